@@ -1,0 +1,1 @@
+"""Values and pure rules: the ground floor, which imports nothing else of ours."""
