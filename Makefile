@@ -1,0 +1,64 @@
+# `make demo` and `make test` need Python 3.11 to 3.13 (with venv) and make; everything else is fetched into .venv.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+ARGS ?=
+WORKERS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+
+# A Python that is there may be too old, lack venv, or be a shim of a version that is not installed: ask each.
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python; do \
+	if $$python -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	>/dev/null 2>&1; then echo $$python; break; fi; done)
+
+.PHONY: setup
+setup: $(STAMP) ## make the environment alone; the command is then .venv/bin/sluice
+
+.PHONY: demo
+demo: $(STAMP) ## pay a real invoice on this machine and stay up (ARGS=--once: exit 0 or 1)
+	exec $(BIN)/sluice demo $(ARGS)
+
+.PHONY: test
+test: $(STAMP) ## run the tests (ARGS=tests/core: some of them)
+	exec $(BIN)/python -m pytest -n $(WORKERS) -m "not soak" $(ARGS)
+
+.PHONY: soak
+soak: $(STAMP) ## run the long tests
+	exec $(BIN)/python -m pytest -m soak --timeout 0 $(ARGS)
+
+.PHONY: bench
+bench: $(STAMP) ## measure against the frozen baselines
+	$(BIN)/python -m bench.rpc $(ARGS)
+	$(BIN)/python -m bench.api $(ARGS)
+
+.PHONY: lint
+lint: $(STAMP) ## check style, types and who may import whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: lock
+lock: $(STAMP) ## pin what requirements*.in ask for, with hashes
+	for part in requirements requirements-dev; do \
+		UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+			--generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate $$part.in -o $$part.txt; \
+	done
+
+.PHONY: help
+help: ## show this
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(STAMP): requirements.txt requirements-dev.txt .python-version Makefile
+	@if [ -z "$(PYTHON)" ]; then echo "Sluice needs Python 3.11, 3.12 or 3.13 with venv (Debian: python3-venv)" >&2; exit 1; fi
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+		-r requirements.txt -r requirements-dev.txt
+	@# The packages of this folder, and the command, without a build.
+	@pwd > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sluice.pth"
+	@printf '#!/bin/sh\nexec "$$(dirname "$$0")/python" -P -m cli "$$@"\n' > $(BIN)/sluice
+	@chmod +x $(BIN)/sluice
+	@touch $(STAMP)

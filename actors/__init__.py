@@ -1,0 +1,1 @@
+"""One workflow a file. Everything with an effect runs here, off the queue, one PostgreSQL transaction a step."""

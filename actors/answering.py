@@ -1,0 +1,154 @@
+"""The actors' side of a call: run the step, say what became of it. Call actors import it by way of actors.calls."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgspec
+import structlog
+
+from actors.answers import UNDECIDED, Answer, CallMessage, CallReply, answer_key, bound_to, pack
+from actors.registry import Registration, register
+from core.errors import DomainError
+from models import calls
+from models.base import (
+    LOCK_NOT_AVAILABLE,
+    QUERY_CANCELED,
+    StoreUnavailableError,
+    pgcode,
+    repeat_on_deadlock,
+    transaction,
+)
+from models.calls import AbandonedError, CallInfo, ReplayedError
+
+if TYPE_CHECKING:
+    from actors.broker import SluiceBroker
+
+log = structlog.get_logger()
+
+CallFunction = Callable[[CallInfo, bytes], CallReply]
+F = TypeVar("F", bound=CallFunction)
+
+# An answer that nobody fetches is gone after this.
+ANSWER_KEPT_MS: Final = 60_000
+
+
+def call_actor(*, queue: str, secret: bool = False) -> Callable[[F], F]:
+    """Make `function(info, payload) -> CallReply` the actor of its name, whose caller waits.
+
+    It opens its own transaction, with recorded() or around models.calls.begin and finish, and refuses by raising a
+    DomainError before anything is committed. secret: the answer is sealed on its way, stored nowhere, and its
+    Idempotency-Key ignored, since it could not be replayed.
+    """
+
+    def decorate(function: F) -> F:
+        bind = functools.partial(_answering, function, is_secret=secret)
+        register(Registration(name=function.__name__, queue=queue, bind=bind))
+        return function
+
+    return decorate
+
+
+def _answering(function: CallFunction, broker: SluiceBroker, *, is_secret: bool) -> Callable[..., None]:
+    def answer(**arguments: Any) -> None:
+        try:
+            message = msgspec.convert(arguments, CallMessage)
+        except msgspec.ValidationError as error:
+            log.warning("call.unreadable", error=str(error))
+            return
+        done = _perform(function, message, is_secret=is_secret, now_ms=broker.link.now_ms())
+        if done.kind == "done" and is_secret:
+            box = broker.box.seal(done.body, bound_to=bound_to(message.call_id))
+            done = msgspec.structs.replace(done, body=box.encode(), is_sealed=True)
+        broker.answer(answer_key(broker.namespace, message.call_id), pack(done), kept_ms=ANSWER_KEPT_MS)
+
+    return answer
+
+
+def _perform(function: CallFunction, message: CallMessage, *, is_secret: bool, now_ms: int) -> Answer:
+    if now_ms > message.until_ms:
+        log.info("call.late", late_ms=now_ms - message.until_ms)
+        return UNDECIDED
+    info = CallInfo(
+        call_id=message.call_id,
+        merchant_id=message.merchant_id,
+        request_id=message.request_id,
+        idem_key=None if is_secret else message.idem_key,
+        fingerprint=message.fingerprint,
+        is_secret=is_secret,
+    )
+    return _outcome(function, info, message.payload.encode())
+
+
+def _outcome(function: CallFunction, info: CallInfo, payload: bytes) -> Answer:
+    try:
+        reply = repeat_on_deadlock(lambda: function(info, payload))
+    except DomainError as refusal:
+        return Answer(kind="error", code=refusal.code, text=refusal.message)
+    except ReplayedError as replay:
+        return _again(replay)
+    except AbandonedError:
+        return UNDECIDED
+    except Exception as error:  # noqa: BLE001 - whatever it was, the caller finds out what PostgreSQL knows
+        _report(error)
+        return UNDECIDED
+    return Answer(kind="done", body=reply.body, replayed=reply.replayed)
+
+
+def _again(replay: ReplayedError) -> Answer:
+    # Without a response it was a secret: it took effect, and its answer is lost.
+    if replay.response is None:
+        return UNDECIDED
+    return Answer(kind="done", body=replay.response.encode(), replayed=replay.by_key)
+
+
+def _report(error: Exception) -> None:
+    """Log a failed step: what passes by itself briefly, a bug in full."""
+    if isinstance(error, StoreUnavailableError) or pgcode(error) in {LOCK_NOT_AVAILABLE, QUERY_CANCELED}:
+        log.warning("call.store_refused", error=str(error))
+    else:
+        log.error("call.failed", exc_info=error)
+
+
+class _DiscardedError(Exception):
+    """Leaves a recorded transaction without keeping it."""
+
+
+class Record:
+    """The row of the call that a transaction belongs to."""
+
+    def __init__(self, info: CallInfo) -> None:
+        self._info = info
+        self._is_stored = False
+        self._is_discarded = False
+
+    def store(self, body: bytes) -> CallReply:
+        """Keep the answer (not one with a secret) with the effect, and return it."""
+        if not self._info.is_secret:
+            calls.finish(self._info.call_id, body.decode())
+        self._is_stored = True
+        return CallReply(body=body)
+
+    def discard(self) -> None:
+        """Let the transaction leave nothing behind, without it being an error."""
+        self._is_discarded = True
+
+    def close(self) -> None:
+        """Check that the transaction says what it answers."""
+        if self._is_discarded:
+            raise _DiscardedError
+        if not self._is_stored:
+            raise RuntimeError("a call that stores no answer could not be answered again")
+
+
+@contextlib.contextmanager
+def recorded(info: CallInfo) -> Iterator[Record]:
+    """Open the transaction of a call's effect; what is raised inside rolls all of it back and frees the key."""
+    record = Record(info)
+    with contextlib.suppress(_DiscardedError), transaction():
+        calls.begin(info)
+        yield record
+        record.close()

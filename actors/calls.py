@@ -1,0 +1,131 @@
+"""The queue as a call, for both sides: the API sends and waits here; call actors import their side from here as well.
+
+A caller is told the truth: an answer stands for what was committed, `gateway.busy` for what never will be. Whatever is
+not known for certain on either side (a wait that ended, a connection cut at COMMIT, a bug) is decided by
+models.calls.abandon, and by nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING
+
+import msgspec
+import structlog
+
+from actors.answering import Record, call_actor, recorded
+from actors.answers import UNDECIDED, Answer, CallMessage, CallReply, answer_key, bound_to, unpack
+from actors.redis_link import LinkDownError
+from actors.wire import Envelope, encode
+from core.errors import ERRORS, DomainError, GatewayBusy, IdempotencyUnavailable
+from core.secretbox import SecretBoxError
+from models import calls
+from models.calls import CallInfo, UndecidedError
+
+if TYPE_CHECKING:
+    from actors.broker import SluiceBroker
+    from core.settings import Settings
+
+__all__ = ["CallInfo", "CallReply", "Caller", "Record", "call_actor", "recorded"]
+
+log = structlog.get_logger()
+
+
+class Caller:
+    """Calls actors by name and waits for their answers. One a process, shared between its threads."""
+
+    def __init__(self, broker: SluiceBroker, settings: Settings) -> None:
+        self._broker = broker
+        self._wait_s = settings.call_wait_s
+        self._slots = threading.BoundedSemaphore(settings.call_slots)
+
+    def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
+        """Have an actor do something and return its answer.
+
+        Raises the actor's DomainError; GatewayBusy where no slot is free or no answer came: then nothing happened, nor
+        will; IdempotencyUnavailable instead where a key was given and PostgreSQL is away.
+        """
+        if not self._slots.acquire(blocking=False):
+            raise GatewayBusy
+        try:
+            answer = self._exchange(actor, queue, info, payload, self._wait_s if wait_s is None else wait_s)
+            return self._read(answer, queue, info)
+        finally:
+            self._slots.release()
+
+    def _exchange(self, actor: str, queue: str, info: CallInfo, payload: bytes, wait_s: float) -> Answer:
+        """Send the call and wait for its answer, in one write."""
+        broker = self._broker
+        message = _envelope(actor, queue, info, payload, now_ms=broker.link.now_ms(), wait_s=wait_s)
+        sending = broker.appending(queue, message.message_id, encode(message))
+        waiting = ("BLPOP", answer_key(broker.namespace, info.call_id), wait_s)
+        try:
+            answered = broker.link.run([*sending, waiting], wait_s=wait_s)[-1]
+            return unpack(answered[1]) if answered else UNDECIDED
+        except (LinkDownError, msgspec.MsgspecError) as error:
+            log.warning("call.answer_lost", actor=actor, error=str(error))
+            return UNDECIDED
+
+    def _read(self, answer: Answer, queue: str, info: CallInfo) -> CallReply:
+        match answer.kind:
+            case "done":
+                return CallReply(body=self._open(answer, info), replayed=answer.replayed)
+            case "error":
+                raise _refusal(answer)
+            case _:
+                return self._decide(queue, info)
+
+    def _open(self, answer: Answer, info: CallInfo) -> bytes:
+        if not answer.is_sealed:
+            return answer.body
+        try:
+            return self._broker.box.open(answer.body.decode(), bound_to=bound_to(info.call_id))
+        except SecretBoxError as error:
+            # It took effect and its answer is lost; a secret is had by calling again.
+            log.warning("call.sealed_answer_closed", call_id=str(info.call_id))
+            raise GatewayBusy from error
+
+    def _decide(self, queue: str, info: CallInfo) -> CallReply:
+        try:
+            response = calls.abandon(info)
+        except UndecidedError as error:
+            log.warning("call.undecided", error=str(error))
+            # The next best thing: a message that is still in Redis can be taken out of it.
+            with contextlib.suppress(LinkDownError):
+                self._broker.withdraw(queue, str(info.call_id))
+            raise (IdempotencyUnavailable if info.idem_key else GatewayBusy) from error
+        if response is None:
+            raise GatewayBusy
+        return CallReply(body=response.encode())
+
+
+def _envelope(actor: str, queue: str, info: CallInfo, payload: bytes, *, now_ms: int, wait_s: float) -> Envelope:
+    call_id = str(info.call_id)
+    arguments = CallMessage(
+        call_id=info.call_id,
+        merchant_id=info.merchant_id,
+        request_id=info.request_id,
+        idem_key=info.idem_key,
+        fingerprint=info.fingerprint,
+        payload=payload.decode(),
+        until_ms=now_ms + int(wait_s * 1000),
+    )
+    return Envelope(
+        queue_name=queue,
+        actor_name=actor,
+        args=[],
+        kwargs=msgspec.structs.asdict(arguments),
+        # One id for all, so that a message can be withdrawn by its call's id.
+        options={"redis_message_id": call_id},
+        message_id=call_id,
+        message_timestamp=now_ms,
+    )
+
+
+def _refusal(answer: Answer) -> DomainError:
+    error = ERRORS.get(answer.code)
+    if error is None:
+        log.error("call.unknown_refusal", code=answer.code, text=answer.text)
+        return GatewayBusy()
+    return error(answer.text)

@@ -1,0 +1,271 @@
+"""Creates invoices and lets buyers choose their coin. The API calls it through the queue and waits for the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from actors.calls import CallReply, call_actor
+from actors.context import Context, context
+from core import pricing, views
+from core.addresses import display
+from core.errors import (
+    DomainError,
+    GatewayBusy,
+    IdempotencyInProgress,
+    IdempotencyKeyReused,
+    InvoiceExpired,
+    PayBelowMinimum,
+    PaymentBelowMinimum,
+    PaymentNetworkRequired,
+    PayMethodNotAccepted,
+    PayNotFound,
+    PayNotSelectable,
+    PayUnknownCurrency,
+)
+from core.schemas import CreatePayment, SelectMethod
+from models import calls, deposits, invoice_plan, invoices
+from models.base import repeat_on_deadlock, transaction
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from actors.calls import CallInfo
+    from core.pricing import Market, Method, Quote
+    from models.invoice_plan import Plan
+    from models.invoices import InvoiceRow
+
+_decode_create: Final = msgspec.json.Decoder(CreatePayment)
+_decode_select: Final = msgspec.json.Decoder(SelectMethod)
+
+# Terms may change between reading and writing; a merchant who changes them this often can wait.
+TERMS_ATTEMPTS: Final = 3
+
+
+@call_actor(queue="invoices")
+def create_invoice(info: CallInfo, payload: bytes) -> CallReply:
+    """Create an invoice, or return what an earlier call with this key or order_id created."""
+    body = _decode_create.decode(payload)
+    ctx = context()
+    if body.is_refresh and body.order_id:
+        return _refresh(ctx, info, body)
+    try:
+        return _create(ctx, info, body)
+    except DomainError:
+        # What exists already is answered even where it could not be created now (no rate, below a new minimum).
+        earlier = _earlier(ctx, info, body)
+        if earlier is None:
+            raise
+        return earlier
+
+
+def _merchant(info: CallInfo) -> UUID:
+    if info.merchant_id is None:
+        raise ValueError("a signed call has a merchant")
+    return info.merchant_id
+
+
+def _create(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
+    merchant_id = _merchant(info)
+    terms = ctx.terms.read(merchant_id)
+    for _ in range(TERMS_ATTEMPTS):
+        plan = invoice_plan.plan_invoice(
+            body,
+            merchant_id=merchant_id,
+            catalogue=ctx.catalogue,
+            terms=terms,
+            market=ctx.market.read(),
+            available=ctx.available,
+        )
+        outcome, answer = _write(ctx, info, plan, terms_version=terms.version)
+        if outcome == "stale_terms":
+            terms = ctx.terms.refresh(merchant_id)
+            continue
+        return _answer(ctx, info, body, outcome, answer)
+    raise GatewayBusy
+
+
+def _write(ctx: Context, info: CallInfo, plan: Plan, *, terms_version: int) -> tuple[str, str | None]:
+    """Run the creating statement with an address of the pool; one that was not needed goes back to the stash."""
+    invoice = plan.invoice
+    ordinal, address = ctx.addresses.take(plan.family) if plan.family else (None, "")
+    if ordinal is not None:
+        invoice = msgspec.structs.replace(invoice, address_ordinal=ordinal, address=display(plan.family, address))
+    core = views.payment_core(ctx.catalogue, invoice, pay_url=ctx.settings.pay_url, public=False)
+    outcome, answer = repeat_on_deadlock(
+        lambda: invoices.create(
+            invoice,
+            call_id=info.call_id,
+            idem_key=info.idem_key,
+            fingerprint=info.fingerprint,
+            terms_version=terms_version,
+            lifetime_s=plan.lifetime_s,
+            quote_s=plan.quote_s,
+            family=plan.family,
+            response=msgspec.json.encode(core).decode()[:-1],
+        )
+    )
+    if outcome != "created" and ordinal is not None:
+        ctx.addresses.give_back(plan.family, ordinal)
+    return outcome, answer
+
+
+def _answer(ctx: Context, info: CallInfo, body: CreatePayment, outcome: str, answer: str | None) -> CallReply:
+    match outcome:
+        case "created" if answer is not None:
+            return CallReply(body=answer.encode())
+        case "replayed" if answer is not None:
+            return CallReply(body=answer.encode(), replayed=info.idem_key is not None)
+        case "existing":
+            found = _earlier(ctx, info, body)
+            if found is not None:
+                return found
+            raise GatewayBusy
+        case "in_progress":
+            raise IdempotencyInProgress
+        case "key_reused":
+            raise IdempotencyKeyReused
+        case _:
+            # The caller gave up waiting and was told so; nothing may happen any more.
+            raise GatewayBusy
+
+
+class _NothingEarlierError(Exception):
+    """Rolls a look-up's transaction back: the call has no answer yet."""
+
+
+def _earlier(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply | None:
+    """Return the stored answer of this key, or the live invoice of this order_id, recorded as this call's answer."""
+    if info.idem_key is None and not body.order_id:
+        return None
+    try:
+        with transaction():
+            calls.begin(info)
+            live = invoices.find_live_by_order(_merchant(info), body.order_id) if body.order_id else None
+            if live is None:
+                raise _NothingEarlierError
+            return _finish(ctx, info, live)
+    except _NothingEarlierError:
+        return None
+
+
+def _finish(ctx: Context, info: CallInfo, invoice: InvoiceRow, *, public: bool = False) -> CallReply:
+    """Record an invoice as the call's answer, inside its transaction."""
+    answer = _rendered(ctx, invoice, public=public)
+    calls.finish(info.call_id, answer.decode())
+    return CallReply(body=answer)
+
+
+def _rendered(ctx: Context, invoice: InvoiceRow, *, public: bool = False) -> bytes:
+    methods = pricing.acceptable_methods(ctx.catalogue, ctx.terms.read(invoice.merchant_id), ctx.available)
+    body = views.payment(ctx.catalogue, invoice, pay_url=ctx.settings.pay_url, public=public, methods=methods)
+    return msgspec.json.encode(body)
+
+
+def _refresh(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
+    """Return the live invoice of an order, revive the expired one that nobody paid into, or create another."""
+    market = ctx.market.read()
+    try:
+        with transaction():
+            calls.begin(info)
+            last = invoices.lock_last_by_order(_merchant(info), body.order_id or "")
+            if last is None or not (invoices.is_live(last) or _is_revivable(last)):
+                raise _NothingEarlierError
+            if not invoices.is_live(last):
+                _revive(ctx, last, market, lifetime_s=invoice_plan.clamp_lifetime(body.lifetime))
+            return _finish(ctx, info, invoices.reread(last.id))
+    except _NothingEarlierError:
+        return _create(ctx, info, body)
+
+
+def _is_revivable(invoice: InvoiceRow) -> bool:
+    return invoice.status == "expired" and not deposits.of_owner(invoice.id)
+
+
+def _revive(ctx: Context, invoice: InvoiceRow, market: Market, *, lifetime_s: int) -> None:
+    """Open an expired invoice again: same price, coin and address, new expiry and quote."""
+    quote_s: int | None = None
+    if invoice.pay_currency is not None and invoice.network is not None:
+        method = (invoice.pay_currency, invoice.network)
+        quote_s = invoice_plan.quote_lifetime_s(invoice.price_currency, method)
+    invoices.reopen(invoice, lifetime_s=lifetime_s, quote_s=quote_s)
+    if invoice.pay_currency is not None:
+        invoices.add_quote(invoice, _requoted(ctx, invoice, market), generation=invoice.generation + 1)
+
+
+def _requoted(ctx: Context, invoice: InvoiceRow, market: Market) -> Quote:
+    """Quote a chosen coin again; the discount is that of the first quote."""
+    return pricing.quote(
+        ctx.catalogue,
+        market,
+        price=pricing.Price(currency=invoice.price_currency, units=invoice.price_units),
+        method=(invoice.pay_currency or "", invoice.network or ""),
+        terms=ctx.terms.read(invoice.merchant_id),
+        subtract_percent=invoice.subtract_percent,
+        discount_ppm=invoice.discount_ppm,
+    )
+
+
+@call_actor(queue="invoices")
+def select_method(info: CallInfo, payload: bytes) -> CallReply:
+    """Fix the coin, network, address and quote of a currency-agnostic invoice; its buyer chose."""
+    choice = _decode_select.decode(payload)
+    ctx = context()
+    before = invoices.find_public(choice.invoice_id)
+    if before is None:
+        raise PayNotFound
+    method = _selected(ctx, before, choice)
+    family = ctx.catalogue.networks[method[1]].family
+    ordinal, address = ctx.addresses.take(family)
+    try:
+        with transaction():
+            calls.begin(info)
+            quote = _require_selectable(ctx, choice.invoice_id, method)
+            invoices.choose(
+                before,
+                invoice_plan.chosen(ctx.catalogue, method, quote, generation=1),
+                address=display(family, address),
+                ordinal=ordinal,
+                family=family,
+                quote_s=invoice_plan.quote_lifetime_s(before.price_currency, method),
+            )
+            return _finish(ctx, info, invoices.reread(before.id), public=True)
+    except BaseException:
+        ctx.addresses.give_back(family, ordinal)
+        raise
+
+
+def _selected(ctx: Context, invoice: InvoiceRow, choice: SelectMethod) -> Method:
+    """Return the method that a buyer names, if the merchant accepts it."""
+    if choice.currency not in ctx.catalogue.assets:
+        raise PayUnknownCurrency
+    network = choice.network or pricing.only_network(ctx.catalogue, choice.currency)
+    if network is None:
+        raise PaymentNetworkRequired
+    method = (choice.currency, network)
+    if method not in pricing.acceptable_methods(ctx.catalogue, ctx.terms.refresh(invoice.merchant_id), ctx.available):
+        raise PayMethodNotAccepted
+    return method
+
+
+def _require_selectable(ctx: Context, invoice_id: UUID, method: Method) -> Quote:
+    """Lock the invoice and price the choice; somebody else may have chosen, or time may have passed."""
+    invoice = invoices.lock(invoice_id)
+    if invoice is None:
+        raise PayNotFound
+    if invoice.status == "expired" or (invoice.status == "select" and invoices.is_past_expiry(invoice)):
+        raise InvoiceExpired
+    if invoice.status != "select":
+        raise PayNotSelectable
+    try:
+        return pricing.quote(
+            ctx.catalogue,
+            ctx.market.read(),
+            price=pricing.Price(currency=invoice.price_currency, units=invoice.price_units),
+            method=method,
+            terms=ctx.terms.read(invoice.merchant_id),
+            subtract_percent=invoice.subtract_percent,
+        )
+    except PaymentBelowMinimum:
+        raise PayBelowMinimum from None

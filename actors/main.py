@@ -1,0 +1,46 @@
+"""What a worker process loads: `dramatiq actors.main -Q invoices`. Importing it starts everything but the threads.
+
+Without -Q it serves every queue. Only the modules of the served queues are imported; a missing one ends the process.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Final
+
+import dramatiq
+
+from actors import context
+from actors.broker import make_broker
+from actors.registry import AWAITED_QUEUES, modules_for, served_queues
+from core import log
+from core.settings import load_settings
+from models import base
+
+if TYPE_CHECKING:
+    from actors.broker import SluiceBroker
+
+SIGNER_QUEUE: Final = "signer"
+
+
+def boot(queues: frozenset[str]) -> SluiceBroker:
+    """Read the settings, open the log and the stores, and declare the actors of these queues."""
+    settings = load_settings(role="signer" if SIGNER_QUEUE in queues else "worker")
+    name = f"worker-{'-'.join(sorted(queues))}"
+    log.configure(settings, process=name)
+    if queues <= AWAITED_QUEUES:
+        base.connect(
+            settings.database_url, statement_timeout_ms=settings.statement_timeout_ms, application_name=f"sluice-{name}"
+        )
+    else:
+        base.connect(settings.database_url, application_name=f"sluice-{name}")
+    context.configure(settings)
+    broker = make_broker(settings)
+    for module in modules_for(queues):
+        importlib.import_module(module)
+    broker.serve(queues)
+    return broker
+
+
+dramatiq.set_broker(boot(served_queues(sys.argv[1:])))

@@ -1,0 +1,62 @@
+"""What happens around every message: log context, and threads that leave no connection behind. Used by actors.broker.
+
+Nothing is retried here: calls are answered or given up, doorbells are rung again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dramatiq import Middleware
+from structlog.contextvars import bind_contextvars, clear_contextvars
+
+from models import base
+
+if TYPE_CHECKING:
+    from dramatiq import Broker
+    from dramatiq.broker import MessageProxy
+    from dramatiq.worker import ConsumerThread, Worker, WorkerThread
+
+    from actors.redis_link import RedisLink
+
+# ruff: noqa: ARG002 - dramatiq gives every hook the broker and its subject.
+
+
+class LogContext(Middleware):
+    """Every line that an actor logs names it and the HTTP request it works for."""
+
+    def before_process_message(self, broker: Broker, message: MessageProxy) -> None:
+        """Bind the names."""
+        request_id = message.kwargs.get("request_id")
+        bind_contextvars(actor=message.actor_name, **({"request_id": request_id} if request_id else {}))
+
+    def after_process_message(
+        self,
+        broker: Broker,
+        message: MessageProxy,
+        *,
+        result: Any | None = None,
+        exception: BaseException | None = None,
+    ) -> None:
+        """Forget them."""
+        clear_contextvars()
+
+
+class ThreadKeeping(Middleware):
+    """Sizes prefetching to the threads, and closes the connections of threads that end."""
+
+    def __init__(self, link: RedisLink) -> None:
+        self._link = link
+
+    def before_worker_boot(self, broker: Broker, worker: Worker) -> None:
+        """Fetch no more than there are threads: what waits here could run in another process."""
+        worker.queue_prefetch = worker.worker_threads
+
+    def before_worker_thread_shutdown(self, broker: Broker, thread: WorkerThread) -> None:
+        """Close the thread's connections to PostgreSQL and Redis."""
+        base.close()
+        self._link.close()
+
+    def before_consumer_thread_shutdown(self, broker: Broker, thread: ConsumerThread) -> None:
+        """Close the thread's connection to Redis."""
+        self._link.close()

@@ -1,0 +1,1 @@
+"""The HTTP side: authenticates, validates, calls an actor or reads PostgreSQL, answers. Domain rules live elsewhere."""

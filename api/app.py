@@ -1,0 +1,73 @@
+"""Builds the WSGI application. Called by api.wsgi in production, and by tests with a caller of their own."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import falcon
+import msgspec
+
+from api import errors, openapi
+from api.auth import Authenticator
+from api.dispatch import Resource
+from api.gateway import Gateway
+from api.gauges import gauges
+from api.health import Readiness, store_checks
+from api.metrics import Metrics
+from api.middleware import Frame
+from api.pages import PaymentPage, StaticFiles
+from api.routes import ENDPOINTS
+from core.catalogue import load_catalogue
+from core.secretbox import SecretBox
+from models import merchants
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from falcon import App, Request, Response
+
+    from api.endpoints import Endpoint
+    from api.gateway import Caller, Queues
+    from core.settings import Settings
+    from models.merchants import ApiKeyRow
+
+
+def create_app(
+    settings: Settings,
+    *,
+    caller: Caller,
+    queues: Queues,
+    find_key: Callable[[str], ApiKeyRow | None] = merchants.find_key,
+    now: Callable[[], float] = time.time,
+) -> App[Request, Response]:
+    """Return the application. The process has pointed models.base at its database; now is the real clock."""
+    authenticator = Authenticator(secret_box=SecretBox(settings.secret_keys), find_key=find_key, now=now)
+    gateway = _gateway(settings, caller=caller, queues=queues, authenticator=authenticator)
+    app = falcon.App(middleware=[Frame(gateway.metrics)])
+    errors.install(app)
+    by_path: dict[str, list[Endpoint]] = defaultdict(list)
+    for endpoint in ENDPOINTS:
+        by_path[endpoint.path].append(endpoint)
+    for path, endpoints in by_path.items():
+        app.add_route(path, Resource(gateway, endpoints))
+    static = StaticFiles()
+    app.add_route("/static/{name}", static)
+    app.add_route("/pay/{invoice_id}", PaymentPage(gateway, static))
+    return app
+
+
+def _gateway(settings: Settings, *, caller: Caller, queues: Queues, authenticator: Authenticator) -> Gateway:
+    metrics = Metrics()
+    metrics.register(gauges(queues))
+    return Gateway(
+        settings=settings,
+        catalogue=load_catalogue(settings.environment),
+        available=frozenset(settings.rpc_urls),
+        caller=caller,
+        authenticator=authenticator,
+        readiness=Readiness(store_checks(queues)),
+        metrics=metrics,
+        openapi=msgspec.json.encode(openapi.describe(ENDPOINTS, base_url=settings.base_url)),
+    )

@@ -1,0 +1,135 @@
+"""Puts an endpoint to work: reads, authenticates, calls its actor or reader, sends the answer. Used by api.app."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+import falcon
+from falcon import Request, Response
+
+from actors.calls import CallInfo
+from api import http_cache
+from api.body import check_content_type, content_length, read_body, read_json
+from api.endpoints import Actor, Call, Endpoint, Reply, envelope
+from core.errors import IdempotencyBadKey, IdempotencyUnavailable, MerchantWrongKeyKind
+from core.ids import uuid7
+from core.schemas import read_request
+from models.base import StoreUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from api.auth import Principal
+    from api.gateway import Gateway
+
+IDEMPOTENCY_KEY_CHARS_MAX: Final = 255
+
+# Any origin, but never with credentials: what is public is public to a browser too.
+CORS: Final = (
+    ("Access-Control-Allow-Origin", "*"),
+    ("Access-Control-Expose-Headers", "ETag, Retry-After, X-Request-Id"),
+)
+PREFLIGHT: Final = (
+    ("Access-Control-Allow-Headers", "Content-Type, If-None-Match, X-Request-Id"),
+    ("Access-Control-Max-Age", "86400"),
+)
+HTTP_OK: Final = 200
+
+
+class Resource:
+    """A path with its operations, in the form in which falcon wants them."""
+
+    def __init__(self, gateway: Gateway, endpoints: Sequence[Endpoint]) -> None:
+        operations: dict[str, Operation] = {endpoint.method: Operation(gateway, endpoint) for endpoint in endpoints}
+        if "GET" in operations:
+            operations["HEAD"] = operations["GET"]
+        for method, operation in operations.items():
+            setattr(self, f"on_{method.lower()}", operation)
+        self.methods = set(operations)
+        if any(endpoint.cors for endpoint in endpoints):
+            self.methods.add("OPTIONS")
+        self.allow = ", ".join(sorted(self.methods))
+
+    def on_options(self, _req: Request, resp: Response, **_params: str) -> None:
+        """Answer a browser that asks whether it may. Resources without CORS refuse the method before."""
+        resp.status = falcon.HTTP_204
+        resp.set_headers((*CORS, *PREFLIGHT, ("Access-Control-Allow-Methods", self.allow), ("Allow", self.allow)))
+
+
+class Operation:
+    """One endpoint, called once per request."""
+
+    def __init__(self, gateway: Gateway, endpoint: Endpoint) -> None:
+        self._gateway = gateway
+        self._endpoint = endpoint
+
+    def __call__(self, req: Request, resp: Response, **params: str) -> None:
+        """Answer one request, or raise what refuses it."""
+        endpoint = self._endpoint
+        if endpoint.cors:
+            resp.set_headers(CORS)
+        call, body = self._read(req, params)
+        if endpoint.actor is not None:
+            resp.data = self._ask(req, resp, endpoint.actor, call, body)
+        elif endpoint.reader is not None:
+            self._send(req, resp, endpoint.reader(self._gateway, call))
+        if endpoint.status != HTTP_OK:
+            resp.status = endpoint.status
+        if not endpoint.cached:
+            resp.set_header("Cache-Control", "no-store")
+
+    def _read(self, req: Request, params: dict[str, str]) -> tuple[Call, bytes]:
+        endpoint, settings = self._endpoint, self._gateway.settings
+        body = b""
+        if endpoint.request is not None:
+            length = content_length(req.env, limit=settings.body_limit)
+            check_content_type(req.env)
+            body = read_body(req.env, length)
+        principal = None if endpoint.rights is None else self._authenticate(req, body)
+        request = None
+        if endpoint.request is not None:
+            request = read_request(endpoint.request, read_json(body), own_hosts=settings.own_hosts)
+        return Call(request_id=req.context.request_id, principal=principal, body=request, params=params), body
+
+    def _authenticate(self, req: Request, body: bytes) -> Principal:
+        endpoint = self._endpoint
+        try:
+            principal = self._gateway.authenticator.authenticate(req.env, req.method, req.context.target, body)
+        except StoreUnavailableError as error:
+            if endpoint.creates and "HTTP_IDEMPOTENCY_KEY" in req.env:
+                raise IdempotencyUnavailable from error
+            raise
+        if endpoint.rights is not None and principal.kind not in endpoint.rights:
+            raise MerchantWrongKeyKind
+        return principal
+
+    def _ask(self, req: Request, resp: Response, actor: Actor, call: Call, body: bytes) -> bytes:
+        idem_key = self._idempotency_key(req)
+        info = CallInfo(
+            call_id=uuid7(),
+            merchant_id=None if call.principal is None else call.principal.merchant_id,
+            request_id=call.request_id,
+            idem_key=idem_key,
+            fingerprint=hashlib.sha256(f"{req.method}\n{req.path}\n".encode() + body).digest(),
+        )
+        reply = self._gateway.caller.call(actor.name, queue=actor.queue, info=info, payload=actor.message(call))
+        if reply.replayed:
+            resp.set_header("Idempotent-Replayed", "true")
+        return reply.body if self._endpoint.bare else envelope(reply.body)
+
+    def _idempotency_key(self, req: Request) -> str | None:
+        """Return the key of a creating request; other requests may carry one without effect."""
+        if not self._endpoint.creates:
+            return None
+        key: str | None = req.env.get("HTTP_IDEMPOTENCY_KEY")
+        if key is not None and not 0 < len(key) <= IDEMPOTENCY_KEY_CHARS_MAX:
+            raise IdempotencyBadKey
+        return key
+
+    def _send(self, req: Request, resp: Response, reply: Reply) -> None:
+        resp.set_headers(reply.headers)
+        if self._endpoint.cached and http_cache.is_known(req, resp, reply.body):
+            return
+        resp.content_type = reply.content_type
+        resp.data = reply.body

@@ -1,0 +1,153 @@
+"""What an endpoint is: one row of data from which its route, its authentication and its documentation are made.
+
+Filled in by api.routes, put to work by api.dispatch, described by api.openapi.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from core.errors import (
+    AuthBadTimestamp,
+    AuthBodyRead,
+    DomainError,
+    GatewayBusy,
+    GatewayInternalError,
+    IdempotencyBadKey,
+    IdempotencyInProgress,
+    IdempotencyKeyReused,
+    IdempotencyUnavailable,
+    MerchantBadSignature,
+    MerchantUnknownKey,
+    MerchantWrongKeyKind,
+    RequestBadContentType,
+    RequestBadField,
+    RequestBadJson,
+    RequestLengthRequired,
+    RequestNotFound,
+    RequestTooLarge,
+)
+
+if TYPE_CHECKING:
+    from api.auth import Principal
+    from api.gateway import Gateway
+    from core.schemas import Answer, Request
+    from models.merchants import KeyKind
+
+Rights = frozenset["KeyKind"]
+
+# What a legacy key reaches (API reference, "Keys"); None marks an endpoint without a signature.
+ANY_KEY: Final[Rights] = frozenset({"unified", "payment", "payout"})
+PAYMENT_KEYS: Final[Rights] = frozenset({"unified", "payment"})
+PUBLIC: Final = None
+
+JSON: Final = "application/json"
+
+_BODY_ERRORS: Final = (
+    RequestBadJson,
+    RequestBadField,
+    RequestLengthRequired,
+    RequestNotFound,
+    RequestTooLarge,
+    RequestBadContentType,
+    AuthBodyRead,
+)
+_SIGNATURE_ERRORS: Final = (AuthBadTimestamp, MerchantUnknownKey, MerchantBadSignature)
+_IDEMPOTENCY_ERRORS: Final = (IdempotencyBadKey, IdempotencyInProgress, IdempotencyKeyReused, IdempotencyUnavailable)
+_ALWAYS: Final = (GatewayBusy, GatewayInternalError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One request, read and authenticated."""
+
+    request_id: str
+    principal: Principal | None
+    body: Request | None
+    params: Mapping[str, str]
+
+    def merchant(self) -> Principal:
+        """Return who signed. Only signed endpoints may ask."""
+        if self.principal is None:
+            raise AssertionError("a public endpoint knows no merchant")
+        return self.principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An answer's bytes, ready to send."""
+
+    body: bytes
+    content_type: str = JSON
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Reader = Callable[["Gateway", Call], Reply]
+
+
+def own_body(call: Call) -> bytes:
+    """Return the message of an endpoint whose body is all that its actor needs."""
+    return msgspec.json.encode(call.body)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """Who does the work, and the message that asks for it."""
+
+    name: str
+    queue: str
+    message: Callable[[Call], bytes] = own_body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A method on a path. Either `actor` answers, through the queue, or `reader`, from PostgreSQL."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    name: str
+    tag: str
+    summary: str
+    description: str = ""
+    rights: Rights | None
+    request: type[Request] | None = None
+    result: type[Answer] | None
+    actor: Actor | None = None
+    reader: Reader | None = None
+    errors: tuple[type[DomainError], ...] = ()
+    # Creates something: honours Idempotency-Key.
+    creates: bool = False
+    # 201 with a bare object, where the rule is 200 with an envelope.
+    status: Literal[200, 201] = 200
+    bare: bool = False
+    # Answered with an ETag, and with 304 to who has it.
+    cached: bool = False
+    # Open to scripts of any origin; never an endpoint that is signed.
+    cors: bool = False
+    content_type: str = JSON
+    examples: Mapping[str, Any] = field(default_factory=dict)
+
+    def all_errors(self) -> tuple[type[DomainError], ...]:
+        """Return every error that the endpoint can answer with, its own last."""
+        return tuple(
+            dict.fromkeys(
+                (
+                    *(_SIGNATURE_ERRORS if self.rights is not None else ()),
+                    *((MerchantWrongKeyKind,) if self.rights not in {None, ANY_KEY} else ()),
+                    *(_BODY_ERRORS if self.request else ()),
+                    *(_IDEMPOTENCY_ERRORS if self.creates else ()),
+                    *((RequestNotFound,) if "{" in self.path else ()),
+                    *_ALWAYS,
+                    *self.errors,
+                )
+            )
+        )
+
+
+def envelope(result: bytes) -> bytes:
+    """Wrap a result that is JSON already."""
+    return b'{"state":0,"result":' + result + b"}"

@@ -1,0 +1,169 @@
+"""Reads the state of the whole gateway from its stores when somebody scrapes it. Registered with api.metrics."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from actors.registry import QUEUES
+from models import base
+from models.address_claims import CLAIMS, level
+from models.invariants import INVARIANTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from api.gateway import Queues
+
+log = structlog.get_logger("sluice.api")
+
+# A scrape more often than this is answered from the last one.
+SCRAPE_S: Final = 1.0
+# These sum up the whole ledger.
+LEDGER_SCRAPE_S: Final = 60.0
+LEDGER_INVARIANTS: Final = ("zero_sum", "balances_equal_transfers")
+
+Probe = Callable[[], Iterable[Metric]]
+
+
+def _gauge(name: str, text: str, label: str, values: Iterable[tuple[str, float]]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=[label])
+    for value_label, value in values:
+        family.add_metric([value_label], value)
+    return family
+
+
+def queue_gauges(queues: Queues) -> Iterator[Metric]:
+    """Read how much waits in each queue, and since when."""
+    backlogs = {queue: queues.backlog(queue) for queue in QUEUES}
+    yield _gauge(
+        "sluice_queue_depth",
+        "Messages that wait for a worker.",
+        "queue",
+        ((queue, backlog.waiting) for queue, backlog in backlogs.items()),
+    )
+    yield _gauge(
+        "sluice_queue_oldest_seconds",
+        "Age of the message that waits longest.",
+        "queue",
+        ((queue, backlog.oldest_ms / 1000) for queue, backlog in backlogs.items()),
+    )
+
+
+def outbox_gauges() -> Iterator[Metric]:
+    """Read how many webhooks are due, and for how long."""
+    row = base.one(
+        "SELECT count(*), COALESCE(extract(epoch FROM app_now() - min(next_attempt_at)), 0)::float8"
+        " FROM webhook_deliveries WHERE status IN ('pending', 'retrying') AND next_attempt_at <= app_now()"
+    )
+    due, oldest_s = row or (0, 0.0)
+    yield GaugeMetricFamily("sluice_outbox_due", "Webhook deliveries that are due.", value=due)
+    yield GaugeMetricFamily("sluice_outbox_oldest_seconds", "Age of the delivery that is due longest.", value=oldest_s)
+
+
+def scanner_gauges() -> Iterator[Metric]:
+    """Read how far each network's scan is behind its head, and since when it stands."""
+    cursors = base.rows(
+        "SELECT network, head_height - height, extract(epoch FROM app_now() - moved_at)::float8 FROM chain_cursors"
+    )
+    yield _gauge(
+        "sluice_scanner_lag_blocks",
+        "Blocks between the scan and the head.",
+        "network",
+        ((network, lag) for network, lag, _ in cursors),
+    )
+    yield _gauge(
+        "sluice_scanner_idle_seconds",
+        "Time since the scan last moved.",
+        "network",
+        ((network, idle_s) for network, _, idle_s in cursors),
+    )
+
+
+def pool_gauges() -> Iterator[Metric]:
+    """Read how many deposit addresses are left."""
+    yield _gauge(
+        "sluice_address_pool_level",
+        "Addresses that can be handed out.",
+        "family",
+        ((family, level(family)) for family in CLAIMS),
+    )
+
+
+def rate_gauges() -> Iterator[Metric]:
+    """Read how old the oldest quote is."""
+    row = base.one("SELECT extract(epoch FROM app_now() - min(quoted_at))::float8 FROM rates")
+    if row and row[0] is not None:
+        yield GaugeMetricFamily("sluice_rate_age_seconds", "Age of the oldest exchange rate.", value=row[0])
+
+
+def ledger_gauges() -> Iterator[Metric]:
+    """Count what breaks the ledger's invariants."""
+    broken = []
+    for name in LEDGER_INVARIANTS:
+        row = base.one(f"SELECT count(*) FROM ({INVARIANTS[name][1]}) broken")
+        broken.append((name, row[0] if row else 0))
+    yield _gauge("sluice_ledger_violations", "Rows that break an invariant of the ledger.", "invariant", broken)
+
+
+class Gauges(Collector):
+    """All gauges, each read as rarely as it may be, and in one thread at a time. A store that is down hides its own."""
+
+    def __init__(self, probes: dict[str, tuple[float, Probe]]) -> None:
+        """Take probes by name, each with the seconds for which its answer is good enough."""
+        self._probes = probes
+        self._lock = threading.Lock()
+        self._read: dict[str, tuple[float, list[Metric]]] = {}
+
+    def describe(self) -> Iterable[Metric]:
+        """Name nothing in advance: registering must not read the stores."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Read what is stale and return everything, with a gauge that says which reads failed."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._refresh()
+            finally:
+                self._lock.release()
+        read = dict(self._read)
+        for _, metrics in read.values():
+            yield from metrics
+        yield _gauge(
+            "sluice_scrape_ok",
+            "Whether the gauges of a source could be read.",
+            "source",
+            ((name, float(bool(read.get(name, (0.0, []))[1]))) for name in self._probes),
+        )
+
+    def _refresh(self) -> None:
+        for name, (max_age_s, probe) in self._probes.items():
+            if self._read.get(name, (float("-inf"), []))[0] + max_age_s > time.monotonic():
+                continue
+            try:
+                metrics = list(probe())
+            except Exception as error:  # noqa: BLE001 - a scrape tells of a fault, it does not have one
+                log.warning("metrics.unreadable", source=name, reason=str(error))
+                metrics = []
+            self._read[name] = (time.monotonic(), metrics)
+
+
+def gauges(queues: Queues) -> Gauges:
+    """Return the gauges of a gateway."""
+    return Gauges(
+        {
+            "queues": (SCRAPE_S, functools.partial(queue_gauges, queues)),
+            "outbox": (SCRAPE_S, outbox_gauges),
+            "scanner": (SCRAPE_S, scanner_gauges),
+            "address_pool": (SCRAPE_S, pool_gauges),
+            "rates": (SCRAPE_S, rate_gauges),
+            "ledger": (LEDGER_SCRAPE_S, ledger_gauges),
+        }
+    )

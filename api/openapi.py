@@ -1,0 +1,219 @@
+"""Describes the API in OpenAPI 3.1, out of the rows that route it and the types that validate it. For create_app."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from api.dispatch import IDEMPOTENCY_KEY_CHARS_MAX
+from api.endpoints import ANY_KEY, JSON
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from api.endpoints import Endpoint
+    from core.errors import DomainError
+
+Json = dict[str, Any]
+
+_SCHEMAS: Final = "#/components/schemas/{name}"
+_PARAMETERS: Final = "#/components/parameters/"
+
+DESCRIPTION: Final = """\
+Sluice is a self-hosted crypto payment gateway.
+
+Amounts are decimal strings, never numbers. A success is `{"state": 0, "result": …}`; an error is
+`{"error": {"code", "message"}}`: branch on the code, the message may change. Unknown body fields are ignored. Bodies
+are JSON objects of at most 1 MiB; duplicate keys, NaN and Infinity are refused.
+
+Every answer carries `X-Request-Id`; a UUID sent under that name is taken over.
+"""
+
+SIGNATURE: Final = """\
+Lower-case hex of HMAC-SHA256, keyed with the secret, over four parts joined with a line feed: the value of
+X-Timestamp, the method in upper case, the request path as sent (with its query, if any), and the exact body bytes.
+"""
+
+_SECURITY_SCHEMES: Final[Json] = {
+    "publicId": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-Public-Id",
+        "description": "The key's public identifier.",
+    },
+    "timestamp": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-Timestamp",
+        "description": "Unix seconds when the request was signed; within 5 minutes of the gateway's clock.",
+    },
+    "signature": {"type": "apiKey", "in": "header", "name": "X-Signature", "description": SIGNATURE},
+}
+_SIGNED: Final[list[Json]] = [{"publicId": [], "timestamp": [], "signature": []}]
+
+_PARAMETER_TABLE: Final[Json] = {
+    "RequestId": {
+        "name": "X-Request-Id",
+        "in": "header",
+        "description": "A UUID by which logs and webhooks name this request.",
+        "schema": {"type": "string", "format": "uuid"},
+    },
+    "IdempotencyKey": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "The same value on all attempts of one action; a replay returns the stored answer.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_CHARS_MAX, "pattern": "^[!-~]+$"},
+    },
+    "IfNoneMatch": {
+        "name": "If-None-Match",
+        "in": "header",
+        "description": "An ETag of an earlier answer.",
+        "schema": {"type": "string"},
+    },
+    "invoice_id": {
+        "name": "invoice_id",
+        "in": "path",
+        "required": True,
+        "description": "The payment's uuid.",
+        "schema": {"type": "string", "format": "uuid"},
+    },
+}
+
+_HEADERS: Final[Json] = {
+    "X-Request-Id": {"description": "Names this request in logs.", "schema": {"type": "string", "format": "uuid"}},
+    "ETag": {"description": "The version of this answer.", "schema": {"type": "string"}},
+    "Cache-Control": {"schema": {"type": "string"}},
+    "Retry-After": {"description": "Seconds.", "schema": {"type": "string", "pattern": "^[0-9]+$"}},
+    "Idempotent-Replayed": {
+        "description": "Present where the answer is a stored one.",
+        "schema": {"type": "string", "const": "true"},
+    },
+}
+
+
+def describe(endpoints: Sequence[Endpoint], *, base_url: str) -> Json:
+    """Return the OpenAPI document of these endpoints."""
+    types = list(dict.fromkeys(t for e in endpoints for t in (e.request, e.result) if t is not None))
+    references, schemas = msgspec.json.schema_components(types, ref_template=_SCHEMAS)
+    by_type = dict(zip(types, references, strict=True))
+    paths: dict[str, Json] = defaultdict(dict)
+    for endpoint in endpoints:
+        paths[endpoint.path][endpoint.method.lower()] = _operation(endpoint, by_type)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Sluice API", "version": "1", "description": DESCRIPTION},
+        "servers": [{"url": base_url}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(endpoint.tag for endpoint in endpoints)],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "parameters": _PARAMETER_TABLE,
+            "headers": _HEADERS,
+            "securitySchemes": _SECURITY_SCHEMES,
+        },
+    }
+
+
+def _operation(endpoint: Endpoint, by_type: dict[Any, Json]) -> Json:
+    operation: Json = {
+        "operationId": endpoint.name,
+        "tags": [endpoint.tag],
+        "summary": endpoint.summary,
+        "description": " ".join((endpoint.description, _rights(endpoint))).strip(),
+        "parameters": [{"$ref": f"{_PARAMETERS}{name}"} for name in _parameters(endpoint)],
+        "security": [] if endpoint.rights is None else _SIGNED,
+        "responses": {str(endpoint.status): _success(endpoint, by_type), **_errors(endpoint.all_errors())},
+    }
+    if endpoint.cached:
+        operation["responses"]["304"] = {
+            "description": "The caller has this version.",
+            "headers": _headers("X-Request-Id", "ETag", "Cache-Control"),
+        }
+    if endpoint.request is not None:
+        content = {"schema": by_type[endpoint.request], "examples": _examples(endpoint.examples.get("request", {}))}
+        operation["requestBody"] = {"required": True, "content": {JSON: content}}
+    return operation
+
+
+def _rights(endpoint: Endpoint) -> str:
+    if endpoint.rights is None or endpoint.rights == ANY_KEY:
+        return ""
+    return f"Needs a key of kind {' or '.join(sorted(endpoint.rights))}."
+
+
+def _parameters(endpoint: Endpoint) -> Iterable[str]:
+    yield from (name for name in _PARAMETER_TABLE if f"{{{name}}}" in endpoint.path)
+    yield "RequestId"
+    if endpoint.creates:
+        yield "IdempotencyKey"
+    if endpoint.cached:
+        yield "IfNoneMatch"
+
+
+def _success(endpoint: Endpoint, by_type: dict[Any, Json]) -> Json:
+    names = ["X-Request-Id", "Cache-Control"]
+    names += ["ETag"] if endpoint.cached else []
+    names += ["Idempotent-Replayed"] if endpoint.creates else []
+    content: Json = {}
+    if endpoint.result is not None:
+        result, example = by_type[endpoint.result], endpoint.examples["result"]
+        content = {"schema": result, "examples": _examples(example)}
+        if not endpoint.bare:
+            content = {"schema": _envelope(result), "examples": _examples({"state": 0, "result": example})}
+    elif endpoint.content_type == JSON:
+        content = {"schema": {"type": "object"}}
+    else:
+        content = {"schema": {"type": "string"}}
+    description = "Created." if endpoint.status != 200 else "Done."  # noqa: PLR2004 - the status is the meaning
+    media_type = endpoint.content_type.partition(";")[0]
+    return {"description": description, "headers": _headers(*names), "content": {media_type: content}}
+
+
+def _envelope(result: Json) -> Json:
+    return {
+        "type": "object",
+        "required": ["state", "result"],
+        "properties": {"state": {"type": "integer", "const": 0}, "result": result},
+    }
+
+
+def _errors(errors: Iterable[type[DomainError]]) -> Json:
+    by_status: dict[int, list[type[DomainError]]] = defaultdict(list)
+    for error in errors:
+        by_status[error.status].append(error)
+    return {str(status): _error_response(group) for status, group in sorted(by_status.items())}
+
+
+def _error_response(group: list[type[DomainError]]) -> Json:
+    names = ["X-Request-Id", "Cache-Control"]
+    names += ["Retry-After"] if any(error.retry_after_s is not None for error in group) else []
+    detail = {
+        "type": "object",
+        "required": ["code", "message"],
+        "properties": {
+            "code": {"type": "string", "enum": [error.code for error in group]},
+            "message": {"type": "string"},
+        },
+    }
+    return {
+        "description": "\n".join(f"- `{error.code}`: {error.text}" for error in group),
+        "headers": _headers(*names),
+        "content": {
+            JSON: {
+                "schema": {"type": "object", "required": ["error"], "properties": {"error": detail}},
+                "examples": {
+                    error.code: {"value": {"error": {"code": error.code, "message": error.text}}} for error in group
+                },
+            }
+        },
+    }
+
+
+def _headers(*names: str) -> Json:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _examples(value: Any) -> Json:
+    return {"example": {"value": value}}

@@ -1,0 +1,157 @@
+"""The hosted payment page and its few files. It can be read without scripts; with them it keeps itself current.
+
+Everything a merchant wrote is escaped by the templates, links are http(s) or absent, and the browser is told to run
+nothing that does not come from here (API reference, "Hosted payment page").
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import jinja2
+
+from api import http_cache
+from api.errors import as_domain_error
+from api.routes.pay import find, public_view
+from core.errors import DomainError, RequestNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from falcon import Request, Response
+
+    from api.gateway import Gateway
+
+HERE: Final = Path(__file__).parent
+HTML: Final = "text/html; charset=utf-8"
+
+_TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+_CSP: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_PAGE_HEADERS: Final = (
+    ("Content-Security-Policy", _CSP),
+    ("Referrer-Policy", "no-referrer"),
+    ("X-Frame-Options", "DENY"),
+    ("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=()"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    # The id in the address is the key to the page: no shared cache and no search engine keeps it.
+    ("Cache-Control", "no-store"),
+    ("X-Robots-Tag", "noindex"),
+)
+_HSTS: Final = ("Strict-Transport-Security", "max-age=31536000")
+
+HEADINGS: Final[Mapping[str, str]] = {
+    "select": "Choose how to pay",
+    "check": "Waiting for your payment",
+    "paid": "Payment received",
+    "paid_over": "Payment received",
+    "wrong_amount": "The amount does not match",
+    "expired": "This payment has expired",
+}
+
+
+class StaticFiles:
+    """The page's style, script and icon, read once; their addresses change with their contents."""
+
+    methods = frozenset({"GET", "HEAD"})
+    allow = "GET, HEAD"
+
+    def __init__(self) -> None:
+        files = sorted((HERE / "static").iterdir())
+        self._bodies = {file.name: file.read_bytes() for file in files if file.suffix in _TYPES}
+
+    def url(self, name: str) -> str:
+        """Return the address of a file in its present version."""
+        return f"/static/{name}?v={hashlib.sha256(self._bodies[name]).hexdigest()[:12]}"
+
+    def on_get(self, req: Request, resp: Response, name: str) -> None:
+        """Send a file."""
+        body = self._bodies.get(name)
+        if body is None:
+            raise RequestNotFound
+        resp.set_header("Cache-Control", "public, max-age=31536000, immutable")
+        if not http_cache.is_known(req, resp, body):
+            resp.content_type = _TYPES[Path(name).suffix]
+            resp.data = body
+
+    on_head = on_get
+
+
+class PaymentPage:
+    """GET /pay/<uuid>."""
+
+    methods = frozenset({"GET", "HEAD"})
+    allow = "GET, HEAD"
+
+    def __init__(self, gateway: Gateway, static: StaticFiles) -> None:
+        self._gateway = gateway
+        is_https = urlsplit(gateway.settings.pay_url).scheme == "https"
+        self._headers = (*_PAGE_HEADERS, _HSTS) if is_https else _PAGE_HEADERS
+        environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(HERE / "templates"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            auto_reload=False,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        environment.globals["static"] = static.url
+        environment.filters.update(web_link=web_link, utc_time=utc_time)
+        self._page = environment.get_template("pay.html")
+        self._error_page = environment.get_template("error.html")
+
+    def on_get(self, _req: Request, resp: Response, invoice_id: str) -> None:
+        """Show a payment, or say in plain words why not."""
+        resp.content_type = HTML
+        resp.set_headers(self._headers)
+        try:
+            resp.text = self._render(invoice_id)
+        except Exception as error:  # noqa: BLE001 - a buyer gets a page, whatever happened
+            domain = as_domain_error(error)
+            resp.status = domain.status
+            resp.text = self._error_page.render(title=_error_title(domain))
+
+    on_head = on_get
+
+    def _render(self, invoice_id: str) -> str:
+        row = find(invoice_id)
+        view = public_view(self._gateway, row)
+        return self._page.render(
+            payment=view,
+            heading=HEADINGS[row.status],
+            headings=HEADINGS,
+            methods=[self._method(method) for method in view.get("accepted", ())],
+            network_name=self._network_name(row.network),
+            theme=row.theme,
+            invites_rest=row.is_payment_multiple,
+        )
+
+    def _method(self, method: Mapping[str, str]) -> dict[str, Any]:
+        asset = self._gateway.catalogue.assets[method["currency"]]
+        return {**method, "name": asset.name, "network_name": self._network_name(method["network"])}
+
+    def _network_name(self, network: str | None) -> str:
+        return self._gateway.catalogue.networks[network].name if network else ""
+
+
+def web_link(url: str) -> str:
+    """Return a link's address if a browser may be sent there, else nothing. The last of several checks."""
+    return url if urlsplit(url).scheme in {"http", "https"} else ""
+
+
+def utc_time(unix_s: int) -> str:
+    """Return a moment for whoever reads without scripts, which would show it in local time."""
+    return f"{datetime.fromtimestamp(unix_s, UTC):%H:%M} UTC"
+
+
+def _error_title(error: DomainError) -> str:
+    if error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return "There is no such payment"
+    return "The payment page is busy. Please reload it in a moment."

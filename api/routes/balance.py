@@ -1,0 +1,54 @@
+"""What a merchant has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from api.endpoints import ANY_KEY, Call, Endpoint, Reply, envelope
+from core import views
+from core.schemas import Balance, Empty
+from models import balances
+
+if TYPE_CHECKING:
+    from api.gateway import Gateway
+
+
+def read_balance(gateway: Gateway, call: Call) -> Reply:
+    """Return the merchant's balances and its owner's personal ones."""
+    holdings, personal = balances.read(call.merchant().merchant_id)
+    return Reply(body=envelope(msgspec.json.encode(views.balance(gateway.catalogue, holdings, personal))))
+
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="POST",
+        path="/v1/balance",
+        name="getBalance",
+        tag="Balance",
+        summary="Read the balance",
+        description="Every coin, each over all its networks. total = available + maturing + payout_held + hold - debt.",
+        rights=ANY_KEY,
+        request=Empty,
+        result=Balance,
+        reader=read_balance,
+        examples={
+            "request": {},
+            "result": {
+                "items": [
+                    {
+                        "currency": "USDT",
+                        "available": "98.125",
+                        "maturing": "20",
+                        "payout_held": "0",
+                        "hold": "0",
+                        "debt": "0",
+                        "total": "118.125",
+                    }
+                ],
+                "personal": [{"currency": "USDT", "available": "0"}],
+            },
+        },
+    ),
+)

@@ -1,0 +1,94 @@
+"""What operators and their machines ask: health, readiness, metrics, and the description of this API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from api import metrics
+from api.endpoints import PUBLIC, Call, Endpoint, Reply
+from core.errors import GatewayNotReady
+from core.schemas import Health
+
+if TYPE_CHECKING:
+    from api.gateway import Gateway
+
+OK: Final = Reply(body=msgspec.json.encode(Health(status="ok")))
+
+
+def read_health(_gateway: Gateway, _call: Call) -> Reply:
+    """Say that this process answers."""
+    return OK
+
+
+def read_readiness(gateway: Gateway, _call: Call) -> Reply:
+    """Say that the gateway can serve, or name what is missing."""
+    failing = gateway.readiness.failing()
+    if failing:
+        raise GatewayNotReady(f"Not ready: {', '.join(failing)}.")
+    return OK
+
+
+def read_metrics(gateway: Gateway, _call: Call) -> Reply:
+    """Return counters and gauges."""
+    return Reply(body=gateway.metrics.render(), content_type=metrics.CONTENT_TYPE)
+
+
+def read_openapi(gateway: Gateway, _call: Call) -> Reply:
+    """Return the description that was made when the process started."""
+    return Reply(body=gateway.openapi, headers={"Cache-Control": "public, max-age=300"})
+
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="GET",
+        path="/healthz",
+        name="getHealth",
+        tag="Operation",
+        summary="Is the process alive?",
+        rights=PUBLIC,
+        result=Health,
+        reader=read_health,
+        bare=True,
+        examples={"result": {"status": "ok"}},
+    ),
+    Endpoint(
+        method="GET",
+        path="/readyz",
+        name="getReadiness",
+        tag="Operation",
+        summary="Can the gateway serve?",
+        description="PostgreSQL, Redis and the schema; no chain.",
+        rights=PUBLIC,
+        result=Health,
+        reader=read_readiness,
+        bare=True,
+        errors=(GatewayNotReady,),
+        examples={"result": {"status": "ok"}},
+    ),
+    Endpoint(
+        method="GET",
+        path="/metrics",
+        name="getMetrics",
+        tag="Operation",
+        summary="Metrics in Prometheus's format",
+        rights=PUBLIC,
+        result=None,
+        reader=read_metrics,
+        bare=True,
+        content_type=metrics.CONTENT_TYPE,
+    ),
+    Endpoint(
+        method="GET",
+        path="/openapi.json",
+        name="getOpenapi",
+        tag="Operation",
+        summary="This description",
+        rights=PUBLIC,
+        result=None,
+        reader=read_openapi,
+        bare=True,
+        cached=True,
+    ),
+)

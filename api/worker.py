@@ -1,0 +1,80 @@
+"""The gunicorn worker: threads that no slow client can hold for ever, and JSON even for what is not HTTP.
+
+Named in gunicorn.conf.py. Gunicorn's own threaded worker waits without end for the rest of a request, so that as many
+idle connections as there are threads would stop the gateway.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from gunicorn.http.errors import ParseException  # type: ignore[import-untyped]
+from gunicorn.util import write_nonblock  # type: ignore[import-untyped]
+from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
+
+from api.errors import error_body
+from core.errors import DomainError, GatewayInternalError, RequestMalformed
+
+if TYPE_CHECKING:
+    from gunicorn.workers.gthread import TConn
+
+# To send a request, counted from its first byte; what came in time is answered.
+REQUEST_S: Final = 15.0
+# To take the answer as well. Above the longest wait for a call, and what routers in front allow.
+EXCHANGE_S: Final = 35.0
+
+
+class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
+    """Ends the exchanges that take too long; looked at once a second, between other events."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._started_at: dict[TConn, float] = {}
+
+    def handle(self, conn: TConn) -> Any:
+        """Serve one request of a connection, in a thread of the pool."""
+        self._started_at[conn] = time.monotonic()
+        try:
+            return super().handle(conn)
+        finally:
+            self._started_at.pop(conn, None)
+
+    def murder_pending(self) -> None:
+        """Close what gunicorn closes, and cut what it would wait for; called by its loop."""
+        super().murder_pending()
+        now = time.monotonic()
+        for conn, started_at in list(self._started_at.items()):
+            if now - started_at > EXCHANGE_S:
+                _shut(conn, socket.SHUT_RDWR)
+            elif now - started_at > REQUEST_S:
+                # Reading ends, as if the client had closed; a thread that is busy answering does not notice.
+                _shut(conn, socket.SHUT_RD)
+
+    def handle_error(self, _req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
+        """Answer what never became a request, in the envelope of all errors."""
+        if isinstance(exc, ParseException):
+            self.log.debug("malformed request from %s: %s", addr, exc)
+            error: DomainError = RequestMalformed()
+        else:
+            self.log.error("request failed outside the application", exc_info=exc)
+            error = GatewayInternalError()
+        with contextlib.suppress(OSError):
+            write_nonblock(client, _response(error))
+
+
+def _shut(conn: TConn, how: int) -> None:
+    with contextlib.suppress(OSError):
+        conn.sock.shutdown(how)
+
+
+def _response(error: DomainError) -> bytes:
+    body = error_body(error)
+    head = (
+        f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode("ascii") + body

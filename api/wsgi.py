@@ -1,0 +1,15 @@
+"""The web process's entry point: `gunicorn api.wsgi:app`. Reads the environment, and nothing else here does."""
+
+from actors.broker import make_broker
+from actors.calls import Caller
+from api.app import create_app
+from core import log
+from core.settings import load_settings
+from models import base
+
+_settings = load_settings(role="web")
+log.configure(_settings, process="web")
+base.connect(_settings.database_url, statement_timeout_ms=_settings.statement_timeout_ms, application_name="sluice-web")
+_broker = make_broker(_settings)
+
+app = create_app(_settings, caller=Caller(_broker, _settings), queues=_broker)

@@ -1,0 +1,59 @@
+"""What a unit of gas costs on an EVM network now. Used by chains.evm for quotes and by chains.evm_tx for spends."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from chains import evm_wire as wire
+from chains.base import ProviderError
+from chains.rpc import Rpc
+
+HISTORY_BLOCKS: Final = 5
+HISTORY_PERCENTILE: Final = 50
+# Below it some networks' nodes do not relay.
+TIP_MIN_WEI: Final = 10**8
+# A node that asks for more is wrong or hostile, whatever the network.
+GAS_PRICE_MAX_WEI: Final = 2_000 * 10**9
+
+
+class AbsurdFeeError(ProviderError):
+    """The node asks for more than any transfer may cost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GasPrice:
+    """The next block's base fee and a middling tip, in wei for a unit of gas."""
+
+    base_wei: int
+    tip_wei: int
+
+    @property
+    def max_wei(self) -> int:
+        """What to offer at most: still enough after six full blocks in a row."""
+        return 2 * self.base_wei + self.tip_wei
+
+    @property
+    def expected_wei(self) -> int:
+        """What to reckon with: a spend that waits for two full blocks."""
+        return self.base_wei * 5 // 4 + self.tip_wei
+
+
+class _FeeHistory(msgspec.Struct, rename="camel"):
+    base_fee_per_gas: list[str]
+    reward: list[list[str]] | None = None
+
+
+def gas_price(node: Rpc) -> GasPrice:
+    """Ask for the current price. Raises AbsurdFeeError, ProviderError."""
+    history = node.call("eth_feeHistory", [hex(HISTORY_BLOCKS), "latest", [HISTORY_PERCENTILE]], _FeeHistory)
+    if not history.base_fee_per_gas:
+        raise ProviderError("eth_feeHistory: no base fee")
+    tips = sorted(wire.quantity(row[0]) for row in history.reward or [] if row)
+    price = GasPrice(
+        base_wei=wire.quantity(history.base_fee_per_gas[-1]),
+        tip_wei=max(TIP_MIN_WEI, tips[len(tips) // 2] if tips else 0),
+    )
+    if price.max_wei > GAS_PRICE_MAX_WEI:
+        raise AbsurdFeeError(f"{price.max_wei} wei for a unit of gas")
+    return price

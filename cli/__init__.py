@@ -1,0 +1,1 @@
+"""What operators and developers type: the `sluice` command."""

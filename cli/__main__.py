@@ -1,0 +1,91 @@
+"""The `sluice` command. Each module of this package adds its commands; this one puts them together and ends them."""
+
+import json
+import sys
+from importlib import import_module
+from types import ModuleType
+
+import typer
+
+from cli.output import CommandError
+from core.secretbox import SecretBoxError
+from core.settings import SettingsError
+from models.base import StoreUnavailableError
+from models.merchants import IdentityError
+from models.migrate import ChangedMigrationError
+
+# By the command, or group of commands, that they add.
+OPERATION = {
+    "migrate": "cli.migrate",
+    "merchant": "cli.merchants",
+    "wallet": "cli.wallet",
+    "clock": "cli.clock",
+    "audit": "cli.audit",
+    "doctor": "cli.doctor",
+}
+# What these need stands in the development requirements alone.
+DEVELOPMENT = {"dev": "cli.dev", "demo": "cli.demo"}
+
+# What an operator can do something about: told in a line, without a traceback.
+_EXPECTED = (
+    CommandError,
+    SettingsError,
+    StoreUnavailableError,
+    ChangedMigrationError,
+    IdentityError,
+    SecretBoxError,
+)
+
+
+def build() -> typer.Typer:
+    """Return the command with all its subcommands."""
+    # Typer's own tracebacks would show local variables, and with them secrets.
+    app = typer.Typer(
+        name="sluice",
+        help="A self-hosted crypto payment gateway.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    for command, module in OPERATION.items():
+        _add(app, command, import_module(module))
+    for command, module in DEVELOPMENT.items():
+        try:
+            _add(app, command, import_module(module))
+        except ModuleNotFoundError as error:
+            _add_missing(app, command, str(error.name))
+    return app
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 1 refused or found wrong, 2 used wrongly."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        build()(args=arguments)
+    except _EXPECTED as error:
+        print(f"sluice: {error}", file=sys.stderr)
+        if "--json" in arguments:
+            print(json.dumps({"error": str(error)}, ensure_ascii=False))
+        sys.exit(1)
+
+
+def _add(app: typer.Typer, command: str, module: ModuleType) -> None:
+    """Let a module register itself, or add the group that it offers."""
+    if hasattr(module, "register"):
+        module.register(app)
+    else:
+        app.add_typer(module.app, name=command)
+
+
+def _add_missing(app: typer.Typer, command: str, package: str) -> None:
+    """Keep the command's name, so that whoever types it learns what is missing."""
+
+    def explain() -> None:
+        raise CommandError(f"`sluice {command}` needs {package}, which belongs to requirements-dev.txt (make setup)")
+
+    accept_anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+    app.command(command, help="(not installed here)", context_settings=accept_anything)(explain)
+
+
+if __name__ == "__main__":
+    main()

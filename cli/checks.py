@@ -1,0 +1,174 @@
+"""What can be wrong with an installation, one check after another. Called by cli.doctor."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from chains.base import ProviderError
+from chains.evm_wire import quantity
+from chains.rpc import JsonRpc
+from core.catalogue import Network, load_catalogue
+from core.settings import Settings
+from models import migrate
+from models.address_claims import CLAIMS, level
+from models.base import one
+
+POSTGRESQL_MIN: Final = 140_000
+REDIS_MIN: Final = (6, 2)
+REDIS_TIMEOUT_S: Final = 3
+# A signature is good for five minutes either way; half a minute of that is already somebody's.
+SKEW_WARN_S: Final = 2
+SKEW_FAIL_S: Final = 30
+
+
+class Verdict(StrEnum):
+    """How much a finding matters: a failure keeps the gateway from working, or from working safely."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the doctor's report."""
+
+    check: str
+    verdict: Verdict
+    text: str
+
+
+Check = Callable[[Settings], Iterator[Finding]]
+
+
+def check_settings(settings: Settings) -> Iterator[Finding]:
+    """Say what is only fit for development."""
+    yield Finding("settings", Verdict.OK, f"complete, for {settings.environment}")
+    yield from (Finding("settings", Verdict.WARN, warning) for warning in settings.warnings())
+
+
+def check_postgresql(settings: Settings) -> Iterator[Finding]:
+    """Check version, durability, clock and tables."""
+    version, number, fsync, commit, server_time = _row(
+        "SELECT current_setting('server_version'), current_setting('server_version_num')::int,"
+        " current_setting('fsync'), current_setting('synchronous_commit'), clock_timestamp()"
+    )
+    skew_s = abs((datetime.now(UTC) - server_time).total_seconds())
+    yield Finding("postgresql", _bad_if(number < POSTGRESQL_MIN), f"version {version}")
+    durable = fsync == "on" and commit != "off"
+    lossy = Verdict.FAIL if settings.environment == "production" else Verdict.WARN
+    yield Finding("durability", Verdict.OK if durable else lossy, f"fsync {fsync}, synchronous_commit {commit}")
+    yield Finding("clock", _by_limits(skew_s), f"{skew_s:.1f} s between this machine and PostgreSQL")
+
+
+def check_tables(settings: Settings) -> Iterator[Finding]:
+    """Check that migrations are applied and that production's clock was never moved."""
+    pending = migrate.pending(settings.database_url)
+    if pending:
+        yield Finding("migrations", Verdict.FAIL, f"pending: {', '.join(pending)} (run sluice migrate)")
+        return
+    yield Finding("migrations", Verdict.OK, "all applied")
+    (ahead_s,) = _row("SELECT extract(epoch FROM ahead)::bigint FROM app_clock")
+    moved = ahead_s != 0
+    unreal = Verdict.FAIL if settings.environment == "production" else Verdict.OK
+    yield Finding("app clock", unreal if moved else Verdict.OK, f"{ahead_s} s ahead" if moved else "the real one")
+    yield from _check_pool(settings)
+
+
+def check_redis(settings: Settings) -> Iterator[Finding]:
+    """Check version, the command that consumers wait with, and that nothing is evicted."""
+    with redis.Redis.from_url(
+        settings.redis_url, socket_timeout=REDIS_TIMEOUT_S, retry=Retry(NoBackoff(), 0), decode_responses=True
+    ) as client:
+        facts: dict[str, Any] = client.info()
+        version = str(facts["redis_version"])
+        key = f"{settings.redis_namespace}:doctor"
+        client.blmove(key, key, 0.01)
+    is_old = tuple(int(part) for part in version.split(".")[:2]) < REDIS_MIN
+    yield Finding("redis", _bad_if(is_old), f"version {version}, BLMOVE works")
+    policy = str(facts.get("maxmemory_policy", "unknown"))
+    verdict = Verdict.OK if policy == "noeviction" else Verdict.WARN
+    yield Finding("redis memory", verdict, f"maxmemory-policy {policy}")
+
+
+def check_providers(settings: Settings) -> Iterator[Finding]:
+    """Ask every provider which chain it serves."""
+    if not settings.rpc_urls:
+        yield Finding("providers", Verdict.WARN, "no <NETWORK>_RPC_URLS: no network is served")
+    networks = load_catalogue(settings.environment).networks
+    for code, urls in settings.rpc_urls.items():
+        if networks[code].family == "evm":
+            answers = [_ask_chain(networks[code], url, settings.rpc_timeout_s) for url in urls]
+            yield from _judge_providers(networks[code], answers)
+
+
+def check_keystore(settings: Settings) -> Iterator[Finding]:
+    """Open the wallet where this process may see it."""
+    if not (settings.wallet_keystore or settings.wallet_keystore_data or settings.wallet_mnemonic):
+        yield Finding("keystore", Verdict.OK, "not visible to this process, as it should be for all but the signer")
+        return
+    from chains.keys import load_keys  # noqa: PLC0415 - the wallet's libraries, for the one process that needs them
+
+    public_key = load_keys(settings).pool_public_key
+    matches = settings.address_public_key in {"", public_key}
+    text = "opens" if matches else "opens, but ADDRESS_PUBLIC_KEY belongs to another"
+    yield Finding("keystore", _bad_if(not matches), text)
+
+
+CHECKS: Final[tuple[tuple[str, Check], ...]] = (
+    ("settings", check_settings),
+    ("postgresql", check_postgresql),
+    ("tables", check_tables),
+    ("redis", check_redis),
+    ("providers", check_providers),
+    ("keystore", check_keystore),
+)
+
+
+def _check_pool(settings: Settings) -> Iterator[Finding]:
+    networks = load_catalogue(settings.environment).networks
+    for family in sorted({networks[code].family for code in settings.rpc_urls} & CLAIMS.keys()):
+        available = level(family)
+        # The signer fills up from the low mark, so a little less is no news; nothing at all stops every sale.
+        short = Verdict.WARN if available < settings.pool_low else Verdict.OK
+        verdict = Verdict.FAIL if available == 0 else short
+        yield Finding("address pool", verdict, f"{family}: {available} addresses, low mark {settings.pool_low}")
+
+
+def _ask_chain(network: Network, url: str, timeout_s: float) -> tuple[bool, str]:
+    """Return whether a provider can be used, and what it said."""
+    try:
+        chain_id = quantity(JsonRpc(url, timeout_s=timeout_s).call("eth_chainId", [], str))
+    except ProviderError as error:
+        return False, str(error)
+    return chain_id == network.chain_id, f"chain {chain_id}, expected {network.chain_id}"
+
+
+def _judge_providers(network: Network, answers: list[tuple[bool, str]]) -> Iterator[Finding]:
+    fallback = any(is_good for is_good, _ in answers)
+    bad = Verdict.WARN if fallback else Verdict.FAIL
+    for number, (is_good, text) in enumerate(answers, start=1):
+        yield Finding(f"{network.code} provider {number}", Verdict.OK if is_good else bad, text)
+
+
+def _bad_if(is_bad: bool) -> Verdict:  # noqa: FBT001 - one question, one answer
+    return Verdict.FAIL if is_bad else Verdict.OK
+
+
+def _by_limits(skew_s: float) -> Verdict:
+    if skew_s > SKEW_FAIL_S:
+        return Verdict.FAIL
+    return Verdict.WARN if skew_s > SKEW_WARN_S else Verdict.OK
+
+
+def _row(sql: str) -> tuple[Any, ...]:
+    row = one(sql)
+    if row is None:
+        raise LookupError("a row that always exists is missing")
+    return row

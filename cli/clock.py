@@ -1,0 +1,73 @@
+"""`sluice clock advance`: moves every process of a development gateway, and its chains, into the future at once."""
+
+from typing import Annotated
+
+import typer
+
+from chains.base import ProviderError
+from chains.rpc import JsonRpc, RpcError
+from cli.output import CommandError, JsonFlag, show
+from cli.session import database
+from core.catalogue import load_catalogue
+from core.settings import Settings
+from models.base import app_now, execute
+
+# A clock that has come further than this is a typing error.
+ADVANCE_S_MAX = 10 * 366 * 86_400
+
+clock_app = typer.Typer(no_args_is_help=True, help="The gateway's clock (development only).")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(clock_app, name="clock")
+
+
+@clock_app.callback()
+def _group() -> None:
+    # With a callback typer keeps the single command below a group of its own.
+    pass
+
+
+@clock_app.command("advance")
+def advance(seconds: Annotated[int, typer.Argument(min=1, max=ADVANCE_S_MAX)], *, as_json: JsonFlag = False) -> None:
+    """Move the clock forward; signing windows and webhook timestamps keep the real one."""
+    with database() as settings:
+        if settings.environment == "production":
+            raise CommandError("a production gateway's clock is the real one")
+        nodes = _evm_nodes(settings)
+        # First see that all are there: a chain left behind would keep its invoices from ever expiring.
+        for network, node in nodes.items():
+            _ask(network, node, "eth_chainId")
+        moved = {network: _advance_chain(network, node, seconds) for network, node in nodes.items()}
+        execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
+        now = app_now().isoformat()
+    chains = [
+        f"{network} {'moved along' if is_moved else 'keeps a clock of its own'}" for network, is_moved in moved.items()
+    ]
+    show({"now": now, "advanced_s": seconds, "chains": moved}, [f"it is now {now}", *chains], as_json=as_json)
+
+
+def _evm_nodes(settings: Settings) -> dict[str, JsonRpc]:
+    networks = load_catalogue(settings.environment).networks
+    urls = {code: urls[0] for code, urls in settings.rpc_urls.items() if networks[code].family == "evm"}
+    return {code: JsonRpc(url, timeout_s=settings.rpc_timeout_s) for code, url in urls.items()}
+
+
+def _advance_chain(network: str, node: JsonRpc, seconds: int) -> bool:
+    """Move a development chain and mine a block there; False for a node that is none."""
+    try:
+        _ask(network, node, "evm_increaseTime", seconds)
+        _ask(network, node, "evm_mine")
+    except RpcError:
+        return False
+    return True
+
+
+def _ask(network: str, node: JsonRpc, method: str, *params: int) -> None:
+    try:
+        node.call_or_none(method, params, object)
+    except RpcError:
+        raise
+    except ProviderError as error:
+        raise CommandError(f"{network}: {error}") from error

@@ -1,0 +1,56 @@
+"""`sluice doctor`: says what is wrong with an installation, line by line. Run by operators; exits 1 on a failure."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from cli.checks import CHECKS, Check, Finding, Verdict
+from cli.output import JsonFlag, show
+from cli.session import open_settings
+from core.redact import Redactor, secrets_of
+from core.settings import Settings, SettingsError
+from core.settings_rules import Role
+from models import base
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(doctor)
+
+
+def doctor(
+    role: Annotated[Role, typer.Option(help="Judge the settings as this kind of process would.")] = "cli",
+    *,
+    as_json: JsonFlag = False,
+) -> None:
+    """Check settings, stores, providers, keystore and address pool."""
+    findings = list(examine(role))
+    failed = any(finding.verdict == Verdict.FAIL for finding in findings)
+    report = [{"check": f.check, "verdict": f.verdict.value, "text": f.text} for f in findings]
+    lines = [f"{f.verdict.value:<5} {f.check}: {f.text}" for f in findings]
+    show({"ok": not failed, "findings": report}, lines, as_json=as_json)
+    raise typer.Exit(1 if failed else 0)
+
+
+def examine(role: Role) -> Iterator[Finding]:
+    """Run all checks; one that breaks is a finding and keeps none of the others from running."""
+    try:
+        settings = open_settings(role)
+    except SettingsError as error:
+        yield from (Finding("settings", Verdict.FAIL, problem) for problem in error.problems)
+        return
+    base.connect(settings.database_url, application_name="sluice-doctor")
+    try:
+        for name, check in CHECKS:
+            yield from _run(name, check, settings)
+    finally:
+        base.close()
+
+
+def _run(name: str, check: Check, settings: Settings) -> Iterator[Finding]:
+    try:
+        yield from check(settings)
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong in a check is what the operator wants to know
+        text = Redactor(secrets_of(settings)).text(f"{type(error).__name__}: {error}".strip())
+        yield Finding(name, Verdict.FAIL, " ".join(text.split()))

@@ -1,0 +1,57 @@
+"""Nothing that we start outlives us, not even after SIGKILL. Held by `sluice dev` and by the tests' servers.
+
+Every child carries a mark in its environment, which its own children inherit. A watchdog in a session of its own
+reads a pipe whose other end only we hold; when we die in whatever way, the pipe ends and the watchdog stops all that
+carry the mark. No list of processes is kept, so none can be missing from it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, Final, cast
+
+MARK: Final = "SLUICE_LEASH"
+_WATCHDOG: Final = Path(__file__).with_name("watchdog.py")
+
+
+class Leash:
+    """One watchdog and the mark that its charges carry."""
+
+    def __init__(self, *, inherit: tuple[int, ...] = ()) -> None:
+        """Start the watchdog; it keeps the file descriptors in `inherit` open (a lock) until its work is done."""
+        self.mark = secrets.token_hex(16)
+        self._inherit = inherit
+        self._watchdog = self._spawn()
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What a child's environment must contain."""
+        return {MARK: self.mark}
+
+    def check(self) -> bool:
+        """Return whether the watchdog was found dead, and start another in that case."""
+        if self._watchdog.poll() is None:
+            return False
+        cast("IO[bytes]", self._watchdog.stdin).close()
+        self._watchdog = self._spawn()
+        return True
+
+    def release(self) -> None:
+        """Let go: whatever still carries the mark is stopped. Returns once it is gone."""
+        cast("IO[bytes]", self._watchdog.stdin).close()
+        self._watchdog.wait()
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        # -I -S: the watchdog needs the standard library alone, and starts in 15 ms.
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", str(_WATCHDOG), f"{MARK}={self.mark}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            pass_fds=self._inherit,
+            cwd="/",
+        )

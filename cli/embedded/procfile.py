@@ -1,0 +1,31 @@
+"""Reads the Procfile, so that development runs exactly the processes of production. Called by cli.embedded.stack."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Runs once at a deploy, before the others; development migrates by itself.
+RELEASE: Final = "release"
+_LINE: Final = re.compile(r"([a-z][a-z0-9_-]*):\s*(\S.*)")
+
+
+class ProcfileError(Exception):
+    """A line that is neither a process nor a comment."""
+
+
+def read_procfile(path: Path) -> dict[str, str]:
+    """Return the command of every long-running process type, by name."""
+    commands = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line.rstrip())
+        if match is None:
+            raise ProcfileError(f"{path.name}: {line!r}")
+        commands[match[1]] = match[2]
+    commands.pop(RELEASE, None)
+    return commands

@@ -1,0 +1,97 @@
+"""From a command line to a running stack and back to an exit code. Called by cli.dev and cli.demo."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from chains.base import ProviderError
+from cli.embedded.anvil_binary import NoAnvilError
+from cli.embedded.console import Console
+from cli.embedded.plan import DATA_DEFAULT, Plan, PlanError, parse_networks
+from cli.embedded.process import StartError
+from cli.embedded.procfile import ProcfileError
+from cli.embedded.stack import Stack
+from cli.embedded.unprivileged import UnsafeFolderError
+from cli.output import CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from types import FrameType
+
+    Job = Callable[[Stack, Console], int]
+
+STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_EXPECTED: Final = (StartError, NoAnvilError, ProviderError, ProcfileError, UnsafeFolderError)
+
+
+class Stopped(BaseException):  # no Exception: no handler of errors may swallow it
+    """A signal asks the stack to end."""
+
+
+def run_stack(
+    job: Job, *, port: int | None, data: Path | None, networks: str, ready_file: Path | None, interrupted: int = 0
+) -> int:
+    """Boot a stack, do the job, stop the stack. Return the job's code, `interrupted` after a signal, 1 on failure.
+
+    Raises CommandError for options that make no sense.
+    """
+    try:
+        codes = parse_networks(networks)
+    except PlanError as error:
+        raise CommandError(str(error)) from None
+    plan = Plan(data=data or DATA_DEFAULT, networks=codes, port=port, ready_file=ready_file)
+    env = dict(os.environ)
+    console = Console(env)
+    with contextlib.suppress(Stopped), _signals_stop():
+        return _run(plan, env, console, job, interrupted)
+    return interrupted
+
+
+def _run(plan: Plan, env: dict[str, str], console: Console, job: Job, interrupted: int) -> int:
+    console.heading("Starting Sluice")
+    try:
+        stack = Stack(plan, inherited=env, console=console)
+    except _EXPECTED as error:
+        console.fail(str(error))
+        return 1
+    try:
+        return _do(stack, console, job)
+    except Stopped:
+        return interrupted
+    finally:
+        _end(stack, console)
+
+
+def _do(stack: Stack, console: Console, job: Job) -> int:
+    try:
+        stack.boot()
+        return job(stack, console)
+    except _EXPECTED as error:
+        console.fail(str(error))
+        return 1
+
+
+def _end(stack: Stack, console: Console) -> None:
+    console.heading("Stopping")
+    try:
+        stack.stop()
+    except Stopped:
+        console.warn("asked again: not waiting any longer")
+        stack.release()
+
+
+@contextlib.contextmanager
+def _signals_stop() -> Iterator[None]:
+    def stop(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise Stopped
+
+    before = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,231 @@
+"""The whole gateway on one machine: servers, chains, processes, accounts. Driven by cli.dev and cli.demo."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from cli.embedded import readiness
+from cli.embedded.accounts import Accounts, ensure_accounts
+from cli.embedded.anvil_binary import find_anvil
+from cli.embedded.app import App
+from cli.embedded.data_folder import DataFolder
+from cli.embedded.dev_chain import DevChain
+from cli.embedded.environment import app_environment, settings_environment
+from cli.embedded.files import write_json
+from cli.embedded.identity import load_identity
+from cli.embedded.leash import Leash
+from cli.embedded.plan import CACHE, ROOT
+from cli.embedded.ports import LOOPBACK, KeptPorts, is_free
+from cli.embedded.postgres import Postgres
+from cli.embedded.process import StartError
+from cli.embedded.procfile import read_procfile
+from cli.embedded.supervisor import Supervisor
+from cli.embedded.valkey import Valkey
+from core.catalogue import load_catalogue
+from models import base, migrate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from cli.embedded.console import Console
+    from cli.embedded.plan import Plan
+    from cli.embedded.program import Program
+
+PORT_PREFERRED: Final = 8000
+STEP_S: Final = 0.1
+READY_LIMIT_S: Final = 90.0
+# A process that dies so often before the stack has ever served will not mend itself.
+EARLY_DEATHS_MAX: Final = 4
+
+
+class Stack:
+    """Made, booted, stepped, stopped; all in one thread. Whatever it started ends with it, even if it is killed."""
+
+    accounts: Accounts
+
+    def __init__(self, plan: Plan, *, inherited: Mapping[str, str], console: Console) -> None:
+        self.plan = plan
+        self._inherited = inherited
+        self._console = console
+        self._folder = DataFolder(plan.data)
+        self._leash = Leash(inherit=(self._folder.lock_fd,))
+        self._supervisor = Supervisor(self._folder.path / "pids.json", say=console.warn)
+        self._ports = KeptPorts(self._folder.path / "ports.json")
+        self._identity = load_identity(self._folder.path)
+        self._apps: list[str] = []
+        self.chains: list[DevChain] = []
+        self._servers: list[Program] = []
+        self.port = self._web_port()
+        self.base_url = f"http://{LOOPBACK}:{self.port}"
+
+    def boot(self) -> None:
+        """Start everything and return once it serves. Raises StartError."""
+        if self.plan.ready_file is not None:
+            self.plan.ready_file.unlink(missing_ok=True)
+        self._start_servers()
+        self._migrate()
+        with self._console.step("chains") as step:
+            self._start_chains()
+            step.detail = ", ".join(f"{chain.network} {chain.url}" for chain in self.chains)
+        self._start_apps()
+        with self._console.step("merchants") as step:
+            self.accounts = ensure_accounts(self._folder.path, self._identity.secret_keys)
+            step.detail = "Demo shop (keys main, approver), Other shop"
+        with self._console.step("processes") as step:
+            self._await_serving()
+            step.detail = " ".join(self._apps)
+        if self.plan.ready_file is not None:
+            write_json(self.plan.ready_file, self.ready())
+
+    def run_until(self, done: Callable[[], bool]) -> None:
+        """Keep everything running until done() is true."""
+        while not done():
+            self._step()
+            time.sleep(STEP_S)
+
+    def stop(self) -> None:
+        """End the processes, then the servers, then whatever else carries our mark."""
+        base.close()
+        with self._console.step("stopped") as step:
+            self._supervisor.stop(self._apps)
+            self._supervisor.stop([server.name for server in self._servers])
+            step.detail = "everything"
+        self.release()
+
+    def release(self) -> None:
+        """Kill what still runs and let the folder go."""
+        self._leash.release()
+        self._folder.close()
+
+    def ready(self) -> dict[str, object]:
+        """Return what a program needs to use this stack: the ready file's content."""
+        return {
+            "base_url": self.base_url,
+            "pay_url": self.base_url,
+            "public_id": self.accounts.merchant.public_id,
+            "secret": self.accounts.merchant.secret,
+            "approver": vars(self.accounts.approver),
+            "other_merchant": vars(self.accounts.other_merchant),
+            "rpc": self.rpc_urls(),
+            "tokens": {chain.network: chain.tokens for chain in self.chains},
+            "buyer_key": self._identity.buyer_key,
+            "database_url": self.database_url,
+            "redis_url": self.redis_url,
+            "webhook_allow_private": True,
+            "env": self.environment(),
+        }
+
+    def rpc_urls(self) -> dict[str, str]:
+        """Return the chains' addresses by network."""
+        return {chain.network: chain.url for chain in self.chains}
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables of every process but the signer, which has the wallet besides."""
+        return settings_environment(
+            base_url=self.base_url,
+            port=self.port,
+            database_url=self.database_url,
+            redis_url=self.redis_url,
+            rpc_urls=self.rpc_urls(),
+            identity=self._identity,
+        )
+
+    def _web_port(self) -> int:
+        wanted = self.plan.port
+        if wanted:
+            if not is_free(wanted):
+                raise StartError(f"port {wanted} is taken: --port 0 finds a free one")
+            return self._ports.take("web", wanted=wanted)
+        usual = PORT_PREFERRED if wanted is None and is_free(PORT_PREFERRED) else 0
+        return self._ports.take("web", wanted=usual)
+
+    def _start_servers(self) -> None:
+        folder, ports = self._folder.path, self._ports
+        if given := self._inherited.get("DATABASE_URL"):
+            self.database_url = given
+        else:
+            with self._console.step("postgresql") as step:
+                postgres = Postgres(folder, port=ports.take("postgres"), leash=self._leash)
+                self._start(postgres)
+                self.database_url = postgres.url
+                step.detail = postgres.place
+        if given := self._inherited.get("REDIS_URL"):
+            self.redis_url = given
+        else:
+            with self._console.step("valkey") as step:
+                password = self._identity.redis_password
+                valkey = Valkey(folder / "redis", port=ports.take("redis"), password=password, leash=self._leash)
+                self._start(valkey)
+                self.redis_url = valkey.url
+                step.detail = valkey.place
+
+    def _migrate(self) -> None:
+        with self._console.step("migrations") as step:
+            applied = migrate.migrate(self.database_url)
+            step.detail = ", ".join(applied) or "none pending"
+        base.connect(self.database_url, application_name="sluice-dev")
+
+    def _start_chains(self) -> None:
+        catalogue = load_catalogue("development")
+        program = find_anvil(self._inherited, CACHE)
+        for code in self.plan.networks:
+            chain = DevChain(
+                program,
+                self._folder.path / "chains" / code,
+                network=catalogue.networks[code],
+                pairs=catalogue.pairs_on(code),
+                buyer=self._identity.buyer_address,
+                port=self._ports.take(f"chain:{code}"),
+                leash=self._leash,
+            )
+            self._start(chain)
+            self.chains.append(chain)
+        for chain in self.chains:
+            chain.equip()
+
+    def _start(self, server: Program) -> None:
+        server.start()
+        if server.child is not None:
+            self._servers.append(server)
+            self._supervisor.watch(server, server.child)
+
+    def _start_apps(self) -> None:
+        for name, command in read_procfile(ROOT / "Procfile").items():
+            env = app_environment(
+                name,
+                inherited=self._inherited,
+                settings=self.environment(),
+                leash=self._leash,
+                mnemonic=self._identity.mnemonic,
+            )
+            app = App(name, command, env=env, cwd=ROOT, log=self._folder.logs / f"{name}.log")
+            self._apps.append(name)
+            self._supervisor.watch(app, app.launch())
+
+    def _await_serving(self) -> None:
+        waiting = dict(readiness.conditions(self.base_url, self.plan.networks))
+        deadline = time.monotonic() + READY_LIMIT_S
+        while waiting:
+            self._step()
+            self._give_up_on_failing()
+            waiting = {name: holds for name, holds in waiting.items() if not readiness.holds(holds)}
+            if waiting and time.monotonic() > deadline:
+                raise StartError(f"not serving after {READY_LIMIT_S:.0f} s: {', '.join(waiting)}; see {self.logs}")
+            time.sleep(STEP_S / 2)
+
+    def _give_up_on_failing(self) -> None:
+        for name in self._apps:
+            if self._supervisor.deaths(name) >= EARLY_DEATHS_MAX:
+                tail = (self._folder.logs / f"{name}.log").read_text(errors="replace")[-2000:]
+                raise StartError(f"{name} does not stay up; the end of its log:\n{tail}")
+
+    def _step(self) -> None:
+        if self._leash.check():
+            self._console.warn("the watchdog was gone and has been started again")
+        self._supervisor.step()
+
+    @property
+    def logs(self) -> str:
+        """Where the processes' logs are."""
+        return str(self._folder.logs)

@@ -1,0 +1,93 @@
+"""`sluice merchant` and `sluice key`: who may use the gateway. Run by operators; the secret of a key is shown once."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+import typer
+
+from cli.output import JsonFlag, show
+from cli.session import database
+from core.secretbox import SecretBox
+from models import merchants
+from models.merchants import LIST_MAX, KeyKind, Merchant
+
+merchant_app = typer.Typer(no_args_is_help=True, help="Merchants and their owners.")
+key_app = typer.Typer(no_args_is_help=True, help="API keys of merchants.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the two groups."""
+    app.add_typer(merchant_app, name="merchant")
+    app.add_typer(key_app, name="key")
+
+
+@merchant_app.command("create")
+def create_merchant(
+    name: str,
+    owner: Annotated[
+        str | None, typer.Option(help="Name or id of the owner, whose personal wallet the merchant shares.")
+    ] = None,
+    *,
+    as_json: JsonFlag = False,
+) -> None:
+    """Create a merchant, for a new owner unless one is named."""
+    with database():
+        merchant = merchants.create_merchant(name, _owner(owner))
+    show(_document(merchant), _lines(merchant), as_json=as_json)
+
+
+@merchant_app.command("list")
+def list_merchants(
+    limit: Annotated[int, typer.Option(min=1, max=LIST_MAX)] = LIST_MAX, *, as_json: JsonFlag = False
+) -> None:
+    """List merchants, newest first."""
+    with database():
+        found = merchants.list_merchants(limit)
+    lines = [f"{merchant.id}  {merchant.name}  (owner {merchant.owner_name})" for merchant in found]
+    show({"items": [_document(merchant) for merchant in found]}, lines, as_json=as_json)
+
+
+@key_app.command("create")
+def create_key(
+    merchant_id: UUID,
+    kind: Annotated[KeyKind, typer.Option(help="Which endpoints the key reaches.")] = "unified",
+    label: Annotated[str, typer.Option(help="A note for yourself.")] = "",
+    *,
+    as_json: JsonFlag = False,
+) -> None:
+    """Create an API key. Its secret is shown now and never again."""
+    with database() as settings:
+        key = merchants.create_key(merchant_id, kind, label, SecretBox(settings.secret_keys))
+    document = {"merchant_id": str(merchant_id), "public_id": key.public_id, "secret": key.secret, "kind": kind}
+    lines = [f"public id  {key.public_id}", f"secret     {key.secret}   (not shown again)"]
+    show(document, lines, as_json=as_json)
+
+
+@key_app.command("revoke")
+def revoke_key(public_id: str, *, as_json: JsonFlag = False) -> None:
+    """Revoke an API key for good."""
+    with database():
+        was_active = merchants.revoke_key(public_id)
+    line = f"{public_id} is revoked" if was_active else f"{public_id} was revoked before"
+    show({"public_id": public_id, "revoked": True, "changed": was_active}, [line], as_json=as_json)
+
+
+def _owner(text: str | None) -> str | UUID | None:
+    try:
+        return UUID(text) if text else None
+    except ValueError:
+        return text
+
+
+def _document(merchant: Merchant) -> dict[str, Any]:
+    return {
+        "merchant_id": str(merchant.id),
+        "name": merchant.name,
+        "owner_id": str(merchant.owner_id),
+        "owner": merchant.owner_name,
+        "created_at": merchant.created_at.isoformat(),
+    }
+
+
+def _lines(merchant: Merchant) -> list[str]:
+    return [f"merchant  {merchant.id}  {merchant.name}", f"owner     {merchant.owner_id}  {merchant.owner_name}"]

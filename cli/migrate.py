@@ -1,0 +1,18 @@
+"""`sluice migrate`: brings the database's tables up to this version. Run at every release, before the processes."""
+
+import typer
+
+from cli.output import JsonFlag, show
+from cli.session import open_settings
+from models import migrate as migrations
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(migrate)
+
+
+def migrate(*, as_json: JsonFlag = False) -> None:
+    """Apply pending migrations; several machines may do so at once."""
+    applied = migrations.migrate(open_settings().database_url)
+    show({"applied": applied}, [f"applied {name}" for name in applied] or ["nothing to apply"], as_json=as_json)

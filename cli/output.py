@@ -1,0 +1,22 @@
+"""What every command prints and how it ends. Called by all command modules."""
+
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+
+
+class CommandError(Exception):
+    """The command cannot do what it was asked; the message is for the operator."""
+
+
+def show(document: Any, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print the document as JSON, or the lines that say the same to a person."""
+    if as_json:
+        print(json.dumps(document, default=str, ensure_ascii=False))
+        return
+    for line in lines:
+        print(line)

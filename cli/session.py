@@ -1,0 +1,27 @@
+"""Settings and database of a command. Called by the command modules."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from core import log
+from core.settings import Settings, load_settings
+from core.settings_rules import Role
+from models import base
+
+
+def open_settings(role: Role = "cli") -> Settings:
+    """Load the settings and send the log through its redaction. Raises SettingsError."""
+    settings = load_settings(role=role)
+    log.configure(settings, process="cli")
+    return settings
+
+
+@contextmanager
+def database() -> Iterator[Settings]:
+    """Connect to the database of the settings for as long as the command runs."""
+    settings = open_settings()
+    base.connect(settings.database_url, application_name="sluice-cli")
+    try:
+        yield settings
+    finally:
+        base.close()

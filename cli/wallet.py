@@ -1,0 +1,79 @@
+"""`sluice wallet init`: makes the keystore that the signer opens. Run once by an operator, before anything else."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from chains.keys import Keys, new_mnemonic
+from chains.keystore import KeystoreError, seal
+
+app = typer.Typer(help="The gateway's root secret.", no_args_is_help=True)
+
+OWNER_ONLY: Final = 0o600
+
+
+@app.callback()
+def _group() -> None:
+    """Keep `init` a subcommand while it is the only one."""
+
+
+@app.command()
+def init(
+    keystore: Annotated[Path, typer.Option(help="Where to write the keystore; never overwritten.")] = Path(
+        "wallet.keystore.json"
+    ),
+    *,
+    import_words: Annotated[
+        bool, typer.Option("--import", help="Ask for an existing BIP-39 mnemonic instead of making a new one.")
+    ] = False,
+    passphrase: Annotated[
+        str | None,
+        typer.Option(envvar="WALLET_PASSPHRASE", show_envvar=True, help="Asked for where it is not given."),
+    ] = None,
+    show_mnemonic: Annotated[bool, typer.Option(help="Put a new mnemonic into --json output too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Write an encrypted keystore and print ADDRESS_PUBLIC_KEY, which the other processes need.
+
+    A new mnemonic is shown once, on the error stream, to be written down: whoever has it has the money.
+    """
+    try:
+        mnemonic = _asked_mnemonic() if import_words else new_mnemonic()
+        keys = Keys(mnemonic)
+        _write_new(keystore, seal(mnemonic, passphrase or _asked_passphrase()))
+    except KeystoreError as error:
+        raise typer.BadParameter(str(error)) from None
+    except OSError as error:
+        raise typer.BadParameter(f"{keystore}: {error.strerror}") from None
+    _report(keystore, keys, backup=None if import_words else mnemonic, as_json=as_json, show_mnemonic=show_mnemonic)
+
+
+def _asked_mnemonic() -> str:
+    return str(typer.prompt("Mnemonic", hide_input=True, err=True))
+
+
+def _asked_passphrase() -> str:
+    return str(typer.prompt("Passphrase for the keystore", hide_input=True, confirmation_prompt=True, err=True))
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    """Write a file that only its owner reads; a keystore that exists may hold somebody's money and stays."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _report(keystore: Path, keys: Keys, *, backup: str | None, as_json: bool, show_mnemonic: bool) -> None:
+    if not as_json:
+        if backup is not None:
+            typer.echo(f"Write these words down, they are not shown again:\n\n  {backup}\n", err=True)
+        typer.echo(f"WALLET_KEYSTORE={keystore.resolve()}\nADDRESS_PUBLIC_KEY={keys.pool_public_key}")
+        return
+    result = {"keystore": str(keystore.resolve()), "address_public_key": keys.pool_public_key}
+    if backup is not None and show_mnemonic:
+        result["mnemonic"] = backup
+    typer.echo(json.dumps(result))

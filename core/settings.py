@@ -1,0 +1,222 @@
+"""Reads the environment, once, into one frozen object. The only reader of os.environ; called by entry points alone.
+
+All problems are reported together, by variable, and never with a value: many values are secrets. Without ENVIRONMENT
+the strict rules of production hold, so that a forgotten variable cannot open a gateway.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from core.secretbox import SecretKeysError, parse_secret_keys
+from core.settings_rules import (
+    DEVELOPMENT_SECRET_KEYS,
+    RPC_SUFFIX,
+    Environment,
+    Role,
+    holds_development_key,
+    problems_of,
+    rpc_variables,
+    split,
+)
+
+_DEFAULTS: Mapping[Environment, Mapping[str, str]] = {
+    "development": {
+        "SECRET_KEYS": DEVELOPMENT_SECRET_KEYS,
+        "RATES_SOURCE": "static",
+        "LOG_FORMAT": "console",
+        "TICK_INTERVAL_MS": "250",
+        "POOL_LOW": "500",
+        "POOL_HIGH": "2000",
+    },
+    "production": {
+        "RATES_SOURCE": "live",
+        "LOG_FORMAT": "json",
+        "TICK_INTERVAL_MS": "1000",
+        "POOL_LOW": "5000",
+        "POOL_HIGH": "20000",
+    },
+}
+
+
+class SettingsError(Exception):
+    """The environment does not make a gateway; problems holds one line for each reason."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(["the settings have problems:", *(f"  {problem}" for problem in problems)]))
+
+
+def _split(text: object) -> object:
+    return split(text) if isinstance(text, str) else text
+
+
+def _networks(text: object) -> object:
+    try:
+        return tuple(ip_network(part) for part in split(text)) if isinstance(text, str) else text
+    except ValueError:
+        raise ValueError("must be addresses and networks like 10.0.0.0/8, separated by commas") from None
+
+
+def _url_check(*schemes: str) -> AfterValidator:
+    def check(url: str) -> str:
+        try:
+            parts = urlsplit(url)
+            usable = parts.scheme in schemes and (parts.hostname or parts.path) and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
+            raise ValueError(f"must be a URL that starts with {' or '.join(f'{scheme}://' for scheme in schemes)}")
+        return url.rstrip("/")
+
+    return AfterValidator(check)
+
+
+def _check_secret_keys(text: str) -> str:
+    try:
+        parse_secret_keys(text)
+    except SecretKeysError as error:
+        raise ValueError(f"must be kid:base64key,… ({error})") from None
+    return text
+
+
+def _freeze(urls: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+    return MappingProxyType(dict(urls))
+
+
+HttpUrl = Annotated[str, _url_check("http", "https")]
+
+
+class Settings(BaseModel):
+    """Everything that differs between two installations. Field names are the variables' in lower case."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    environment: Environment
+    database_url: Annotated[str, _url_check("postgresql", "postgres")] = Field(repr=False)
+    redis_url: Annotated[str, _url_check("redis", "rediss", "unix")] = Field(repr=False)
+    redis_namespace: str = Field("sluice", pattern=r"^[A-Za-z0-9_-]{1,32}$")
+    port: int = Field(8000, ge=1, le=65535)
+    base_url: HttpUrl
+    pay_url: HttpUrl
+    trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], BeforeValidator(_networks)] = ()
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["json", "console"]
+
+    secret_keys: Annotated[str, AfterValidator(_check_secret_keys)] = Field(repr=False)
+    # Base64 of the ed25519 key that signs the address pool; whoever hands out addresses needs it.
+    address_public_key: str = ""
+    wallet_keystore: Path | None = None
+    wallet_keystore_data: str | None = Field(None, repr=False)
+    wallet_passphrase_file: Path | None = None
+    wallet_passphrase: str | None = Field(None, repr=False)
+    wallet_mnemonic: str | None = Field(None, repr=False)
+
+    # By network code, in order of preference. Providers put their keys into the path.
+    rpc_urls: Annotated[
+        Mapping[str, Annotated[tuple[HttpUrl, ...], BeforeValidator(_split), Field(min_length=1, max_length=8)]],
+        AfterValidator(_freeze),
+    ] = Field(default_factory=lambda: MappingProxyType({}), repr=False)
+    rpc_timeout_s: float = Field(5.0, gt=0, le=60)
+    # Production believes a lone provider only where the operator has said so.
+    single_provider_ok: bool = False
+    rates_source: Literal["static", "live"]
+    smtp_url: Annotated[str, _url_check("smtp", "smtps")] | None = Field(None, repr=False)
+    webhook_allow_private: bool = False
+
+    web_threads: int = Field(32, ge=2, le=512)
+    call_slots: int = Field(24, ge=1, le=511)
+    call_wait_s: float = Field(10.0, gt=0, le=25)
+    body_limit: int = Field(1024 * 1024, ge=1024, le=1024 * 1024)
+    lock_timeout_ms: int = Field(2000, ge=1, le=60_000)
+    statement_timeout_ms: int = Field(2000, ge=1, le=60_000)
+    tick_interval_ms: int = Field(ge=50, le=60_000)
+    pool_low: int = Field(ge=1)
+    pool_high: int = Field(le=1_000_000)
+
+    @model_validator(mode="after")
+    def _check_relations(self) -> Self:
+        relations = {
+            "CALL_SLOTS must be below WEB_THREADS, or pages and health stall with the calls": (
+                self.call_slots < self.web_threads
+            ),
+            "POOL_LOW must be below POOL_HIGH": self.pool_low < self.pool_high,
+        }
+        broken = [text for text, holds in relations.items() if not holds]
+        if broken:
+            raise ValueError("; ".join(broken))
+        return self
+
+    @property
+    def own_hosts(self) -> frozenset[str]:
+        """Hosts under which the gateway itself is reached; it never sends a webhook to them."""
+        return frozenset(urlsplit(url).hostname or "" for url in (self.base_url, self.pay_url))
+
+    def passphrase(self) -> str | None:
+        """Return the keystore's passphrase from its variable or file. Raises OSError."""
+        if self.wallet_passphrase_file is None:
+            return self.wallet_passphrase
+        return self.wallet_passphrase_file.read_text(encoding="utf-8").rstrip("\r\n")
+
+    def warnings(self) -> tuple[str, ...]:
+        """Name what is only fit for development, to be said aloud at every start."""
+        loud = {
+            "SECRET_KEYS is the published development key": holds_development_key(self.secret_keys),
+            "RATES_SOURCE is static, so prices are invented": self.rates_source == "static",
+            "WEBHOOK_ALLOW_PRIVATE is set, so webhooks may go to this machine": self.webhook_allow_private,
+            "WALLET_MNEMONIC is set, so the root secret stands in the environment": self.wallet_mnemonic is not None,
+        }
+        return tuple(text for text, applies in loud.items() if applies)
+
+
+def load_settings(env: Mapping[str, str] | None = None, *, role: Role = "cli") -> Settings:
+    """Return the settings in env (os.environ by default) for a process of that role.
+
+    Raises SettingsError with every problem that was found. A variable that is set to nothing counts as absent.
+    """
+    given = {name: value for name, value in (os.environ if env is None else env).items() if value.strip()}
+    environment: Environment = "development" if given.get("ENVIRONMENT") == "development" else "production"
+    values = {**_DEFAULTS[environment], **given}
+    problems = list(problems_of(values, environment, role))
+    try:
+        settings = Settings.model_validate(_fields(values, environment))
+    except ValidationError as error:
+        # A name that follows from another would repeat that one's problem.
+        derived = {"production": {"PAY_URL"}, "development": {"PAY_URL", "BASE_URL"}}[environment] - given.keys()
+        found = [line for line in _describe(error) if line.partition(":")[0] not in derived]
+        raise SettingsError([*found, *problems]) from None
+    if problems:
+        raise SettingsError(problems)
+    return settings
+
+
+def _fields(values: Mapping[str, str], environment: Environment) -> dict[str, object]:
+    """Pick our variables, and derive the addresses that follow from others."""
+    fields: dict[str, object] = {"environment": environment}
+    fields |= {name: values[name.upper()] for name in Settings.model_fields if name.upper() in values}
+    fields["rpc_urls"] = rpc_variables(values)
+    if environment == "development":
+        fields.setdefault("base_url", f"http://127.0.0.1:{values.get('PORT', '8000')}")
+    if "base_url" in fields:
+        fields.setdefault("pay_url", fields["base_url"])
+    return fields
+
+
+def _describe(error: ValidationError) -> Iterator[str]:
+    """Turn pydantic's findings into lines by variable, without the values."""
+    for problem in error.errors(include_url=False, include_input=False, include_context=False):
+        where = problem["loc"]
+        text = "is required" if problem["type"] == "missing" else problem["msg"].removeprefix("Value error, ")
+        match where:
+            case ("rpc_urls", network, *_):
+                yield f"{str(network).upper()}{RPC_SUFFIX}: {text}"
+            case (name, *_):
+                yield f"{str(name).upper()}: {text}"
+            case _:
+                yield text

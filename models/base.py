@@ -1,0 +1,221 @@
+"""The one way to PostgreSQL: a connection per thread, one transaction per step. Used by every model and actor."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, NoReturn, TypeVar, cast
+
+import peewee
+import psycopg2
+import psycopg2.extensions
+import psycopg2.extras
+from psycopg2.extensions import TRANSACTION_STATUS_IDLE
+
+T = TypeVar("T")
+Params = Sequence[object]
+
+STATEMENT_TIMEOUT_MS: Final = 10_000
+LOCK_TIMEOUT_MS: Final = 2_000
+CONNECT_TIMEOUT_S: Final = 3
+STEP_ATTEMPTS: Final = 4
+
+DEADLOCK: Final = "40P01"
+SERIALIZATION_FAILURE: Final = "40001"
+LOCK_NOT_AVAILABLE: Final = "55P03"
+QUERY_CANCELED: Final = "57014"
+
+_DRIVER_ERRORS: Final = (
+    psycopg2.OperationalError,
+    psycopg2.InterfaceError,
+    peewee.OperationalError,
+    peewee.InterfaceError,
+)
+
+db = peewee.PostgresqlDatabase(None, autoconnect=True)
+
+
+def _number(text: str | bytes | None, _cursor: object) -> int | Decimal | None:
+    """Whole numerics are units and arrive as int; only rates carry a fraction."""
+    if text is None:
+        return None
+    written = text.decode() if isinstance(text, bytes) else text
+    return Decimal(written) if "." in written else int(written)
+
+
+def _refuse_float(value: float) -> NoReturn:
+    raise TypeError(f"a float ({value!r}) must not reach the database: money is integer units")
+
+
+psycopg2.extensions.register_type(psycopg2.extensions.new_type((1700,), "UNITS", _number))
+psycopg2.extensions.register_adapter(float, _refuse_float)
+psycopg2.extras.register_uuid()
+
+
+class UnitsField(peewee.Field):
+    """Money in base units: takes int alone, since PostgreSQL would accept what is not exact."""
+
+    field_type = "NUMERIC"
+
+    def db_value(self, value: object) -> int | None:
+        """Refuse everything but int (bool included)."""
+        if value is not None and type(value) is not int:
+            raise TypeError(f"units are int, not {type(value).__name__}")
+        return value
+
+
+class Table(peewee.Model):
+    """Base of the row classes. Reads go through them; multi-row steps are SQL beside them."""
+
+    class Meta:
+        database = db
+
+
+class StoreUnavailableError(Exception):
+    """PostgreSQL cannot be reached. Nothing of the step took effect, unless it was cut at COMMIT."""
+
+
+def connect(url: str, *, statement_timeout_ms: int = STATEMENT_TIMEOUT_MS, application_name: str = "sluice") -> None:
+    """Point this process at a database. Connections open lazily, one a thread."""
+    close()
+    db.init(
+        # libpq reads the whole address, sslmode and all; peewee hands it over only under this name of the scheme.
+        re.sub(r"^postgres://", "postgresql://", url),
+        connect_timeout=CONNECT_TIMEOUT_S,
+        application_name=application_name,
+        options=f"-c statement_timeout={statement_timeout_ms} -c lock_timeout={LOCK_TIMEOUT_MS} -c TimeZone=UTC",
+    )
+
+
+def close() -> None:
+    """Close this thread's connection, if it has one."""
+    if not db.is_closed():
+        db.close()
+
+
+def _drop_broken() -> bool:
+    """Forget a connection that the server ended; the next use opens another. Not inside a step, which is lost."""
+    if db.is_closed() or db.transaction_depth() != 0 or not db.connection().closed:
+        return False
+    db.close()
+    return True
+
+
+def run(sql: str, params: Params = ()) -> Any:
+    """Run one statement on this thread's connection and return its cursor.
+
+    Outside a transaction the statement is its own. One that met a connection which the server had ended is repeated
+    once over another: the server either never received it or rolled it back.
+    """
+    try:
+        try:
+            return _execute(sql, params)
+        except _DRIVER_ERRORS as error:
+            if not (_drop_broken() and _had_no_effect(error)):
+                raise
+            return _execute(sql, params)
+    except _DRIVER_ERRORS as error:
+        _drop_broken()
+        if _is_connection_loss(error):
+            raise StoreUnavailableError(str(error)) from error
+        raise
+
+
+def _execute(sql: str, params: Params) -> Any:
+    cursor = db.cursor()
+    cursor.execute(sql, params or None)
+    return cursor
+
+
+def _had_no_effect(error: Exception) -> bool:
+    """57P01 (shutdown), 57P05 (idle timeout) and a connection found closed are never answers to a commit."""
+    return isinstance(error, psycopg2.InterfaceError) or pgcode(error) in {"57P01", "57P05"}
+
+
+def _is_connection_loss(error: Exception) -> bool:
+    code = pgcode(error)
+    return code is None or code.startswith(("08", "57P"))
+
+
+def one(sql: str, params: Params = ()) -> tuple[Any, ...] | None:
+    """Return the first row, or None."""
+    return cast("tuple[Any, ...] | None", run(sql, params).fetchone())
+
+
+def rows(sql: str, params: Params = ()) -> list[tuple[Any, ...]]:
+    """Return all rows of a bounded query."""
+    return cast("list[tuple[Any, ...]]", run(sql, params).fetchall())
+
+
+def execute(sql: str, params: Params = ()) -> int:
+    """Return how many rows a write touched."""
+    return cast("int", run(sql, params).rowcount)
+
+
+@contextlib.contextmanager
+def transaction() -> Iterator[None]:
+    """One transaction. Steps do not nest: a step inside a step would commit half of somebody's work."""
+    if db.transaction_depth() != 0:
+        raise RuntimeError("a step inside a step")
+    try:
+        with contextlib.ExitStack() as step:
+            step.push(_begin())
+            yield
+    except _DRIVER_ERRORS as error:
+        _drop_broken()
+        if _is_connection_loss(error):
+            raise StoreUnavailableError(str(error)) from error
+        raise
+
+
+def _begin() -> Any:
+    """Open a transaction, over a new connection where the old one died while idle: nothing was sent over it yet."""
+    step = db.atomic()
+    try:
+        step.__enter__()
+    except _DRIVER_ERRORS:
+        if not _drop_broken():
+            raise
+        step = db.atomic()
+        step.__enter__()
+    return step
+
+
+def pgcode(error: BaseException) -> str | None:
+    """Return the SQLSTATE behind a psycopg2 or peewee error."""
+    for candidate in (error, getattr(error, "orig", None), error.__cause__):
+        code = getattr(candidate, "pgcode", None)
+        if code:
+            return str(code)
+    return None
+
+
+def repeat_on_deadlock(step: Callable[[], T]) -> T:
+    """Run a step again when PostgreSQL chose it as the victim; nothing of it was kept."""
+    for attempt in range(1, STEP_ATTEMPTS + 1):
+        try:
+            return step()
+        except (psycopg2.Error, peewee.PeeweeException) as error:
+            if pgcode(error) not in {DEADLOCK, SERIALIZATION_FAILURE} or attempt == STEP_ATTEMPTS:
+                raise
+            time.sleep(0.01 * attempt)
+    raise AssertionError("unreachable")
+
+
+def app_now() -> datetime:
+    """The gateway's clock (UTC): the server's, moved in development by `sluice clock advance`."""
+    row = one("SELECT app_now()")
+    if row is None:
+        raise AssertionError("app_now() returns a row")
+    return cast("datetime", row[0])
+
+
+def in_transaction() -> bool:
+    """Whether this thread has a transaction open: checked by whoever is about to use the network."""
+    return db.transaction_depth() > 0 or (
+        not db.is_closed() and db.connection().get_transaction_status() != TRANSACTION_STATUS_IDLE
+    )

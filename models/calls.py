@@ -1,0 +1,138 @@
+"""Calls: queue messages that somebody waits for. Each takes effect once or never, and its caller is told which.
+
+A call's row is the first thing its transaction writes. A caller that waits no longer writes a tombstone under the same
+id: whichever of the two is in first decides, whatever any clock says. Called by actors.calls on both sides.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import psycopg2
+
+from core.errors import IdempotencyInProgress, IdempotencyKeyReused
+from models.base import (
+    LOCK_NOT_AVAILABLE,
+    QUERY_CANCELED,
+    StoreUnavailableError,
+    execute,
+    in_transaction,
+    one,
+    pgcode,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from uuid import UUID
+
+# The longest that a call's transaction may wait for a lock, run a statement, or lie idle.
+STEP_TIMEOUT_MS: Final = 2_000
+# A tombstone waits for the call's own transaction, which its timeouts end.
+ABANDON_ATTEMPTS: Final = 3
+ABANDON_PAUSE_S: Final = 0.1
+KEPT_DAYS: Final = 7
+PRUNED_AT_ONCE: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallInfo:
+    """Who calls, and how a repetition is recognised. The fingerprint is of method, path and body."""
+
+    call_id: UUID
+    merchant_id: UUID | None
+    request_id: str
+    idem_key: str | None
+    fingerprint: bytes
+    # The answer is shown once: its row is kept without it.
+    is_secret: bool = False
+
+
+class ReplayedError(Exception):
+    """The call, or an earlier one with its key, has succeeded already; `response` is what was answered."""
+
+    def __init__(self, response: str | None, *, by_key: bool) -> None:
+        super().__init__("answered before")
+        self.response = response
+        self.by_key = by_key
+
+
+class AbandonedError(Exception):
+    """The caller was told that this call never takes effect."""
+
+
+class UndecidedError(Exception):
+    """PostgreSQL could not say whether the call took effect, nor keep it from doing so."""
+
+
+_REFUSALS: Final[Mapping[str, Callable[[str | None], Exception]]] = {
+    "replayed": lambda response: ReplayedError(response, by_key=True),
+    "repeated": lambda response: ReplayedError(response, by_key=False),
+    "abandoned": lambda _: AbandonedError(),
+    "in_progress": lambda _: IdempotencyInProgress(),
+    "key_reused": lambda _: IdempotencyKeyReused(),
+}
+
+
+def begin(info: CallInfo) -> None:
+    """Write the call's row; call it first in the transaction of its effect, which it puts under short timeouts.
+
+    Raises ReplayedError, AbandonedError, IdempotencyInProgress (at once: nobody queues for a key) and
+    IdempotencyKeyReused. An error that leaves the transaction takes the row with it, and so frees the key.
+    """
+    if not in_transaction():
+        raise RuntimeError("a call's row belongs to the transaction of its effect")
+    key = info.idem_key if info.merchant_id is not None else None
+    found = one(
+        "SELECT outcome, response FROM begin_call(%s, %s, %s, %s, %s)",
+        (info.call_id, info.merchant_id, key, info.fingerprint, STEP_TIMEOUT_MS),
+    )
+    outcome, response = found or ("abandoned", None)
+    if outcome != "new":
+        raise _REFUSALS[outcome](response)
+
+
+def finish(call_id: UUID, response: str) -> None:
+    """Store what is answered, in the transaction that begin() opened the call in. Not for answers with a secret."""
+    execute("UPDATE calls SET response = %s WHERE call_id = %s", (response, call_id))
+
+
+def abandon(info: CallInfo) -> str | None:
+    """Make sure that a call never takes effect, or return its answer if it has.
+
+    None: it never will; or it did, and its answer was a secret that is shown once. Raises UndecidedError.
+    """
+    for attempt in range(1, ABANDON_ATTEMPTS + 1):
+        try:
+            return _tombstone(info)
+        except (StoreUnavailableError, psycopg2.Error) as error:
+            if not _may_pass(error) or attempt == ABANDON_ATTEMPTS:
+                raise UndecidedError(str(error)) from error
+            time.sleep(ABANDON_PAUSE_S)
+    raise AssertionError("unreachable")
+
+
+def _may_pass(error: Exception) -> bool:
+    return isinstance(error, StoreUnavailableError) or pgcode(error) in {LOCK_NOT_AVAILABLE, QUERY_CANCELED}
+
+
+def _tombstone(info: CallInfo) -> str | None:
+    inserted = execute(
+        "INSERT INTO calls (call_id, merchant_id, fingerprint, state) VALUES (%s, %s, %s, 'abandoned')"
+        " ON CONFLICT (call_id) DO NOTHING",
+        (info.call_id, info.merchant_id, info.fingerprint),
+    )
+    if inserted:
+        return None
+    found = one("SELECT response FROM calls WHERE call_id = %s AND state = 'done'", (info.call_id,))
+    return found[0] if found else None
+
+
+def prune() -> int:
+    """Forget some calls older than KEPT_DAYS; returns how many. Ring again while it returns PRUNED_AT_ONCE."""
+    return execute(
+        "DELETE FROM calls WHERE call_id IN (SELECT call_id FROM calls"
+        " WHERE created_at < app_now() - make_interval(days => %s) ORDER BY created_at LIMIT %s)",
+        (KEPT_DAYS, PRUNED_AT_ONCE),
+    )

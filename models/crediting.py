@@ -1,0 +1,132 @@
+"""Books deposits: into suspense, to the merchant, back again. Callers hold the transaction and the invoice's lock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from models import ledger
+from models.base import execute, one, rows, transaction
+from models.ledger import (
+    AVAILABLE,
+    CUSTODY,
+    DEBT,
+    FEES,
+    GATEWAY,
+    MATURING,
+    ROUNDING,
+    SUSPENSE,
+    Account,
+    Transfer,
+)
+
+if TYPE_CHECKING:
+    from core.catalogue import Network
+    from core.pricing import CreditSplit
+    from models.deposits import Deposit
+
+
+def book_confirmed(deposit: Deposit, merchant_id: UUID) -> None:
+    """Put a confirmed deposit into suspense, where it waits for the sale's decision."""
+    ledger.post(
+        f"deposit:{deposit.id}:{deposit.round}:confirm",
+        [Transfer(_custody(deposit), _suspense(deposit, merchant_id), deposit.amount_units)],
+    )
+
+
+def book_credited(deposit: Deposit, merchant_id: UUID, split: CreditSplit, network: Network) -> None:
+    """Give a confirmed deposit to its merchant: debts first, then maturing, or available where nothing matures."""
+    currency, suspense = deposit.currency, _suspense(deposit, merchant_id)
+    repaid = min(split.net_units, ledger.lock_debt(merchant_id, currency))
+    matures = network.maturity > network.confirmations
+    ledger.post(
+        f"deposit:{deposit.id}:{deposit.round}:credit",
+        [
+            Transfer(suspense, Account(merchant_id, DEBT, currency), repaid),
+            Transfer(
+                suspense, Account(merchant_id, MATURING if matures else AVAILABLE, currency), split.net_units - repaid
+            ),
+            Transfer(suspense, Account(GATEWAY, FEES, currency), split.fee_units + split.fee_fixed_units),
+            Transfer(suspense, Account(GATEWAY, ROUNDING, currency), split.rounding_units),
+        ],
+    )
+    if matures:
+        execute(
+            "INSERT INTO maturing_credits (deposit_id, round, merchant_id, network, block_height, currency, units)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s)",
+            (
+                deposit.id,
+                deposit.round,
+                merchant_id,
+                deposit.network,
+                deposit.block_height,
+                currency,
+                split.net_units - repaid,
+            ),
+        )
+
+
+def book_reversed(deposit: Deposit, merchant_id: UUID) -> None:
+    """Take a reorged deposit back: from maturing, then available; what they lack becomes the merchant's debt."""
+    if deposit.status == "pending":
+        return
+    name = f"deposit:{deposit.id}:{deposit.round}:reverse"
+    suspense = _suspense(deposit, merchant_id)
+    legs = _uncredit(deposit, merchant_id, suspense) if deposit.status == "credited" else []
+    ledger.post(name, [*legs, Transfer(suspense, _custody(deposit), deposit.amount_units)])
+
+
+def _uncredit(deposit: Deposit, merchant_id: UUID, suspense: Account) -> list[Transfer]:
+    currency = deposit.currency
+    maturing, available = (Account(merchant_id, kind, currency) for kind in (MATURING, AVAILABLE))
+    waiting = _stop_maturing(deposit)
+    from_available = min(deposit.net_units - waiting, ledger.lock_balance(available))
+    owed = deposit.net_units - waiting - from_available
+    return [
+        Transfer(maturing, suspense, waiting),
+        Transfer(available, suspense, from_available),
+        Transfer(Account(merchant_id, DEBT, currency), suspense, owed),
+        Transfer(Account(GATEWAY, FEES, currency), suspense, deposit.fee_units + deposit.fee_fixed_units),
+        Transfer(Account(GATEWAY, ROUNDING, currency), suspense, deposit.rounding_units),
+    ]
+
+
+def _stop_maturing(deposit: Deposit) -> int:
+    found = one(
+        "DELETE FROM maturing_credits WHERE deposit_id = %s AND round = %s RETURNING units", (deposit.id, deposit.round)
+    )
+    return int(found[0]) if found else 0
+
+
+def release_matured(network: Network, *, limit: int) -> int:
+    """Make credits available whose deposits the scan has buried to the maturity depth; returns how many."""
+    due = rows(
+        "SELECT m.deposit_id, m.round FROM maturing_credits m JOIN chain_cursors c ON c.network = m.network"
+        " WHERE m.network = %s AND m.block_height <= c.height - %s + 1 ORDER BY m.block_height LIMIT %s",
+        (network.code, network.maturity, limit),
+    )
+    return sum(_release(deposit_id, life) for deposit_id, life in due)
+
+
+def _release(deposit_id: UUID, life: int) -> bool:
+    with transaction():
+        found = one(
+            "DELETE FROM maturing_credits WHERE deposit_id = %s AND round = %s RETURNING merchant_id, currency, units",
+            (deposit_id, life),
+        )
+        if found is None:
+            return False
+        merchant_id, currency, units = found
+        ledger.post(
+            f"deposit:{deposit_id}:{life}:mature",
+            [Transfer(Account(merchant_id, MATURING, currency), Account(merchant_id, AVAILABLE, currency), int(units))],
+        )
+    return True
+
+
+def _custody(deposit: Deposit) -> Account:
+    return Account(GATEWAY, CUSTODY, deposit.currency, deposit.network)
+
+
+def _suspense(deposit: Deposit, merchant_id: UUID) -> Account:
+    return Account(merchant_id, SUSPENSE, deposit.currency)

@@ -1,0 +1,91 @@
+"""How far each network is scanned. A cursor moves by compare-and-swap, in the transaction of its block's deposits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from models.base import execute, one, rows
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+# Blocks kept for walking back; deeper reorgs than this stop the scan with an alarm instead of guessing.
+BLOCKS_KEPT: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The last block whose deposits are recorded."""
+
+    height: int
+    hash: str
+    block_time: datetime
+
+
+def read(network: str) -> Cursor | None:
+    """Return a network's cursor, or None before its first scan."""
+    found = one("SELECT height, hash, block_time FROM chain_cursors WHERE network = %s", (network,))
+    return Cursor(*found) if found else None
+
+
+def start(network: str, *, height: int, block_hash: str, parent_hash: str, block_time: datetime) -> None:
+    """Begin a network's scan at a block; a cursor that exists stays."""
+    execute(
+        "INSERT INTO chain_cursors (network, height, hash, block_time, head_height) VALUES (%s, %s, %s, %s, %s)"
+        " ON CONFLICT DO NOTHING",
+        (network, height, block_hash, block_time, height),
+    )
+    _keep(network, height, block_hash, parent_hash, block_time)
+
+
+def advance(
+    network: str, *, expected: Cursor, height: int, block_hash: str, parent_hash: str, block_time: datetime, head: int
+) -> bool:
+    """Move the cursor to the next block if nobody moved it; call inside the transaction of that block's deposits."""
+    moved = execute(
+        "UPDATE chain_cursors SET height = %s, hash = %s, block_time = %s, head_height = %s, moved_at = app_now()"
+        " WHERE network = %s AND height = %s AND hash = %s",
+        (height, block_hash, block_time, head, network, expected.height, expected.hash),
+    )
+    if moved:
+        _keep(network, height, block_hash, parent_hash, block_time)
+        execute("DELETE FROM chain_blocks WHERE network = %s AND height < %s", (network, height - BLOCKS_KEPT))
+    return bool(moved)
+
+
+def _keep(network: str, height: int, block_hash: str, parent_hash: str, block_time: datetime) -> None:
+    execute(
+        "INSERT INTO chain_blocks (network, height, hash, parent_hash, block_time) VALUES (%s, %s, %s, %s, %s)"
+        " ON CONFLICT (network, height) DO UPDATE SET hash = EXCLUDED.hash, parent_hash = EXCLUDED.parent_hash,"
+        " block_time = EXCLUDED.block_time",
+        (network, height, block_hash, parent_hash, block_time),
+    )
+
+
+def kept_blocks(network: str) -> list[tuple[int, str]]:
+    """Return (height, hash) of the blocks kept, highest first."""
+    return [
+        (int(height), str(block_hash))
+        for height, block_hash in rows(
+            "SELECT height, hash FROM chain_blocks WHERE network = %s ORDER BY height DESC", (network,)
+        )
+    ]
+
+
+def retreat(network: str, *, expected: Cursor, to_height: int) -> bool:
+    """Move the cursor back to a kept block after its successors left the chain."""
+    moved = execute(
+        "UPDATE chain_cursors c SET height = b.height, hash = b.hash, block_time = b.block_time, moved_at = app_now()"
+        " FROM chain_blocks b WHERE b.network = c.network AND b.height = %s"
+        " AND c.network = %s AND c.height = %s AND c.hash = %s",
+        (to_height, network, expected.height, expected.hash),
+    )
+    if moved:
+        execute("DELETE FROM chain_blocks WHERE network = %s AND height > %s", (network, to_height))
+    return bool(moved)
+
+
+def seen_head(network: str, head: int) -> None:
+    """Note the provider's head, for the lag that /metrics shows."""
+    execute("UPDATE chain_cursors SET head_height = %s WHERE network = %s AND head_height <> %s", (head, network, head))

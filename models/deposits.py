@@ -1,0 +1,186 @@
+"""Deposits: rows, matching against the gateway's addresses, and the queries of the scan. See models.settlement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from core.ids import uuid7
+from models.base import execute, one, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+    from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose address it is, and what it was given out for."""
+
+    kind: str
+    id: UUID
+    merchant_id: UUID
+    pay_currency: str | None
+    network: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A transfer to one of our addresses, as a block shows it. Amount in the ledger's units."""
+
+    network: str
+    txid: str
+    ordinal: str
+    currency: str
+    amount_units: int
+    address: str
+    sender: str
+    owner: Owner
+    stray_reason: str | None
+    block_height: int
+    block_hash: str
+    block_time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Deposit:
+    """A deposit as settlement reads it."""
+
+    id: UUID
+    network: str
+    txid: str
+    currency: str
+    amount_units: int
+    sender: str
+    status: str
+    stray_reason: str | None
+    block_height: int
+    seen_at: datetime
+    round: int
+    net_units: int
+    fee_units: int
+    fee_fixed_units: int
+    rounding_units: int
+    # Confirmations by the scan of its own network.
+    depth: int
+
+
+_DEPOSIT: Final = (
+    "SELECT d.id, d.network, d.txid, d.currency, d.amount_units, d.sender, d.status, d.stray_reason, d.block_height,"
+    " d.seen_at, d.round, d.net_units, d.fee_units, d.fee_fixed_units, d.rounding_units,"
+    " COALESCE(c.height - d.block_height + 1, 0)"
+    " FROM deposits d LEFT JOIN chain_cursors c ON c.network = d.network"
+)
+
+
+def match(family: str, addresses: Collection[str]) -> dict[str, Owner]:
+    """Return the owners of those addresses that are ours: one indexed query, however many are watched."""
+    if not addresses:
+        return {}
+    found = rows(
+        "SELECT p.address, o.owner_kind, o.owner_id, i.merchant_id, i.pay_currency, i.network"
+        " FROM unnest(%s::text[]) AS seen (address)"
+        " JOIN pool_addresses p ON p.family = %s AND p.address = seen.address"
+        " JOIN address_owners o ON o.family = p.family AND o.ordinal = p.ordinal"
+        " JOIN invoices i ON i.id = o.owner_id",
+        (list(addresses), family),
+    )
+    return {row[0]: Owner(*row[1:]) for row in found}
+
+
+def record(found: Found) -> bool:
+    """Write a deposit once. One that a reorg took and brought back begins a new life with its first moment.
+
+    Returns whether a row was written. Call inside the transaction that moves the cursor.
+    """
+    return bool(
+        execute(
+            "INSERT INTO deposits AS d (id, network, txid, ordinal, currency, amount_units, address, sender,"
+            " owner_kind, owner_id, merchant_id, status, stray_reason, block_height, block_hash, block_time, seen_at)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 'pending', %s, %s, %s, %s, %s)"
+            " ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = d.round + 1,"
+            " block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, confirmed_at = NULL,"
+            " block_time = EXCLUDED.block_time, seen_at = LEAST(d.seen_at, EXCLUDED.seen_at)"
+            " WHERE d.status = 'reversed'",
+            (
+                uuid7(),
+                found.network,
+                found.txid,
+                found.ordinal,
+                found.currency,
+                found.amount_units,
+                found.address,
+                found.sender,
+                found.owner.kind,
+                found.owner.id,
+                found.owner.merchant_id,
+                found.stray_reason,
+                found.block_height,
+                found.block_hash,
+                found.block_time,
+                found.block_time,
+            ),
+        )
+    )
+
+
+def of_owner(owner_id: UUID) -> list[Deposit]:
+    """Return all deposits of an invoice, oldest first. Its row is locked by the caller."""
+    return [Deposit(*row) for row in rows(f"{_DEPOSIT} WHERE d.owner_id = %s ORDER BY d.seen_at, d.id", (owner_id,))]
+
+
+def owners_due(network: str, *, confirmations: int, limit: int) -> list[UUID]:
+    """Return owners of pending deposits that the scan has buried deep enough."""
+    return [
+        row[0]
+        for row in rows(
+            "SELECT DISTINCT d.owner_id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
+            " WHERE d.network = %s AND d.status = 'pending' AND d.block_height <= c.height - %s + 1 LIMIT %s",
+            (network, confirmations, limit),
+        )
+    ]
+
+
+def above(network: str, height: int) -> list[tuple[UUID, UUID]]:
+    """Return (deposit, owner) of the deposits in blocks above a height that have not been reversed."""
+    found: list[tuple[Any, ...]] = rows(
+        "SELECT id, owner_id FROM deposits WHERE network = %s AND block_height > %s AND status <> 'reversed'"
+        " ORDER BY owner_id, id",
+        (network, height),
+    )
+    return [(row[0], row[1]) for row in found]
+
+
+def confirm(deposit_id: UUID) -> bool:
+    """Mark a pending deposit confirmed; False when somebody was first."""
+    return bool(
+        execute(
+            "UPDATE deposits SET status = 'confirmed', confirmed_at = app_now() WHERE id = %s AND status = 'pending'",
+            (deposit_id,),
+        )
+    )
+
+
+def credit(deposit_id: UUID, *, net: int, fee: int, fee_fixed: int, rounding: int) -> bool:
+    """Mark a confirmed deposit credited and keep how it was divided; False when somebody was first."""
+    return bool(
+        execute(
+            "UPDATE deposits SET status = 'credited', net_units = %s, fee_units = %s, fee_fixed_units = %s,"
+            " rounding_units = %s WHERE id = %s AND status = 'confirmed'",
+            (net, fee, fee_fixed, rounding, deposit_id),
+        )
+    )
+
+
+def reverse(deposit_id: UUID) -> Deposit | None:
+    """Mark a deposit reversed and return it as it was; None when somebody was first. Its invoice is locked."""
+    found = one(f"{_DEPOSIT} WHERE d.id = %s AND d.status <> 'reversed' FOR UPDATE OF d", (deposit_id,))
+    if found is None:
+        return None
+    execute(
+        "UPDATE deposits SET status = 'reversed', net_units = 0, fee_units = 0, fee_fixed_units = 0,"
+        " rounding_units = 0 WHERE id = %s",
+        (deposit_id,),
+    )
+    return Deposit(*found)

@@ -1,0 +1,110 @@
+"""What must always hold, as SQL that returns no row. Run by `sluice audit`, a scheduled job and every long test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from models.base import execute, rows, transaction
+
+ROWS_SHOWN_MAX: Final = 20
+
+_NET: Final = """
+    SELECT a.id, a.holder, a.kind, a.currency, a.network,
+        COALESCE((SELECT sum(units) FROM ledger_transfers t WHERE t.credit_account = a.id), 0)
+        - COALESCE((SELECT sum(units) FROM ledger_transfers t WHERE t.debit_account = a.id), 0) AS units
+    FROM accounts a
+"""
+
+# Name -> (what it proves, query of the violations).
+INVARIANTS: Final[dict[str, tuple[str, str]]] = {
+    "balances_equal_transfers": (
+        "every balance row is the sum of its account's transfers",
+        f"SELECT n.holder, n.kind, n.currency, b.units, n.units FROM ({_NET}) n"
+        " JOIN balances b ON b.account_id = n.id WHERE b.units <> n.units",
+    ),
+    "guarded_accounts_have_balances": (
+        "an account that may not go below zero has a balance row once it was used",
+        f"SELECT n.holder, n.kind, n.currency, n.units FROM ({_NET}) n LEFT JOIN balances b ON b.account_id = n.id"
+        " WHERE n.kind IN ('available', 'maturing', 'payout_held', 'hold', 'personal')"
+        " AND b.account_id IS NULL AND n.units <> 0",
+    ),
+    "zero_sum": (
+        "custody covers every liability: all accounts of a currency add up to nothing",
+        f"SELECT n.currency, sum(n.units) FROM ({_NET}) n GROUP BY n.currency HAVING sum(n.units) <> 0",
+    ),
+    "transfers_keep_currency": (
+        "a transfer's accounts are of its currency",
+        "SELECT t.id, t.reference FROM ledger_transfers t JOIN accounts d ON d.id = t.debit_account"
+        " JOIN accounts c ON c.id = t.credit_account WHERE d.currency <> t.currency OR c.currency <> t.currency",
+    ),
+    "custody_equals_deposits": (
+        "custody per network and coin is the sum of its confirmed deposits",
+        f"SELECT network, currency, c.units, d.units FROM"
+        f" (SELECT network, currency, -sum(units) AS units FROM ({_NET}) n WHERE kind = 'custody'"
+        "   GROUP BY network, currency) c"
+        " FULL JOIN (SELECT network, currency, sum(amount_units) AS units FROM deposits"
+        "   WHERE status IN ('confirmed', 'credited') GROUP BY network, currency) d USING (network, currency)"
+        " WHERE COALESCE(c.units, 0) <> COALESCE(d.units, 0)",
+    ),
+    "suspense_equals_undecided": (
+        "suspense per merchant and coin is the sum of the deposits that are confirmed and not credited",
+        f"SELECT s.holder, s.currency, s.units, d.units FROM"
+        f" (SELECT holder, currency, sum(units) AS units FROM ({_NET}) n WHERE kind = 'suspense'"
+        "   GROUP BY holder, currency) s"
+        " FULL JOIN (SELECT merchant_id AS holder, currency, sum(amount_units) AS units FROM deposits"
+        "   WHERE status = 'confirmed' GROUP BY merchant_id, currency) d USING (holder, currency)"
+        " WHERE COALESCE(s.units, 0) <> COALESCE(d.units, 0)",
+    ),
+    "credits_add_up": (
+        "a credited deposit is divided without rest",
+        "SELECT id, amount_units FROM deposits WHERE status = 'credited'"
+        " AND net_units + fee_units + fee_fixed_units + rounding_units <> amount_units",
+    ),
+    "maturing_equals_waiting": (
+        "the maturing balance of a merchant is what waits for maturity",
+        f"SELECT m.holder, m.currency, m.units, w.units FROM"
+        f" (SELECT holder, currency, units FROM ({_NET}) n WHERE kind = 'maturing') m"
+        " FULL JOIN (SELECT merchant_id AS holder, currency, sum(units) AS units FROM maturing_credits"
+        "   GROUP BY merchant_id, currency) w USING (holder, currency)"
+        " WHERE COALESCE(m.units, 0) <> COALESCE(w.units, 0)",
+    ),
+    "sales_are_credited": (
+        "a decided invoice holds no confirmed deposit back, and an undecided one credits none for the first time",
+        "SELECT i.id, i.status, d.id FROM invoices i JOIN deposits d ON d.owner_id = i.id"
+        " WHERE d.stray_reason IS NULL AND ((i.status IN ('paid', 'paid_over') AND d.status = 'confirmed')"
+        " OR (i.status IN ('select', 'expired') AND d.status = 'credited'))",
+    ),
+    "sums_are_kept": (
+        "an invoice shows the sum of its confirmed deposits",
+        "SELECT i.id, i.confirmed_units, d.units FROM invoices i JOIN (SELECT owner_id, sum(amount_units) AS units"
+        "   FROM deposits WHERE stray_reason IS NULL AND status IN ('confirmed', 'credited') GROUP BY owner_id) d"
+        " ON d.owner_id = i.id WHERE i.confirmed_units <> d.units",
+    ),
+    "addresses_have_one_owner": (
+        "an invoice's address belongs to it",
+        "SELECT i.id, i.address FROM invoices i LEFT JOIN address_owners o ON o.owner_id = i.id"
+        " AND o.ordinal = i.address_ordinal WHERE i.pay_currency IS NOT NULL AND o.owner_id IS NULL",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """An invariant that does not hold, with the first rows that break it."""
+
+    name: str
+    meaning: str
+    rows: list[tuple[Any, ...]]
+
+
+def check() -> list[Violation]:
+    """Return what does not hold, all judged on one snapshot; empty is sound."""
+    found = []
+    with transaction():
+        execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        for name, (meaning, query) in INVARIANTS.items():
+            broken = rows(f"{query} LIMIT {ROWS_SHOWN_MAX}")
+            if broken:
+                found.append(Violation(name, meaning, broken))
+    return found

@@ -1,0 +1,174 @@
+"""The only writer of ledger rows. One row is one transfer; callers hold the transaction. Used by every money step."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
+
+from models.base import execute, one, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+GATEWAY: Final = UUID(int=0)
+
+AVAILABLE: Final = "available"
+MATURING: Final = "maturing"
+PAYOUT_HELD: Final = "payout_held"
+HOLD: Final = "hold"
+PERSONAL: Final = "personal"
+# Accounts that may not go below zero: each has a balance row that a guarded UPDATE keeps.
+GUARDED: Final = frozenset({AVAILABLE, MATURING, PAYOUT_HELD, HOLD, PERSONAL})
+
+# Accounts that are sums of their transfers.
+CUSTODY: Final = "custody"
+SUSPENSE: Final = "suspense"
+FEES: Final = "fees"
+ROUNDING: Final = "rounding"
+DEBT: Final = "debt"
+
+
+class InsufficientFundsError(Exception):
+    """A guarded account holds less than a transfer takes. Nothing may be committed after it."""
+
+    def __init__(self, account: Account) -> None:
+        super().__init__(f"{account.kind} of {account.holder} holds too little {account.currency}")
+        self.account = account
+
+
+class Account(NamedTuple):
+    """Names an account: whose, which kind, which coin, and for custody on which network."""
+
+    holder: UUID
+    kind: str
+    currency: str
+    network: str = ""
+
+
+class Transfer(NamedTuple):
+    """Moves units (ledger scale) from the debit account to the credit account."""
+
+    debit: Account
+    credit: Account
+    units: int
+
+
+def post(reference: str, transfers: Sequence[Transfer]) -> None:
+    """Book transfers under a reference that is used once. Zero amounts are left out.
+
+    Raises InsufficientFundsError where a guarded account would go below zero, and a unique violation where the
+    reference was booked before. Deltas are netted by account and rows are locked in id order, so that two steps
+    over the same accounts cannot wait for each other.
+    """
+    legs = [t for t in transfers if t.units != 0]
+    if not legs:
+        return
+    ids = _account_ids(sorted({account for t in legs for account in (t.debit, t.credit)}))
+    _apply_deltas(legs, ids)
+    for leg, transfer in enumerate(legs):
+        if transfer.debit.currency != transfer.credit.currency:
+            raise ValueError("a transfer has one currency")
+        execute(
+            "INSERT INTO ledger_transfers (reference, leg, debit_account, credit_account, currency, units)"
+            " VALUES (%s, %s, %s, %s, %s, %s)",
+            (reference, leg, ids[transfer.debit], ids[transfer.credit], transfer.debit.currency, transfer.units),
+        )
+
+
+def _account_ids(accounts: Sequence[Account]) -> dict[Account, int]:
+    """Find accounts by name and open those that are new."""
+    found = _find(accounts)
+    missing = [account for account in accounts if account not in found]
+    if missing:
+        for account in missing:
+            execute(
+                "INSERT INTO accounts (holder, kind, currency, network) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+                account,
+            )
+        found |= _find(missing)
+    return found
+
+
+def _find(accounts: Sequence[Account]) -> dict[Account, int]:
+    found = rows(
+        "SELECT a.id, a.holder, a.kind, a.currency, a.network FROM accounts a"
+        " JOIN unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) AS wanted (holder, kind, currency, network)"
+        " USING (holder, kind, currency, network)",
+        tuple(list(column) for column in zip(*accounts, strict=True)),
+    )
+    return {Account(*row[1:]): row[0] for row in found}
+
+
+def _apply_deltas(transfers: Sequence[Transfer], ids: dict[Account, int]) -> None:
+    deltas: defaultdict[Account, int] = defaultdict(int)
+    for transfer in transfers:
+        deltas[transfer.debit] -= transfer.units
+        deltas[transfer.credit] += transfer.units
+    guarded = sorted((ids[account], account) for account in deltas if account.kind in GUARDED)
+    for account_id, account in guarded:
+        delta = deltas[account]
+        if delta > 0:
+            execute(
+                "INSERT INTO balances AS b (account_id, units) VALUES (%s, %s)"
+                " ON CONFLICT (account_id) DO UPDATE SET units = b.units + EXCLUDED.units",
+                (account_id, delta),
+            )
+        elif delta < 0 and not execute(
+            "UPDATE balances SET units = units - %s WHERE account_id = %s AND units >= %s",
+            (-delta, account_id, -delta),
+        ):
+            raise InsufficientFundsError(account)
+
+
+def balance(account: Account) -> int:
+    """Return a guarded account's units; 0 where it was never used."""
+    row = one(
+        "SELECT b.units FROM balances b JOIN accounts a ON a.id = b.account_id"
+        " WHERE (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, %s)",
+        account,
+    )
+    return int(row[0]) if row else 0
+
+
+def lock_balance(account: Account) -> int:
+    """Lock a guarded account's row until the transaction ends and return its units."""
+    row = one(
+        "SELECT b.units FROM balances b JOIN accounts a ON a.id = b.account_id"
+        " WHERE (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, %s) FOR UPDATE OF b",
+        account,
+    )
+    return int(row[0]) if row else 0
+
+
+def lock_debt(holder: UUID, currency: str) -> int:
+    """Lock what a merchant owes in a coin after reversals and return it: debits less credits."""
+    row = one(
+        "SELECT id FROM accounts WHERE (holder, kind, currency, network) = (%s, %s, %s, '') FOR UPDATE",
+        (holder, DEBT, currency),
+    )
+    return -_net(row[0]) if row else 0
+
+
+def _net(account_id: int) -> int:
+    row = one(
+        "SELECT (SELECT COALESCE(sum(units), 0) FROM ledger_transfers WHERE credit_account = %s)"
+        " - (SELECT COALESCE(sum(units), 0) FROM ledger_transfers WHERE debit_account = %s)",
+        (account_id, account_id),
+    )
+    return int(row[0]) if row else 0
+
+
+def holdings(holder: UUID) -> dict[str, dict[str, int]]:
+    """Return a holder's guarded balances and debt: {currency: {kind: units}}."""
+    found: dict[str, dict[str, int]] = {}
+    for kind, currency, units in rows(
+        "SELECT a.kind, a.currency, b.units FROM accounts a JOIN balances b ON b.account_id = a.id WHERE a.holder = %s",
+        (holder,),
+    ):
+        found.setdefault(currency, {})[kind] = int(units)
+    for account_id, currency in rows(
+        "SELECT id, currency FROM accounts WHERE holder = %s AND kind = %s", (holder, DEBT)
+    ):
+        found.setdefault(currency, {})[DEBT] = -_net(account_id)
+    return found

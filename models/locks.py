@@ -1,0 +1,42 @@
+"""Locks that live as long as a session or a step, kept by PostgreSQL. Used through actors.broker."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+from models import base
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Keeps these apart from the advisory locks of idempotency keys (1) and orders (2).
+SINGLE_FLIGHT_SEED: Final = 3
+
+
+@contextlib.contextmanager
+def single_flight(name: str) -> Iterator[bool]:
+    """Try to be the only one in the whole gateway that does `name`; yields whether it is. Never waits.
+
+    A lock of the session, not of a transaction, since what it guards may use the network. A process that dies, or loses
+    its connection, sets it free; whatever it guards must therefore also move its rows by compare-and-swap.
+    """
+    found = base.one("SELECT pg_try_advisory_lock(hashtextextended(%s, %s))", (name, SINGLE_FLIGHT_SEED))
+    is_mine = bool(found and found[0])
+    try:
+        yield is_mine
+    finally:
+        if is_mine:
+            _unlock(name)
+
+
+def _unlock(name: str) -> None:
+    try:
+        base.one("SELECT pg_advisory_unlock(hashtextextended(%s, %s))", (name, SINGLE_FLIGHT_SEED))
+    except base.StoreUnavailableError:
+        # The session is gone, and its lock with it.
+        base.close()
+    except Exception:
+        # The session may hold the lock still: only its end frees it.
+        base.close()
+        raise

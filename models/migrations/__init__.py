@@ -1,0 +1,1 @@
+"""The schema, as numbered SQL files that models.migrate applies in order."""

@@ -1,0 +1,189 @@
+"""The outbox: webhooks are written with the events they tell of, and delivered later.
+
+Called by the models that decide something (emit), by actors.webhooks (lease, record) and by actors.webhook_endpoints.
+A delivery is pending, then perhaps retrying, and in the end delivered or dead.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from core.ids import uuid7
+from models.base import execute, in_transaction, one, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from core.secretbox import SecretBox
+
+# What follows a failed attempt: the n-th entry is the wait after the n-th failure (the specification, section Events).
+DELAYS_S: Final = (10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600)
+ATTEMPTS_MAX: Final = len(DELAYS_S) + 1
+
+# Longer than an attempt may take in all; what a dead process held is sent again after it.
+LEASE_S: Final = 30
+# Merchants that one claim passes by; where more wait, the next claim goes on from there.
+WALK_MAX: Final = 256
+# Where a round over the merchants begins.
+START: Final = UUID(int=0)
+
+SECRET_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A registered endpoint, with the secret that is shown this once."""
+
+    id: UUID
+    url: str
+    secret: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """A leased delivery. The endpoint is the merchant's current one; None where there is none any more."""
+
+    id: UUID
+    merchant_id: UUID
+    event: str
+    # The object's own url_callback, which goes before the endpoint's.
+    url: str | None
+    body: str
+    request_id: str
+    # Made before this one.
+    attempts: int
+    endpoint_id: UUID | None
+    endpoint_url: str | None
+    secret_box: str | None
+    lease: UUID
+
+
+_COLUMNS: Final = tuple(field.name for field in fields(Delivery) if field.name != "lease")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a claim leased, and the merchant it came to; None at the end of the round."""
+
+    deliveries: tuple[Delivery, ...]
+    reached: UUID | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What came of one attempt. It succeeded where there is no error."""
+
+    id: UUID
+    lease: UUID
+    status_code: int | None
+    error: str | None
+
+
+def emit(
+    merchant_id: UUID, event: str, object_id: UUID, body: str, *, url_callback: str | None = None, request_id: str = ""
+) -> bool:
+    """Write a webhook in the caller's transaction; the body is sent as it is, whatever changes later.
+
+    Returns False, and writes nothing, where the merchant has no endpoint: there is no secret to sign with, not for a
+    url_callback either. Ring deliver_webhooks after the commit.
+    """
+    if not in_transaction():
+        raise RuntimeError("a webhook is written in the transaction of its event")
+    written = execute(
+        "INSERT INTO webhook_deliveries (id, merchant_id, event, object_id, url, body, request_id)"
+        " SELECT %s, merchant_id, %s, %s, %s, %s, %s FROM webhook_endpoints"
+        " WHERE merchant_id = %s AND replaced_at IS NULL",
+        (uuid7(), event, object_id, url_callback or None, body, request_id, merchant_id),
+    )
+    return written == 1
+
+
+def register_endpoint(merchant_id: UUID, url: str, *, box: SecretBox) -> Endpoint:
+    """Give the merchant a new endpoint and secret, in an open transaction; the one before stops at once.
+
+    What waits goes to the new one, signed with the new secret. Raises LookupError for an unknown merchant.
+    """
+    # Two registrations at once come one after the other; new invoices of the merchant wait for neither.
+    if one("SELECT id FROM merchants WHERE id = %s FOR NO KEY UPDATE", (merchant_id,)) is None:
+        raise LookupError(f"no merchant {merchant_id}")
+    execute(
+        "UPDATE webhook_endpoints SET replaced_at = app_now() WHERE merchant_id = %s AND replaced_at IS NULL",
+        (merchant_id,),
+    )
+    endpoint = Endpoint(id=uuid7(), url=url, secret=f"whsec_{secrets.token_urlsafe(SECRET_BYTES)}")
+    sealed = box.seal(endpoint.secret.encode(), bound_to=_binding(endpoint.id))
+    execute(
+        "INSERT INTO webhook_endpoints (id, merchant_id, url, secret_box) VALUES (%s, %s, %s, %s)",
+        (endpoint.id, merchant_id, url, sealed),
+    )
+    return endpoint
+
+
+def open_secret(endpoint_id: UUID, secret_box: str, *, box: SecretBox) -> str:
+    """Return an endpoint's secret. Raises SecretBoxError."""
+    return box.open(secret_box, bound_to=_binding(endpoint_id)).decode()
+
+
+def _binding(endpoint_id: UUID) -> str:
+    return f"webhook_endpoint:{endpoint_id}"
+
+
+def lease_due(*, limit: int, per_merchant: int, allowances: Mapping[UUID, int], after: UUID = START) -> Claim:
+    """Lease due deliveries for LEASE_S, going round the merchants from the one after `after`.
+
+    A merchant gets at most its allowance, or per_merchant where it has none. The cost does not grow with the backlog.
+    """
+    lease = uuid7()
+    found = rows(
+        f"SELECT {', '.join(_COLUMNS)} FROM lease_webhooks(%s, %s, %s, %s, %s, %s, %s::uuid[], %s::integer[])",
+        (lease, LEASE_S, after, limit, WALK_MAX, per_merchant, list(allowances), list(allowances.values())),
+    )
+    *leased, (_, reached, *_) = found
+    deliveries = tuple(Delivery(lease=lease, **dict(zip(_COLUMNS, row, strict=True))) for row in leased)
+    return Claim(deliveries=deliveries, reached=reached)
+
+
+# Past the end of the delays there is none, and so no next attempt.
+_RECORD: Final = """
+UPDATE webhook_deliveries d SET
+    attempts = d.attempts + 1, lease = NULL, leased_until = NULL,
+    last_status_code = a.status_code, last_error = a.error,
+    status = CASE WHEN a.error IS NULL THEN 'delivered' WHEN d.attempts + 1 >= %s THEN 'dead' ELSE 'retrying' END,
+    next_attempt_at = CASE WHEN a.error IS NOT NULL
+        THEN app_now() + make_interval(secs => (%s::integer[])[d.attempts + 1]) END,
+    delivered_at = CASE WHEN a.error IS NULL THEN app_now() END
+FROM unnest(%s::uuid[], %s::uuid[], %s::integer[], %s::text[]) AS a (id, lease, status_code, error)
+WHERE d.id = a.id AND d.lease = a.lease
+RETURNING d.id, d.status
+"""
+
+
+def record_attempts(attempts: Sequence[Attempt]) -> dict[UUID, str]:
+    """Write what came of attempts, and when the next is due; returns the new status of each.
+
+    One whose lease is another's by now is left alone and missing from the answer: it will be, or was, sent again.
+    """
+    found = rows(
+        _RECORD,
+        (
+            ATTEMPTS_MAX,
+            list(DELAYS_S),
+            [attempt.id for attempt in attempts],
+            [attempt.lease for attempt in attempts],
+            [attempt.status_code for attempt in attempts],
+            [attempt.error for attempt in attempts],
+        ),
+    )
+    return dict(found)
+
+
+def give_back(deliveries: Collection[Delivery]) -> None:
+    """End leases of what was not attempted, so that another process can take it at once."""
+    execute(
+        "UPDATE webhook_deliveries d SET lease = NULL, leased_until = NULL"
+        " FROM unnest(%s::uuid[], %s::uuid[]) AS a (id, lease) WHERE d.id = a.id AND d.lease = a.lease",
+        ([delivery.id for delivery in deliveries], [delivery.lease for delivery in deliveries]),
+    )

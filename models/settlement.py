@@ -1,0 +1,233 @@
+"""Brings an invoice to the status that its deposits and the time call for: the one writer of its sums and status.
+
+Called by actors.polling after a block and by actors.invoice_clock when time passed. Safe to run any number of times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from core import states, views
+from core.pricing import split_credit
+from models import crediting, deposits, invoices, outbox
+from models.base import app_now, execute, one, rows, transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from core.catalogue import Catalogue
+    from core.states import InvoiceStatus
+    from models.deposits import Deposit
+    from models.invoices import InvoiceRow
+
+# paid can fall back to check and rise again in one settlement; more rounds than this would be a loop.
+JUDGEMENTS_MAX: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Quote:
+    generation: int
+    payer_units: int
+    fee_fixed_units: int
+    valid_from: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Standing:
+    """An invoice with its counted deposits and the quote it is judged by."""
+
+    invoice: InvoiceRow
+    deposits: Sequence[Deposit]
+    quote: _Quote | None
+    expiry_passed: bool
+
+    @property
+    def counted(self) -> list[Deposit]:
+        return [d for d in self.deposits if d.stray_reason is None and d.status != "reversed"]
+
+    @property
+    def confirmed(self) -> list[Deposit]:
+        return [d for d in self.counted if d.status in {"confirmed", "credited"}]
+
+
+def settle(catalogue: Catalogue, invoice_id: UUID) -> bool:
+    """Settle one invoice in a transaction of its own. Returns whether a webhook was queued."""
+    with transaction():
+        return settle_locked(catalogue, invoice_id)
+
+
+def settle_locked(catalogue: Catalogue, invoice_id: UUID) -> bool:
+    """Settle one invoice inside the caller's transaction."""
+    invoice = invoices.lock(invoice_id)
+    if invoice is None:
+        return False
+    _confirm_deep_enough(catalogue, invoice)
+    standing = _standing(invoice)
+    status = _judged(standing)
+    if status in states.DECIDED_STATUSES:
+        _credit_confirmed(catalogue, standing)
+    _write(standing, status)
+    return _emit(catalogue, invoice, status)
+
+
+def reverse_deposit(catalogue: Catalogue, deposit_id: UUID, invoice_id: UUID) -> None:
+    """Take back a deposit whose block left the chain, and judge its invoice anew; all in one transaction."""
+    with transaction():
+        invoice = invoices.lock(invoice_id)
+        deposit = deposits.reverse(deposit_id)
+        if invoice is None or deposit is None:
+            return
+        crediting.book_reversed(deposit, invoice.merchant_id)
+        execute(
+            "UPDATE invoices SET fee_fixed_taken_units = fee_fixed_taken_units - %s WHERE id = %s",
+            (deposit.fee_fixed_units, invoice_id),
+        )
+        settle_locked(catalogue, invoice_id)
+
+
+def _confirm_deep_enough(catalogue: Catalogue, invoice: InvoiceRow) -> None:
+    for deposit in deposits.of_owner(invoice.id):
+        deep_enough = deposit.depth >= catalogue.networks[deposit.network].confirmations
+        if deposit.status == "pending" and deep_enough and deposits.confirm(deposit.id):
+            crediting.book_confirmed(deposit, invoice.merchant_id)
+
+
+def _standing(invoice: InvoiceRow) -> _Standing:
+    found = deposits.of_owner(invoice.id)
+    first = next((d for d in found if d.stray_reason is None and d.status != "reversed"), None)
+    return _Standing(
+        invoice=invoice,
+        deposits=found,
+        quote=_quote_at(invoice, first.seen_at if first else None),
+        expiry_passed=_expiry_passed(invoice),
+    )
+
+
+def _quote_at(invoice: InvoiceRow, moment: datetime | None) -> _Quote | None:
+    """Return the quote in force at a deposit's moment, the first for earlier ones; the newest without a deposit."""
+    quotes = [
+        _Quote(*row)
+        for row in rows(
+            "SELECT generation, payer_units, fee_fixed_units, valid_from FROM quotes WHERE invoice_id = %s"
+            " ORDER BY generation",
+            (invoice.id,),
+        )
+    ]
+    if not quotes:
+        return None
+    in_force = [q for q in quotes if moment is None or q.valid_from <= moment]
+    return in_force[-1] if in_force else quotes[0]
+
+
+def _expiry_passed(invoice: InvoiceRow) -> bool:
+    if invoice.network is None:
+        return app_now() >= invoice.expires_at
+    cursor = one("SELECT block_time > %s FROM chain_cursors WHERE network = %s", (invoice.expires_at, invoice.network))
+    return bool(cursor and cursor[0])
+
+
+def _judged(standing: _Standing) -> InvoiceStatus:
+    status = standing.invoice.status
+    for _ in range(JUDGEMENTS_MAX):
+        after = states.judge(_facts(standing, status))
+        if after == status:
+            return status
+        states.check_transition(status, after)
+        status = after
+    return status
+
+
+def _facts(standing: _Standing, status: InvoiceStatus) -> states.InvoiceFacts:
+    invoice = standing.invoice
+    in_time = [d for d in standing.confirmed if d.seen_at <= invoice.expires_at]
+    return states.InvoiceFacts(
+        status=status,
+        target_units=standing.quote.payer_units if standing.quote else None,
+        accuracy_ppm=invoice.accuracy_ppm,
+        confirmed_in_time_units=sum(d.amount_units for d in in_time),
+        confirmed_units=sum(d.amount_units for d in standing.confirmed),
+        pending_in_time=sum(d.status == "pending" and d.seen_at <= invoice.expires_at for d in standing.deposits),
+        resolvable_strays=sum(
+            d.stray_reason in {"asset", "network"} and d.status == "confirmed" for d in standing.deposits
+        ),
+        expiry_passed=standing.expiry_passed,
+    )
+
+
+def _credit_confirmed(catalogue: Catalogue, standing: _Standing) -> None:
+    invoice, quote = standing.invoice, standing.quote
+    if quote is None:
+        raise states.ForbiddenTransitionError("a decided invoice has a quote")
+    due = quote.fee_fixed_units - invoice.fee_fixed_taken_units
+    for deposit in standing.confirmed:
+        if deposit.status != "confirmed":
+            continue
+        asset = catalogue.assets[deposit.currency]
+        split = split_credit(
+            units=deposit.amount_units,
+            fee_ppm=invoice.fee_ppm,
+            fee_fixed_due_units=max(0, due),
+            step=10 ** (asset.scale - asset.precision),
+        )
+        if not deposits.credit(
+            deposit.id,
+            net=split.net_units,
+            fee=split.fee_units,
+            fee_fixed=split.fee_fixed_units,
+            rounding=split.rounding_units,
+        ):
+            continue
+        due -= split.fee_fixed_units
+        crediting.book_credited(deposit, invoice.merchant_id, split, catalogue.networks[deposit.network])
+    execute("UPDATE invoices SET fee_fixed_taken_units = %s WHERE id = %s", (quote.fee_fixed_units - due, invoice.id))
+
+
+def _write(standing: _Standing, status: InvoiceStatus) -> None:
+    """Write status and sums; nothing where nothing changed, so that updated_at means something."""
+    invoice, quote, counted = standing.invoice, standing.quote, standing.counted
+    last = counted[-1] if counted else None
+    stays_final = status in states.FINAL_STATUSES or (status == "wrong_amount" == invoice.status and invoice.is_final)
+    after = (
+        status,
+        stays_final,
+        quote.generation if quote else invoice.generation,
+        quote.payer_units if quote else invoice.payer_units,
+        quote.fee_fixed_units if quote else invoice.fee_fixed_units,
+        sum(d.amount_units for d in standing.confirmed),
+        sum(d.amount_units for d in counted),
+        max((d.block_height for d in counted), default=None),
+        last.txid if last else "",
+        last.sender if last else "",
+    )
+    execute(
+        "UPDATE invoices SET (status, is_final, generation, payer_units, fee_fixed_units, confirmed_units,"
+        " detected_units, deposit_height, txid, payer_address) = (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s),"
+        " decided_at = CASE WHEN %s THEN COALESCE(decided_at, app_now()) END,"
+        " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s"
+        " AND (status, is_final, generation, payer_units, fee_fixed_units, confirmed_units, detected_units,"
+        " deposit_height, txid, payer_address) IS DISTINCT FROM (%s, %s, %s, %s, %s, %s, %s, %s::bigint, %s, %s)",
+        (*after, status in states.DECIDED_STATUSES, invoice.id, *after),
+    )
+
+
+def _emit(catalogue: Catalogue, before: InvoiceRow, status: InvoiceStatus) -> bool:
+    if status == before.status or status not in states.INVOICE_EVENTS:
+        return False
+    after = invoices.find_public(before.id)
+    if after is None:
+        raise LookupError(f"invoice {before.id} vanished while it was locked")
+    body = msgspec.json.encode(views.payment_webhook(catalogue, after)).decode()
+    outbox.emit(
+        before.merchant_id,
+        states.INVOICE_EVENTS[status],
+        before.id,
+        body,
+        url_callback=before.url_callback,
+        request_id="",
+    )
+    return True

@@ -1,0 +1,102 @@
+"""`python -m scheduler`: sends a message whenever a row of scheduler.jobs is due. Any number may run at once.
+
+Two schedulers ring twice as often; a ring that waits already is not repeated. Without one, nothing periodic happens
+until the next one starts, and nothing is lost either: what is due stays due in PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from apscheduler.events import EVENT_SCHEDULER_STARTED
+from apscheduler.schedulers import SchedulerNotRunningError
+from apscheduler.schedulers.blocking import BlockingScheduler
+
+from actors.broker import make_broker
+from actors.redis_link import LinkDownError
+from core import log
+from core.settings import load_settings
+from scheduler.jobs import jobs
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from actors.broker import SluiceBroker
+    from core.settings import Settings
+    from scheduler.jobs import Job
+
+events = structlog.get_logger()
+
+# Rings take a fraction of a millisecond each; more threads than this would wait for the same Redis.
+THREADS: Final = 4
+
+
+class Ringer:
+    """Sends the rings, and reports Redis's absence once instead of at every ring."""
+
+    def __init__(self, broker: SluiceBroker) -> None:
+        self._broker = broker
+        self._is_cut_off = False
+
+    def ring(self, job: Job) -> None:
+        """Ring once; a ring that cannot be sent is made up for by the next."""
+        try:
+            self._broker.ring(job.actor, *job.args)
+        except LinkDownError as error:
+            if not self._is_cut_off:
+                events.warning("scheduler.redis_away", error=str(error))
+            self._is_cut_off = True
+        else:
+            self._is_cut_off = False
+
+
+def make_scheduler(settings: Settings, ringer: Ringer) -> BlockingScheduler:
+    """Return a scheduler that rings all doorbells at once when it starts, and then at their intervals."""
+    scheduler = BlockingScheduler(
+        timezone="UTC",
+        executors={"default": {"type": "threadpool", "max_workers": THREADS}},
+        # After a pause of the process one ring stands for all that it missed, however late.
+        job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
+    )
+    now = datetime.now(UTC)
+    for job in jobs(settings):
+        scheduler.add_job(ringer.ring, job.trigger, args=(job,), id=job.name, name=job.name, next_run_time=now)
+    return scheduler
+
+
+def main() -> None:
+    """Run until SIGTERM or SIGINT."""
+    settings = load_settings(role="scheduler")
+    log.configure(settings, process="scheduler")
+    # It warns at every ring that comes due while the one before it still waits for Redis.
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)
+    scheduler = make_scheduler(settings, Ringer(make_broker(settings)))
+
+    scheduler.add_listener(lambda _: _stop_on_signals(scheduler), EVENT_SCHEDULER_STARTED)
+    events.info("scheduler.starting", jobs=len(scheduler.get_jobs()))
+    scheduler.start()
+
+
+def _stop_on_signals(scheduler: BlockingScheduler) -> None:
+    """Let signals end the scheduler; before it runs, their default action does."""
+
+    def shut_down() -> None:
+        with contextlib.suppress(SchedulerNotRunningError):
+            scheduler.shutdown(wait=False)
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        # On a thread of its own: the interrupted one may be in the middle of handing out jobs.
+        threading.Thread(target=shut_down).start()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+
+
+if __name__ == "__main__":
+    main()

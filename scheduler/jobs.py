@@ -1,0 +1,39 @@
+"""The scheduler's rows of (trigger, actor, arguments), made from actors.redrive. Run by scheduler.__main__."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from apscheduler.triggers.interval import IntervalTrigger
+
+from actors.redrive import rings
+
+if TYPE_CHECKING:
+    from core.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Ring this actor, with these arguments, whenever the trigger says."""
+
+    trigger: IntervalTrigger
+    actor: str
+    args: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The job's name in logs, unique among jobs."""
+        return ":".join((self.actor, *self.args))
+
+
+def jobs(settings: Settings) -> list[Job]:
+    """Return every job of this gateway."""
+    return [
+        Job(
+            trigger=IntervalTrigger(seconds=ring.every_ms / 1000, timezone="UTC"),
+            actor=ring.doorbell.actor,
+            args=ring.args,
+        )
+        for ring in rings(settings)
+    ]

@@ -1,0 +1,573 @@
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import dramatiq
+import pytest
+import redis
+from dramatiq import Message, Worker
+from dramatiq.brokers.redis import RedisBroker
+
+from actors import consumer
+from actors.redis_link import LinkDownError
+from tests.actors.workers import NAMESPACE, QUEUE, declare, eventually, make_broker, working
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from actors.broker import SluiceBroker
+    from cli.embedded.valkey import Valkey
+
+QUEUE_KEY = f"{NAMESPACE}:{QUEUE}"
+
+
+@pytest.fixture
+def broker(redis_url: str) -> Iterator[SluiceBroker]:
+    made = make_broker(redis_url)
+    yield made
+    made.link.close()
+
+
+@pytest.fixture
+def server(redis_url: str) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(redis_url) as client:
+        yield client
+
+
+@pytest.fixture
+def seen(broker: SluiceBroker) -> list[object]:
+    """What the actor `work` was given."""
+    given: list[object] = []
+    declare(broker, lambda subject: given.append(subject))
+    return given
+
+
+def message(*args: object, actor: str = "work", queue: str = QUEUE, **options: object) -> Message[None]:
+    return Message(queue_name=queue, actor_name=actor, args=args, kwargs={}, options=dict(options))
+
+
+def dead_letters(server: redis.Redis) -> int:
+    return int(server.zcard(f"{QUEUE_KEY}.XQ"))
+
+
+def held(server: redis.Redis, queue: str = QUEUE) -> list[bytes]:
+    return [key for key in server.keys(f"{NAMESPACE}:__acks__.*.{queue}")]
+
+
+def put_raw(server: redis.Redis, data: bytes, redis_id: str = "raw") -> None:
+    server.hset(f"{QUEUE_KEY}.msgs", redis_id, data)
+    server.rpush(QUEUE_KEY, redis_id)
+
+
+# Plain work ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_message_is_worked_on_and_leaves_nothing_behind(
+    broker: SluiceBroker, server: redis.Redis, seen: list[object]
+) -> None:
+    with working(broker):
+        broker.enqueue(message("a"))
+        eventually(lambda: broker.do_qsize(QUEUE) == 0 and seen)
+
+    assert seen == ["a"]
+    assert {key.decode() for key in server.keys("*")} <= {f"{NAMESPACE}:__heartbeats__"}
+
+
+def test_an_idle_worker_takes_a_message_at_once(broker: SluiceBroker, seen: list[object]) -> None:
+    with working(broker, timeout_ms=1_000):
+        time.sleep(0.3)
+        started = time.monotonic()
+        broker.enqueue(message("a"))
+        eventually(lambda: seen)
+        took_s = time.monotonic() - started
+
+    assert took_s < 0.1
+
+
+def test_messages_are_worked_on_in_order(broker: SluiceBroker, seen: list[object]) -> None:
+    for number in range(20):
+        broker.enqueue(message(number))
+    with working(broker, threads=1):
+        eventually(lambda: len(seen) == 20)
+
+    assert seen == list(range(20))
+
+
+def test_no_more_is_fetched_than_there_are_threads_for(broker: SluiceBroker, server: redis.Redis) -> None:
+    done = threading.Event()
+    declare(broker, lambda: done.wait(10) and None, queue="chain")
+    for _ in range(10):
+        broker.enqueue(message(queue="chain"))
+    with working(broker, threads=2):
+        eventually(lambda: server.llen(f"{NAMESPACE}:chain") == 8)
+        time.sleep(0.2)
+        waiting = server.llen(f"{NAMESPACE}:chain")
+        done.set()
+        eventually(lambda: broker.do_qsize("chain") == 0)
+
+    assert waiting == 8
+
+
+def test_a_stock_producer_is_understood(broker: SluiceBroker, redis_url: str, seen: list[object]) -> None:
+    stock = RedisBroker(url=redis_url, namespace=NAMESPACE)
+    stock.enqueue(message("stock"))
+    stock.client.close()
+
+    with working(broker):
+        eventually(lambda: seen == ["stock"])
+
+
+def test_a_stock_worker_understands_us(broker: SluiceBroker, redis_url: str) -> None:
+    stock = RedisBroker(url=redis_url, namespace=NAMESPACE, middleware=[])
+    given: list[object] = []
+    dramatiq.actor(actor_name="work", queue_name=QUEUE, broker=stock)(lambda subject: given.append(subject))
+    broker.enqueue(message("ours"))
+
+    with working(stock):
+        eventually(lambda: given == ["ours"])
+    stock.client.close()
+
+
+def test_the_backlog_tells_number_and_age(broker: SluiceBroker) -> None:
+    assert (broker.backlog(QUEUE).waiting, broker.backlog(QUEUE).oldest_ms) == (0, 0)
+    broker.enqueue(message("a"))
+    broker.enqueue(message("b"))
+    time.sleep(0.05)
+
+    backlog = broker.backlog(QUEUE)
+
+    assert backlog.waiting == 2
+    assert 50 <= backlog.oldest_ms < 5_000
+
+
+# Failing actors and bad messages ------------------------------------------------------------------------------------
+
+
+def test_an_exception_in_an_actor_costs_its_message_only(
+    broker: SluiceBroker, server: redis.Redis, seen: list[object]
+) -> None:
+    def fail() -> None:
+        raise ValueError("as planned")
+
+    declare(broker, fail, name="fail")
+    with working(broker, threads=1):
+        broker.enqueue(message(actor="fail"))
+        broker.enqueue(message("after"))
+        eventually(lambda: seen == ["after"] and broker.do_qsize(QUEUE) == 0)
+
+    assert not held(server)
+    assert dead_letters(server) == 0
+
+
+def test_a_rejected_message_becomes_a_dead_letter(broker: SluiceBroker, server: redis.Redis, seen: list[object]) -> None:
+    class Reject(dramatiq.Middleware):
+        def before_process_message(self, broker: object, message: dramatiq.broker.MessageProxy) -> None:  # noqa: ARG002
+            message.fail()
+
+    broker.add_middleware(Reject())
+    with working(broker):
+        broker.enqueue(message("a"))
+        eventually(lambda: dead_letters(server) == 1)
+
+    assert seen == []
+    assert not held(server)
+    assert broker.do_qsize(QUEUE) == 0
+
+
+def test_arguments_that_an_actor_lacks_cost_its_message_only(broker: SluiceBroker, seen: list[object]) -> None:
+    with working(broker, threads=1):
+        broker.enqueue(message("too", "many"))
+        broker.enqueue(message("after"))
+        eventually(lambda: seen == ["after"] and broker.do_qsize(QUEUE) == 0)
+
+
+def test_an_unknown_actor_of_a_newer_version_is_passed_on_until_that_version_takes_it(
+    broker: SluiceBroker, redis_url: str, seen: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumer, "PASS_ON_DELAY_MS", 50)
+    newer = make_broker(redis_url)
+    given: list[object] = []
+    declare(newer, lambda subject: given.append(subject), name="brand_new")
+    with working(broker):
+        broker.enqueue(message("a", actor="brand_new"))
+        time.sleep(0.3)
+        with working(newer):
+            eventually(lambda: given == ["a"])
+            eventually(lambda: broker.do_qsize(QUEUE) == 0)
+
+    assert seen == []
+
+
+def test_an_actor_that_nobody_knows_becomes_a_dead_letter(
+    broker: SluiceBroker, server: redis.Redis, seen: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumer, "PASS_ON_DELAY_MS", 10)
+    monkeypatch.setattr(consumer, "PASS_ON_TIMES", 2)
+    with working(broker):
+        broker.enqueue(message(actor="nobody"))
+        eventually(lambda: dead_letters(server) == 1)
+        broker.enqueue(message("after"))
+        eventually(lambda: seen == ["after"] and broker.do_qsize(QUEUE) == 0)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xff\xfe not text",
+        b"not json",
+        b"[]",
+        b"{}",
+        b"[" * 200_000,
+        message("x", redis_message_id=7).encode(),
+        message("x").encode(),
+        message("x", queue="elsewhere", redis_message_id="raw").encode(),
+        message("x", redis_message_id="raw").encode().replace(b'"args":["x"]', b'"args":7'),
+        message("x", redis_message_id="raw").encode().replace(b'"kwargs":{}', b'"kwargs":[]'),
+        message("x", redis_message_id="raw").encode().replace(b'"x"', b'"\\ud800"'),
+        message("x", redis_message_id="raw").encode().replace(b'"x"', b"NaN"),
+    ],
+    ids=lambda data: repr(data[:12]),
+)
+def test_a_poisonous_message_becomes_a_dead_letter_and_work_goes_on(
+    broker: SluiceBroker, server: redis.Redis, seen: list[object], data: bytes
+) -> None:
+    put_raw(server, data)
+    with working(broker):
+        broker.enqueue(message("after"))
+        eventually(lambda: seen == ["after"] and broker.do_qsize(QUEUE) == 0)
+
+    assert dead_letters(server) == (1 if data else 0)
+    assert not held(server)
+
+
+def test_a_message_whose_text_was_flushed_is_let_go(
+    broker: SluiceBroker, server: redis.Redis, seen: list[object]
+) -> None:
+    server.rpush(QUEUE_KEY, "without-text")
+    with working(broker):
+        broker.enqueue(message("after"))
+        eventually(lambda: seen == ["after"] and broker.do_qsize(QUEUE) == 0)
+
+    assert not held(server)
+
+
+def test_fields_of_a_newer_version_are_ignored(broker: SluiceBroker, server: redis.Redis, seen: list[object]) -> None:
+    put_raw(server, message("a", redis_message_id="raw").encode().replace(b"{", b'{"priority":9,', 1))
+    with working(broker):
+        eventually(lambda: seen == ["a"])
+
+
+def test_a_message_delivered_twice_is_worked_on_twice(
+    broker: SluiceBroker, server: redis.Redis, seen: list[object]
+) -> None:
+    """The queue promises nothing else: every actor is safe when run twice."""
+    data = message("a", redis_message_id="raw").encode()
+    gate = threading.Event()
+    declare(broker, lambda: gate.wait(5) and None, name="hold")
+    with working(broker, threads=1):
+        broker.enqueue(message(actor="hold"))
+        put_raw(server, data)
+        put_raw(server, data)
+        gate.set()
+        eventually(lambda: seen and broker.do_qsize(QUEUE) == 0)
+
+    assert set(seen) == {"a"}
+
+
+# Delays -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_delayed_message_comes_when_it_is_due(broker: SluiceBroker, seen: list[object]) -> None:
+    with working(broker):
+        broker.enqueue(message("later"), delay=300)
+        time.sleep(0.15)
+        early = list(seen)
+        eventually(lambda: seen == ["later"])
+        eventually(lambda: broker.do_qsize(QUEUE) == 0)
+
+    assert early == []
+
+
+def test_delayed_messages_go_back_at_shutdown(broker: SluiceBroker, redis_url: str, seen: list[object]) -> None:
+    broker.enqueue(message("later"), delay=700)
+    with working(broker):
+        time.sleep(0.2)
+    assert seen == []
+    other = make_broker(redis_url)
+    given: list[object] = []
+    declare(other, lambda subject: given.append(subject))
+
+    with working(other):
+        eventually(lambda: given == ["later"])
+
+
+def test_a_delayed_message_survives_an_outage_at_the_moment_it_is_due(
+    broker: SluiceBroker, seen: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """dramatiq forgets what a consumer held back when the queue fails it; ours takes it back from Redis."""
+    monkeypatch.setattr("dramatiq.worker.CONSUMER_RESTART_DELAY_SECS", 0.05)
+    enqueue, failed = broker.do_enqueue, threading.Event()
+
+    def fail_once(queue_name: str, redis_id: str, data: bytes) -> None:
+        if queue_name == QUEUE and not failed.is_set():
+            failed.set()
+            raise LinkDownError("cut")
+        enqueue(queue_name, redis_id, data)
+
+    monkeypatch.setattr(broker, "do_enqueue", fail_once)
+    with working(broker):
+        broker.enqueue(message("later"), delay=50)
+        eventually(lambda: seen == ["later"])
+        eventually(lambda: broker.do_qsize(QUEUE) == 0)
+
+    assert failed.is_set()
+
+
+# Shutdown -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_fetched_and_not_begun_goes_back_at_shutdown(
+    broker: SluiceBroker, server: redis.Redis, seen: list[object]
+) -> None:
+    begun, gate = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        begun.set()
+        gate.wait(10)
+
+    declare(broker, hold, name="hold")
+    broker.enqueue(message(actor="hold"))
+    for number in range(6):
+        broker.enqueue(message(number))
+    worker = Worker(broker, worker_threads=1, worker_timeout=50)
+    worker.start()
+    begun.wait(5)
+    stopping = threading.Thread(target=worker.stop, args=(5_000,))
+    stopping.start()
+    time.sleep(0.2)
+    gate.set()
+    stopping.join()
+
+    assert seen == []
+    assert not held(server)
+    assert server.llen(QUEUE_KEY) == 6
+    assert server.hlen(f"{QUEUE_KEY}.msgs") == 6
+
+
+def test_what_a_consumer_fetched_and_did_not_hand_out_goes_back(
+    broker: SluiceBroker, server: redis.Redis, seen: list[object]
+) -> None:
+    for number in range(3):
+        broker.enqueue(message(number))
+    consumer_ = broker.consume(QUEUE, prefetch=3, timeout=50)
+    first = next(consumer_)
+    assert first is not None
+
+    consumer_.requeue([first])
+    consumer_.close()
+
+    assert not held(server)
+    assert server.llen(QUEUE_KEY) == 3
+    assert seen == []
+
+
+def test_shutdown_does_not_wait_for_redis(broker: SluiceBroker, valkey: Valkey, seen: list[object]) -> None:
+    worker = Worker(broker, worker_threads=1, worker_timeout=50)
+    worker.start()
+    try:
+        valkey.stop()
+        time.sleep(0.2)
+        started = time.monotonic()
+        worker.stop(timeout=5_000)
+        assert time.monotonic() - started < 2.0
+    finally:
+        valkey.start()
+    assert seen == []
+
+
+# Redis gone, back, flushed, refusing --------------------------------------------------------------------------------
+
+
+def test_work_goes_on_after_redis_was_restarted_with_nothing_left(
+    broker: SluiceBroker, valkey: Valkey, seen: list[object]
+) -> None:
+    with working(broker):
+        broker.enqueue(message("before"))
+        eventually(lambda: seen == ["before"])
+        valkey.stop()
+        time.sleep(0.5)
+        valkey.start()
+        eventually(lambda: _enqueued(broker, message("after")))
+        eventually(lambda: seen == ["before", "after"], limit_s=3)
+
+
+def _enqueued(broker: SluiceBroker, sent: Message[None]) -> bool:
+    try:
+        broker.enqueue(sent)
+    except LinkDownError:
+        return False
+    return True
+
+
+def test_a_message_finished_while_redis_was_away_is_acknowledged_when_it_is_back(
+    broker: SluiceBroker, valkey: Valkey, server: redis.Redis, seen: list[object]
+) -> None:
+    begun, gate = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        begun.set()
+        gate.wait(10)
+
+    declare(broker, hold, name="hold")
+    assert valkey.pid is not None
+    with working(broker, threads=1):
+        broker.enqueue(message(actor="hold"))
+        begun.wait(5)
+        broker.link._reply_timeout_s = 0.2
+        os.kill(valkey.pid, signal.SIGSTOP)
+        try:
+            gate.set()
+            time.sleep(0.6)
+        finally:
+            os.kill(valkey.pid, signal.SIGCONT)
+        eventually(lambda: broker.do_qsize(QUEUE) == 0, limit_s=3)
+        broker.enqueue(message("after"))
+        eventually(lambda: seen == ["after"], limit_s=3)
+    assert not held(server)
+
+
+@pytest.mark.parametrize("forget", ["flushall", "script_flush"])
+def test_work_goes_on_after_redis_forgot(
+    broker: SluiceBroker, server: redis.Redis, seen: list[object], forget: str
+) -> None:
+    with working(broker):
+        broker.enqueue(message("before"))
+        eventually(lambda: seen == ["before"])
+        getattr(server, forget)()
+        broker.enqueue(message("after"))
+        eventually(lambda: seen == ["before", "after"], limit_s=3)
+        eventually(lambda: broker.do_qsize(QUEUE) == 0)
+
+
+def test_a_flush_while_an_actor_works_harms_nobody(
+    broker: SluiceBroker, server: redis.Redis, seen: list[object]
+) -> None:
+    begun, gate = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        begun.set()
+        gate.wait(10)
+
+    declare(broker, hold, name="hold")
+    with working(broker, threads=1):
+        broker.enqueue(message(actor="hold"))
+        begun.wait(5)
+        server.flushall()
+        gate.set()
+        broker.enqueue(message("after"))
+        eventually(lambda: seen == ["after"] and broker.do_qsize(QUEUE) == 0)
+
+
+def test_work_goes_on_after_redis_was_read_only(broker: SluiceBroker, server: redis.Redis, seen: list[object]) -> None:
+    with working(broker):
+        server.replicaof("127.0.0.1", 1)
+        try:
+            with pytest.raises(LinkDownError, match="READONLY"):
+                broker.enqueue(message("refused"))
+            time.sleep(0.2)
+        finally:
+            server.replicaof("NO", "ONE")
+        broker.enqueue(message("after"))
+        eventually(lambda: seen == ["after"], limit_s=3)
+
+
+def test_work_goes_on_after_redis_was_full(broker: SluiceBroker, server: redis.Redis, seen: list[object]) -> None:
+    with working(broker):
+        server.config_set("maxmemory", 1)
+        try:
+            with pytest.raises(LinkDownError, match="OutOfMemory"):
+                broker.enqueue(message("refused"))
+            time.sleep(0.2)
+        finally:
+            server.config_set("maxmemory", 0)
+        broker.enqueue(message("after"))
+        eventually(lambda: seen == ["after"], limit_s=3)
+
+
+# Dead workers -------------------------------------------------------------------------------------------------------
+
+
+def _fetch_and_die(redis_url: str, timeout_ms: int) -> None:
+    """Take a message and never be heard of again."""
+    dead = make_broker(redis_url, heartbeat_timeout_ms=timeout_ms)
+    assert next(dead.consume(QUEUE, prefetch=1, timeout=50)) is not None
+    dead.link.close()
+
+
+def test_what_a_dead_worker_held_is_taken_back_within_seconds(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumer, "MAINTENANCE_S", 0.2)
+    broker = make_broker(redis_url, heartbeat_timeout_ms=500)
+    given: list[object] = []
+    declare(broker, lambda subject: given.append(subject))
+    broker.enqueue(message("a"))
+    _fetch_and_die(redis_url, 500)
+    with working(broker):
+        time.sleep(0.2)
+        early = list(given)
+        eventually(lambda: given == ["a"], limit_s=3)
+    broker.link.close()
+
+    assert early == []
+
+
+def test_a_worker_whose_clock_runs_ahead_takes_nothing_from_the_living(
+    redis_url: str, server: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumer, "MAINTENANCE_S", 0.0)
+    honest = make_broker(redis_url)
+    honest.enqueue(message("a"))
+    assert next(honest.consume(QUEUE, prefetch=1, timeout=50)) is not None
+    skewed = make_broker(redis_url)
+    skewed.link._clock_offset_s += 3_600
+    monkeypatch.setattr("actors.redis_link.time.time", lambda: 4e9)
+
+    assert next(skewed.consume(QUEUE, prefetch=1, timeout=50)) is None
+    assert next(skewed.consume(QUEUE, prefetch=1, timeout=50)) is None
+    assert len(held(server)) == 1
+    for made in (honest, skewed):
+        made.link.close()
+
+
+# Threads ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_leaves_no_connection_behind(broker: SluiceBroker, server: redis.Redis, seen: list[object]) -> None:
+    before = len(server.client_list())
+    with working(broker, threads=3):
+        broker.enqueue(message("a"))
+        eventually(lambda: seen)
+        assert len(server.client_list()) > before
+
+    broker.link.close()
+    eventually(lambda: len(server.client_list()) <= before)
+
+
+def test_lines_of_an_actor_carry_its_name_and_the_request(broker: SluiceBroker) -> None:
+    from structlog.contextvars import get_contextvars
+
+    bound: list[dict[str, Any]] = []
+    declare(broker, lambda **_: bound.append(get_contextvars()))
+    sent = message()
+    with working(broker, threads=1):
+        broker.enqueue(sent.copy(kwargs={"request_id": "r-1"}))
+        broker.enqueue(sent)
+        eventually(lambda: len(bound) == 2)
+
+    assert bound == [{"actor": "work", "request_id": "r-1"}, {"actor": "work"}]

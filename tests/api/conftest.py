@@ -1,0 +1,194 @@
+"""An application whose actors are played by the test, and merchants' keys that need no database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import pytest
+from falcon import testing
+
+from actors.broker import Backlog
+from actors.calls import CallInfo, CallReply
+from api.app import create_app
+from core.ids import uuid7
+from core.secretbox import SecretBox
+from core.settings import Settings, load_settings
+from core.signing import sign_request
+from models.merchants import ApiKeyRow, KeyKind
+
+NOW = 1_764_000_000
+SECRET = "sk_test"
+BASE_URL = "https://api.sluice.example"
+
+
+@dataclass
+class Called:
+    actor: str
+    queue: str
+    info: CallInfo
+    payload: Any
+
+
+@dataclass
+class FakeCaller:
+    """Plays the actors: answers, or refuses with, whatever the test says."""
+
+    result: Any = field(default_factory=dict)
+    error: Exception | None = None
+    replayed: bool = False
+    calls: list[Called] = field(default_factory=list)
+
+    def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
+        del wait_s
+        self.calls.append(Called(actor, queue, info, json.loads(payload)))
+        if self.error is not None:
+            raise self.error
+        result = self.result(self.calls[-1]) if callable(self.result) else self.result
+        return CallReply(body=json.dumps(result).encode(), replayed=self.replayed)
+
+    @property
+    def last(self) -> Called:
+        return self.calls[-1]
+
+
+@dataclass
+class FakeQueues:
+    error: Exception | None = None
+
+    def ping(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def backlog(self, queue_name: str) -> Backlog:
+        if self.error is not None:
+            raise self.error
+        return Backlog(waiting=len(queue_name), oldest_ms=1500)
+
+
+@dataclass
+class Keys:
+    """The keys that exist, as api asks models.merchants for them."""
+
+    box: SecretBox
+    rows: dict[str, ApiKeyRow] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    error: Exception | None = None
+
+    def add(self, public_id: str, kind: KeyKind = "unified", merchant_id: UUID | None = None) -> ApiKeyRow:
+        sealed = self.box.seal(SECRET.encode(), bound_to=f"api_key:{public_id}")
+        row = ApiKeyRow(uuid7(), public_id, merchant_id or uuid7(), kind, sealed)
+        self.rows[public_id] = row
+        return row
+
+    def find(self, public_id: str) -> ApiKeyRow | None:
+        self.asked.append(public_id)
+        if self.error is not None:
+            raise self.error
+        return self.rows.get(public_id)
+
+
+class Client(testing.TestClient):
+    """Signs like a merchant; `raw` sends bytes as they are."""
+
+    public_id = "pk_unified"
+
+    def signed(
+        self,
+        path: str,
+        body: bytes,
+        *,
+        method: str = "POST",
+        public_id: str | None = None,
+        timestamp: str = str(NOW),
+        headers: dict[str, str] | None = None,
+    ) -> testing.Result:
+        signing = {
+            "Content-Type": "application/json",
+            "X-Public-Id": public_id or self.public_id,
+            "X-Timestamp": timestamp,
+            "X-Signature": sign_request(SECRET, timestamp, method, path, body),
+        }
+        target, _, query = path.partition("?")
+        return self.simulate_request(
+            method, target, query_string=query or None, body=body, headers=signing | (headers or {})
+        )
+
+    def post(self, path: str, body: object, **options: Any) -> testing.Result:
+        return self.signed(path, json.dumps(body).encode(), **options)
+
+    def public_post(self, path: str, body: object) -> testing.Result:
+        return self.simulate_post(path, body=json.dumps(body), headers={"Content-Type": "application/json"})
+
+
+def code_of(answer: testing.Result) -> str:
+    """Return the code of an error, having checked the envelope's exact shape."""
+    body = answer.json
+    assert set(body) == {"error"}
+    assert set(body["error"]) == {"code", "message"}
+    assert body["error"]["message"]
+    assert answer.headers["content-type"] == "application/json"
+    return str(body["error"]["code"])
+
+
+def message_of(answer: testing.Result) -> str:
+    return str(answer.json["error"]["message"])
+
+
+def make_settings(**env: str) -> Settings:
+    return load_settings(
+        {
+            "ENVIRONMENT": "development",
+            "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing",
+            "REDIS_URL": "redis://127.0.0.1:1",
+            "BASE_URL": BASE_URL,
+            "PAY_URL": "https://pay.sluice.example",
+            "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
+            "BSC_RPC_URLS": "http://127.0.0.1:1",
+        }
+        | env,
+        role="web",
+    )
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return make_settings()
+
+
+@pytest.fixture
+def caller() -> FakeCaller:
+    return FakeCaller()
+
+
+@pytest.fixture
+def queues() -> FakeQueues:
+    return FakeQueues()
+
+
+@pytest.fixture
+def keys(settings: Settings) -> Keys:
+    held = Keys(SecretBox(settings.secret_keys))
+    held.add("pk_unified")
+    held.add("pk_payment", "payment")
+    held.add("pk_payout", "payout")
+    return held
+
+
+@pytest.fixture
+def client(settings: Settings, caller: FakeCaller, queues: FakeQueues, keys: Keys) -> Client:
+    app = create_app(settings, caller=caller, queues=queues, find_key=keys.find, now=lambda: NOW)
+    return Client(app)
+
+
+@pytest.fixture
+def make_client(caller: FakeCaller, queues: FakeQueues, keys: Keys) -> Callable[..., Client]:
+    def make(**env: str) -> Client:
+        return Client(
+            create_app(make_settings(**env), caller=caller, queues=queues, find_key=keys.find, now=lambda: NOW)
+        )
+
+    return make

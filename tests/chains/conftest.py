@@ -1,0 +1,70 @@
+"""A real chain for each test that asks for one, with the catalogue's tokens on it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from chains.base import BlockScan
+from chains.evm import EvmAdapter
+from chains.providers import Providers
+from cli.embedded.anvil import Anvil
+from cli.embedded.tokens import install_code, install_tokens
+from core.catalogue import Pair, load_catalogue
+from tests.peers.anvil import BUYER, HandMined, calldata
+
+CATALOGUE = load_catalogue("development")
+OURS = "0x" + "a1" * 20
+THEIRS = "0x" + "b2" * 20
+FORWARDER = "0x" + "f0" * 20
+FORGER = "0x" + "f1" * 20
+
+
+@dataclass
+class Chain:
+    node: HandMined
+    adapter: EvmAdapter
+
+    def pair(self, currency: str) -> Pair:
+        return CATALOGUE.pairs[currency, "ethereum"]
+
+    def contract(self, currency: str) -> str:
+        return str(self.pair(currency).contract)
+
+    def pay(self, currency: str, units: int, *, to: str = OURS) -> str:
+        return self.node.send(self.contract(currency), data=calldata("transfer(address,uint256)", to, units))
+
+    def scan(self, height: int | None = None) -> BlockScan:
+        scan = self.adapter.scan_block(
+            self.node.height() if height is None else height, lambda seen: {OURS} & set(seen)
+        )
+        assert scan is not None
+        return scan
+
+    def found(self) -> list[tuple[str, str, int]]:
+        """Mine what waits, and tell what the scan of that block finds: ordinal, currency, units."""
+        return [(found.ordinal, found.currency, found.units) for found in self.scan(self.node.mine()).transfers]
+
+
+def evm_adapter(url: str, *, network: str = "ethereum", timeout_s: float = 5.0) -> EvmAdapter:
+    known = CATALOGUE.networks[network]
+    return EvmAdapter(known, CATALOGUE.pairs_on(network), Providers(known, [url], timeout_s=timeout_s))
+
+
+@pytest.fixture
+def ethereum(anvil: Callable[..., Anvil]) -> HandMined:
+    return HandMined(anvil("ethereum", block_time_s=None).url)
+
+
+@pytest.fixture
+def arbitrum(anvil: Callable[..., Anvil]) -> HandMined:
+    """A network that carries tokens, and does not offer its own coin."""
+    return HandMined(anvil("arbitrum", block_time_s=None).url)
+
+
+@pytest.fixture
+def chain(ethereum: HandMined) -> Chain:
+    install_tokens(ethereum.url, CATALOGUE.pairs_on("ethereum"), BUYER, 1_000_000)
+    install_code(ethereum.rpc, FORWARDER, "forwarder")
+    install_code(ethereum.rpc, FORGER, "forger")
+    return Chain(ethereum, evm_adapter(ethereum.url))

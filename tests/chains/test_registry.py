@@ -1,0 +1,47 @@
+"""From a network to its adapter."""
+
+import pytest
+
+from chains.evm import EvmAdapter
+from chains.registry import adapter
+from core.catalogue import load_catalogue
+from core.settings import Settings, load_settings
+
+NETWORKS = load_catalogue("development").networks
+
+
+def settings(**urls: str) -> Settings:
+    base = {
+        "ENVIRONMENT": "development",
+        "DATABASE_URL": "postgresql://127.0.0.1/sluice",
+        "REDIS_URL": "redis://127.0.0.1",
+    }
+    return load_settings(base | urls)
+
+
+def test_a_network_keeps_its_adapter_and_so_its_connections() -> None:
+    first, again = (adapter(NETWORKS["ethereum"], settings(ETHEREUM_RPC_URLS="http://127.0.0.1:1")) for _ in range(2))
+
+    assert isinstance(first, EvmAdapter)
+    assert first is again
+
+
+def test_networks_do_not_share_an_adapter() -> None:
+    both = settings(ETHEREUM_RPC_URLS="http://127.0.0.1:1", BSC_RPC_URLS="http://127.0.0.1:1")
+
+    assert adapter(NETWORKS["ethereum"], both) is not adapter(NETWORKS["bsc"], both)
+
+
+@pytest.mark.parametrize("code", [code for code, network in NETWORKS.items() if network.family == "evm"])
+def test_every_evm_network_of_the_catalogue_is_served(code: str) -> None:
+    assert adapter(NETWORKS[code], settings(**{f"{code.upper()}_RPC_URLS": "http://127.0.0.1:1"}))
+
+
+def test_a_network_without_providers_is_not_served() -> None:
+    with pytest.raises(LookupError, match="bsc is not served"):
+        adapter(NETWORKS["bsc"], settings(ETHEREUM_RPC_URLS="http://127.0.0.1:1"))
+
+
+def test_a_family_that_this_version_does_not_know_is_not_served() -> None:
+    with pytest.raises(LookupError, match="bitcoin is not served"):
+        adapter(NETWORKS["bitcoin"], settings(BITCOIN_RPC_URLS="http://127.0.0.1:1"))

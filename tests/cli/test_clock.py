@@ -1,0 +1,93 @@
+"""`sluice clock advance` moves the gateway and its chains together, and only in development."""
+
+import base64
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from models import base
+from tests.cli.conftest import CommandLine
+from tests.peers.json_rpc_node import JsonRpcNode, Refusal
+
+if TYPE_CHECKING:
+    from cli.embedded.anvil import Anvil
+
+
+@pytest.fixture
+def node() -> Iterator[JsonRpcNode]:
+    with JsonRpcNode({"eth_chainId": "0x1", "evm_increaseTime": 3600, "evm_mine": "0x0"}) as node:
+        yield node
+
+
+def ahead_s(sluice: CommandLine) -> int:
+    base.connect(sluice.env["DATABASE_URL"])
+    row = base.one("SELECT extract(epoch FROM ahead)::bigint FROM app_clock")
+    assert row is not None
+    return int(row[0])
+
+
+def test_the_clock_moves_and_adds_up(sluice_db: CommandLine) -> None:
+    assert sluice_db("clock", "advance", "3600", "--json").json["advanced_s"] == 3600
+    assert sluice_db("clock", "advance", "60").code == 0
+    assert ahead_s(sluice_db) == 3660
+
+
+def test_a_development_chain_moves_along(sluice_db: CommandLine, node: JsonRpcNode) -> None:
+    sluice_db.env["ETHEREUM_RPC_URLS"] = f"{node.url},http://127.0.0.1:1"
+    assert sluice_db("clock", "advance", "3600", "--json").json["chains"] == {"ethereum": True}
+    assert node.asked == ["eth_chainId", "evm_increaseTime", "evm_mine"]
+
+
+def test_a_chain_that_cannot_be_moved_keeps_its_clock(sluice_db: CommandLine, node: JsonRpcNode) -> None:
+    node.answers["evm_increaseTime"] = Refusal(-32601, "method not found")
+    sluice_db.env["ETHEREUM_RPC_URLS"] = node.url
+    assert sluice_db("clock", "advance", "3600", "--json").json["chains"] == {"ethereum": False}
+    assert ahead_s(sluice_db) == 3600
+
+
+def test_nothing_moves_while_a_chain_is_away(sluice_db: CommandLine, node: JsonRpcNode) -> None:
+    sluice_db.env.update(ETHEREUM_RPC_URLS=node.url, BSC_RPC_URLS="http://127.0.0.1:1/secret-path-key")
+    outcome = sluice_db("clock", "advance", "3600")
+    assert outcome.code == 1
+    assert "bsc" in outcome.err
+    assert "secret-path-key" not in outcome.err
+    assert "evm_increaseTime" not in node.asked
+    assert ahead_s(sluice_db) == 0
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "1.5", "nan", "99999999999", ""])
+def test_only_a_sensible_number_of_seconds_is_taken(sluice_db: CommandLine, seconds: str) -> None:
+    assert sluice_db("clock", "advance", "--", seconds).code == 2
+    assert ahead_s(sluice_db) == 0
+
+
+def test_production_refuses(sluice_db: CommandLine, node: JsonRpcNode) -> None:
+    sluice_db.env.update(
+        ENVIRONMENT="production",
+        BASE_URL="https://api.example.com",
+        SECRET_KEYS="k:" + base64.b64encode(b"k" * 32).decode(),
+        ETHEREUM_RPC_URLS=node.url,
+        SINGLE_PROVIDER_OK="1",
+    )
+    outcome = sluice_db("clock", "advance", "3600")
+    assert outcome.code == 1
+    assert "production" in outcome.err
+    assert ahead_s(sluice_db) == 0
+    assert node.asked == []
+
+
+def test_the_blocks_of_a_real_chain_carry_the_moved_time(sluice_db: CommandLine, anvil: "Callable[..., Anvil]") -> None:
+    from chains.evm_wire import quantity  # noqa: PLC0415
+    from chains.rpc import JsonRpc  # noqa: PLC0415
+
+    chain = anvil("ethereum")
+    rpc = JsonRpc(chain.url, timeout_s=5)
+
+    def latest_s() -> int:
+        return quantity(rpc.call("eth_getBlockByNumber", ["latest", False], dict)["timestamp"])
+
+    before = latest_s()
+    sluice_db.env["ETHEREUM_RPC_URLS"] = chain.url
+    assert sluice_db("clock", "advance", "86400").code == 0
+    assert 86400 <= latest_s() - before < 86400 + 60

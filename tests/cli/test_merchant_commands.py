@@ -1,0 +1,79 @@
+"""`sluice merchant` and `sluice key` through the command line."""
+
+import base64
+from uuid import UUID, uuid4
+
+from core.secretbox import SecretBox
+from core.settings_rules import DEVELOPMENT_SECRET_KEYS
+from models import base
+from models.merchants import find_key, open_secret
+from tests.cli.conftest import CommandLine
+
+
+def test_a_merchant_is_created_and_listed(sluice_db: CommandLine) -> None:
+    created = sluice_db("merchant", "create", "Café", "--owner", "Alice", "--json").json
+    assert UUID(created["merchant_id"])
+    assert (created["name"], created["owner"]) == ("Café", "Alice")
+    assert sluice_db("merchant", "list", "--json").json == {"items": [created]}
+    assert created["merchant_id"] in sluice_db("merchant", "list").out
+
+
+def test_an_owner_can_be_named_by_id(sluice_db: CommandLine) -> None:
+    first = sluice_db("merchant", "create", "First", "--json").json
+    second = sluice_db("merchant", "create", "Second", "--owner", first["owner_id"], "--json").json
+    assert second["owner_id"] == first["owner_id"]
+
+
+def test_a_key_works_with_the_secret_keys_of_the_settings(sluice_db: CommandLine) -> None:
+    merchant = sluice_db("merchant", "create", "Shop", "--json").json
+    key = sluice_db("key", "create", merchant["merchant_id"], "--kind", "payout", "--label", "cron", "--json").json
+    base.connect(sluice_db.env["DATABASE_URL"])
+    row = find_key(key["public_id"])
+    assert row is not None
+    assert (row.kind, str(row.merchant_id)) == ("payout", merchant["merchant_id"])
+    assert open_secret(row, SecretBox(DEVELOPMENT_SECRET_KEYS)) == key["secret"]
+
+
+def test_keys_are_sealed_with_the_first_of_the_secret_keys(sluice_db: CommandLine) -> None:
+    new_key = "new:" + base64.b64encode(b"n" * 32).decode()
+    sluice_db.env["SECRET_KEYS"] = f"{new_key},{DEVELOPMENT_SECRET_KEYS}"
+    merchant = sluice_db("merchant", "create", "Shop", "--json").json
+    key = sluice_db("key", "create", merchant["merchant_id"], "--json").json
+    base.connect(sluice_db.env["DATABASE_URL"])
+    row = find_key(key["public_id"])
+    assert row is not None
+    assert open_secret(row, SecretBox(new_key)) == key["secret"]
+
+
+def test_the_secret_is_shown_to_a_person_once(sluice_db: CommandLine) -> None:
+    merchant = sluice_db("merchant", "create", "Shop", "--json").json
+    out = sluice_db("key", "create", merchant["merchant_id"]).out
+    assert "sk_" in out
+    assert "not shown again" in out
+
+
+def test_a_key_is_revoked_and_revoking_again_changes_nothing(sluice_db: CommandLine) -> None:
+    merchant = sluice_db("merchant", "create", "Shop", "--json").json
+    public_id = sluice_db("key", "create", merchant["merchant_id"], "--json").json["public_id"]
+    assert sluice_db("key", "revoke", public_id, "--json").json["changed"] is True
+    assert sluice_db("key", "revoke", public_id, "--json").json["changed"] is False
+    base.connect(sluice_db.env["DATABASE_URL"])
+    assert find_key(public_id) is None
+
+
+def test_mistakes_are_answered_in_a_line(sluice_db: CommandLine) -> None:
+    for words in (
+        ("merchant", "create", " "),
+        ("merchant", "create", "Shop", "--owner", str(uuid4())),
+        ("key", "create", str(uuid4())),
+        ("key", "revoke", "pk_" + "a" * 24),
+        ("key", "revoke", "nonsense"),
+    ):
+        outcome = sluice_db(*words)
+        assert outcome.code == 1, words
+        assert outcome.err.startswith("sluice: "), words
+
+
+def test_what_is_no_id_or_kind_is_wrong_use(sluice_db: CommandLine) -> None:
+    assert sluice_db("key", "create", "nonsense").code == 2
+    assert sluice_db("key", "create", str(uuid4()), "--kind", "admin").code == 2

@@ -1,0 +1,219 @@
+"""`sluice migrate`, `sluice audit` and `sluice doctor` on real stores."""
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+import pytest
+from psycopg2 import sql
+
+from cli import checks
+from cli.embedded.postgres import Postgres
+from models import base, invariants
+from models.migrate import available
+from tests.cli.conftest import CommandLine
+from tests.peers.json_rpc_node import JsonRpcNode
+
+MNEMONIC = "test test test test test test test test test test test junk"
+
+
+@pytest.fixture
+def empty_database(postgres: Postgres) -> Iterator[str]:
+    """A database without a table."""
+    name = "empty"
+    session = psycopg2.connect(postgres.url)
+    session.autocommit = True
+    with session.cursor() as cursor:
+        cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        yield postgres.database_url(name)
+        base.close()
+        cursor.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    session.close()
+
+
+@pytest.fixture
+def stack(sluice_db: CommandLine, redis_url: str) -> CommandLine:
+    """The command with both stores."""
+    sluice_db.env["REDIS_URL"] = redis_url
+    return sluice_db
+
+
+def findings(sluice: CommandLine, *words: str) -> dict[str, Any]:
+    outcome = sluice("doctor", "--json", *words)
+    found = {finding["check"]: finding for finding in outcome.json["findings"]}
+    assert outcome.json["ok"] == (outcome.code == 0)
+    assert outcome.json["ok"] == all(finding["verdict"] != "fail" for finding in found.values())
+    return found
+
+
+def test_migrate_applies_everything_once(sluice: CommandLine, empty_database: str) -> None:
+    sluice.env["DATABASE_URL"] = empty_database
+    assert sluice("migrate", "--json").json == {"applied": [name for name, _ in available()]}
+    assert sluice("migrate", "--json").json == {"applied": []}
+    assert "nothing to apply" in sluice("migrate").out
+
+
+def test_sound_books_pass_the_audit(sluice_db: CommandLine) -> None:
+    outcome = sluice_db("audit", "--json")
+    assert outcome.code == 0
+    assert outcome.json == {"ok": True, "checked": list(invariants.INVARIANTS), "violations": []}
+
+
+def test_wrong_books_fail_the_audit(sluice_db: CommandLine) -> None:
+    base.connect(sluice_db.env["DATABASE_URL"])
+    account = base.one(
+        "INSERT INTO accounts (holder, kind, currency) VALUES (gen_random_uuid(), 'available', 'USDT') RETURNING id"
+    )
+    assert account is not None
+    base.execute("INSERT INTO balances (account_id, units) VALUES (%s, 5)", account)
+    outcome = sluice_db("audit")
+    assert outcome.code == 1
+    assert "BROKEN balances_equal_transfers" in outcome.out
+    (violation,) = sluice_db("audit", "--json").json["violations"]
+    assert violation["name"] == "balances_equal_transfers"
+    assert "5" in violation["rows"][0]
+
+
+def test_the_doctor_finds_nothing_wrong_with_a_sound_stack(stack: CommandLine) -> None:
+    found = findings(stack)
+    verdicts = {name: finding["verdict"] for name, finding in found.items()}
+    assert verdicts == {
+        "settings": "warn",
+        "postgresql": "ok",
+        "durability": "warn",
+        "clock": "ok",
+        "migrations": "ok",
+        "app clock": "ok",
+        "redis": "ok",
+        "redis memory": "ok",
+        "providers": "warn",
+        "keystore": "ok",
+    }
+
+
+def test_the_doctor_reads_well(stack: CommandLine) -> None:
+    lines = stack("doctor").out.splitlines()
+    assert all(line.split()[0] in {"ok", "warn", "fail"} for line in lines)
+    assert any(line.startswith("ok    postgresql: version ") for line in lines)
+
+
+def test_bad_settings_are_findings(stack: CommandLine) -> None:
+    stack.env.update(PORT="0", RATES_SOURCE="guess")
+    outcome = stack("doctor", "--json")
+    assert outcome.code == 1
+    assert [finding["text"].split(":")[0] for finding in outcome.json["findings"]] == ["PORT", "RATES_SOURCE"]
+
+
+def test_the_doctor_judges_for_the_role_it_is_told(stack: CommandLine) -> None:
+    assert "settings" in findings(stack, "--role", "web")
+    outcome = stack("doctor", "--role", "signer")
+    assert outcome.code == 1
+    assert "the signer needs exactly one" in outcome.out
+
+
+def test_stores_that_are_away_are_findings_and_hide_no_others(sluice: CommandLine) -> None:
+    sluice.env["REDIS_URL"] = "redis://:hunter2hunter2@127.0.0.1:1/0"
+    outcome = sluice("doctor", "--json")
+    verdicts = {finding["check"]: finding["verdict"] for finding in outcome.json["findings"]}
+    assert (verdicts["postgresql"], verdicts["redis"], verdicts["keystore"]) == ("fail", "fail", "ok")
+    assert "hunter2" not in outcome.out
+
+
+def test_pending_migrations_are_a_failure(stack: CommandLine, empty_database: str) -> None:
+    stack.env["DATABASE_URL"] = empty_database
+    finding = findings(stack)["migrations"]
+    assert finding["verdict"] == "fail"
+    assert "0001_gateway.sql" in finding["text"]
+
+
+def production(stack: CommandLine) -> None:
+    stack.env.update(
+        ENVIRONMENT="production",
+        BASE_URL="https://api.example.com",
+        SECRET_KEYS="k:" + base64.b64encode(b"k" * 32).decode(),
+    )
+
+
+def test_production_without_fsync_is_a_failure(stack: CommandLine) -> None:
+    # Given the tests' own PostgreSQL, which trades durability for speed
+    production(stack)
+    finding = findings(stack)["durability"]
+    assert finding["verdict"] == "fail"
+    assert "fsync off" in finding["text"]
+
+
+def test_a_moved_clock_is_a_failure_in_production_alone(stack: CommandLine) -> None:
+    stack("clock", "advance", "60")
+    assert findings(stack)["app clock"]["verdict"] == "ok"
+    production(stack)
+    assert findings(stack)["app clock"]["verdict"] == "fail"
+
+
+@pytest.mark.parametrize(("limit_s", "verdict"), [(-1, "warn"), (-2, "fail")])
+def test_clocks_apart_are_told(stack: CommandLine, monkeypatch: pytest.MonkeyPatch, limit_s: int, verdict: str) -> None:
+    monkeypatch.setattr(checks, "SKEW_WARN_S", -1)
+    monkeypatch.setattr(checks, "SKEW_FAIL_S", 30 if verdict == "warn" else limit_s)
+    assert findings(stack)["clock"]["verdict"] == verdict
+
+
+def test_an_old_postgresql_is_a_failure(stack: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "POSTGRESQL_MIN", 990_000)
+    assert findings(stack)["postgresql"]["verdict"] == "fail"
+
+
+def test_an_old_redis_is_a_failure(stack: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "REDIS_MIN", (99, 0))
+    assert findings(stack)["redis"]["verdict"] == "fail"
+
+
+def test_a_provider_of_the_right_chain_is_fine(stack: CommandLine) -> None:
+    with JsonRpcNode({"eth_chainId": "0x1"}) as node:
+        stack.env["ETHEREUM_RPC_URLS"] = node.url
+        assert findings(stack)["ethereum provider 1"]["verdict"] == "ok"
+
+
+def test_a_provider_of_another_chain_is_a_failure(stack: CommandLine) -> None:
+    with JsonRpcNode({"eth_chainId": "0x2"}) as node:
+        stack.env["ETHEREUM_RPC_URLS"] = node.url
+        finding = findings(stack)["ethereum provider 1"]
+    assert finding["verdict"] == "fail"
+    assert "chain 2, expected 1" in finding["text"]
+
+
+def test_a_provider_that_is_away_is_a_warning_beside_a_good_one(stack: CommandLine) -> None:
+    with JsonRpcNode({"eth_chainId": "0x1"}) as node:
+        stack.env["ETHEREUM_RPC_URLS"] = f"http://127.0.0.1:1/providerkey,{node.url}"
+        found = findings(stack)
+    assert (found["ethereum provider 1"]["verdict"], found["ethereum provider 2"]["verdict"]) == ("warn", "ok")
+    assert "providerkey" not in str(found)
+
+
+def test_an_empty_address_pool_is_a_failure(stack: CommandLine) -> None:
+    with JsonRpcNode({"eth_chainId": "0x1"}) as node:
+        stack.env["ETHEREUM_RPC_URLS"] = node.url
+        assert findings(stack)["address pool"]["verdict"] == "fail"
+
+
+def test_a_low_address_pool_is_a_warning_and_a_full_one_is_fine(
+    stack: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels = iter([499, 500])
+    monkeypatch.setattr(checks, "level", lambda _family: next(levels))
+    with JsonRpcNode({"eth_chainId": "0x1"}) as node:
+        stack.env["ETHEREUM_RPC_URLS"] = node.url
+        assert findings(stack)["address pool"]["verdict"] == "warn"
+        assert findings(stack)["address pool"]["verdict"] == "ok"
+
+
+def test_the_signers_keystore_is_opened(stack: CommandLine, tmp_path: Path) -> None:
+    stack.env["WALLET_MNEMONIC"] = MNEMONIC
+    assert findings(stack)["keystore"]["text"] == "opens"
+    stack.env["ADDRESS_PUBLIC_KEY"] = base64.b64encode(b"p" * 32).decode()
+    assert findings(stack)["keystore"]["verdict"] == "fail"
+    del stack.env["WALLET_MNEMONIC"]
+    stack.env.update(WALLET_KEYSTORE=str(tmp_path / "missing"), WALLET_PASSPHRASE="hunter2hunter2")
+    outcome = stack("doctor", "--role", "signer")
+    assert "fail  keystore: KeystoreError: WALLET_KEYSTORE cannot be read" in outcome.out
+    assert "hunter2" not in outcome.out

@@ -1,0 +1,102 @@
+"""`sluice wallet init`."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from chains.keys import Keys
+from chains.keystore import unseal
+from cli.wallet import app
+
+MNEMONIC = "abandon " * 11 + "about"
+PASSPHRASE = "correct horse battery staple"
+
+
+@pytest.fixture
+def keystore(tmp_path: Path) -> Path:
+    return tmp_path / "wallet.json"
+
+
+def init(keystore: Path, *options: str, typed: str = "", passphrase: str | None = PASSPHRASE) -> Result:
+    return CliRunner().invoke(
+        app, ["init", "--keystore", str(keystore), *options], input=typed, env={"WALLET_PASSPHRASE": passphrase}
+    )
+
+
+def test_a_new_wallet_prints_what_the_other_processes_need(keystore: Path) -> None:
+    result = init(keystore)
+
+    assert result.exit_code == 0
+    keys = Keys(unseal(keystore.read_bytes(), PASSPHRASE))
+    assert result.stdout == f"WALLET_KEYSTORE={keystore}\nADDRESS_PUBLIC_KEY={keys.pool_public_key}\n"
+
+
+def test_the_new_words_are_shown_once_and_not_on_stdout(keystore: Path) -> None:
+    result = init(keystore)
+    mnemonic = unseal(keystore.read_bytes(), PASSPHRASE)
+
+    assert mnemonic in result.stderr
+    assert mnemonic not in result.stdout
+
+
+def test_only_the_owner_may_read_the_keystore(keystore: Path) -> None:
+    init(keystore)
+
+    assert stat.S_IMODE(keystore.stat().st_mode) == 0o600
+
+
+def test_a_keystore_that_exists_is_never_overwritten(keystore: Path) -> None:
+    keystore.write_text("somebody's money")
+    result = init(keystore)
+
+    assert result.exit_code != 0
+    assert "File exists" in result.stderr
+    assert keystore.read_text() == "somebody's money"
+
+
+def test_words_can_be_brought_along(keystore: Path) -> None:
+    result = init(keystore, "--import", typed=f"{MNEMONIC}\n")
+
+    assert result.exit_code == 0
+    assert Keys(MNEMONIC).pool_public_key in result.stdout
+    assert "abandon" not in result.output
+
+
+def test_wrong_words_are_refused_without_repeating_them(keystore: Path) -> None:
+    result = init(keystore, "--import", typed="abandon abandon\n")
+
+    assert result.exit_code != 0
+    assert "not a BIP-39 mnemonic" in result.stderr
+    assert "abandon" not in result.output
+    assert not keystore.exists()
+
+
+def test_the_passphrase_is_asked_for_twice(keystore: Path) -> None:
+    result = init(keystore, typed=f"{PASSPHRASE}\n{PASSPHRASE}\n", passphrase=None)
+
+    assert result.exit_code == 0
+    assert unseal(keystore.read_bytes(), PASSPHRASE)
+    assert PASSPHRASE not in result.output
+
+
+def test_a_short_passphrase_makes_no_keystore(keystore: Path) -> None:
+    result = init(keystore, passphrase="short")
+
+    assert result.exit_code != 0
+    assert not keystore.exists()
+
+
+def test_json_has_no_words_unless_asked_for(keystore: Path) -> None:
+    result = init(keystore, "--json")
+
+    assert set(json.loads(result.stdout)) == {"keystore", "address_public_key"}
+    assert unseal(keystore.read_bytes(), PASSPHRASE) not in result.output
+
+
+def test_json_has_the_words_when_asked_for(keystore: Path) -> None:
+    result = init(keystore, "--json", "--show-mnemonic")
+
+    assert json.loads(result.stdout)["mnemonic"] == unseal(keystore.read_bytes(), PASSPHRASE)

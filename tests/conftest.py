@@ -1,0 +1,161 @@
+"""The servers that tests run against: real ones, one set per test process, started by the first test that asks."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import psycopg2
+import pytest
+import redis
+from psycopg2 import sql
+from pytest_socket import socket_allow_hosts
+
+from cli.embedded.leash import Leash
+from cli.embedded.ports import free_port
+from cli.embedded.postgres import Postgres
+from cli.embedded.valkey import Valkey
+
+if TYPE_CHECKING:
+    from cli.embedded.anvil import Anvil
+
+ROOT: Final = Path(__file__).parents[1]
+TEMPLATE: Final = "sluice_template"
+_names = (f"test_{number}" for number in itertools.count(1))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_setup() -> None:
+    """Let no test speak to anything but this machine."""
+    socket_allow_hosts(["127.0.0.1", "::1"], allow_unix_socket=True)
+
+
+@pytest.fixture(scope="session")
+def leash() -> Iterator[Leash]:
+    """Stops every server that this test process started, in whatever way the process ends."""
+    held = Leash()
+    yield held
+    held.release()
+
+
+@pytest.fixture(scope="session")
+def server_folder(leash: Leash) -> Iterator[Path]:
+    """A folder that PostgreSQL's account can reach too, unlike pytest's own."""
+    del leash  # it must outlive the folder's servers
+    folder = Path(tempfile.mkdtemp(prefix="sluice-test-"))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres(server_folder: Path, leash: Leash) -> Iterator[Postgres]:
+    """A PostgreSQL with a database that has all migrations: TEMPLATE."""
+    from models.migrate import migrate  # noqa: PLC0415  tests of lower rooms need no models
+
+    server = Postgres(server_folder, port=free_port(), leash=leash, durable=False)
+    server.start()
+    with _admin(server) as cursor:
+        cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE)))
+    migrate(server.database_url(TEMPLATE))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def database_url(postgres: Postgres) -> Iterator[str]:
+    """A fresh, migrated database of this test's own."""
+    from models import base  # noqa: PLC0415  tests of lower rooms need no models
+
+    name = next(_names)
+    with _admin(postgres) as cursor:
+        cursor.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(TEMPLATE)))
+    yield postgres.database_url(name)
+    base.close()
+    with _admin(postgres) as cursor:
+        cursor.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture
+def database(database_url: str) -> str:
+    """As database_url, with models.base of this process already connected to it."""
+    from models import base  # noqa: PLC0415  tests of lower rooms need no models
+
+    base.connect(database_url)
+    return database_url
+
+
+@pytest.fixture(scope="session")
+def valkey(server_folder: Path, leash: Leash) -> Iterator[Valkey]:
+    """A Redis-compatible server."""
+    server = Valkey(server_folder / "redis", port=free_port(), password="testing", leash=leash, durable=False)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def redis_url(valkey: Valkey) -> str:
+    """The server's address, with no key in it."""
+    with contextlib.closing(redis.Redis.from_url(valkey.url)) as client:
+        client.flushall()
+    return valkey.url
+
+
+@pytest.fixture(scope="session")
+def anvil_program() -> Path:
+    """The anvil program; a developer without one skips these tests, CI must have one."""
+    from cli.embedded.anvil_binary import NoAnvilError, find_anvil  # noqa: PLC0415  most tests need no chain
+
+    try:
+        return find_anvil(os.environ, ROOT / ".sluice" / "cache")
+    except NoAnvilError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def anvil(anvil_program: Path, tmp_path: Path, leash: Leash) -> Iterator[Callable[..., Anvil]]:
+    """Starts chains: anvil("ethereum") answers at .url; block_time_s=None makes a block for each transaction."""
+    from cli.embedded.anvil import Anvil  # noqa: PLC0415  most tests need no chain
+    from core.catalogue import load_catalogue  # noqa: PLC0415
+
+    started: list[Anvil] = []
+
+    def start(network: str = "ethereum", *, chain_id: int | None = None, block_time_s: int | None = 1) -> Anvil:
+        number = load_catalogue("development").networks[network].chain_id if chain_id is None else chain_id
+        assert number is not None, f"{network} is no EVM chain"
+        chain = Anvil(
+            anvil_program,
+            tmp_path / f"{network}-{len(started)}",
+            network=network,
+            chain_id=number,
+            port=free_port(),
+            leash=leash,
+            block_time_s=block_time_s,
+        )
+        chain.start()
+        started.append(chain)
+        return chain
+
+    yield start
+    for chain in started:
+        chain.stop()
+
+
+@contextlib.contextmanager
+def _admin(server: Postgres) -> Iterator[psycopg2.extensions.cursor]:
+    session = psycopg2.connect(server.url)
+    session.autocommit = True
+    try:
+        with session.cursor() as cursor:
+            yield cursor
+    finally:
+        session.close()

@@ -1,0 +1,97 @@
+"""A node that says what a test wants: lies, rubbish, silence. Real HTTP on loopback."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Raw:
+    """An HTTP answer as it is, with pauses before it and after each byte of it."""
+
+    body: bytes = b""
+    status: int = 200
+    content_type: str = "application/json"
+    location: str | None = None
+    pause_s: float = 0.0
+    byte_pause_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A JSON-RPC error."""
+
+    code: int
+    message: str
+
+
+Answer = Callable[..., object] | object
+
+
+class JsonRpcNode:
+    """Answers each method with a value, or with what a function of the parameters returns. A context manager."""
+
+    def __init__(self, answers: Mapping[str, Answer], *, key: str = "secret-key") -> None:
+        self.answers = dict(answers)
+        self.asked: list[str] = []
+        node = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                node.asked.append(request["method"])
+                self._write(node.answer(request))
+
+            def _write(self, raw: Raw) -> None:
+                time.sleep(raw.pause_s)
+                self.send_response(raw.status)
+                self.send_header("Content-Type", raw.content_type)
+                self.send_header("Content-Length", str(len(raw.body)))
+                if raw.location is not None:
+                    self.send_header("Location", raw.location)
+                self.end_headers()
+                if not raw.byte_pause_s:
+                    self.wfile.write(raw.body)
+                    return
+                for byte in raw.body:
+                    self.wfile.write(bytes([byte]))
+                    self.wfile.flush()
+                    time.sleep(raw.byte_pause_s)
+
+            def log_message(self, *_: object) -> None: ...
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_: object) -> None:
+                """A client that hangs up is what some tests are about."""
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v3/{key}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(self, request: Mapping[str, Any]) -> Raw:
+        answer = self.answers[request["method"]]
+        if callable(answer):
+            answer = answer(*request["params"])
+        if isinstance(answer, Raw):
+            return answer
+        envelope: dict[str, object] = {"jsonrpc": "2.0", "id": request["id"]}
+        if isinstance(answer, Refusal):
+            envelope["error"] = {"code": answer.code, "message": answer.message}
+        else:
+            envelope["result"] = answer
+        return Raw(json.dumps(envelope).encode())
