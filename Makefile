@@ -54,7 +54,7 @@ help: ## show this
 
 $(STAMP): requirements.txt requirements-dev.txt .python-version Makefile
 	@if [ -z "$(PYTHON)" ]; then echo "Sluice needs Python 3.11, 3.12 or 3.13 with venv (Debian: python3-venv)" >&2; exit 1; fi
-	$(PYTHON) -m venv --clear $(VENV)
+	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
 		-r requirements.txt -r requirements-dev.txt
 	@# The packages of this folder, and the command, without a build.

@@ -57,10 +57,10 @@ class Caller:
     def _exchange(self, actor: str, queue: str, info: CallInfo, payload: bytes, wait_s: float) -> Answer:
         """Send the call and wait for its answer, in one write."""
         broker = self._broker
-        message = _envelope(actor, queue, info, payload, now_ms=broker.link.now_ms(), wait_s=wait_s)
-        sending = broker.appending(queue, message.message_id, encode(message))
         waiting = ("BLPOP", answer_key(broker.namespace, info.call_id), wait_s)
         try:
+            message = _envelope(actor, queue, info, payload, now_ms=broker.link.now_ms(), wait_s=wait_s)
+            sending = broker.appending(queue, message.message_id, encode(message))
             answered = broker.link.run([*sending, waiting], wait_s=wait_s)[-1]
             return unpack(answered[1]) if answered else UNDECIDED
         except (LinkDownError, msgspec.MsgspecError) as error:

@@ -6,6 +6,7 @@ in the same write. The answer to a waiting caller leaves in the same write as th
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections import deque
@@ -98,7 +99,10 @@ class BlockingConsumer(Consumer):
         if self._is_first:
             self._take_back_delayed()
         self._say_unsaid()
-        self._fetched.extend(self._broker.fetch(self._queue_name, room, self._wait_s, maintain=self._is_due()))
+        # Redis serves whoever has blocked longest. Without a varying wait that would be the same worker each time that
+        # a passed-on message comes round.
+        wait_s = self._wait_s * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+        self._fetched.extend(self._broker.fetch(self._queue_name, room, wait_s, maintain=self._is_due()))
         self._is_first = self._is_cut_off = False
 
     def _is_due(self) -> bool:

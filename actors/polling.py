@@ -59,6 +59,8 @@ def _scan(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
     if cursor is None:
         return False
     cursors.seen_head(network.code, head)
+    # A step that died in the middle of a reorg left some.
+    _reverse_orphans(ctx, network)
     for _ in range(BLOCKS_PER_STEP):
         if cursor.height >= head:
             return _check_tip(ctx, network, chain, cursor)
@@ -164,13 +166,17 @@ def _walk_back(ctx: Context, network: Network, chain: ChainAdapter, cursor: Curs
         if height == cursor.height:
             return cursor
         log.warning("reorg", network=network.code, depth=cursor.height - height, fork_height=height)
-        for deposit_id, owner_id in deposits.above(network.code, height):
-            repeat_on_deadlock(lambda d=deposit_id, o=owner_id: settlement.reverse_deposit(ctx.catalogue, d, o))  # type: ignore[misc]
         with transaction():
             cursors.retreat(network.code, expected=cursor, to_height=height)
+        _reverse_orphans(ctx, network)
         return cursors.read(network.code)
     log.error("reorg deeper than the kept blocks: this network's scan stands still", network=network.code)
     return None
+
+
+def _reverse_orphans(ctx: Context, network: Network) -> None:
+    if settlement.reverse_orphans(ctx.catalogue, network.code):
+        ring("deliver_webhooks")
 
 
 def _settle_due(ctx: Context, network: Network) -> None:

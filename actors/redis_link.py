@@ -67,7 +67,7 @@ class RedisLink:
         self._session = _Session()
         self._scripts: dict[str, bytes] = {}
         self._sample_at = 0.0
-        self._clock_offset_s = time.time() - time.monotonic()
+        self._clock_offset_s: float | None = None
 
     def script(self, source: bytes) -> str:
         """Make a Lua script known and return the name that EVALSHA calls it by."""
@@ -76,8 +76,13 @@ class RedisLink:
         return digest
 
     def now_ms(self) -> int:
-        """Return the time by Redis's clock: the machines that share its queues need not agree on their own."""
-        return int((time.monotonic() + self._clock_offset_s) * 1000)
+        """Return the time by Redis's clock: the machines that share its queues need not agree on their own.
+
+        Raises LinkDownError while Redis was never reached.
+        """
+        if self._clock_offset_s is None:
+            self.run([])
+        return int((time.monotonic() + (self._clock_offset_s or 0.0)) * 1000)
 
     def run(self, commands: Sequence[Command], *, wait_s: float = 0.0) -> list[Any]:
         """Send the commands in one write and return their answers; wait_s is the longest that one of them may block.

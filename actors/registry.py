@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from actors.broker import SluiceBroker
 
 QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
-    "invoices": ("actors.invoices",),
+    "invoices": ("actors.invoices", "actors.webhook_endpoints"),
     "webhooks": ("actors.webhooks",),
     "maintenance": (
         "actors.address_reclaim",

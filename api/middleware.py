@@ -24,10 +24,10 @@ log = structlog.get_logger("sluice.api")
 UNMATCHED: Final = "(none)"
 
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
-# A segment holds what RFC 3986 lets stand there unencoded; what would be a second spelling of it, or of another
-# segment, is refused: a signature or a rule that was checked for one path must not apply to another.
+# What RFC 3986 lets stand in a segment, and escapes of what it does not. Every other spelling (an escaped letter or
+# slash, an empty or dotted segment) is refused: a signature checked for one path must not serve for another.
 _CANONICAL_PATH: Final = re.compile(r"(?:/(?!\.{1,2}(?:/|$))(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-F]{2})+)+|/")
-_NEEDLESS_ESCAPE: Final = re.compile(r"%(?:2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])")
+_NEEDLESS_ESCAPE: Final = re.compile(r"%(?:2[DEF]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])")
 
 
 def raw_target(env: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Final, TypeVar
-from xml.parsers import expat  # noqa: S407 - document types are refused, and without them there are no entities
+from xml.parsers import expat
 
 import msgspec
 from msgspec import Raw, Struct
@@ -153,7 +153,7 @@ class _EcbTable:
         parser.StartDoctypeDeclHandler = _refuse_doctype
         parser.StartElementHandler = self._element
         try:
-            parser.Parse(body, True)  # noqa: FBT003 - expat's own: this is all of it
+            parser.Parse(body, True)
         except (expat.ExpatError, LookupError, ValueError):
             raise SourceRefused("the answer is not XML") from None
 

@@ -61,9 +61,7 @@ def read_quotes(source: Source, body: bytes, *, at: datetime) -> Quotes:
     prices = SHAPES[source.shape](body, at)
     direct = {currency: prices.get(symbol) for currency, symbol in source.symbols.items()}
     inverse = {
-        currency: inverted(prices[symbol])
-        for currency, symbol in source.inverse_symbols.items()
-        if symbol in prices
+        currency: inverted(prices[symbol]) for currency, symbol in source.inverse_symbols.items() if symbol in prices
     }
     quotes = {currency: price for currency, price in {**direct, **inverse}.items() if price is not None}
     if not quotes:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from core.rate_settings import rate_problems, rate_urls, variable
 from core.secretbox import SecretKeysError, parse_secret_keys
 from core.settings_rules import (
     DEVELOPMENT_SECRET_KEYS,
@@ -127,6 +128,12 @@ class Settings(BaseModel):
     # Production believes a lone provider only where the operator has said so.
     single_provider_ok: bool = False
     rates_source: Literal["static", "live"]
+    # By source, without those that are switched off. May hold the operator's key.
+    rates_urls: Annotated[Mapping[str, HttpUrl], AfterValidator(MappingProxyType)] = Field(
+        default_factory=lambda: MappingProxyType(rate_urls({})), repr=False
+    )
+    # A coin has a rate only while this many sources agree on it.
+    rates_sources_min: int = Field(2, ge=1, le=4)
     smtp_url: Annotated[str, _url_check("smtp", "smtps")] | None = Field(None, repr=False)
     webhook_allow_private: bool = False
 
@@ -183,7 +190,10 @@ def load_settings(env: Mapping[str, str] | None = None, *, role: Role = "cli") -
     given = {name: value for name, value in (os.environ if env is None else env).items() if value.strip()}
     environment: Environment = "development" if given.get("ENVIRONMENT") == "development" else "production"
     values = {**_DEFAULTS[environment], **given}
-    problems = list(problems_of(values, environment, role))
+    problems = [
+        *problems_of(values, environment, role),
+        *rate_problems(values, is_production=environment == "production"),
+    ]
     try:
         settings = Settings.model_validate(_fields(values, environment))
     except ValidationError as error:
@@ -201,6 +211,7 @@ def _fields(values: Mapping[str, str], environment: Environment) -> dict[str, ob
     fields: dict[str, object] = {"environment": environment}
     fields |= {name: values[name.upper()] for name in Settings.model_fields if name.upper() in values}
     fields["rpc_urls"] = rpc_variables(values)
+    fields["rates_urls"] = rate_urls(values)
     if environment == "development":
         fields.setdefault("base_url", f"http://127.0.0.1:{values.get('PORT', '8000')}")
     if "base_url" in fields:
@@ -216,6 +227,8 @@ def _describe(error: ValidationError) -> Iterator[str]:
         match where:
             case ("rpc_urls", network, *_):
                 yield f"{str(network).upper()}{RPC_SUFFIX}: {text}"
+            case ("rates_urls", source, *_):
+                yield f"{variable(str(source))}: {text}"
             case (name, *_):
                 yield f"{str(name).upper()}: {text}"
             case _:

@@ -1,4 +1,7 @@
-"""Books deposits: into suspense, to the merchant, back again. Callers hold the transaction and the invoice's lock."""
+"""Books deposits: into suspense, to the merchant, back again. Callers hold the transaction and the invoice's lock.
+
+Locks are taken in one order everywhere: the row of the maturing credit, the merchant's debt, balances.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from models import ledger
-from models.base import execute, one, rows, transaction
+from models.base import execute, one, repeat_on_deadlock, rows, transaction
 from models.ledger import (
     AVAILABLE,
     CUSTODY,
@@ -80,7 +83,9 @@ def _uncredit(deposit: Deposit, merchant_id: UUID, suspense: Account) -> list[Tr
     currency = deposit.currency
     maturing, available = (Account(merchant_id, kind, currency) for kind in (MATURING, AVAILABLE))
     waiting = _stop_maturing(deposit)
-    from_available = min(deposit.net_units - waiting, ledger.lock_balance(available))
+    ledger.lock_debt(merchant_id, currency)
+    _, spendable = ledger.lock_balances(maturing, available)
+    from_available = min(deposit.net_units - waiting, spendable)
     owed = deposit.net_units - waiting - from_available
     return [
         Transfer(maturing, suspense, waiting),
@@ -105,10 +110,11 @@ def release_matured(network: Network, *, limit: int) -> int:
         " WHERE m.network = %s AND m.block_height <= c.height - %s + 1 ORDER BY m.block_height LIMIT %s",
         (network.code, network.maturity, limit),
     )
-    return sum(_release(deposit_id, life) for deposit_id, life in due)
+    return sum(repeat_on_deadlock(lambda d=deposit_id, n=life: _release(d, n)) for deposit_id, life in due)  # type: ignore[misc]
 
 
 def _release(deposit_id: UUID, life: int) -> bool:
+    """Move one credit from maturing to available, debts first; False when somebody was first."""
     with transaction():
         found = one(
             "DELETE FROM maturing_credits WHERE deposit_id = %s AND round = %s RETURNING merchant_id, currency, units",
@@ -117,9 +123,14 @@ def _release(deposit_id: UUID, life: int) -> bool:
         if found is None:
             return False
         merchant_id, currency, units = found
+        maturing = Account(merchant_id, MATURING, currency)
+        repaid = min(units, ledger.lock_debt(merchant_id, currency))
         ledger.post(
             f"deposit:{deposit_id}:{life}:mature",
-            [Transfer(Account(merchant_id, MATURING, currency), Account(merchant_id, AVAILABLE, currency), int(units))],
+            [
+                Transfer(maturing, Account(merchant_id, DEBT, currency), repaid),
+                Transfer(maturing, Account(merchant_id, AVAILABLE, currency), units - repaid),
+            ],
         )
     return True
 

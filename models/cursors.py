@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from models.base import execute, one, rows
+from models.base import execute, one, rows, transaction
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,13 +30,14 @@ def read(network: str) -> Cursor | None:
 
 
 def start(network: str, *, height: int, block_hash: str, parent_hash: str, block_time: datetime) -> None:
-    """Begin a network's scan at a block; a cursor that exists stays."""
-    execute(
-        "INSERT INTO chain_cursors (network, height, hash, block_time, head_height) VALUES (%s, %s, %s, %s, %s)"
-        " ON CONFLICT DO NOTHING",
-        (network, height, block_hash, block_time, height),
-    )
-    _keep(network, height, block_hash, parent_hash, block_time)
+    """Begin a network's scan at a block; a cursor that exists stays, and so do its kept blocks."""
+    with transaction():
+        if execute(
+            "INSERT INTO chain_cursors (network, height, hash, block_time, head_height) VALUES (%s, %s, %s, %s, %s)"
+            " ON CONFLICT DO NOTHING",
+            (network, height, block_hash, block_time, height),
+        ):
+            _keep(network, height, block_hash, parent_hash, block_time)
 
 
 def advance(
@@ -74,7 +75,10 @@ def kept_blocks(network: str) -> list[tuple[int, str]]:
 
 
 def retreat(network: str, *, expected: Cursor, to_height: int) -> bool:
-    """Move the cursor back to a kept block after its successors left the chain."""
+    """Move the cursor back to a kept block after its successors left the chain; call inside a transaction.
+
+    The deposits above it are taken back after that, and before the scan goes on: settlement.reverse_orphans.
+    """
     moved = execute(
         "UPDATE chain_cursors c SET height = b.height, hash = b.hash, block_time = b.block_time, moved_at = app_now()"
         " FROM chain_blocks b WHERE b.network = c.network AND b.height = %s"

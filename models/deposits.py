@@ -92,7 +92,8 @@ def match(family: str, addresses: Collection[str]) -> dict[str, Owner]:
 def record(found: Found) -> bool:
     """Write a deposit once. One that a reorg took and brought back begins a new life with its first moment.
 
-    Returns whether a row was written. Call inside the transaction that moves the cursor.
+    All else is as the new block shows it: run on another state, the same transaction may have paid another sum, or
+    somebody else. Returns whether a row was written. Call inside the transaction that moves the cursor.
     """
     return bool(
         execute(
@@ -100,9 +101,12 @@ def record(found: Found) -> bool:
             " owner_kind, owner_id, merchant_id, status, stray_reason, block_height, block_hash, block_time, seen_at)"
             " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 'pending', %s, %s, %s, %s, %s)"
             " ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = d.round + 1,"
-            " block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, confirmed_at = NULL,"
-            " block_time = EXCLUDED.block_time, seen_at = LEAST(d.seen_at, EXCLUDED.seen_at)"
-            " WHERE d.status = 'reversed'",
+            " currency = EXCLUDED.currency, amount_units = EXCLUDED.amount_units, address = EXCLUDED.address,"
+            " sender = EXCLUDED.sender, owner_kind = EXCLUDED.owner_kind, owner_id = EXCLUDED.owner_id,"
+            " merchant_id = EXCLUDED.merchant_id, stray_reason = EXCLUDED.stray_reason, confirmed_at = NULL,"
+            " block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, block_time = EXCLUDED.block_time,"
+            " seen_at = CASE WHEN d.owner_id = EXCLUDED.owner_id THEN LEAST(d.seen_at, EXCLUDED.seen_at)"
+            " ELSE EXCLUDED.seen_at END WHERE d.status = 'reversed'",
             (
                 uuid7(),
                 found.network,
@@ -142,12 +146,12 @@ def owners_due(network: str, *, confirmations: int, limit: int) -> list[UUID]:
     ]
 
 
-def above(network: str, height: int) -> list[tuple[UUID, UUID]]:
-    """Return (deposit, owner) of the deposits in blocks above a height that have not been reversed."""
+def orphans(network: str) -> list[tuple[UUID, UUID]]:
+    """Return (deposit, owner) of the deposits in blocks above the cursor: a reorg moved it back from there."""
     found: list[tuple[Any, ...]] = rows(
-        "SELECT id, owner_id FROM deposits WHERE network = %s AND block_height > %s AND status <> 'reversed'"
-        " ORDER BY owner_id, id",
-        (network, height),
+        "SELECT d.id, d.owner_id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
+        " WHERE d.network = %s AND d.block_height > c.height AND d.status <> 'reversed' ORDER BY d.owner_id, d.id",
+        (network,),
     )
     return [(row[0], row[1]) for row in found]
 

@@ -76,15 +76,31 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         " OR (i.status IN ('select', 'expired') AND d.status = 'credited'))",
     ),
     "sums_are_kept": (
-        "an invoice shows the sum of its confirmed deposits",
-        "SELECT i.id, i.confirmed_units, d.units FROM invoices i JOIN (SELECT owner_id, sum(amount_units) AS units"
-        "   FROM deposits WHERE stray_reason IS NULL AND status IN ('confirmed', 'credited') GROUP BY owner_id) d"
-        " ON d.owner_id = i.id WHERE i.confirmed_units <> d.units",
+        "an invoice shows the sum of its confirmed deposits, and no confirmed one that was not detected",
+        "SELECT i.id, i.confirmed_units, i.detected_units, d.units FROM invoices i LEFT JOIN"
+        " (SELECT owner_id, sum(amount_units) AS units FROM deposits"
+        "   WHERE stray_reason IS NULL AND status IN ('confirmed', 'credited') GROUP BY owner_id) d"
+        " ON d.owner_id = i.id"
+        " WHERE i.confirmed_units <> COALESCE(d.units, 0) OR i.detected_units < i.confirmed_units",
+    ),
+    "fixed_fees_are_taken_once": (
+        "what an invoice counts as taken of its fixed fee is what its deposits paid",
+        "SELECT i.id, i.fee_fixed_taken_units, d.units FROM invoices i LEFT JOIN"
+        " (SELECT owner_id, sum(fee_fixed_units) AS units FROM deposits GROUP BY owner_id) d ON d.owner_id = i.id"
+        " WHERE i.fee_fixed_taken_units <> COALESCE(d.units, 0)",
+    ),
+    "invoices_follow_their_quotes": (
+        "what a payer owes is what the quote in force says",
+        "SELECT i.id, i.generation, i.payer_units, q.payer_units FROM invoices i LEFT JOIN quotes q"
+        " ON q.invoice_id = i.id AND q.generation = i.generation"
+        " WHERE i.pay_currency IS NOT NULL AND q.payer_units IS DISTINCT FROM i.payer_units",
     ),
     "addresses_have_one_owner": (
-        "an invoice's address belongs to it",
-        "SELECT i.id, i.address FROM invoices i LEFT JOIN address_owners o ON o.owner_id = i.id"
-        " AND o.ordinal = i.address_ordinal WHERE i.pay_currency IS NOT NULL AND o.owner_id IS NULL",
+        "the address that an invoice shows comes from the pool and belongs to it alone",
+        "SELECT i.id, i.address FROM invoices i LEFT JOIN"
+        " (address_owners o JOIN pool_addresses p ON p.family = o.family AND p.ordinal = o.ordinal)"
+        " ON o.owner_id = i.id AND o.ordinal = i.address_ordinal AND p.address IN (i.address, lower(i.address))"
+        " WHERE i.pay_currency IS NOT NULL AND o.owner_id IS NULL",
     ),
 }
 

@@ -233,7 +233,7 @@ def due_for_settlement(limit: int) -> list[UUID]:
             " WHERE i.status IN ('select', 'check') AND i.expires_at <= app_now()"
             " AND (i.network IS NULL OR c.block_time > i.expires_at)"
             " AND NOT EXISTS (SELECT 1 FROM deposits d WHERE d.owner_id = i.id AND d.status = 'pending'"
-            "   AND d.seen_at <= i.expires_at)"
+            "   AND d.stray_reason IS DISTINCT FROM 'dust' AND d.seen_at <= i.expires_at)"
             " ORDER BY i.expires_at LIMIT %s",
             (limit,),
         )

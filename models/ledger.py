@@ -29,6 +29,13 @@ ROUNDING: Final = "rounding"
 DEBT: Final = "debt"
 
 
+# What has left an account less what came to it.
+_OWED: Final = (
+    "(SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t WHERE t.debit_account = a.id)"
+    " - (SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t WHERE t.credit_account = a.id)"
+)
+
+
 class InsufficientFundsError(Exception):
     """A guarded account holds less than a transfer takes. Nothing may be committed after it."""
 
@@ -62,13 +69,13 @@ def post(reference: str, transfers: Sequence[Transfer]) -> None:
     over the same accounts cannot wait for each other.
     """
     legs = [t for t in transfers if t.units != 0]
+    if any(t.debit.currency != t.credit.currency for t in legs):
+        raise ValueError("a transfer has one currency")
     if not legs:
         return
     ids = _account_ids(sorted({account for t in legs for account in (t.debit, t.credit)}))
     _apply_deltas(legs, ids)
     for leg, transfer in enumerate(legs):
-        if transfer.debit.currency != transfer.credit.currency:
-            raise ValueError("a transfer has one currency")
         execute(
             "INSERT INTO ledger_transfers (reference, leg, debit_account, credit_account, currency, units)"
             " VALUES (%s, %s, %s, %s, %s, %s)",
@@ -95,9 +102,13 @@ def _find(accounts: Sequence[Account]) -> dict[Account, int]:
         "SELECT a.id, a.holder, a.kind, a.currency, a.network FROM accounts a"
         " JOIN unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) AS wanted (holder, kind, currency, network)"
         " USING (holder, kind, currency, network)",
-        tuple(list(column) for column in zip(*accounts, strict=True)),
+        _columns(accounts),
     )
     return {Account(*row[1:]): row[0] for row in found}
+
+
+def _columns(accounts: Sequence[Account]) -> tuple[list[object], ...]:
+    return tuple(list(column) for column in zip(*accounts, strict=True))
 
 
 def _apply_deltas(transfers: Sequence[Transfer], ids: dict[Account, int]) -> None:
@@ -131,44 +142,38 @@ def balance(account: Account) -> int:
     return int(row[0]) if row else 0
 
 
-def lock_balance(account: Account) -> int:
-    """Lock a guarded account's row until the transaction ends and return its units."""
-    row = one(
-        "SELECT b.units FROM balances b JOIN accounts a ON a.id = b.account_id"
-        " WHERE (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, %s) FOR UPDATE OF b",
-        account,
+def lock_balances(*accounts: Account) -> list[int]:
+    """Lock guarded accounts' rows, in the order that post() takes, until the transaction ends; return their units."""
+    found = rows(
+        "SELECT a.holder, a.kind, a.currency, a.network, b.units FROM balances b JOIN accounts a ON a.id = b.account_id"
+        " JOIN unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) AS wanted (holder, kind, currency, network)"
+        " USING (holder, kind, currency, network) ORDER BY a.id FOR UPDATE OF b",
+        _columns(accounts),
     )
-    return int(row[0]) if row else 0
+    units = {Account(*row[:4]): row[4] for row in found}
+    return [units.get(account, 0) for account in accounts]
 
 
 def lock_debt(holder: UUID, currency: str) -> int:
-    """Lock what a merchant owes in a coin after reversals and return it: debits less credits."""
-    row = one(
-        "SELECT id FROM accounts WHERE (holder, kind, currency, network) = (%s, %s, %s, '') FOR UPDATE",
-        (holder, DEBT, currency),
-    )
-    return -_net(row[0]) if row else 0
+    """Lock what a merchant owes in a coin after reversals and return it: debits less credits.
 
-
-def _net(account_id: int) -> int:
-    row = one(
-        "SELECT (SELECT COALESCE(sum(units), 0) FROM ledger_transfers WHERE credit_account = %s)"
-        " - (SELECT COALESCE(sum(units), 0) FROM ledger_transfers WHERE debit_account = %s)",
-        (account_id, account_id),
-    )
+    Lock it before any balance. A merchant without debts gets the account too: there must be something to lock.
+    """
+    account = Account(holder, DEBT, currency)
+    account_id = _account_ids([account])[account]
+    # Not FOR UPDATE, which would wait for everybody who books on the account and holds it by its foreign key.
+    execute("SELECT 1 FROM accounts WHERE id = %s FOR NO KEY UPDATE", (account_id,))
+    row = one(f"SELECT {_OWED} FROM accounts a WHERE a.id = %s", (account_id,))
     return int(row[0]) if row else 0
 
 
 def holdings(holder: UUID) -> dict[str, dict[str, int]]:
-    """Return a holder's guarded balances and debt: {currency: {kind: units}}."""
+    """Return a holder's guarded balances and debt, all of one moment: {currency: {kind: units}}."""
     found: dict[str, dict[str, int]] = {}
     for kind, currency, units in rows(
-        "SELECT a.kind, a.currency, b.units FROM accounts a JOIN balances b ON b.account_id = a.id WHERE a.holder = %s",
-        (holder,),
+        "SELECT a.kind, a.currency, b.units FROM accounts a JOIN balances b ON b.account_id = a.id WHERE a.holder = %s"
+        f" UNION ALL SELECT a.kind, a.currency, {_OWED} FROM accounts a WHERE a.holder = %s AND a.kind = %s",
+        (holder, holder, DEBT),
     ):
-        found.setdefault(currency, {})[kind] = int(units)
-    for account_id, currency in rows(
-        "SELECT id, currency FROM accounts WHERE holder = %s AND kind = %s", (holder, DEBT)
-    ):
-        found.setdefault(currency, {})[DEBT] = -_net(account_id)
+        found.setdefault(currency, {})[kind] = units
     return found

@@ -32,6 +32,9 @@ START: Final = UUID(int=0)
 
 SECRET_BYTES: Final = 32
 
+BODIES_KEPT_DAYS: Final = 30
+PRUNED_AT_ONCE: Final = 1_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
@@ -186,4 +189,17 @@ def give_back(deliveries: Collection[Delivery]) -> None:
         "UPDATE webhook_deliveries d SET lease = NULL, leased_until = NULL"
         " FROM unnest(%s::uuid[], %s::uuid[]) AS a (id, lease) WHERE d.id = a.id AND d.lease = a.lease",
         ([delivery.id for delivery in deliveries], [delivery.lease for delivery in deliveries]),
+    )
+
+
+def prune() -> int:
+    """Forget the bodies of some finished deliveries older than BODIES_KEPT_DAYS; returns how many.
+
+    Ring again while it returns PRUNED_AT_ONCE. That they were delivered, and when, stays known.
+    """
+    return execute(
+        "UPDATE webhook_deliveries SET body = '' WHERE id IN (SELECT id FROM webhook_deliveries"
+        " WHERE created_at < app_now() - make_interval(days => %s) AND body <> '' AND status IN ('delivered', 'dead')"
+        " ORDER BY created_at LIMIT %s)",
+        (BODIES_KEPT_DAYS, PRUNED_AT_ONCE),
     )

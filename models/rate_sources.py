@@ -43,8 +43,9 @@ def claim_due(sources: Collection[str], *, lease_s: int) -> list[str]:
         (names,),
     )
     claimed = rows(
-        "UPDATE rate_sources SET ask_at = app_now() + make_interval(secs => %s)"
-        " WHERE source = ANY(%s) AND ask_at <= app_now() RETURNING source",
+        "UPDATE rate_sources SET ask_at = app_now() + make_interval(secs => %s) WHERE source IN"
+        " (SELECT source FROM rate_sources WHERE source = ANY(%s) AND ask_at <= app_now()"
+        " ORDER BY source FOR UPDATE SKIP LOCKED) RETURNING source",
         (lease_s, names),
     )
     return sorted(source for (source,) in claimed)

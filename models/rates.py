@@ -7,10 +7,15 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from core.pricing import RATE_DIGITS, Market
+from core.rate_view import AGAINST, Course
 from models.base import execute, rows
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
     from decimal import Decimal
+
+    from core.rate_consensus import Rate
 
 # Older quotes are refused: a stale rate sells at a loss.
 STALE_AFTER_S: Final = 300
@@ -40,18 +45,61 @@ class MarketBoard:
 
 def load_market() -> Market:
     """Read all quotes that are not stale."""
-    rates = rows(
-        "SELECT currency, trunc(usd * 10::numeric ^ %s) FROM rates"
-        " WHERE quoted_at > app_now() - make_interval(secs => %s)",
-        (RATE_DIGITS, STALE_AFTER_S),
-    )
+    rates = _fresh_rates()
     fees = rows(
         "SELECT currency, network, units FROM network_fees WHERE quoted_at > app_now() - make_interval(secs => %s)",
         (STALE_AFTER_S,),
     )
     return Market(
-        rates={currency: int(usd) for currency, usd in rates},
+        rates={currency: rate for currency, rate, _ in rates},
         network_fees={(currency, network): int(units) for currency, network, units in fees},
+    )
+
+
+def quotes_against_usdt(currency_from: str | None = None) -> list[Course]:
+    """Return what each currency, or one of them, is worth in USDT.
+
+    A currency that is unknown, or whose rate is stale, is absent; without a rate of USDT all of them are.
+    """
+    fresh = {currency: (rate, quoted_at) for currency, rate, quoted_at in _fresh_rates()}
+    if AGAINST not in fresh:
+        return []
+    usdt_rate, usdt_at = fresh[AGAINST]
+    return [
+        Course(currency=currency, rate=rate, usdt_rate=usdt_rate, updated_at=min(quoted_at, usdt_at))
+        for currency, (rate, quoted_at) in fresh.items()
+        # Compared here and not in SQL, which would refuse some texts that a caller can send.
+        if currency_from in {None, currency}
+    ]
+
+
+def last_rates() -> dict[str, Decimal]:
+    """Return every rate there ever was last, however old: what a new one is held against."""
+    return dict(rows("SELECT currency, usd + 0.0 FROM rates"))
+
+
+def _fresh_rates() -> list[tuple[str, int, datetime]]:
+    found = rows(
+        "SELECT currency, trunc(usd * 10::numeric ^ %s), quoted_at FROM rates"
+        " WHERE quoted_at > app_now() - make_interval(secs => %s) ORDER BY currency",
+        (RATE_DIGITS, STALE_AFTER_S),
+    )
+    return [(currency, int(rate), quoted_at) for currency, rate, quoted_at in found]
+
+
+def store_rates(new: Mapping[str, Rate]) -> None:
+    """Record rates in one statement, in one order of rows, so that two writers cannot block each other for good."""
+    listed = sorted(new.items())
+    execute(
+        "INSERT INTO rates (currency, usd, source, quoted_at) SELECT * FROM unnest(%s, %s, %s, %s)"
+        " ON CONFLICT (currency) DO UPDATE SET usd = EXCLUDED.usd, source = EXCLUDED.source,"
+        " quoted_at = EXCLUDED.quoted_at",
+        (
+            [currency for currency, _ in listed],
+            [rate.usd for _, rate in listed],
+            [",".join(rate.sources) for _, rate in listed],
+            [rate.as_of for _, rate in listed],
+        ),
     )
 
 

@@ -13,7 +13,7 @@ import msgspec
 from core import states, views
 from core.pricing import split_credit
 from models import crediting, deposits, invoices, outbox
-from models.base import app_now, execute, one, rows, transaction
+from models.base import app_now, execute, one, repeat_on_deadlock, rows, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +54,10 @@ class _Standing:
     def confirmed(self) -> list[Deposit]:
         return [d for d in self.counted if d.status in {"confirmed", "credited"}]
 
+    @property
+    def confirmed_units(self) -> int:
+        return sum(d.amount_units for d in self.confirmed)
+
 
 def settle(catalogue: Catalogue, invoice_id: UUID) -> bool:
     """Settle one invoice in a transaction of its own. Returns whether a webhook was queued."""
@@ -75,19 +79,32 @@ def settle_locked(catalogue: Catalogue, invoice_id: UUID) -> bool:
     return _emit(catalogue, invoice, status)
 
 
-def reverse_deposit(catalogue: Catalogue, deposit_id: UUID, invoice_id: UUID) -> None:
+def reverse_orphans(catalogue: Catalogue, network: str) -> bool:
+    """Take back the deposits whose blocks left the chain. Returns whether a webhook was queued.
+
+    Call it after the cursor was moved back and before it moves on; a scan that begins calls it too, as the last one
+    may have died in between. The cursor's time is then that of the fork, so no invoice expires for lack of a deposit
+    that the other branch may still bring.
+    """
+    emitted = False
+    for deposit_id, invoice_id in deposits.orphans(network):
+        emitted |= repeat_on_deadlock(lambda d=deposit_id, i=invoice_id: reverse_deposit(catalogue, d, i))  # type: ignore[misc]
+    return emitted
+
+
+def reverse_deposit(catalogue: Catalogue, deposit_id: UUID, invoice_id: UUID) -> bool:
     """Take back a deposit whose block left the chain, and judge its invoice anew; all in one transaction."""
     with transaction():
         invoice = invoices.lock(invoice_id)
         deposit = deposits.reverse(deposit_id)
         if invoice is None or deposit is None:
-            return
+            return False
         crediting.book_reversed(deposit, invoice.merchant_id)
         execute(
             "UPDATE invoices SET fee_fixed_taken_units = fee_fixed_taken_units - %s WHERE id = %s",
             (deposit.fee_fixed_units, invoice_id),
         )
-        settle_locked(catalogue, invoice_id)
+        return settle_locked(catalogue, invoice_id)
 
 
 def _confirm_deep_enough(catalogue: Catalogue, invoice: InvoiceRow) -> None:
@@ -150,8 +167,11 @@ def _facts(standing: _Standing, status: InvoiceStatus) -> states.InvoiceFacts:
         target_units=standing.quote.payer_units if standing.quote else None,
         accuracy_ppm=invoice.accuracy_ppm,
         confirmed_in_time_units=sum(d.amount_units for d in in_time),
-        confirmed_units=sum(d.amount_units for d in standing.confirmed),
-        pending_in_time=sum(d.status == "pending" and d.seen_at <= invoice.expires_at for d in standing.deposits),
+        confirmed_units=standing.confirmed_units,
+        pending_in_time=sum(
+            d.status == "pending" and d.stray_reason != "dust" and d.seen_at <= invoice.expires_at
+            for d in standing.deposits
+        ),
         resolvable_strays=sum(
             d.stray_reason in {"asset", "network"} and d.status == "confirmed" for d in standing.deposits
         ),
@@ -187,18 +207,24 @@ def _credit_confirmed(catalogue: Catalogue, standing: _Standing) -> None:
     execute("UPDATE invoices SET fee_fixed_taken_units = %s WHERE id = %s", (quote.fee_fixed_units - due, invoice.id))
 
 
+def _is_final(standing: _Standing, status: InvoiceStatus) -> bool:
+    """A resolved wrong_amount is final until a further deposit confirms."""
+    invoice = standing.invoice
+    is_resolved = invoice.is_final and status == "wrong_amount" == invoice.status
+    return status in states.FINAL_STATUSES or (is_resolved and standing.confirmed_units <= invoice.confirmed_units)
+
+
 def _write(standing: _Standing, status: InvoiceStatus) -> None:
     """Write status and sums; nothing where nothing changed, so that updated_at means something."""
     invoice, quote, counted = standing.invoice, standing.quote, standing.counted
     last = counted[-1] if counted else None
-    stays_final = status in states.FINAL_STATUSES or (status == "wrong_amount" == invoice.status and invoice.is_final)
     after = (
         status,
-        stays_final,
+        _is_final(standing, status),
         quote.generation if quote else invoice.generation,
         quote.payer_units if quote else invoice.payer_units,
         quote.fee_fixed_units if quote else invoice.fee_fixed_units,
-        sum(d.amount_units for d in standing.confirmed),
+        standing.confirmed_units,
         sum(d.amount_units for d in counted),
         max((d.block_height for d in counted), default=None),
         last.txid if last else "",
@@ -222,12 +248,6 @@ def _emit(catalogue: Catalogue, before: InvoiceRow, status: InvoiceStatus) -> bo
     if after is None:
         raise LookupError(f"invoice {before.id} vanished while it was locked")
     body = msgspec.json.encode(views.payment_webhook(catalogue, after)).decode()
-    outbox.emit(
-        before.merchant_id,
-        states.INVOICE_EVENTS[status],
-        before.id,
-        body,
-        url_callback=before.url_callback,
-        request_id="",
+    return outbox.emit(
+        before.merchant_id, states.INVOICE_EVENTS[status], before.id, body, url_callback=before.url_callback
     )
-    return True

@@ -22,7 +22,7 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=RegisterWebhook,
         result=WebhookEndpoint,
-        actor=Actor(name="register_webhook", queue="webhooks"),
+        actor=Actor(name="register_webhook", queue="invoices"),
         status=201,
         bare=True,
         errors=(WebhookNoUrl, WebhookBadUrl),

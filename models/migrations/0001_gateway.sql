@@ -334,6 +334,8 @@ CREATE TABLE webhook_deliveries (
 );
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (next_attempt_at, merchant_id)
     WHERE status IN ('pending', 'retrying');
+CREATE INDEX webhook_deliveries_kept ON webhook_deliveries (created_at)
+    WHERE body <> '' AND status IN ('delivered', 'dead');
 CREATE INDEX webhook_deliveries_by_object ON webhook_deliveries (object_id);
 CREATE INDEX webhook_deliveries_by_merchant ON webhook_deliveries (merchant_id, created_at DESC, id DESC);
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import dramatiq
 import pytest
 import redis
+import time_machine
 from dramatiq import Message, Worker
 from dramatiq.brokers.redis import RedisBroker
+from structlog.contextvars import get_contextvars
 
 from actors import consumer
 from actors.redis_link import LinkDownError
@@ -42,7 +44,7 @@ def server(redis_url: str) -> Iterator[redis.Redis]:
 def seen(broker: SluiceBroker) -> list[object]:
     """What the actor `work` was given."""
     given: list[object] = []
-    declare(broker, lambda subject: given.append(subject))
+    declare(broker, given.append)
     return given
 
 
@@ -55,7 +57,7 @@ def dead_letters(server: redis.Redis) -> int:
 
 
 def held(server: redis.Redis, queue: str = QUEUE) -> list[bytes]:
-    return [key for key in server.keys(f"{NAMESPACE}:__acks__.*.{queue}")]
+    return list(server.keys(f"{NAMESPACE}:__acks__.*.{queue}"))
 
 
 def put_raw(server: redis.Redis, data: bytes, redis_id: str = "raw") -> None:
@@ -124,7 +126,7 @@ def test_a_stock_producer_is_understood(broker: SluiceBroker, redis_url: str, se
 def test_a_stock_worker_understands_us(broker: SluiceBroker, redis_url: str) -> None:
     stock = RedisBroker(url=redis_url, namespace=NAMESPACE, middleware=[])
     given: list[object] = []
-    dramatiq.actor(actor_name="work", queue_name=QUEUE, broker=stock)(lambda subject: given.append(subject))
+    dramatiq.actor(actor_name="work", queue_name=QUEUE, broker=stock)(given.append)
     broker.enqueue(message("ours"))
 
     with working(stock):
@@ -163,7 +165,9 @@ def test_an_exception_in_an_actor_costs_its_message_only(
     assert dead_letters(server) == 0
 
 
-def test_a_rejected_message_becomes_a_dead_letter(broker: SluiceBroker, server: redis.Redis, seen: list[object]) -> None:
+def test_a_rejected_message_becomes_a_dead_letter(
+    broker: SluiceBroker, server: redis.Redis, seen: list[object]
+) -> None:
     class Reject(dramatiq.Middleware):
         def before_process_message(self, broker: object, message: dramatiq.broker.MessageProxy) -> None:  # noqa: ARG002
             message.fail()
@@ -191,7 +195,7 @@ def test_an_unknown_actor_of_a_newer_version_is_passed_on_until_that_version_tak
     monkeypatch.setattr(consumer, "PASS_ON_DELAY_MS", 50)
     newer = make_broker(redis_url)
     given: list[object] = []
-    declare(newer, lambda subject: given.append(subject), name="brand_new")
+    declare(newer, given.append, name="brand_new")
     with working(broker):
         broker.enqueue(message("a", actor="brand_new"))
         time.sleep(0.3)
@@ -300,7 +304,7 @@ def test_delayed_messages_go_back_at_shutdown(broker: SluiceBroker, redis_url: s
     assert seen == []
     other = make_broker(redis_url)
     given: list[object] = []
-    declare(other, lambda subject: given.append(subject))
+    declare(other, given.append)
 
     with working(other):
         eventually(lambda: given == ["later"])
@@ -477,7 +481,7 @@ def test_work_goes_on_after_redis_was_read_only(broker: SluiceBroker, server: re
     with working(broker):
         server.replicaof("127.0.0.1", 1)
         try:
-            with pytest.raises(LinkDownError, match="READONLY"):
+            with pytest.raises(LinkDownError, match="ReadOnly"):
                 broker.enqueue(message("refused"))
             time.sleep(0.2)
         finally:
@@ -509,13 +513,11 @@ def _fetch_and_die(redis_url: str, timeout_ms: int) -> None:
     dead.link.close()
 
 
-def test_what_a_dead_worker_held_is_taken_back_within_seconds(
-    redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_dead_worker_held_is_taken_back_within_seconds(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consumer, "MAINTENANCE_S", 0.2)
     broker = make_broker(redis_url, heartbeat_timeout_ms=500)
     given: list[object] = []
-    declare(broker, lambda subject: given.append(subject))
+    declare(broker, given.append)
     broker.enqueue(message("a"))
     _fetch_and_die(redis_url, 500)
     with working(broker):
@@ -535,10 +537,8 @@ def test_a_worker_whose_clock_runs_ahead_takes_nothing_from_the_living(
     honest.enqueue(message("a"))
     assert next(honest.consume(QUEUE, prefetch=1, timeout=50)) is not None
     skewed = make_broker(redis_url)
-    skewed.link._clock_offset_s += 3_600
-    monkeypatch.setattr("actors.redis_link.time.time", lambda: 4e9)
-
-    assert next(skewed.consume(QUEUE, prefetch=1, timeout=50)) is None
+    with time_machine.travel(time.time() + 3_600, tick=True):
+        assert next(skewed.consume(QUEUE, prefetch=1, timeout=50)) is None
     assert next(skewed.consume(QUEUE, prefetch=1, timeout=50)) is None
     assert len(held(server)) == 1
     for made in (honest, skewed):
@@ -560,8 +560,6 @@ def test_a_worker_leaves_no_connection_behind(broker: SluiceBroker, server: redi
 
 
 def test_lines_of_an_actor_carry_its_name_and_the_request(broker: SluiceBroker) -> None:
-    from structlog.contextvars import get_contextvars
-
     bound: list[dict[str, Any]] = []
     declare(broker, lambda **_: bound.append(get_contextvars()))
     sent = message()

@@ -173,7 +173,7 @@ def test_the_error_of_a_server_that_is_away_holds_no_password() -> None:
 
 
 def test_the_clock_is_that_of_redis(link: RedisLink) -> None:
-    link._clock_offset_s += 3600
+    link._clock_offset_s = 3600.0
 
     seconds, microseconds = link.run([("TIME",)])[0]
 

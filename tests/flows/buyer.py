@@ -42,9 +42,15 @@ class Buyer:
         if contract is not None:
             data = bytes.fromhex(TRANSFER_SELECTOR + to[2:].lower().zfill(64) + f"{units:064x}")
         transaction = {
-            "chainId": self.chain_id, "nonce": self.nonce, "type": 2, "gas": GAS, "maxFeePerGas": MAX_FEE_WEI,
-            "maxPriorityFeePerGas": 10**9, "to": to_checksum_address(contract or to),
-            "value": 0 if contract else units, "data": data,
+            "chainId": self.chain_id,
+            "nonce": self.nonce,
+            "type": 2,
+            "gas": GAS,
+            "maxFeePerGas": MAX_FEE_WEI,
+            "maxPriorityFeePerGas": 10**9,
+            "to": to_checksum_address(contract or to),
+            "value": 0 if contract else units,
+            "data": data,
         }
         signed = self.account.sign_transaction(transaction)
         txid: str = self.rpc("eth_sendRawTransaction", "0x" + signed.raw_transaction.hex().removeprefix("0x"))

@@ -1,4 +1,4 @@
-"""A gateway of its own for a story: `sluice dev` as a user would start it, and the handles that its ready file gives."""
+"""A gateway of its own for a story: `sluice dev` as a user starts it, and the handles that its ready file gives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tests.flows.merchant import Merchant
 
@@ -24,17 +24,20 @@ class Stack:
         self.process: subprocess.Popen[bytes] | None = None
         self.ready: dict[str, Any] = {}
 
-    def __enter__(self) -> Stack:
+    def __enter__(self) -> Self:
         self.ready_file.unlink(missing_ok=True)
         command = ["dev", "--port", "0", "--data", str(self.data), "--networks", self.networks]
-        log = (self.folder / "dev.log").open("ab")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "cli", *command, "--ready-file", str(self.ready_file)],
-            stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
-        )
+        with (self.folder / "dev.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "cli", *command, "--ready-file", str(self.ready_file)],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
         end = time.monotonic() + START_LIMIT_S
         while not self.ready_file.exists():
-            assert self.process.poll() is None and time.monotonic() < end, (self.folder / "dev.log").read_text()
+            assert self.process.poll() is None, (self.folder / "dev.log").read_text()
+            assert time.monotonic() < end, (self.folder / "dev.log").read_text()
             time.sleep(0.05)
         self.ready = json.loads(self.ready_file.read_text())
         return self
@@ -54,7 +57,10 @@ class Stack:
         """Run a further command against this stack and return what it printed as JSON."""
         done = subprocess.run(
             [sys.executable, "-m", "cli", *words, "--json"],
-            env={**os.environ, **self.ready["env"]}, capture_output=True, check=False, timeout=60,
+            env={**os.environ, **self.ready["env"]},
+            capture_output=True,
+            check=False,
+            timeout=60,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return json.loads(done.stdout)

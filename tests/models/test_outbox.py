@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -96,9 +97,9 @@ def test_a_webhook_is_written_as_it_will_be_sent() -> None:
 
 def test_a_webhook_is_undone_with_its_event() -> None:
     shop = merchant()
-    with pytest.raises(RuntimeError, match="the event failed"), transaction():
+    with contextlib.suppress(LookupError), transaction():
         outbox.emit(shop, "invoice.paid", uuid7(), "{}")
-        raise RuntimeError("the event failed")
+        raise LookupError("the event failed")
     assert leased() == []
 
 

@@ -1,0 +1,72 @@
+"""Rows that reading endpoints read, written as they would stand in the database."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from core.ids import uuid7
+from models import base, merchants
+
+CREATED = datetime(2026, 1, 31, 12, 0, 0, 123_000, tzinfo=UTC)
+ADDRESS = "0x52908400098527886E0F7030069857D2E4169EE7"
+UNIT = 10**18
+
+CHOSEN: dict[str, Any] = {
+    "status": "check",
+    "is_multi": False,
+    "pay_currency": "USDT",
+    "network": "ethereum",
+    "payer_units": 125 * UNIT,
+    "generation": 1,
+    "address": ADDRESS,
+    "required_confirmations": 3,
+}
+OPEN: dict[str, Any] = {"status": "select", "is_multi": True}
+
+
+def add_merchant(name: str = "Shop") -> UUID:
+    return merchants.create_merchant(name).id
+
+
+def add_invoice(merchant_id: UUID, **columns: Any) -> UUID:
+    """Write an invoice over 125.50 USD that waits for USDT, but for what columns say."""
+    moments = {
+        "created_at": CREATED,
+        "updated_at": CREATED,
+        "expires_at": CREATED + timedelta(hours=1),
+        "rate_expires_at": CREATED + timedelta(minutes=15),
+    }
+    terms = {"price_currency": "USD", "price_units": 12550, "fee_ppm": 15000, "fee_fixed_usd_cents": 30}
+    coin = OPEN if columns.get("status") == "select" else CHOSEN
+    row = {"id": uuid7(), "merchant_id": merchant_id} | moments | terms | coin | columns
+    base.execute(
+        f"INSERT INTO invoices ({', '.join(row)}) VALUES ({', '.join(['%s'] * len(row))})", tuple(row.values())
+    )
+    return UUID(str(row["id"]))
+
+
+def add_deposit(merchant_id: UUID, invoice_id: UUID, **columns: Any) -> None:
+    """Write a confirmed deposit of 5 USDC, a stray, but for what columns say."""
+    row = {
+        "id": uuid7(),
+        "network": "ethereum",
+        "txid": "0x" + "ab" * 32,
+        "ordinal": "0",
+        "currency": "USDC",
+        "amount_units": 5 * UNIT,
+        "address": ADDRESS.lower(),
+        "owner_kind": "invoice",
+        "owner_id": invoice_id,
+        "merchant_id": merchant_id,
+        "status": "confirmed",
+        "stray_reason": "asset",
+        "block_height": 7,
+        "block_hash": "0x00",
+        "block_time": CREATED,
+        "seen_at": CREATED,
+    } | columns
+    base.execute(
+        f"INSERT INTO deposits ({', '.join(row)}) VALUES ({', '.join(['%s'] * len(row))})", tuple(row.values())
+    )

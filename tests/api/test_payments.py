@@ -1,0 +1,147 @@
+"""POST /v1/payment as the API's side of it: what reaches the actor, and how its answers and refusals go out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+
+from api.endpoints import Endpoint
+from api.routes import ENDPOINTS
+from core.errors import DomainError
+from tests.api.conftest import Client, FakeCaller, Keys, code_of
+
+GOOD = {"amount": "10", "currency": "USD"}
+INVOICE = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
+BODIES = {
+    "createPayment": GOOD,
+    "selectMethod": {"currency": "USDT", "network": "ethereum"},
+    "registerWebhook": {"url": "https://shop.example/hooks"},
+}
+BY_ACTORS = [(endpoint, error) for endpoint in ENDPOINTS if endpoint.actor for error in endpoint.all_errors()]
+
+
+@pytest.mark.parametrize(("endpoint", "error"), BY_ACTORS, ids=lambda case: getattr(case, "name", None) or case.code)
+def test_a_refusal_of_an_actor_goes_out_with_its_code_status_and_message(
+    client: Client, caller: FakeCaller, endpoint: Endpoint, error: type[DomainError]
+) -> None:
+    caller.error = error("in the actor's own words")
+    path, body = endpoint.path.replace("{invoice_id}", INVOICE), BODIES[endpoint.name]
+
+    answer = client.post(path, body) if endpoint.rights else client.public_post(path, body)
+
+    assert (answer.status_code, answer.json) == (
+        error.status,
+        {"error": {"code": error.code, "message": "in the actor's own words"}},
+    )
+
+
+def test_everything_a_merchant_sends_reaches_the_actor(client: Client, caller: FakeCaller) -> None:
+    body = GOOD | {
+        "order_id": "order-1", "network": "ethereum", "to_currency": "USDT", "lifetime": 600, "subtract": 50,
+        "accuracy_payment_percent": 0.5, "url_callback": "https://shop.example/cb", "url_return": "https://shop.example/r",
+        "url_success": "https://shop.example/s", "additional_data": "№ 7", "payer_email": "a@b.example", "theme": "dark",
+        "is_payment_multiple": True, "is_refresh": True,
+    }  # fmt: skip
+
+    client.post("/v1/payment", body | {"fee_ppm": 0, "status": "paid", "merchant_id": INVOICE})
+
+    assert (caller.last.actor, caller.last.queue) == ("create_invoice", "invoices")
+    assert caller.last.payload == body
+
+
+def test_each_request_is_a_call_of_its_own(client: Client, caller: FakeCaller) -> None:
+    client.post("/v1/payment", GOOD)
+    client.post("/v1/payment", GOOD)
+
+    first, second = (called.info for called in caller.calls)
+    assert first.call_id != second.call_id
+    assert first.fingerprint == second.fingerprint
+    assert (first.idem_key, second.idem_key) == (None, None)
+
+
+def test_the_fingerprint_is_of_method_path_and_exact_body(client: Client, caller: FakeCaller) -> None:
+    raw = json.dumps(GOOD).encode()
+    client.signed("/v1/payment", raw)
+    client.signed("/v1/payment", raw + b" ")
+
+    first, second = (called.info.fingerprint for called in caller.calls)
+    assert first == hashlib.sha256(b"POST\n/v1/payment\n" + raw).digest()
+    assert first != second
+
+
+@pytest.mark.parametrize("key", ["k", "x" * 255, "ключ".encode().decode("latin-1"), "a,b"])
+def test_an_idempotency_key_goes_with_the_call(client: Client, caller: FakeCaller, key: str) -> None:
+    answer = client.post("/v1/payment", GOOD, headers={"Idempotency-Key": key})
+
+    assert answer.status_code == 200
+    assert caller.last.info.idem_key == key
+    assert "idempotent-replayed" not in answer.headers
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "x" * 5000])
+def test_an_idempotency_key_has_1_to_255_characters(client: Client, caller: FakeCaller, key: str) -> None:
+    answer = client.post("/v1/payment", GOOD, headers={"Idempotency-Key": key})
+
+    assert (answer.status_code, code_of(answer)) == (400, "idempotency.bad_key")
+    assert caller.calls == []
+
+
+def test_a_bad_idempotency_key_is_told_only_to_who_signed(client: Client) -> None:
+    answer = client.post("/v1/payment", GOOD, headers={"Idempotency-Key": "", "X-Signature": "0" * 64})
+
+    assert code_of(answer) == "merchant.bad_signature"
+
+
+def test_a_replay_says_so(client: Client, caller: FakeCaller) -> None:
+    caller.result, caller.replayed = {"uuid": "first"}, True
+
+    answer = client.post("/v1/payment", GOOD, headers={"Idempotency-Key": "k"})
+
+    assert answer.json["result"] == {"uuid": "first"}
+    assert answer.headers["idempotent-replayed"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/v1/webhooks", BODIES["registerWebhook"]), (f"/v1/pay/{INVOICE}/select", BODIES["selectMethod"])],
+)
+def test_where_nothing_is_created_an_idempotency_key_has_no_effect(
+    client: Client, caller: FakeCaller, path: str, body: Any
+) -> None:
+    answer = client.post(path, body, headers={"Idempotency-Key": "x" * 256})
+
+    assert answer.status_code in {200, 201}
+    assert caller.last.info.idem_key is None
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"currency": "USD"}, "payment.bad_amount"),
+        (GOOD | {"amount": 10}, "payment.bad_amount"),
+        (GOOD | {"currency": None}, "payment.unknown_currency"),
+        (GOOD | {"to_currency": 1}, "payment.unknown_to_currency"),
+        (GOOD | {"network": 1}, "payment.unsupported_network"),
+        (GOOD | {"subtract": 101}, "payment.bad_subtract"),
+        (GOOD | {"accuracy_payment_percent": 5.1}, "payment.bad_accuracy"),
+        (GOOD | {"url_callback": "http://10.0.0.1/"}, "payment.bad_url_callback"),
+        (GOOD | {"url_callback": "https://api.sluice.example/"}, "payment.bad_url_callback"),
+        (GOOD | {"order_id": 5}, "request.bad_field"),
+    ],
+)
+def test_a_bad_field_never_reaches_the_queue(client: Client, caller: FakeCaller, body: Any, code: str) -> None:
+    answer = client.post("/v1/payment", body)
+
+    assert (answer.status_code, code_of(answer)) == (400, code)
+    assert caller.calls == []
+
+
+def test_a_merchant_speaks_for_itself_alone(client: Client, caller: FakeCaller, keys: Keys) -> None:
+    other = keys.add("pk_other")
+
+    client.post("/v1/payment", GOOD | {"merchant_id": str(keys.rows["pk_unified"].merchant_id)}, public_id="pk_other")
+
+    assert caller.last.info.merchant_id == other.merchant_id
