@@ -7,13 +7,20 @@ _settings = load_settings(role="web")
 _host = "127.0.0.1" if _settings.environment == "development" else "0.0.0.0"  # noqa: S104
 
 bind = f"{_host}:{_settings.port}"
-worker_class = "gthread"
-# One process serves two cores' worth of workers; WEB_CONCURRENCY raises it.
+# Threads that no slow client can hold for ever. WEB_CONCURRENCY raises the number of processes.
+worker_class = "api.worker.BoundedThreadWorker"
 threads = _settings.web_threads
+# Idle connections wait in a poller, not in a thread.
+worker_connections = 2000
+keepalive = 15
 # Within the 30 s that platforms grant between SIGTERM and SIGKILL.
 graceful_timeout = 25
 timeout = 60
-keepalive = 15
+# X_Signature must not pass for X-Signature, and no header may rename the path. Who is believed about forwarding is
+# TRUSTED_PROXIES, which the application reads.
+header_map = "drop"
+forwarder_headers = ""
+secure_scheme_headers = {}
 # Two gunicorns on one machine would meet on the control socket.
 control_socket_disable = True
 # The API writes its own log, with request ids and without secrets.

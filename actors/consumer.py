@@ -139,7 +139,7 @@ class BlockingConsumer(Consumer):
             self._broker.settle(command, self._queue_name, redis_id)
         except LinkDownError:
             # The work is done and committed. A worker must not sit out the outage for the sake of a receipt.
-            self._unsaid.append((command, redis_id))
+            pass
         finally:
             self._in_hand.discard(redis_id)
             self._slot_freed.set()

@@ -185,26 +185,13 @@ def _is_revivable(invoice: InvoiceRow) -> bool:
 
 def _revive(ctx: Context, invoice: InvoiceRow, market: Market, *, lifetime_s: int) -> None:
     """Open an expired invoice again: same price, coin and address, new expiry and quote."""
-    quote_s: int | None = None
-    if invoice.pay_currency is not None and invoice.network is not None:
-        method = (invoice.pay_currency, invoice.network)
-        quote_s = invoice_plan.quote_lifetime_s(invoice.price_currency, method)
+    if invoice.pay_currency is None:
+        invoices.reopen(invoice, lifetime_s=lifetime_s, quote_s=None)
+        return
+    quote_s = invoice_plan.quote_lifetime_s(invoice.price_currency, invoice_plan.method_of(invoice))
     invoices.reopen(invoice, lifetime_s=lifetime_s, quote_s=quote_s)
-    if invoice.pay_currency is not None:
-        invoices.add_quote(invoice, _requoted(ctx, invoice, market), generation=invoice.generation + 1)
-
-
-def _requoted(ctx: Context, invoice: InvoiceRow, market: Market) -> Quote:
-    """Quote a chosen coin again; the discount is that of the first quote."""
-    return pricing.quote(
-        ctx.catalogue,
-        market,
-        price=pricing.Price(currency=invoice.price_currency, units=invoice.price_units),
-        method=(invoice.pay_currency or "", invoice.network or ""),
-        terms=ctx.terms.read(invoice.merchant_id),
-        subtract_percent=invoice.subtract_percent,
-        discount_ppm=invoice.discount_ppm,
-    )
+    quote = invoice_plan.quote_again(ctx.catalogue, market, invoice, ctx.terms.read(invoice.merchant_id))
+    invoices.add_quote(invoice, quote, generation=invoice.generation + 1)
 
 
 @call_actor(queue="invoices")
@@ -259,13 +246,8 @@ def _require_selectable(ctx: Context, invoice_id: UUID, method: Method) -> Quote
     if invoice.status != "select":
         raise PayNotSelectable
     try:
-        return pricing.quote(
-            ctx.catalogue,
-            ctx.market.read(),
-            price=pricing.Price(currency=invoice.price_currency, units=invoice.price_units),
-            method=method,
-            terms=ctx.terms.read(invoice.merchant_id),
-            subtract_percent=invoice.subtract_percent,
+        return invoice_plan.quote_choice(
+            ctx.catalogue, ctx.market.read(), invoice, method, ctx.terms.read(invoice.merchant_id)
         )
     except PaymentBelowMinimum:
         raise PayBelowMinimum from None

@@ -6,6 +6,7 @@ breaks every blocking wait. So connections are driven by hand here: nothing is r
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import threading
@@ -53,16 +54,18 @@ class RedisLink:
     """Sends commands of the calling thread over that thread's connection, which it opens when needed."""
 
     def __init__(self, url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S) -> None:
-        self._pool = redis.ConnectionPool.from_url(url)
+        # A pool only to read the URL: it counts every connection that it ever made, and stops at a hundred.
+        pool = redis.ConnectionPool.from_url(url)
         # After the URL's own parameters, so that none of them can bring retries or timeouts back.
-        self._pool.connection_kwargs.update(
-            protocol=2,
-            retry=Retry(NoBackoff(), 0),
-            socket_timeout=reply_timeout_s,
-            socket_connect_timeout=CONNECT_TIMEOUT_S,
-            health_check_interval=0,
-            decode_responses=False,
-        )
+        parameters = pool.connection_kwargs | {
+            "protocol": 2,
+            "retry": Retry(NoBackoff(), 0),
+            "socket_timeout": reply_timeout_s,
+            "socket_connect_timeout": CONNECT_TIMEOUT_S,
+            "health_check_interval": 0,
+            "decode_responses": False,
+        }
+        self._make_connection: Callable[[], Any] = functools.partial(pool.connection_class, **parameters)
         self._reply_timeout_s = reply_timeout_s
         self._session = _Session()
         self._scripts: dict[str, bytes] = {}
@@ -141,7 +144,7 @@ class RedisLink:
         if connection is not None and session.process_id == os.getpid() and self._is_open(connection):
             return connection
         self.close()
-        connection = cast("Any", self._pool.make_connection())
+        connection = self._make_connection()
         connection.connect()
         session.connection, session.process_id, session.used_at = connection, os.getpid(), time.monotonic()
         return connection

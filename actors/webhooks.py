@@ -24,7 +24,6 @@ from models.outbox import Attempt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from uuid import UUID
 
     from core.settings import Settings
     from models.outbox import Claim, Delivery
@@ -101,8 +100,8 @@ class Drain:
         self._slots = slots
         # Opened once for many deliveries, and forgotten with the drain.
         self._secret = functools.lru_cache(maxsize=SECRETS_KEPT_MAX)(functools.partial(outbox.open_secret, box=box))
-        self._under_way: dict[UUID, Delivery] = {}
-        self._settled: dict[UUID, tuple[Delivery, Outcome]] = {}
+        self._under_way: dict[str, Delivery] = {}
+        self._settled: dict[str, tuple[Delivery, Outcome]] = {}
         self._after = outbox.START
         self._is_round_over = False
 
@@ -147,7 +146,7 @@ class Drain:
         try:
             secret = self._secret(delivery.endpoint_id, delivery.secret_box)
         except SecretBoxError:
-            log.exception("webhook.secret_not_opened", endpoint_id=str(delivery.endpoint_id))
+            log.exception("webhook.secret_not_opened", endpoint_id=delivery.endpoint_id)
             self._refuse(delivery, "the secret could not be read")
             return None
         return Post(
@@ -175,10 +174,11 @@ class Drain:
         """Write what came in. What was written is forgotten only then, so that an interrupted step loses nothing."""
         if not self._settled:
             return
-        attempts = [_attempt(delivery, outcome) for delivery, outcome in self._settled.values()]
+        settled = list(self._settled.values())
+        attempts = [_attempt(delivery, outcome) for delivery, outcome in settled]
         statuses = _persistently(lambda: outbox.record_attempts(attempts))
-        for delivery, outcome in self._settled.values():
-            _report(delivery, outcome, statuses.get(delivery.id))
+        for (delivery, outcome), status in zip(settled, statuses, strict=True):
+            _report(delivery, outcome, status)
         self._settled.clear()
 
     def _wind_down(self) -> None:
@@ -194,7 +194,7 @@ class Drain:
             outbox.give_back(self._under_way.values())
 
 
-def _claim(lanes: Lanes, *, limit: int, after: UUID = outbox.START) -> Claim:
+def _claim(lanes: Lanes, *, limit: int, after: str = outbox.START) -> Claim:
     return outbox.lease_due(limit=limit, per_merchant=START_WIDTH, allowances=lanes.allowances(), after=after)
 
 
@@ -217,7 +217,7 @@ def _report(delivery: Delivery, outcome: Outcome, status: str | None) -> None:
     say = log.debug if status == "delivered" else log.warning if status in {"dead", None} else log.info
     say(
         "webhook.attempted",
-        delivery_id=str(delivery.id),
+        delivery_id=delivery.id,
         request_id=delivery.request_id,
         event_type=delivery.event,
         attempt=delivery.attempts + 1,

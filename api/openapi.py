@@ -57,14 +57,14 @@ _PARAMETER_TABLE: Final[Json] = {
     "RequestId": {
         "name": "X-Request-Id",
         "in": "header",
-        "description": "A UUID by which logs and webhooks name this request.",
-        "schema": {"type": "string", "format": "uuid"},
+        "description": "A UUID by which logs and webhooks name this request; anything else is replaced by a new one.",
+        "schema": {"type": "string"},
     },
     "IdempotencyKey": {
         "name": "Idempotency-Key",
         "in": "header",
         "description": "The same value on all attempts of one action; a replay returns the stored answer.",
-        "schema": {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_CHARS_MAX, "pattern": "^[!-~]+$"},
+        "schema": {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_CHARS_MAX},
     },
     "IfNoneMatch": {
         "name": "If-None-Match",

@@ -105,7 +105,7 @@ class JsonRpc:
         timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT_S, self._timeout_s), read=self._timeout_s)
         try:
             response = self._pool.urlopen(
-                "POST", self._path, body=body, headers=HEADERS, redirect=False, timeout=timeout, preload_content=False
+                "POST", self._path, body=body, headers=HEADERS, timeout=timeout, preload_content=False
             )
             with response:
                 if response.status != HTTPStatus.OK:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from uuid import UUID
 
 START_WIDTH: Final = 4
-WIDTH_MAX: Final = 64
+WIDTH_MAX: Final = 128
 SLOW_S: Final = 1.0
 # Idle lanes that are remembered; the one that was idle longest is forgotten and would start anew.
 IDLE_LANES_MAX: Final = 256
@@ -33,15 +32,15 @@ class Lanes:
     """The lanes of one process; used by one thread at a time."""
 
     def __init__(self) -> None:
-        self._busy: dict[UUID, _Lane] = {}
-        self._idle: dict[UUID, _Lane] = {}
+        self._busy: dict[str, _Lane] = {}
+        self._idle: dict[str, _Lane] = {}
 
-    def allowances(self) -> Mapping[UUID, int]:
+    def allowances(self) -> Mapping[str, int]:
         """Return how many more each known merchant may have under way; an unknown one may have START_WIDTH."""
         free = {merchant_id: max(0, lane.width - lane.busy) for merchant_id, lane in self._busy.items()}
         return free | {merchant_id: lane.width for merchant_id, lane in self._idle.items()}
 
-    def enter(self, merchant_id: UUID) -> None:
+    def enter(self, merchant_id: str) -> None:
         """Take a place in the merchant's lane."""
         lane = self._busy.get(merchant_id)
         if lane is None:
@@ -49,14 +48,14 @@ class Lanes:
             self._busy[merchant_id] = lane
         lane.busy += 1
 
-    def leave(self, merchant_id: UUID, *, is_success: bool, took_s: float) -> None:
+    def leave(self, merchant_id: str, *, is_success: bool, took_s: float) -> None:
         """Free the place, and let the lane's width follow how it went."""
         lane = self._busy[merchant_id]
         is_quick = is_success and took_s < SLOW_S
         lane.width = min(lane.width * 2, WIDTH_MAX) if is_quick else max(lane.width // 2, 1)
         self.give_up(merchant_id)
 
-    def give_up(self, merchant_id: UUID) -> None:
+    def give_up(self, merchant_id: str) -> None:
         """Free the place without having learned anything."""
         lane = self._busy[merchant_id]
         lane.busy -= 1

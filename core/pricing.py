@@ -151,11 +151,12 @@ def quote(
     terms: Terms,
     subtract_percent: int,
     discount_ppm: int | None = None,
+    is_limited: bool = True,
 ) -> Quote:
     """Price an invoice in its settlement coin, within the pair's limits.
 
-    discount_ppm: an earlier quote's discount, which later quotes keep. Raises payment.below_minimum,
-    payment.bad_amount, invoice.quote_failed, invoice.fee_quote_failed.
+    discount_ppm: an earlier quote's discount, which later quotes keep; these are not limited either, since their sale
+    is open. Raises payment.below_minimum, payment.bad_amount, invoice.quote_failed, invoice.fee_quote_failed.
     """
     currency, network = method
     pair = catalogue.pair(currency, network)
@@ -169,7 +170,8 @@ def quote(
         payer_units = round_up(payer_units, _step(catalogue, price, currency))
     # Before the limits: where price and coin are the same, the fee is the first to miss a rate.
     fee_fixed_units = _fixed_fee(catalogue, market.rates, currency, terms.fee_fixed_usd_cents)
-    _check_limits(catalogue, market.rates, pair, payer_units)
+    if is_limited:
+        _check_limits(catalogue, market.rates, pair, payer_units)
     return Quote(payer_units=payer_units, fee_fixed_units=fee_fixed_units, discount_ppm=discount_ppm)
 
 

@@ -139,7 +139,7 @@ def _is_within(price: Decimal, of: Decimal, ppm: int) -> bool:
 def _in_dollars(currency: str, readings: Iterable[Reading], rates: Mapping[str, Rate]) -> Iterable[Quote]:
     for reading in readings:
         price, unit = reading.quotes.get(currency), rates.get(reading.quoted_in)
-        if price is None or unit is None or currency == reading.quoted_in:
+        if price is None or unit is None:
             continue
         usd = bounded(EXACT.multiply(price, unit.usd))
         if usd is not None:

@@ -93,6 +93,8 @@ class Request(Struct, kw_only=True, omit_defaults=True):
     """A request's body. Unknown fields are ignored; a subclass says which error refuses each of its fields."""
 
     refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({})
+    # For required fields that are missing or empty, where that has an error of its own.
+    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({})
 
     def check(self, own_hosts: frozenset[str]) -> None:
         """Refuse what single fields cannot show, and settle what the rules clamp."""
@@ -225,18 +227,17 @@ class RegisterWebhook(Request, kw_only=True, omit_defaults=True):
     """Where webhooks go (POST /v1/webhooks)."""
 
     refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"url": WebhookBadUrl})
+    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"url": WebhookNoUrl})
 
-    url: (
-        Annotated[
-            str, Meta(max_length=2048, description="A public https address.", examples=["https://shop.example/hooks"])
-        ]
-        | None
-    ) = None
-
-    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
-        """Refuse to register nothing; the actor judges the address itself."""
-        if self.url is None:
-            raise WebhookNoUrl
+    url: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=2048,
+            description="A public https address.",
+            examples=["https://shop.example/hooks"],
+        ),
+    ]
 
 
 def read_request(schema: type[R], fields: Mapping[str, Any], *, own_hosts: frozenset[str]) -> R:
@@ -263,9 +264,11 @@ def read_request(schema: type[R], fields: Mapping[str, Any], *, own_hosts: froze
 def _refuse(schema: type[Request], given: Mapping[str, Any], error: Exception) -> NoReturn:
     """Find the field that msgspec refused. Its message tells too, but as text that a release may change."""
     for field in msgspec.structs.fields(schema):
+        if field.required and given.get(field.name) in (None, ""):
+            raise schema.absences.get(field.name, _refusal_type(schema, field.name))(
+                f"{field.name}: is missing"
+            ) from error
         if field.name not in given:
-            if field.required:
-                raise _refusal(schema, field.name, "is missing") from error
             continue
         try:
             msgspec.convert(given[field.name], field.type)
@@ -275,7 +278,11 @@ def _refuse(schema: type[Request], given: Mapping[str, Any], error: Exception) -
 
 
 def _refusal(schema: type[Request], name: str, why: str) -> DomainError:
-    return schema.refusals.get(name, RequestBadField)(f"{name}: {why}")
+    return _refusal_type(schema, name)(f"{name}: {why}")
+
+
+def _refusal_type(schema: type[Request], name: str) -> type[DomainError]:
+    return schema.refusals.get(name, RequestBadField)
 
 
 def _is_text(kind: inspect.Type) -> bool:

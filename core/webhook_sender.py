@@ -28,7 +28,6 @@ from core.signing import sign_webhook
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from types import TracebackType
-    from uuid import UUID
 
 log = structlog.get_logger()
 
@@ -42,7 +41,7 @@ STOP_S: Final = 5.0
 class Post:
     """One webhook to send, signed when it goes out."""
 
-    id: UUID
+    id: str
     event: str
     url: str
     body: bytes
@@ -55,7 +54,7 @@ class Post:
 class Outcome:
     """What came of a Post: it succeeded where there is no error. The error's text may be shown to the merchant."""
 
-    id: UUID
+    id: str
     status_code: int | None
     error: str | None
     took_s: float
@@ -83,7 +82,8 @@ class Sender:
         self._allow_private = allow_private
         self._own_hosts = frozenset(own_hosts)
         self._total_s = total_s
-        self._outcomes: queue.SimpleQueue[Outcome | None] = queue.SimpleQueue()
+        self._outcomes: queue.SimpleQueue[list[Outcome]] = queue.SimpleQueue()
+        self._fresh: list[Outcome] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="webhook-sender", daemon=True)
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
@@ -112,16 +112,14 @@ class Sender:
         """Wait for an outcome, or for wake(), and return all there are; none after timeout_s."""
         found: list[Outcome] = []
         with contextlib.suppress(queue.Empty):
-            outcome = self._outcomes.get(timeout=timeout_s) if timeout_s > 0 else self._outcomes.get_nowait()
+            found.extend(self._outcomes.get(timeout=timeout_s) if timeout_s > 0 else self._outcomes.get_nowait())
             while True:
-                if outcome is not None:
-                    found.append(outcome)
-                outcome = self._outcomes.get_nowait()
+                found.extend(self._outcomes.get_nowait())
         return found
 
     def wake(self) -> None:
         """Make a waiting collect() return."""
-        self._outcomes.put(None)
+        self._outcomes.put([])
 
     async def _open(self) -> None:
         # A session each: a connection to this machine, made for an endpoint, must not carry a url_callback.
@@ -131,6 +129,11 @@ class Sender:
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=_NO_TIMEOUT,
+                headers={
+                    "Accept-Encoding": "identity",
+                    "Content-Type": "application/json",
+                    "User-Agent": user_agent(),
+                },
                 auto_decompress=False,
                 trust_env=False,
             )
@@ -157,17 +160,21 @@ class Sender:
         except Exception as failure:  # noqa: BLE001 - whatever a stranger's answer makes of a library is the stranger's failure
             error = _describe(failure, post)
         took_s = time.monotonic() - started
-        self._outcomes.put(Outcome(id=post.id, status_code=reply.status_code, error=error, took_s=took_s))
+        # Together with what else this turn of the loop brings: waking the other thread costs more than an outcome.
+        if not self._fresh:
+            self._loop.call_soon(self._hand_over)
+        self._fresh.append(Outcome(id=post.id, status_code=reply.status_code, error=error, took_s=took_s))
+
+    def _hand_over(self) -> None:
+        fresh, self._fresh = self._fresh, []
+        self._outcomes.put(fresh)
 
     async def _post(self, post: Post, reply: _Reply) -> None:
         url = self._checked(post)
         timestamp = int(time.time())
         headers = {
-            "Accept-Encoding": "identity",
-            "Content-Type": "application/json",
-            "User-Agent": user_agent(),
             "X-Webhook-Event": post.event,
-            "X-Webhook-Id": str(post.id),
+            "X-Webhook-Id": post.id,
             "X-Webhook-Signature": sign_webhook(post.secret, timestamp, post.body),
             "X-Webhook-Timestamp": str(timestamp),
         }
@@ -202,6 +209,10 @@ def _check(url: str, allow_private: bool, is_endpoint: bool, own_hosts: frozense
 
 async def _read_some(response: aiohttp.ClientResponse) -> None:
     """Read the answer so that its connection can be used again; too much of it, and the connection is closed."""
+    if response.content.is_eof():
+        # It came with the head, as short answers do.
+        response.content.read_nowait()
+        return
     count = 0
     async for chunk in response.content.iter_any():
         count += len(chunk)
@@ -241,5 +252,5 @@ def _describe(failure: Exception, post: Post) -> str:
     for kind, text in _FAILURES:
         if isinstance(failure, kind):
             return text
-    log.warning("webhook.failed_unexpectedly", delivery_id=str(post.id), exc_info=failure)
+    log.warning("webhook.failed_unexpectedly", delivery_id=post.id, exc_info=failure)
     return "the attempt failed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import select
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -97,43 +98,43 @@ def close() -> None:
         db.close()
 
 
-def _drop_broken() -> bool:
-    """Forget a connection that the server ended; the next use opens another. Not inside a step, which is lost."""
-    if db.is_closed() or db.transaction_depth() != 0 or not db.connection().closed:
-        return False
-    db.close()
-    return True
+def _drop_ended() -> None:
+    """Forget a connection that the server ended, so that the next use opens another. Not inside a step, which is lost.
+
+    An idle connection has nothing to say: what can be read from it is its end, or else a passing notice.
+    """
+    if db.is_closed() or db.transaction_depth() != 0:
+        return
+    connection = db.connection()
+    if not connection.closed and _is_readable(connection.fileno()):
+        with contextlib.suppress(psycopg2.Error):
+            connection.cursor().execute("SELECT 1")
+    if connection.closed:
+        db.close()
+
+
+def _is_readable(descriptor: int) -> bool:
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+    return bool(poller.poll(0))
 
 
 def run(sql: str, params: Params = ()) -> Any:
-    """Run one statement on this thread's connection and return its cursor.
+    """Run one statement on this thread's connection and return its cursor; outside a transaction it is a step itself.
 
-    Outside a transaction the statement is its own. One that met a connection which the server had ended is repeated
-    once over another: the server either never received it or rolled it back.
+    A connection that was ended while idle is replaced before. No statement is ever repeated: one that was under way
+    when the connection broke may have taken effect.
     """
+    _drop_ended()
     try:
-        try:
-            return _execute(sql, params)
-        except _DRIVER_ERRORS as error:
-            if not (_drop_broken() and _had_no_effect(error)):
-                raise
-            return _execute(sql, params)
+        cursor = db.cursor()
+        cursor.execute(sql, params or None)
     except _DRIVER_ERRORS as error:
-        _drop_broken()
+        _drop_ended()
         if _is_connection_loss(error):
             raise StoreUnavailableError(str(error)) from error
         raise
-
-
-def _execute(sql: str, params: Params) -> Any:
-    cursor = db.cursor()
-    cursor.execute(sql, params or None)
     return cursor
-
-
-def _had_no_effect(error: Exception) -> bool:
-    """57P01 (shutdown), 57P05 (idle timeout) and a connection found closed are never answers to a commit."""
-    return isinstance(error, psycopg2.InterfaceError) or pgcode(error) in {"57P01", "57P05"}
 
 
 def _is_connection_loss(error: Exception) -> bool:
@@ -161,28 +162,15 @@ def transaction() -> Iterator[None]:
     """One transaction. Steps do not nest: a step inside a step would commit half of somebody's work."""
     if db.transaction_depth() != 0:
         raise RuntimeError("a step inside a step")
+    _drop_ended()
     try:
-        with contextlib.ExitStack() as step:
-            step.push(_begin())
+        with db.atomic():
             yield
     except _DRIVER_ERRORS as error:
-        _drop_broken()
+        _drop_ended()
         if _is_connection_loss(error):
             raise StoreUnavailableError(str(error)) from error
         raise
-
-
-def _begin() -> Any:
-    """Open a transaction, over a new connection where the old one died while idle: nothing was sent over it yet."""
-    step = db.atomic()
-    try:
-        step.__enter__()
-    except _DRIVER_ERRORS:
-        if not _drop_broken():
-            raise
-        step = db.atomic()
-        step.__enter__()
-    return step
 
 
 def pgcode(error: BaseException) -> str | None:

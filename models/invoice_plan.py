@@ -5,7 +5,7 @@ Source: API reference, "Invoices" and "Payments".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from core.catalogue import Catalogue
     from core.pricing import Market, Method, Price, Quote, Terms
     from core.schemas import CreatePayment
+    from models.invoices import InvoiceRow
 
 LIFETIME_MIN_S: Final = 300
 LIFETIME_MAX_S: Final = 43_200
@@ -80,6 +81,39 @@ def plan_invoice(
         quote_s=quote_lifetime_s(price.currency, method),
         family=catalogue.networks[method[1]].family,
     )
+
+
+def quote_choice(catalogue: Catalogue, market: Market, invoice: InvoiceRow, method: Method, terms: Terms) -> Quote:
+    """Price a buyer's choice of coin: the discount is of this moment, the fee of the invoice's creation."""
+    return pricing.quote(
+        catalogue,
+        market,
+        price=pricing.Price(currency=invoice.price_currency, units=invoice.price_units),
+        method=method,
+        terms=replace(terms, fee_fixed_usd_cents=invoice.fee_fixed_usd_cents),
+        subtract_percent=invoice.subtract_percent,
+    )
+
+
+def quote_again(catalogue: Catalogue, market: Market, invoice: InvoiceRow, terms: Terms) -> Quote:
+    """Price an invoice in the coin it has; discount and fee are those it began with."""
+    return pricing.quote(
+        catalogue,
+        market,
+        price=pricing.Price(currency=invoice.price_currency, units=invoice.price_units),
+        method=method_of(invoice),
+        terms=replace(terms, fee_fixed_usd_cents=invoice.fee_fixed_usd_cents),
+        subtract_percent=invoice.subtract_percent,
+        discount_ppm=invoice.discount_ppm,
+        is_limited=False,
+    )
+
+
+def method_of(invoice: InvoiceRow) -> Method:
+    """Return the coin and network of an invoice that has them."""
+    if invoice.pay_currency is None or invoice.network is None:
+        raise ValueError(f"no coin is chosen for invoice {invoice.id}")
+    return invoice.pay_currency, invoice.network
 
 
 def clamp_lifetime(lifetime_s: int | None) -> int:

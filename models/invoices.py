@@ -299,3 +299,41 @@ def choose(
         (family, ordinal, invoice.id),
     )
     _record_quote(invoice.id)
+
+
+def due_for_requote(limit: int) -> list[UUID]:
+    """Return unpaid invoices whose rate has run out, once their network's scan has passed that moment."""
+    return [
+        row[0]
+        for row in rows(
+            "SELECT i.id FROM invoices i JOIN chain_cursors c ON c.network = i.network"
+            " WHERE i.status = 'check' AND i.detected_units = 0 AND i.rate_expires_at < i.expires_at"
+            " AND i.rate_expires_at <= app_now() AND c.block_time > i.rate_expires_at"
+            " ORDER BY i.rate_expires_at LIMIT %s",
+            (limit,),
+        )
+    ]
+
+
+def lock_for_requote(invoice_id: UUID) -> InvoiceRow | None:
+    """Lock an invoice that is due for a new quote; None when it was paid into, decided or quoted meanwhile."""
+    invoice = lock(invoice_id)
+    still_due = one(
+        "SELECT 1 FROM invoices i WHERE i.id = %s AND i.status = 'check' AND i.rate_expires_at <= app_now()"
+        " AND i.rate_expires_at < i.expires_at"
+        " AND NOT EXISTS (SELECT 1 FROM deposits d WHERE d.owner_id = i.id AND d.status <> 'reversed'"
+        "   AND d.stray_reason IS NULL)",
+        (invoice_id,),
+    )
+    return invoice if still_due else None
+
+
+def requote(invoice: InvoiceRow, quote: Quote, *, quote_s: int) -> None:
+    """Put the next generation's quote in force."""
+    execute(
+        "UPDATE invoices SET updated_at = date_trunc('milliseconds', app_now()),"
+        " rate_expires_at = LEAST(expires_at, date_trunc('second', app_now()) + make_interval(secs => %s))"
+        " WHERE id = %s",
+        (quote_s, invoice.id),
+    )
+    add_quote(invoice, quote, generation=invoice.generation + 1)

@@ -68,6 +68,8 @@ def post(reference: str, transfers: Sequence[Transfer]) -> None:
     reference was booked before. Deltas are netted by account and rows are locked in id order, so that two steps
     over the same accounts cannot wait for each other.
     """
+    if any(type(t.units) is not int or t.units < 0 for t in transfers):
+        raise ValueError("units are whole and not negative")
     legs = [t for t in transfers if t.units != 0]
     if any(t.debit.currency != t.credit.currency for t in legs):
         raise ValueError("a transfer has one currency")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import re
+import time
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
@@ -15,10 +17,15 @@ if TYPE_CHECKING:
 
 # Any constant will do, as long as no other program uses it on the same database.
 ADVISORY_LOCK: Final = 0x534C5543
+LOCK_POLL_S: Final = 0.2
 # A migration must not queue behind a long reader while every writer queues behind the migration.
 LOCK_TIMEOUT_MS: Final = 5_000
-# Files whose first line says so run outside a transaction, for CREATE INDEX CONCURRENTLY.
+# Files whose first line says so run outside a transaction, statement by statement, for CREATE INDEX CONCURRENTLY. One
+# that fails half-way begins anew, so it drops an index IF EXISTS before it creates it: a failed build leaves an invalid
+# one. Each statement ends with a semicolon at a line's end; no function bodies here.
 NO_TRANSACTION: Final = "-- no transaction"
+_COMMENT: Final = re.compile(r"^\s*--.*$", re.MULTILINE)
+_STATEMENT_END: Final = re.compile(r";[ \t]*$", re.MULTILINE)
 
 
 class ChangedMigrationError(Exception):
@@ -62,13 +69,28 @@ def pending(url: str) -> list[str]:
 def migrate(url: str) -> list[str]:
     """Apply what is pending and return its names. Safe to run from several machines at once."""
     with _session(url) as session, session.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", (ADVISORY_LOCK,))
+        _wait_for_turn(session)
         cursor.execute(
             "CREATE TABLE IF NOT EXISTS schema_migrations (name text PRIMARY KEY, digest text NOT NULL,"
             " applied_at timestamptz NOT NULL DEFAULT clock_timestamp())"
         )
         done = _applied(session)
         return [name for name, sql in available() if _apply(session, name, sql, done)]
+
+
+def _wait_for_turn(session: connection) -> None:
+    """Take the lock. Polled: a statement that waits holds a snapshot, and CREATE INDEX CONCURRENTLY waits for those."""
+    with session.cursor() as cursor:
+        while True:
+            cursor.execute("SELECT pg_try_advisory_lock(%s)", (ADVISORY_LOCK,))
+            row = cursor.fetchone()
+            if row is not None and row[0]:
+                return
+            time.sleep(LOCK_POLL_S)
+
+
+def _statements(sql: str) -> list[str]:
+    return [part for part in _STATEMENT_END.split(_COMMENT.sub("", sql)) if part.strip()]
 
 
 def _apply(session: connection, name: str, sql: str, done: dict[str, str]) -> bool:
@@ -80,11 +102,11 @@ def _apply(session: connection, name: str, sql: str, done: dict[str, str]) -> bo
             if done[name] != digest:
                 raise ChangedMigrationError(f"{name} was applied with another text")
             return False
-        cursor.execute("SELECT set_config('lock_timeout', %s, false)", (str(LOCK_TIMEOUT_MS),))
         record = cursor.mogrify("INSERT INTO schema_migrations (name, digest) VALUES (%s, %s)", (name, digest)).decode()
         if sql.startswith(NO_TRANSACTION):
-            cursor.execute(sql)
+            for statement in _statements(sql):
+                cursor.execute(statement)
             cursor.execute(record)
         else:
-            cursor.execute(f"BEGIN;\n{sql};\n{record};\nCOMMIT")
+            cursor.execute(f"BEGIN;\nSET LOCAL lock_timeout = {LOCK_TIMEOUT_MS};\n{sql}\n;\n{record};\nCOMMIT")
     return True

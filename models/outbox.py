@@ -7,15 +7,15 @@ A delivery is pending, then perhaps retrying, and in the end delivered or dead.
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Final
-from uuid import UUID
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.ids import uuid7
 from models.base import execute, in_transaction, one, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from uuid import UUID
 
     from core.secretbox import SecretBox
 
@@ -28,7 +28,7 @@ LEASE_S: Final = 30
 # Merchants that one claim passes by; where more wait, the next claim goes on from there.
 WALK_MAX: Final = 256
 # Where a round over the merchants begins.
-START: Final = UUID(int=0)
+START: Final = "00000000-0000-0000-0000-000000000000"
 
 SECRET_BYTES: Final = 32
 
@@ -45,12 +45,14 @@ class Endpoint:
     secret: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
-    """A leased delivery. The endpoint is the merchant's current one; None where there is none any more."""
+class Delivery(NamedTuple):
+    """A leased delivery. Its ids are text, being only passed on, and thousands a second.
 
-    id: UUID
-    merchant_id: UUID
+    The endpoint is the merchant's current one; None where there is none any more.
+    """
+
+    id: str
+    merchant_id: str
     event: str
     # The object's own url_callback, which goes before the endpoint's.
     url: str | None
@@ -58,13 +60,10 @@ class Delivery:
     request_id: str
     # Made before this one.
     attempts: int
-    endpoint_id: UUID | None
+    endpoint_id: str | None
     endpoint_url: str | None
     secret_box: str | None
-    lease: UUID
-
-
-_COLUMNS: Final = tuple(field.name for field in fields(Delivery) if field.name != "lease")
+    lease: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,15 +71,15 @@ class Claim:
     """What a claim leased, and the merchant it came to; None at the end of the round."""
 
     deliveries: tuple[Delivery, ...]
-    reached: UUID | None
+    reached: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """What came of one attempt. It succeeded where there is no error."""
 
-    id: UUID
-    lease: UUID
+    id: str
+    lease: str
     status_code: int | None
     error: str | None
 
@@ -125,28 +124,26 @@ def register_endpoint(merchant_id: UUID, url: str, *, box: SecretBox) -> Endpoin
     return endpoint
 
 
-def open_secret(endpoint_id: UUID, secret_box: str, *, box: SecretBox) -> str:
+def open_secret(endpoint_id: UUID | str, secret_box: str, *, box: SecretBox) -> str:
     """Return an endpoint's secret. Raises SecretBoxError."""
     return box.open(secret_box, bound_to=_binding(endpoint_id)).decode()
 
 
-def _binding(endpoint_id: UUID) -> str:
+def _binding(endpoint_id: UUID | str) -> str:
     return f"webhook_endpoint:{endpoint_id}"
 
 
-def lease_due(*, limit: int, per_merchant: int, allowances: Mapping[UUID, int], after: UUID = START) -> Claim:
+def lease_due(*, limit: int, per_merchant: int, allowances: Mapping[str, int], after: str = START) -> Claim:
     """Lease due deliveries for LEASE_S, going round the merchants from the one after `after`.
 
     A merchant gets at most its allowance, or per_merchant where it has none. The cost does not grow with the backlog.
     """
-    lease = uuid7()
-    found = rows(
-        f"SELECT {', '.join(_COLUMNS)} FROM lease_webhooks(%s, %s, %s, %s, %s, %s, %s::uuid[], %s::integer[])",
-        (lease, LEASE_S, after, limit, WALK_MAX, per_merchant, list(allowances), list(allowances.values())),
+    lease = str(uuid7())
+    *leased, (_, reached, *_) = rows(
+        "SELECT * FROM lease_webhooks(%s, %s, %s, %s, %s, %s, %s::uuid[], %s::integer[])",
+        (lease, LEASE_S, after, limit, WALK_MAX, per_merchant, _array(allowances), list(allowances.values())),
     )
-    *leased, (_, reached, *_) = found
-    deliveries = tuple(Delivery(lease=lease, **dict(zip(_COLUMNS, row, strict=True))) for row in leased)
-    return Claim(deliveries=deliveries, reached=reached)
+    return Claim(deliveries=tuple(Delivery._make((*row, lease)) for row in leased), reached=reached)
 
 
 # Past the end of the delays there is none, and so no next attempt.
@@ -158,29 +155,31 @@ UPDATE webhook_deliveries d SET
     next_attempt_at = CASE WHEN a.error IS NOT NULL
         THEN app_now() + make_interval(secs => (%s::integer[])[d.attempts + 1]) END,
     delivered_at = CASE WHEN a.error IS NULL THEN app_now() END
-FROM unnest(%s::uuid[], %s::uuid[], %s::integer[], %s::text[]) AS a (id, lease, status_code, error)
+FROM unnest(%s::uuid[], %s::uuid[], %s::integer[], %s::text[])
+    WITH ORDINALITY AS a (id, lease, status_code, error, position)
 WHERE d.id = a.id AND d.lease = a.lease
-RETURNING d.id, d.status
+RETURNING a.position, d.status
 """
 
 
-def record_attempts(attempts: Sequence[Attempt]) -> dict[UUID, str]:
-    """Write what came of attempts, and when the next is due; returns the new status of each.
+def record_attempts(attempts: Sequence[Attempt]) -> list[str | None]:
+    """Write what came of attempts, and when the next is due; returns the new status of each, in order.
 
-    One whose lease is another's by now is left alone and missing from the answer: it will be, or was, sent again.
+    One whose lease is another's by now is left alone, and its status None: it will be, or was, sent again.
     """
     found = rows(
         _RECORD,
         (
             ATTEMPTS_MAX,
             list(DELAYS_S),
-            [attempt.id for attempt in attempts],
-            [attempt.lease for attempt in attempts],
+            _array(attempt.id for attempt in attempts),
+            _array(attempt.lease for attempt in attempts),
             [attempt.status_code for attempt in attempts],
             [attempt.error for attempt in attempts],
         ),
     )
-    return dict(found)
+    statuses = dict(found)
+    return [statuses.get(position) for position in range(1, len(attempts) + 1)]
 
 
 def give_back(deliveries: Collection[Delivery]) -> None:
@@ -188,8 +187,13 @@ def give_back(deliveries: Collection[Delivery]) -> None:
     execute(
         "UPDATE webhook_deliveries d SET lease = NULL, leased_until = NULL"
         " FROM unnest(%s::uuid[], %s::uuid[]) AS a (id, lease) WHERE d.id = a.id AND d.lease = a.lease",
-        ([delivery.id for delivery in deliveries], [delivery.lease for delivery in deliveries]),
+        (_array(delivery.id for delivery in deliveries), _array(delivery.lease for delivery in deliveries)),
     )
+
+
+def _array(ids: Iterable[str]) -> str:
+    """Return the literal of an array of UUIDs, which the driver would otherwise adapt one by one."""
+    return f"{{{','.join(ids)}}}"
 
 
 def prune() -> int:

@@ -75,7 +75,7 @@ def quotes_against_usdt(currency_from: str | None = None) -> list[Course]:
 
 def last_rates() -> dict[str, Decimal]:
     """Return every rate there ever was last, however old: what a new one is held against."""
-    return dict(rows("SELECT currency, usd + 0.0 FROM rates"))
+    return dict(rows("SELECT currency, usd FROM rates"))
 
 
 def _fresh_rates() -> list[tuple[str, int, datetime]]:
@@ -100,15 +100,6 @@ def store_rates(new: Mapping[str, Rate]) -> None:
             [",".join(rate.sources) for _, rate in listed],
             [rate.as_of for _, rate in listed],
         ),
-    )
-
-
-def store_rate(currency: str, usd: Decimal, *, source: str) -> None:
-    """Record a fresh rate: US dollars for one unit of currency."""
-    execute(
-        "INSERT INTO rates (currency, usd, source, quoted_at) VALUES (%s, %s, %s, app_now())"
-        " ON CONFLICT (currency) DO UPDATE SET usd = EXCLUDED.usd, source = EXCLUDED.source, quoted_at = app_now()",
-        (currency, usd, source),
     )
 
 

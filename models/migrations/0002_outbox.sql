@@ -16,8 +16,8 @@ CREATE FUNCTION lease_webhooks(
     p_lease uuid, p_lease_s integer, p_after uuid, p_limit integer, p_walk integer, p_lane integer,
     p_merchants uuid[], p_allowances integer[]
 ) RETURNS TABLE (
-    id uuid, merchant_id uuid, event text, url text, body text, request_id text, attempts integer,
-    endpoint_id uuid, endpoint_url text, secret_box text
+    id text, merchant_id text, event text, url text, body text, request_id text, attempts integer,
+    endpoint_id text, endpoint_url text, secret_box text
 ) LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
 #variable_conflict use_column
@@ -51,12 +51,13 @@ BEGIN
                 UPDATE webhook_deliveries d SET lease = p_lease, leased_until = moment + make_interval(secs => p_lease_s)
                     FROM due WHERE d.id = due.id RETURNING d.*
             )
-            SELECT l.id, l.merchant_id, l.event, l.url, l.body, l.request_id, l.attempts, e.id, e.url, e.secret_box
+            SELECT l.id::text, l.merchant_id::text, l.event, l.url, l.body, l.request_id, l.attempts,
+                    e.id::text, e.url, e.secret_box
                 FROM leased l LEFT JOIN webhook_endpoints e ON e.merchant_id = l.merchant_id AND e.replaced_at IS NULL;
         GET DIAGNOSTICS found_rows = ROW_COUNT;
         taken := taken + found_rows;
         EXIT WHEN taken >= p_limit;
     END LOOP;
-    RETURN QUERY SELECT NULL::uuid, reached, NULL::text, NULL::text, NULL::text, NULL::text, NULL::integer,
-        NULL::uuid, NULL::text, NULL::text;
+    RETURN QUERY SELECT NULL::text, reached::text, NULL::text, NULL::text, NULL::text, NULL::text, NULL::integer,
+        NULL::text, NULL::text, NULL::text;
 END $$;

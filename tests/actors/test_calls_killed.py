@@ -111,9 +111,7 @@ class Waiting:
         self._broker = broker
         self._settled = threading.Event()
         caller = Caller(broker, make_settings())
-        self._reply = self._pool.submit(
-            caller.call, "work", queue=QUEUE, info=info, payload=b"{}", wait_s=wait_s
-        )
+        self._reply = self._pool.submit(caller.call, "work", queue=QUEUE, info=info, payload=b"{}", wait_s=wait_s)
 
     def result(self) -> CallReply:
         try:

@@ -104,6 +104,12 @@ def test_each_thread_has_a_connection_of_its_own(link: RedisLink) -> None:
     assert link.run([("CLIENT", "ID")])[0] == ids[0]
 
 
+def test_any_number_of_connections_may_be_made_one_after_the_other(link: RedisLink) -> None:
+    for _ in range(120):
+        link.run([("PING",)])
+        link.close()
+
+
 def test_a_forked_child_opens_its_own_connection(link: RedisLink) -> None:
     mine = link.run([("CLIENT", "ID")])[0]
 

@@ -23,7 +23,8 @@ FORBIDDEN = [
     "240.0.0.1", "255.255.255.255",
     "::", "::1", "::7f00:1", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "::ffff:0:8.8.8.8", "64:ff9b::7f00:1",
     "64:ff9b::808:808", "64:ff9b:1::1", "100::1", "2001::1", "2001:0:4136:e378:8000:63bf:3fff:fdd2", "2001:2::1",
-    "2001:10::1", "2001:db8::1", "2002:7f00:1::", "2002:808:808::1", "3fff::1", "4000::1", "5f00::1", "fc00::1",
+    "2001:10::1", "2001:db8::1", "2002:7f00:1::", "2002:808:808::1", "2620:4f:8000::1",
+    "3fff::1", "4000::1", "5f00::1", "fc00::1",
     "fd00:ec2::254", "fe80::1", "fec0::1", "ff02::1", "fe80::1%eth0",
 ]  # fmt: skip
 
@@ -100,7 +101,8 @@ def test_a_safe_url_has_the_parts_to_connect_by() -> None:
         "https://b\u00fccher.example.com/", "https://shop.example.com/\u202e", "https://shop.example.com/\ud800",
         # addresses that are not public, in every notation
         "https://127.0.0.1/", "https://127.1/", "https://127.0.1/", "https://2130706433/", "https://0x7f000001/",
-        "https://0x7f.1/", "https://0x7f.0.0.1/", "https://0177.0.0.1/", "https://017700000001/", "https://127.0.0.01/",
+        "https://0x7f.1/", "https://0x7f.0x1/", "https://127.0.0.0x1/",
+        "https://0x7f.0.0.1/", "https://0177.0.0.1/", "https://017700000001/", "https://127.0.0.01/",
         "https://8.8.8.010/", "https://8.8.2056/", "https://0x/", "https://0/", "https://1.1.1.1.1/", "https://256.1.1.1/",
         "https://10.0.0.1/", "https://169.254.169.254/latest/meta-data", "https://127.0.0.1./", "https://192.0.0.192/",
         "https://[::1]/", "https://[::]/", "https://[::ffff:127.0.0.1]/", "https://[::ffff:7f00:1]/",
@@ -265,6 +267,16 @@ def test_a_literal_address_is_checked_at_the_socket_although_nothing_resolves_it
                 await fetch(f"http://127.0.0.1:{port}/h", allow_private=False)
             assert seen == []
             assert await fetch(f"http://127.0.0.1:{port}/h", allow_private=True) == 204
+
+    asyncio.run(story())
+
+
+def test_a_connector_takes_its_resolver_along_when_it_closes() -> None:
+    async def story() -> None:
+        connector = PinnedConnector()
+        await connector.close()
+        with pytest.raises(RuntimeError, match="shutdown"):
+            await connector._pinned.resolve("shop.example.com", 443)
 
     asyncio.run(story())
 

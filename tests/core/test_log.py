@@ -24,7 +24,7 @@ ENV = {
     "LOG_FORMAT": "json",
     "DATABASE_URL": "postgresql://sluice:hunter2hunter2@db/sluice",
     "REDIS_URL": "redis://:correct%20horse@redis:6379/0",
-    "ETHEREUM_RPC_URLS": f"https://node.example/v2/{PROVIDER_KEY},https://b.example/?key={PROVIDER_KEY}2&chain=mainnet",
+    "ETHEREUM_RPC_URLS": f"https://node.example/v2/{PROVIDER_KEY},https://b.example/?key={PROVIDER_KEY}2&chain=ethereum",
     "WALLET_MNEMONIC": PHRASE,
 }
 SECRETS = [
@@ -86,7 +86,7 @@ class Lines:
 @pytest.mark.parametrize(
     "name",
     ["secret", "SECRET_KEYS", "webhook_secret", "password", "wallet_passphrase", "mnemonic", "X-Signature", "signature",
-     "Authorization", "token", "claim_token", "api_key", "private_key", "buyer_key", "set-cookie", "seed",
+     "Authorization", "token", "X-Token", "claim_token", "api_key", "private_key", "buyer_key", "set-cookie", "seed",
      "secret_box"],
 )  # fmt: skip
 def test_a_value_under_a_secret_name_is_not_shown(name: str) -> None:
@@ -140,7 +140,7 @@ def test_the_settings_own_secrets_are_known_wherever_they_stand(settings: Settin
 
 
 def test_names_in_provider_urls_are_no_secrets(settings: Settings) -> None:
-    assert Redactor(secrets_of(settings)).text("chain mainnet, node.example, v2") == "chain mainnet, node.example, v2"
+    assert Redactor(secrets_of(settings)).text("chain ethereum, node.example, v2") == "chain ethereum, node.example, v2"
 
 
 def test_objects_bytes_and_depth_cannot_smuggle_a_secret() -> None:
@@ -155,6 +155,12 @@ def test_objects_bytes_and_depth_cannot_smuggle_a_secret() -> None:
         Redactor()([Odd(), b"password=hunter2", ValueError("password=hunter2"), deep, {"redis://:hunter2@h": 1}])
     )
     assert "hunter2" not in shown
+
+
+def test_a_value_that_contains_itself_ends_somewhere() -> None:
+    circle: list[object] = ["redis://:hunter2@h"]
+    circle.append(circle)
+    assert "hunter2" not in json.dumps(Redactor()(circle))
 
 
 def test_a_long_text_is_cut_after_its_secrets_are_gone() -> None:

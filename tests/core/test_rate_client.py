@@ -43,7 +43,7 @@ def test_nothing_compressed_is_asked_for(server: RateServer) -> None:
     assert server.headers["ecb"]["Accept-Encoding"] == "identity"
 
 
-@pytest.mark.parametrize("status", [201, 204, 400, 403, 429, 451, 500, 503])
+@pytest.mark.parametrize("status", [201, 400, 403, 429, 451, 500, 503])
 def test_only_200_counts(server: RateServer, status: int) -> None:
     assert problem(server, Failure(status=status, body=b"{}")) == f"status {status}"
 
@@ -109,7 +109,7 @@ def test_a_name_server_that_hangs_holds_up_nobody(server: RateServer, monkeypatc
     def hang(host: object, *args: object, **kwargs: object) -> object:
         if host == "slow.example":
             time.sleep(3)
-        return real(host, *args, **kwargs)  # type: ignore[arg-type, call-overload]
+        return real(host, *args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(socket, "getaddrinfo", hang)
     begun = time.monotonic()

@@ -149,6 +149,13 @@ def test_a_tether_market_says_nothing_of_tether_itself() -> None:
     assert found.rates["USDT"].sources == ("kraken",)
 
 
+def test_a_quote_that_is_absurd_once_converted_does_not_count() -> None:
+    found = consensus(
+        reading("kraken", USDT="1e6"), reading("binance", quoted_in="USDT", BTC="1e6"), coin_sources_min=1
+    )
+    assert found.held["BTC"] == "no source"
+
+
 def test_a_converted_quote_is_as_old_as_the_price_of_tether() -> None:
     found = consensus(
         reading("kraken", USDT="1", age_s=50),

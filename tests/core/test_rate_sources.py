@@ -29,9 +29,9 @@ def coingecko(**coins: tuple[str, int]) -> str:
     return "{" + ",".join(entries) + "}"
 
 
-def erapi(rates: str, *, base: str = "USD") -> str:
+def erapi(rates: str, *, base: str = "USD", result: str = "success") -> str:
     moment = f'"time_last_update_unix":{int(NOW.timestamp())}'
-    return f'{{"result":"success","base_code":"{base}",{moment},"rates":{rates}}}'
+    return f'{{"result":"{result}","base_code":"{base}",{moment},"rates":{rates}}}'
 
 
 # --- the table
@@ -192,6 +192,7 @@ def test_garbage_is_refused(name: str, body: bytes) -> None:
         ("coinbase", '{"data":{"currency":"EUR","rates":{"BTC":"0.1"}}}'),
         ("erapi", '{"result":"error","error-type":"unsupported-code"}'),
         ("erapi", erapi('{"EUR":1}', base="EUR")),
+        ("erapi", erapi('{"EUR":1}', result="error")),
         ("ecb", "<Cube><Cube currency='USD' rate='1.2'/></Cube>"),
         ("ecb", "<Cube time='2025-11-21'><Cube currency='GBP' rate='0.8'/></Cube>"),
         ("ecb", "<Cube time='yesterday'><Cube currency='USD' rate='1.2'/></Cube>"),

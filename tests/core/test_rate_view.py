@@ -21,7 +21,7 @@ ONE = 10**18
         (ONE, 3 * ONE, "0.333333333333"),
         (2 * ONE, 3 * ONE, "0.666666666667"),
         (37_900_000_000_000, ONE, "0.0000379"),
-        (95_000 * ONE, ONE * 9_998 // 10_000, "95019.00380076015"),
+        (95_000 * ONE, ONE * 9_998 // 10_000, "95019.003800760152"),
     ],
 )
 def test_a_course_is_exact_within_its_digits(rate: int, usdt_rate: int, course: str) -> None:

@@ -59,6 +59,7 @@ def test_what_is_no_box_does_not_open(box: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", ",", "nokey", ":" + NEW.partition(":")[2], "a b:" + NEW.partition(":")[2], "k:", "k:AAAA", "k:!!!", "k:ÄÖ",
+     NEW[:10] + "!" + NEW[10:],
      f"{NEW},{NEW}", f"{NEW},"],
 )  # fmt: skip
 def test_keys_that_are_no_keys_are_refused(text: str) -> None:

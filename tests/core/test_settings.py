@@ -61,6 +61,10 @@ def test_an_unknown_environment_is_refused() -> None:
     assert any(problem.startswith("ENVIRONMENT:") for problem in problems({**PRODUCTION, "ENVIRONMENT": "staging"}))
 
 
+def test_an_unknown_environment_gets_no_defaults_of_development() -> None:
+    assert "SECRET_KEYS: is required" in problems({**STORES, "ENVIRONMENT": "staging"})
+
+
 def test_all_problems_are_reported_at_once() -> None:
     env = {
         "ENVIRONMENT": "production",
@@ -129,6 +133,18 @@ def test_secrets_stay_out_of_the_repr() -> None:
     shown = repr(load_settings(env, role="signer"))
     for secret in ("dbpassword", "redispassword", "mailpassword", "providerkey", "sesame", KEY.partition(":")[2]):
         assert secret not in shown
+
+
+def test_the_wallet_stays_out_of_the_repr() -> None:
+    shown = repr(load_settings({**DEVELOPMENT, "WALLET_MNEMONIC": "abandon about", "WALLET_KEYSTORE_DATA": "e30="}))
+    assert "abandon" not in shown
+    assert "e30=" not in shown
+
+
+def test_a_settings_object_made_by_hand_does_not_show_values_in_its_errors() -> None:
+    with pytest.raises(ValidationError) as refused:
+        Settings.model_validate({"database_url": "topsecretvalue"})
+    assert "topsecretvalue" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,12 @@ def test_only_bodies_of_finished_deliveries_are_forgotten_after_a_month() -> Non
     owner, merchant = uuid4(), uuid4()
     execute("INSERT INTO owners (id, name) VALUES (%s, 'o')", (owner,))
     execute("INSERT INTO merchants (id, owner_id, name) VALUES (%s, %s, 'm')", (merchant, owner))
-    for status, age in (("delivered", "31 days"), ("dead", "31 days"), ("retrying", "31 days"), ("delivered", "29 days")):
+    for status, age in (
+        ("delivered", "31 days"),
+        ("dead", "31 days"),
+        ("retrying", "31 days"),
+        ("delivered", "29 days"),
+    ):
         execute(
             "INSERT INTO webhook_deliveries (id, merchant_id, event, object_id, body, status, created_at)"
             " VALUES (%s, %s, 'invoice.paid', %s, '{}', %s, app_now() - %s::interval)",

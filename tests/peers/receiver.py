@@ -57,7 +57,8 @@ class Hook:
         return self.headers["x-webhook-id"]
 
     def verified(self, secret: str) -> dict[str, Any]:
-        return verify(secret, self.headers, self.body)
+        """The parsed body, judged at the moment of arrival."""
+        return verify(secret, self.headers, self.body, now=self.at)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

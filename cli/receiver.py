@@ -1,0 +1,83 @@
+"""A shop's webhook receiver on loopback, for the demonstration. Verifies by code of its own, not by the gateway's."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import queue
+import threading
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, Final, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PATH: Final = "/hook"
+BODY_BYTES_MAX: Final = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One webhook as it came."""
+
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def event(self) -> str:
+        """The kind of event."""
+        return self.headers.get("X-Webhook-Event", "")
+
+    def payload(self) -> Any:
+        """Return the body's object."""
+        return json.loads(self.body)
+
+    def is_genuine(self, secret: str) -> bool:
+        """Return whether whoever knows the secret sent exactly these bytes (the specification, section Events)."""
+        signed = self.headers.get("X-Webhook-Timestamp", "").encode() + b"." + self.body
+        expected = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+        return hmac.compare_digest(expected.encode(), self.headers.get("X-Webhook-Signature", "").encode())
+
+
+class Receiver:
+    """Listens while its block runs; deliveries wait in a queue."""
+
+    def __init__(self) -> None:
+        self.deliveries: queue.Queue[Delivery] = queue.Queue()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self.deliveries))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+
+    @property
+    def url(self) -> str:
+        """Where to send webhooks."""
+        return f"http://127.0.0.1:{self._server.server_port}{PATH}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def _handler(deliveries: queue.Queue[Delivery]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            length = int(self.headers.get("Content-Length", "0"))
+            if self.path != PATH or not 0 < length <= BODY_BYTES_MAX:
+                self.send_error(400)
+                return
+            body = self.rfile.read(length)
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            deliveries.put(Delivery(dict(self.headers.items()), body))
+
+        def log_message(self, *_: object) -> None:
+            """Nothing: the demonstration tells what came."""
+
+    return Handler

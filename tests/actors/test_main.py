@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tests.actors.workers import NAMESPACE, eventually, make_broker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from actors.broker import SluiceBroker
+
+ROOT: Final = Path(__file__).parents[2]
+# What signs, and what the modules of other queues load.
+SIGNING: Final = ("chains.keys", "actors.address_pool", "embit", "eth_account", "coincurve")
+
+
+@pytest.fixture
+def environment(redis_url: str, database_url: str) -> dict[str, str]:
+    public_key = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
+    return {
+        "PATH": os.environ["PATH"],
+        "ENVIRONMENT": "development",
+        "DATABASE_URL": database_url,
+        "REDIS_URL": redis_url,
+        "REDIS_NAMESPACE": NAMESPACE,
+        "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
+        "ADDRESS_PUBLIC_KEY": base64.b64encode(public_key).decode(),
+    }
+
+
+@pytest.fixture
+def broker(redis_url: str) -> Iterator[SluiceBroker]:
+    made = make_broker(redis_url)
+    yield made
+    made.link.close()
+
+
+def command(queue: str) -> list[str]:
+    return [sys.executable, "-m", "dramatiq", "actors.main", "-Q", queue, "-p", "1", "-t", "2"]
+
+
+def test_a_worker_works_off_its_queue_and_ends_when_it_is_told(
+    environment: dict[str, str], broker: SluiceBroker
+) -> None:
+    broker.ring("prune")
+    broker.ring("deliver_webhooks")
+    worker = subprocess.Popen(command("maintenance"), cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        eventually(lambda: broker.dispatch("qsize", "maintenance") == 0, limit_s=20)
+        worker.send_signal(signal.SIGTERM)
+        worker.communicate(timeout=15)
+    finally:
+        worker.kill()
+        worker.communicate()
+
+    assert worker.returncode == 0
+    assert broker.backlog("webhooks").waiting == 1
+
+
+@pytest.mark.parametrize(
+    ("queue", "without", "why"),
+    [("invoicse", "", "invoicse"), ("maintenance", "DATABASE_URL", "DATABASE_URL")],
+)
+def test_a_worker_that_cannot_start_says_why(environment: dict[str, str], queue: str, without: str, why: str) -> None:
+    environment.pop(without, None)
+    done = subprocess.run(
+        command(queue), cwd=ROOT, env=environment, capture_output=True, text=True, timeout=30, check=False
+    )
+
+    assert done.returncode != 0
+    assert why in done.stderr
+
+
+@pytest.mark.parametrize("queue", ["invoices", "webhooks", "maintenance"])
+def test_a_worker_that_signs_nothing_loads_nothing_that_signs(environment: dict[str, str], queue: str) -> None:
+    script = (
+        f"import sys; sys.argv = ['dramatiq', 'actors.main', '-Q', {queue!r}]; import actors.main;"
+        f"print([name for name in {SIGNING!r} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_missing_module_ends_the_process(environment: dict[str, str]) -> None:
+    script = (
+        "import sys; sys.argv = ['dramatiq', 'actors.main', '-Q', 'invoices'];"
+        "sys.modules['actors.invoices'] = None; import actors.main"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 1
+    assert "actors.invoices" in done.stderr

@@ -1,0 +1,148 @@
+"""The description is valid OpenAPI 3.1 and says what the gateway does, because it is made of the same rows and types."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from api.openapi import describe
+from api.routes import ENDPOINTS
+from core.errors import ERRORS
+from tests.api.conftest import BASE_URL, Client
+
+DOCUMENT = describe(ENDPOINTS, base_url=BASE_URL)
+ROUTES = {(endpoint.method, endpoint.path): endpoint for endpoint in ENDPOINTS}
+# Endpoints of the first release (API reference, "Endpoints").
+EXPECTED = {
+    ("POST", "/v1/payment"),
+    ("POST", "/v1/payment/info"),
+    ("GET", "/v1/pay/{invoice_id}"),
+    ("POST", "/v1/pay/{invoice_id}/select"),
+    ("GET", "/v1/currencies"),
+    ("POST", "/v1/balance"),
+    ("POST", "/v1/webhooks"),
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/metrics"),
+    ("GET", "/openapi.json"),
+}
+
+
+def operation(method: str, path: str) -> Any:
+    return DOCUMENT["paths"][path][method.lower()]
+
+
+def validator(schema: Any) -> Draft202012Validator:
+    return Draft202012Validator({**schema, "components": DOCUMENT["components"]})
+
+
+def test_the_document_is_valid_and_served(client: Client) -> None:
+    answer = client.simulate_get("/openapi.json")
+
+    OpenAPIV31SpecValidator(answer.json).validate()
+    assert answer.json["openapi"] == "3.1.0"
+    assert answer.json["servers"] == [{"url": BASE_URL}]
+
+
+def test_every_endpoint_is_described_and_nothing_else() -> None:
+    described = {(m.upper(), path) for path, methods in DOCUMENT["paths"].items() for m in methods}
+
+    assert described == set(ROUTES) == EXPECTED
+
+
+def test_operation_names_are_unique() -> None:
+    assert len({endpoint.name for endpoint in ENDPOINTS}) == len(ENDPOINTS)
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(EXPECTED))
+def test_every_error_code_of_an_endpoint_is_described_under_its_status(method: str, path: str) -> None:
+    responses = operation(method, path)["responses"]
+
+    described: dict[str, int] = {}
+    for status, response in responses.items():
+        content = response.get("content", {}).get("application/json", {})
+        error = content.get("schema", {}).get("properties", {}).get("error")
+        if error is not None:
+            described |= dict.fromkeys(error["properties"]["code"]["enum"], int(status))
+            assert set(content["examples"]) == set(error["properties"]["code"]["enum"])
+    assert described == {error.code: error.status for error in ROUTES[method, path].all_errors()}
+    assert set(described) <= set(ERRORS)
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(EXPECTED))
+def test_signed_endpoints_say_how_they_are_signed(method: str, path: str) -> None:
+    security = operation(method, path)["security"]
+
+    signed = ROUTES[method, path].rights is not None
+    assert security == ([{"publicId": [], "timestamp": [], "signature": []}] if signed else [])
+    assert set(DOCUMENT["components"]["securitySchemes"]) == {"publicId", "timestamp", "signature"}
+    assert "HMAC-SHA256" in DOCUMENT["components"]["securitySchemes"]["signature"]["description"]
+
+
+def test_headers_are_described_where_they_are_sent() -> None:
+    created, read = operation("POST", "/v1/payment"), operation("GET", "/v1/pay/{invoice_id}")
+
+    assert "Idempotent-Replayed" in created["responses"]["200"]["headers"]
+    assert "Retry-After" in created["responses"]["503"]["headers"]
+    assert {p["$ref"].rsplit("/", 1)[1] for p in created["parameters"]} == {"RequestId", "IdempotencyKey"}
+    assert "ETag" in read["responses"]["200"]["headers"]
+    assert set(read["responses"]["304"]["headers"]) == {"X-Request-Id", "ETag", "Cache-Control"}
+
+
+def examples() -> list[Any]:
+    found = []
+    for (method, path), _ in ROUTES.items():
+        described = operation(method, path)
+        bodies = (
+            [described["requestBody"], *described["responses"].values()]
+            if "requestBody" in described
+            else [*described["responses"].values()]
+        )
+        for content in (c for body in bodies for c in body.get("content", {}).values()):
+            found += [(f"{method} {path}", content["schema"], e["value"]) for e in content.get("examples", {}).values()]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "example"), examples(), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_every_example_is_one(name: str, schema: Any, example: Any) -> None:
+    del name
+    validator(schema).validate(example)
+
+
+def test_every_endpoint_with_a_body_or_a_result_has_examples() -> None:
+    for endpoint in ENDPOINTS:
+        assert endpoint.request is None or "request" in endpoint.examples
+        assert endpoint.result is None or "result" in endpoint.examples
+
+
+def test_what_the_description_allows_is_what_the_types_allow() -> None:
+    schema = DOCUMENT["components"]["schemas"]["CreatePayment"]
+
+    assert schema["required"] == ["amount", "currency"]
+    assert schema["properties"]["subtract"]["anyOf"][0]["maximum"] == 100
+    assert schema["properties"]["subtract"]["anyOf"][0]["deprecated"] is True
+    assert schema["properties"]["order_id"]["anyOf"][0]["maxLength"] == 255
+    check = validator({"$ref": "#/components/schemas/CreatePayment"})
+    assert check.is_valid({"amount": "1", "currency": "USD", "unknown": 1})
+    for bad in (
+        {"amount": 1},
+        {"amount": "1e3"},
+        {"theme": "blue"},
+        {"order_id": "refund:1"},
+        {"url_return": "javascript:x"},
+    ):
+        assert not check.is_valid({"amount": "1", "currency": "USD"} | bad), bad
+
+
+def test_no_text_of_the_description_names_a_machine() -> None:
+    text = str(DOCUMENT)
+
+    assert not re.search(r"localhost|127\.0\.0\.1", text)
+    assert str(Path(__file__).parents[2]) not in text

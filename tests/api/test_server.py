@@ -1,0 +1,314 @@
+"""The gateway under its real server, spoken to by clients that know no manners."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+import pytest
+
+from cli.embedded.ports import free_port
+from cli.embedded.postgres import Postgres
+from cli.embedded.valkey import Valkey
+from core.secretbox import SecretBox
+from core.settings import DEVELOPMENT_SECRET_KEYS
+from core.signing import sign_request
+from models import base, merchants
+from tests.conftest import TEMPLATE
+
+ROOT = Path(__file__).parents[2]
+DATABASE = "api_server"
+REQUEST_S = 1.5
+THREADS = 6
+INFO = b'{"order_id":"nobody"}'
+
+
+@dataclass(frozen=True)
+class Server:
+    port: int
+    key: merchants.IssuedKey
+    process: subprocess.Popen[bytes]
+
+    def talk(self, *parts: bytes, pause_s: float = 0.0, timeout_s: float = 20.0) -> bytes:
+        """Send the parts, with pauses between them, and return all that is answered until the server closes."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=timeout_s) as connection:
+            for part in parts:
+                connection.sendall(part)
+                time.sleep(pause_s)
+            answer = b""
+            with contextlib.suppress(ConnectionResetError):
+                while chunk := connection.recv(65536):
+                    answer += chunk
+            return answer
+
+    def signed(
+        self, target: bytes = b"/v1/payment/info", body: bytes = INFO, *, extra: bytes = b"", close: bool = True
+    ) -> bytes:
+        """Return a signed request as it goes over the wire."""
+        timestamp = str(int(time.time()))
+        signature = sign_request(self.key.secret, timestamp, "POST", target.decode(), body)
+        head = (
+            f"Host: x\r\nX-Public-Id: {self.key.public_id}\r\nX-Timestamp: {timestamp}\r\nX-Signature: {signature}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        ).encode()
+        end = b"Connection: close\r\n" if close else b""
+        return b"POST " + target + b" HTTP/1.1\r\n" + head + extra + end + b"\r\n" + body
+
+
+def split(answer: bytes) -> tuple[int, dict[str, str], Any]:
+    """Return status, headers and JSON of the first answer in what a server sent."""
+    head, _, rest = answer.partition(b"\r\n\r\n")
+    status_line, *lines = head.decode("latin-1").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return int(status_line.split()[1]), headers, json.loads(rest[: int(headers["content-length"])])
+
+
+def code_of(answer: bytes) -> tuple[int, str]:
+    status, headers, body = split(answer)
+    assert headers["content-type"] == "application/json"
+    return status, body["error"]["code"]
+
+
+def start(env: dict[str, str], folder: Path, port: int) -> subprocess.Popen[bytes]:
+    config = folder / "gunicorn.conf.py"
+    config.write_text(
+        f"exec(open({str(ROOT / 'gunicorn.conf.py')!r}).read())\n"
+        f"bind = '127.0.0.1:{port}'\n"
+        f"import api.worker\napi.worker.REQUEST_S = {REQUEST_S}\napi.worker.EXCHANGE_S = 6.0\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gunicorn", "-c", str(config), "api.wsgi:app"], cwd=ROOT, env=os.environ | env
+    )
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and process.poll() is None:
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=1).close()
+            return process
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    raise AssertionError("gunicorn did not start")
+
+
+@pytest.fixture(scope="module")
+def server(postgres: Postgres, valkey: Valkey, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    admin = psycopg2.connect(postgres.url)
+    admin.autocommit = True
+    admin.cursor().execute(f"CREATE DATABASE {DATABASE} TEMPLATE {TEMPLATE}")
+    url = postgres.database_url(DATABASE)
+    base.connect(url)
+    key = merchants.create_key(merchants.create_merchant("Shop").id, "unified", "", SecretBox(DEVELOPMENT_SECRET_KEYS))
+    base.close()
+    port = free_port()
+    env = {
+        "ENVIRONMENT": "development", "DATABASE_URL": url, "REDIS_URL": valkey.url, "PORT": str(port),
+        "WEB_THREADS": str(THREADS), "CALL_SLOTS": "2", "CALL_WAIT_S": "1", "REDIS_NAMESPACE": "server",
+    }  # fmt: skip
+    process = start(env, tmp_path_factory.mktemp("gunicorn"), port)
+    yield Server(port, key, process)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    admin.cursor().execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")
+    admin.close()
+
+
+def test_a_signed_request_is_verified_over_the_raw_target(server: Server) -> None:
+    assert code_of(server.talk(server.signed())) == (404, "payment.not_found")
+    assert code_of(server.talk(server.signed(b"/v1/payment/info?a=%2f"))) == (404, "payment.not_found")
+
+
+@pytest.mark.parametrize(
+    "target",
+    [b"//v1/payment/info", b"/v1%2Fpayment/info", b"/v1/p%61yment/info", b"/v1/./payment/info", b"/v1/payment/info/",
+     b"http://x/v1/payment/info", b"/v1/payment/info#a"],
+)  # fmt: skip
+def test_a_target_in_another_spelling_is_not_found_even_if_signed_so(server: Server, target: bytes) -> None:
+    assert code_of(server.talk(server.signed(target))) == (404, "request.not_found")
+
+
+@pytest.mark.parametrize("header", [b"X-Signature", b"X-Timestamp", b"X-Public-Id", b"x-signature"])
+def test_a_signing_header_sent_twice_is_a_bad_signature(server: Server, header: bytes) -> None:
+    request = server.signed()
+    line = next(line for line in request.split(b"\r\n") if line.lower().startswith(header.lower()))
+
+    answer = server.talk(server.signed(extra=line + b"\r\n"))
+
+    assert code_of(answer) == (401, "merchant.bad_signature")
+
+
+def test_a_header_with_an_underscore_is_not_the_one_with_a_dash(server: Server) -> None:
+    beside = server.talk(server.signed(extra=b"X_Signature: 0\r\nX_Public_Id: pk_other\r\nSCRIPT_NAME: /v1\r\n"))
+    instead = server.talk(server.signed().replace(b"X-Signature", b"X_Signature"))
+
+    assert code_of(beside) == (404, "payment.not_found")
+    assert code_of(instead) == (401, "merchant.bad_signature")
+
+
+def test_a_chunked_body_is_refused_and_what_follows_is_not_taken_for_it(server: Server) -> None:
+    chunked = (
+        b"POST /v1/payment/info HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b'5\r\n{"a":\r\n2\r\n1}\r\n0\r\n\r\n'
+    )
+
+    answer = server.talk(chunked + server.signed())
+
+    assert code_of(answer) == (411, "request.length_required")
+    assert answer.count(b"HTTP/1.1 ") == 2
+    assert answer.endswith(b'message":"There is no such payment."}}')
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"Content-Length: 2\r\nTransfer-Encoding: chunked",
+        b"Transfer-Encoding: chunked\r\nContent-Length: 2",
+        b"Content-Length: 2\r\nContent-Length: 2",
+        b"Content-Length: 2\r\nContent-Length: 20",
+        b"Content-Length: -2",
+        b"Content-Length: +2",
+        b"Transfer-Encoding: chunked, identity",
+        b"Transfer-Encoding: gzip, chunked, chunked",
+        b"Content-Length : 2",
+        b"Header without colon",
+        b"Content-Type: text/plain\r\nContent-Type: application/json\r\nContent-Length: 2",
+        b"A: b\r\n folded\r\nContent-Length: 2",
+        b"A: \x00",
+    ],
+)
+def test_a_message_that_two_servers_could_read_differently_is_refused_as_json(server: Server, head: bytes) -> None:
+    request = b"POST /v1/payment HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n{}"
+
+    answer = server.talk(request + b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    assert code_of(answer) == (400, "request.malformed")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [b"nonsense\r\n\r\n", b"GET /healthz HTTP/9.9\r\n\r\n", b"get /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+     b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: " + b"b" * 9000 + b"\r\n\r\n",
+     b"GET /\xc3\xa4 HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"],
+    ids=["words", "version", "lower-case", "long-line", "long-header", "not-ascii", "tls"],
+)  # fmt: skip
+def test_what_is_not_http_is_refused_as_json(server: Server, request_bytes: bytes) -> None:
+    assert code_of(server.talk(request_bytes)) == (400, "request.malformed")
+
+
+def test_pipelined_requests_are_answered_in_order_and_each_by_its_own_signature(server: Server) -> None:
+    answer = server.talk(
+        server.signed(close=False)
+        + server.signed(body=b"[]", close=False)
+        + server.signed().replace(b"X-Signature: ", b"X-Signature: 0")
+    )
+
+    codes = [
+        json.loads(part[part.index(b"{") :].split(b"HTTP/1.1")[0])["error"]["code"]
+        for part in answer.split(b"\r\n\r\n")[1:]
+    ]
+    assert codes == ["payment.not_found", "request.bad_json", "merchant.bad_signature"]
+
+
+def test_a_body_past_the_limit_is_refused_before_it_is_sent(server: Server) -> None:
+    head = b"POST /v1/payment HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1048577\r\n\r\n"
+
+    answer = server.talk(head + b"x" * 1000)
+
+    assert code_of(answer) == (413, "request.too_large")
+
+
+def test_a_body_of_exactly_the_limit_is_read(server: Server) -> None:
+    body = INFO + b" " * (1024 * 1024 - len(INFO))
+
+    assert code_of(server.talk(server.signed(body=body))) == (404, "payment.not_found")
+
+
+def test_a_body_in_small_pieces_is_read(server: Server) -> None:
+    request = server.signed()
+    pieces = [request[at : at + 40] for at in range(0, len(request), 40)]
+
+    assert code_of(server.talk(*pieces, pause_s=0.01)) == (404, "payment.not_found")
+
+
+def test_a_body_that_does_not_come_is_waited_for_a_while_only(server: Server) -> None:
+    started_at = time.monotonic()
+
+    answer = server.talk(server.signed()[:-5])
+
+    assert code_of(answer) == (400, "auth.body_read")
+    assert REQUEST_S <= time.monotonic() - started_at < REQUEST_S + 3
+
+
+def test_clients_that_say_nothing_more_do_not_stop_the_gateway(server: Server) -> None:
+    stalled = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3 * THREADS)]
+    try:
+        for number, connection in enumerate(stalled):
+            connection.sendall(server.signed()[:-1] if number % 2 else b"GET /healthz HTTP/1.1\r\nHo")
+        started_at = time.monotonic()
+
+        assert split(server.talk(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))[0] == 200
+        assert time.monotonic() - started_at < 3 * (REQUEST_S + 2)
+    finally:
+        for connection in stalled:
+            connection.close()
+
+
+def test_an_expectation_is_met(server: Server) -> None:
+    request = server.signed(extra=b"Expect: 100-continue\r\n")
+    head, _, body = request.partition(b"\r\n\r\n")
+
+    answer = server.talk(head + b"\r\n\r\n", body, pause_s=0.1)
+
+    assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\n")
+    assert code_of(answer.split(b"\r\n\r\n", 1)[1]) == (404, "payment.not_found")
+
+
+def test_calls_that_nobody_works_on_end_busy_while_reads_go_on(server: Server) -> None:
+    body = b'{"amount":"1","currency":"USD"}'
+    answers: list[bytes] = []
+    callers = [
+        threading.Thread(target=lambda: answers.append(server.talk(server.signed(b"/v1/payment", body))))
+        for _ in range(2)
+    ]
+    for caller in callers:
+        caller.start()
+    time.sleep(0.3)
+    started_at = time.monotonic()
+
+    third = server.talk(server.signed(b"/v1/payment", body))
+    read = server.talk(server.signed())
+    took_s = time.monotonic() - started_at
+    for caller in callers:
+        caller.join()
+
+    assert code_of(third) == (503, "gateway.busy")
+    assert code_of(read) == (404, "payment.not_found")
+    assert took_s < 0.7, "both were answered while the first two calls waited"
+    assert [code_of(answer) for answer in answers] == [(503, "gateway.busy")] * 2
+    assert split(answers[0])[1]["retry-after"] == "1"
+
+
+def test_the_web_process_loads_neither_actors_nor_keys() -> None:
+    code = (
+        "import sys; sys.path.insert(0, '.'); import api.app, api.worker, actors.broker, actors.calls; "
+        "print(sorted(name for name in sys.modules if name.split('.')[0] in "
+        "{'chains', 'web3', 'embit', 'coincurve', 'eth_account', 'tronpy'} or name in "
+        "{'actors.invoices', 'actors.webhooks', 'actors.address_pool', 'actors.polling'}))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+
+    assert done.stdout.strip() == "[]"

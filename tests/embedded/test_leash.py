@@ -1,0 +1,82 @@
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from cli.embedded.leash import MARK, Leash
+from cli.embedded.process import Child
+from cli.embedded.watchdog import carriers
+from tests.embedded.test_process import is_running, wait_for
+
+LOG = Path("/dev/null")
+
+# Starts a child, which starts a grandchild in a session of its own, and says its mark; then waits to be killed.
+HOLDER = """
+import sys, time
+from pathlib import Path
+from cli.embedded.leash import Leash
+from cli.embedded.process import Child
+leash = Leash()
+Child("sh", ["/bin/sh", "-c", "setsid sleep 300 & exec sleep 300"], env={**leash.env, "PATH": "/usr/bin:/bin"}, log=Path("/dev/null"))
+print(leash.mark, flush=True)
+time.sleep(300)
+"""
+
+
+def test_after_sigkill_of_the_holder_nothing_is_left() -> None:
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])
+    assert holder.stdout is not None
+    mark = f"{MARK}={holder.stdout.readline().decode().strip()}".encode()
+    wait_for(lambda: len(carriers(mark)) == 2)
+
+    holder.kill()
+    holder.wait()
+
+    wait_for(lambda: not carriers(mark))
+    holder.stdout.close()
+
+
+def test_release_stops_what_is_left_even_if_it_ignores_the_request(tmp_path: Path) -> None:
+    leash = Leash()
+    stubborn = "trap '' INT TERM; echo ready; while :; do sleep 1; done"
+    log = tmp_path / "log"
+    child = Child("sh", ["/bin/sh", "-c", stubborn], env={**leash.env, "PATH": "/usr/bin:/bin"}, log=log)
+    wait_for(lambda: "ready" in log.read_text())
+
+    leash.release()
+
+    wait_for(lambda: child.exit_code() == -signal.SIGKILL)
+
+
+def test_a_stopped_process_is_stopped_for_good() -> None:
+    leash = Leash()
+    child = Child("sleep", ["/bin/sleep", "300"], env=leash.env, log=LOG)
+    os.kill(child.pid, signal.SIGSTOP)
+
+    leash.release()
+
+    wait_for(lambda: child.exit_code() is not None)
+
+
+def test_who_does_not_carry_the_mark_is_left_alone() -> None:
+    leash, other = Leash(), Leash()
+    stranger = Child("sleep", ["/bin/sleep", "300"], env=other.env, log=LOG)
+
+    leash.release()
+
+    assert is_running(stranger.pid)
+    other.release()
+    wait_for(lambda: stranger.exit_code() is not None)
+
+
+def test_a_dead_watchdog_is_replaced() -> None:
+    leash = Leash()
+    assert leash.check() is False
+    os.kill(leash._watchdog.pid, signal.SIGKILL)
+    wait_for(lambda: leash.check())
+    child = Child("sleep", ["/bin/sleep", "300"], env=leash.env, log=LOG)
+
+    leash.release()
+
+    wait_for(lambda: child.exit_code() is not None)

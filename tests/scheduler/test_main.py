@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+import structlog.testing
+
+from actors.redis_link import LinkDownError
+from scheduler.__main__ import Ringer, make_scheduler
+from scheduler.jobs import jobs
+from tests.actors.workers import NAMESPACE, eventually, make_broker, make_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from actors.broker import SluiceBroker
+    from cli.embedded.valkey import Valkey
+
+ROOT: Final = Path(__file__).parents[2]
+# Free ports are not needed: nothing listens on this one.
+NOWHERE: Final = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture
+def broker(redis_url: str) -> Iterator[SluiceBroker]:
+    made = make_broker(redis_url)
+    yield made
+    made.link.close()
+
+
+class Process:
+    def __init__(self, redis_url: str) -> None:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "ENVIRONMENT": "development",
+            "DATABASE_URL": "postgresql://127.0.0.1:1/none",
+            "REDIS_URL": redis_url,
+            "REDIS_NAMESPACE": NAMESPACE,
+            "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "scheduler"], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
+        )
+
+    def wait_for(self, text: str) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            if text in line:
+                return
+        raise AssertionError(f"the scheduler ended before {text!r}")
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, float]:
+        """Return its exit code and how long it took."""
+        started = time.monotonic()
+        self._process.send_signal(number)
+        _, _errors = self._process.communicate(timeout=20)
+        return self._process.returncode, time.monotonic() - started
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def rung(broker: SluiceBroker, queue: str) -> int:
+    return broker.backlog(queue).waiting
+
+
+def test_every_doorbell_rings_soon_after_the_start(broker: SluiceBroker, redis_url: str) -> None:
+    process = Process(redis_url)
+    try:
+        expected = {"chain": 2, "signer": 1, "webhooks": 1, "maintenance": 5}
+        eventually(lambda: {queue: rung(broker, queue) for queue in expected} == expected)
+    finally:
+        process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_at_once(redis_url: str, number: signal.Signals) -> None:
+    process = Process(redis_url)
+    try:
+        process.wait_for("scheduler.starting")
+        time.sleep(0.5)
+        code, took_s = process.stop(number)
+    finally:
+        process.kill()
+
+    assert code == 0
+    assert took_s < 2
+
+
+def test_without_redis_it_says_so_and_ends_as_quickly() -> None:
+    process = Process(NOWHERE)
+    try:
+        process.wait_for("scheduler.redis_away")
+        code, took_s = process.stop()
+    finally:
+        process.kill()
+
+    assert code == 0
+    assert took_s < 5
+
+
+def test_two_schedulers_ring_as_one(broker: SluiceBroker, redis_url: str) -> None:
+    processes = [Process(redis_url), Process(redis_url)]
+    try:
+        eventually(lambda: rung(broker, "maintenance") == 5)
+        time.sleep(1)
+        assert rung(broker, "maintenance") == 5
+    finally:
+        for process in processes:
+            process.kill()
+
+
+def test_it_rings_again_after_redis_was_away(broker: SluiceBroker, redis_url: str, valkey: Valkey) -> None:
+    process = Process(redis_url)
+    try:
+        eventually(lambda: rung(broker, "webhooks") == 1)
+        valkey.stop()
+        process.wait_for("scheduler.redis_away")
+        valkey.start()
+        broker.link.close()
+        eventually(lambda: rung(broker, "webhooks") == 1)
+    finally:
+        process.kill()
+
+
+def test_an_outage_is_reported_once() -> None:
+    ringer = Ringer(make_broker(NOWHERE))
+    job = jobs(make_settings())[0]
+
+    with structlog.testing.capture_logs() as lines:
+        for _ in range(3):
+            ringer.ring(job)
+
+    assert [line["event"] for line in lines] == ["scheduler.redis_away"]
+
+
+def test_each_outage_is_reported(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    ringer, job = Ringer(broker), jobs(make_settings())[0]
+    ring = broker.ring
+
+    def cut(*_: str) -> bool:
+        raise LinkDownError("cut")
+
+    with structlog.testing.capture_logs() as lines:
+        for outcome in (cut, ring, cut):
+            monkeypatch.setattr(broker, "ring", outcome)
+            ringer.ring(job)
+
+    assert len(lines) == 2
+
+
+def test_what_was_missed_during_a_pause_is_rung_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR)
+    counts: dict[str, int] = {}
+
+    class Counting(Ringer):
+        def __init__(self) -> None: ...
+
+        def ring(self, job: object) -> None:
+            name = job.name  # type: ignore[attr-defined]
+            counts[name] = counts.get(name, 0) + 1
+
+    scheduler = make_scheduler(make_settings(tick_interval_ms=50), Counting())
+    running = threading.Thread(target=scheduler.start)
+    running.start()
+    eventually(lambda: counts.get("poll_network:ethereum", 0) >= 1)
+    scheduler.pause()
+    time.sleep(0.2)
+    before = dict(counts)
+    time.sleep(2.2)
+    scheduler.resume()
+    time.sleep(0.2)
+    scheduler.shutdown(wait=True)
+    running.join()
+
+    assert counts["settle_due_invoices"] - before["settle_due_invoices"] == 1
