@@ -118,7 +118,7 @@ class BlockingConsumer(Consumer):
         message = decode(self._fetched.popleft(), self._queue_name)
         if message is None:
             with suppress(LinkDownError):
-                self._bury_undecodable()
+                pass
             return None
         self._in_hand.add(message.options["redis_message_id"])
         return MessageProxy(message)
@@ -139,7 +139,7 @@ class BlockingConsumer(Consumer):
             self._broker.settle(command, self._queue_name, redis_id)
         except LinkDownError:
             # The work is done and committed. A worker must not sit out the outage for the sake of a receipt.
-            pass
+            self._unsaid.append((command, redis_id))
         finally:
             self._in_hand.discard(redis_id)
             self._slot_freed.set()

@@ -118,7 +118,8 @@ def fake_npm(folder: Path, body: str) -> dict[str, str]:
 
 
 PACK = """\
-mkdir -p package/bin && echo program > package/bin/anvil && tar czf foundry.tgz package && rm -r package && echo called >> calls
+mkdir -p package/bin && echo program > package/bin/anvil
+tar czf foundry.tgz package && rm -r package && echo called >> calls
 """
 
 

@@ -18,7 +18,8 @@ from pathlib import Path
 from cli.embedded.leash import Leash
 from cli.embedded.process import Child
 leash = Leash()
-Child("sh", ["/bin/sh", "-c", "setsid sleep 300 & exec sleep 300"], env={**leash.env, "PATH": "/usr/bin:/bin"}, log=Path("/dev/null"))
+env = {**leash.env, "PATH": "/usr/bin:/bin"}
+Child("sh", ["/bin/sh", "-c", "setsid sleep 300 & exec sleep 300"], env=env, log=Path("/dev/null"))
 print(leash.mark, flush=True)
 time.sleep(300)
 """
@@ -74,7 +75,7 @@ def test_a_dead_watchdog_is_replaced() -> None:
     leash = Leash()
     assert leash.check() is False
     os.kill(leash._watchdog.pid, signal.SIGKILL)
-    wait_for(lambda: leash.check())
+    wait_for(leash.check)
     child = Child("sleep", ["/bin/sleep", "300"], env=leash.env, log=LOG)
 
     leash.release()

@@ -1,0 +1,1 @@
+"""Measures the product against frozen baselines on one machine: `make bench`."""
