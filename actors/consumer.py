@@ -118,7 +118,7 @@ class BlockingConsumer(Consumer):
         message = decode(self._fetched.popleft(), self._queue_name)
         if message is None:
             with suppress(LinkDownError):
-                pass
+                self._bury_undecodable()
             return None
         self._in_hand.add(message.options["redis_message_id"])
         return MessageProxy(message)

@@ -13,17 +13,17 @@ from actors.broker import doorbell, ring, single_flight
 from actors.context import Context, context
 from chains.base import ProviderError
 from chains.registry import adapter
-from models import crediting, cursors, deposits, settlement
+from models import crediting, cursors, deposits, settlement, wallet_settlement
 from models.base import repeat_on_deadlock, transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Mapping
     from uuid import UUID
 
     from chains.base import BlockScan, ChainAdapter, Transfer
-    from core.catalogue import Network
+    from core.catalogue import Catalogue, Network
     from models.cursors import Cursor
-    from models.deposits import Found, Owner
+    from models.deposits import Found, Owner, OwnerKind
 
 log = structlog.get_logger()
 
@@ -31,6 +31,12 @@ log = structlog.get_logger()
 BLOCKS_PER_STEP: Final = 50
 SETTLED_PER_STEP: Final = 500
 RELEASED_PER_STEP: Final = 500
+
+SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], bool]]] = {
+    "invoice": settlement.settle,
+    "wallet": wallet_settlement.settle,
+}
+"""Who settles what came to whom; each returns whether a webhook was queued."""
 
 
 @doorbell(queue="chain", arguments="networks")
@@ -83,7 +89,7 @@ def _first_cursor(network: Network, chain: ChainAdapter, head: int) -> Cursor | 
 
 
 def _check_tip(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor) -> bool:
-    """Notice a tip that was replaced by another of the same height, or a chain that got shorter."""
+    """Notice a tip that was replaced by another of the same height."""
     block = chain.block(cursor.height)
     if block is not None and block.hash == cursor.hash:
         return False
@@ -105,8 +111,8 @@ def _scan_next(ctx: Context, network: Network, chain: ChainAdapter, cursor: Curs
         return _walk_back(ctx, network, chain, cursor)
     if not repeat_on_deadlock(lambda: _record(ctx, network, cursor, scan, owners, head)):
         return None
-    for invoice_id in {owners[t.recipient].id for t in scan.transfers}:
-        _settle(ctx, invoice_id)
+    for kind, owner_id in {(owners[t.recipient].kind, owners[t.recipient].id) for t in scan.transfers}:
+        _settle(ctx, kind, owner_id)
     return cursors.read(network.code)
 
 
@@ -149,7 +155,12 @@ def _found(ctx: Context, network: Network, scan: BlockScan, transfer: Transfer, 
 
 
 def _stray_reason(owner: Owner, network: Network, transfer: Transfer, *, dust: bool) -> str | None:
-    """Say why a deposit does not count towards its invoice; the right asset always counts, however small."""
+    """Say why a deposit does not count; the right asset always counts, however small.
+
+    A wallet takes every asset of its own network.
+    """
+    if owner.kind == "wallet":
+        return None if owner.network == network.code else "network"
     if owner.network == network.code and owner.pay_currency == transfer.currency:
         return None
     if dust:
@@ -158,13 +169,19 @@ def _stray_reason(owner: Owner, network: Network, transfer: Transfer, *, dust: b
 
 
 def _walk_back(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor) -> Cursor | None:
-    """Find the last kept block that the chain still has, take back what came after it, and resume there."""
+    """Find the last kept block that the chain still has, take back what came after it, and resume there.
+
+    None where there is nothing to go on with: what the node lacks it may not have seen yet, so that only another block
+    in the place of ours proves a reorg.
+    """
+    is_proved = False
     for height, block_hash in cursors.kept_blocks(network.code):
         block = chain.block(height)
         if block is None or block.hash != block_hash:
+            is_proved |= block is not None
             continue
-        if height == cursor.height:
-            return cursor
+        if not is_proved:
+            return None
         log.warning("reorg", network=network.code, depth=cursor.height - height, fork_height=height)
         with transaction():
             cursors.retreat(network.code, expected=cursor, to_height=height)
@@ -175,16 +192,18 @@ def _walk_back(ctx: Context, network: Network, chain: ChainAdapter, cursor: Curs
 
 
 def _reverse_orphans(ctx: Context, network: Network) -> None:
+    wallet_settlement.reverse_orphans(network.code)
     if settlement.reverse_orphans(ctx.catalogue, network.code):
         ring("deliver_webhooks")
 
 
 def _settle_due(ctx: Context, network: Network) -> None:
-    due = deposits.owners_due(network.code, confirmations=network.confirmations, limit=SETTLED_PER_STEP)
-    for invoice_id in due:
-        _settle(ctx, invoice_id)
+    for kind in SETTLE:
+        due = deposits.owners_due(network.code, kind=kind, confirmations=network.confirmations, limit=SETTLED_PER_STEP)
+        for owner_id in due:
+            _settle(ctx, kind, owner_id)
 
 
-def _settle(ctx: Context, invoice_id: UUID) -> None:
-    if repeat_on_deadlock(lambda: settlement.settle(ctx.catalogue, invoice_id)):
+def _settle(ctx: Context, kind: OwnerKind, owner_id: UUID) -> None:
+    if repeat_on_deadlock(lambda: SETTLE[kind](ctx.catalogue, owner_id)):
         ring("deliver_webhooks")

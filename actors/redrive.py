@@ -58,6 +58,7 @@ _ROWS: Final = (
     Doorbell(actor="deliver_webhooks", queue="webhooks", every_ms=1_000),
     Doorbell(actor="settle_due_invoices", queue="maintenance", every_ms=1_000),
     Doorbell(actor="requote_invoices", queue="maintenance", every_ms=1_000),
+    Doorbell(actor="credit_unblocked_wallets", queue="maintenance", every_ms=5_000),
     Doorbell(actor="refresh_rates", queue="maintenance", every_ms=10_000),
     Doorbell(actor="reclaim_addresses", queue="maintenance", every_ms=60_000),
     Doorbell(actor="audit_ledger", queue="maintenance", every_ms=60_000),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from actors.broker import SluiceBroker
 
 QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
-    "invoices": ("actors.invoices", "actors.webhook_endpoints"),
+    "invoices": ("actors.invoices", "actors.payment_upkeep", "actors.wallets", "actors.webhook_endpoints"),
     "webhooks": ("actors.webhooks",),
     "maintenance": (
         "actors.address_reclaim",
@@ -23,6 +23,7 @@ QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
         "actors.invoice_clock",
         "actors.rates",
         "actors.retention",
+        "actors.wallet_credits",
     ),
     "chain": ("actors.network_fees", "actors.polling"),
     "signer": ("actors.address_pool",),

@@ -13,7 +13,7 @@ from actors.calls import call_actor, recorded
 from actors.context import context
 from core import egress
 from core.egress import EgressRefused
-from core.errors import WebhookBadUrl, WebhookNoUrl
+from core.errors import WebhookBadUrl
 from core.schemas import RegisterWebhook, WebhookEndpoint
 from core.secretbox import SecretBox
 from models import outbox
@@ -40,8 +40,6 @@ def register_webhook(info: CallInfo, payload: bytes) -> CallReply:
         raise ValueError("a signed call has a merchant")
     settings = context().settings
     url = _decode.decode(payload).url
-    if url is None:
-        raise WebhookNoUrl
     check_endpoint_url(url, allow_private=settings.webhook_allow_private, own_hosts=settings.own_hosts)
     with recorded(info) as record:
         endpoint = outbox.register_endpoint(info.merchant_id, url, box=SecretBox(settings.secret_keys))

@@ -7,6 +7,7 @@ that came in during one step are recorded together by the next, which also fills
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
 import time
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -56,9 +57,10 @@ def _dispatcher() -> Dispatcher:
 class Dispatcher:
     """Sees to it that a process has one drain at a time, and that no ring is lost between two."""
 
-    def __init__(self, settings: Settings, *, slots: int = SLOTS) -> None:
+    def __init__(self, settings: Settings, *, slots: int = SLOTS, total_s: float = TOTAL_S) -> None:
         self._settings = settings
         self._slots = slots
+        self._total_s = total_s
         self._box = SecretBox(settings.secret_keys)
         self._lanes = Lanes()
         self._rung = threading.Event()
@@ -82,13 +84,16 @@ class Dispatcher:
         claim = _claim(self._lanes, limit=self._slots)
         if not claim.deliveries and claim.reached is None:
             return
-        settings = self._settings
-        with Sender(allow_private=settings.webhook_allow_private, own_hosts=settings.own_hosts) as sender:
+        with self._new_sender() as sender:
             self._sender = sender
             try:
                 Drain(sender=sender, box=self._box, lanes=self._lanes, slots=self._slots).run(claim)
             finally:
                 self._sender = None
+
+    def _new_sender(self) -> Sender:
+        settings = self._settings
+        return Sender(allow_private=settings.webhook_allow_private, own_hosts=settings.own_hosts, total_s=self._total_s)
 
 
 class Drain:
@@ -100,8 +105,10 @@ class Drain:
         self._slots = slots
         # Opened once for many deliveries, and forgotten with the drain.
         self._secret = functools.lru_cache(maxsize=SECRETS_KEPT_MAX)(functools.partial(outbox.open_secret, box=box))
-        self._under_way: dict[str, Delivery] = {}
-        self._settled: dict[str, tuple[Delivery, Outcome]] = {}
+        # By a number of their own: a delivery whose lease ended early may be leased again before its answer comes.
+        self._under_way: dict[int, Delivery] = {}
+        self._keys = itertools.count()
+        self._settled: list[tuple[Delivery, Outcome]] = []
         self._after = outbox.START
         self._is_round_over = False
 
@@ -131,25 +138,27 @@ class Drain:
             raise RuntimeError("no network call inside a transaction")
         posts = []
         for delivery in claim.deliveries:
-            self._under_way[delivery.id] = delivery
+            key = next(self._keys)
+            self._under_way[key] = delivery
             self._lanes.enter(delivery.merchant_id)
-            post = self._post(delivery)
+            post = self._post(key, delivery)
             if post is not None:
                 posts.append(post)
         self._sender.send(posts)
 
-    def _post(self, delivery: Delivery) -> Post | None:
+    def _post(self, key: int, delivery: Delivery) -> Post | None:
         """Return what is to be sent; what cannot be is settled at once, and never stops the drain."""
         if delivery.endpoint_id is None or delivery.endpoint_url is None or delivery.secret_box is None:
-            self._refuse(delivery, "no endpoint is registered")
+            self._refuse(key, "no endpoint is registered")
             return None
         try:
             secret = self._secret(delivery.endpoint_id, delivery.secret_box)
         except SecretBoxError:
             log.exception("webhook.secret_not_opened", endpoint_id=delivery.endpoint_id)
-            self._refuse(delivery, "the secret could not be read")
+            self._refuse(key, "the secret could not be read")
             return None
         return Post(
+            key=key,
             id=delivery.id,
             event=delivery.event,
             url=delivery.url or delivery.endpoint_url,
@@ -158,26 +167,25 @@ class Drain:
             is_endpoint=delivery.url is None,
         )
 
-    def _refuse(self, delivery: Delivery, error: str) -> None:
-        self._settle(Outcome(id=delivery.id, status_code=None, error=error, took_s=0))
+    def _refuse(self, key: int, error: str) -> None:
+        self._settle(Outcome(key=key, status_code=None, error=error, took_s=0))
 
     def _collect(self, timeout_s: float) -> None:
         for outcome in self._sender.collect(timeout_s):
             self._settle(outcome)
 
     def _settle(self, outcome: Outcome) -> None:
-        delivery = self._under_way.pop(outcome.id)
-        self._settled[outcome.id] = (delivery, outcome)
+        delivery = self._under_way.pop(outcome.key)
+        self._settled.append((delivery, outcome))
         self._lanes.leave(delivery.merchant_id, is_success=outcome.error is None, took_s=outcome.took_s)
 
     def _record(self) -> None:
         """Write what came in. What was written is forgotten only then, so that an interrupted step loses nothing."""
         if not self._settled:
             return
-        settled = list(self._settled.values())
-        attempts = [_attempt(delivery, outcome) for delivery, outcome in settled]
+        attempts = [_attempt(delivery, outcome) for delivery, outcome in self._settled]
         statuses = _persistently(lambda: outbox.record_attempts(attempts))
-        for (delivery, outcome), status in zip(settled, statuses, strict=True):
+        for (delivery, outcome), status in zip(self._settled, statuses, strict=True):
             _report(delivery, outcome, status)
         self._settled.clear()
 

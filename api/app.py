@@ -65,6 +65,7 @@ def _gateway(settings: Settings, *, caller: Caller, queues: Queues, authenticato
         settings=settings,
         catalogue=load_catalogue(settings.environment),
         available=frozenset(settings.rpc_urls),
+        own_hosts=settings.own_hosts,
         caller=caller,
         authenticator=authenticator,
         readiness=Readiness(store_checks(queues)),

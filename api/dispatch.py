@@ -89,7 +89,7 @@ class Operation:
         principal = None if endpoint.rights is None else self._authenticate(req, body)
         request = None
         if endpoint.request is not None:
-            request = read_request(endpoint.request, read_json(body), own_hosts=settings.own_hosts)
+            request = read_request(endpoint.request, read_json(body), own_hosts=self._gateway.own_hosts)
         return Call(request_id=req.context.request_id, principal=principal, body=request, params=params), body
 
     def _authenticate(self, req: Request, body: bytes) -> Principal:

@@ -40,6 +40,8 @@ class Gateway:
     catalogue: Catalogue
     # The networks that this gateway has providers for.
     available: frozenset[str]
+    # Where the gateway itself is reached; no webhook may lead there.
+    own_hosts: frozenset[str]
     caller: Caller
     authenticator: Authenticator
     readiness: Readiness

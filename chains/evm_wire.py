@@ -28,15 +28,20 @@ class Header(msgspec.Struct, rename="camel"):
     hash: str
     parent_hash: str
     timestamp: str
+    # Absent where a node leaves them out, which then proves nothing.
+    logs_bloom: str | None = None
+    gas_used: str | None = None
 
 
-class Transaction(msgspec.Struct, rename={"sender": "from"}):
-    """A transaction inside a full block; `to` is null when it creates a contract."""
+class Transaction(msgspec.Struct, rename={"sender": "from", "block_hash": "blockHash", "index": "transactionIndex"}):
+    """A transaction; `to` is null when it creates a contract, the place is null before it has one."""
 
     hash: str
     sender: str
     value: str
     to: str | None = None
+    block_hash: str | None = None
+    index: str | None = None
 
 
 class FullBlock(Header):
@@ -55,6 +60,7 @@ class Log(msgspec.Struct, rename="camel"):
     transaction_hash: str
     log_index: str
     removed: bool = False
+    block_number: str | None = None
 
 
 class Receipt(msgspec.Struct, rename="camel"):
@@ -64,6 +70,7 @@ class Receipt(msgspec.Struct, rename="camel"):
     block_hash: str
     status: str
     logs: list[Log]
+    block_number: str | None = None
 
 
 def quantity(text: str) -> int:

@@ -6,12 +6,15 @@ A node's URL often carries its owner's key, so no error of this module shows one
 import itertools
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final, Protocol, TypeVar
 
 import msgspec
 import urllib3
 
+from chains import budget
 from chains.base import ProviderError
 
 T = TypeVar("T")
@@ -23,6 +26,9 @@ POOL_SIZE: Final = 4
 REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
 READ_BYTES: Final = 256 * 1024
 FAULT_TEXT_MAX: Final = 200
+# What a node that asks for patience without saying how much gets, and the most that any gets.
+PATIENCE_S: Final = 5.0
+PATIENCE_MAX_S: Final = 120.0
 HEADERS: Final = {"Content-Type": "application/json", "Accept": "application/json"}
 NULL: Final = b"null"
 # What decoding rubbish raises: bytes that are no UTF-8 are a ValueError, nesting without end a RecursionError.
@@ -36,6 +42,14 @@ class RpcError(ProviderError):
         self.code = code
         self.text = text[:FAULT_TEXT_MAX]
         super().__init__(f"{method}: {self.text} ({code})")
+
+
+class RateLimitedError(ProviderError):
+    """The node asks for patience; it is not to be asked before so many seconds have passed."""
+
+    def __init__(self, method: str, retry_after_s: float) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(f"{method}: HTTP status 429, again in {retry_after_s:.0f} s")
 
 
 class Rpc(Protocol):
@@ -101,19 +115,36 @@ class JsonRpc:
         return bytes(reply.result)
 
     def _post(self, method: str, body: bytes) -> bytes:
-        deadline = time.monotonic() + self._timeout_s
-        timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT_S, self._timeout_s), read=self._timeout_s)
+        timeout_s = budget.take(self._timeout_s)
+        deadline = time.monotonic() + timeout_s
+        timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT_S, timeout_s), read=timeout_s)
         try:
             response = self._pool.urlopen(
                 "POST", self._path, body=body, headers=HEADERS, timeout=timeout, preload_content=False
             )
             with response:
+                if response.status == HTTPStatus.TOO_MANY_REQUESTS:
+                    raise RateLimitedError(method, _patience_s(response.headers.get("Retry-After")))
                 if response.status != HTTPStatus.OK:
                     raise ProviderError(f"{method}: HTTP status {response.status}")
                 return _read(method, response, deadline)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             # Its text holds the URL, and so may its context.
             raise ProviderError(f"{method}: {type(error).__name__}") from None
+
+
+def _patience_s(text: str | None) -> float:
+    """Read Retry-After: seconds or a date."""
+    try:
+        wanted = float(int(text)) if text and text.isdecimal() else _seconds_until(text or "")
+    except (ValueError, TypeError):
+        wanted = PATIENCE_S
+    return min(max(wanted, 1.0), PATIENCE_MAX_S)
+
+
+def _seconds_until(date: str) -> float:
+    moment = parsedate_to_datetime(date)
+    return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
 
 
 def _read(method: str, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:

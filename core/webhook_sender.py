@@ -39,8 +39,9 @@ STOP_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """One webhook to send, signed when it goes out."""
+    """One webhook to send, signed when it goes out. Its outcome has the same key: one id may be under way twice."""
 
+    key: int
     id: str
     event: str
     url: str
@@ -54,7 +55,7 @@ class Post:
 class Outcome:
     """What came of a Post: it succeeded where there is no error. The error's text may be shown to the merchant."""
 
-    id: str
+    key: int
     status_code: int | None
     error: str | None
     took_s: float
@@ -163,7 +164,7 @@ class Sender:
         # Together with what else this turn of the loop brings: waking the other thread costs more than an outcome.
         if not self._fresh:
             self._loop.call_soon(self._hand_over)
-        self._fresh.append(Outcome(id=post.id, status_code=reply.status_code, error=error, took_s=took_s))
+        self._fresh.append(Outcome(key=post.key, status_code=reply.status_code, error=error, took_s=took_s))
 
     def _hand_over(self) -> None:
         fresh, self._fresh = self._fresh, []

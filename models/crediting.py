@@ -1,4 +1,4 @@
-"""Books deposits: into suspense, to the merchant, back again. Callers hold the transaction and the invoice's lock.
+"""Books deposits: into suspense, to the merchant, back again. Callers hold the transaction and the owner's lock.
 
 Locks are taken in one order everywhere: the row of the maturing credit, the merchant's debt, balances.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from models import ledger
+from core.pricing import split_credit
+from models import deposits, ledger
 from models.base import execute, one, repeat_on_deadlock, rows, transaction
 from models.ledger import (
     AVAILABLE,
@@ -24,17 +25,40 @@ from models.ledger import (
 )
 
 if TYPE_CHECKING:
-    from core.catalogue import Network
+    from core.catalogue import Catalogue, Network
     from core.pricing import CreditSplit
     from models.deposits import Deposit
 
 
 def book_confirmed(deposit: Deposit, merchant_id: UUID) -> None:
-    """Put a confirmed deposit into suspense, where it waits for the sale's decision."""
+    """Put a confirmed deposit into suspense, where it waits until it may be credited."""
     ledger.post(
         f"deposit:{deposit.id}:{deposit.round}:confirm",
         [Transfer(_custody(deposit), _suspense(deposit, merchant_id), deposit.amount_units)],
     )
+
+
+def credit(
+    catalogue: Catalogue, deposit: Deposit, merchant_id: UUID, *, fee_ppm: int, fee_fixed_due_units: int
+) -> CreditSplit | None:
+    """Divide a confirmed deposit and give its merchant what is left after the fees; None when somebody was first."""
+    asset = catalogue.assets[deposit.currency]
+    split = split_credit(
+        units=deposit.amount_units,
+        fee_ppm=fee_ppm,
+        fee_fixed_due_units=fee_fixed_due_units,
+        step=10 ** (asset.scale - asset.precision),
+    )
+    if not deposits.credit(
+        deposit.id,
+        net=split.net_units,
+        fee=split.fee_units,
+        fee_fixed=split.fee_fixed_units,
+        rounding=split.rounding_units,
+    ):
+        return None
+    book_credited(deposit, merchant_id, split, catalogue.networks[deposit.network])
+    return split
 
 
 def book_credited(deposit: Deposit, merchant_id: UUID, split: CreditSplit, network: Network) -> None:

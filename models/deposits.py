@@ -1,24 +1,29 @@
-"""Deposits: rows, matching against the gateway's addresses, and the queries of the scan. See models.settlement."""
+"""Deposits: rows, matching against the gateway's addresses, and the queries of the scan.
+
+What becomes of them is decided by models.settlement (invoices) and models.wallet_settlement.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from core.ids import uuid7
-from models.base import execute, one, rows
+from models.base import Params, execute, one, rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
     from uuid import UUID
 
+OwnerKind = Literal["invoice", "wallet"]
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:
     """Whose address it is, and what it was given out for."""
 
-    kind: str
+    kind: OwnerKind
     id: UUID
     merchant_id: UUID
     pay_currency: str | None
@@ -79,11 +84,14 @@ def match(family: str, addresses: Collection[str]) -> dict[str, Owner]:
     if not addresses:
         return {}
     found = rows(
-        "SELECT p.address, o.owner_kind, o.owner_id, i.merchant_id, i.pay_currency, i.network"
+        "SELECT p.address, o.owner_kind, o.owner_id, COALESCE(i.merchant_id, w.merchant_id),"
+        " COALESCE(i.pay_currency, w.currency), COALESCE(i.network, w.network)"
         " FROM unnest(%s::text[]) AS seen (address)"
         " JOIN pool_addresses p ON p.family = %s AND p.address = seen.address"
         " JOIN address_owners o ON o.family = p.family AND o.ordinal = p.ordinal"
-        " JOIN invoices i ON i.id = o.owner_id",
+        " LEFT JOIN invoices i ON o.owner_kind = 'invoice' AND i.id = o.owner_id"
+        " LEFT JOIN wallets w ON o.owner_kind = 'wallet' AND w.id = o.owner_id"
+        " WHERE i.id IS NOT NULL OR w.id IS NOT NULL",
         (list(addresses), family),
     )
     return {row[0]: Owner(*row[1:]) for row in found}
@@ -105,6 +113,8 @@ def record(found: Found) -> bool:
             " sender = EXCLUDED.sender, owner_kind = EXCLUDED.owner_kind, owner_id = EXCLUDED.owner_id,"
             " merchant_id = EXCLUDED.merchant_id, stray_reason = EXCLUDED.stray_reason, confirmed_at = NULL,"
             " block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, block_time = EXCLUDED.block_time,"
+            " is_announced = d.is_announced AND (d.owner_id, d.currency, d.amount_units)"
+            " = (EXCLUDED.owner_id, EXCLUDED.currency, EXCLUDED.amount_units),"
             " seen_at = CASE WHEN d.owner_id = EXCLUDED.owner_id THEN LEAST(d.seen_at, EXCLUDED.seen_at)"
             " ELSE EXCLUDED.seen_at END WHERE d.status = 'reversed'",
             (
@@ -131,27 +141,34 @@ def record(found: Found) -> bool:
 
 def of_owner(owner_id: UUID) -> list[Deposit]:
     """Return all deposits of an invoice, oldest first. Its row is locked by the caller."""
-    return [Deposit(*row) for row in rows(f"{_DEPOSIT} WHERE d.owner_id = %s ORDER BY d.seen_at, d.id", (owner_id,))]
+    return read("d.owner_id = %s ORDER BY d.seen_at, d.id", (owner_id,))
 
 
-def owners_due(network: str, *, confirmations: int, limit: int) -> list[UUID]:
+def read(condition: str, params: Params) -> list[Deposit]:
+    """Return the deposits that a condition names: a constant text about d, the row, and c, its network's cursor."""
+    return [Deposit(*row) for row in rows(f"{_DEPOSIT} WHERE {condition}", params)]
+
+
+def owners_due(network: str, *, kind: OwnerKind, confirmations: int, limit: int) -> list[UUID]:
     """Return owners of pending deposits that the scan has buried deep enough."""
     return [
         row[0]
         for row in rows(
             "SELECT DISTINCT d.owner_id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
-            " WHERE d.network = %s AND d.status = 'pending' AND d.block_height <= c.height - %s + 1 LIMIT %s",
-            (network, confirmations, limit),
+            " WHERE d.network = %s AND d.owner_kind = %s AND d.status = 'pending'"
+            " AND d.block_height <= c.height - %s + 1 LIMIT %s",
+            (network, kind, confirmations, limit),
         )
     ]
 
 
-def orphans(network: str) -> list[tuple[UUID, UUID]]:
+def orphans(network: str, *, kind: OwnerKind) -> list[tuple[UUID, UUID]]:
     """Return (deposit, owner) of the deposits in blocks above the cursor: a reorg moved it back from there."""
     found: list[tuple[Any, ...]] = rows(
         "SELECT d.id, d.owner_id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
-        " WHERE d.network = %s AND d.block_height > c.height AND d.status <> 'reversed' ORDER BY d.owner_id, d.id",
-        (network,),
+        " WHERE d.network = %s AND d.owner_kind = %s AND d.block_height > c.height AND d.status <> 'reversed'"
+        " ORDER BY d.owner_id, d.id",
+        (network, kind),
     )
     return [(row[0], row[1]) for row in found]
 
@@ -178,7 +195,7 @@ def credit(deposit_id: UUID, *, net: int, fee: int, fee_fixed: int, rounding: in
 
 
 def reverse(deposit_id: UUID) -> Deposit | None:
-    """Mark a deposit reversed and return it as it was; None when somebody was first. Its invoice is locked."""
+    """Mark a deposit reversed and return it as it was; None when somebody was first. Its owner is locked."""
     found = one(f"{_DEPOSIT} WHERE d.id = %s AND d.status <> 'reversed' FOR UPDATE OF d", (deposit_id,))
     if found is None:
         return None

@@ -102,6 +102,33 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         " ON o.owner_id = i.id AND o.ordinal = i.address_ordinal AND p.address IN (i.address, lower(i.address))"
         " WHERE i.pay_currency IS NOT NULL AND o.owner_id IS NULL",
     ),
+    "wallets_have_their_addresses": (
+        "the address of a static wallet comes from the pool and belongs to it alone",
+        "SELECT w.id, w.address FROM wallets w LEFT JOIN"
+        " (address_owners o JOIN pool_addresses p ON p.family = o.family AND p.ordinal = o.ordinal)"
+        " ON o.owner_kind = 'wallet' AND o.owner_id = w.id AND o.ordinal = w.address_ordinal AND p.address = w.address"
+        " WHERE o.owner_id IS NULL",
+    ),
+    "deposits_have_owners": (
+        "a deposit is of the merchant whose invoice or wallet it came to",
+        "SELECT d.id, d.owner_kind, d.owner_id FROM deposits d"
+        " LEFT JOIN invoices i ON d.owner_kind = 'invoice' AND i.id = d.owner_id"
+        " LEFT JOIN wallets w ON d.owner_kind = 'wallet' AND w.id = d.owner_id"
+        " WHERE d.merchant_id IS DISTINCT FROM COALESCE(i.merchant_id, w.merchant_id)",
+    ),
+    "wallets_credit_what_confirms": (
+        "a wallet that is not blocked holds back nothing but what came over another network, and that always",
+        "SELECT w.id, d.id, d.network, d.status FROM wallets w JOIN deposits d ON d.owner_id = w.id"
+        " WHERE (d.stray_reason IS NULL) <> (d.network = w.network)"
+        " OR (d.stray_reason IS NOT NULL AND d.status = 'credited')"
+        " OR (d.stray_reason IS NULL AND d.status = 'confirmed' AND w.blocked_at IS NULL AND NOT w.is_credit_due)",
+    ),
+    "wallets_pay_the_percent_fee": (
+        "a wallet's deposit is credited less its percent fee, rounded down, and nothing else",
+        "SELECT w.id, d.id, d.fee_units FROM wallets w JOIN deposits d ON d.owner_id = w.id"
+        " WHERE d.status = 'credited' AND (d.fee_fixed_units <> 0"
+        " OR d.fee_units <> trunc(d.amount_units * w.fee_ppm / 1000000))",
+    ),
 }
 
 

@@ -66,10 +66,10 @@ def plan_invoice(
     elif method not in methods:
         raise PaymentUnsupportedNetwork
     price = _price(catalogue, body)
-    pricing.check_price(catalogue, market, price)
     invoice = _agnostic(body, merchant_id, price, terms)
     lifetime_s = clamp_lifetime(body.lifetime)
     if method is None:
+        pricing.check_price(catalogue, market, price)
         return Plan(invoice=invoice, lifetime_s=lifetime_s, quote_s=None, family="")
     quote = pricing.quote(
         catalogue, market, price=price, method=method, terms=terms, subtract_percent=invoice.subtract_percent

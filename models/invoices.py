@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
+from uuid import UUID
 
 import msgspec
 
@@ -12,7 +13,6 @@ from models.base import execute, one, rows
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
-    from uuid import UUID
 
     from core.pricing import Quote
     from core.states import InvoiceStatus
@@ -130,7 +130,7 @@ class InvoiceRow:
         return min(self.required_confirmations, max(0, self.scanned_height - self.deposit_height + 1))
 
 
-_READ: Final = f"SELECT {_SELECTED}, c.height FROM invoices i LEFT JOIN chain_cursors c ON c.network = i.network"
+READ: Final = f"SELECT {_SELECTED}, c.height FROM invoices i LEFT JOIN chain_cursors c ON c.network = i.network"
 
 
 def _row(found: tuple[Any, ...] | None) -> InvoiceRow | None:
@@ -139,25 +139,32 @@ def _row(found: tuple[Any, ...] | None) -> InvoiceRow | None:
 
 def find(merchant_id: UUID, *, invoice_id: UUID) -> InvoiceRow | None:
     """Return a merchant's invoice; another merchant's is as absent as a missing one."""
-    return _row(one(f"{_READ} WHERE i.id = %s AND i.merchant_id = %s", (invoice_id, merchant_id)))
+    return _row(one(f"{READ} WHERE i.id = %s AND i.merchant_id = %s", (invoice_id, merchant_id)))
 
 
 def find_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
     """Return the newest live invoice of an order_id, else the newest."""
     return _row(
         one(
-            f"{_READ} WHERE i.merchant_id = %s AND i.order_id = %s"
+            f"{READ} WHERE i.merchant_id = %s AND i.order_id = %s"
             f" ORDER BY {_LIVE} DESC, i.created_at DESC, i.id DESC LIMIT 1",
             (merchant_id, order_id),
         )
     )
 
 
+def look_up(merchant_id: UUID, *, uuid: str | None, order_id: str | None) -> InvoiceRow | None:
+    """Return a merchant's invoice by uuid, or else by order_id."""
+    if uuid is not None:
+        return find(merchant_id, invoice_id=UUID(uuid))
+    return find_by_order(merchant_id, order_id or "")
+
+
 def find_live_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
     """Return the newest invoice that still stands for this order_id."""
     return _row(
         one(
-            f"{_READ} WHERE i.merchant_id = %s AND i.order_id = %s AND {_LIVE}"
+            f"{READ} WHERE i.merchant_id = %s AND i.order_id = %s AND {_LIVE}"
             " ORDER BY i.created_at DESC, i.id DESC LIMIT 1",
             (merchant_id, order_id),
         )
@@ -166,12 +173,12 @@ def find_live_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
 
 def find_public(invoice_id: UUID) -> InvoiceRow | None:
     """Return an invoice by the id that its buyer holds."""
-    return _row(one(f"{_READ} WHERE i.id = %s", (invoice_id,)))
+    return _row(one(f"{READ} WHERE i.id = %s", (invoice_id,)))
 
 
 def lock(invoice_id: UUID) -> InvoiceRow | None:
     """Lock an invoice until the transaction ends."""
-    return _row(one(f"{_READ} WHERE i.id = %s FOR UPDATE OF i", (invoice_id,)))
+    return _row(one(f"{READ} WHERE i.id = %s FOR UPDATE OF i", (invoice_id,)))
 
 
 def lock_last_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
@@ -179,7 +186,7 @@ def lock_last_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
     one("SELECT pg_advisory_xact_lock(hashtextextended(%s, 2))", (f"{merchant_id}{order_id}",))
     return _row(
         one(
-            f"{_READ} WHERE i.merchant_id = %s AND i.order_id = %s"
+            f"{READ} WHERE i.merchant_id = %s AND i.order_id = %s"
             f" ORDER BY {_LIVE} DESC, i.created_at DESC, i.id DESC LIMIT 1 FOR UPDATE OF i",
             (merchant_id, order_id),
         )

@@ -12,7 +12,6 @@ import msgspec
 
 from core import states, views
 from core.addresses import display
-from core.pricing import split_credit
 from models import crediting, deposits, invoices, outbox
 from models.base import app_now, execute, one, repeat_on_deadlock, rows, transaction
 
@@ -81,14 +80,14 @@ def settle_locked(catalogue: Catalogue, invoice_id: UUID) -> bool:
 
 
 def reverse_orphans(catalogue: Catalogue, network: str) -> bool:
-    """Take back the deposits whose blocks left the chain. Returns whether a webhook was queued.
+    """Take back the invoices' deposits whose blocks left the chain. Returns whether a webhook was queued.
 
     Call it after the cursor was moved back and before it moves on; a scan that begins calls it too, as the last one
     may have died in between. The cursor's time is then that of the fork, so no invoice expires for lack of a deposit
     that the other branch may still bring.
     """
     emitted = False
-    for deposit_id, invoice_id in deposits.orphans(network):
+    for deposit_id, invoice_id in deposits.orphans(network, kind="invoice"):
         emitted |= repeat_on_deadlock(lambda d=deposit_id, i=invoice_id: reverse_deposit(catalogue, d, i))  # type: ignore[misc]
     return emitted
 
@@ -188,23 +187,10 @@ def _credit_confirmed(catalogue: Catalogue, standing: _Standing) -> None:
     for deposit in standing.confirmed:
         if deposit.status != "confirmed":
             continue
-        asset = catalogue.assets[deposit.currency]
-        split = split_credit(
-            units=deposit.amount_units,
-            fee_ppm=invoice.fee_ppm,
-            fee_fixed_due_units=max(0, due),
-            step=10 ** (asset.scale - asset.precision),
+        split = crediting.credit(
+            catalogue, deposit, invoice.merchant_id, fee_ppm=invoice.fee_ppm, fee_fixed_due_units=max(0, due)
         )
-        if not deposits.credit(
-            deposit.id,
-            net=split.net_units,
-            fee=split.fee_units,
-            fee_fixed=split.fee_fixed_units,
-            rounding=split.rounding_units,
-        ):
-            continue
-        due -= split.fee_fixed_units
-        crediting.book_credited(deposit, invoice.merchant_id, split, catalogue.networks[deposit.network])
+        due -= split.fee_fixed_units if split else 0
     execute("UPDATE invoices SET fee_fixed_taken_units = %s WHERE id = %s", (quote.fee_fixed_units - due, invoice.id))
 
 

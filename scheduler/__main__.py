@@ -42,6 +42,7 @@ class Ringer:
 
     def __init__(self, broker: SluiceBroker) -> None:
         self._broker = broker
+        self._reporting = threading.Lock()
         self._is_cut_off = False
 
     def ring(self, job: Job) -> None:
@@ -49,9 +50,10 @@ class Ringer:
         try:
             self._broker.ring(job.actor, *job.args)
         except LinkDownError as error:
-            if not self._is_cut_off:
-                events.warning("scheduler.redis_away", error=str(error))
-            self._is_cut_off = True
+            with self._reporting:
+                if not self._is_cut_off:
+                    events.warning("scheduler.redis_away", error=str(error))
+                self._is_cut_off = True
         else:
             self._is_cut_off = False
 
@@ -62,7 +64,7 @@ def make_scheduler(settings: Settings, ringer: Ringer) -> BlockingScheduler:
         timezone="UTC",
         executors={"default": {"type": "threadpool", "max_workers": THREADS}},
         # After a pause of the process one ring stands for all that it missed, however late.
-        job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
+        job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": 1},
     )
     now = datetime.now(UTC)
     for job in jobs(settings):

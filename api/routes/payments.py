@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
-from uuid import UUID
 
 import msgspec
 
@@ -42,9 +41,7 @@ if TYPE_CHECKING:
 
 def read_info(gateway: Gateway, call: Call) -> Reply:
     """Return one payment with its refunds and strays; another merchant's is as absent as a missing one."""
-    row = _find(call.merchant().merchant_id, cast("PaymentLookup", call.body))
-    if row is None:
-        raise PaymentNotFound
+    row = find_payment(call)
     view = views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=False)
     strays = [_stray(gateway.catalogue, found) for found in deposits.of_owner(row.id) if _is_stray(found)]
     return Reply(
@@ -67,10 +64,13 @@ def _stray(catalogue: Catalogue, deposit: Deposit) -> dict[str, Any]:
     }
 
 
-def _find(merchant_id: UUID, lookup: PaymentLookup) -> InvoiceRow | None:
-    if lookup.uuid is not None:
-        return invoices.find(merchant_id, invoice_id=UUID(lookup.uuid))
-    return invoices.find_by_order(merchant_id, lookup.order_id or "")
+def find_payment(call: Call) -> InvoiceRow:
+    """Return the payment that a request means, or raise payment.not_found."""
+    lookup = cast("PaymentLookup", call.body)
+    row = invoices.look_up(call.merchant().merchant_id, uuid=lookup.uuid, order_id=lookup.order_id)
+    if row is None:
+        raise PaymentNotFound
+    return row
 
 
 EXAMPLE: Final[dict[str, Any]] = {

@@ -69,13 +69,7 @@ class Addresses:
     def take(self) -> tuple[int, str]:
         with self._lock:
             if not self._ready:
-                self._ready.extend(
-                    query(
-                        "SELECT ordinal, address FROM pool_addresses WHERE family = 'evm' AND ordinal IN"
-                        " (SELECT nextval('address_claims_evm') FROM generate_series(1, %s))",
-                        (STASH,),
-                    )
-                )
+                self._ready.extend(query(orders.CLAIM, (STASH,)))
             return self._ready.popleft()
 
 

@@ -27,6 +27,10 @@ CONFIRMATIONS = 12
 SCALE = 18
 # An amount is rounded up to whole hundredths of a cent.
 STEP = 10**14
+CLAIM = (
+    "SELECT ordinal, address FROM pool_addresses WHERE family = 'evm' AND ordinal = ANY (ARRAY("
+    "SELECT nextval('address_claims_evm') FROM generate_series(1, %s)))"
+)
 CREATE = "SELECT outcome, response FROM create_invoice(%s, %s, %s, %s, %s, %s, %s, %s, %s)"
 
 

@@ -42,11 +42,7 @@ def pour(seconds: float, start: Barrier, results: multiprocessing.Queue[tuple[in
     started_at, cpu_at = time.monotonic(), time.process_time()
     while time.monotonic() - started_at < seconds:
         if not claimed:
-            cursor.execute(
-                "SELECT ordinal, address FROM pool_addresses WHERE family = 'evm' AND ordinal IN"
-                " (SELECT nextval('address_claims_evm') FROM generate_series(1, %s))",
-                (STASH,),
-            )
+            cursor.execute(orders.CLAIM, (STASH,))
             claimed = cursor.fetchall()
         cursor.execute(orders.CREATE, parameters(merchant_id, *claimed.pop()))
         if cursor.fetchall()[0][0] != "created":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from falcon import testing
 from actors.broker import Backlog
 from actors.calls import CallInfo, CallReply
 from api.app import create_app
+from api.endpoints import Endpoint
 from core.ids import uuid7
 from core.secretbox import SecretBox
 from core.settings import Settings, load_settings
@@ -122,6 +124,11 @@ class Client(testing.TestClient):
 
     def public_post(self, path: str, body: object) -> testing.Result:
         return self.simulate_post(path, body=json.dumps(body), headers={"Content-Type": "application/json"})
+
+
+def path_of(endpoint: Endpoint, value: str = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d") -> str:
+    """Return an endpoint's path with a value in each of its places."""
+    return re.sub(r"\{\w+\}", value, endpoint.path)
 
 
 def code_of(answer: testing.Result) -> str:

@@ -15,7 +15,7 @@ from api.middleware import is_canonical
 from api.routes import ENDPOINTS
 from core.errors import GatewayBusy
 from models.base import StoreUnavailableError
-from tests.api.conftest import Client, FakeCaller, code_of, message_of
+from tests.api.conftest import Client, FakeCaller, code_of, message_of, path_of
 
 GOOD = {"amount": "10", "currency": "USD"}
 SIGNED = [endpoint for endpoint in ENDPOINTS if endpoint.rights is not None]
@@ -127,7 +127,7 @@ def test_signed_endpoints_take_json_objects_only(client: Client, endpoint: Any) 
 
 @pytest.mark.parametrize("endpoint", [e for e in ENDPOINTS if e.request is not None], ids=lambda e: e.name)
 def test_length_and_type_are_judged_before_anything_else(client: Client, endpoint: Any) -> None:
-    path = endpoint.path.replace("{invoice_id}", str(uuid.uuid4()))
+    path = path_of(endpoint)
     json_type = {"Content-Type": "application/json"}
 
     chunked = client.simulate_post(path, headers=json_type | {"Transfer-Encoding": "chunked"})
@@ -151,7 +151,7 @@ def test_a_body_that_stops_early_is_told_so(client: Client) -> None:
     )
     answers: list[Any] = []
 
-    body = b"".join(client.app(env | {"CONTENT_LENGTH": "5"}, lambda status, headers: answers.append(status)))
+    body = b"".join(client.app(env | {"CONTENT_LENGTH": "5"}, lambda status, _headers: answers.append(status)))
 
     assert answers[0].startswith("400")
     assert json.loads(body)["error"]["code"] == "auth.body_read"
@@ -159,7 +159,7 @@ def test_a_body_that_stops_early_is_told_so(client: Client) -> None:
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda e: e.name)
 def test_only_the_public_payment_and_catalogue_endpoints_answer_other_origins(client: Client, endpoint: Any) -> None:
-    path = endpoint.path.replace("{invoice_id}", "no-uuid")
+    path = path_of(endpoint, "no-uuid")
     headers = {"Origin": "https://shop.example", "Content-Type": "application/json"}
 
     answer = client.simulate_request(endpoint.method, path, headers=headers, body=b"{}" if endpoint.request else None)
@@ -196,11 +196,11 @@ def test_a_busy_gateway_says_when_to_come_back(client: Client, caller: FakeCalle
     assert (answer.status_code, code_of(answer), answer.headers["retry-after"]) == (503, "gateway.busy", "1")
 
 
-class Surprise(Exception):
+class SurpriseError(Exception):
     pgcode = None
 
 
-class CutShort(Exception):
+class CutShortError(Exception):
     pgcode = "57014"
 
 
@@ -214,7 +214,7 @@ def test_an_unforeseen_failure_tells_no_details_but_the_log_has_them(
             logged.append((event, facts, structlog.contextvars.get_contextvars()["request_id"]))
 
     monkeypatch.setattr("api.errors.log", Log())
-    caller.error = Surprise("the database password is hunter2")
+    caller.error = SurpriseError("the database password is hunter2")
 
     answer = client.post("/v1/payment", GOOD)
 
@@ -223,7 +223,7 @@ def test_an_unforeseen_failure_tells_no_details_but_the_log_has_them(
     assert logged == [("request.failed", {"exc_info": caller.error}, answer.headers["x-request-id"])]
 
 
-@pytest.mark.parametrize("error", [StoreUnavailableError("gone"), CutShort("statement timeout")])
+@pytest.mark.parametrize("error", [StoreUnavailableError("gone"), CutShortError("statement timeout")])
 def test_a_read_without_its_store_is_busy_and_not_a_defect(
     client: Client, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:

@@ -11,12 +11,13 @@ import pytest
 from api.endpoints import Endpoint
 from api.routes import ENDPOINTS
 from core.errors import DomainError
-from tests.api.conftest import Client, FakeCaller, Keys, code_of
+from tests.api.conftest import Client, FakeCaller, Keys, code_of, path_of
 
 GOOD = {"amount": "10", "currency": "USD"}
 INVOICE = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
 BODIES = {
     "createPayment": GOOD,
+    "resendPayment": {"order_id": "order-1042"},
     "selectMethod": {"currency": "USDT", "network": "ethereum"},
     "registerWebhook": {"url": "https://shop.example/hooks"},
 }
@@ -28,7 +29,7 @@ def test_a_refusal_of_an_actor_goes_out_with_its_code_status_and_message(
     client: Client, caller: FakeCaller, endpoint: Endpoint, error: type[DomainError]
 ) -> None:
     caller.error = error("in the actor's own words")
-    path, body = endpoint.path.replace("{invoice_id}", INVOICE), BODIES[endpoint.name]
+    path, body = path_of(endpoint, INVOICE), endpoint.examples["request"]
 
     answer = client.post(path, body) if endpoint.rights else client.public_post(path, body)
 
@@ -40,11 +41,21 @@ def test_a_refusal_of_an_actor_goes_out_with_its_code_status_and_message(
 
 def test_everything_a_merchant_sends_reaches_the_actor(client: Client, caller: FakeCaller) -> None:
     body = GOOD | {
-        "order_id": "order-1", "network": "ethereum", "to_currency": "USDT", "lifetime": 600, "subtract": 50,
-        "accuracy_payment_percent": 0.5, "url_callback": "https://shop.example/cb", "url_return": "https://shop.example/r",
-        "url_success": "https://shop.example/s", "additional_data": "№ 7", "payer_email": "a@b.example", "theme": "dark",
-        "is_payment_multiple": True, "is_refresh": True,
-    }  # fmt: skip
+        "order_id": "order-1",
+        "network": "ethereum",
+        "to_currency": "USDT",
+        "lifetime": 600,
+        "subtract": 50,
+        "accuracy_payment_percent": 0.5,
+        "url_callback": "https://shop.example/callback",
+        "url_return": "https://shop.example/return",
+        "url_success": "https://shop.example/success",
+        "additional_data": "№ 7",
+        "payer_email": "a@b.example",
+        "theme": "dark",
+        "is_payment_multiple": True,
+        "is_refresh": True,
+    }
 
     client.post("/v1/payment", body | {"fee_ppm": 0, "status": "paid", "merchant_id": INVOICE})
 
@@ -106,7 +117,10 @@ def test_a_replay_says_so(client: Client, caller: FakeCaller) -> None:
 
 @pytest.mark.parametrize(
     ("path", "body"),
-    [("/v1/webhooks", BODIES["registerWebhook"]), (f"/v1/pay/{INVOICE}/select", BODIES["selectMethod"])],
+    [
+        ("/v1/webhooks", {"url": "https://shop.example/hooks"}),
+        (f"/v1/pay/{INVOICE}/select", {"currency": "USDT", "network": "ethereum"}),
+    ],
 )
 def test_where_nothing_is_created_an_idempotency_key_has_no_effect(
     client: Client, caller: FakeCaller, path: str, body: Any

@@ -132,9 +132,16 @@ def test_a_signed_request_is_verified_over_the_raw_target(server: Server) -> Non
 
 @pytest.mark.parametrize(
     "target",
-    [b"//v1/payment/info", b"/v1%2Fpayment/info", b"/v1/p%61yment/info", b"/v1/./payment/info", b"/v1/payment/info/",
-     b"http://x/v1/payment/info", b"/v1/payment/info#a"],
-)  # fmt: skip
+    [
+        b"//v1/payment/info",
+        b"/v1%2Fpayment/info",
+        b"/v1/p%61yment/info",
+        b"/v1/./payment/info",
+        b"/v1/payment/info/",
+        b"http://x/v1/payment/info",
+        b"/v1/payment/info#a",
+    ],
+)
 def test_a_target_in_another_spelling_is_not_found_even_if_signed_so(server: Server, target: bytes) -> None:
     assert code_of(server.talk(server.signed(target))) == (404, "request.not_found")
 
@@ -159,7 +166,8 @@ def test_a_header_with_an_underscore_is_not_the_one_with_a_dash(server: Server) 
 
 def test_a_chunked_body_is_refused_and_what_follows_is_not_taken_for_it(server: Server) -> None:
     chunked = (
-        b"POST /v1/payment/info HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"POST /v1/payment/info HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n"
         b'5\r\n{"a":\r\n2\r\n1}\r\n0\r\n\r\n'
     )
 
@@ -199,11 +207,17 @@ def test_a_message_that_two_servers_could_read_differently_is_refused_as_json(se
 
 @pytest.mark.parametrize(
     "request_bytes",
-    [b"nonsense\r\n\r\n", b"GET /healthz HTTP/9.9\r\n\r\n", b"get /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
-     b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: " + b"b" * 9000 + b"\r\n\r\n",
-     b"GET /\xc3\xa4 HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"],
+    [
+        b"nonsense\r\n\r\n",
+        b"GET /healthz HTTP/9.9\r\n\r\n",
+        b"get /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: " + b"b" * 9000 + b"\r\n\r\n",
+        b"GET /\xc3\xa4 HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+    ],
     ids=["words", "version", "lower-case", "long-line", "long-header", "not-ascii", "tls"],
-)  # fmt: skip
+)
 def test_what_is_not_http_is_refused_as_json(server: Server, request_bytes: bytes) -> None:
     assert code_of(server.talk(request_bytes)) == (400, "request.malformed")
 

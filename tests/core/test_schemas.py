@@ -34,7 +34,7 @@ def refused(schema: type[Request], fields: dict[str, Any]) -> DomainError:
     return refusal.value
 
 
-# (field, value, code)
+# What is wrong, and the code that says so.
 BAD_PAYMENT_FIELDS: list[tuple[str, Any, str]] = [
     *(
         ("amount", value, "payment.bad_amount")
@@ -57,7 +57,7 @@ BAD_PAYMENT_FIELDS: list[tuple[str, Any, str]] = [
             ".5",
             "1.",
             "0x1",
-            "１２",
+            "\N{FULLWIDTH DIGIT ONE}\N{FULLWIDTH DIGIT TWO}",
             "١٢٣",
             "NaN",
             "Infinity",
@@ -207,9 +207,18 @@ def test_what_the_rules_allow_passes_unchanged(name: str, value: Any) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["order_id", "network", "to_currency", "url_callback", "url_return", "url_success", "additional_data", "payer_email",
-     "theme"],
-)  # fmt: skip
+    [
+        "order_id",
+        "network",
+        "to_currency",
+        "url_callback",
+        "url_return",
+        "url_success",
+        "additional_data",
+        "payer_email",
+        "theme",
+    ],
+)
 @pytest.mark.parametrize("nothing", ["", None])
 def test_an_empty_optional_text_counts_as_absent(name: str, nothing: str | None) -> None:
     assert getattr(read(CreatePayment, GOOD | {name: nothing}), name) is None

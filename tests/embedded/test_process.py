@@ -46,7 +46,9 @@ def test_the_end_of_a_program_is_the_end_of_its_workers(python: Start, tmp_path:
 
 
 def test_a_program_that_ignores_the_request_is_killed(python: Start) -> None:
-    child = python("import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1); time.sleep(60)")
+    child = python(
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"
+    )
     wait_for(lambda: "1" in child.log_tail() or child.exit_code() is not None)
 
     assert child.stop(signal.SIGTERM, limit_s=0.2) is False

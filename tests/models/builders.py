@@ -16,13 +16,15 @@ from uuid import UUID, uuid4
 from core.addresses import display
 from core.catalogue import load_catalogue
 from core.ids import uuid7
-from models import base, cursors, deposits, invariants, invoices, settlement
+from models import base, cursors, deposits, invariants, invoices, settlement, wallet_settlement
 from models.base import app_now, execute, one, rows, transaction
 from models.invoices import InvoiceRow, NewInvoice
 from models.ledger import DEBT, Account, holdings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from models.wallets import WalletRow
 
 T = TypeVar("T")
 
@@ -210,9 +212,15 @@ class Chain:
         return deposits.Found(**{name: getattr(found, name) for name in deposits.Found.__slots__} | places)
 
     def transfer(
-        self, to: InvoiceRow, units: int, *, txid: str | None = None, currency: str = "USDT", stray: str | None = None
+        self,
+        to: InvoiceRow | WalletRow,
+        units: int,
+        *,
+        txid: str | None = None,
+        currency: str = "USDT",
+        stray: str | None = None,
     ) -> deposits.Found:
-        """Return a transfer to an invoice's address, to be mined. The same txid is the same transaction."""
+        """Return a transfer to an invoice's or a wallet's address, to be mined. A txid names a transaction."""
         pooled = to.address.lower()
         return deposits.Found(
             network=self.network.code,
@@ -229,8 +237,8 @@ class Chain:
             block_time=self.time,
         )
 
-    def pay(self, to: InvoiceRow, units: int, *, at: datetime | None = None, **more: Any) -> deposits.Found:
-        """Mine a block that pays so much to an invoice, without confirming it."""
+    def pay(self, to: InvoiceRow | WalletRow, units: int, *, at: datetime | None = None, **more: Any) -> deposits.Found:
+        """Mine a block that pays so much to an invoice or a wallet, without confirming it."""
         found = self.transfer(to, units, **more)
         self.mine(1, found, at=at)
         return found
@@ -251,6 +259,7 @@ class Chain:
         """Replace the last blocks: walk the cursor back and take back what stood in them, as the scan does."""
         self.fork(depth)
         settlement.reverse_orphans(CATALOGUE, self.network.code)
+        wallet_settlement.reverse_orphans(self.network.code)
 
     def fork(self, depth: int) -> None:
         """Walk the cursor back, and no more."""
@@ -277,6 +286,12 @@ def paid(chain: Chain, to: InvoiceRow, units: int | None = None) -> InvoiceRow:
     chain.pay(to, to.payer_units or 0 if units is None else units)
     chain.confirm()
     return settled(to)
+
+
+def expired(chain: Chain, of: InvoiceRow) -> InvoiceRow:
+    """Scan past an invoice's expiry and settle."""
+    chain.pass_by(of.expires_at)
+    return settled(of)
 
 
 # What came of it --------------------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.usefixtures("database")
 def test_calls_are_forgotten_after_a_week() -> None:
     for age in ("6 days", "8 days"):
         execute(
-            "INSERT INTO calls (call_id, fingerprint, state, created_at) VALUES (%s, '', 'done', app_now() - %s::interval)",
+            "INSERT INTO calls (call_id, fingerprint, state, created_at)"
+            " VALUES (%s, '', 'done', app_now() - %s::interval)",
             (uuid4(), age),
         )
 

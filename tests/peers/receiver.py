@@ -177,8 +177,12 @@ class Receiver:
         await asyncio.sleep(answer.head_delay_s)
         if answer.drop:
             return False
-        writer.write(answer.raw if answer.raw is not None else answer.head())
-        for _ in range(0 if answer.raw is not None else answer.repeat):
+        if answer.raw is not None:
+            # Whatever that was, nothing sensible can follow it.
+            writer.write(answer.raw)
+            return False
+        writer.write(answer.head())
+        for _ in range(answer.repeat):
             await asyncio.sleep(answer.piece_delay_s)
             writer.write(answer.body)
             self.sent_bytes += len(answer.body)

@@ -1,0 +1,52 @@
+"""What merchants do with a payment afterwards: have its webhooks sent again. The API calls it and waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from actors.broker import ring
+from actors.calls import CallReply, call_actor, recorded
+from actors.context import context
+from core import states, views
+from core.errors import PaymentNotFound
+from core.schemas import PaymentLookup
+from models import invoices, outbox, redelivery
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from actors.calls import CallInfo
+    from models.invoices import InvoiceRow
+    from models.redelivery import Requeued
+
+_decode: Final = msgspec.json.Decoder(PaymentLookup)
+
+
+@call_actor(queue="invoices")
+def resend_payment(info: CallInfo, payload: bytes) -> CallReply:
+    """Queue the webhook of a payment's latest status again; it is written now where there was no endpoint then."""
+    lookup = _decode.decode(payload)
+    if info.merchant_id is None:
+        raise ValueError("a signed call has a merchant")
+    with recorded(info) as record:
+        invoice = invoices.look_up(info.merchant_id, uuid=lookup.uuid, order_id=lookup.order_id)
+        if invoice is None:
+            raise PaymentNotFound
+        queued = _requeue(info.merchant_id, invoice)
+        reply = record.store(msgspec.json.encode({"deliveries": [found.view() for found in queued]}))
+    ring("deliver_webhooks")
+    return reply
+
+
+def _requeue(merchant_id: UUID, invoice: InvoiceRow) -> list[Requeued]:
+    event = states.INVOICE_EVENTS.get(invoice.status)
+    if event is None:
+        return []
+    found = redelivery.requeue_latest(invoice.id, event)
+    if found is None:
+        body = msgspec.json.encode(views.payment_webhook(context().catalogue, invoice)).decode()
+        outbox.emit(merchant_id, event, invoice.id, body, url_callback=invoice.url_callback)
+        found = redelivery.requeue_latest(invoice.id, event)
+    return [found] if found else []

@@ -1,0 +1,149 @@
+"""Static wallets: permanent addresses that are credited whenever something comes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+from uuid import UUID
+
+import msgspec
+
+from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, envelope
+from core import wallet_views
+from core.errors import (
+    InvoiceAddressFailed,
+    QrNoAddress,
+    WalletBadUuid,
+    WalletNoAddress,
+    WalletNoNetwork,
+    WalletStaticNotFound,
+    WalletUnknownCurrency,
+    WalletUnsupportedNetwork,
+)
+from core.payment_schemas import Image, page_size
+from core.wallet_schemas import BlockWallet, CreateWallet, Wallet, WalletBlock, WalletInfo, WalletLookup, WalletQr
+from models import wallet_deposits, wallets
+
+if TYPE_CHECKING:
+    from api.gateway import Gateway
+    from models.wallets import WalletRow
+
+
+def read_info(gateway: Gateway, call: Call) -> Reply:
+    """Return one wallet with a page of its deposits; another merchant's is as absent as a missing one."""
+    lookup = cast("WalletLookup", call.body)
+    row = _find(call.merchant().merchant_id, lookup)
+    if row is None:
+        raise WalletStaticNotFound
+    deposits = wallet_deposits.page(row.id, limit=page_size(lookup.limit), offset=lookup.offset)
+    return Reply(body=envelope(msgspec.json.encode(wallet_views.info(gateway.catalogue, row, deposits))))
+
+
+def _find(merchant_id: UUID, lookup: WalletLookup) -> WalletRow | None:
+    if lookup.uuid is not None:
+        return wallets.find(merchant_id, wallet_id=UUID(lookup.uuid))
+    return wallets.find_by_address(merchant_id, lookup.address or "")
+
+
+def read_qr(gateway: Gateway, call: Call) -> Reply:
+    """Return the code of any text, ours or not."""
+    del gateway
+    return Reply(body=envelope(msgspec.json.encode(wallet_views.qr_image(cast("WalletQr", call.body).address))))
+
+
+_UUID: Final = "0190b3c6-6b1f-7d40-8c2a-5e4d3c2b1a09"
+_ADDRESS: Final = "0x52908400098527886E0F7030069857D2E4169EE7"
+EXAMPLE: Final[dict[str, Any]] = {
+    "uuid": _UUID,
+    "address": _ADDRESS,
+    "network": "ethereum",
+    "currency": "USDT",
+    "order_id": "customer-77",
+    "url": "",
+}
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="POST",
+        path="/v1/wallet",
+        name="createWallet",
+        tag="Static wallets",
+        summary="Create a static wallet",
+        description=(
+            "A permanent address. There is one for each currency, network and order_id, and a repeat returns it."
+            " Whatever coin of the catalogue comes on its network, however little, is credited less the percent fee,"
+            " and announced by wallet.paid."
+        ),
+        rights=PAYMENT_KEYS,
+        request=CreateWallet,
+        result=Wallet,
+        actor=Actor(name="create_wallet", queue="invoices"),
+        creates=True,
+        errors=(WalletUnknownCurrency, WalletNoNetwork, WalletUnsupportedNetwork, InvoiceAddressFailed),
+        examples={
+            "request": {"currency": "USDT", "network": "ethereum", "order_id": "customer-77"},
+            "result": EXAMPLE,
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/wallet/block",
+        name="blockWallet",
+        tag="Static wallets",
+        summary="Block or unblock a static wallet",
+        description=(
+            "A blocked wallet stops crediting: what confirms is held, and credited when the wallet is unblocked."
+        ),
+        rights=PAYMENT_KEYS,
+        request=BlockWallet,
+        result=WalletBlock,
+        actor=Actor(name="block_wallet", queue="invoices"),
+        errors=(WalletNoAddress, WalletStaticNotFound),
+        examples={
+            "request": {"address": _ADDRESS, "is_force_block": True},
+            "result": {"uuid": _UUID, "address": _ADDRESS, "blocked": True},
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/wallet/info",
+        name="getWallet",
+        tag="Static wallets",
+        summary="Read a static wallet",
+        description="By uuid, or else by address; with its deposits, newest first.",
+        rights=PAYMENT_KEYS,
+        request=WalletLookup,
+        result=WalletInfo,
+        reader=read_info,
+        errors=(WalletBadUuid, WalletNoAddress, WalletStaticNotFound),
+        examples={
+            "request": {"uuid": _UUID},
+            "result": {
+                **EXAMPLE,
+                "blocked": False,
+                "deposits": [
+                    {
+                        "txid": "0x" + "ab" * 32,
+                        "currency": "USDC",
+                        "amount": "25.5",
+                        "status": "credited",
+                        "at": "2025-11-24T15:00:00.000Z",
+                    }
+                ],
+            },
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/wallet/qr",
+        name="renderQr",
+        tag="Static wallets",
+        summary="Render a QR code",
+        description="Of an address or any other text. The image is empty where no QR code holds it.",
+        rights=PAYMENT_KEYS,
+        request=WalletQr,
+        result=Image,
+        reader=read_qr,
+        errors=(QrNoAddress,),
+        examples={"request": {"address": _ADDRESS}, "result": {"image": "data:image/png;base64,iVBORw0KGgo="}},
+    ),
+)

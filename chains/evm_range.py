@@ -1,0 +1,146 @@
+"""Catches up: reads many blocks at once while the scan is far behind the head. Called by chains.evm.
+
+Where the coin is offered, every block is still read in full, several at a time; only the logs come by range. Where only
+tokens are, blocks that hold nothing for us are skipped: their headers are not read, so such a range must lie deeper
+than any reorg, and every provider must show the same logs for it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Final
+
+from chains import evm_wire as wire
+from chains.base import BlockScan, Matcher, NotYetError, ProviderError
+from chains.evm_block import Assets, BlockReader, Candidate
+from chains.providers import Providers
+from chains.rpc import JsonRpc, Rpc
+
+RANGE_START: Final = 64
+RANGE_MAX: Final = 2_000
+# Full blocks are megabytes on busy chains: one portion of them is held in memory at a time.
+FULL_BLOCKS_MAX: Final = 64
+# How many blocks are fetched side by side from one node.
+FETCHERS: Final = 4
+# Blocks this deep are not replaced any more.
+SETTLED_DEPTH: Final = 256
+
+
+class RangeSize:
+    """How many blocks one request for logs may span: halved when a node finds it too much, grown by success."""
+
+    def __init__(self) -> None:
+        self.blocks = RANGE_START
+
+    def shrink(self) -> None:
+        """Ask for less next time."""
+        self.blocks = max(1, self.blocks // 2)
+
+    def grow(self) -> None:
+        """Ask for more next time."""
+        self.blocks = min(RANGE_MAX, self.blocks + self.blocks // 2 + 1)
+
+
+class RangeScanner:
+    """Reads ranges of one network."""
+
+    def __init__(self, providers: Providers, assets: Assets) -> None:
+        self._providers = providers
+        self._assets = assets
+        self.size = RangeSize()
+
+    def scan(self, first: int, head: int, matcher: Matcher) -> Sequence[BlockScan]:
+        """Return scans from `first` on: consecutive ones, or with gaps where nothing was for us. Never none.
+
+        Raises ProviderError; the range is smaller then next time.
+        """
+        last = min(first + self.size.blocks - 1, head)
+        is_sparse = self._assets.native is None and last <= head - SETTLED_DEPTH
+        if not is_sparse:
+            last = min(last, first + FULL_BLOCKS_MAX - 1)
+        read = self._sparse if is_sparse else self._dense
+        try:
+            found = self._providers.attempt(lambda node: read(node, first, last, matcher))
+        except ProviderError:
+            # Too many results, too slow, too long: whatever it was, less of it may pass.
+            self.size.shrink()
+            raise
+        self.size.grow()
+        return found
+
+    def _dense(self, node: JsonRpc, first: int, last: int, matcher: Matcher) -> Sequence[BlockScan]:
+        reader = BlockReader(node, self._assets)
+        logs = self._logs_by_block(reader, first, last)
+        with ThreadPoolExecutor(FETCHERS) as pool:
+            # A thread does not inherit the step's budget by itself.
+            fetched = [pool.submit(copy_context().run, reader.full_block, height) for height in range(first, last + 1)]
+        blocks = [future.result() for future in fetched]
+        scans = []
+        ours = _asked_once(self._assets, blocks, logs.values(), matcher)
+        for height, full in zip(range(first, last + 1), blocks, strict=True):
+            if full is None:
+                raise NotYetError(f"block {height} is not there")
+            scans.append(reader.read(full, height, ours, logs.get(height, ())))
+        return scans
+
+    def _sparse(self, node: JsonRpc, first: int, last: int, matcher: Matcher) -> Sequence[BlockScan]:
+        reader = BlockReader(node, self._assets)
+        logs = self._logs_by_block(reader, first, last)
+        self._compare(logs, first, last)
+        ours = frozenset(matcher({found.recipient for shown in logs.values() for found in self._candidates(shown)}))
+        heights = {height for height, shown in logs.items() if any(c.recipient in ours for c in self._candidates(shown))}
+        return [self._sparse_block(node, reader, height, ours, logs) for height in sorted({first, last, *heights})]
+
+    def _sparse_block(
+        self,
+        node: Rpc,
+        reader: BlockReader,
+        height: int,
+        ours: frozenset[str],
+        logs: dict[int, list[wire.Log]],
+    ) -> BlockScan:
+        header = node.call_or_none("eth_getBlockByNumber", [hex(height), False], wire.Header)
+        if header is None:
+            raise NotYetError(f"block {height} is not there")
+        block, shown = wire.block(header, height), logs.get(height, [])
+        if any(wire.block_or_tx_hash(log.block_hash) != block.hash for log in shown):
+            raise ProviderError(f"a log of another block than {height}")
+        matched = [found for found in self._candidates(shown) if found.recipient in ours]
+        return BlockScan(block=block, transfers=tuple(reader.prove(matched, block, shown, {})))
+
+    def _candidates(self, logs: Iterable[wire.Log]) -> Iterator[Candidate]:
+        return self._assets.token_transfers(logs)
+
+    def _logs_by_block(self, reader: BlockReader, first: int, last: int) -> dict[int, list[wire.Log]]:
+        found: defaultdict[int, list[wire.Log]] = defaultdict(list)
+        if not self._assets.tokens:
+            return found
+        for log in reader.ask_logs({"fromBlock": hex(first), "toBlock": hex(last)}):
+            height = wire.quantity(log.block_number or "")
+            if not first <= height <= last:
+                raise ProviderError(f"a log of block {height} among those of {first} to {last}")
+            found[height].append(log)
+        return found
+
+    def _compare(self, logs: dict[int, list[wire.Log]], first: int, last: int) -> None:
+        """Refuse a range whose logs another provider shows more of. No header proves here that none was cut."""
+        if self._providers.count == 1:
+            return
+        shown = sum(len(of_block) for of_block in logs.values())
+        wanted = {"fromBlock": hex(first), "toBlock": hex(last)}
+        for other in self._providers.everyone(lambda node: len(BlockReader(node, self._assets).ask_logs(wanted))):
+            if isinstance(other, int) and other > shown:
+                raise ProviderError(f"the logs of blocks {first} to {last} were cut: {shown} of {other}")
+
+
+def _asked_once(
+    assets: Assets, blocks: Iterable[wire.FullBlock | None], logs: Iterable[Sequence[wire.Log]], matcher: Matcher
+) -> Matcher:
+    """Match the recipients of all blocks in one question, and answer each block's from that."""
+    recipients = {
+        *(found.recipient for full in blocks if full for found in assets.native_transfers(full.transactions)),
+        *(found.recipient for shown in logs for found in assets.token_transfers(shown)),
+    }
+    ours = frozenset(matcher(recipients)) if recipients else frozenset()
+    return lambda seen: ours & set(seen)

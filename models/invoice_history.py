@@ -1,0 +1,88 @@
+"""Pages of a merchant's invoices. Read by POST /v1/payment/history."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from core.errors import PaymentBadCursor, PaymentBadDate
+from models.base import rows
+from models.invoices import READ, InvoiceRow
+
+if TYPE_CHECKING:
+    from core.payment_schemas import PaymentHistory
+
+# datetime.fromisoformat takes more than this; what it would guess is refused.
+_MOMENT: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some invoices, newest first, and the cursor of what follows."""
+
+    items: list[InvoiceRow]
+    next_cursor: str | None
+
+
+def read_page(merchant_id: UUID, wanted: PaymentHistory, *, limit: int) -> Page:
+    """Return one page. Raises payment.bad_cursor and payment.bad_date."""
+    filters: list[tuple[str, object]] = [("i.merchant_id = %s", merchant_id)]
+    filters += [
+        (f"i.{column} = %s", value)
+        for column, value in (
+            ("status", wanted.status),
+            ("price_currency", wanted.currency),
+            ("network", wanted.network),
+            ("order_id", wanted.order_id),
+        )
+        if value
+    ]
+    if wanted.date_from:
+        filters.append(("i.created_at >= %s", read_moment(wanted.date_from)))
+    if wanted.date_to:
+        filters.append(("i.created_at < %s", read_moment(wanted.date_to)))
+    if wanted.cursor:
+        # Ids are UUIDv7: their order is that of creation.
+        filters.append(("i.id < %s", decode_cursor(wanted.cursor)))
+    where = " AND ".join(condition for condition, _ in filters)
+    values = [value for _, value in filters]
+    found = [
+        InvoiceRow(*row) for row in rows(f"{READ} WHERE {where} ORDER BY i.id DESC LIMIT %s", [*values, limit + 1])
+    ]
+    more = len(found) > limit
+    items = found[:limit]
+    return Page(items=items, next_cursor=encode_cursor(items[-1].id) if more else None)
+
+
+def read_moment(text: str) -> datetime:
+    """Read an ISO 8601 date or moment; UTC where it names no zone."""
+    if _MOMENT.fullmatch(text) is None:
+        raise PaymentBadDate
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise PaymentBadDate from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def encode_cursor(last: UUID) -> str:
+    """Return the cursor of the page that follows an invoice."""
+    return base64.urlsafe_b64encode(last.bytes).decode().rstrip("=")
+
+
+def decode_cursor(text: str) -> UUID:
+    """Return the invoice that a page came to an end with."""
+    try:
+        found = UUID(bytes=base64.b64decode(text + "==", altchars=b"-_", validate=True))
+    except (ValueError, binascii.Error):
+        raise PaymentBadCursor from None
+    if encode_cursor(found) != text:
+        raise PaymentBadCursor
+    return found

@@ -1,0 +1,61 @@
+"""The deposits of a static wallet: those that wait for a step, and pages of all. See models.wallet_settlement.
+
+A wallet gathers deposits for years, so nothing here reads them all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from models.base import execute, rows
+from models.deposits import Deposit, read
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue import Catalogue
+
+
+def pending_due(catalogue: Catalogue, wallet_id: UUID, *, limit: int) -> list[UUID]:
+    """Return deposits that the scan of their own network has buried deep enough, oldest first."""
+    confirmations = msgspec.json.encode({code: network.confirmations for code, network in catalogue.networks.items()})
+    return [
+        row[0]
+        for row in rows(
+            "SELECT d.id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
+            " WHERE d.owner_id = %s AND d.owner_kind = 'wallet' AND d.status = 'pending'"
+            " AND d.block_height <= c.height - (%s::jsonb ->> d.network)::integer + 1"
+            " ORDER BY d.seen_at, d.id LIMIT %s",
+            (wallet_id, confirmations.decode(), limit),
+        )
+    ]
+
+
+def held(wallet_id: UUID, *, limit: int) -> list[UUID]:
+    """Return deposits that were confirmed and not credited, strays left out, oldest first."""
+    return [
+        row[0]
+        for row in rows(
+            "SELECT id FROM deposits WHERE owner_id = %s AND owner_kind = 'wallet' AND status = 'confirmed'"
+            " AND stray_reason IS NULL ORDER BY seen_at, id LIMIT %s",
+            (wallet_id, limit),
+        )
+    ]
+
+
+def lock(wallet_id: UUID, deposit_id: UUID) -> Deposit | None:
+    """Lock a deposit of a locked wallet as it is now; None where a reorg has made it another's."""
+    found = read("d.id = %s AND d.owner_id = %s FOR UPDATE OF d", (deposit_id, wallet_id))
+    return found[0] if found else None
+
+
+def mark_announced(deposit_id: UUID) -> bool:
+    """Note that its event is written; False where it was before, and a reorg brought the same deposit back."""
+    return bool(execute("UPDATE deposits SET is_announced = true WHERE id = %s AND NOT is_announced", (deposit_id,)))
+
+
+def page(wallet_id: UUID, *, limit: int, offset: int) -> list[Deposit]:
+    """Return some of a wallet's deposits, newest first, whatever became of them."""
+    return read("d.owner_id = %s ORDER BY d.seen_at DESC, d.id DESC LIMIT %s OFFSET %s", (wallet_id, limit, offset))

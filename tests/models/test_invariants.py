@@ -1,0 +1,213 @@
+"""Each invariant holds after every honest story and turns red when its rows are changed by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from models import crediting, wallet_settlement
+from models.base import execute, in_transaction, rows
+from models.invariants import INVARIANTS, ROWS_SHOWN_MAX, check
+from models.ledger import AVAILABLE
+from tests.models.builders import (
+    CATALOGUE,
+    PRICE,
+    USDT,
+    Chain,
+    agnostic_invoice,
+    create,
+    endpoint,
+    expired,
+    held,
+    invoice,
+    merchant,
+    paid,
+    settled,
+)
+from tests.models.wallet_builders import set_blocked, wallet
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+# What a hand could do to the story below: at least one change for each invariant, each with several faces.
+CORRUPTIONS: Final[dict[str, list[str]]] = {
+    "balances_equal_transfers": [
+        "UPDATE balances SET units = units + 1",
+        "UPDATE ledger_transfers SET units = units + 1 WHERE reference LIKE '%:mature'",
+        "DELETE FROM ledger_transfers WHERE reference LIKE '%:mature'",
+    ],
+    "guarded_accounts_have_balances": ["DELETE FROM balances"],
+    "zero_sum": [
+        "UPDATE accounts SET currency = 'USDC' WHERE kind = 'fees' AND currency = 'USDT'",
+    ],
+    "transfers_keep_currency": [
+        "UPDATE ledger_transfers SET currency = 'USDC' WHERE reference LIKE '%:mature'",
+        "UPDATE accounts SET currency = 'USDC' WHERE kind = 'custody' AND currency = 'USDT'",
+    ],
+    "custody_equals_deposits": [
+        "UPDATE deposits SET amount_units = amount_units + 1 WHERE status = 'confirmed'",
+        "UPDATE deposits SET status = 'pending' WHERE status = 'confirmed'",
+        "UPDATE deposits SET network = 'bsc' WHERE status = 'credited'",
+        "DELETE FROM ledger_transfers WHERE reference LIKE '%:confirm'",
+    ],
+    "suspense_equals_undecided": [
+        "UPDATE deposits SET status = 'credited' WHERE status = 'confirmed'",
+        "UPDATE deposits SET status = 'confirmed' WHERE status = 'credited'",
+        "DELETE FROM ledger_transfers WHERE reference LIKE '%:credit'",
+    ],
+    "credits_add_up": ["UPDATE deposits SET net_units = net_units + 1 WHERE status = 'credited'"],
+    "maturing_equals_waiting": [
+        "DELETE FROM maturing_credits",
+        "UPDATE maturing_credits SET units = units - 1",
+    ],
+    "sales_are_credited": [
+        "UPDATE invoices SET status = 'paid' WHERE status = 'wrong_amount'",
+        "UPDATE invoices SET status = 'expired' WHERE status = 'paid'",
+    ],
+    "sums_are_kept": [
+        "UPDATE invoices SET confirmed_units = confirmed_units - 1 WHERE status = 'paid'",
+        "UPDATE invoices SET confirmed_units = 1, detected_units = 1 WHERE status = 'expired'",
+        "UPDATE invoices SET detected_units = 0 WHERE status = 'wrong_amount'",
+    ],
+    "fixed_fees_are_taken_once": [
+        "UPDATE invoices SET fee_fixed_taken_units = 0 WHERE status = 'paid'",
+        "UPDATE invoices SET fee_fixed_taken_units = 1 WHERE status = 'wrong_amount'",
+    ],
+    "invoices_follow_their_quotes": [
+        "UPDATE invoices SET payer_units = payer_units + 1 WHERE status = 'paid'",
+        "UPDATE invoices SET generation = 7 WHERE status = 'wrong_amount'",
+        "DELETE FROM quotes",
+    ],
+    "addresses_have_one_owner": [
+        "DELETE FROM address_owners",
+        "UPDATE invoices SET address = '0x00000000000000000000000000000000000bad00' WHERE status = 'wrong_amount'",
+        "UPDATE invoices SET address_ordinal = address_ordinal + 1 WHERE status = 'wrong_amount'",
+        "UPDATE address_owners SET owner_id = gen_random_uuid()",
+    ],
+    "wallets_have_their_addresses": [
+        "UPDATE wallets SET address = '0xbad' WHERE blocked_at IS NULL",
+        "UPDATE wallets SET address_ordinal = address_ordinal + 1",
+        "UPDATE address_owners SET owner_kind = 'invoice' WHERE owner_kind = 'wallet'",
+        "DELETE FROM address_owners WHERE owner_kind = 'wallet'",
+    ],
+    "deposits_have_owners": [
+        "UPDATE deposits SET merchant_id = gen_random_uuid() WHERE status = 'credited'",
+        "UPDATE deposits SET owner_kind = 'wallet' WHERE owner_kind = 'invoice'",
+        "UPDATE deposits SET owner_kind = 'invoice' WHERE owner_kind = 'wallet'",
+        "DELETE FROM wallets",
+    ],
+    "wallets_credit_what_confirms": [
+        "UPDATE wallets SET blocked_at = NULL WHERE blocked_at IS NOT NULL",
+        "UPDATE deposits SET stray_reason = 'network' WHERE owner_kind = 'wallet' AND status = 'credited'",
+        "UPDATE deposits SET network = 'bsc' WHERE owner_kind = 'wallet' AND stray_reason IS NULL",
+        "UPDATE deposits SET status = 'credited' WHERE owner_kind = 'wallet' AND stray_reason IS NOT NULL",
+    ],
+    "wallets_pay_the_percent_fee": [
+        "UPDATE wallets SET fee_ppm = fee_ppm + 1",
+        "UPDATE deposits SET fee_units = fee_units - 1 WHERE owner_kind = 'wallet' AND status = 'credited'",
+        "UPDATE deposits SET fee_fixed_units = 1 WHERE owner_kind = 'wallet' AND status = 'credited'",
+    ],
+}
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    """A merchant who saw it all: sales paid and matured, or maturing, short, strayed, expired, unpaid; and wallets."""
+    del database
+    merchant_id = merchant()
+    endpoint(merchant_id)
+    chain = Chain()
+    paid(chain, invoice(merchant_id))
+    chain.mature()
+    crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)
+    short, never = invoice(merchant_id, lifetime_s=300), invoice(merchant_id, lifetime_s=300)
+    chain.pay(short, USDT)
+    chain.pay(short, 5 * 10**18, currency="DAI", stray="asset")
+    chain.confirm()
+    expired(chain, short)
+    expired(chain, never)
+    paid(chain, invoice(merchant_id), PRICE + 7)
+    settled(invoice(merchant_id))
+    create(agnostic_invoice(merchant_id), quote_s=None)
+    give_to_wallets(merchant_id, chain)
+    return merchant_id
+
+
+def give_to_wallets(merchant_id: UUID, chain: Chain) -> None:
+    """Credit a deposit to a wallet, let another stray to it, and hold a third back in a blocked one."""
+    mine, blocked = wallet(merchant_id), set_blocked(wallet(merchant_id, currency="DAI"), is_blocked=True)
+    chain.pay(mine, 5 * 10**18, currency="ETH")
+    chain.pay(blocked, USDT)
+    bsc = Chain("bsc")
+    bsc.pay(mine, USDT, stray="network")
+    for each in (chain, bsc):
+        each.confirm()
+    for owner in (mine, blocked):
+        wallet_settlement.settle(CATALOGUE, owner.id)
+
+
+def broken() -> set[str]:
+    return {violation.name for violation in check()}
+
+
+def corrupt(change: str) -> None:
+    """Change rows behind the backs of the ledger's triggers and of the foreign keys."""
+    execute("SET session_replication_role = replica")
+    try:
+        assert execute(change) > 0, "the story holds nothing for this change"
+    finally:
+        execute("SET session_replication_role = origin")
+
+
+def test_an_empty_gateway_is_sound(database: str) -> None:
+    del database
+    assert check() == []
+    assert not in_transaction()
+
+
+def test_a_gateway_that_has_seen_it_all_is_sound(shop: UUID) -> None:
+    assert check() == []
+    assert held(shop)[AVAILABLE] > 0
+    assert {row[0] for row in rows("SELECT status FROM invoices")} == {
+        "select", "check", "paid", "paid_over", "wrong_amount", "expired",
+    }  # fmt: skip
+
+
+def test_every_invariant_has_a_test_that_turns_it_red() -> None:
+    assert set(CORRUPTIONS) == set(INVARIANTS)
+
+
+@pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize("name", INVARIANTS)
+def test_an_invariant_turns_red(name: str) -> None:
+    for change in CORRUPTIONS[name]:
+        execute("BEGIN")
+        corrupt(change)
+        query = INVARIANTS[name][1]
+        assert rows(query), change
+        execute("ROLLBACK")
+    assert check() == []
+
+    corrupt(CORRUPTIONS[name][0])
+    assert name in broken()
+
+
+def test_a_violation_shows_what_breaks_it_and_not_without_end(shop: UUID) -> None:
+    for _ in range(ROWS_SHOWN_MAX + 5):
+        invoice(shop)
+    corrupt("DELETE FROM quotes")
+
+    (violation,) = check()
+
+    assert violation.name == "invoices_follow_their_quotes"
+    assert violation.meaning == INVARIANTS[violation.name][0]
+    assert len(violation.rows) == ROWS_SHOWN_MAX
+
+
+def test_checking_writes_nothing(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    del shop
+    monkeypatch.setitem(INVARIANTS, "writes", ("nothing", "DELETE FROM quotes RETURNING 1 --"))
+
+    with pytest.raises(Exception, match="read-only transaction"):
+        check()
