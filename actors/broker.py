@@ -7,37 +7,32 @@ the Lua that does them. A stock producer or worker on the same Redis works besid
 from __future__ import annotations
 
 import functools
-import inspect
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
 
 import dramatiq
-import structlog
 from dramatiq.brokers import redis as stock
 from dramatiq.middleware import ShutdownNotifications
 
 from actors.consumer import BlockingConsumer
+from actors.doorbells import doorbell, ring, use
 from actors.middleware import LogContext, ThreadKeeping
 from actors.redis_link import LinkDownError, RedisLink
 from actors.redrive import DOORBELLS
-from actors.registry import AWAITED_QUEUES, REGISTRY, Registration, register
+from actors.registry import AWAITED_QUEUES, REGISTRY
 from actors.wire import Envelope, WireEncoder, encode
 from core.secretbox import SecretBox
-from models.base import in_transaction
 from models.locks import single_flight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from actors.redis_link import Command
-    from actors.redrive import Arguments
     from core.settings import Settings
 
 __all__ = ["Backlog", "SluiceBroker", "doorbell", "make_broker", "ring", "single_flight"]
-
-log = structlog.get_logger()
 
 # Silence after which a worker counts as dead and its messages are given to others.
 HEARTBEAT_TIMEOUT_MS: Final = 60_000
@@ -207,63 +202,11 @@ class SluiceBroker(stock.RedisBroker):
         return functools.partial(self.dispatch, command)
 
 
-class _Process:
-    broker: SluiceBroker | None = None
-
-
 def make_broker(settings: Settings) -> SluiceBroker:
     """Return the process's broker. No connection is made before the first use."""
     dramatiq.set_encoder(WireEncoder())
     broker = SluiceBroker(
         url=settings.redis_url, namespace=settings.redis_namespace, box=SecretBox(settings.secret_keys)
     )
-    _Process.broker = broker
+    use(broker)
     return broker
-
-
-def ring(actor: str, *args: str) -> None:
-    """Ring a doorbell after the commit that gave it work. A ring that cannot be sent is not missed: redrive rings.
-
-    Raises ValueError for a name that is no doorbell.
-    """
-    if actor not in DOORBELLS:
-        raise ValueError(f"{actor!r} is no doorbell")
-    if in_transaction():
-        raise RuntimeError("ring after the commit: before it there is nothing to find, and Redis may be slow")
-    if _Process.broker is None:
-        return
-    try:
-        _Process.broker.ring(actor, *args)
-    except LinkDownError as error:
-        log.info("doorbell.not_rung", doorbell=actor, error=str(error))
-
-
-def doorbell(
-    *, queue: str, arguments: Arguments | None = None, **options: Any
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function the actor behind the doorbell of its name, whose row stands in actors.redrive.
-
-    Raises ValueError where the row is missing or says something else.
-    """
-
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        name = function.__name__
-        row = DOORBELLS.get(name)
-        if row is None or (row.queue, row.for_each) != (queue, arguments):
-            raise ValueError(f"actors.redrive has no row for the doorbell {name!r} on {queue!r} ({arguments})")
-        bind = functools.partial(_answering, function)
-        register(Registration(name=name, queue=queue, bind=bind, options=options))
-        return function
-
-    return decorate
-
-
-def _answering(function: Callable[..., None], broker: SluiceBroker) -> Callable[..., None]:
-    arity = len(inspect.signature(function).parameters)
-
-    def answer(*args: str, bell: str | None = None, **_unknown: object) -> None:
-        """Run the actor unless this ring was answered with an earlier one. A newer version may send more arguments."""
-        if bell is None or broker.take_ring(bell):
-            function(*args[:arity])
-
-    return answer

@@ -1,4 +1,4 @@
-"""What merchants do with a payment afterwards: have its webhooks sent again. The API calls it and waits."""
+"""What merchants do with a payment afterwards: accept what was paid, have webhooks sent again. The API waits for it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from actors.calls import CallReply, call_actor, recorded
 from actors.context import context
 from core import states, views
 from core.errors import PaymentNotFound
+from core.payment_schemas import ResolvePayment
 from core.schemas import PaymentLookup
-from models import invoices, outbox, redelivery
+from models import invoices, outbox, redelivery, resolution
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -22,22 +23,48 @@ if TYPE_CHECKING:
     from models.redelivery import Requeued
 
 _decode: Final = msgspec.json.Decoder(PaymentLookup)
+_decode_resolve: Final = msgspec.json.Decoder(ResolvePayment)
 
 
 @call_actor(queue="invoices")
 def resend_payment(info: CallInfo, payload: bytes) -> CallReply:
     """Queue the webhook of a payment's latest status again; it is written now where there was no endpoint then."""
     lookup = _decode.decode(payload)
-    if info.merchant_id is None:
-        raise ValueError("a signed call has a merchant")
     with recorded(info) as record:
-        invoice = invoices.look_up(info.merchant_id, uuid=lookup.uuid, order_id=lookup.order_id)
-        if invoice is None:
-            raise PaymentNotFound
-        queued = _requeue(info.merchant_id, invoice)
+        invoice = _find(info, lookup)
+        queued = _requeue(invoice.merchant_id, invoice)
         reply = record.store(msgspec.json.encode({"deliveries": [found.view() for found in queued]}))
     ring("deliver_webhooks")
     return reply
+
+
+@call_actor(queue="invoices")
+def resolve_payment(info: CallInfo, payload: bytes) -> CallReply:
+    """Accept a wrong_amount payment, or a stray deposit of any payment, and return the payment."""
+    wanted = _decode_resolve.decode(payload)
+    ctx = context()
+    with recorded(info) as record:
+        invoice = invoices.lock(_find(info, wanted).id)
+        if invoice is None:
+            raise PaymentNotFound
+        if wanted.txid:
+            resolution.accept_stray(ctx.catalogue, invoice, wanted.txid)
+        else:
+            resolution.accept_payment(ctx.catalogue, invoice)
+        shown = invoices.reread(invoice.id)
+        view = views.payment(ctx.catalogue, shown, pay_url=ctx.settings.pay_url, public=False)
+        reply = record.store(msgspec.json.encode(view))
+    ring("deliver_webhooks")
+    return reply
+
+
+def _find(info: CallInfo, lookup: PaymentLookup) -> InvoiceRow:
+    if info.merchant_id is None:
+        raise ValueError("a signed call has a merchant")
+    invoice = invoices.look_up(info.merchant_id, uuid=lookup.uuid, order_id=lookup.order_id)
+    if invoice is None:
+        raise PaymentNotFound
+    return invoice
 
 
 def _requeue(merchant_id: UUID, invoice: InvoiceRow) -> list[Requeued]:

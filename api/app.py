@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections import defaultdict
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from api.gauges import gauges
 from api.health import Readiness, store_checks
 from api.metrics import Metrics
 from api.middleware import Frame
-from api.pages import PaymentPage, StaticFiles
+from api.pages import PaymentPage, static_files
 from api.routes import ENDPOINTS
 from core.catalogue import load_catalogue
 from core.secretbox import SecretBox
@@ -52,7 +53,7 @@ def create_app(
         by_path[endpoint.path].append(endpoint)
     for path, endpoints in by_path.items():
         app.add_route(path, Resource(gateway, endpoints))
-    static = StaticFiles()
+    static = static_files()
     app.add_route("/static/{name}", static)
     app.add_route("/pay/{invoice_id}", PaymentPage(gateway, static))
     return app
@@ -70,5 +71,5 @@ def _gateway(settings: Settings, *, caller: Caller, queues: Queues, authenticato
         authenticator=authenticator,
         readiness=Readiness(store_checks(queues)),
         metrics=metrics,
-        openapi=msgspec.json.encode(openapi.describe(ENDPOINTS, base_url=settings.base_url)),
+        openapi=functools.cache(lambda: msgspec.json.encode(openapi.describe(ENDPOINTS, base_url=settings.base_url))),
     )

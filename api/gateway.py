@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from actors.broker import Backlog
     from actors.calls import CallInfo, CallReply
     from api.auth import Authenticator
@@ -46,5 +48,5 @@ class Gateway:
     authenticator: Authenticator
     readiness: Readiness
     metrics: Metrics
-    # The description of this API, as JSON.
-    openapi: bytes
+    # Returns the description of this API as JSON, made at the first call.
+    openapi: Callable[[], bytes]

@@ -6,6 +6,7 @@ nothing that does not come from here (API reference, "Hosted payment page").
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -94,18 +95,9 @@ class PaymentPage:
         self._gateway = gateway
         is_https = urlsplit(gateway.settings.pay_url).scheme == "https"
         self._headers = (*_PAGE_HEADERS, _HSTS) if is_https else _PAGE_HEADERS
-        environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(HERE / "templates"),
-            autoescape=True,
-            undefined=jinja2.StrictUndefined,
-            auto_reload=False,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        environment.globals["static"] = static.url
-        environment.filters.update(web_link=web_link, utc_time=utc_time)
-        self._page = environment.get_template("pay.html")
-        self._error_page = environment.get_template("error.html")
+        templates = _templates(static)
+        self._page = templates.get_template("pay.html")
+        self._error_page = templates.get_template("error.html")
 
     def on_get(self, _req: Request, resp: Response, invoice_id: str) -> None:
         """Show a payment, or say in plain words why not."""
@@ -139,6 +131,27 @@ class PaymentPage:
 
     def _network_name(self, network: str | None) -> str:
         return self._gateway.catalogue.networks[network].name if network else ""
+
+
+@functools.cache
+def _templates(static: StaticFiles) -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["static"] = static.url
+    environment.filters.update(web_link=web_link, utc_time=utc_time)
+    return environment
+
+
+@functools.cache
+def static_files() -> StaticFiles:
+    """Return the process's static files, read once."""
+    return StaticFiles()
 
 
 def web_link(url: str) -> str:

@@ -44,7 +44,7 @@ class Transaction(msgspec.Struct, rename={"sender": "from", "block_hash": "block
     index: str | None = None
 
 
-class FullBlock(Header):
+class FullBlock(Header, kw_only=True):
     """A block with its transactions."""
 
     transactions: list[Transaction]

@@ -108,4 +108,3 @@ class PaymentServices(Answer, kw_only=True):
     """Every method of the catalogue."""
 
     items: list[PaymentMethod]
-

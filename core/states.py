@@ -58,6 +58,10 @@ class InvoiceFacts:
     resolvable_strays: int
     # The network's scan (before a choice: the clock) has passed the expiry.
     expiry_passed: bool
+    # Strays that a merchant accepted.
+    resolved_strays: int = 0
+    # The sum that the merchant accepted in place of what was asked.
+    accepted_units: int | None = None
 
 
 def is_short(paid_units: int, target_units: int, accuracy_ppm: int) -> bool:
@@ -82,7 +86,14 @@ def judge(facts: InvoiceFacts) -> InvoiceStatus:
         case "expired":
             return "wrong_amount" if facts.confirmed_units > 0 else "expired"
         case "wrong_amount":
-            return "wrong_amount" if facts.confirmed_units > 0 or facts.resolvable_strays > 0 else "expired"
+            return _judge_wrong_amount(facts)
+
+
+def _judge_wrong_amount(facts: InvoiceFacts) -> InvoiceStatus:
+    if facts.accepted_units is not None and facts.confirmed_units >= facts.accepted_units:
+        return "paid"
+    strays = facts.resolvable_strays + facts.resolved_strays
+    return "wrong_amount" if facts.confirmed_units > 0 or strays > 0 else "expired"
 
 
 def _judge_check(facts: InvoiceFacts) -> InvoiceStatus:
@@ -99,12 +110,19 @@ def _judge_check(facts: InvoiceFacts) -> InvoiceStatus:
 def _judge_decided(facts: InvoiceFacts) -> InvoiceStatus:
     if facts.target_units is None:
         raise ForbiddenTransitionError("a decided invoice has a target")
-    if is_short(facts.confirmed_units, facts.target_units, facts.accuracy_ppm):
+    if _is_short_of_decision(facts, facts.target_units):
         return "check"
     if is_over(facts.confirmed_units, facts.target_units, facts.accuracy_ppm):
         return "paid_over"
     # A reorg that took only what was too much: check decides anew what is left.
     return "paid" if facts.status == "paid" else "check"
+
+
+def _is_short_of_decision(facts: InvoiceFacts, target_units: int) -> bool:
+    """Whether less is there now than what the decision was made on: a reorg took it."""
+    if facts.accepted_units is not None:
+        return facts.confirmed_units < facts.accepted_units
+    return is_short(facts.confirmed_units, target_units, facts.accuracy_ppm)
 
 
 def check_transition(before: InvoiceStatus, after: InvoiceStatus) -> None:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 # Blocks kept for walking back; deeper reorgs than this stop the scan with an alarm instead of guessing.
 BLOCKS_KEPT: Final = 512
+# A catch-up leaves out blocks from this depth on, so that one that is not kept may still be a scanned one.
+BLOCKS_SETTLED: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,80 @@ def retreat(network: str, *, expected: Cursor, to_height: int) -> bool:
     if moved:
         execute("DELETE FROM chain_blocks WHERE network = %s AND height > %s", (network, to_height))
     return bool(moved)
+
+
+def restart(
+    network: str, *, expected: Cursor, height: int, block_hash: str, parent_hash: str, block_time: datetime
+) -> bool:
+    """Begin again at another block of the height where the scan once began: the chain was replaced below it.
+
+    Nothing was lost: no deposit is looked for in that block or before. Call inside a transaction.
+    """
+    moved = execute(
+        "UPDATE chain_cursors SET height = %s, hash = %s, block_time = %s, moved_at = app_now()"
+        " WHERE network = %s AND height = %s AND hash = %s",
+        (height, block_hash, block_time, network, expected.height, expected.hash),
+    )
+    if moved:
+        execute("DELETE FROM chain_blocks WHERE network = %s", (network,))
+        _keep(network, height, block_hash, parent_hash, block_time)
+    return bool(moved)
+
+
+def kept_hash(network: str, height: int) -> str | None:
+    """Return the hash of a scanned block, None where it is no longer kept or was skipped."""
+    found = one("SELECT hash FROM chain_blocks WHERE network = %s AND height = %s", (network, height))
+    return str(found[0]) if found else None
+
+
+def is_scanned(network: str, *, height: int, block_hash: str) -> bool:
+    """Whether a block is part of what the cursor stands on; locks the cursor until the transaction ends.
+
+    A block that is too old to be kept counts: what could still replace it has stopped the scan.
+    """
+    cursor = one("SELECT height FROM chain_cursors WHERE network = %s FOR UPDATE", (network,))
+    if cursor is None or height > cursor[0]:
+        return False
+    kept = kept_hash(network, height)
+    return kept == block_hash or (kept is None and height <= cursor[0] - BLOCKS_SETTLED)
+
+
+def halt(network: str, reason: str) -> bool:
+    """Note why a scan stands still; returns whether that is new."""
+    return bool(
+        execute(
+            "UPDATE chain_cursors SET halted_reason = %s, halted_at = app_now()"
+            " WHERE network = %s AND halted_reason <> %s",
+            (reason, network, reason),
+        )
+    )
+
+
+def resume(network: str) -> None:
+    """Note that a scan goes on."""
+    execute(
+        "UPDATE chain_cursors SET halted_reason = '', halted_at = NULL WHERE network = %s AND halted_reason <> ''",
+        (network,),
+    )
+
+
+def seen_final(network: str, height: int | None) -> None:
+    """Note what the chain calls final. It never goes back, whatever a node says."""
+    execute(
+        "UPDATE chain_cursors SET final_height = %s WHERE network = %s AND COALESCE(final_height, -1) < %s",
+        (height, network, height),
+    )
+
+
+def reread_height(network: str) -> int | None:
+    """Return how far the second reading has come."""
+    found = one("SELECT reread_height FROM chain_cursors WHERE network = %s", (network,))
+    return None if found is None or found[0] is None else int(found[0])
+
+
+def reread_to(network: str, height: int) -> None:
+    """Note how far the second reading has come."""
+    execute("UPDATE chain_cursors SET reread_height = %s WHERE network = %s", (height, network))
 
 
 def seen_head(network: str, head: int) -> None:

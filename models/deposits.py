@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from core.ids import uuid7
+from models import quorum
 from models.base import Params, execute, one, rows
 
 if TYPE_CHECKING:
@@ -69,12 +70,19 @@ class Deposit:
     rounding_units: int
     # Confirmations by the scan of its own network.
     depth: int
+    # Several providers have to tell the same of it before it is confirmed, and have not yet.
+    awaits_quorum: bool
+
+    @property
+    def shown_status(self) -> str:
+        """Its status in the words of the API."""
+        return "awaiting_quorum" if self.awaits_quorum and self.status == "pending" else self.status
 
 
 _DEPOSIT: Final = (
     "SELECT d.id, d.network, d.txid, d.currency, d.amount_units, d.sender, d.status, d.stray_reason, d.block_height,"
     " d.seen_at, d.round, d.net_units, d.fee_units, d.fee_fixed_units, d.rounding_units,"
-    " COALESCE(c.height - d.block_height + 1, 0)"
+    f" COALESCE(c.height - d.block_height + 1, 0), {quorum.OPEN}"
     " FROM deposits d LEFT JOIN chain_cursors c ON c.network = d.network"
 )
 
@@ -156,7 +164,7 @@ def owners_due(network: str, *, kind: OwnerKind, confirmations: int, limit: int)
         for row in rows(
             "SELECT DISTINCT d.owner_id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
             " WHERE d.network = %s AND d.owner_kind = %s AND d.status = 'pending'"
-            " AND d.block_height <= c.height - %s + 1 LIMIT %s",
+            f" AND d.block_height <= c.height - %s + 1 AND NOT {quorum.OPEN} LIMIT %s",
             (network, kind, confirmations, limit),
         )
     ]
@@ -174,10 +182,11 @@ def orphans(network: str, *, kind: OwnerKind) -> list[tuple[UUID, UUID]]:
 
 
 def confirm(deposit_id: UUID) -> bool:
-    """Mark a pending deposit confirmed; False when somebody was first."""
+    """Mark a pending deposit confirmed; False when somebody was first, or while it waits for a second opinion."""
     return bool(
         execute(
-            "UPDATE deposits SET status = 'confirmed', confirmed_at = app_now() WHERE id = %s AND status = 'pending'",
+            "UPDATE deposits d SET status = 'confirmed', confirmed_at = app_now() WHERE d.id = %s"
+            f" AND d.status = 'pending' AND NOT {quorum.OPEN}",
             (deposit_id,),
         )
     )

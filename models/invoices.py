@@ -21,7 +21,7 @@ COLUMNS: Final = (
     "id, merchant_id, order_id, status, is_final, is_multi, price_currency, price_units, pay_currency, network,"
     " payer_units, generation, address_ordinal, address, required_confirmations, accuracy_ppm, discount_ppm,"
     " subtract_percent, fee_ppm, fee_fixed_usd_cents, fee_fixed_units, confirmed_units, detected_units, deposit_height,"
-    " fee_fixed_taken_units, txid, payer_address, decided_at, resolution, url_callback, url_return, url_success,"
+    " fee_fixed_taken_units, txid, payer_address, decided_at, accepted_units, url_callback, url_return, url_success,"
     " additional_data, payer_email, theme, is_payment_multiple, created_at, updated_at, expires_at, rate_expires_at"
 )
 _SELECTED: Final = ", ".join(f"i.{name.strip()}" for name in COLUMNS.split(","))
@@ -107,7 +107,7 @@ class InvoiceRow:
     txid: str
     payer_address: str
     decided_at: datetime | None
-    resolution: str | None
+    accepted_units: int | None
     url_callback: str | None
     url_return: str
     url_success: str

@@ -58,6 +58,10 @@ class _Standing:
     def confirmed_units(self) -> int:
         return sum(d.amount_units for d in self.confirmed)
 
+    def strays(self, status: str) -> int:
+        """Count the deposits of another asset or network that are in a status; dust is nobody's concern."""
+        return sum(d.stray_reason in {"asset", "network"} and d.status == status for d in self.deposits)
+
 
 def settle(catalogue: Catalogue, invoice_id: UUID) -> bool:
     """Settle one invoice in a transaction of its own. Returns whether a webhook was queued."""
@@ -172,10 +176,10 @@ def _facts(standing: _Standing, status: InvoiceStatus) -> states.InvoiceFacts:
             d.status == "pending" and d.stray_reason != "dust" and d.seen_at <= invoice.expires_at
             for d in standing.deposits
         ),
-        resolvable_strays=sum(
-            d.stray_reason in {"asset", "network"} and d.status == "confirmed" for d in standing.deposits
-        ),
+        resolvable_strays=standing.strays("confirmed"),
         expiry_passed=standing.expiry_passed,
+        resolved_strays=standing.strays("credited"),
+        accepted_units=invoice.accepted_units,
     )
 
 
@@ -195,10 +199,15 @@ def _credit_confirmed(catalogue: Catalogue, standing: _Standing) -> None:
 
 
 def _is_final(standing: _Standing, status: InvoiceStatus) -> bool:
-    """A resolved wrong_amount is final until a further deposit confirms."""
+    """A resolved wrong_amount is final until a further deposit confirms; one of strays alone, once none is left."""
     invoice = standing.invoice
-    is_resolved = invoice.is_final and status == "wrong_amount" == invoice.status
-    return status in states.FINAL_STATUSES or (is_resolved and standing.confirmed_units <= invoice.confirmed_units)
+    if status != "wrong_amount":
+        return status in states.FINAL_STATUSES
+    if standing.strays("confirmed"):
+        return False
+    if not standing.confirmed_units:
+        return True
+    return invoice.is_final and invoice.status == status and standing.confirmed_units <= invoice.confirmed_units
 
 
 def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> None:
@@ -221,10 +230,11 @@ def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> 
         "UPDATE invoices SET (status, is_final, generation, payer_units, fee_fixed_units, confirmed_units,"
         " detected_units, deposit_height, txid, payer_address) = (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s),"
         " decided_at = CASE WHEN %s THEN COALESCE(decided_at, app_now()) END,"
+        " accepted_units = CASE WHEN %s THEN accepted_units END,"
         " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s"
         " AND (status, is_final, generation, payer_units, fee_fixed_units, confirmed_units, detected_units,"
         " deposit_height, txid, payer_address) IS DISTINCT FROM (%s, %s, %s, %s, %s, %s, %s, %s::bigint, %s, %s)",
-        (*after, status in states.DECIDED_STATUSES, invoice.id, *after),
+        (*after, *[status in states.DECIDED_STATUSES] * 2, invoice.id, *after),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from models import quorum
 from models.base import execute, rows
 from models.deposits import Deposit, read
 
@@ -26,7 +27,7 @@ def pending_due(catalogue: Catalogue, wallet_id: UUID, *, limit: int) -> list[UU
         for row in rows(
             "SELECT d.id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
             " WHERE d.owner_id = %s AND d.owner_kind = 'wallet' AND d.status = 'pending'"
-            " AND d.block_height <= c.height - (%s::jsonb ->> d.network)::integer + 1"
+            f" AND d.block_height <= c.height - (%s::jsonb ->> d.network)::integer + 1 AND NOT {quorum.OPEN}"
             " ORDER BY d.seen_at, d.id LIMIT %s",
             (wallet_id, confirmations.decode(), limit),
         )

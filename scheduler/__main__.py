@@ -64,7 +64,7 @@ def make_scheduler(settings: Settings, ringer: Ringer) -> BlockingScheduler:
         timezone="UTC",
         executors={"default": {"type": "threadpool", "max_workers": THREADS}},
         # After a pause of the process one ring stands for all that it missed, however late.
-        job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": 1},
+        job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
     )
     now = datetime.now(UTC)
     for job in jobs(settings):

@@ -1,4 +1,4 @@
-"""Payments in bulk and their side views: history, QR code, methods, webhooks sent again."""
+"""Payments after their creation: history, QR code, methods, resolution, webhooks sent again."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ import msgspec
 from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, envelope
 from api.routes.payments import EXAMPLE, find_payment
 from core import pricing, service_views, views
-from core.errors import PaymentBadCursor, PaymentBadDate, PaymentBadUuid, PaymentNoLookup, PaymentNotFound
-from core.payment_schemas import Image, PaymentHistory, PaymentPage, PaymentServices, Resent, page_size
+from core.errors import (
+    PaymentBadAction,
+    PaymentBadCursor,
+    PaymentBadDate,
+    PaymentBadUuid,
+    PaymentNoLookup,
+    PaymentNotFound,
+    PaymentNotResolvable,
+)
+from core.payment_schemas import Image, PaymentHistory, PaymentPage, PaymentServices, Resent, ResolvePayment, page_size
 from core.qr import qr_data_uri
-from core.schemas import Empty, PaymentLookup
+from core.schemas import Empty, Payment, PaymentLookup
 from models import invoice_history
 from models.rates import load_market
 from models.terms import load_terms
@@ -106,6 +114,26 @@ ENDPOINTS: Final = (
                     }
                 ]
             },
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payment/resolve",
+        name="resolvePayment",
+        tag="Payments",
+        summary="Resolve a payment",
+        description=(
+            "accept takes what was paid for what was asked and credits it: the payment becomes paid. With txid it"
+            " credits that stray deposit in its own coin instead, in any status of the payment."
+        ),
+        rights=PAYMENT_KEYS,
+        request=ResolvePayment,
+        result=Payment,
+        actor=Actor(name="resolve_payment", queue="invoices"),
+        errors=(*LOOKUP_ERRORS, PaymentBadAction, PaymentNotResolvable),
+        examples={
+            "request": {"order_id": "order-1042", "action": "accept"},
+            "result": {**EXAMPLE, "payment_status": "paid", "is_final": True},
         },
     ),
     Endpoint(

@@ -36,8 +36,8 @@ def read_metrics(gateway: Gateway, _call: Call) -> Reply:
 
 
 def read_openapi(gateway: Gateway, _call: Call) -> Reply:
-    """Return the description that was made when the process started."""
-    return Reply(body=gateway.openapi, headers={"Cache-Control": "public, max-age=300"})
+    """Return the description of this API."""
+    return Reply(body=gateway.openapi(), headers={"Cache-Control": "public, max-age=300"})
 
 
 ENDPOINTS: Final = (

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from actors.broker import SluiceBroker
 
 SHORT_S: Final = 6.0
-LONG_S: Final = 60.0
+LONG_S: Final = 120.0
 CALLERS: Final = 8
 
 

@@ -8,6 +8,7 @@ import pytest
 import redis
 
 from actors import broker as broker_module
+from actors import doorbells
 from actors.broker import doorbell, ring
 from actors.redis_link import LinkDownError
 from actors.redrive import DOORBELLS, rings
@@ -40,7 +41,7 @@ def server(redis_url: str) -> Iterator[redis.Redis]:
 
 
 def declare_doorbell(broker: SluiceBroker, function: Callable[..., None], *, name: str = PLAIN) -> None:
-    declare(broker, broker_module._answering(function, broker), name=name, queue=DOORBELLS[name].queue)
+    declare(broker, doorbells._answering(function, broker), name=name, queue=DOORBELLS[name].queue)
 
 
 def waiting(broker: SluiceBroker, queue: str = PLAIN_QUEUE) -> int:
@@ -142,7 +143,7 @@ def test_a_ring_outlives_a_step_of_redis_s_clock(broker: SluiceBroker, server: r
 
 def test_a_ring_that_cannot_be_checked_is_answered(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
-    answer = broker_module._answering(lambda: runs.append(1), broker)
+    answer = doorbells._answering(lambda: runs.append(1), broker)
 
     def cut(*_: object, **__: object) -> None:
         raise LinkDownError("cut")
@@ -159,7 +160,7 @@ def test_arguments_of_a_newer_version_are_ignored(broker: SluiceBroker) -> None:
     def known(network: str) -> None:
         given.append(network)
 
-    broker_module._answering(known, broker)("ethereum", "deeper", colour="green")
+    doorbells._answering(known, broker)("ethereum", "deeper", colour="green")
 
     assert given == ["ethereum"]
 
@@ -185,7 +186,7 @@ def test_an_actor_that_fails_is_run_again_by_the_next_ring(broker: SluiceBroker)
 
 @pytest.fixture
 def process_broker(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> SluiceBroker:
-    monkeypatch.setattr(broker_module._Process, "broker", broker)
+    monkeypatch.setattr(doorbells._Process, "broker", broker)
     return broker
 
 

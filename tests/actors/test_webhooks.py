@@ -309,11 +309,11 @@ def test_bad_receivers_beside_a_healthy_one_do_not_delay_it(settings: Settings, 
 
 
 def test_a_slot_is_filled_as_soon_as_it_is_free(settings: Settings, receiver: Receiver) -> None:
-    with Receiver(Answer(head_delay_s=1.5)) as slow:
+    with Receiver(Answer(head_delay_s=3)) as slow:
         emit(register(slow.url, settings)[0])
         emit(register(receiver.url, settings)[0], count=60)
         drain = Background(Dispatcher(settings, slots=4, total_s=5).ring)
-        receiver.wait_for(60, timeout_s=1.4)
+        receiver.wait_for(60, timeout_s=2.8)
         drain.join()
 
 
@@ -326,13 +326,13 @@ def test_one_receiver_is_not_flooded_before_it_answers(settings: Settings) -> No
 
 
 def test_what_becomes_due_during_a_drain_goes_out_with_it(settings: Settings, receiver: Receiver) -> None:
-    with Receiver(Answer(head_delay_s=2)) as slow:
+    with Receiver(Answer(head_delay_s=3)) as slow:
         emit(register(slow.url, settings)[0])
         shop, _ = register(receiver.url, settings)
         drain = Background(Dispatcher(settings, total_s=5).ring)
         slow.wait_for(1)
         emit(shop)
-        receiver.wait_for(1, timeout_s=1)
+        receiver.wait_for(1, timeout_s=2.5)
         drain.join()
 
 
@@ -344,7 +344,7 @@ def test_a_ring_during_a_drain_returns_at_once_and_makes_it_look_again(
 ) -> None:
     monkeypatch.setattr(webhooks, "POLL_S", 30)
     dispatcher = Dispatcher(settings, total_s=5)
-    with Receiver(Answer(head_delay_s=1.5)) as slow:
+    with Receiver(Answer(head_delay_s=3)) as slow:
         emit(register(slow.url, settings)[0])
         shop, _ = register(receiver.url, settings)
         drain = Background(dispatcher.ring)
@@ -352,8 +352,8 @@ def test_a_ring_during_a_drain_returns_at_once_and_makes_it_look_again(
         emit(shop)
         started = time.monotonic()
         dispatcher.ring()
-        assert time.monotonic() - started < 0.5
-        receiver.wait_for(1, timeout_s=1)
+        assert time.monotonic() - started < 1
+        receiver.wait_for(1, timeout_s=2.5)
         drain.join()
 
 

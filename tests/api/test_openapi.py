@@ -24,6 +24,7 @@ EXPECTED = {
     ("POST", "/v1/payment/history"),
     ("POST", "/v1/payment/qr"),
     ("POST", "/v1/payment/resend"),
+    ("POST", "/v1/payment/resolve"),
     ("POST", "/v1/payment/services"),
     ("GET", "/v1/pay/{invoice_id}"),
     ("POST", "/v1/pay/{invoice_id}/select"),

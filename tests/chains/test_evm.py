@@ -298,10 +298,8 @@ def test_a_transaction_included_again_elsewhere_keeps_its_ordinal(chain: Chain) 
 
 
 def test_a_node_that_cannot_tell_finality_says_so(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise RpcError("eth_getBlockByNumber", -32602, "unknown block tag")
-
-    monkeypatch.setattr(chain.adapter._providers, "call_or_none", refuse)
+    refusal = RpcError("eth_getBlockByNumber", -32602, "unknown block tag")
+    monkeypatch.setattr(chain.adapter._providers, "everyone", lambda _: [refusal])
 
     assert chain.adapter.final_height() is None
 

@@ -7,6 +7,7 @@ import pytest
 
 from chains.base import BlockScan, ProviderError
 from chains.evm import TRANSFER_TOPIC
+from chains.evm_bloom import mask
 from tests.chains.conftest import CATALOGUE, OURS, THEIRS, evm_adapter
 from tests.peers.json_rpc_node import JsonRpcNode, Refusal
 
@@ -16,6 +17,15 @@ OTHER_BLOCK = "0x" + "bb" * 32
 TXID = "0x" + "01" * 32
 OTHER_TXID = "0x" + "02" * 32
 USDT = str(CATALOGUE.pairs["USDT", "ethereum"].contract).lower()
+
+
+def bloom(*contracts: str) -> str:
+    """The filter of a block in which these contracts wrote transfers between the two of us."""
+    items = [*contracts, TRANSFER_TOPIC, topic(THEIRS), topic(OURS)] if contracts else []
+    bits = 0
+    for item in items:
+        bits |= mask(item)
+    return f"0x{bits:0512x}"
 
 
 def topic(address: str) -> str:
@@ -41,7 +51,7 @@ def transaction(**changes: object) -> dict[str, object]:
 
 def header(**changes: object) -> dict[str, object]:
     honest = {"number": hex(HEIGHT), "hash": BLOCK, "parentHash": OTHER_BLOCK, "timestamp": "0x65000000"}
-    return honest | {"transactions": []} | changes
+    return honest | {"transactions": [], "logsBloom": bloom(USDT)} | changes
 
 
 def receipt(*logs: Mapping[str, object], txid: str = TXID, **changes: object) -> dict[str, object]:
@@ -56,6 +66,7 @@ def node() -> Iterator[JsonRpcNode]:
         "eth_getBlockByNumber": header(),
         "eth_getLogs": [log()],
         "eth_getTransactionReceipt": receipt(log()),
+        "eth_getBlockReceipts": Refusal(-32601, "no such method"),
     }
     with JsonRpcNode(answers) as node:
         yield node

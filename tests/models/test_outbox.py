@@ -143,6 +143,13 @@ def test_every_registration_makes_another_secret_and_one_endpoint_is_in_force() 
     assert one("SELECT count(*), count(*) FILTER (WHERE replaced_at IS NULL) FROM webhook_endpoints") == (3, 1)
 
 
+def test_replaced_endpoints_multiply_nothing() -> None:
+    shop = merchant()
+    register(shop)
+    emit(shop)
+    assert len(leased()) == 1
+
+
 def test_the_secret_is_sealed_and_bound_to_its_endpoint() -> None:
     shop = merchant(is_registered=False)
     first, second = register(shop), register(shop)

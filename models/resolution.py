@@ -1,0 +1,41 @@
+"""What a merchant decides about money that does not fit its sale. Callers hold the transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.errors import PaymentNotResolvable
+from models import crediting, deposits, settlement
+from models.base import execute
+
+if TYPE_CHECKING:
+    from core.catalogue import Catalogue
+    from models.invoices import InvoiceRow
+
+
+def accept_payment(catalogue: Catalogue, invoice: InvoiceRow) -> None:
+    """Take what was paid for what was asked: an open wrong_amount with a deposit of its asset becomes paid.
+
+    Raises payment.not_resolvable. The invoice is locked.
+    """
+    if invoice.status != "wrong_amount" or invoice.is_final or not invoice.confirmed_units:
+        raise PaymentNotResolvable
+    execute("UPDATE invoices SET accepted_units = confirmed_units WHERE id = %s", (invoice.id,))
+    settlement.settle_locked(catalogue, invoice.id)
+
+
+def accept_stray(catalogue: Catalogue, invoice: InvoiceRow, txid: str) -> None:
+    """Credit a confirmed stray in its own coin, less the percent fee, in whatever status the invoice is.
+
+    All strays of the transaction are meant. Raises payment.not_resolvable. The invoice is locked.
+    """
+    strays = [
+        deposit
+        for deposit in deposits.of_owner(invoice.id)
+        if deposit.txid == txid and deposit.stray_reason in {"asset", "network"} and deposit.status == "confirmed"
+    ]
+    if not strays:
+        raise PaymentNotResolvable
+    for stray in strays:
+        crediting.credit(catalogue, stray, invoice.merchant_id, fee_ppm=invoice.fee_ppm, fee_fixed_due_units=0)
+    settlement.settle_locked(catalogue, invoice.id)
