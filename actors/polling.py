@@ -11,19 +11,19 @@ import structlog
 
 from actors.broker import doorbell, ring, single_flight
 from actors.context import Context, context
+from actors.intake import SETTLE, Matching, found_in, settle_owners, take
 from chains.base import ProviderError
 from chains.registry import adapter
 from models import crediting, cursors, deposits, settlement, wallet_settlement
 from models.base import repeat_on_deadlock, transaction
+from models.cursors import Cursor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-    from uuid import UUID
+    from collections.abc import Sequence
 
-    from chains.base import BlockScan, ChainAdapter, Transfer
-    from core.catalogue import Catalogue, Network
-    from models.cursors import Cursor
-    from models.deposits import Found, Owner, OwnerKind
+    from chains.base import BlockScan, ChainAdapter
+    from core.catalogue import Network
+    from models.deposits import Owner
 
 log = structlog.get_logger()
 
@@ -31,12 +31,6 @@ log = structlog.get_logger()
 BLOCKS_PER_STEP: Final = 50
 SETTLED_PER_STEP: Final = 500
 RELEASED_PER_STEP: Final = 500
-
-SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], bool]]] = {
-    "invoice": settlement.settle,
-    "wallet": wallet_settlement.settle,
-}
-"""Who settles what came to whom; each returns whether a webhook was queued."""
 
 
 @doorbell(queue="chain", arguments="networks")
@@ -47,8 +41,10 @@ def poll_network(network: str) -> None:
     with single_flight(f"poll:{network}") as mine:
         if not mine:
             return
+        chain = adapter(known, ctx.settings)
         try:
-            more = _scan(ctx, known, adapter(known, ctx.settings))
+            with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
+                more = _scan(ctx, known, chain)
         except ProviderError as error:
             log.warning("the provider failed; the scan goes on where it stopped", network=network, error=str(error))
             more = False
@@ -67,9 +63,12 @@ def _scan(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
     cursors.seen_head(network.code, head)
     # A step that died in the middle of a reorg left some.
     _reverse_orphans(ctx, network)
-    for _ in range(BLOCKS_PER_STEP):
+    if cursor.height < head:
+        cursors.seen_final(network.code, chain.final_height())
+    first = cursor.height
+    while cursor.height - first < BLOCKS_PER_STEP:
         if cursor.height >= head:
-            return _check_tip(ctx, network, chain, cursor)
+            return _check_tip(ctx, network, chain, cursor, head)
         moved = _scan_next(ctx, network, chain, cursor, head)
         if moved is None:
             return False
@@ -88,36 +87,44 @@ def _first_cursor(network: Network, chain: ChainAdapter, head: int) -> Cursor | 
     return cursors.read(network.code)
 
 
-def _check_tip(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor) -> bool:
-    """Notice a tip that was replaced by another of the same height."""
-    block = chain.block(cursor.height)
-    if block is not None and block.hash == cursor.hash:
+def _check_tip(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, head: int) -> bool:
+    """Notice a tip that was replaced by another of the same height, or blocks below it on a shorter chain.
+
+    A head that went back is no reorg while the blocks up to it are the scanned ones: its node lags.
+    """
+    height = min(head, cursor.height)
+    kept = cursor.hash if height == cursor.height else cursors.kept_hash(network.code, height)
+    block = None if kept is None else chain.block(height)
+    if block is None or block.hash == kept:
         return False
     return _walk_back(ctx, network, chain, cursor) is not None
 
 
 def _scan_next(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, head: int) -> Cursor | None:
-    """Record the next block's deposits and move the cursor; None when there is nothing to go on with."""
-    owners: dict[str, Owner] = {}
-
-    def ours(addresses: Collection[str]) -> Collection[str]:
-        owners.update(deposits.match(network.family, addresses))
-        return owners.keys()
-
-    scan = chain.scan_block(cursor.height + 1, ours)
-    if scan is None:
+    """Record the next blocks' deposits and move the cursor; None when there is nothing to go on with."""
+    ours = Matching(network)
+    at = cursor
+    for scan in chain.scan_ahead(cursor.height + 1, head, ours):
+        if scan.block.height == at.height + 1 and scan.block.parent_hash != at.hash:
+            return _walk_back(ctx, network, chain, at)
+        if not repeat_on_deadlock(lambda at=at, scan=scan: _record(ctx, network, chain, at, scan, ours.owners, head)):  # type: ignore[misc]
+            return None
+        settle_owners(ctx, ours.of(scan.transfers))
+        at = Cursor(scan.block.height, scan.block.hash, scan.block.time)
+    if at is cursor:
         return None
-    if scan.block.parent_hash != cursor.hash:
-        return _walk_back(ctx, network, chain, cursor)
-    if not repeat_on_deadlock(lambda: _record(ctx, network, cursor, scan, owners, head)):
-        return None
-    for kind, owner_id in {(owners[t.recipient].kind, owners[t.recipient].id) for t in scan.transfers}:
-        _settle(ctx, kind, owner_id)
-    return cursors.read(network.code)
+    cursors.resume(network.code)
+    return at
 
 
 def _record(
-    ctx: Context, network: Network, cursor: Cursor, scan: BlockScan, owners: dict[str, Owner], head: int
+    ctx: Context,
+    network: Network,
+    chain: ChainAdapter,
+    cursor: Cursor,
+    scan: BlockScan,
+    owners: dict[str, Owner],
+    head: int,
 ) -> bool:
     with transaction():
         block = scan.block
@@ -132,63 +139,98 @@ def _record(
         ):
             return False
         for transfer in scan.transfers:
-            deposits.record(_found(ctx, network, scan, transfer, owners[transfer.recipient]))
+            take(ctx, chain, found_in(ctx, network, block, transfer, owners[transfer.recipient]))
     return True
-
-
-def _found(ctx: Context, network: Network, scan: BlockScan, transfer: Transfer, owner: Owner) -> Found:
-    pair = ctx.catalogue.pairs[transfer.currency, network.code]
-    return deposits.Found(
-        network=network.code,
-        txid=transfer.txid,
-        ordinal=transfer.ordinal,
-        currency=transfer.currency,
-        amount_units=pair.to_ledger(transfer.units, ctx.catalogue.scale(transfer.currency)),
-        address=transfer.recipient,
-        sender=transfer.sender,
-        owner=owner,
-        stray_reason=_stray_reason(owner, network, transfer, dust=transfer.units < pair.min_deposit_units),
-        block_height=scan.block.height,
-        block_hash=scan.block.hash,
-        block_time=scan.block.time,
-    )
-
-
-def _stray_reason(owner: Owner, network: Network, transfer: Transfer, *, dust: bool) -> str | None:
-    """Say why a deposit does not count; the right asset always counts, however small.
-
-    A wallet takes every asset of its own network.
-    """
-    if owner.kind == "wallet":
-        return None if owner.network == network.code else "network"
-    if owner.network == network.code and owner.pay_currency == transfer.currency:
-        return None
-    if dust:
-        return "dust"
-    return "network" if owner.network != network.code else "asset"
 
 
 def _walk_back(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor) -> Cursor | None:
     """Find the last kept block that the chain still has, take back what came after it, and resume there.
 
     None where there is nothing to go on with: what the node lacks it may not have seen yet, so that only another block
-    in the place of ours proves a reorg.
+    in the place of ours proves a reorg; and while as many providers keep our block as have another, nobody knows.
     """
-    is_proved = False
-    for height, block_hash in cursors.kept_blocks(network.code):
-        block = chain.block(height)
-        if block is None or block.hash != block_hash:
-            is_proved |= block is not None
-            continue
-        if not is_proved:
-            return None
-        log.warning("reorg", network=network.code, depth=cursor.height - height, fork_height=height)
-        with transaction():
-            cursors.retreat(network.code, expected=cursor, to_height=height)
-        _reverse_orphans(ctx, network)
-        return cursors.read(network.code)
-    log.error("reorg deeper than the kept blocks: this network's scan stands still", network=network.code)
-    return None
+    kept = cursors.kept_blocks(network.code)
+    fork = _fork(chain, kept)
+    if fork is None:
+        return _from_the_start(ctx, network, chain, cursor, kept)
+    height, replaced = fork
+    if replaced is None:
+        return None
+    if _is_disputed(network, chain, replaced):
+        return None
+    log.warning("reorg", network=network.code, depth=cursor.height - height, fork_height=height)
+    with transaction():
+        moved = cursors.retreat(network.code, expected=cursor, to_height=height)
+    if not moved:
+        return None
+    cursors.resume(network.code)
+    _reverse_orphans(ctx, network)
+    return cursors.read(network.code)
+
+
+def _fork(chain: ChainAdapter, kept: Sequence[tuple[int, str]]) -> tuple[int, tuple[int, str] | None] | None:
+    """Return the newest kept height that the chain still has, and the kept block above it that it replaced.
+
+    None where it has none of them. Ours are a chain and so are theirs, so that a bisection finds where they part; what
+    is above the chain's own end is lacking there, not replaced.
+    """
+    ended = 0
+    while ended < len(kept) and chain.block(kept[ended][0]) is None:
+        ended += 1
+    low, high = ended, len(kept)
+    while low < high:
+        middle = (low + high) // 2
+        block = chain.block(kept[middle][0])
+        if block is not None and block.hash == kept[middle][1]:
+            high = middle
+        else:
+            low = middle + 1
+    if low == len(kept):
+        return None
+    return kept[low][0], kept[low - 1] if low > ended else None
+
+
+def _is_disputed(network: Network, chain: ChainAdapter, replaced: tuple[int, str]) -> bool:
+    """Whether as many providers still have our block as have another in its place."""
+    if chain.providers == 1:
+        return False
+    ours = chain.agreement(*replaced)
+    if ours.same == 0 or ours.same < ours.other:
+        return False
+    if cursors.halt(network.code, "providers disagree about a block"):
+        log.error("providers disagree about a block: the scan waits", network=network.code, height=replaced[0])
+    return True
+
+
+def _from_the_start(
+    ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, kept: Sequence[tuple[int, str]]
+) -> Cursor | None:
+    """Go on after a reorg that reaches below all kept blocks: possible only where the scan itself began there."""
+    started = cursors.started_height(network.code)
+    block = chain.block(kept[-1][0]) if kept else None
+    if block is None:
+        return None
+    if started is None or kept[-1][0] > started:
+        if cursors.halt(network.code, "a reorg deeper than the kept blocks"):
+            log.error("reorg deeper than the kept blocks: this network's scan stands still", network=network.code)
+        return None
+    if _is_disputed(network, chain, kept[-1]):
+        return None
+    log.warning("reorg below the first scanned block", network=network.code, height=block.height)
+    with transaction():
+        moved = cursors.restart(
+            network.code,
+            expected=cursor,
+            height=block.height,
+            block_hash=block.hash,
+            parent_hash=block.parent_hash,
+            block_time=block.time,
+        )
+    if not moved:
+        return None
+    cursors.resume(network.code)
+    _reverse_orphans(ctx, network)
+    return cursors.read(network.code)
 
 
 def _reverse_orphans(ctx: Context, network: Network) -> None:
@@ -200,10 +242,4 @@ def _reverse_orphans(ctx: Context, network: Network) -> None:
 def _settle_due(ctx: Context, network: Network) -> None:
     for kind in SETTLE:
         due = deposits.owners_due(network.code, kind=kind, confirmations=network.confirmations, limit=SETTLED_PER_STEP)
-        for owner_id in due:
-            _settle(ctx, kind, owner_id)
-
-
-def _settle(ctx: Context, kind: OwnerKind, owner_id: UUID) -> None:
-    if repeat_on_deadlock(lambda: SETTLE[kind](ctx.catalogue, owner_id)):
-        ring("deliver_webhooks")
+        settle_owners(ctx, ((kind, owner_id) for owner_id in due))

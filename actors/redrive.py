@@ -53,6 +53,9 @@ class Ring:
 
 _ROWS: Final = (
     Doorbell(actor="poll_network", queue="chain", every_ms=500, for_each="networks", is_paced_by_blocks=True),
+    Doorbell(actor="seek_second_opinions", queue="chain", every_ms=2_000, for_each="networks"),
+    Doorbell(actor="probe_balances", queue="chain", every_ms=3_000, for_each="networks"),
+    Doorbell(actor="rescan_recent", queue="chain", every_ms=5_000, for_each="networks"),
     Doorbell(actor="refresh_network_fees", queue="chain", every_ms=30_000, for_each="networks"),
     Doorbell(actor="fill_address_pool", queue="signer", every_ms=1_000, for_each="families"),
     Doorbell(actor="deliver_webhooks", queue="webhooks", every_ms=1_000),

@@ -25,7 +25,7 @@ QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
         "actors.retention",
         "actors.wallet_credits",
     ),
-    "chain": ("actors.network_fees", "actors.polling"),
+    "chain": ("actors.network_fees", "actors.polling", "actors.probes", "actors.quorum", "actors.rescan"),
     "signer": ("actors.address_pool",),
 }
 """The modules that a worker loads for each queue it serves, and no others: a web-facing one loads no signing code."""

@@ -13,7 +13,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from actors.registry import QUEUES
-from models import base
+from models import base, quorum
 from models.address_claims import CLAIMS, level
 from models.invariants import INVARIANTS
 
@@ -84,6 +84,30 @@ def scanner_gauges() -> Iterator[Metric]:
         "Time since the scan last moved.",
         "network",
         ((network, idle_s) for network, _, idle_s in cursors),
+    )
+
+
+def trust_gauges() -> Iterator[Metric]:
+    """Read which scans stand still, and what waits for a second provider's word."""
+    halted = base.rows("SELECT network, (halted_reason <> '')::int FROM chain_cursors")
+    yield _gauge(
+        "sluice_scanner_halted",
+        "Whether a network's scan stands still and needs an operator: the log says why.",
+        "network",
+        halted,
+    )
+    waiting = quorum.waiting()
+    yield _gauge(
+        "sluice_deposits_awaiting_quorum",
+        "Deposits that one provider alone is not believed for.",
+        "network",
+        ((network, count) for network, count, _ in waiting),
+    )
+    yield _gauge(
+        "sluice_deposits_awaiting_quorum_seconds",
+        "How long the oldest of them waits.",
+        "network",
+        ((network, age_s) for network, _, age_s in waiting),
     )
 
 
@@ -162,6 +186,7 @@ def gauges(queues: Queues) -> Gauges:
             "queues": (SCRAPE_S, functools.partial(queue_gauges, queues)),
             "outbox": (SCRAPE_S, outbox_gauges),
             "scanner": (SCRAPE_S, scanner_gauges),
+            "trust": (SCRAPE_S, trust_gauges),
             "address_pool": (SCRAPE_S, pool_gauges),
             "rates": (SCRAPE_S, rate_gauges),
             "ledger": (LEDGER_SCRAPE_S, ledger_gauges),

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger("sluice.api")
 
 UNMATCHED: Final = "(none)"
+CLIENT_ERROR: Final = 400
+SERVER_ERROR: Final = 500
 
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 # What RFC 3986 lets stand in a segment, and escapes of what it does not. Every other spelling (an escaped letter or
@@ -81,4 +83,6 @@ class Frame:
         took_s = time.perf_counter() - req.context.started_at
         endpoint, status = req.uri_template or UNMATCHED, resp.status_code
         self._metrics.observe(req.method, endpoint, status, took_s)
-        log.debug("request.answered", method=req.method, endpoint=endpoint, status=status, took_ms=round(took_s * 1000))
+        # Successes are for the metrics; a line for each would cost more than it tells.
+        tell = log.warning if status >= SERVER_ERROR else log.info if status >= CLIENT_ERROR else log.debug
+        tell("request.answered", method=req.method, endpoint=endpoint, status=status, took_ms=round(took_s * 1000))

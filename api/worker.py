@@ -18,6 +18,7 @@ from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped
 
 from api.errors import error_body
 from core.errors import DomainError, GatewayInternalError, RequestMalformed
+from core.ids import uuid7
 
 if TYPE_CHECKING:
     from gunicorn.workers.gthread import TConn
@@ -56,14 +57,15 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
 
     def handle_error(self, _req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
         """Answer what never became a request, in the envelope of all errors."""
+        request_id = str(uuid7())
         if isinstance(exc, ParseException):
-            self.log.debug("malformed request from %s: %s", addr, exc)
+            self.log.info("malformed request %s from %s: %s", request_id, addr, exc)
             error: DomainError = RequestMalformed()
         else:
-            self.log.error("request failed outside the application", exc_info=exc)
+            self.log.error("request %s failed outside the application", request_id, exc_info=exc)
             error = GatewayInternalError()
         with contextlib.suppress(OSError):
-            write_nonblock(client, _response(error))
+            write_nonblock(client, _response(error, request_id))
 
 
 def _shut(conn: TConn, how: int) -> None:
@@ -71,10 +73,13 @@ def _shut(conn: TConn, how: int) -> None:
         conn.sock.shutdown(how)
 
 
-def _response(error: DomainError) -> bytes:
+def _response(error: DomainError, request_id: str) -> bytes:
     body = error_body(error)
-    head = (
-        f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    lines = (
+        f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        f"X-Request-Id: {request_id}",
+        "Connection: close",
     )
-    return head.encode("ascii") + body
+    return "\r\n".join((*lines, "", "")).encode("ascii") + body

@@ -135,7 +135,7 @@ class ChainAdapter(Protocol):
         """Ask every provider for a deposit's transaction itself."""
         ...
 
-    def agreement(self, block: Block) -> Agreement:
+    def agreement(self, height: int, block_hash: str) -> Agreement:
         """Ask every provider that keeps up whether it has this block; whoever is in the minority is asked last."""
         ...
 

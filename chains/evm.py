@@ -120,9 +120,9 @@ class EvmAdapter:
         problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
         return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
 
-    def agreement(self, block: Block) -> Agreement:
+    def agreement(self, height: int, block_hash: str) -> Agreement:
         """Ask every provider that keeps up whether it has this block at its height; a minority has to rest."""
-        same, other = self._providers.compare(lambda node: self._hash(node, block.height), block.hash)
+        same, other = self._providers.compare(lambda node: self._hash(node, height), block_hash)
         return Agreement(same=same, other=other)
 
     def balance(self, address: str, block_hash: str) -> int:

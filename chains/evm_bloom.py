@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from chains import evm_wire as wire
+from chains.base import ProviderError
 from core.addresses import keccak256
 
 BLOOM_BYTES: Final = 256
@@ -26,7 +27,7 @@ def of_header(header: wire.Header) -> int:
         return EVERYTHING
     filter_bytes = wire.data(header.logs_bloom)
     if len(filter_bytes) != BLOOM_BYTES:
-        raise wire.ProviderError("a bloom filter of another length")
+        raise ProviderError("a bloom filter of another length")
     return int.from_bytes(filter_bytes, "big")
 
 

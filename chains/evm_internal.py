@@ -1,4 +1,4 @@
-"""Coin that contracts passed on: in neither transactions nor logs, only in balances and traces. Called by chains.evm."""
+"""Coin that contracts passed on: in no transaction and no log, only in balances and traces. Called by chains.evm."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -42,7 +42,7 @@ class _Frame(msgspec.Struct, rename={"sender": "from"}):
     to: str | None = None
     value: str = "0x0"
     error: str | None = None
-    calls: list["_Frame"] = []  # noqa: RUF012 - msgspec copies it
+    calls: list["_Frame"] = []
 
 
 class _Traced(msgspec.Struct, rename={"txid": "txHash"}):

@@ -88,8 +88,9 @@ class RangeScanner:
         reader = BlockReader(node, self._assets)
         logs = self._logs_by_block(reader, first, last)
         self._compare(logs, first, last)
-        ours = frozenset(matcher({found.recipient for shown in logs.values() for found in self._candidates(shown)}))
-        heights = {height for height, shown in logs.items() if any(c.recipient in ours for c in self._candidates(shown))}
+        paid = {height: {found.recipient for found in self._candidates(shown)} for height, shown in logs.items()}
+        ours = frozenset(matcher(frozenset().union(*paid.values()))) if paid else frozenset()
+        heights = [height for height, recipients in paid.items() if recipients & ours]
         return [self._sparse_block(node, reader, height, ours, logs) for height in sorted({first, last, *heights})]
 
     def _sparse_block(

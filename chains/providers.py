@@ -87,7 +87,8 @@ class Providers:
 
         A minority is wrong, or on a fork that nobody follows, and has to rest.
         """
-        same, other = [], []
+        same: list[Node] = []
+        other: list[Node] = []
         for node in (node for node in self._askable() if not self._lags(node)):
             try:
                 (same if node.ask(question) == expected else other).append(node)

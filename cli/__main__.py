@@ -22,6 +22,7 @@ OPERATION = {
     "clock": "cli.clock",
     "audit": "cli.audit",
     "doctor": "cli.doctor",
+    "rescan": "cli.rescan",
 }
 # What these need stands in the development requirements alone.
 DEVELOPMENT = {"dev": "cli.dev", "demo": "cli.demo"}

@@ -127,6 +127,15 @@ class Settings(BaseModel):
     rpc_timeout_s: float = Field(5.0, gt=0, le=60)
     # Production believes a lone provider only where the operator has said so.
     single_provider_ok: bool = False
+    # What one step of a network may take, in time and in requests.
+    rpc_step_s: float = Field(20.0, gt=0, le=300)
+    rpc_step_requests: int = Field(2000, ge=10, le=1_000_000)
+    # From this value on a deposit is credited only once a second provider tells the same of it; what smaller ones may
+    # make together in an hour on one network without that.
+    quorum_usd: int = Field(1_000, ge=0)
+    quorum_hourly_usd: int = Field(10_000, ge=0)
+    # The second reading of the chain goes back so far at most.
+    rescan_blocks: int = Field(256, ge=0, le=512)
     rates_source: Literal["static", "live"]
     # By source, without those that are switched off. May hold the operator's key.
     rates_urls: Annotated[Mapping[str, HttpUrl], AfterValidator(MappingProxyType)] = Field(

@@ -82,7 +82,7 @@ def _production_problems(values: Mapping[str, str], role: Role) -> Iterator[str]
         wallet = (name for name in sorted(values) if name.startswith(_WALLET_PREFIX) and name != "WALLET_MNEMONIC")
         yield from (f"{name}: only the signer may see it" for name in wallet)
     if not _is_true(values, "SINGLE_PROVIDER_OK"):
-        lone = (network for network, urls in rpc_variables(values).items() if len(split(urls)) == 1)
+        lone = (network for network, urls in rpc_variables(values).items() if len(set(split(urls))) == 1)
         yield from (f"{n.upper()}{RPC_SUFFIX}: one provider alone needs SINGLE_PROVIDER_OK=1" for n in lone)
 
 

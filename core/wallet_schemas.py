@@ -121,8 +121,13 @@ class WalletDeposit(Answer, kw_only=True):
     currency: str
     amount: Annotated[str, Meta(description="Before the fee.", examples=["25.5"])]
     status: Annotated[
-        Literal["pending", "credited", "blocked", "stray", "reversed"],
-        Meta(description="blocked: held since the wallet is blocked; stray: held since it came over another network."),
+        Literal["pending", "awaiting_quorum", "credited", "blocked", "stray", "reversed"],
+        Meta(
+            description=(
+                "awaiting_quorum: a second provider has yet to tell the same of it; blocked: held, the wallet is"
+                " blocked; stray: held, it came over another network; reversed: its block left the chain."
+            )
+        ),
     ]
     at: Annotated[str, Meta(description="ISO 8601: when its block was made.", examples=["2026-01-31T12:00:00.000Z"])]
     network: Annotated[str | UnsetType, Meta(description="Only where it is not the wallet's.")] = UNSET

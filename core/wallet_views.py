@@ -45,7 +45,7 @@ class WalletDeposit(Protocol):
     @property
     def amount_units(self) -> int: ...
     @property
-    def status(self) -> str: ...
+    def shown_status(self) -> str: ...
     @property
     def stray_reason(self) -> str | None: ...
     @property
@@ -94,8 +94,8 @@ def _deposit(catalogue: Catalogue, shown: Wallet, deposit: WalletDeposit) -> dic
 
 def _deposit_status(deposit: WalletDeposit) -> str:
     """A confirmed deposit that is not credited says what keeps it: its network, or the block."""
-    if deposit.status != "confirmed":
-        return deposit.status
+    if deposit.shown_status != "confirmed":
+        return deposit.shown_status
     return "blocked" if deposit.stray_reason is None else "stray"
 
 

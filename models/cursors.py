@@ -35,9 +35,9 @@ def start(network: str, *, height: int, block_hash: str, parent_hash: str, block
     """Begin a network's scan at a block; a cursor that exists stays, and so do its kept blocks."""
     with transaction():
         if execute(
-            "INSERT INTO chain_cursors (network, height, hash, block_time, head_height) VALUES (%s, %s, %s, %s, %s)"
-            " ON CONFLICT DO NOTHING",
-            (network, height, block_hash, block_time, height),
+            "INSERT INTO chain_cursors (network, height, hash, block_time, head_height, started_height)"
+            " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            (network, height, block_hash, block_time, height, height),
         ):
             _keep(network, height, block_hash, parent_hash, block_time)
 
@@ -108,6 +108,12 @@ def restart(
         execute("DELETE FROM chain_blocks WHERE network = %s", (network,))
         _keep(network, height, block_hash, parent_hash, block_time)
     return bool(moved)
+
+
+def started_height(network: str) -> int | None:
+    """Return where the scan once began, None where that is not known."""
+    found = one("SELECT started_height FROM chain_cursors WHERE network = %s", (network,))
+    return None if found is None or found[0] is None else int(found[0])
 
 
 def kept_hash(network: str, height: int) -> str | None:

@@ -181,6 +181,16 @@ def orphans(network: str, *, kind: OwnerKind) -> list[tuple[UUID, UUID]]:
     return [(row[0], row[1]) for row in found]
 
 
+def keys_in_block(network: str, height: int, block_hash: str) -> list[tuple[str, str]]:
+    """Return (txid, ordinal) of a block's deposits that its transactions and logs themselves show."""
+    found = rows(
+        "SELECT txid, ordinal FROM deposits WHERE network = %s AND block_height = %s AND block_hash = %s"
+        " AND status <> 'reversed' AND ordinal NOT LIKE 'probe:%%' AND ordinal NOT LIKE 'trace:%%'",
+        (network, height, block_hash),
+    )
+    return [(str(txid), str(ordinal)) for txid, ordinal in found]
+
+
 def confirm(deposit_id: UUID) -> bool:
     """Mark a pending deposit confirmed; False when somebody was first, or while it waits for a second opinion."""
     return bool(

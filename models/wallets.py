@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from models import probes
 from models.base import execute, one, rows
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ def create(new: NewWallet, *, family: str, ordinal: int, address: str) -> bool:
             "INSERT INTO address_owners (family, ordinal, owner_kind, owner_id) VALUES (%s, %s, 'wallet', %s)",
             (family, ordinal, new.id),
         )
+        # What a contract passes on shows in the balance alone.
+        probes.watch_wallet(new.network, address)
     return bool(written)
 
 

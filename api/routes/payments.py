@@ -59,7 +59,7 @@ def _stray(catalogue: Catalogue, deposit: Deposit) -> dict[str, Any]:
         "currency": deposit.currency,
         "network": deposit.network,
         "amount": views.coin_text(catalogue, deposit.currency, deposit.amount_units),
-        "status": deposit.status,
+        "status": deposit.shown_status,
         "reason": deposit.stray_reason,
     }
 

@@ -40,11 +40,15 @@ class NoAnvilError(Exception):
     """There is no anvil here and none could be fetched; the message says what was tried."""
 
 
+class NamedAnvilMissingError(NoAnvilError):
+    """ANVIL names what is not there: a mistake to be told, not to be worked around."""
+
+
 def find_anvil(env: Mapping[str, str], cache: Path) -> Path:
     """Return the program from ANVIL, PATH, the cache folder or npm, in this order. Raises NoAnvilError."""
     if named := env.get("ANVIL"):
         if not Path(named).is_file():
-            raise NoAnvilError(f"ANVIL names {named}, where there is no file")
+            raise NamedAnvilMissingError(f"ANVIL names {named}, where there is no file")
         return Path(named)
     if found := shutil.which("anvil", path=env.get("PATH")):
         return Path(found)

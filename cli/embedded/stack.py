@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from cli.embedded import readiness
 from cli.embedded.accounts import Accounts, ensure_accounts
-from cli.embedded.anvil_binary import find_anvil
+from cli.embedded.anvil import Anvil
+from cli.embedded.anvil_binary import NamedAnvilMissingError, NoAnvilError, find_anvil
 from cli.embedded.app import App
 from cli.embedded.data_folder import DataFolder
 from cli.embedded.dev_chain import DevChain
 from cli.embedded.environment import app_environment, settings_environment
+from cli.embedded.eth_tester import EthTester
 from cli.embedded.files import write_json
 from cli.embedded.identity import load_identity
 from cli.embedded.leash import Leash
@@ -27,10 +29,13 @@ from models import base, migrate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from cli.embedded.console import Console
+    from cli.embedded.evm_node import EvmNode
     from cli.embedded.plan import Plan
     from cli.embedded.program import Program
+    from core.catalogue import Network
 
 PORT_PREFERRED: Final = 8000
 STEP_S: Final = 0.1
@@ -65,6 +70,7 @@ class Stack:
             self.plan.ready_file.unlink(missing_ok=True)
         self._start_servers()
         self._migrate()
+        self._anvil = self._find_anvil()
         with self._console.step("chains") as step:
             self._start_chains()
             step.detail = ", ".join(f"{chain.network} {chain.url}" for chain in self.chains)
@@ -171,23 +177,36 @@ class Stack:
             step.detail = ", ".join(applied) or "none pending"
         base.connect(self.database_url, application_name="sluice-dev")
 
+    def _find_anvil(self) -> Path | None:
+        with self._console.step("anvil") as step:
+            try:
+                program = find_anvil(self._inherited, CACHE)
+                step.detail = str(program)
+            except NamedAnvilMissingError:
+                raise
+            except NoAnvilError as error:
+                self._console.warn(str(error))
+                step.detail = "is not here: py-evm runs the chains, without reorgs"
+                return None
+        return program
+
     def _start_chains(self) -> None:
         catalogue = load_catalogue("development")
-        program = find_anvil(self._inherited, CACHE)
         for code in self.plan.networks:
-            chain = DevChain(
-                program,
-                self._folder.path / "chains" / code,
-                network=catalogue.networks[code],
-                pairs=catalogue.pairs_on(code),
-                buyer=self._identity.buyer_address,
-                port=self._ports.take(f"chain:{code}"),
-                leash=self._leash,
-            )
+            node = self._node(catalogue.networks[code])
+            chain = DevChain(node, pairs=catalogue.pairs_on(code), buyer=self._identity.buyer_address)
             self._start(chain)
             self.chains.append(chain)
         for chain in self.chains:
             chain.equip()
+
+    def _node(self, network: Network) -> EvmNode:
+        folder, port = self._folder.path / "chains" / network.code, self._ports.take(f"chain:{network.code}")
+        if network.chain_id is None:
+            raise StartError(f"{network.code} has no development chain")
+        if self._anvil is None:
+            return EthTester(folder, network=network.code, chain_id=network.chain_id, port=port, leash=self._leash)
+        return Anvil(self._anvil, folder, network=network.code, chain_id=network.chain_id, port=port, leash=self._leash)
 
     def _start(self, server: Program) -> None:
         server.start()

@@ -29,6 +29,8 @@ CREATE TABLE unwitnessed_credits (
 
 -- The height that the chain itself calls final, NULL where it does not say.
 ALTER TABLE chain_cursors ADD COLUMN final_height bigint;
+-- Where the scan began: no deposit is looked for in that block or before it. NULL where that was not noted.
+ALTER TABLE chain_cursors ADD COLUMN started_height bigint;
 -- How far the second reading has come; NULL before it began.
 ALTER TABLE chain_cursors ADD COLUMN reread_height bigint;
 -- Why the scan stands still, '' while it does not, and since when.

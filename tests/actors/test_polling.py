@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
@@ -10,10 +11,12 @@ import pytest
 import structlog
 
 from actors import polling
-from chains.base import Block, BlockScan, ProviderError, Transfer
+from chains.base import Agreement, Block, BlockScan, ProviderError, Transfer
+from core.settings import load_settings
 from models import cursors, invoices, settlement
-from models.base import app_now, rows
+from models.base import app_now, execute, rows
 from models.ledger import MATURING
+from models.rates import MarketBoard
 from tests.models.builders import CATALOGUE, SENDER, assert_sound, held, invoice, merchant
 
 if TYPE_CHECKING:
@@ -38,6 +41,10 @@ class Node:
     # Heights that this node does not know yet.
     lag: int = 0
     branch: int = 0
+    # As many nodes show this chain, and as many still have what it replaced.
+    providers: int = 1
+    agree: Agreement = Agreement(same=0, other=1)  # noqa: RUF009
+    final: int | None = None
 
     def mine(self, count: int = 1, *transfers: Transfer) -> None:
         for number in range(count):
@@ -56,6 +63,19 @@ class Node:
 
     def head(self) -> int:
         return len(self.blocks) - 1 - self.lag
+
+    def budget(self, **_limits: object) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def final_height(self) -> int | None:
+        return self.final
+
+    def agreement(self, _height: int, _block_hash: str) -> Agreement:
+        return self.agree
+
+    def scan_ahead(self, first: int, _head: int, matcher: Matcher) -> tuple[BlockScan, ...]:
+        scan = self.scan_block(first, matcher)
+        return () if scan is None else (scan,)
 
     def block(self, height: int) -> Block | None:
         return self.blocks[height].block if height <= self.head() else None
@@ -95,7 +115,10 @@ def node(database: str, rings: list[tuple[str, ...]], monkeypatch: pytest.Monkey
 
     class Process:
         catalogue = CATALOGUE
-        settings = None
+        settings = load_settings(
+            {"ENVIRONMENT": "development", "DATABASE_URL": "postgresql://x/y", "REDIS_URL": "redis://x"}
+        )
+        market = MarketBoard()
 
     monkeypatch.setattr(polling, "context", lambda: cast("Context", Process()))
     monkeypatch.setattr(polling, "adapter", lambda _network, _settings: chain)
@@ -287,14 +310,111 @@ def test_a_reorg_deeper_than_what_is_kept_stands_still_and_raises_an_alarm(node:
     mine = invoice(shop)
     node.mine(2, transfer(mine))
     poll()
+    forget_the_start()
     node.reorg(5)
     node.mine(9)
 
     with structlog.testing.capture_logs() as logged:
         poll()
+        poll()
 
     assert [entry["log_level"] for entry in logged] == ["error"]
     assert (cursor(), status(mine)) == ((4, "0x0-4"), "paid")
+    assert halted() == "a reorg deeper than the kept blocks"
+
+
+def forget_the_start() -> None:
+    """As after so many blocks that those of the beginning are not kept any more."""
+    execute("UPDATE chain_cursors SET started_height = 0")
+
+
+def halted() -> str:
+    return str(rows("SELECT halted_reason FROM chain_cursors")[0][0])
+
+
+def test_a_scan_that_stood_still_goes_on_when_the_chain_is_the_old_one_again(node: Node) -> None:
+    node.mine(2)
+    poll()
+    forget_the_start()
+    old = list(node.blocks)
+    node.reorg(5)
+    node.mine(9)
+    poll()
+
+    node.blocks, node.branch = old, 0
+    node.mine()
+    poll()
+
+    assert (cursor()[0], halted()) == (node.head(), "")
+
+
+def test_a_reorg_below_the_first_scanned_block_is_followed(node: Node, shop: UUID) -> None:
+    """No deposit is looked for down there, so nothing can be missed."""
+    mine = invoice(shop)
+    node.mine(2, transfer(mine))
+    poll()
+    node.reorg(5)
+    node.mine(6, transfer(mine, txid="0xbelow"))
+    node.mine(2, transfer(mine))
+    poll()
+    poll()
+
+    assert (cursor(), status(mine)) == ((7, "0x1-7"), "paid")
+    assert rows("SELECT txid, status, round FROM deposits") == [("0xaa", "credited", 1)]
+
+
+@pytest.mark.parametrize(
+    ("same", "other", "goes_back"),
+    [
+        pytest.param(0, 2, True, id="all have the other block"),
+        pytest.param(1, 2, True, id="most have the other block"),
+        pytest.param(1, 1, False, id="as many have ours"),
+        pytest.param(2, 1, False, id="most have ours"),
+        pytest.param(0, 0, True, id="the others cannot tell"),
+    ],
+)
+def test_providers_at_odds_about_a_block_take_nothing_back(
+    node: Node, shop: UUID, same: int, other: int, goes_back: bool
+) -> None:
+    mine = invoice(shop)
+    node.mine(2, transfer(mine))
+    poll()
+    node.reorg(2)
+    node.mine(4)
+    node.providers, node.agree = 3, Agreement(same=same, other=other)
+    poll()
+
+    assert status(mine) == ("check" if goes_back else "paid")
+    assert halted() == ("" if goes_back else "providers disagree about a block")
+
+
+def test_what_is_final_is_noted_and_never_taken_back(node: Node) -> None:
+    for final in (3, None, 2, 4):
+        node.final = final
+        node.mine()
+        poll()
+
+    assert rows("SELECT final_height FROM chain_cursors") == [(4,)]
+
+
+@pytest.mark.parametrize("depth", [1, 2, 31, 128])
+def test_a_fork_is_found_at_any_depth(node: Node, shop: UUID, depth: int) -> None:
+    mine = invoice(shop)
+    node.mine(140)
+    for _ in range(4):
+        poll()
+    node.mine(depth, transfer(mine))
+    for _ in range(4):
+        poll()
+    assert cursor()[0] == node.head()
+
+    node.reorg(depth)
+    node.mine(depth + 1)
+    for _ in range(4):
+        poll()
+
+    assert cursor() == (node.head(), f"0x1-{node.head()}")
+    assert (status(mine), held(shop)) == ("check", {})
 
 
 def test_a_provider_that_fails_leaves_the_rest_of_the_step_to_be_done(
@@ -303,7 +423,7 @@ def test_a_provider_that_fails_leaves_the_rest_of_the_step_to_be_done(
     mine = invoice(shop)
     node.mine(2, transfer(mine))
     with monkeypatch.context() as patched:
-        patched.setattr(polling, "_settle", lambda *_: None)
+        patched.setattr(polling, "settle_owners", lambda *_: None)
         poll()
     assert status(mine) == "check"
 

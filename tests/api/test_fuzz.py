@@ -21,7 +21,7 @@ from core.signing import sign_request
 from tests.api.conftest import NOW, SECRET, Called, FakeCaller, FakeQueues, Keys, make_settings
 from tests.api.rows import add_merchant
 
-EXAMPLES = 40
+EXAMPLES = 25
 EXCLUDED = [
     # The merchant in front signs everything, so nothing can be learnt about what is not signed.
     checks.ignored_auth,

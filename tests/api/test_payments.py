@@ -19,6 +19,8 @@ BODIES = {
     "resendPayment": {"order_id": "order-1042"},
     "resolvePayment": {"order_id": "order-1042", "action": "accept"},
     "selectMethod": {"currency": "USDT", "network": "ethereum"},
+    "createWallet": {"currency": "USDT", "network": "ethereum"},
+    "blockWallet": {"address": "0x52908400098527886E0F7030069857D2E4169EE7"},
     "registerWebhook": {"url": "https://shop.example/hooks"},
 }
 BY_ACTORS = [endpoint for endpoint in ENDPOINTS if endpoint.actor]

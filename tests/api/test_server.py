@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import urllib.request
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,7 @@ def split(answer: bytes) -> tuple[int, dict[str, str], Any]:
 def code_of(answer: bytes) -> tuple[int, str]:
     status, headers, body = split(answer)
     assert headers["content-type"] == "application/json"
+    assert uuid.UUID(headers["x-request-id"])
     return status, body["error"]["code"]
 
 

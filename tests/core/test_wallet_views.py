@@ -39,7 +39,7 @@ class Came:
     network: str = "ethereum"
     currency: str = "USDC"
     amount_units: int = 255 * 10**17
-    status: str = "credited"
+    shown_status: str = "credited"
     stray_reason: str | None = None
     seen_at: datetime = datetime(2026, 11, 20, 9, 30, 15, 123_000, tzinfo=UTC)
 
@@ -87,12 +87,13 @@ def test_info_is_the_wallet_with_its_deposits() -> None:
 @pytest.mark.parametrize(
     ("came", "status"),
     [
-        (Came(status="pending"), "pending"),
-        (Came(status="confirmed"), "blocked"),
-        (Came(status="reversed"), "reversed"),
-        (Came(status="pending", stray_reason="network", network="bsc"), "pending"),
-        (Came(status="confirmed", stray_reason="network", network="bsc"), "stray"),
-        (Came(status="reversed", stray_reason="network", network="bsc"), "reversed"),
+        (Came(shown_status="pending"), "pending"),
+        (Came(shown_status="awaiting_quorum"), "awaiting_quorum"),
+        (Came(shown_status="confirmed"), "blocked"),
+        (Came(shown_status="reversed"), "reversed"),
+        (Came(shown_status="pending", stray_reason="network", network="bsc"), "pending"),
+        (Came(shown_status="confirmed", stray_reason="network", network="bsc"), "stray"),
+        (Came(shown_status="reversed", stray_reason="network", network="bsc"), "reversed"),
     ],
 )
 def test_a_deposits_status_says_what_keeps_it(came: Came, status: str) -> None:

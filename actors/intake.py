@@ -1,0 +1,135 @@
+"""How a transfer on a chain becomes a deposit, and whom it is settled with. Shared by the actors that read chains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors.broker import ring
+from chains.base import NATIVE
+from core.pricing import RATE_DIGITS
+from models import cursors, deposits, probes, quorum, settlement, wallet_settlement
+from models.base import repeat_on_deadlock, transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+    from uuid import UUID
+
+    from actors.context import Context
+    from chains.base import Block, BlockScan, ChainAdapter, Transfer
+    from core.catalogue import Catalogue, Network
+    from models.deposits import Found, Owner, OwnerKind
+
+log = structlog.get_logger()
+
+CENTS: Final = 100
+
+SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], bool]]] = {
+    "invoice": settlement.settle,
+    "wallet": wallet_settlement.settle,
+}
+"""Who settles what came to whom; each returns whether a webhook was queued."""
+
+
+class Matching:
+    """Finds the addresses that are ours, and remembers whose they are."""
+
+    def __init__(self, network: Network) -> None:
+        self._family = network.family
+        self.owners: dict[str, Owner] = {}
+
+    def __call__(self, addresses: Collection[str]) -> Collection[str]:
+        """Return those of them that are ours."""
+        found = deposits.match(self._family, addresses)
+        self.owners.update(found)
+        return found.keys()
+
+    def of(self, transfers: Iterable[Transfer]) -> set[tuple[OwnerKind, UUID]]:
+        """Return whom these transfers came to."""
+        return {(self.owners[t.recipient].kind, self.owners[t.recipient].id) for t in transfers}
+
+
+def found_in(ctx: Context, network: Network, block: Block, transfer: Transfer, owner: Owner) -> Found:
+    """Return a transfer as the deposit that it is to its owner."""
+    pair = ctx.catalogue.pairs[transfer.currency, network.code]
+    return deposits.Found(
+        network=network.code,
+        txid=transfer.txid,
+        ordinal=transfer.ordinal,
+        currency=transfer.currency,
+        amount_units=pair.to_ledger(transfer.units, ctx.catalogue.scale(transfer.currency)),
+        address=transfer.recipient,
+        sender=transfer.sender,
+        owner=owner,
+        stray_reason=_stray_reason(owner, network, transfer, dust=transfer.units < pair.min_deposit_units),
+        block_height=block.height,
+        block_hash=block.hash,
+        block_time=block.time,
+    )
+
+
+def _stray_reason(owner: Owner, network: Network, transfer: Transfer, *, dust: bool) -> str | None:
+    """Say why a deposit does not count; the right asset always counts, however small.
+
+    A wallet takes every asset of its own network.
+    """
+    if owner.kind == "wallet":
+        return None if owner.network == network.code else "network"
+    if owner.network == network.code and owner.pay_currency == transfer.currency:
+        return None
+    if dust:
+        return "dust"
+    return "network" if owner.network != network.code else "asset"
+
+
+def take(ctx: Context, chain: ChainAdapter, found: Found) -> bool:
+    """Record a deposit once, and decide whether one provider is believed for it. Call inside a transaction.
+
+    With one provider alone nobody else can be asked; production starts like that only where the operator said so.
+    """
+    if found.ordinal == NATIVE and probes.covers(found):
+        return False
+    if not deposits.record(found):
+        return False
+    if chain.providers > 1:
+        quorum.guard(found, usd_cents=_usd_cents(ctx, found), policy=_policy(ctx))
+    return True
+
+
+def take_late(ctx: Context, network: Network, chain: ChainAdapter, scan: BlockScan, owners: Mapping[str, Owner]) -> int:
+    """Record what a second look at a scanned block found; returns how many deposits were new.
+
+    Nothing is recorded unless the block is one that the cursor stands on.
+    """
+    if not scan.transfers:
+        return 0
+    with transaction():
+        if not cursors.is_scanned(network.code, height=scan.block.height, block_hash=scan.block.hash):
+            return 0
+        return sum(
+            take(ctx, chain, found_in(ctx, network, scan.block, transfer, owners[transfer.recipient]))
+            for transfer in scan.transfers
+        )
+
+
+def _policy(ctx: Context) -> quorum.Policy:
+    return quorum.Policy(
+        threshold_usd_cents=ctx.settings.quorum_usd * CENTS, hourly_usd_cents=ctx.settings.quorum_hourly_usd * CENTS
+    )
+
+
+def _usd_cents(ctx: Context, found: Found) -> int | None:
+    """Return what a deposit is worth now, rounded up; None without a fresh rate."""
+    rate: int | None = ctx.market.read().rates.get(found.currency)
+    if rate is None:
+        return None
+    scale = 10 ** (ctx.catalogue.scale(found.currency) + RATE_DIGITS)
+    return int(-(-found.amount_units * rate * CENTS // scale))
+
+
+def settle_owners(ctx: Context, owners: Iterable[tuple[OwnerKind, UUID]]) -> None:
+    """Settle those to whom something came, each in a transaction of its own."""
+    for kind, owner_id in owners:
+        if repeat_on_deadlock(lambda k=kind, o=owner_id: SETTLE[k](ctx.catalogue, o)):  # type: ignore[misc]
+            ring("deliver_webhooks")

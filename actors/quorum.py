@@ -1,0 +1,78 @@
+"""Asks other providers for what one alone is not believed for. Rung by the scheduler, network by network.
+
+A deposit is agreed on when two providers at least tell the same of it, and more do so than tell something else. Until
+then it waits, is shown as awaiting_quorum, and is asked about again ever more rarely; the scan goes on meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors.broker import doorbell, single_flight
+from actors.context import context
+from actors.intake import settle_owners
+from chains.base import Claim, ProviderError
+from chains.registry import adapter
+from models import quorum
+
+if TYPE_CHECKING:
+    from chains.base import Agreement, ChainAdapter
+    from core.catalogue import Catalogue
+    from models.quorum import Doubt
+
+log = structlog.get_logger()
+
+ASKED_PER_STEP: Final = 50
+WITNESSES_MIN: Final = 2
+
+
+@doorbell(queue="chain", arguments="networks")
+def seek_second_opinions(network: str) -> None:
+    """Ask about the deposits of a network that are due, and settle those that are agreed on."""
+    ctx = context()
+    known = ctx.catalogue.networks[network]
+    with single_flight(f"quorum:{network}") as mine:
+        if not mine:
+            return
+        quorum.forget_hours()
+        due = quorum.due(network, limit=ASKED_PER_STEP)
+        if not due:
+            return
+        chain = adapter(known, ctx.settings)
+        try:
+            with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
+                agreed = [asked for asked in due if _is_agreed(ctx.catalogue, chain, network, asked)]
+        except ProviderError as error:
+            log.warning("second opinions had to be put off", network=network, error=str(error))
+            return
+    settle_owners(ctx, {(asked.owner_kind, asked.owner_id) for asked in agreed})
+
+
+def _is_agreed(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: Doubt) -> bool:
+    answer = chain.second_opinion(_claim(catalogue, network, asked))
+    if answer.same >= WITNESSES_MIN and answer.same > answer.other:
+        return quorum.agree(asked)
+    problem = _problem(answer, chain.providers)
+    log.warning("a deposit waits for a second opinion", network=network, txid=asked.txid, problem=problem)
+    quorum.put_off(asked, problem)
+    return False
+
+
+def _claim(catalogue: Catalogue, network: str, asked: Doubt) -> Claim:
+    pair = catalogue.pairs[asked.currency, network]
+    return Claim(
+        txid=asked.txid,
+        ordinal=asked.ordinal,
+        currency=asked.currency,
+        units=pair.from_ledger(asked.amount_units, catalogue.scale(asked.currency)),
+        recipient=asked.address,
+        height=asked.block_height,
+        block_hash=asked.block_hash,
+    )
+
+
+def _problem(answer: Agreement, providers: int) -> str:
+    told = f"{answer.same} of {providers} providers agree, {answer.other} tell otherwise"
+    return f"{told}; {answer.problem}" if answer.problem else told

@@ -1,0 +1,66 @@
+"""`sluice rescan`: reads blocks of a network again, for a deposit that should be there and is not. Run by operators."""
+
+from typing import Annotated, Any, Final
+
+import typer
+
+from actors import context as process
+from actors.rescan import reread
+from chains.base import ChainAdapter, ProviderError
+from chains.registry import adapter
+from cli.output import CommandError, JsonFlag, show
+from cli.session import database
+from models import cursors
+
+BLOCKS_MAX: Final = 10_000
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("rescan")(rescan)
+
+
+def rescan(
+    network: str,
+    first: Annotated[int | None, typer.Option("--from", min=0, help="The first block.")] = None,
+    last: Annotated[int | None, typer.Option("--to", min=0, help="The last block; the first alone without it.")] = None,
+    txid: Annotated[str | None, typer.Option(help="The block of this transaction instead.")] = None,
+    *,
+    as_json: JsonFlag = False,
+) -> None:
+    """Read blocks again and record the deposits that were missed. Running it twice changes nothing more."""
+    with database() as settings:
+        ctx = process.configure(settings)
+        known = ctx.catalogue.networks.get(network)
+        if known is None or network not in settings.rpc_urls:
+            raise CommandError(f"{network} has no providers here")
+        chain = adapter(known, settings)
+        try:
+            found = [reread(ctx, known, chain, height) for height in _heights(chain, network, first, last, txid)]
+        except ProviderError as error:
+            raise CommandError(f"the providers of {network} failed: {error}") from None
+    absent = [block.height for block in found if block.block_hash is None]
+    document: dict[str, Any] = {
+        "network": network,
+        "blocks": len(found),
+        "deposits_found": sum(block.found for block in found),
+        "deposits_doubted": sum(block.doubted for block in found),
+        "not_on_the_scanned_chain": absent,
+    }
+    show(document, [f"{name.replace('_', ' ')}: {value}" for name, value in document.items()], as_json=as_json)
+
+
+def _heights(chain: ChainAdapter, network: str, first: int | None, last: int | None, txid: str | None) -> range:
+    if (txid is None) == (first is None):
+        raise CommandError("give either --from (and --to) or --txid")
+    if txid is not None:
+        first = last = chain.locate(txid)
+    if first is None:
+        raise CommandError(f"no provider of {network} knows this transaction in a block")
+    last = first if last is None else last
+    cursor = cursors.read(network)
+    if cursor is None or last > cursor.height:
+        raise CommandError(f"{network} is scanned up to block {cursor.height if cursor else 'none'}")
+    if not first <= last < first + BLOCKS_MAX:
+        raise CommandError(f"--to has to follow --from by less than {BLOCKS_MAX} blocks")
+    return range(first, last + 1)
