@@ -36,18 +36,23 @@ def settle_due_invoices() -> None:
 
 @doorbell(queue="maintenance")
 def requote_invoices() -> None:
-    """Give unpaid invoices whose rate has run out a new generation; stops where no fresh rate is to be had."""
+    """Give unpaid invoices whose rate has run out a new generation."""
     ctx = context()
     market = ctx.market.read()
     due = invoices.due_for_requote(DUE_PER_STEP)
-    try:
-        for invoice_id in due:
-            repeat_on_deadlock(lambda i=invoice_id: _requote(ctx, market, i))  # type: ignore[misc]
-    except DomainError as error:
-        log.warning("no new quotes for now; the old ones hold", problem=error.code)
-        return
-    if len(due) == DUE_PER_STEP:
+    quoted = [_quoted_anew(ctx, market, invoice_id) for invoice_id in due]
+    if len(due) == DUE_PER_STEP and any(quoted):
         ring("requote_invoices")
+
+
+def _quoted_anew(ctx: Context, market: Market, invoice_id: UUID) -> bool:
+    """Quote one invoice; a coin without a fresh rate keeps its old quote and holds up no other."""
+    try:
+        repeat_on_deadlock(lambda: _requote(ctx, market, invoice_id))
+    except DomainError as error:
+        log.warning("no new quote for now; the old one holds", invoice_id=str(invoice_id), problem=error.code)
+        return False
+    return True
 
 
 def _requote(ctx: Context, market: Market, invoice_id: UUID) -> None:

@@ -16,7 +16,7 @@ from actors.broker import make_broker
 from actors.registry import AWAITED_QUEUES, modules_for, served_queues
 from core import log
 from core.settings import load_settings
-from models import base
+from models import base, scales
 
 if TYPE_CHECKING:
     from actors.broker import SluiceBroker
@@ -35,7 +35,7 @@ def boot(queues: frozenset[str]) -> SluiceBroker:
         )
     else:
         base.connect(settings.database_url, application_name=f"sluice-{name}")
-    context.configure(settings)
+    scales.keep(context.configure(settings).catalogue.ledger_scales())
     broker = make_broker(settings)
     for module in modules_for(queues):
         importlib.import_module(module)

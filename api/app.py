@@ -16,6 +16,7 @@ from api.dispatch import Resource
 from api.gateway import Gateway
 from api.gauges import gauges
 from api.health import Readiness, store_checks
+from api.limits import Limiter, limits_of
 from api.metrics import Metrics
 from api.middleware import Frame
 from api.pages import PaymentPage, static_files
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from api.endpoints import Endpoint
     from api.gateway import Caller, Queues
+    from api.limits import Link
     from core.settings import Settings
     from models.merchants import ApiKeyRow
 
@@ -40,12 +42,17 @@ def create_app(
     *,
     caller: Caller,
     queues: Queues,
+    link: Link | None = None,
     find_key: Callable[[str], ApiKeyRow | None] = merchants.find_key,
     now: Callable[[], float] = time.time,
 ) -> App[Request, Response]:
-    """Return the application. The process has pointed models.base at its database; now is the real clock."""
+    """Return the application. The process has pointed models.base at its database; now is the real clock.
+
+    Without a link to Redis, rate limits hold for this process alone.
+    """
     authenticator = Authenticator(secret_box=SecretBox(settings.secret_keys), find_key=find_key, now=now)
-    gateway = _gateway(settings, caller=caller, queues=queues, authenticator=authenticator)
+    limiter = Limiter(limits_of(settings), link=link, namespace=settings.redis_namespace, now=now)
+    gateway = _gateway(settings, caller=caller, queues=queues, authenticator=authenticator, limiter=limiter)
     app = falcon.App(middleware=[Frame(gateway.metrics)])
     errors.install(app)
     by_path: dict[str, list[Endpoint]] = defaultdict(list)
@@ -59,7 +66,9 @@ def create_app(
     return app
 
 
-def _gateway(settings: Settings, *, caller: Caller, queues: Queues, authenticator: Authenticator) -> Gateway:
+def _gateway(
+    settings: Settings, *, caller: Caller, queues: Queues, authenticator: Authenticator, limiter: Limiter
+) -> Gateway:
     metrics = Metrics()
     metrics.register(gauges(queues))
     return Gateway(
@@ -69,6 +78,7 @@ def _gateway(settings: Settings, *, caller: Caller, queues: Queues, authenticato
         own_hosts=settings.own_hosts,
         caller=caller,
         authenticator=authenticator,
+        limiter=limiter,
         readiness=Readiness(store_checks(queues)),
         metrics=metrics,
         openapi=functools.cache(lambda: msgspec.json.encode(openapi.describe(ENDPOINTS, base_url=settings.base_url))),

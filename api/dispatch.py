@@ -11,8 +11,18 @@ from falcon import Request, Response
 from actors.calls import CallInfo
 from api import http_cache
 from api.body import check_content_type, content_length, read_body, read_json
+from api.client_ip import client_ip
 from api.endpoints import Actor, Call, Endpoint, Reply, envelope
-from core.errors import IdempotencyBadKey, IdempotencyUnavailable, MerchantWrongKeyKind
+from api.limits import source_name
+from core.errors import (
+    AuthBadTimestamp,
+    AuthIpNotAllowed,
+    IdempotencyBadKey,
+    IdempotencyUnavailable,
+    MerchantBadSignature,
+    MerchantUnknownKey,
+    MerchantWrongKeyKind,
+)
 from core.ids import uuid7
 from core.schemas import read_request
 from models.base import StoreUnavailableError
@@ -22,6 +32,7 @@ if TYPE_CHECKING:
 
     from api.auth import Principal
     from api.gateway import Gateway
+    from api.limits import LimitName
 
 IDEMPOTENCY_KEY_CHARS_MAX: Final = 255
 
@@ -35,6 +46,8 @@ PREFLIGHT: Final = (
     ("Access-Control-Max-Age", "86400"),
 )
 HTTP_OK: Final = 200
+# Refusals of whoever does not prove a key.
+NOT_PROVED: Final = (AuthBadTimestamp, AuthIpNotAllowed, MerchantBadSignature, MerchantUnknownKey)
 
 
 class Resource:
@@ -81,6 +94,8 @@ class Operation:
 
     def _read(self, req: Request, params: dict[str, str]) -> tuple[Call, bytes]:
         endpoint, settings = self._endpoint, self._gateway.settings
+        if endpoint.limit is not None:
+            self._admit_source(req, endpoint.limit)
         body = b""
         if endpoint.request is not None:
             length = content_length(req.env, limit=settings.body_limit)
@@ -92,14 +107,23 @@ class Operation:
             request = read_request(endpoint.request, read_json(body), own_hosts=self._gateway.own_hosts)
         return Call(request_id=req.context.request_id, principal=principal, body=request, params=params), body
 
+    def _admit_source(self, req: Request, limit: LimitName) -> None:
+        source = client_ip(req.env, self._gateway.settings.trusted_proxies)
+        self._gateway.limiter.admit(limit, source_name(source))
+
     def _authenticate(self, req: Request, body: bytes) -> Principal:
         endpoint = self._endpoint
         try:
             principal = self._gateway.authenticator.authenticate(req.env, req.method, req.context.target, body)
+        except NOT_PROVED:
+            # Only failures count: whoever shares an address with a guesser can still prove a key.
+            self._admit_source(req, "unproved")
+            raise
         except StoreUnavailableError as error:
             if endpoint.creates and "HTTP_IDEMPOTENCY_KEY" in req.env:
                 raise IdempotencyUnavailable from error
             raise
+        self._gateway.limiter.admit("key", principal.public_id)
         if endpoint.rights is not None and principal.kind not in endpoint.rights:
             raise MerchantWrongKeyKind
         return principal

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
@@ -35,6 +36,7 @@ from core.errors import (
 if TYPE_CHECKING:
     from api.auth import Principal
     from api.gateway import Gateway
+    from api.limits import LimitName
     from core.schemas import Answer, Request
     from models.merchants import KeyKind
 
@@ -115,7 +117,8 @@ class Endpoint:
     description: str = ""
     rights: Rights | None
     request: type[Request] | None = None
-    result: type[Answer] | None
+    # An object, or a list of them.
+    result: type[Answer] | GenericAlias | None
     actor: Actor | None = None
     reader: Reader | None = None
     errors: tuple[type[DomainError], ...] = ()
@@ -128,6 +131,8 @@ class Endpoint:
     cached: bool = False
     # Open to scripts of any origin; never an endpoint that is signed.
     cors: bool = False
+    # What counts the requests of a public endpoint, by source address; those that are signed count for their key.
+    limit: LimitName | None = None
     content_type: str = JSON
     examples: Mapping[str, Any] = field(default_factory=dict)
 

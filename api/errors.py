@@ -11,6 +11,7 @@ import falcon
 import msgspec
 import structlog
 
+from api.limits import TooManyRequestsError
 from core.errors import (
     DomainError,
     GatewayBusy,
@@ -67,7 +68,17 @@ def answer_error(_req: Request, resp: Response, error: Exception, _params: dict[
         resp.set_header("Retry-After", str(domain.retry_after_s))
 
 
+def answer_too_many(_req: Request, resp: Response, error: TooManyRequestsError, _params: dict[str, Any]) -> None:
+    """Write the one refusal that has no code."""
+    resp.status = falcon.HTTP_429
+    resp.data = msgspec.json.encode({"state": 1, "message": str(error)})
+    resp.content_type = falcon.MEDIA_JSON
+    resp.set_header("Cache-Control", "no-store")
+    resp.set_header("Retry-After", str(error.retry_after_s))
+
+
 def install(app: App[Request, Response]) -> None:
     """Make this module answer whatever is raised."""
     app.add_error_handler(Exception, answer_error)
     app.add_error_handler(falcon.HTTPError, answer_error)
+    app.add_error_handler(TooManyRequestsError, answer_too_many)

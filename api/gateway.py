@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from actors.calls import CallInfo, CallReply
     from api.auth import Authenticator
     from api.health import Readiness
+    from api.limits import Limiter
     from api.metrics import Metrics
     from core.catalogue import Catalogue
     from core.settings import Settings
@@ -46,6 +47,7 @@ class Gateway:
     own_hosts: frozenset[str]
     caller: Caller
     authenticator: Authenticator
+    limiter: Limiter
     readiness: Readiness
     metrics: Metrics
     # Returns the description of this API as JSON, made at the first call.

@@ -93,6 +93,24 @@ _HEADERS: Final[Json] = {
 }
 
 
+_TOO_MANY: Final[Json] = {
+    "description": "Too many requests; come back after Retry-After seconds.",
+    "headers": {
+        name: {"$ref": f"#/components/headers/{name}"} for name in ("X-Request-Id", "Cache-Control", "Retry-After")
+    },
+    "content": {
+        JSON: {
+            "schema": {
+                "type": "object",
+                "required": ["state", "message"],
+                "properties": {"state": {"type": "integer", "const": 1}, "message": {"type": "string"}},
+            },
+            "examples": {"example": {"value": {"state": 1, "message": "Too many requests; try again in 3 s."}}},
+        }
+    },
+}
+
+
 def describe(endpoints: Sequence[Endpoint], *, base_url: str) -> Json:
     """Return the OpenAPI document of these endpoints."""
     types = list(dict.fromkeys(t for e in endpoints for t in (e.request, e.result) if t is not None))
@@ -126,6 +144,8 @@ def _operation(endpoint: Endpoint, by_type: dict[Any, Json]) -> Json:
         "security": [] if endpoint.rights is None else _SIGNED,
         "responses": {str(endpoint.status): _success(endpoint, by_type), **_errors(endpoint.all_errors())},
     }
+    if endpoint.rights is not None or endpoint.limit is not None:
+        operation["responses"]["429"] = _TOO_MANY
     if endpoint.cached:
         operation["responses"]["304"] = {
             "description": "The caller has this version.",

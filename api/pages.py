@@ -17,7 +17,9 @@ from urllib.parse import urlsplit
 import jinja2
 
 from api import http_cache
+from api.client_ip import client_ip
 from api.errors import as_domain_error
+from api.limits import TooManyRequestsError, source_name
 from api.routes.pay import find, public_view
 from core.errors import DomainError, RequestNotFound
 
@@ -99,10 +101,16 @@ class PaymentPage:
         self._page = templates.get_template("pay.html")
         self._error_page = templates.get_template("error.html")
 
-    def on_get(self, _req: Request, resp: Response, invoice_id: str) -> None:
+    def on_get(self, req: Request, resp: Response, invoice_id: str) -> None:
         """Show a payment, or say in plain words why not."""
-        resp.content_type = HTML
         resp.set_headers(self._headers)
+        source = client_ip(req.env, self._gateway.settings.trusted_proxies)
+        try:
+            self._gateway.limiter.admit("public", source_name(source))
+        except TooManyRequestsError as refusal:
+            self._show_limit(req, resp, refusal)
+            return
+        resp.content_type = HTML
         try:
             resp.text = self._render(invoice_id)
         except Exception as error:  # noqa: BLE001 - a buyer gets a page, whatever happened
@@ -111,6 +119,15 @@ class PaymentPage:
             resp.text = self._error_page.render(title=_error_title(domain))
 
     on_head = on_get
+
+    def _show_limit(self, req: Request, resp: Response, refusal: TooManyRequestsError) -> None:
+        """Ask a browser for patience in words, anything else in the shape of every 429."""
+        if "text/html" not in req.env.get("HTTP_ACCEPT", ""):
+            raise refusal
+        resp.status = HTTPStatus.TOO_MANY_REQUESTS
+        resp.set_header("Retry-After", str(refusal.retry_after_s))
+        resp.content_type = HTML
+        resp.text = self._error_page.render(title=f"Please reload this page in {refusal.retry_after_s} seconds.")
 
     def _render(self, invoice_id: str) -> str:
         row = find(invoice_id)

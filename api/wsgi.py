@@ -12,4 +12,4 @@ log.configure(_settings, process="web")
 base.connect(_settings.database_url, statement_timeout_ms=_settings.statement_timeout_ms, application_name="sluice-web")
 _broker = make_broker(_settings)
 
-app = create_app(_settings, caller=Caller(_broker, _settings), queues=_broker)
+app = create_app(_settings, caller=Caller(_broker, _settings), queues=_broker, link=_broker.link)

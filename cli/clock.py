@@ -39,7 +39,8 @@ def advance(seconds: Annotated[int, typer.Argument(min=1, max=ADVANCE_S_MAX)], *
         # First see that all are there: a chain left behind would keep its invoices from ever expiring.
         for network, node in nodes.items():
             _ask(network, node, "eth_chainId")
-        moved = {network: _advance_chain(network, node, seconds) for network, node in nodes.items()}
+        target_s = int(app_now().timestamp()) + seconds
+        moved = {network: _advance_chain(network, node, target_s) for network, node in nodes.items()}
         execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
         now = app_now().isoformat()
     chains = [
@@ -54,19 +55,30 @@ def _evm_nodes(settings: Settings) -> dict[str, JsonRpc]:
     return {code: JsonRpc(url, timeout_s=settings.rpc_timeout_s) for code, url in urls.items()}
 
 
-def _advance_chain(network: str, node: JsonRpc, seconds: int) -> bool:
-    """Move a development chain and mine a block there; False for a node that is none."""
+def _advance_chain(network: str, node: JsonRpc, target_s: int) -> bool:
+    """Bring a development chain to a moment and mine a block there; False for a node that is none.
+
+    By its newest block and not by a fixed step: a reorg may have taken the blocks that an earlier step had moved it by.
+    """
     try:
-        _ask(network, node, "evm_increaseTime", seconds)
+        newest = _ask(network, node, "eth_getBlockByNumber", "latest", False)
+        behind_s = target_s - int(_field(network, newest, "timestamp"), 16)
+        _ask(network, node, "evm_increaseTime", max(0, behind_s))
         _ask(network, node, "evm_mine")
     except RpcError:
         return False
     return True
 
 
-def _ask(network: str, node: JsonRpc, method: str, *params: int) -> None:
+def _field(network: str, block: object, name: str) -> str:
+    if not isinstance(block, dict) or not isinstance(block.get(name), str):
+        raise CommandError(f"{network}: a block without {name}")
+    return str(block[name])
+
+
+def _ask(network: str, node: JsonRpc, method: str, *params: object) -> object:
     try:
-        node.call_or_none(method, params, object)
+        return node.call_or_none(method, params, object)
     except RpcError:
         raise
     except ProviderError as error:

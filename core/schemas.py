@@ -240,6 +240,12 @@ class RegisterWebhook(Request, kw_only=True, omit_defaults=True):
     ]
 
 
+class RateQuery(Request, kw_only=True, omit_defaults=True):
+    """Which rates are asked for (POST /v1/exchange-rate/list)."""
+
+    currency_from: Annotated[Text, Meta(description="One currency; all without it.", examples=["ETH"])] | None = None
+
+
 def read_request(schema: type[R], fields: Mapping[str, Any], *, own_hosts: frozenset[str]) -> R:
     """Read a JSON object as a request, or raise the error of the first field, in the schema's order, that is wrong."""
     optional = _optional_texts(schema)
@@ -455,6 +461,15 @@ class Currencies(Answer, kw_only=True):
 
     currencies: list[Currency]
     pricing_currencies: list[PricingCurrency]
+
+
+class ExchangeRate(Answer, kw_only=True, rename={"from_": "from"}):
+    """What one unit of a currency is worth."""
+
+    from_: Annotated[str, Meta(examples=["ETH"])]
+    to: Literal["USDT"]
+    course: Annotated[str, Meta(description="USDT for one unit.", examples=["3001.25"])]
+    updated_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
 
 
 class WebhookEndpoint(Answer, kw_only=True):

@@ -35,6 +35,11 @@ _DEFAULTS: Mapping[Environment, Mapping[str, str]] = {
         "TICK_INTERVAL_MS": "250",
         "POOL_LOW": "500",
         "POOL_HIGH": "2000",
+        # A whole shop's traffic comes from one machine and one key there.
+        "RATE_LIMIT_KEY_MINUTE": "10000000",
+        "RATE_LIMIT_KEY_SECOND": "1000000",
+        "RATE_LIMIT_PUBLIC_MINUTE": "10000000",
+        "RATE_LIMIT_BUYER_MINUTE": "10000000",
     },
     "production": {
         "RATES_SOURCE": "live",
@@ -150,6 +155,11 @@ class Settings(BaseModel):
     call_slots: int = Field(24, ge=1, le=511)
     call_wait_s: float = Field(10.0, gt=0, le=25)
     body_limit: int = Field(1024 * 1024, ge=1024, le=1024 * 1024)
+    # Requests: of an API key, of a source address on public endpoints, and there on those that choose or check out.
+    rate_limit_key_minute: int = Field(600, ge=1, le=10_000_000)
+    rate_limit_key_second: int = Field(100, ge=1, le=10_000_000)
+    rate_limit_public_minute: int = Field(120, ge=1, le=10_000_000)
+    rate_limit_buyer_minute: int = Field(20, ge=1, le=10_000_000)
     lock_timeout_ms: int = Field(2000, ge=1, le=60_000)
     statement_timeout_ms: int = Field(2000, ge=1, le=60_000)
     tick_interval_ms: int = Field(ge=50, le=60_000)

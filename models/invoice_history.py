@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
-from uuid import UUID
 
 from core.errors import PaymentBadCursor, PaymentBadDate
 from models.base import rows
 from models.invoices import READ, InvoiceRow
+from models.paging import Page, cut_page, decode_cursor
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from core.payment_schemas import PaymentHistory
 
 # datetime.fromisoformat takes more than this; what it would guess is refused.
@@ -23,15 +22,7 @@ _MOMENT: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some invoices, newest first, and the cursor of what follows."""
-
-    items: list[InvoiceRow]
-    next_cursor: str | None
-
-
-def read_page(merchant_id: UUID, wanted: PaymentHistory, *, limit: int) -> Page:
+def read_page(merchant_id: UUID, wanted: PaymentHistory, *, limit: int) -> Page[InvoiceRow]:
     """Return one page. Raises payment.bad_cursor and payment.bad_date."""
     filters: list[tuple[str, object]] = [("i.merchant_id = %s", merchant_id)]
     filters += [
@@ -50,15 +41,13 @@ def read_page(merchant_id: UUID, wanted: PaymentHistory, *, limit: int) -> Page:
         filters.append(("i.created_at < %s", read_moment(wanted.date_to)))
     if wanted.cursor:
         # Ids are UUIDv7: their order is that of creation.
-        filters.append(("i.id < %s", decode_cursor(wanted.cursor)))
+        filters.append(("i.id < %s", decode_cursor(wanted.cursor, error=PaymentBadCursor)))
     where = " AND ".join(condition for condition, _ in filters)
     values = [value for _, value in filters]
     found = [
         InvoiceRow(*row) for row in rows(f"{READ} WHERE {where} ORDER BY i.id DESC LIMIT %s", [*values, limit + 1])
     ]
-    more = len(found) > limit
-    items = found[:limit]
-    return Page(items=items, next_cursor=encode_cursor(items[-1].id) if more else None)
+    return cut_page(found, limit=limit)
 
 
 def read_moment(text: str) -> datetime:
@@ -70,19 +59,3 @@ def read_moment(text: str) -> datetime:
     except ValueError:
         raise PaymentBadDate from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def encode_cursor(last: UUID) -> str:
-    """Return the cursor of the page that follows an invoice."""
-    return base64.urlsafe_b64encode(last.bytes).decode().rstrip("=")
-
-
-def decode_cursor(text: str) -> UUID:
-    """Return the invoice that a page came to an end with."""
-    try:
-        found = UUID(bytes=base64.b64decode(text + "==", altchars=b"-_", validate=True))
-    except (ValueError, binascii.Error):
-        raise PaymentBadCursor from None
-    if encode_cursor(found) != text:
-        raise PaymentBadCursor
-    return found

@@ -3,13 +3,14 @@
 from typing import Final
 
 from api.endpoints import Endpoint
-from api.routes import balance, currencies, pay, payment_history, payments, system, wallets, webhooks
+from api.routes import balance, currencies, pay, payment_history, payments, rates, system, wallets, webhooks
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *payments.ENDPOINTS,
     *payment_history.ENDPOINTS,
     *pay.ENDPOINTS,
     *currencies.ENDPOINTS,
+    *rates.ENDPOINTS,
     *balance.ENDPOINTS,
     *wallets.ENDPOINTS,
     *webhooks.ENDPOINTS,

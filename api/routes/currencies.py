@@ -68,6 +68,7 @@ ENDPOINTS: Final = (
         summary="List coins, networks and pricing currencies",
         rights=PUBLIC,
         cors=True,
+        limit="public",
         result=Currencies,
         reader=read_currencies,
         cached=True,

@@ -84,14 +84,16 @@ class Child:
         """Return the end of the log, for people."""
         return self._log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace")
 
-    def send(self, number: signal.Signals) -> None:
-        """Send a signal to the program alone, if it still runs."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(number)
+    def ask_to_end(self, number: signal.Signals) -> None:
+        """Send the program the signal at which it ends. Somebody may have stopped it: then it goes on, to hear it."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(self.pid, number)
+                os.killpg(self.pid, signal.SIGCONT)
 
     def stop(self, number: signal.Signals, *, limit_s: float) -> bool:
         """Ask it to end and wait; after limit_s kill its whole group. Return whether it ended by itself."""
-        self.send(number)
+        self.ask_to_end(number)
         deadline = time.monotonic() + limit_s
         while self.exit_code() is None:
             if time.monotonic() > deadline:

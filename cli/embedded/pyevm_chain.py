@@ -17,6 +17,7 @@ from eth.vm.forks.cancun import CancunVM
 from eth.vm.spoof import SpoofTransaction
 from eth_typing import Address, BlockNumber
 from eth_utils.exceptions import ValidationError
+from rlp.exceptions import RLPException  # type: ignore[import-untyped]
 
 from cli.embedded.pyevm_store import FileStore
 
@@ -46,6 +47,10 @@ class PyEvmChain:
         self._pool: dict[bytes, Any] = {}
         self._chain = _open(self._store, chain_id)
         self.chain_id = chain_id
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._store.close()
 
     @property
     def height(self) -> int:
@@ -94,16 +99,15 @@ class PyEvmChain:
 
     def pending_nonce(self, sender: bytes) -> int:
         """Return the nonce of an account's next transaction, those in the pool counted."""
-        waiting = sum(transaction.sender == sender for transaction in self._pool.values())
-        nonce: int = self.state().get_nonce(sender)
-        return nonce + waiting
+        waiting = [transaction for transaction in self._pool.values() if transaction.sender == sender]
+        return int(self.state().get_nonce(sender)) + len(waiting)
 
     def send(self, raw: bytes) -> bytes:
         """Take a signed transaction into the pool and return its id. Raises RefusedError."""
         try:
             transaction = self._chain.get_vm().get_transaction_builder().decode(raw)
             transaction.validate()
-        except (ValidationError, ValueError, TypeError) as error:
+        except (ValidationError, RLPException, ValueError, TypeError) as error:
             raise RefusedError(f"invalid transaction: {error}") from error
         self._check(transaction)
         self._pool[transaction.hash] = transaction

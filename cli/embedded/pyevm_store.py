@@ -26,6 +26,10 @@ class FileStore(BaseDB):
         """Keep everything that was set."""
         self._database.commit()
 
+    def close(self) -> None:
+        """Let the file go."""
+        self._database.close()
+
     def __getitem__(self, key: bytes) -> bytes:
         row = self._database.execute("SELECT value FROM store WHERE key = ?", (key,)).fetchone()
         if row is None:

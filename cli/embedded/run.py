@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Job = Callable[[Stack, Console], int]
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_EXPECTED: Final = (StartError, NoAnvilError, ProviderError, ProcfileError, UnsafeFolderError)
+_EXPECTED: Final = (StartError, NoAnvilError, ProviderError, ProcfileError, UnsafeFolderError, OSError)
 
 
 class Stopped(BaseException):  # no Exception: no handler of errors may swallow it
@@ -89,7 +89,11 @@ def _signals_stop() -> Iterator[None]:
     def stop(_number: int, _frame: FrameType | None) -> NoReturn:
         raise Stopped
 
-    before = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    for number in STOP_SIGNALS:
+        # Under nohup the end of the terminal is nothing to us.
+        if number != signal.SIGHUP or before[number] != signal.SIG_IGN:
+            signal.signal(number, stop)
     try:
         yield
     finally:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+import psycopg2
+
 from cli.embedded import readiness
 from cli.embedded.accounts import Accounts, ensure_accounts
-from cli.embedded.anvil import Anvil
-from cli.embedded.anvil_binary import NamedAnvilMissingError, NoAnvilError, find_anvil
 from cli.embedded.app import App
 from cli.embedded.data_folder import DataFolder
 from cli.embedded.dev_chain import DevChain
 from cli.embedded.environment import app_environment, settings_environment
-from cli.embedded.eth_tester import EthTester
 from cli.embedded.files import write_json
 from cli.embedded.identity import load_identity
 from cli.embedded.leash import Leash
+from cli.embedded.nodes import Nodes
 from cli.embedded.plan import CACHE, ROOT
 from cli.embedded.ports import LOOPBACK, KeptPorts, is_free
 from cli.embedded.postgres import Postgres
@@ -29,13 +29,10 @@ from models import base, migrate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from cli.embedded.console import Console
-    from cli.embedded.evm_node import EvmNode
     from cli.embedded.plan import Plan
     from cli.embedded.program import Program
-    from core.catalogue import Network
 
 PORT_PREFERRED: Final = 8000
 STEP_S: Final = 0.1
@@ -58,6 +55,7 @@ class Stack:
         self._supervisor = Supervisor(self._folder.path / "pids.json", say=console.warn)
         self._ports = KeptPorts(self._folder.path / "ports.json")
         self._identity = load_identity(self._folder.path)
+        self._nodes = Nodes(self._folder.path / "chains", leash=self._leash, cache=CACHE)
         self._apps: list[str] = []
         self.chains: list[DevChain] = []
         self._servers: list[Program] = []
@@ -70,7 +68,9 @@ class Stack:
             self.plan.ready_file.unlink(missing_ok=True)
         self._start_servers()
         self._migrate()
-        self._anvil = self._find_anvil()
+        with self._console.step("anvil") as step:
+            self._nodes.find_anvil(self._inherited)
+            step.detail = self._nodes.describe()
         with self._console.step("chains") as step:
             self._start_chains()
             step.detail = ", ".join(f"{chain.network} {chain.url}" for chain in self.chains)
@@ -82,6 +82,7 @@ class Stack:
             self._await_serving()
             step.detail = " ".join(self._apps)
         if self.plan.ready_file is not None:
+            self.plan.ready_file.parent.mkdir(parents=True, exist_ok=True)
             write_json(self.plan.ready_file, self.ready())
 
     def run_until(self, done: Callable[[], bool]) -> None:
@@ -173,40 +174,22 @@ class Stack:
 
     def _migrate(self) -> None:
         with self._console.step("migrations") as step:
-            applied = migrate.migrate(self.database_url)
+            try:
+                applied = migrate.migrate(self.database_url)
+            except psycopg2.OperationalError as error:
+                raise StartError(f"DATABASE_URL cannot be used: {error}") from error
             step.detail = ", ".join(applied) or "none pending"
         base.connect(self.database_url, application_name="sluice-dev")
-
-    def _find_anvil(self) -> Path | None:
-        with self._console.step("anvil") as step:
-            try:
-                program = find_anvil(self._inherited, CACHE)
-                step.detail = str(program)
-            except NamedAnvilMissingError:
-                raise
-            except NoAnvilError as error:
-                self._console.warn(str(error))
-                step.detail = "is not here: py-evm runs the chains, without reorgs"
-                return None
-        return program
 
     def _start_chains(self) -> None:
         catalogue = load_catalogue("development")
         for code in self.plan.networks:
-            node = self._node(catalogue.networks[code])
+            node = self._nodes.make(catalogue.networks[code], self._ports.take(f"chain:{code}"))
             chain = DevChain(node, pairs=catalogue.pairs_on(code), buyer=self._identity.buyer_address)
             self._start(chain)
             self.chains.append(chain)
         for chain in self.chains:
             chain.equip()
-
-    def _node(self, network: Network) -> EvmNode:
-        folder, port = self._folder.path / "chains" / network.code, self._ports.take(f"chain:{network.code}")
-        if network.chain_id is None:
-            raise StartError(f"{network.code} has no development chain")
-        if self._anvil is None:
-            return EthTester(folder, network=network.code, chain_id=network.chain_id, port=port, leash=self._leash)
-        return Anvil(self._anvil, folder, network=network.code, chain_id=network.chain_id, port=port, leash=self._leash)
 
     def _start(self, server: Program) -> None:
         server.start()

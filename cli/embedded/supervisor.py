@@ -79,7 +79,7 @@ class Supervisor:
         leaving = [self._watched.pop(name) for name in names if name in self._watched]
         for watched in leaving:
             if watched.child is not None:
-                watched.child.send(watched.program.stop_signal)
+                watched.child.ask_to_end(watched.program.stop_signal)
         for watched in leaving:
             if watched.child is not None:
                 watched.program.stop()

@@ -29,6 +29,7 @@ EXPECTED = {
     ("GET", "/v1/pay/{invoice_id}"),
     ("POST", "/v1/pay/{invoice_id}/select"),
     ("GET", "/v1/currencies"),
+    ("POST", "/v1/exchange-rate/list"),
     ("POST", "/v1/balance"),
     ("POST", "/v1/wallet"),
     ("POST", "/v1/wallet/block"),

@@ -28,7 +28,7 @@ from cli.embedded.ports import free_port
 from cli.embedded.procfile import read_procfile
 from cli.embedded.watchdog import carriers
 from core.catalogue import load_catalogue
-from tests.embedded.test_process import is_running, wait_for
+from tests.embedded.waiting import is_running, wait_for
 
 pytestmark = [pytest.mark.xdist_group("stack"), pytest.mark.timeout(240)]
 

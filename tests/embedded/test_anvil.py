@@ -10,7 +10,7 @@ import pytest
 from chains.rpc import JsonRpc
 from cli.embedded.anvil import Anvil
 from cli.embedded.anvil_binary import NoAnvilError, Package, cached_anvil, find_anvil
-from tests.embedded.test_process import wait_for
+from tests.embedded.waiting import wait_for
 
 RICH = "0x00000000000000000000000000000000000000aa"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from cli.embedded.leash import MARK, Leash
 from cli.embedded.process import Child
 from cli.embedded.watchdog import carriers
-from tests.embedded.test_process import is_running, wait_for
+from tests.embedded.waiting import is_running, wait_for
 
 LOG = Path("/dev/null")
 

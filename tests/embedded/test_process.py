@@ -1,12 +1,12 @@
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from cli.embedded.process import Child, StartError
+from tests.embedded.waiting import is_running, wait_for
 
 Start = Callable[[str], Child]
 
@@ -17,20 +17,6 @@ if os.fork() == 0:
     time.sleep(60)
 time.sleep(60)
 """
-
-
-def wait_for(condition: Callable[[], bool], *, limit_s: float = 10) -> None:
-    end = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def test_the_end_of_a_program_is_the_end_of_its_workers(python: Start, tmp_path: Path) -> None:

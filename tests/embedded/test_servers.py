@@ -15,7 +15,7 @@ from cli.embedded.postgres import Postgres
 from cli.embedded.process import StartError
 from cli.embedded.program import Program
 from cli.embedded.valkey import Valkey
-from tests.embedded.test_process import wait_for
+from tests.embedded.waiting import wait_for
 
 
 def kill(server: Program) -> None:

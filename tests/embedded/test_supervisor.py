@@ -12,7 +12,7 @@ import pytest
 from cli.embedded.app import App
 from cli.embedded.leash import Leash
 from cli.embedded.supervisor import Supervisor
-from tests.embedded.test_process import is_running, wait_for
+from tests.embedded.waiting import is_running, wait_for
 
 PATH = "/usr/bin:/bin"
 

@@ -7,6 +7,7 @@ deposits and moves the cursor in one transaction, as actors.polling does.
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from itertools import count
@@ -329,6 +330,15 @@ def owes(merchant_id: UUID, currency: str = "USDT") -> int:
 
 
 # Concurrency ------------------------------------------------------------------------------------------------
+
+
+def wait_until_somebody_waits(limit_s: float = 10.0) -> None:
+    """Return once a session waits for a lock; the server is this test's alone meanwhile."""
+    until = time.monotonic() + limit_s
+    # Not pg_stat_activity, which stays as it was for a whole transaction.
+    while not one("SELECT 1 FROM pg_locks WHERE NOT granted"):
+        assert time.monotonic() < until, "nobody waits"
+        time.sleep(0.01)
 
 
 def at_once(times: int, work: Callable[[int], T]) -> list[T | Exception]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import pytest
 from psycopg2 import errors
 
 from core.pricing import CreditSplit
-from models import crediting, deposits
+from models import crediting, deposits, ledger
 from models.base import execute, one, transaction
 from models.ledger import AVAILABLE, CUSTODY, FEES, GATEWAY, HOLD, MATURING, ROUNDING, SUSPENSE, Account, Transfer
 from tests.models.builders import (
@@ -23,6 +24,7 @@ from tests.models.builders import (
     net_of,
     owes,
     paid,
+    wait_until_somebody_waits,
 )
 from tests.models.test_ledger import book
 
@@ -266,6 +268,21 @@ def test_a_credit_that_was_spent_on_a_debt_whole_matures_to_nothing(deposit: Dep
 
     assert crediting.release_matured(ETHEREUM, limit=10) == 1
     assert held(shop) == {"debt": 4100}
+
+
+def test_a_reversal_locks_the_debt_before_any_balance(deposit: Deposit, shop: UUID) -> None:
+    """As a credit does; in the other order the two would lock each other out."""
+    credited = credit(deposit, shop)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction():
+            ledger.lock_debt(shop, "USDT")
+            other = pool.submit(reverse, credited, shop)
+            wait_until_somebody_waits()
+            execute("SET LOCAL lock_timeout = 1")
+            assert ledger.lock_balances(Account(shop, MATURING, "USDT")) == [900]
+        other.result()
+
+    assert held(shop) == {}
 
 
 def test_release_credit_and_reversal_never_wait_for_each_other(shop: UUID, chain: Chain) -> None:

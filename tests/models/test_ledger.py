@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from uuid import UUID
 
@@ -34,7 +35,7 @@ from models.ledger import (
     post,
 )
 from models.ledger import balance as balance_of
-from tests.models.builders import at_once, net_of
+from tests.models.builders import at_once, net_of, wait_until_somebody_waits
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -261,19 +262,33 @@ def test_accounts_that_many_open_at_once_exist_once() -> None:
     assert balance_of(account(HOLD)) == 8
 
 
-def test_balances_are_locked_in_the_order_of_post_and_returned_as_asked() -> None:
+def test_balances_are_returned_as_asked() -> None:
     fund(account(AVAILABLE), 5)
     fund(account(MATURING), 3)
 
-    def work(number: int) -> None:
-        wanted = (account(), account(MATURING)) if number % 2 else (account(MATURING), account())
-        for _ in range(20):
-            with transaction():
-                lock_balances(*wanted)
-
-    assert at_once(4, work) == [None] * 4
     with transaction():
         assert lock_balances(account(MATURING), account(HOLD), account()) == [3, 0, 5]
+
+
+def test_balances_are_locked_in_the_order_of_post() -> None:
+    """Who waits for the first row holds none of the later ones."""
+    kinds = sorted(GUARDED)
+    for kind in kinds:
+        fund(account(kind), 1)
+    names = [account(kind) for kind in kinds]
+
+    def lock_all() -> None:
+        with transaction():
+            lock_balances(*reversed(names))
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction():
+            lock_balances(names[0])
+            other = pool.submit(lock_all)
+            wait_until_somebody_waits()
+            execute("SET LOCAL lock_timeout = 1")
+            assert lock_balances(*names) == [1] * len(names)
+        other.result()
 
 
 def test_a_debt_is_locked_even_before_there_is_one() -> None:

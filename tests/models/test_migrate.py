@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from threading import Timer
 from typing import TYPE_CHECKING
 
 import psycopg2
@@ -148,7 +149,10 @@ def test_a_migration_does_not_queue_for_long_in_front_of_the_writers(
 
     with closing(psycopg2.connect(url)) as reader, reader.cursor() as cursor:
         cursor.execute("SELECT * FROM one")
+        patience = Timer(5.0, reader.close)
+        patience.start()
         with pytest.raises(errors.LockNotAvailable):
             migrate(url)
+        patience.cancel()
 
     assert migrate(url) == ["0002_two.sql"]

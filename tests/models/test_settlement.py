@@ -416,8 +416,10 @@ def test_a_new_quote_counts_from_the_moment_it_is_made(shop: UUID, chain: Chain)
     mine = invoice(shop)
     chain.mine(5)
     requote(mine, 12 * USDT, valid_from=chain.time, fee_fixed_units=7)
+    chain.pay(mine, 12 * USDT, at=chain.time)
+    chain.confirm()
 
-    got = paid(chain, mine, 12 * USDT)
+    got = settled(mine)
 
     assert (got.status, got.payer_units, got.generation, got.fee_fixed_taken_units) == ("paid", 12 * USDT, 2, 7)
 

@@ -233,6 +233,37 @@ def test_a_step_is_bounded_and_the_next_goes_on(shop: UUID, chain: Chain, monkey
         assert statuses(mine).count("credited") == done
 
 
+def test_a_step_looks_again_at_what_it_was_given(shop: UUID, chain: Chain) -> None:
+    """Between the list of what is due and the step's locks a reorg may have come."""
+    mine, other = wallet(shop), wallet(shop, order_id="other")
+    chain.pay(mine, GROSS)
+    deposit = deposit_of(mine)
+
+    assert not wallet_settlement._advance(CATALOGUE, mine.id, deposit.id)
+    assert statuses(mine) == ["pending"]
+    chain.confirm()
+    assert not wallet_settlement._advance(CATALOGUE, other.id, deposit.id)
+    assert statuses(mine) == ["pending"]
+
+
+def test_a_deposit_that_awaits_another_opinion_is_not_credited(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    chain.pay(mine, GROSS)
+    execute(
+        "INSERT INTO deposit_quorums (deposit_id, round, network, reason) VALUES (%s, 0, 'ethereum', 'amount')",
+        (deposit_of(mine).id,),
+    )
+    chain.confirm()
+    assert not settled(mine)
+    assert not wallet_settlement._advance(CATALOGUE, mine.id, deposit_of(mine).id)
+    assert (deposit_of(mine).shown_status, held(shop)) == ("awaiting_quorum", {})
+
+    execute("UPDATE deposit_quorums SET agreed_at = app_now()")
+
+    assert settled(mine)
+    assert held(shop) == {MATURING: NET}
+
+
 def test_nothing_happens_to_what_is_no_wallet(shop: UUID, chain: Chain) -> None:
     sale = invoice(shop)
     chain.pay(sale, PRICE)

@@ -17,6 +17,9 @@ class Raw:
     status: int = 200
     content_type: str = "application/json"
     location: str | None = None
+    retry_after: str | None = None
+    # Hang up instead of answering.
+    drop: bool = False
     pause_s: float = 0.0
     byte_pause_s: float = 0.0
 
@@ -50,11 +53,15 @@ class JsonRpcNode:
 
             def _write(self, raw: Raw) -> None:
                 time.sleep(raw.pause_s)
+                if raw.drop:
+                    raise ConnectionAbortedError
                 self.send_response(raw.status)
                 self.send_header("Content-Type", raw.content_type)
                 self.send_header("Content-Length", str(len(raw.body)))
                 if raw.location is not None:
                     self.send_header("Location", raw.location)
+                if raw.retry_after is not None:
+                    self.send_header("Retry-After", raw.retry_after)
                 self.end_headers()
                 if not raw.byte_pause_s:
                     self.wfile.write(raw.body)

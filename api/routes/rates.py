@@ -1,0 +1,43 @@
+"""What currencies are worth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+import msgspec
+
+from api.endpoints import ANY_KEY, Call, Endpoint, Reply, envelope
+from core.rate_view import exchange_rates
+from core.schemas import ExchangeRate, RateQuery
+from models.rates import quotes_against_usdt
+
+if TYPE_CHECKING:
+    from api.gateway import Gateway
+
+
+def read_rates(_gateway: Gateway, call: Call) -> Reply:
+    """Return what every currency is worth in USDT, or one; what has no fresh rate is absent."""
+    query = cast("RateQuery", call.body)
+    return Reply(body=envelope(msgspec.json.encode(exchange_rates(quotes_against_usdt(query.currency_from)))))
+
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="POST",
+        path="/v1/exchange-rate/list",
+        name="listExchangeRates",
+        tag="Catalogue",
+        summary="Read exchange rates",
+        description="Against USDT. A currency that is unknown, or has no fresh rate, is absent.",
+        rights=ANY_KEY,
+        request=RateQuery,
+        result=list[ExchangeRate],
+        reader=read_rates,
+        examples={
+            "request": {"currency_from": "ETH"},
+            "result": [
+                {"from": "ETH", "to": "USDT", "course": "3001.25", "updated_at": "2025-11-24T15:00:00.000Z"},
+            ],
+        },
+    ),
+)

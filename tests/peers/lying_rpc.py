@@ -1,0 +1,111 @@
+"""A provider between the gateway and a real node that lies, fails or lags as a test tells it. Real HTTP on loopback.
+
+lies[method] is what to say instead: a value, a Raw answer, a Refusal, or a function of the truth and the parameters.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from chains.rpc import JsonRpc, RpcError
+from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal
+
+Lie = Callable[[Any, list[Any]], object] | object
+
+DOWN = Raw(drop=True)
+HTML = Raw(b"<html>Please log in</html>", content_type="text/html")
+GARBAGE = Raw(b'{"jsonrpc": "2.0", "id": 1, "result": {{{')
+
+
+class LyingRpc(JsonRpcNode):
+    """Honest until told otherwise."""
+
+    def __init__(self, upstream: str, *, key: str = "secret-key") -> None:
+        super().__init__({}, key=key)
+        self._upstream = JsonRpc(upstream, timeout_s=10)
+        self.lies: dict[str, Lie] = {}
+        # Instead of any answer at all.
+        self.failure: Raw | Refusal | None = None
+
+    def answer(self, request: Mapping[str, Any]) -> Raw:
+        method, params = request["method"], request["params"]
+        if self.failure is not None:
+            self.answers = {method: self.failure}
+        elif method not in self.lies or callable(self.lies[method]):
+            truth = self._truth(method, params)
+            lie = self.lies.get(method)
+            told = lie(copy.deepcopy(truth), params) if callable(lie) and not isinstance(truth, Refusal) else truth
+            self.answers = {method: told}
+        else:
+            self.answers = {method: self.lies[method]}
+        return super().answer(request)
+
+    def _truth(self, method: str, params: list[Any]) -> object:
+        try:
+            return self._upstream.call_or_none(method, params, object)
+        except RpcError as error:
+            return Refusal(error.code, error.text)
+
+    def lag(self, blocks: int) -> None:
+        """Know nothing of the newest blocks."""
+
+        def head(truth: str, _params: list[Any]) -> str:
+            return hex(max(0, int(truth, 16) - blocks))
+
+        def block(truth: Any, _params: list[Any]) -> Any:
+            newest = int(str(self._truth("eth_blockNumber", [])), 16) - blocks
+            return truth if truth is not None and int(truth["number"], 16) <= newest else None
+
+        def receipt(truth: Any, _params: list[Any]) -> Any:
+            newest = int(str(self._truth("eth_blockNumber", [])), 16) - blocks
+            return truth if truth is not None and int(truth["blockNumber"], 16) <= newest else None
+
+        self.lies |= {"eth_blockNumber": head, "eth_getBlockByNumber": block, "eth_getTransactionReceipt": receipt}
+
+    def hide_logs(self, keep: int = 0) -> None:
+        """Show no more than so many of any list of logs, and no receipts of whole blocks."""
+        self.lies |= {
+            "eth_getLogs": lambda truth, _params: truth[:keep],
+            "eth_getBlockReceipts": Refusal(-32601, "the method does not exist"),
+        }
+
+    def hide_transactions(self, keep: int = 0) -> None:
+        """Show no more than so many transactions of a block, and no gas that would betray the rest."""
+
+        def block(truth: Any, params: list[Any]) -> Any:
+            return truth if truth is None or not params[1] else truth | {
+                "transactions": truth["transactions"][:keep], "gasUsed": "0x0",
+            }  # fmt: skip
+
+        self.lies["eth_getBlockByNumber"] = block
+
+    def invent(self, height: int, log: Mapping[str, Any], receipt: Mapping[str, Any]) -> None:
+        """Show a transfer in a block that nobody else has: in the logs, in its receipt, in the filter."""
+
+        def logs(truth: list[Any], params: list[Any]) -> list[Any]:
+            return [*truth, log] if params[0].get("blockHash") == log["blockHash"] else truth
+
+        def receipts(truth: list[Any], params: list[Any]) -> list[Any]:
+            return [*truth, receipt] if params[0] == hex(height) else truth
+
+        def one(truth: Any, params: list[Any]) -> Any:
+            return receipt if params[0] == receipt["transactionHash"] else truth
+
+        self.lies |= {"eth_getLogs": logs, "eth_getBlockReceipts": receipts, "eth_getTransactionReceipt": one}
+
+    def alter_amounts(self, factor: int) -> None:
+        """Multiply what every log says."""
+
+        def change(log: dict[str, Any]) -> dict[str, Any]:
+            return log | {"data": f"0x{int(log['data'], 16) * factor:064x}"}
+
+        def receipt(truth: Any, _params: list[Any]) -> Any:
+            return truth and truth | {"logs": [change(log) for log in truth["logs"]]}
+
+        self.lies |= {
+            "eth_getLogs": lambda truth, _params: [change(log) for log in truth],
+            "eth_getTransactionReceipt": receipt,
+            "eth_getBlockReceipts": lambda truth, _params: [receipt(one, []) for one in truth],
+        }
