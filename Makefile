@@ -23,7 +23,7 @@ demo: $(STAMP) ## pay a real invoice on this machine and stay up (ARGS=--once: e
 
 .PHONY: test
 test: $(STAMP) ## run the tests (ARGS=tests/core: some of them)
-	exec $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not soak" $(ARGS)
+	exec $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not soak" $(ARGS)
 
 .PHONY: soak
 soak: $(STAMP) ## run the long tests

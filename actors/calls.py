@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import structlog
@@ -31,6 +31,9 @@ __all__ = ["CallInfo", "CallReply", "Caller", "Record", "call_actor", "recorded"
 
 log = structlog.get_logger()
 
+# Calls that may wait longer than usual, for a stranger, take at most one slot in so many: they must not stop the sales.
+LONG_SHARE: Final = 6
+
 
 class Caller:
     """Calls actors by name and waits for their answers. One a process, shared between its threads."""
@@ -39,6 +42,7 @@ class Caller:
         self._broker = broker
         self._wait_s = settings.call_wait_s
         self._slots = threading.BoundedSemaphore(settings.call_slots)
+        self._long_slots = threading.BoundedSemaphore(max(1, settings.call_slots // LONG_SHARE))
 
     def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
         """Have an actor do something and return its answer.
@@ -46,13 +50,13 @@ class Caller:
         Raises the actor's DomainError; GatewayBusy where no slot is free or no answer came: then nothing happened, nor
         will; IdempotencyUnavailable instead where a key was given and PostgreSQL is away.
         """
-        if not self._slots.acquire(blocking=False):
-            raise GatewayBusy
-        try:
-            answer = self._exchange(actor, queue, info, payload, self._wait_s if wait_s is None else wait_s)
-            return self._read(answer, queue, info)
-        finally:
-            self._slots.release()
+        longest_s = self._wait_s if wait_s is None else wait_s
+        with contextlib.ExitStack() as held:
+            for slots in (self._long_slots, self._slots) if longest_s > self._wait_s else (self._slots,):
+                if not slots.acquire(blocking=False):
+                    raise GatewayBusy
+                held.callback(slots.release)
+            return self._read(self._exchange(actor, queue, info, payload, longest_s), queue, info)
 
     def _exchange(self, actor: str, queue: str, info: CallInfo, payload: bytes, wait_s: float) -> Answer:
         """Send the call and wait for its answer, in one write."""

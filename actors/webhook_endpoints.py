@@ -1,22 +1,25 @@
-"""Registers a merchant's webhook endpoint (POST /v1/webhooks). The API calls it through the queue and waits."""
+"""Registers a merchant's webhook endpoint, and sends a webhook again. The API calls it through the queue and waits."""
 
 from __future__ import annotations
 
 import functools
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 import msgspec
 import structlog
 
+from actors.broker import ring
 from actors.calls import call_actor, recorded
 from actors.context import context
-from core import egress
+from core import egress, webhook_views
 from core.egress import EgressRefused
-from core.errors import WebhookBadUrl
+from core.errors import WebhookBadUrl, WebhookNotFound
 from core.schemas import RegisterWebhook, WebhookEndpoint
 from core.secretbox import SecretBox
-from models import outbox
+from core.webhook_schemas import Redeliver
+from models import deliveries, outbox, redelivery
 from models.base import in_transaction
 
 if TYPE_CHECKING:
@@ -31,11 +34,12 @@ LOOKUP_S: Final = 1.0
 LOOKUP_THREADS: Final = 4
 
 _decode: Final = msgspec.json.Decoder(RegisterWebhook)
+_decode_redeliver: Final = msgspec.json.Decoder(Redeliver)
 
 
 @call_actor(queue="invoices", secret=True)
 def register_webhook(info: CallInfo, payload: bytes) -> CallReply:
-    """Replace the merchant's endpoint and return the new one with its secret, which is kept sealed."""
+    """Replace the merchant's endpoint (POST /v1/webhooks) and return it with its secret, which is kept sealed."""
     if info.merchant_id is None:
         raise ValueError("a signed call has a merchant")
     settings = context().settings
@@ -45,6 +49,22 @@ def register_webhook(info: CallInfo, payload: bytes) -> CallReply:
         endpoint = outbox.register_endpoint(info.merchant_id, url, box=SecretBox(settings.secret_keys))
         answer = WebhookEndpoint(endpoint_id=str(endpoint.id), url=endpoint.url, secret=endpoint.secret)
         return record.store(msgspec.json.encode(answer))
+
+
+@call_actor(queue="invoices")
+def redeliver_webhook(info: CallInfo, payload: bytes) -> CallReply:
+    """Queue a delivery again, with its id and body, and return it (POST /v1/webhooks/redeliver)."""
+    if info.merchant_id is None:
+        raise ValueError("a signed call has a merchant")
+    delivery_id = UUID(_decode_redeliver.decode(payload).delivery_id)
+    with recorded(info) as record:
+        redelivery.requeue(info.merchant_id, delivery_id)
+        found = deliveries.find(info.merchant_id, delivery_id)
+        if found is None:
+            raise WebhookNotFound
+        reply = record.store(msgspec.json.encode(webhook_views.delivery(found)))
+    ring("deliver_webhooks")
+    return reply
 
 
 def check_endpoint_url(url: str, *, allow_private: bool, own_hosts: Collection[str]) -> None:

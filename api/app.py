@@ -50,7 +50,12 @@ def create_app(
 
     Without a link to Redis, rate limits hold for this process alone.
     """
-    authenticator = Authenticator(secret_box=SecretBox(settings.secret_keys), find_key=find_key, now=now)
+    authenticator = Authenticator(
+        secret_box=SecretBox(settings.secret_keys),
+        trusted_proxies=settings.trusted_proxies,
+        find_key=find_key,
+        now=now,
+    )
     limiter = Limiter(limits_of(settings), link=link, namespace=settings.redis_namespace, now=now)
     gateway = _gateway(settings, caller=caller, queues=queues, authenticator=authenticator, limiter=limiter)
     app = falcon.App(middleware=[Frame(gateway.metrics)])

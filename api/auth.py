@@ -10,17 +10,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from core.errors import MerchantBadSignature, MerchantUnknownKey
+from api.client_ip import client_ip
+from core import allowlist
+from core.errors import AuthIpNotAllowed, MerchantBadSignature, MerchantUnknownKey
 from core.signing import check_timestamp, verify_request
 from models import merchants
 
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from api.client_ip import Proxies
     from core.secretbox import SecretBox
     from models.merchants import ApiKeyRow, KeyKind
 
-# A revoked key works for at most this long after its revocation.
+# A key that is revoked, or whose allowlist changes, works as before for at most this long.
 KEY_CACHE_S: Final = 1.0
 KEY_CACHE_SIZE: Final = 10_000
 
@@ -38,6 +41,8 @@ class Principal:
 class _OpenKey:
     principal: Principal
     secret: str
+    # From where it may sign; nothing means from anywhere.
+    networks: tuple[allowlist.Network, ...]
     stale_at: float
 
 
@@ -48,11 +53,13 @@ class Authenticator:
         self,
         *,
         secret_box: SecretBox,
+        trusted_proxies: Proxies = (),
         find_key: Callable[[str], ApiKeyRow | None] = merchants.find_key,
         now: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._secret_box = secret_box
+        self._trusted_proxies = trusted_proxies
         self._find_key = find_key
         self._now = now
         self._monotonic = monotonic
@@ -72,6 +79,9 @@ class Authenticator:
             raise late
         if not verify_request(key.secret, timestamp or "", method, target, body, signature=signature):
             raise MerchantBadSignature
+        # Told only to who proves the key.
+        if key.networks and not allowlist.admits(key.networks, client_ip(env, self._trusted_proxies)):
+            raise AuthIpNotAllowed
         return key.principal
 
     def _lateness(self, timestamp: str | None) -> MerchantBadSignature | None:
@@ -99,6 +109,7 @@ class Authenticator:
         key = _OpenKey(
             principal=Principal(public_id=public_id, merchant_id=row.merchant_id, kind=row.kind),
             secret=secret,
+            networks=allowlist.parse(row.ip_allowlist),
             stale_at=self._monotonic() + KEY_CACHE_S,
         )
         self._keys[public_id] = key

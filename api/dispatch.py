@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from typing import TYPE_CHECKING, Final
 
@@ -105,7 +106,14 @@ class Operation:
         request = None
         if endpoint.request is not None:
             request = read_request(endpoint.request, read_json(body), own_hosts=self._gateway.own_hosts)
-        return Call(request_id=req.context.request_id, principal=principal, body=request, params=params), body
+        call = Call(
+            request_id=req.context.request_id,
+            principal=principal,
+            body=request,
+            params=params,
+            source=functools.partial(client_ip, req.env, settings.trusted_proxies),
+        )
+        return call, body
 
     def _admit_source(self, req: Request, limit: LimitName) -> None:
         source = client_ip(req.env, self._gateway.settings.trusted_proxies)
@@ -137,7 +145,9 @@ class Operation:
             idem_key=idem_key,
             fingerprint=hashlib.sha256(f"{req.method}\n{req.path}\n".encode() + body).digest(),
         )
-        reply = self._gateway.caller.call(actor.name, queue=actor.queue, info=info, payload=actor.message(call))
+        reply = self._gateway.caller.call(
+            actor.name, queue=actor.queue, info=info, payload=actor.message(call), wait_s=actor.wait_s
+        )
         if reply.replayed:
             resp.set_header("Idempotent-Replayed", "true")
         return reply.body if self._endpoint.bare else envelope(reply.body)

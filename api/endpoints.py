@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
@@ -15,6 +14,7 @@ import msgspec
 from core.errors import (
     AuthBadTimestamp,
     AuthBodyRead,
+    AuthIpNotAllowed,
     DomainError,
     GatewayBusy,
     GatewayInternalError,
@@ -35,6 +35,7 @@ from core.errors import (
 
 if TYPE_CHECKING:
     from api.auth import Principal
+    from api.client_ip import Address
     from api.gateway import Gateway
     from api.limits import LimitName
     from core.schemas import Answer, Request
@@ -45,6 +46,7 @@ Rights = frozenset["KeyKind"]
 # What a legacy key reaches (API reference, "Keys"); None marks an endpoint without a signature.
 ANY_KEY: Final[Rights] = frozenset({"unified", "payment", "payout"})
 PAYMENT_KEYS: Final[Rights] = frozenset({"unified", "payment"})
+PAYOUT_KEYS: Final[Rights] = frozenset({"unified", "payout"})
 PUBLIC: Final = None
 
 JSON: Final = "application/json"
@@ -58,7 +60,7 @@ _BODY_ERRORS: Final = (
     RequestBadContentType,
     AuthBodyRead,
 )
-_SIGNATURE_ERRORS: Final = (AuthBadTimestamp, MerchantUnknownKey, MerchantBadSignature)
+_SIGNATURE_ERRORS: Final = (AuthBadTimestamp, MerchantUnknownKey, MerchantBadSignature, AuthIpNotAllowed)
 _IDEMPOTENCY_ERRORS: Final = (IdempotencyBadKey, IdempotencyInProgress, IdempotencyKeyReused, IdempotencyUnavailable)
 _ALWAYS: Final = (GatewayBusy, GatewayInternalError)
 
@@ -71,6 +73,8 @@ class Call:
     principal: Principal | None
     body: Request | None
     params: Mapping[str, str]
+    # Tells where the request came from; reading it costs something, and few ask.
+    source: Callable[[], Address | None]
 
     def merchant(self) -> Principal:
         """Return who signed. Only signed endpoints may ask."""
@@ -103,6 +107,8 @@ class Actor:
     name: str
     queue: str
     message: Callable[[Call], bytes] = own_body
+    # Where the actor itself waits for a stranger; None is the usual wait.
+    wait_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +124,7 @@ class Endpoint:
     rights: Rights | None
     request: type[Request] | None = None
     # An object, or a list of them.
-    result: type[Answer] | GenericAlias | None
+    result: type[Answer] | type[list[Any]] | None
     actor: Actor | None = None
     reader: Reader | None = None
     errors: tuple[type[DomainError], ...] = ()

@@ -59,13 +59,15 @@ def queue_gauges(queues: Queues) -> Iterator[Metric]:
 
 def outbox_gauges() -> Iterator[Metric]:
     """Read how many webhooks are due, and for how long."""
-    row = base.one(
-        "SELECT count(*), COALESCE(extract(epoch FROM app_now() - min(next_attempt_at)), 0)::float8"
-        " FROM webhook_deliveries WHERE status IN ('pending', 'retrying') AND next_attempt_at <= app_now()"
+    backlog = outbox.read_backlog()
+    yield GaugeMetricFamily(
+        "sluice_outbox_due",
+        f"Webhook deliveries that are due, counted up to {outbox.BACKLOG_COUNT_MAX}.",
+        value=backlog.due,
     )
-    due, oldest_s = row or (0, 0.0)
-    yield GaugeMetricFamily("sluice_outbox_due", "Webhook deliveries that are due.", value=due)
-    yield GaugeMetricFamily("sluice_outbox_oldest_seconds", "Age of the delivery that is due longest.", value=oldest_s)
+    yield GaugeMetricFamily(
+        "sluice_outbox_oldest_seconds", "Age of the delivery that is due longest.", value=backlog.oldest_s
+    )
 
 
 def scanner_gauges() -> Iterator[Metric]:

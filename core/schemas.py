@@ -14,8 +14,10 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, inspect
 
+from core import allowlist
 from core.egress import EgressRefused, check_public_url
 from core.errors import (
+    AllowlistBadIp,
     DomainError,
     PaymentBadAccuracy,
     PaymentBadAmount,
@@ -238,6 +240,34 @@ class RegisterWebhook(Request, kw_only=True, omit_defaults=True):
             examples=["https://shop.example/hooks"],
         ),
     ]
+
+
+class AllowlistChange(Request, kw_only=True, omit_defaults=True):
+    """The source addresses to allow (POST /v1/ip-allowlist)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"ips": AllowlistBadIp})
+
+    ips: (
+        Annotated[
+            list[Annotated[str, Meta(examples=["203.0.113.7", "198.51.100.0/24"])]],
+            Meta(
+                max_length=allowlist.ENTRIES_MAX,
+                description="Addresses, and networks in CIDR notation. Without it the list is read; [] switches it off.",
+            ),
+        ]
+        | None
+    ) = None
+
+    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
+        """Refuse what is no address and no network."""
+        allowlist.parse(self.ips or [])
+
+
+class SetAllowlist(Struct, kw_only=True):
+    """The message that carries a list to its actor, with the address from which it was sent."""
+
+    ips: list[str] | None
+    source: str | None
 
 
 class RateQuery(Request, kw_only=True, omit_defaults=True):
@@ -470,6 +500,12 @@ class ExchangeRate(Answer, kw_only=True, rename={"from_": "from"}):
     to: Literal["USDT"]
     course: Annotated[str, Meta(description="USDT for one unit.", examples=["3001.25"])]
     updated_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
+
+
+class IpAllowlist(Answer, kw_only=True):
+    """The source addresses from which a merchant's keys may sign; none stands for all."""
+
+    ips: list[str]
 
 
 class WebhookEndpoint(Answer, kw_only=True):

@@ -3,6 +3,7 @@
 import base64
 import re
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, cast, get_args
@@ -64,6 +65,8 @@ class ApiKeyRow:
     merchant_id: UUID
     kind: KeyKind
     secret_box: str
+    # The source addresses that the merchant allows, as core.allowlist writes them; none stands for all.
+    ip_allowlist: Sequence[str] = ()
 
 
 class IssuedKey(NamedTuple):
@@ -134,7 +137,8 @@ def find_key(public_id: str) -> ApiKeyRow | None:
     if _PUBLIC_ID.fullmatch(public_id) is None:
         return None
     row = one(
-        "SELECT id, public_id, merchant_id, kind, secret_box FROM api_keys WHERE public_id = %s AND revoked_at IS NULL",
+        "SELECT k.id, k.public_id, k.merchant_id, k.kind, k.secret_box, m.ip_allowlist FROM api_keys k"
+        " JOIN merchants m ON m.id = k.merchant_id WHERE k.public_id = %s AND k.revoked_at IS NULL",
         (public_id,),
     )
     return None if row is None else ApiKeyRow(*row)

@@ -1,6 +1,7 @@
 """The outbox: webhooks are written with the events they tell of, and delivered later.
 
-Called by the models that decide something (emit), by actors.webhooks (lease, record) and by actors.webhook_endpoints.
+Called by the models that decide something (emit), by actors.webhooks (lease, record), by
+actors.webhook_endpoints and actors.webhook_trials, and by api.gauges.
 A delivery is pending, then perhaps retrying, and in the end delivered or dead.
 """
 
@@ -29,6 +30,10 @@ LEASE_S: Final = 30
 WALK_MAX: Final = 256
 # Where a round over the merchants begins.
 START: Final = "00000000-0000-0000-0000-000000000000"
+
+# What is looked at to tell how much waits; a metric needs no more to be alarming.
+BACKLOG_WALK_MAX: Final = 1_000
+BACKLOG_COUNT_MAX: Final = 10_000
 
 SECRET_BYTES: Final = 32
 
@@ -72,6 +77,13 @@ class Claim:
 
     deliveries: tuple[Delivery, ...]
     reached: str | None
+
+
+class Backlog(NamedTuple):
+    """How many deliveries are due, BACKLOG_COUNT_MAX standing for more; and how long the oldest has been."""
+
+    due: int
+    oldest_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +145,15 @@ def _binding(endpoint_id: UUID | str) -> str:
     return f"webhook_endpoint:{endpoint_id}"
 
 
+def active_endpoint(merchant_id: UUID) -> tuple[str, str, str] | None:
+    """Return the id, address and sealed secret of the endpoint in force."""
+    found = one(
+        "SELECT id::text, url, secret_box FROM webhook_endpoints WHERE merchant_id = %s AND replaced_at IS NULL",
+        (merchant_id,),
+    )
+    return (found[0], found[1], found[2]) if found else None
+
+
 def lease_due(*, limit: int, per_merchant: int, allowances: Mapping[str, int], after: str = START) -> Claim:
     """Lease due deliveries for LEASE_S, going round the merchants from the one after `after`.
 
@@ -189,6 +210,12 @@ def give_back(deliveries: Collection[Delivery]) -> None:
         " FROM unnest(%s::uuid[], %s::uuid[]) AS a (id, lease) WHERE d.id = a.id AND d.lease = a.lease",
         (_array(delivery.id for delivery in deliveries), _array(delivery.lease for delivery in deliveries)),
     )
+
+
+def read_backlog() -> Backlog:
+    """Return how much is due. The cost is bounded, however much waits."""
+    found = one("SELECT due, oldest_s FROM webhook_backlog(%s, %s)", (BACKLOG_WALK_MAX, BACKLOG_COUNT_MAX))
+    return Backlog(*found) if found else Backlog(0, 0.0)
 
 
 def _array(ids: Iterable[str]) -> str:

@@ -46,9 +46,9 @@ def held(wallet_id: UUID, *, limit: int) -> list[UUID]:
     ]
 
 
-def lock(wallet_id: UUID, deposit_id: UUID) -> Deposit | None:
-    """Lock a deposit of a locked wallet as it is now; None where a reorg has made it another's."""
-    found = read("d.id = %s AND d.owner_id = %s FOR UPDATE OF d", (deposit_id, wallet_id))
+def find(wallet_id: UUID, deposit_id: UUID) -> Deposit | None:
+    """Return a deposit of a wallet; None where a reorg has made it another's. The wallet's lock keeps it as it is."""
+    found = read("d.id = %s AND d.owner_id = %s", (deposit_id, wallet_id))
     return found[0] if found else None
 
 

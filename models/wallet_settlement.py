@@ -77,7 +77,7 @@ def _advance(catalogue: Catalogue, wallet_id: UUID, deposit_id: UUID) -> bool:
     """Bring one deposit as far as its chain and its wallet allow."""
     with transaction():
         wallet = wallets.lock(wallet_id)
-        deposit = wallet_deposits.lock(wallet_id, deposit_id)
+        deposit = wallet_deposits.find(wallet_id, deposit_id)
         if wallet is None or deposit is None or not _is_confirmed(catalogue, wallet, deposit):
             return False
         if deposit.stray_reason is not None or wallet.is_blocked:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from api.endpoints import Endpoint
-from api.routes import balance, currencies, pay, payment_history, payments, rates, system, wallets, webhooks
+from api.routes import allowlist, balance, currencies, pay, payment_history, payments, rates, system, wallets, webhooks
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *payments.ENDPOINTS,
@@ -14,5 +14,6 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *balance.ENDPOINTS,
     *wallets.ENDPOINTS,
     *webhooks.ENDPOINTS,
+    *allowlist.ENDPOINTS,
     *system.ENDPOINTS,
 )

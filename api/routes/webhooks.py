@@ -1,12 +1,61 @@
-"""Where a merchant's webhooks go."""
+"""Where a merchant's webhooks go, which went there, and how to send one again or try the endpoint."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from api.endpoints import PAYMENT_KEYS, Actor, Endpoint
-from core.errors import WebhookBadUrl, WebhookNoUrl
+import msgspec
+
+from api.endpoints import ANY_KEY, PAYMENT_KEYS, Actor, Call, Endpoint, Reply, envelope
+from core import webhook_views
+from core.errors import WebhookBadCursor, WebhookBadUrl, WebhookNotFound, WebhookNoUrl
+from core.payment_schemas import page_size
 from core.schemas import RegisterWebhook, WebhookEndpoint
+from core.webhook_schemas import Delivery, DeliveryPage, ListDeliveries, Redeliver, TryWebhook, WebhookTrial
+from models import deliveries
+
+if TYPE_CHECKING:
+    from api.gateway import Gateway
+
+# The receiver may take ten seconds; a little more until its answer is here.
+TRIAL_WAIT_S: Final = 15.0
+
+EXAMPLE: Final[dict[str, Any]] = {
+    "delivery_id": "0190b3c6-7d20-7a11-8f6f-1a2b3c4d5e6f",
+    "event": "invoice.paid",
+    "uuid": "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d",
+    "url": "https://shop.example/hooks/sluice",
+    "status": "retrying",
+    "attempts": 1,
+    "last_status_code": 500,
+    "last_error": "answered 500",
+    "next_attempt_at": "2026-01-31T12:10:10.000Z",
+    "created_at": "2026-01-31T12:10:00.000Z",
+    "delivered_at": None,
+    "payload": {
+        "type": "payment",
+        "uuid": "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d",
+        "order_id": "order-1042",
+        "amount": "125.50",
+        "currency": "USD",
+        "payment_amount": "125.57",
+        "payer_amount": "125.57",
+        "payer_currency": "USDT",
+        "status": "paid",
+        "is_final": True,
+        "txid": "0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060",
+        "additional_data": "",
+    },
+}
+
+
+def read_deliveries(_gateway: Gateway, call: Call) -> Reply:
+    """Return a page of the merchant's delivery log."""
+    wanted = cast("ListDeliveries", call.body)
+    page = deliveries.read_page(call.merchant().merchant_id, wanted, limit=page_size(wanted.limit))
+    items = [webhook_views.delivery(row) for row in page.items]
+    return Reply(body=envelope(msgspec.json.encode({"items": items, "next_cursor": page.next_cursor})))
+
 
 ENDPOINTS: Final = (
     Endpoint(
@@ -33,6 +82,61 @@ ENDPOINTS: Final = (
                 "url": "https://shop.example/hooks/sluice",
                 "secret": "whsec_shown_once",
             },
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/webhooks/deliveries",
+        name="listWebhookDeliveries",
+        tag="Webhooks",
+        summary="List webhook deliveries",
+        description="Newest first. next_cursor is null on the last page.",
+        rights=ANY_KEY,
+        request=ListDeliveries,
+        result=DeliveryPage,
+        reader=read_deliveries,
+        errors=(WebhookBadCursor,),
+        examples={"request": {"status": "retrying"}, "result": {"items": [EXAMPLE], "next_cursor": None}},
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/webhooks/redeliver",
+        name="redeliverWebhook",
+        tag="Webhooks",
+        summary="Send a webhook again",
+        description=(
+            "The same delivery, with its id and body, whatever became of it; its attempts are counted anew."
+            " A delivery whose body is no longer kept cannot be sent again."
+        ),
+        rights=PAYMENT_KEYS,
+        request=Redeliver,
+        result=Delivery,
+        actor=Actor(name="redeliver_webhook", queue="invoices"),
+        errors=(WebhookNotFound,),
+        examples={
+            "request": {"delivery_id": EXAMPLE["delivery_id"]},
+            "result": EXAMPLE | {"status": "pending", "attempts": 0},
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/webhooks/test",
+        name="testWebhook",
+        tag="Webhooks",
+        summary="Try the webhook endpoint",
+        description=(
+            "Sends one signed webhook to the registered endpoint at once and waits for its answer, up to 10 seconds."
+            ' The body has the shape of the event, a uuid of zeros and `"test": true`. It is not tried again. One test'
+            " of a merchant at a time: gateway.busy while another is under way."
+        ),
+        rights=PAYMENT_KEYS,
+        request=TryWebhook,
+        result=WebhookTrial,
+        actor=Actor(name="try_webhook", queue="webhooks", wait_s=TRIAL_WAIT_S),
+        errors=(WebhookNoUrl,),
+        examples={
+            "request": {"event": "invoice.paid"},
+            "result": {"status_code": 200, "delivered": True, "duration_ms": 84, "error": None},
         },
     ),
 )

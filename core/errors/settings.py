@@ -17,6 +17,10 @@ class WebhookBadCursor(DomainError, code="webhook.bad_cursor", status=400):
     """The cursor is invalid."""
 
 
+class WebhookNotFound(DomainError, code="webhook.not_found", status=404):
+    """There is no such delivery."""
+
+
 class SplitBadPercent(DomainError, code="split.bad_percent", status=400):
     """The percent must be from 0.01 to 100."""
 

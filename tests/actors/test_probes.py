@@ -171,7 +171,7 @@ def test_a_reorg_takes_it_back_and_it_is_found_again(world: World) -> None:
     world.poll()
     assert world.status(mine) == "paid"
 
-    world.reorg(4)
+    world.reorg(2)
     world.mine()
     world.catch_up()
     assert world.deposits("status") == [("reversed",)]

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from falcon import testing
@@ -21,9 +21,6 @@ from api.routes import ENDPOINTS
 from api.windows import Window
 from core.settings import Settings
 from tests.api.conftest import NOW, Client, FakeCaller, FakeQueues, Keys, code_of, make_settings, path_of
-
-if TYPE_CHECKING:
-    from actors.redis_link import Command
 
 GOOD = {"amount": "10", "currency": "USD"}
 CHOICE = {"currency": "USDT", "network": "ethereum"}

@@ -30,7 +30,7 @@ from cli.embedded.watchdog import carriers
 from core.catalogue import load_catalogue
 from tests.embedded.waiting import is_running, wait_for
 
-pytestmark = [pytest.mark.xdist_group("stack"), pytest.mark.timeout(240)]
+pytestmark = pytest.mark.timeout(240)
 
 APPS = tuple(read_procfile(ROOT / "Procfile"))
 SERVERS = ("postgres", "redis", "chain:ethereum", "chain:bsc")

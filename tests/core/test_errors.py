@@ -40,6 +40,7 @@ CODES = {
     404: """
         request.not_found payment.not_found pay.not_found wallet.static_not_found payout.not_found
         batch.not_found paylink.not_found payoutlink.not_found split.rule_not_found
+        webhook.not_found
     """,
     405: "request.method_not_allowed",
     409: """

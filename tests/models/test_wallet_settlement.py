@@ -9,7 +9,7 @@ import pytest
 
 from core.pricing import PPM
 from models import crediting, deposits, settlement, wallet_deposits, wallet_settlement, wallets
-from models.base import execute, one, rows
+from models.base import execute, one, rows, transaction
 from models.ledger import AVAILABLE, FEES, GATEWAY, MATURING, ROUNDING, SUSPENSE, Account, Transfer
 from tests.models.builders import (
     CATALOGUE,
@@ -288,6 +288,7 @@ def test_what_comes_over_another_network_is_held_and_not_told_of(shop: UUID, cha
     assert (statuses(mine), held(shop), suspense(shop)) == (["confirmed"], {}, GROSS)
     assert not unblock(set_blocked(mine, is_blocked=True))
     assert (statuses(mine), told(shop)) == (["confirmed"], 0)
+    assert not reread(mine.id).is_credit_due
 
 
 def test_a_stray_waits_for_its_own_network(shop: UUID, chain: Chain) -> None:
@@ -321,6 +322,24 @@ def test_a_block_stops_what_was_already_on_its_way(shop: UUID, chain: Chain) -> 
 
     assert not settled(mine)
     assert held(shop) == {}
+
+
+def test_who_settles_waits_for_who_blocks(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    chain.pay(mine, GROSS)
+    chain.confirm()
+
+    def act(number: int) -> None:
+        if number == 1:
+            execute("SELECT pg_sleep(0.3)")
+            wallet_settlement.settle(CATALOGUE, mine.id)
+            return
+        with transaction():
+            wallets.set_blocked(mine, is_blocked=True)
+            execute("SELECT pg_sleep(0.8)")
+
+    assert at_once(2, act) == [None, None]
+    assert (statuses(mine), held(shop)) == (["confirmed"], {})
 
 
 def test_a_block_takes_nothing_back(shop: UUID, chain: Chain) -> None:

@@ -1,0 +1,106 @@
+"""Tries a merchant's endpoint with a webhook of no object (POST /v1/webhooks/test). The API waits for what comes of it.
+
+A receiver may take all of its ten seconds, so trials have places of their own: they take no slot from deliveries, no
+thread from the quick queue, and at most TRIALS_MAX threads of the webhooks workers, one for each merchant.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from actors.broker import single_flight
+from actors.calls import CallReply, call_actor, recorded
+from actors.context import context
+from core import webhook_views
+from core.errors import GatewayBusy, WebhookNoUrl
+from core.ids import uuid7
+from core.secretbox import SecretBox
+from core.webhook_schemas import TryWebhook, WebhookTrial
+from core.webhook_sender import TOTAL_S, Post, Sender
+from models import outbox
+from models.base import in_transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+    from actors.calls import CallInfo
+    from core.settings import Settings
+    from core.webhook_sender import Outcome
+
+# Under way in one process; well below its threads, since deliveries need one and rings another.
+TRIALS_MAX: Final = 4
+EVENT_DEFAULT: Final = "invoice.paid"
+# Ends a wait that the sender's own time limit should have ended.
+COLLECT_S: Final = TOTAL_S + 2
+
+_places: Final = threading.BoundedSemaphore(TRIALS_MAX)
+_decode: Final = msgspec.json.Decoder(TryWebhook)
+
+
+@call_actor(queue="webhooks")
+def try_webhook(info: CallInfo, payload: bytes) -> CallReply:
+    """Send one webhook to the endpoint in force, and tell what came of it."""
+    if info.merchant_id is None:
+        raise ValueError("a signed call has a merchant")
+    event = _decode.decode(payload).event or EVENT_DEFAULT
+    with _place(info.merchant_id):
+        post = _post(info.merchant_id, event)
+        outcome = _send(post)
+    answer = WebhookTrial(
+        status_code=outcome.status_code,
+        delivered=outcome.error is None,
+        duration_ms=round(outcome.took_s * 1000),
+        error=outcome.error,
+    )
+    with recorded(info) as record:
+        return record.store(msgspec.json.encode(answer))
+
+
+@contextlib.contextmanager
+def _place(merchant_id: UUID) -> Iterator[None]:
+    """Take a place, or refuse at once: a thread that waited for one would be lost to deliveries."""
+    if not _places.acquire(blocking=False):
+        raise GatewayBusy
+    try:
+        with single_flight(f"webhook_trial:{merchant_id}") as is_mine:
+            if not is_mine:
+                raise GatewayBusy("A test of this endpoint is under way.")
+            yield
+    finally:
+        _places.release()
+
+
+def _post(merchant_id: UUID, event: str) -> Post:
+    found = outbox.active_endpoint(merchant_id)
+    if found is None:
+        raise WebhookNoUrl("No endpoint is registered.")
+    endpoint_id, url, sealed = found
+    return Post(
+        key=0,
+        id=str(uuid7()),
+        event=event,
+        url=url,
+        body=msgspec.json.encode(webhook_views.trial(event)),
+        secret=outbox.open_secret(endpoint_id, sealed, box=SecretBox(context().settings.secret_keys)),
+        is_endpoint=True,
+    )
+
+
+def _send(post: Post) -> Outcome:
+    if in_transaction():
+        raise RuntimeError("no network call inside a transaction")
+    with _sender(context().settings) as sender:
+        sender.send([post])
+        outcomes = sender.collect(COLLECT_S)
+    if not outcomes:
+        raise TimeoutError("the sender kept its post past its time limit")
+    return outcomes[0]
+
+
+def _sender(settings: Settings) -> Sender:
+    return Sender(allow_private=settings.webhook_allow_private, own_hosts=settings.own_hosts)

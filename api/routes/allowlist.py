@@ -1,0 +1,43 @@
+"""From where a merchant's keys may sign."""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+import msgspec
+
+from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint
+from core.errors import AllowlistBadIp, AllowlistLocksYouOut
+from core.schemas import AllowlistChange, IpAllowlist, SetAllowlist
+
+
+def change_message(call: Call) -> bytes:
+    """Return the list that is wanted, with the address that must not be locked out by it."""
+    source = call.source()
+    return msgspec.json.encode(
+        SetAllowlist(ips=cast("AllowlistChange", call.body).ips, source=None if source is None else str(source))
+    )
+
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="POST",
+        path="/v1/ip-allowlist",
+        name="setIpAllowlist",
+        tag="Settings",
+        summary="Read or set the IP allowlist",
+        description=(
+            "Requests signed with any key of the merchant are then refused from every other source address, within a"
+            " second. Without ips the list is read; an empty one lets every address in."
+        ),
+        rights=PAYOUT_KEYS,
+        request=AllowlistChange,
+        result=IpAllowlist,
+        actor=Actor(name="set_allowlist", queue="invoices", message=change_message),
+        errors=(AllowlistBadIp, AllowlistLocksYouOut),
+        examples={
+            "request": {"ips": ["203.0.113.7", "198.51.100.0/24"]},
+            "result": {"ips": ["203.0.113.7", "198.51.100.0/24"]},
+        },
+    ),
+)
