@@ -33,6 +33,7 @@ soak: $(STAMP) ## run the long tests
 bench: $(STAMP) ## measure against the frozen baselines
 	$(BIN)/python -m bench.rpc $(ARGS)
 	$(BIN)/python -m bench.api $(ARGS)
+	$(BIN)/python -m bench.scan $(ARGS)
 
 .PHONY: lint
 lint: $(STAMP) ## check style, types and who may import whom

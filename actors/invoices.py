@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from actors.calls import CallInfo
-    from core.pricing import Market, Method, Quote
+    from core.pricing import Market, Method, Quote, Terms
     from models.invoice_plan import Plan
     from models.invoices import InvoiceRow
 
@@ -70,6 +70,17 @@ def _create(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
     merchant_id = _merchant(info)
     terms = ctx.terms.read(merchant_id)
     for _ in range(TERMS_ATTEMPTS):
+        outcome, answer = _attempt(ctx, info, body, terms)
+        if outcome != "stale_terms":
+            return _answer(ctx, info, body, outcome, answer)
+        terms = ctx.terms.refresh(merchant_id)
+    raise GatewayBusy
+
+
+def _attempt(ctx: Context, info: CallInfo, body: CreatePayment, terms: Terms) -> tuple[str, str | None]:
+    """Plan and write under terms that may be of an earlier version: such neither create nor refuse anything."""
+    merchant_id = _merchant(info)
+    try:
         plan = invoice_plan.plan_invoice(
             body,
             merchant_id=merchant_id,
@@ -78,12 +89,11 @@ def _create(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
             market=ctx.market.read(),
             available=ctx.available,
         )
-        outcome, answer = _write(ctx, info, plan, terms_version=terms.version)
-        if outcome == "stale_terms":
-            terms = ctx.terms.refresh(merchant_id)
-            continue
-        return _answer(ctx, info, body, outcome, answer)
-    raise GatewayBusy
+    except DomainError:
+        if ctx.terms.refresh(merchant_id).version == terms.version:
+            raise
+        return "stale_terms", None
+    return _write(ctx, info, plan, terms_version=terms.version)
 
 
 def _write(ctx: Context, info: CallInfo, plan: Plan, *, terms_version: int) -> tuple[str, str | None]:
@@ -158,9 +168,7 @@ def _finish(ctx: Context, info: CallInfo, invoice: InvoiceRow, *, public: bool =
 
 
 def _rendered(ctx: Context, invoice: InvoiceRow, *, public: bool = False) -> bytes:
-    methods = pricing.acceptable_methods(ctx.catalogue, ctx.terms.read(invoice.merchant_id), ctx.available)
-    body = views.payment(ctx.catalogue, invoice, pay_url=ctx.settings.pay_url, public=public, methods=methods)
-    return msgspec.json.encode(body)
+    return msgspec.json.encode(views.payment(ctx.catalogue, invoice, pay_url=ctx.settings.pay_url, public=public))
 
 
 def _refresh(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
@@ -202,13 +210,15 @@ def select_method(info: CallInfo, payload: bytes) -> CallReply:
     before = invoices.find_public(choice.invoice_id)
     if before is None:
         raise PayNotFound
-    method = _selected(ctx, before, choice)
+    # Not from the cache: nothing compares the version of a choice's terms afterwards.
+    terms = ctx.terms.refresh(before.merchant_id)
+    method = _selected(ctx, terms, choice)
     family = ctx.catalogue.networks[method[1]].family
     ordinal, address = ctx.addresses.take(family)
     try:
         with transaction():
             calls.begin(info)
-            quote = _require_selectable(ctx, choice.invoice_id, method)
+            quote = _require_selectable(ctx, choice.invoice_id, method, terms)
             invoices.choose(
                 before,
                 invoice_plan.chosen(ctx.catalogue, method, quote, generation=1),
@@ -223,7 +233,7 @@ def select_method(info: CallInfo, payload: bytes) -> CallReply:
         raise
 
 
-def _selected(ctx: Context, invoice: InvoiceRow, choice: SelectMethod) -> Method:
+def _selected(ctx: Context, terms: Terms, choice: SelectMethod) -> Method:
     """Return the method that a buyer names, if the merchant accepts it."""
     if choice.currency not in ctx.catalogue.assets:
         raise PayUnknownCurrency
@@ -231,12 +241,12 @@ def _selected(ctx: Context, invoice: InvoiceRow, choice: SelectMethod) -> Method
     if network is None:
         raise PaymentNetworkRequired
     method = (choice.currency, network)
-    if method not in pricing.acceptable_methods(ctx.catalogue, ctx.terms.refresh(invoice.merchant_id), ctx.available):
+    if method not in pricing.acceptable_methods(ctx.catalogue, terms, ctx.available):
         raise PayMethodNotAccepted
     return method
 
 
-def _require_selectable(ctx: Context, invoice_id: UUID, method: Method) -> Quote:
+def _require_selectable(ctx: Context, invoice_id: UUID, method: Method, terms: Terms) -> Quote:
     """Lock the invoice and price the choice; somebody else may have chosen, or time may have passed."""
     invoice = invoices.lock(invoice_id)
     if invoice is None:
@@ -246,8 +256,6 @@ def _require_selectable(ctx: Context, invoice_id: UUID, method: Method) -> Quote
     if invoice.status != "select":
         raise PayNotSelectable
     try:
-        return invoice_plan.quote_choice(
-            ctx.catalogue, ctx.market.read(), invoice, method, ctx.terms.read(invoice.merchant_id)
-        )
+        return invoice_plan.quote_choice(ctx.catalogue, ctx.market.read(), invoice, method, terms)
     except PaymentBelowMinimum:
         raise PayBelowMinimum from None

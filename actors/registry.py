@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from actors.broker import SluiceBroker
 
 QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
-    "invoices": ("actors.allowlist", "actors.invoices", "actors.payment_upkeep", "actors.wallets", "actors.webhook_endpoints"),
+    "invoices": (
+        "actors.allowlist",
+        "actors.invoices",
+        "actors.payment_upkeep",
+        "actors.terms",
+        "actors.wallets",
+        "actors.webhook_endpoints",
+    ),
     "webhooks": ("actors.webhook_trials", "actors.webhooks"),
     "maintenance": (
         "actors.address_reclaim",

@@ -53,7 +53,6 @@ JSON: Final = "application/json"
 
 _BODY_ERRORS: Final = (
     RequestBadJson,
-    RequestBadField,
     RequestLengthRequired,
     RequestNotFound,
     RequestTooLarge,
@@ -124,7 +123,7 @@ class Endpoint:
     rights: Rights | None
     request: type[Request] | None = None
     # An object, or a list of them.
-    result: type[Answer] | type[list[Any]] | None
+    result: type[Answer | list[Any]] | None
     actor: Actor | None = None
     reader: Reader | None = None
     errors: tuple[type[DomainError], ...] = ()
@@ -150,6 +149,7 @@ class Endpoint:
                     *(_SIGNATURE_ERRORS if self.rights is not None else ()),
                     *((MerchantWrongKeyKind,) if self.rights not in {None, ANY_KEY} else ()),
                     *(_BODY_ERRORS if self.request else ()),
+                    *((RequestBadField,) if self._has_plain_fields() else ()),
                     *(_IDEMPOTENCY_ERRORS if self.creates else ()),
                     *((RequestNotFound,) if "{" in self.path else ()),
                     *_ALWAYS,
@@ -157,6 +157,11 @@ class Endpoint:
                 )
             )
         )
+
+
+    def _has_plain_fields(self) -> bool:
+        """Whether the body has a field that no error of its own refuses."""
+        return self.request is not None and not self.request.refusals.keys() >= set(self.request.__struct_fields__)
 
 
 def envelope(result: bytes) -> bytes:

@@ -13,7 +13,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from actors.registry import QUEUES
-from models import base, quorum
+from models import base, outbox, quorum
 from models.address_claims import CLAIMS, level
 from models.invariants import INVARIANTS
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from chains import budget
 from chains.base import NotYetError, ProviderError, WrongChainError
 from chains.evm_wire import quantity
 from chains.rpc import JsonRpc, RateLimitedError, RpcError
@@ -60,9 +61,11 @@ class Node:
         except RateLimitedError as error:
             self.barred_until = time.monotonic() + error.retry_after_s
             raise
-        except (RpcError, NotYetError):
+        except (RpcError, NotYetError, budget.BudgetSpentError):
             raise  # It lives and answers; another may know more.
         except ProviderError:
+            # What the step's own budget cut off is not the node's fault.
+            budget.check()
             self.blame()
             raise
         self._failures = 0

@@ -136,7 +136,7 @@ class JsonRpc:
 def _patience_s(text: str | None) -> float:
     """Read Retry-After: seconds or a date."""
     try:
-        wanted = float(int(text)) if text and text.isdecimal() else _seconds_until(text or "")
+        wanted = float(int(text)) if text and text.isascii() and text.isdecimal() else _seconds_until(text or "")
     except (ValueError, TypeError):
         wanted = PATIENCE_S
     return min(max(wanted, 1.0), PATIENCE_MAX_S)

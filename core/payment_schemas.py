@@ -101,7 +101,7 @@ class PaymentMethod(Answer, kw_only=True):
     limit: MethodLimit
     commission: MethodCommission
     confirmations: int
-    discount_percent: str
+    discount_percent: float
 
 
 class PaymentServices(Answer, kw_only=True):

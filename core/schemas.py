@@ -252,7 +252,7 @@ class AllowlistChange(Request, kw_only=True, omit_defaults=True):
             list[Annotated[str, Meta(examples=["203.0.113.7", "198.51.100.0/24"])]],
             Meta(
                 max_length=allowlist.ENTRIES_MAX,
-                description="Addresses, and networks in CIDR notation. Without it the list is read; [] switches it off.",
+                description="Addresses, and networks in CIDR notation. Without it the list is read; [] ends it.",
             ),
         ]
         | None

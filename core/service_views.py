@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from core.money import PPM_PER_PERCENT, format_coin, format_fiat, mul_div_down
 from core.pricing import PRICE_MAX_USD, RATE_DIGITS, Market, Method, Terms
+from core.terms_rules import percent_number
 
 if TYPE_CHECKING:
     from core.catalogue import Catalogue, Pair
@@ -41,7 +42,7 @@ def _method(catalogue: Catalogue, pair: Pair, terms: Terms, market: Market, *, u
             "fixed_usd": format_fiat(terms.fee_fixed_usd_cents, CENT_DIGITS),
         },
         "confirmations": catalogue.networks[pair.network].confirmations,
-        "discount_percent": percent_text(terms.discounts_ppm.get((pair.currency, pair.network), 0)),
+        "discount_percent": percent_number(terms.discounts_ppm.get((pair.currency, pair.network), 0)),
     }
 
 

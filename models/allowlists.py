@@ -1,4 +1,4 @@
-"""The source addresses that a merchant's keys may sign from. Written by actors.allowlist; api reads them with the key."""
+"""From which source addresses a merchant's keys may sign. Set by actors.allowlist; api reads them with the key."""
 
 from __future__ import annotations
 

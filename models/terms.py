@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from core.pricing import Terms
 from models.base import one
@@ -11,22 +11,29 @@ from models.base import one
 if TYPE_CHECKING:
     from uuid import UUID
 
+# In one statement, which sees one moment: a version never stands beside terms of another.
+_TERMS: Final = (
+    "SELECT terms_version, fee_ppm, fee_fixed_usd_cents, CASE WHEN accuracy_enabled THEN accuracy_ppm END,"
+    " (SELECT json_agg(json_build_array(a.currency, a.network)) FROM accepted_methods a WHERE a.merchant_id = m.id),"
+    " (SELECT json_agg(json_build_array(d.currency, d.network, d.discount_ppm)) FROM discounts d"
+    "  WHERE d.merchant_id = m.id)"
+    " FROM merchants m WHERE m.id = %s"
+)
+
 
 def load_terms(merchant_id: UUID) -> Terms:
     """Read a merchant's terms. The merchant exists: its key was verified."""
-    found = one(
-        "SELECT terms_version, fee_ppm, fee_fixed_usd_cents, accuracy_ppm FROM merchants WHERE id = %s", (merchant_id,)
-    )
+    found = one(_TERMS, (merchant_id,))
     if found is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
-    version, fee_ppm, fee_fixed_usd_cents, accuracy_ppm = found
+    version, fee_ppm, fee_fixed_usd_cents, accuracy_ppm, accepted, discounts = found
     return Terms(
         version=version,
         fee_ppm=fee_ppm,
         fee_fixed_usd_cents=fee_fixed_usd_cents,
         accuracy_ppm=accuracy_ppm,
-        accepted=None,
-        discounts_ppm={},
+        accepted=None if accepted is None else frozenset((currency, network) for currency, network in accepted),
+        discounts_ppm={(currency, network): ppm for currency, network, ppm in discounts or ()},
     )
 
 

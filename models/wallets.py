@@ -14,9 +14,6 @@ from models.base import execute, one, rows
 if TYPE_CHECKING:
     from uuid import UUID
 
-# Longer than an address of any network; what is longer is nobody's, and need not be looked for.
-ADDRESS_CHARS_MAX: Final = 255
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewWallet:
@@ -82,8 +79,6 @@ def find(merchant_id: UUID, *, wallet_id: UUID) -> WalletRow | None:
 
 def find_by_address(merchant_id: UUID, text: str) -> WalletRow | None:
     """Return a merchant's wallet by its address, in any spelling that its network has."""
-    if len(text) > ADDRESS_CHARS_MAX:
-        return None
     return _row(one(f"{_READ} WHERE w.address = ANY(%s) AND w.merchant_id = %s", ([text, text.lower()], merchant_id)))
 
 

@@ -110,7 +110,7 @@ ENDPOINTS: Final = (
                         "limit": {"min_amount": "5", "max_amount": "10000000"},
                         "commission": {"percent": "1.5", "fixed_usd": "0.30"},
                         "confirmations": 12,
-                        "discount_percent": "0",
+                        "discount_percent": 0,
                     }
                 ]
             },

@@ -10,9 +10,7 @@ from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, envelope
 from core import views
 from core.errors import (
     InvoiceAddressFailed,
-    InvoiceBadPrice,
     InvoiceFeeQuoteFailed,
-    InvoiceGenerationStale,
     InvoiceNoPayAsset,
     InvoiceQuoteFailed,
     PaymentBadAccuracy,
@@ -132,9 +130,7 @@ ENDPOINTS: Final = (
             PaymentBadAccuracy,
             PaymentBelowMinimum,
             PaymentBadUrlCallback,
-            InvoiceBadPrice,
             InvoiceNoPayAsset,
-            InvoiceGenerationStale,
             InvoiceQuoteFailed,
             InvoiceFeeQuoteFailed,
             InvoiceAddressFailed,

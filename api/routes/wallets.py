@@ -12,6 +12,7 @@ from core import wallet_views
 from core.errors import (
     InvoiceAddressFailed,
     QrNoAddress,
+    RequestBadField,
     WalletBadUuid,
     WalletNoAddress,
     WalletNoNetwork,
@@ -97,7 +98,7 @@ ENDPOINTS: Final = (
         request=BlockWallet,
         result=WalletBlock,
         actor=Actor(name="block_wallet", queue="invoices"),
-        errors=(WalletNoAddress, WalletStaticNotFound),
+        errors=(WalletNoAddress, WalletStaticNotFound, RequestBadField),
         examples={
             "request": {"address": _ADDRESS, "is_force_block": True},
             "result": {"uuid": _UUID, "address": _ADDRESS, "blocked": True},
@@ -143,7 +144,7 @@ ENDPOINTS: Final = (
         request=WalletQr,
         result=Image,
         reader=read_qr,
-        errors=(QrNoAddress,),
+        errors=(QrNoAddress, RequestBadField),
         examples={"request": {"address": _ADDRESS}, "result": {"image": "data:image/png;base64,iVBORw0KGgo="}},
     ),
 )

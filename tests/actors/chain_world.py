@@ -9,10 +9,9 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-
 from actors import context, polling, probes, quorum, rescan
-from chains.evm_tx import plan_spend, sign_spend
 from chains.evm_fees import GasPrice
+from chains.evm_tx import plan_spend, sign_spend
 from cli.embedded.tokens import install_code, install_token, install_tokens
 from core.settings import load_settings
 from models import cursors, invoices, settlement
@@ -184,6 +183,3 @@ class World:
 
     def assert_sound(self) -> None:
         assert_sound()
-
-
-

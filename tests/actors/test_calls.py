@@ -406,6 +406,28 @@ def test_a_full_house_is_busy_at_once_and_sends_nothing(broker: SluiceBroker, re
     assert broker.backlog(QUEUE).waiting == 1
 
 
+def test_calls_that_wait_for_strangers_leave_most_slots_to_others(broker: SluiceBroker, redis_url: str) -> None:
+    caller = Caller(broker, make_settings(redis_url, call_wait_s=0.2, call_slots=calls.LONG_SHARE))
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(ask, caller, wait_s=0.8)
+        eventually(lambda: broker.backlog(QUEUE).waiting == 1)
+        started = time.monotonic()
+        with pytest.raises(GatewayBusy):
+            ask(caller, wait_s=0.8)
+        refused_s = time.monotonic() - started
+        with pytest.raises(GatewayBusy):
+            ask(caller)
+        assert broker.backlog(QUEUE).waiting == 2, "a call of the usual wait was sent"
+        with pytest.raises(GatewayBusy):
+            waiting.result()
+        pool.submit(base.close).result()
+        pool.submit(broker.link.close).result()
+    assert refused_s < 0.2
+    with pytest.raises(GatewayBusy):
+        ask(caller, wait_s=0.3)
+    assert broker.backlog(QUEUE).waiting == 3, "the slot was free again"
+
+
 def test_slots_are_free_again_after_every_outcome(broker: SluiceBroker, redis_url: str) -> None:
     declare_call(broker, take_effect_and_refuse)
     caller = Caller(broker, make_settings(redis_url, call_slots=1))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from actors.context import context
+from chains import node as chain_node
 from chains import providers as chain_providers
 from chains.registry import adapter
 from models.base import rows
@@ -166,9 +167,8 @@ def test_a_head_that_is_made_up_does_not_lead_the_scan_astray(world: World) -> N
 def test_a_node_of_another_chain_is_refused_until_it_is_right_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from chains import node as chain_node  # noqa: PLC0415
-
-    monkeypatch.setattr(chain_node, "VERIFIED_S", 0.0)
+    nodes = adapter(world.network, context().settings)._providers._nodes  # type: ignore[attr-defined]
+    nodes[0]._verified_until = 0.0
     world.providers[0].lies["eth_chainId"] = "0x38"
     world.mine()
     world.poll()
@@ -179,8 +179,7 @@ def test_a_node_of_another_chain_is_refused_until_it_is_right_again(
     assert set(world.providers[0].asked) <= {"eth_chainId"}
 
     monkeypatch.setattr(chain_node, "REFUSED_S", 0.0)
-    for node in adapter(world.network, context().settings)._providers._nodes:  # type: ignore[attr-defined]
-        node._refused_until = node.rests_until = 0.0
+    nodes[0]._refused_until = nodes[0].rests_until = 0.0
     world.providers[0].lies.clear()
     world.mine()
     world.poll()

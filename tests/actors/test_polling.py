@@ -374,7 +374,7 @@ def test_a_reorg_below_the_first_scanned_block_is_followed(node: Node, shop: UUI
     ],
 )
 def test_providers_at_odds_about_a_block_take_nothing_back(
-    node: Node, shop: UUID, same: int, other: int, goes_back: bool
+    node: Node, shop: UUID, same: int, other: int, *, goes_back: bool
 ) -> None:
     mine = invoice(shop)
     node.mine(2, transfer(mine))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from actors import probes as actor
 from models import probes
 from models.base import one, rows
 from tests.actors.chain_world import ETHER, FORWARDER, World
@@ -217,8 +218,6 @@ def test_what_was_swept_is_no_news_and_what_comes_after_is(world: World) -> None
 
 
 def test_wallets_are_looked_at_in_rotation(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    from actors import probes as actor  # noqa: PLC0415
-
     monkeypatch.setattr(actor, "WALLETS_PER_STEP", 2)
     for number in range(5):
         probes.watch_wallet("ethereum", f"0x{number:040x}")
@@ -246,9 +245,8 @@ def test_a_node_that_forgot_old_balances_dates_the_surplus_later(world: World) -
     assert world.deposits("amount_units", "block_height") == [(ETHER, world.cursor()[0])]
 
 
-def test_networks_without_coin_are_left_alone(world: World) -> None:
-    from actors.probes import probe_balances  # noqa: PLC0415
-
-    probe_balances("base")
+@pytest.mark.usefixtures("world")
+def test_networks_without_coin_are_left_alone() -> None:
+    actor.probe_balances("base")
     assert CATALOGUE.networks["base"].native is None
     assert rows("SELECT 1 FROM balance_probes") == []

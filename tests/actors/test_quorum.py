@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from actors import context
+from chains.registry import adapter
 from core.addresses import keccak256
+from core.settings import load_settings
 from models import deposits, quorum
 from models.base import execute, one, rows
 from tests.actors.chain_world import ETHER, USDT_UNITS, World
@@ -99,9 +102,6 @@ def test_a_lone_provider_has_nobody_to_ask(start: Start) -> None:
 
 def test_the_same_address_twice_is_no_second_provider(start: Start, database: str) -> None:
     world = start(1, QUORUM_USD="0")
-    from actors import context  # noqa: PLC0415
-    from core.settings import load_settings  # noqa: PLC0415
-
     url = world.providers[0].url
     env = {"ENVIRONMENT": "development", "DATABASE_URL": database, "REDIS_URL": "redis://127.0.0.1:1/0"}
     context.configure(load_settings(env | {"ETHEREUM_RPC_URLS": f"{url},{url}/"}))
@@ -124,10 +124,7 @@ def test_a_second_provider_that_fails_keeps_the_deposit_waiting(start: Start, fa
     world.witness()
     assert shown(mine) == ["awaiting_quorum"]  # not due yet
 
-    from chains.registry import adapter  # noqa: PLC0415
-    from actors.context import context  # noqa: PLC0415
-
-    for node in adapter(world.network, context().settings)._providers._nodes:  # type: ignore[attr-defined]
+    for node in adapter(world.network, context.context().settings)._providers._nodes:  # type: ignore[attr-defined]
         node.barred_until = 0.0
     again(world)
     assert world.status(mine) == "paid"

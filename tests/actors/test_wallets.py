@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count as count_up
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -28,6 +29,7 @@ from models import wallet_settlement
 from models.base import execute, one, rows, transaction
 from models.calls import CallInfo, ReplayedError, begin
 from models.ledger import MATURING
+from models.wallets import find_by_order
 from tests.models.builders import Chain, assert_sound, at_once, endpoint, held, merchant
 from tests.models.test_address_pool import PUBLIC_KEY, add_chunk
 from tests.models.wallet_builders import reread, settled
@@ -125,6 +127,19 @@ def test_fifty_at_once_make_one_wallet_and_lose_no_address(shop: UUID) -> None:
     assert not [answer for answer in answers if isinstance(answer, Exception)]
     assert len({answer["address"] for answer in answers if isinstance(answer, dict)}) == 1
     assert (count("wallets"), count("address_owners"), count("calls")) == (1, 1, 50)
+
+
+def test_who_comes_second_gives_its_address_back(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, look, looks = create(shop), find_by_order, count_up()
+
+    def blind_at_first(*key: Any) -> object:
+        return look(*key) if next(looks) else None
+
+    monkeypatch.setattr("actors.wallets.wallets.find_by_order", blind_at_first)
+
+    assert create(shop) == first
+    assert rows("SELECT ordinal FROM address_returns WHERE taken_at IS NULL") == [(1,)]
+    assert (count("wallets"), count("address_owners")) == (1, 1)
 
 
 def test_a_key_is_answered_with_what_it_got(shop: UUID) -> None:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
@@ -22,6 +22,9 @@ from core.settings import Settings, load_settings
 from core.signing import sign_request
 from models.merchants import ApiKeyRow, KeyKind
 
+if TYPE_CHECKING:
+    from tests.api.live import Live
+
 NOW = 1_764_000_000
 SECRET = "sk_test"
 BASE_URL = "https://api.sluice.example"
@@ -33,6 +36,7 @@ class Called:
     queue: str
     info: CallInfo
     payload: Any
+    wait_s: float | None = None
 
 
 @dataclass
@@ -45,8 +49,7 @@ class FakeCaller:
     calls: list[Called] = field(default_factory=list)
 
     def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
-        del wait_s
-        self.calls.append(Called(actor, queue, info, json.loads(payload)))
+        self.calls.append(Called(actor, queue, info, json.loads(payload), wait_s))
         if self.error is not None:
             raise self.error
         result = self.result(self.calls[-1]) if callable(self.result) else self.result
@@ -107,6 +110,7 @@ class Client(testing.TestClient):
         public_id: str | None = None,
         timestamp: str = str(NOW),
         headers: dict[str, str] | None = None,
+        source: str = "127.0.0.1",
     ) -> testing.Result:
         signing = {
             "Content-Type": "application/json",
@@ -116,7 +120,12 @@ class Client(testing.TestClient):
         }
         target, _, query = path.partition("?")
         return self.simulate_request(
-            method, target, query_string=query or None, body=body, headers=signing | (headers or {})
+            method,
+            target,
+            query_string=query or None,
+            body=body,
+            headers=signing | (headers or {}),
+            remote_addr=source,
         )
 
     def post(self, path: str, body: object, **options: Any) -> testing.Result:
@@ -199,3 +208,11 @@ def make_client(caller: FakeCaller, queues: FakeQueues, keys: Keys) -> Callable[
         )
 
     return make
+
+
+@pytest.fixture
+def live(keys: Keys, queues: FakeQueues, database: str) -> Live:
+    """A gateway with its real actors."""
+    from tests.api.live import open_live  # noqa: PLC0415  most tests need no actors
+
+    return open_live(keys, queues, database)

@@ -116,7 +116,7 @@ def test_services_show_every_method_with_limits_and_fees(client: Client) -> None
     items = {(i.currency, i.network): i for i in msgspec.convert(answer.json["result"], PaymentServices).items}
     ether, tether = items["ETH", "ethereum"], items["USDT", "tron"]
     assert len(items) == 27
-    assert (ether.commission.percent, ether.commission.fixed_usd, ether.discount_percent) == ("1.5", "0.30", "0")
+    assert (ether.commission.percent, ether.commission.fixed_usd, ether.discount_percent) == ("1.5", "0.30", 0)
     assert ether.limit.max_amount == "3333.333333333333333333"
     assert tether.limit.max_amount is None
     assert not tether.is_available

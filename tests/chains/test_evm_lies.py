@@ -201,6 +201,111 @@ def test_a_cut_amount_is_refused_not_read(node: JsonRpcNode, data: str) -> None:
         scan(node)
 
 
+# Silence -----------------------------------------------------------------------------------------------------
+
+
+def whole(*logs: Mapping[str, object], **changes: object) -> list[dict[str, object]]:
+    return [receipt(*logs) | changes]
+
+
+def test_silence_that_the_filter_contradicts_needs_proof(node: JsonRpcNode) -> None:
+    node.answers |= {"eth_getLogs": [], "eth_getBlockReceipts": whole(log())}
+    node.answers["eth_getBlockByNumber"] = header(transactions=[transaction(hash=TXID, to=THEIRS)])
+
+    with pytest.raises(ProviderError, match="were cut: 0 of 1"):
+        scan(node)
+
+
+def test_silence_that_the_filter_confirms_asks_no_more(node: JsonRpcNode) -> None:
+    node.answers |= {"eth_getLogs": [], "eth_getBlockByNumber": header(logsBloom=bloom())}
+
+    assert found(node) == []
+    assert "eth_getBlockReceipts" not in node.asked
+
+
+def test_a_filter_that_only_seems_to_hold_our_tokens_is_explained_by_the_receipts(node: JsonRpcNode) -> None:
+    other = log(address="0x" + "cc" * 20)
+    node.answers |= {"eth_getLogs": [], "eth_getBlockReceipts": whole(other)}
+    node.answers["eth_getBlockByNumber"] = header(logsBloom=bloom(USDT, "0x" + "cc" * 20))
+
+    with pytest.raises(ProviderError, match="lack logs that its header knows of"):
+        scan(node)
+    node.answers["eth_getBlockReceipts"] = whole(other, log(topics=["0x" + "cd" * 32]))
+    assert found(node) == []
+
+
+def test_receipts_that_do_not_fill_the_filter_are_cut_too(node: JsonRpcNode) -> None:
+    node.answers |= {"eth_getLogs": [], "eth_getBlockReceipts": whole()}
+
+    with pytest.raises(ProviderError, match="lack logs that its header knows of"):
+        scan(node)
+
+
+def test_receipts_that_lack_a_transaction_are_refused(node: JsonRpcNode) -> None:
+    node.answers |= {"eth_getLogs": [], "eth_getBlockReceipts": whole(log())}
+    node.answers["eth_getBlockByNumber"] = header(transactions=[transaction(to=THEIRS)])
+
+    with pytest.raises(ProviderError, match="transactions without receipt"):
+        scan(node)
+
+
+def test_receipts_of_another_block_are_refused(node: JsonRpcNode) -> None:
+    node.answers |= {"eth_getLogs": [], "eth_getBlockReceipts": whole(log(), blockHash=OTHER_BLOCK)}
+
+    with pytest.raises(ProviderError, match="receipts of another block"):
+        scan(node)
+
+
+def test_logs_beyond_the_filter_are_no_fault_where_their_receipt_has_them(node: JsonRpcNode) -> None:
+    """Polygon's bridge writes logs that its headers do not count."""
+    node.answers["eth_getBlockByNumber"] = header(logsBloom=bloom())
+
+    assert found(node) == [(TXID, "0", 5_000_000)]
+
+
+def test_a_receipt_with_more_transfers_than_were_shown_betrays_the_cut(node: JsonRpcNode) -> None:
+    node.answers["eth_getTransactionReceipt"] = receipt(log(), log(logIndex="0x8"))
+
+    with pytest.raises(ProviderError, match="lack some that a receipt has"):
+        scan(node)
+
+
+def test_a_thorough_scan_reads_the_receipts_and_not_the_logs(node: JsonRpcNode) -> None:
+    node.answers |= {"eth_getLogs": [], "eth_getBlockReceipts": whole(log())}
+    result = evm_adapter(node.url).scan_block(HEIGHT, lambda seen: {OURS} & set(seen), thorough=True)
+
+    assert result is not None
+    assert [transfer.txid for transfer in result.transfers] == [TXID]
+    assert "eth_getLogs" not in node.asked
+
+
+def test_where_no_node_has_receipts_its_logs_have_to_do(node: JsonRpcNode) -> None:
+    node.answers["eth_getLogs"] = []
+
+    assert found(node) == []
+
+
+# Transactions -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"gasUsed": "0x5208"}, "has lost its transactions"),
+        ({"transactions": [transaction(transactionIndex="0x1")]}, "lacks its transaction 0"),
+        ({"transactions": [transaction(), transaction()]}, "names a transaction twice"),
+        ({"transactions": [transaction(blockHash=OTHER_BLOCK)]}, "holds a transaction of another block"),
+    ],
+)
+def test_a_list_of_transactions_that_cannot_be_whole_is_refused(
+    node: JsonRpcNode, change: dict[str, object], problem: str
+) -> None:
+    node.answers["eth_getBlockByNumber"] = header(**change)
+
+    with pytest.raises(ProviderError, match=problem):
+        scan(node)
+
+
 # Inventions --------------------------------------------------------------------------------------------------
 
 

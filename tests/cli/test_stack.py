@@ -20,6 +20,7 @@ import pytest
 import redis
 import urllib3
 
+from chains.base import ProviderError
 from chains.rpc import JsonRpc
 from cli.client import Client
 from cli.embedded.leash import MARK
@@ -245,8 +246,14 @@ def test_what_the_servers_hold_survives_their_kill(stack: Running) -> None:
     assert stack.client().post("/v1/payment/info", {"uuid": invoice})["uuid"] == invoice
     with contextlib.closing(redis.Redis.from_url(stack.ready["redis_url"])) as client:
         assert client.get("kept") == b"yes"
-    wait_for(lambda: node.call_or_none("eth_getBlockByNumber", ["0x1", False], dict) is not None)
+    wait_for(lambda: _answers(node))
     assert node.call("eth_getBlockByNumber", ["0x1", False], dict)["hash"] == block
+
+
+def _answers(node: JsonRpc) -> bool:
+    with contextlib.suppress(ProviderError):
+        return bool(node.call("eth_blockNumber", [], str))
+    return False
 
 
 def test_the_same_folder_is_refused_while_it_is_in_use(stack: Running, tmp_path: Path) -> None:
@@ -340,4 +347,46 @@ def test_a_demonstration_that_cannot_pay_says_why(folder: Path) -> None:
 
     assert done.returncode == 1
     assert "ANVIL names /nowhere/anvil" in log.read_text()
+    assert "Traceback" not in log.read_text()
+
+
+def test_a_stack_that_is_asked_to_end_while_it_starts_leaves_nobody(anvil_program: Path, folder: Path) -> None:
+    del anvil_program
+    # Given a ready file of an earlier life
+    ready_file, data, log = folder / "ready.json", folder / "data", folder / "dev.log"
+    ready_file.write_text("{}")
+    process = start("dev", "--port", "0", "--data", str(data), "--ready-file", str(ready_file), log=log)
+    wait_for(lambda: "valkey" in log.read_text(), limit_s=START_LIMIT_S)
+
+    process.terminate()
+
+    assert process.wait(60) == 0, log.read_text()
+    assert not ready_file.exists()
+    commands = [_command(int(entry.name)) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    assert not [command for command in commands if str(data).encode() in command]
+
+
+def test_given_stores_are_used_instead_of_servers_of_its_own(
+    anvil_program: Path, folder: Path, database_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del anvil_program
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("REDIS_URL", redis_url)
+
+    stack = Running(folder, "--port", "0")
+
+    assert set(stack.pids) == {"chain:ethereum", *APPS}
+    assert (stack.ready["database_url"], stack.ready["redis_url"]) == (database_url, redis_url)
+    assert stack.serves()
+    assert stack.end() == 0
+
+
+def test_a_database_that_cannot_be_reached_is_told_without_a_traceback(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", f"postgresql://nobody@127.0.0.1:{free_port()}/none")
+    log = folder / "dev.log"
+
+    assert start("dev", "--port", "0", "--data", str(folder / "data"), log=log).wait(60) == 1
+    assert "DATABASE_URL cannot be used" in log.read_text()
     assert "Traceback" not in log.read_text()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import ipaddress
 import json
 import socket
 import ssl
+import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -232,6 +235,32 @@ def test_an_answer_up_to_the_limit_keeps_its_connection_and_a_much_longer_one_lo
         assert receiver.connections == connections
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 200 OK\r\n" + b"X-More: y\r\n" * 200_000,
+        b"HTTP/1.1 200 OK\r\nX-Long: " + b"y" * 2_000_000,
+        b"HTTP/1.1 " + b"2" * 2_000_000,
+    ],
+)
+def test_a_head_without_end_is_no_answer(raw: bytes) -> None:
+    (outcome,), _ = answered(Answer(raw=raw))
+    assert (outcome.status_code, outcome.error) == (None, "the answer was no HTTP")
+
+
+def test_promises_without_end_are_no_answer() -> None:
+    started = time.monotonic()
+    (outcome,), _ = answered(Answer(raw=b"HTTP/1.1 103 Early Hints\r\n\r\n" * 20_000))
+    assert outcome.error is not None
+    assert time.monotonic() - started < TOTAL_S + 2
+
+
+def test_chunks_without_end_are_left_after_64_kib() -> None:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    (outcome,), _ = answered(Answer(raw=head + b"2000\r\n" + b"y" * 8192 + b"\r\n" + b"1\r\ny\r\n" * 100_000))
+    assert (outcome.status_code, outcome.error) == (200, None)
+
+
 @pytest.mark.parametrize("body", [gzip.compress(b"0" * 30_000_000), b"no gzip at all"])
 def test_nothing_is_unpacked(body: bytes) -> None:
     ((outcome,), _) = answered(Answer(headers=(("Content-Encoding", "gzip"),), body=body))
@@ -348,23 +377,27 @@ def test_urls_that_registration_would_refuse_are_refused_again(url: str) -> None
 def shop_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, list[list[str]]]) -> Iterator[Receiver]:
     """A receiver at shop.example and wrong.example with a certificate for the former, whose issuer is trusted."""
     names["shop.example"] = names["wrong.example"] = [["127.0.0.1"]]
-    certificate, key = _certificate(tmp_path)
-    monkeypatch.setattr("aiohttp.connector._SSL_CONTEXT_VERIFIED", ssl.create_default_context(cafile=str(certificate)))
-    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    serving.load_cert_chain(certificate, key)
-    with Receiver(tls=serving) as receiver:
+    with Receiver(tls=_serving(*_certificate(tmp_path), monkeypatch)) as receiver:
         yield receiver
 
 
-def _certificate(folder: Path) -> tuple[Path, Path]:
+def _serving(certificate: Path, key: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
+    """Return a server's context with a certificate that senders trust from now on."""
+    monkeypatch.setattr("aiohttp.connector._SSL_CONTEXT_VERIFIED", ssl.create_default_context(cafile=str(certificate)))
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(certificate, key)
+    return serving
+
+
+def _certificate(folder: Path, *, from_days: int = -1, until_days: int = 1) -> tuple[Path, Path]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "shop.example")])
     now = datetime.now(UTC)
     certificate = (
         x509.CertificateBuilder(subject_name=name, issuer_name=name, public_key=key.public_key())
         .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
+        .not_valid_before(now + timedelta(days=from_days))
+        .not_valid_after(now + timedelta(days=until_days))
         .add_extension(
             x509.SubjectAlternativeName([x509.DNSName("shop.example"), x509.IPAddress(ipaddress.ip_address("::9"))]),
             False,
@@ -400,3 +433,84 @@ def test_a_callback_does_not_ride_on_an_endpoints_connection(shop_tls: Receiver)
         sender.send([post(url, is_endpoint=False)])
         assert collect(sender)[0].error == "refused: the name leads to a private or reserved address"
     assert len(shop_tls.hooks) == 1
+
+
+@pytest.mark.parametrize(("from_days", "until_days"), [(-2, -1), (1, 2)])
+def test_a_certificate_that_is_not_in_force_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    names: dict[str, list[list[str]]],
+    from_days: int,
+    until_days: int,
+) -> None:
+    names["shop.example"] = [["127.0.0.1"]]
+    certificate, key = _certificate(tmp_path, from_days=from_days, until_days=until_days)
+    with Receiver(tls=_serving(certificate, key, monkeypatch)) as receiver:
+        (outcome,) = send(f"https://shop.example:{receiver.port}/")
+    assert (outcome.error, receiver.hooks) == ("TLS failed", [])
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
+def test_protocols_that_are_broken_are_not_spoken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, list[list[str]]], version: ssl.TLSVersion
+) -> None:
+    names["shop.example"] = [["127.0.0.1"]]
+    serving = _serving(*_certificate(tmp_path), monkeypatch)
+    with warnings.catch_warnings():
+        # The server offers what it should not, and Python says so.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        serving.minimum_version = serving.maximum_version = version
+        serving.set_ciphers("ALL:@SECLEVEL=0")
+        assert _speaks(serving, version), "the server could speak it"
+    with Receiver(tls=serving) as receiver:
+        (outcome,) = send(f"https://shop.example:{receiver.port}/")
+    # Which of the two depends on whether the server says goodbye.
+    assert outcome.error in {"TLS failed", "no connection"}
+    assert (outcome.status_code, receiver.hooks) == (None, [])
+
+
+def _speaks(serving: ssl.SSLContext, version: ssl.TLSVersion) -> bool:
+    """Whether a client that is as lax as the server gets through to it, all in memory."""
+    lax = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    lax.check_hostname, lax.verify_mode = False, ssl.CERT_NONE
+    lax.minimum_version = lax.maximum_version = version
+    lax.set_ciphers("ALL:@SECLEVEL=0")
+    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client, server = lax.wrap_bio(down, up), serving.wrap_bio(up, down, server_side=True)
+    for _ in range(6):
+        for side in (client, server):
+            with contextlib.suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+    return client.version() == server.version() is not None
+
+
+def test_plain_http_where_tls_should_be_is_refused(names: dict[str, list[list[str]]]) -> None:
+    names["shop.example"] = [["127.0.0.1"]]
+
+    def answer_plainly() -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=answer_plainly)
+        thread.start()
+        (outcome,) = send(f"https://shop.example:{server.getsockname()[1]}/")
+        thread.join()
+    assert (outcome.status_code, outcome.error) == (None, "TLS failed")
+
+
+def test_a_handshake_that_never_ends_ends_with_the_time_limit(names: dict[str, list[list[str]]]) -> None:
+    names["shop.example"] = [["127.0.0.1"]]
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        (outcome,) = send(f"https://shop.example:{silent.getsockname()[1]}/")
+    assert outcome.error == "timeout"
+    assert TOTAL_S <= outcome.took_s < TOTAL_S + 1
+
+
+def test_a_redirect_into_a_private_network_is_not_followed(shop_tls: Receiver) -> None:
+    with Receiver() as inside:
+        shop_tls.behaviour = lambda _: Answer(status=307, headers=(("Location", inside.url),))
+        (outcome,) = send(f"https://shop.example:{shop_tls.port}/")
+    assert (outcome.status_code, outcome.error, inside.connections) == (307, "answered 307", 0)

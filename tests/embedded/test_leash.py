@@ -1,8 +1,11 @@
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from cli.embedded.leash import MARK, Leash
 from cli.embedded.process import Child
@@ -81,3 +84,17 @@ def test_a_dead_watchdog_is_replaced() -> None:
     leash.release()
 
     wait_for(lambda: child.exit_code() is not None)
+
+
+def test_the_watchdog_holds_the_folders_lock_until_its_work_is_done(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    held = os.open(path, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    leash = Leash(inherit=(held,))
+    os.close(held)
+
+    with path.open() as other:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        leash.release()
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -121,6 +121,17 @@ def test_stop_asks_all_at_once(watched: Watched) -> None:
     assert time.monotonic() - begun < 1.5
 
 
+def test_who_was_stopped_by_a_signal_still_ends_when_asked(watched: Watched) -> None:
+    app = watched.run("web", "sh -c 'trap \"echo finished; exit\" TERM; echo up; while :; do sleep 0.05; done'")
+    log = watched.folder / "web.log"
+    wait_for(lambda: "up" in log.read_text())
+    os.killpg(app.pid or 0, signal.SIGSTOP)
+
+    watched.supervisor.stop(["web"])
+
+    assert "finished" in log.read_text()
+
+
 def test_stopping_kills_the_workers_of_a_master_that_forgot_them(watched: Watched) -> None:
     watched.run("web", "sh -c 'trap exit TERM; sleep 300 & wait'")
     watched.step_until(lambda: len(watched.pids()["web"]) == 2)

@@ -60,7 +60,7 @@ class Market:
     stack: Stack
     merchant: Merchant
     buyer: Buyer
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: threading.RLock = field(default_factory=threading.RLock)
     # What was sent, by transaction.
     sent: dict[str, tuple[str, int, str | None]] = field(default_factory=dict)
 
@@ -71,9 +71,10 @@ class Market:
 
     def send_dropped_again(self) -> int:
         """Send again what no block and no pool holds any more; returns how much that was."""
-        dropped = [txid for txid in self.sent if self.buyer.rpc("eth_getTransactionByHash", txid) is None]
-        for txid in dropped:
-            self.send(self.sent.pop(txid))
+        with self.lock:
+            dropped = [txid for txid in self.sent if self.buyer.rpc("eth_getTransactionByHash", txid) is None]
+            for txid in dropped:
+                self.send(self.sent.pop(txid))
         return len(dropped)
 
     def reorg(self, depth: int) -> None:

@@ -390,3 +390,90 @@ def test_an_empty_outbox_costs_one_probe() -> None:
     started = time.monotonic()
     assert lease() == Claim(deliveries=(), reached=None)
     assert time.monotonic() - started < 1
+
+
+# How much waits ----------------------------------------------------------------------------------------------
+
+
+def test_what_is_due_is_counted_over_all_merchants_and_its_age_is_the_oldest() -> None:
+    first, second, third = merchant(), merchant(), merchant()
+    emit(first, count=3)
+    emit(second, count=2)
+    emit(third)
+    execute(
+        "UPDATE webhook_deliveries SET next_attempt_at = app_now() + interval '1 h' WHERE merchant_id = %s", (third,)
+    )
+    execute(
+        "UPDATE webhook_deliveries SET next_attempt_at = app_now() - interval '90 s'"
+        " WHERE id = (SELECT min(id::text)::uuid FROM webhook_deliveries WHERE merchant_id = %s)",
+        (second,),
+    )
+    backlog = outbox.read_backlog()
+    assert backlog.due == 5
+    assert 90 <= backlog.oldest_s < 120
+
+
+def test_an_outbox_in_which_nothing_is_due_has_no_age() -> None:
+    assert outbox.read_backlog() == (0, 0.0)
+    shop = merchant()
+    emit(shop, count=2)
+    record(leased(1)[0])
+    record(leased(1)[0], error="timeout")
+    assert outbox.read_backlog() == (0, 0.0)
+
+
+def test_counting_stops_where_it_is_alarming_enough_but_the_oldest_is_still_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outbox, "BACKLOG_COUNT_MAX", 7)
+    shops = sorted(merchant() for _ in range(3))
+    for shop in shops:
+        pile_up(shop, 5)
+    execute(
+        "UPDATE webhook_deliveries SET next_attempt_at = app_now() - interval '90 s' WHERE merchant_id = %s",
+        (shops[2],),
+    )
+    backlog = outbox.read_backlog()
+    assert backlog.due == 7
+    assert backlog.oldest_s >= 90
+
+
+def test_looking_at_the_backlog_passes_a_bounded_number_of_merchants(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "BACKLOG_WALK_MAX", 2)
+    for _ in range(4):
+        emit(merchant())
+    assert outbox.read_backlog().due == 2
+
+
+def test_the_cost_of_looking_does_not_grow_with_the_backlog() -> None:
+    first, second = merchant(), merchant()
+    pile_up(first, 1_000)
+    pile_up(second, 1_000)
+    small = _look_buffers()
+    pile_up(first, 40_000)
+    pile_up(second, 40_000)
+    execute("UPDATE webhook_deliveries SET next_attempt_at = app_now() + interval '1 h' WHERE random() < 0.5")
+    assert _look_buffers() < small * 2 + 200
+
+
+def _look_buffers() -> int:
+    execute("VACUUM webhook_deliveries")
+    lines = rows("EXPLAIN (ANALYZE, BUFFERS, FORMAT TEXT) SELECT * FROM webhook_backlog(1000, 1000)")
+    text = next(line for (line,) in lines if "Buffers: shared" in line)
+    return sum(int(part.partition("=")[2]) for part in text.split() if part.startswith(("hit=", "read=")))
+
+
+# What a lease notes ------------------------------------------------------------------------------------------
+
+
+def test_a_lease_notes_the_endpoint_that_it_goes_to() -> None:
+    shop = merchant(is_registered=False)
+    former = register(shop)
+    emit(shop)
+    (delivery,) = leased()
+    assert row("sent_to", delivery.id) == former.id
+    record(delivery, error="timeout")
+    current = register(shop, "https://new.example/")
+    move_clock(11)
+    leased()
+    assert row("sent_to", delivery.id) == current.id

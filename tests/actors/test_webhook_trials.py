@@ -1,0 +1,153 @@
+"""Trying an endpoint beside deliveries and sales: places of its own, no transaction, an answer that is kept."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from actors import context, webhook_trials
+from actors.registry import QUEUES, REGISTRY
+from actors.webhook_trials import TRIALS_MAX, try_webhook
+from cli.embedded.procfile import read_procfile
+from core.errors import GatewayBusy, WebhookNoUrl
+from core.ids import uuid7
+from core.secretbox import SecretBox, SecretBoxError
+from core.settings import load_settings
+from models import outbox
+from models.base import close, execute, one, transaction
+from models.calls import CallInfo, ReplayedError
+from models.merchants import create_merchant
+from tests.conftest import ROOT
+from tests.peers.receiver import Answer, Receiver
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from core.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def settings(database: str) -> Settings:
+    stores = {"DATABASE_URL": database, "REDIS_URL": "redis://127.0.0.1:1"}
+    loaded = load_settings({"ENVIRONMENT": "development", "WEBHOOK_ALLOW_PRIVATE": "1", **stores})
+    context.configure(loaded)
+    return loaded
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as started:
+        yield started
+
+
+def shop(url: str, settings: Settings) -> UUID:
+    merchant_id = create_merchant("Shop").id
+    with transaction():
+        outbox.register_endpoint(merchant_id, url, box=SecretBox(settings.secret_keys))
+    return merchant_id
+
+
+def info(merchant_id: UUID) -> CallInfo:
+    return CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r", idem_key=None, fingerprint=b"f")
+
+
+def attempt(merchant_id: UUID, call: CallInfo | None = None) -> dict[str, Any]:
+    answer: dict[str, Any] = msgspec.json.decode(try_webhook(call or info(merchant_id), b"{}").body)
+    return answer
+
+
+def in_threads(merchants: list[UUID]) -> list[dict[str, Any] | type[Exception]]:
+    def run(merchant_id: UUID) -> dict[str, Any] | type[Exception]:
+        try:
+            return attempt(merchant_id)
+        except GatewayBusy as busy:
+            return type(busy)
+        finally:
+            close()
+
+    with ThreadPoolExecutor(len(merchants)) as pool:
+        return list(pool.map(run, merchants))
+
+
+def test_it_runs_where_no_sale_waits_for_it() -> None:
+    assert REGISTRY["try_webhook"].queue == "webhooks"
+    assert "actors.webhook_trials" in QUEUES["webhooks"]
+
+
+def test_a_worker_has_threads_left_when_all_trials_hang() -> None:
+    words = read_procfile(ROOT / "Procfile")["webhooks"].split()
+    assert int(words[words.index("-t") + 1]) >= TRIALS_MAX + 2
+
+
+def test_more_trials_than_places_are_refused_at_once(settings: Settings) -> None:
+    with Receiver(Answer(head_delay_s=1)) as slow:
+        merchants = [shop(slow.url, settings) for _ in range(TRIALS_MAX + 3)]
+        started = time.monotonic()
+        outcomes = in_threads(merchants)
+        assert time.monotonic() - started < 3
+        assert slow.under_way_max == TRIALS_MAX
+    assert outcomes.count(GatewayBusy) == 3
+    assert [o["delivered"] for o in outcomes if isinstance(o, dict)] == [True] * TRIALS_MAX
+
+
+def test_a_place_is_free_again_after_every_outcome(settings: Settings, receiver: Receiver) -> None:
+    nobody = create_merchant("Without endpoint").id
+    broken = shop(receiver.url, settings)
+    execute("UPDATE webhook_endpoints SET secret_box = 'lost:AAAA' WHERE merchant_id = %s", (broken,))
+    for _ in range(TRIALS_MAX + 1):
+        with pytest.raises(WebhookNoUrl):
+            attempt(nobody)
+        with pytest.raises(SecretBoxError):
+            attempt(broken)
+    assert attempt(shop(receiver.url, settings))["delivered"] is True
+
+
+def test_deliveries_go_on_beside_trials(settings: Settings, receiver: Receiver) -> None:
+    from actors.webhooks import Dispatcher  # noqa: PLC0415 - what runs beside, in this test alone
+
+    with Receiver(Answer(head_delay_s=2)) as slow:
+        merchants = [shop(slow.url, settings) for _ in range(TRIALS_MAX)]
+        trials = threading.Thread(target=in_threads, args=(merchants,))
+        trials.start()
+        slow.wait_for(TRIALS_MAX)
+        healthy = shop(receiver.url, settings)
+        with transaction():
+            outbox.emit(healthy, "invoice.paid", uuid7(), "{}")
+        started = time.monotonic()
+        Dispatcher(settings).ring()
+        assert time.monotonic() - started < 1
+        assert len(receiver.hooks) == 1
+        trials.join()
+
+
+def test_nothing_is_sent_inside_a_transaction(settings: Settings, receiver: Receiver) -> None:
+    merchant_id = shop(receiver.url, settings)
+    with pytest.raises(RuntimeError, match="inside a transaction"), transaction():
+        attempt(merchant_id)
+    assert receiver.hooks == []
+
+
+def test_an_answer_that_was_lost_is_found_again(settings: Settings, receiver: Receiver) -> None:
+    merchant_id = shop(receiver.url, settings)
+    call = info(merchant_id)
+    answer = attempt(merchant_id, call)
+    assert msgspec.json.decode(str(one("SELECT response FROM calls")[0])) == answer  # type: ignore[index]
+    with pytest.raises(ReplayedError):
+        attempt(merchant_id, call)
+
+
+def test_a_receiver_that_never_answers_ends_with_the_time_limit(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = webhook_trials.Sender
+    monkeypatch.setattr(webhook_trials, "Sender", lambda **options: make(**options, total_s=0.5))
+    with Receiver(Answer(head_delay_s=30)) as silent:
+        answer = attempt(shop(silent.url, settings))
+    assert (answer["status_code"], answer["delivered"], answer["error"]) == (None, False, "timeout")
+    assert 500 <= answer["duration_ms"] < 2_000

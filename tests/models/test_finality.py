@@ -1,0 +1,68 @@
+"""Credits become available at the maturity depth, and not before the chain calls their block final."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from models import crediting, cursors
+from models.base import rows
+from models.ledger import AVAILABLE, MATURING
+from tests.models.builders import Chain, assert_sound, held, invoice, merchant, paid
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    return merchant()
+
+
+def credited(shop: UUID) -> Chain:
+    chain = Chain()
+    paid(chain, invoice(shop))
+    assert MATURING in held(shop)
+    return chain
+
+
+def release(chain: Chain) -> int:
+    return crediting.release_matured(chain.network, limit=10)
+
+
+def test_without_a_tag_depth_alone_decides(shop: UUID) -> None:
+    chain = credited(shop)
+    chain.mine(chain.network.maturity - chain.network.confirmations - 1)
+    assert release(chain) == 0
+    chain.mine()
+
+    assert release(chain) == 1
+    assert set(held(shop)) == {AVAILABLE}
+    assert_sound()
+
+
+def test_what_is_deep_enough_waits_until_it_is_final(shop: UUID) -> None:
+    chain = credited(shop)
+    [(height,)] = rows("SELECT block_height FROM deposits")
+    cursors.seen_final("ethereum", height - 1)
+    chain.mature()
+    assert (release(chain), set(held(shop))) == (0, {MATURING})
+
+    cursors.seen_final("ethereum", height)
+    assert (release(chain), set(held(shop))) == (1, {AVAILABLE})
+
+
+def test_what_is_final_still_waits_for_its_depth(shop: UUID) -> None:
+    chain = credited(shop)
+    cursors.seen_final("ethereum", 10**9)
+
+    assert (release(chain), set(held(shop))) == (0, {MATURING})
+
+
+def test_a_tag_that_nobody_moves_holds_money_no_longer_than_twice_the_depth(shop: UUID) -> None:
+    chain = credited(shop)
+    cursors.seen_final("ethereum", 1)
+    chain.mine(crediting.FINALITY_PATIENCE * chain.network.maturity - chain.network.confirmations - 1)
+    assert release(chain) == 0
+    chain.mine()
+
+    assert release(chain) == 1
