@@ -154,7 +154,12 @@ def start_load(plan: Mapping[str, object]) -> subprocess.Popen[str]:
 def run_json(argv: Sequence[str], env: Mapping[str, str], *, limit_s: float = 60.0) -> dict[str, Any]:
     """Run a program of ours and return what it printed."""
     done = subprocess.run(
-        [sys.executable, *argv], env={**inherited(), **env}, cwd=ROOT, stdout=subprocess.PIPE, timeout=limit_s, check=True
+        [sys.executable, *argv],
+        env={**inherited(), **env},
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        timeout=limit_s,
+        check=True,
     )
     found: dict[str, Any] = json.loads(done.stdout)
     return found

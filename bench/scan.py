@@ -198,7 +198,8 @@ def pool(site: Site, watched: int) -> str:
         cursor.execute(
             "INSERT INTO invoices (id, merchant_id, status, is_multi, price_currency, price_units, fee_ppm,"
             " fee_fixed_usd_cents, pay_currency, network, payer_units, created_at, updated_at, expires_at,"
-            " rate_expires_at) VALUES (%s, %s, 'check', false, 'USD', 1, 0, 0, 'USDT', %s, 1, now(), now(), now(), now())",
+            " rate_expires_at) VALUES (%s, %s, 'check', false, 'USD', 1, 0, 0, 'USDT', %s, 1,"
+            " now(), now(), now(), now())",
             (INVOICE, MERCHANT, NETWORK),
         )
         # Checking five million references one by one would take longer than everything that is measured here.

@@ -24,7 +24,6 @@ from models.address_claims import CHUNK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from uuid import UUID
 
     from bench.harness import Site
     from cli.embedded.process import Child
@@ -146,7 +145,7 @@ def await_http(child: Child, port: int) -> None:
 
     def answers() -> bool:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=1).close()  # noqa: S310 - loopback
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=1).close()
         except urllib.error.HTTPError:
             return True
         except OSError:
@@ -160,9 +159,7 @@ def fill_pool(signer: Ed25519PrivateKey, addresses: int) -> None:
     """Fill the product's pool with made-up addresses, signed as its signer would."""
     chunks = -(-addresses // CHUNK)
     made = [["0x" + secrets.token_hex(ADDRESS_BYTES) for _ in range(CHUNK)] for _ in range(chunks)]
-    signatures = [
-        signer.sign(address_pool.chunk_message(FAMILY, number, chunk)) for number, chunk in enumerate(made)
-    ]
+    signatures = [signer.sign(address_pool.chunk_message(FAMILY, number, chunk)) for number, chunk in enumerate(made)]
     base.execute(
         "INSERT INTO address_chunks (family, chunk, signature) SELECT %s, * FROM unnest(%s, %s::bytea[])",
         (FAMILY, list(range(chunks)), signatures),
@@ -188,7 +185,8 @@ def store_rates(url: str) -> None:
 def _seed_baseline(cursor: psycopg2.extensions.cursor, addresses: int) -> None:
     cursor.execute(
         "WITH owner AS (INSERT INTO owners (id, name) VALUES (gen_random_uuid(), 'b') RETURNING id),"
-        " shop AS (INSERT INTO merchants (id, owner_id, name) SELECT gen_random_uuid(), id, 'b' FROM owner RETURNING id)"
+        " shop AS (INSERT INTO merchants (id, owner_id, name)"
+        "   SELECT gen_random_uuid(), id, 'b' FROM owner RETURNING id)"
         " INSERT INTO api_keys (id, public_id, merchant_id, kind, secret_box)"
         " SELECT gen_random_uuid(), %s, id, 'unified', %s FROM shop",
         BASELINE_KEY,

@@ -1,0 +1,118 @@
+"""POST /v1/payment against its frozen baselines, in one interleaved run: `python -m bench.api [--quick]`.
+
+Prints each ratio with its goal and whether it is met, and what a request costs by process. Absolute figures drift with
+the machine; the ratios of one run hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+from bench.harness import Site, finish, run_json, start_load
+from bench.pool import claim_ratios
+from bench.report import Figure, show, show_cpu
+from bench.targets import Baselines, Product
+
+if TYPE_CHECKING:
+    from bench.harness import Round, Target
+
+CLIENTS: Final = 16
+IDLE_EVERY_S: Final = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extent:
+    """How long everything takes."""
+
+    rounds: int
+    seconds: float
+    idle_requests: int
+    addresses: int
+
+
+FULL: Final = Extent(rounds=7, seconds=3.0, idle_requests=12, addresses=220_000)
+QUICK: Final = Extent(rounds=3, seconds=1.0, idle_requests=3, addresses=110_000)
+
+
+def run_rounds(targets: list[Target], baselines: Baselines, extent: Extent) -> dict[str, dict[str, list[Any]]]:
+    """Run the targets in turns: loaded, with one client, and the statement alone."""
+    found: dict[str, dict[str, list[Any]]] = {t.name: {"loaded": [], "single": []} for t in targets}
+    found["raw"] = {"rate": []}
+    for target in targets:
+        target.pour(clients=CLIENTS, seconds=extent.seconds / 2)
+    for number in range(extent.rounds):
+        # Every other round backwards, so that none always runs after the same other.
+        for target in targets if number % 2 == 0 else reversed(targets):
+            found[target.name]["loaded"].append(target.pour(clients=CLIENTS, seconds=extent.seconds))
+            found[target.name]["single"].append(target.pour(clients=1, seconds=extent.seconds / 2))
+        raw = run_json(["-m", "bench.baselines.raw", str(extent.seconds)], baselines.environment("raw", 0))
+        found["raw"]["rate"].append(raw["count"] / raw["elapsed_s"])
+    return found
+
+
+def run_idle(targets: list[Target], extent: Extent) -> dict[str, float]:
+    """Send each target a request every two seconds, in turns, and return the median answer in milliseconds."""
+    plans = [
+        t.plan(count=extent.idle_requests, every_s=IDLE_EVERY_S, offset_s=number * IDLE_EVERY_S / len(targets))
+        for number, t in enumerate(targets)
+    ]
+    clients = [start_load(plan) for plan in plans]
+    answers = [finish(client) for client in clients]
+    return {t.name: median(found["latencies_ns"][1:]) / 1e6 for t, found in zip(targets, answers, strict=True)}
+
+
+def rate(rounds: list[Round]) -> float:
+    return median(r.rate for r in rounds)
+
+
+def ratios(found: dict[str, dict[str, list[Any]]], idle_ms: dict[str, float]) -> list[Figure]:
+    """Return the figures; each ratio is the median of its rounds' ratios."""
+    ours = found["product"]
+
+    def by_round(other: list[float]) -> float:
+        return median(mine.rate / theirs for mine, theirs in zip(ours["loaded"], other, strict=True))
+
+    direct, stock, raw = found["direct"], found["stock"], found["raw"]["rate"]
+    single = median(mine.p50_ms / theirs.p50_ms for mine, theirs in zip(ours["single"], direct["single"], strict=True))
+    mine = f"{rate(ours['loaded']):.0f}/s"
+    idle = ", ".join(f"{name} {value:.2f} ms" for name, value in idle_ms.items())
+    return [
+        Figure(name=f"{CLIENTS} clients: requests/s ÷ direct", ratio=by_round([r.rate for r in direct["loaded"]]),
+               goal=0.75, better="at least", detail=f"{mine} against {rate(direct['loaded']):.0f}/s"),
+        Figure(name=f"{CLIENTS} clients: requests/s ÷ raw statement", ratio=by_round(raw), goal=0.5,
+               better="at least", detail=f"{mine} against {median(raw):.0f}/s"),
+        Figure(name=f"{CLIENTS} clients: requests/s ÷ stock", ratio=by_round([r.rate for r in stock["loaded"]]),
+               goal=4.0, better="at least", detail=f"{mine} against {rate(stock['loaded']):.0f}/s"),
+        Figure(name="one client: p50 ÷ direct", ratio=single, goal=1.3, better="at most",
+               detail=f"{median(r.p50_ms for r in ours['single']):.2f} ms"),
+        Figure(name="idle: p50 ÷ direct", ratio=idle_ms["product"] / idle_ms["direct"], goal=1.2, better="at most",
+               detail=idle),
+    ]  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="under a minute, and less exact")
+    extent = QUICK if parser.parse_args().quick else FULL
+    with Site() as site:
+        product = Product(site, addresses=extent.addresses)
+        baselines = Baselines(site, addresses=extent.addresses)
+        targets = [product.start(), baselines.start_direct(), baselines.start_stock()]
+        found = run_rounds(targets, baselines, extent)
+        idle_ms = run_idle(targets, extent)
+        show("POST /v1/payment", ratios(found, idle_ms))
+        show("Address pool", claim_ratios(product.database_url, product.public_key, quick=extent is QUICK))
+        loaded = {t.name: found[t.name]["loaded"] for t in targets}
+        show_cpu(
+            {
+                name: {program: median(r.cpu_ms[program] for r in rounds) for program in rounds[0].cpu_ms}
+                for name, rounds in loaded.items()
+            }
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""The product's queue with an actor that returns what it gets, and neither database nor ledger. Used by bench.rpc.
+
+The worker is `dramatiq bench.echo`; `call(payload)` is its client.
+"""
+
+from __future__ import annotations
+
+import os
+from uuid import uuid4
+
+import dramatiq
+
+from actors.broker import make_broker
+from actors.calls import Caller, CallInfo, CallReply, call_actor
+from core.settings import load_settings
+
+SETTINGS = load_settings(
+    {
+        "ENVIRONMENT": "development",
+        "DATABASE_URL": "postgresql://127.0.0.1:1/none",
+        "REDIS_URL": os.environ["BENCH_REDIS_URL"],
+        "REDIS_NAMESPACE": "echo",
+        "BASE_URL": "http://127.0.0.1",
+        "PAY_URL": "http://127.0.0.1",
+    }
+)
+broker = make_broker(SETTINGS)
+
+
+@call_actor(queue="invoices")
+def echo(info: CallInfo, payload: bytes) -> CallReply:
+    """Return the payload."""
+    del info
+    return CallReply(body=payload)
+
+
+broker.serve({"invoices"})
+dramatiq.set_broker(broker)
+caller = Caller(broker, SETTINGS)
+
+
+def call(payload: bytes) -> bytes:
+    """Call the actor and wait for its answer."""
+    info = CallInfo(call_id=uuid4(), merchant_id=None, request_id="", idem_key=None, fingerprint=b"")
+    return caller.call("echo", queue="invoices", info=info, payload=payload).body

@@ -1,0 +1,52 @@
+"""The queue as a call, against dramatiq's own: `python -m bench.rpc [--quick]`. No HTTP, no database: an echo."""
+
+from __future__ import annotations
+
+import argparse
+from statistics import median
+from typing import Final
+
+from bench.harness import Site, run_json
+from bench.report import Figure, show
+
+TARGETS: Final = {"product": "bench.echo", "stock": "bench.baselines.stock_echo"}
+CLIENTS: Final = 16
+IDLE_PAUSE_S: Final = 2.0
+# Figures of the lab that this queue was designed in, as ratios to stock.
+GOALS: Final = {"one": 0.2, "many": 2.0, "idle": 0.05}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="half a minute, and less exact")
+    rounds, seconds, idle_s = (2, 1.0, 6.0) if parser.parse_args().quick else (5, 3.0, 20.0)
+    with Site() as site:
+        env = {"BENCH_REDIS_URL": site.valkey.url}
+        for name, module in TARGETS.items():
+            site.start(name, f"dramatiq {module} -p 1 -t 4", env)
+
+        def pour(module: str, clients: int, length_s: float, pause_s: float = 0) -> tuple[float, float]:
+            argv = ["-m", "bench.rpc_client", module, str(clients), str(length_s), str(pause_s)]
+            found = run_json(argv, env)
+            return median(found["latencies_ns"]) / 1e6, len(found["latencies_ns"]) / found["elapsed_s"]
+
+        one: dict[str, list[float]] = {name: [] for name in TARGETS}
+        many: dict[str, list[float]] = {name: [] for name in TARGETS}
+        for _ in range(rounds):
+            for name, module in TARGETS.items():
+                one[name].append(pour(module, 1, seconds)[0])
+                many[name].append(pour(module, CLIENTS, seconds)[1])
+        idle = {name: pour(module, 1, idle_s, IDLE_PAUSE_S)[0] for name, module in TARGETS.items()}
+    show("A call through the queue", [
+        Figure(name="one client: p50 ÷ stock", ratio=median(one["product"]) / median(one["stock"]), goal=GOALS["one"],
+               better="at most", detail=f"{median(one['product']):.2f} ms against {median(one['stock']):.2f} ms"),
+        Figure(name=f"{CLIENTS} clients: calls/s ÷ stock", ratio=median(many["product"]) / median(many["stock"]),
+               goal=GOALS["many"], better="at least",
+               detail=f"{median(many['product']):.0f}/s against {median(many['stock']):.0f}/s"),
+        Figure(name="idle: p50 ÷ stock", ratio=idle["product"] / idle["stock"], goal=GOALS["idle"], better="at most",
+               detail=f"{idle['product']:.2f} ms against {idle['stock']:.0f} ms"),
+    ])  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

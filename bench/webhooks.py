@@ -1,0 +1,230 @@
+"""Measures deliveries: `python -m bench.webhooks`, well under 90 s; `--quick`, under 30.
+
+The outbox is filled, then the webhooks worker of the Procfile is rung and delivers all of it to a receiver on this
+machine: leased, signed, sent, recorded. A bare aiohttp client posts as many bodies to the same receiver, in turns with
+it. The clock of the one stops when the last delivery is recorded, that of the other with its last answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import contextlib
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from actors.broker import make_broker
+from bench.harness import ROOT, Meter, Site, inherited
+from cli.embedded.procfile import read_procfile
+from core.ids import uuid7
+from core.secretbox import SecretBox
+from core.settings import load_settings
+from core.settings_rules import DEVELOPMENT_SECRET_KEYS
+from models import base, merchants, outbox
+from models.migrate import migrate
+
+GOAL: Final = 0.8
+MERCHANTS: Final = 8
+ROUND_LIMIT_S: Final = 20.0
+# About as long as the body of a real invoice.paid.
+BODY: Final = json.dumps(
+    {
+        "type": "payment",
+        "uuid": "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d",
+        "order_id": "order-1042",
+        "amount": "125.50",
+        "currency": "USD",
+        "payment_amount": "125.57",
+        "payer_amount": "125.57",
+        "payer_currency": "USDT",
+        "status": "paid",
+        "is_final": True,
+        "txid": f"0x{'5c' * 32}",
+        "additional_data": "",
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """How much is measured."""
+
+    deliveries: int
+    rounds: int
+
+
+FULL: Final = Size(deliveries=10_000, rounds=5)
+QUICK: Final = Size(deliveries=3_000, rounds=3)
+WARM_UP: Final = Size(deliveries=500, rounds=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """What one round of one side found."""
+
+    rate: float
+    # Milliseconds of processor per delivery, by program.
+    cpu_ms: Mapping[str, float]
+
+
+class Product:
+    """The webhooks worker, with a database of its own."""
+
+    def __init__(self, site: Site, url: str) -> None:
+        database_url = site.create_database("webhooks")
+        migrate(database_url)
+        base.connect(database_url)
+        environment = {
+            "ENVIRONMENT": "development",
+            "LOG_LEVEL": "warning",
+            "DATABASE_URL": database_url,
+            "REDIS_URL": site.valkey.url,
+            "SECRET_KEYS": DEVELOPMENT_SECRET_KEYS,
+            # Every worker wants one; delivering verifies no address.
+            "ADDRESS_PUBLIC_KEY": base64.b64encode(
+                Ed25519PrivateKey.generate().public_key().public_bytes_raw()
+            ).decode(),
+            "WEBHOOK_ALLOW_PRIVATE": "1",
+        }
+        self._shops = [_shop(url) for _ in range(MERCHANTS)]
+        self._broker = make_broker(load_settings(environment))
+        self._worker = site.start("webhooks", read_procfile(ROOT / "Procfile")["webhooks"], environment)
+        self._programs = {
+            "dramatiq": self._worker.pid,
+            "postgres": site.postgres.pid or 0,
+            "redis": site.valkey.pid or 0,
+        }
+
+    def deliver(self, count: int) -> Round:
+        """Fill the outbox, ring, and wait until everything is recorded."""
+        base.execute("TRUNCATE webhook_deliveries")
+        base.execute(
+            "INSERT INTO webhook_deliveries (id, merchant_id, event, object_id, body)"
+            " SELECT id, shop, 'invoice.paid', id, %s FROM unnest(%s::uuid[], %s::uuid[]) AS made (id, shop)",
+            (
+                BODY,
+                [uuid7() for _ in range(count)],
+                [self._shops[number % len(self._shops)] for number in range(count)],
+            ),
+        )
+        meter = Meter(self._programs)
+        started = time.time()
+        self._broker.ring("deliver_webhooks")
+        self._worker.wait_until(_is_empty, limit_s=ROUND_LIMIT_S)
+        found = base.one(
+            "SELECT extract(epoch FROM max(delivered_at))::float8, count(delivered_at), max(attempts)"
+            " FROM webhook_deliveries"
+        )
+        assert found is not None
+        ended, delivered, attempts = found
+        assert (delivered, attempts) == (count, 1), f"{delivered} of {count} delivered, in up to {attempts} attempts"
+        return Round(rate=count / (ended - started), cpu_ms=meter.per_request(count))
+
+
+def _public_key() -> bytes:
+    return Ed25519PrivateKey.generate().public_key().public_bytes_raw()
+
+
+def _shop(url: str) -> object:
+    merchant_id = merchants.create_merchant("Benchmark").id
+    with base.transaction():
+        outbox.register_endpoint(merchant_id, url, box=SecretBox(DEVELOPMENT_SECRET_KEYS))
+    return merchant_id
+
+
+def _is_empty() -> bool:
+    """Whether nothing waits. One probe of an index: looking must not cost what is measured."""
+    return base.one("SELECT 1 FROM webhook_deliveries WHERE status IN ('pending', 'retrying') LIMIT 1") is None
+
+
+def post_bare(url: str, count: int) -> Round:
+    """Have the bare client post as many."""
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.baselines.webhook_client"],
+        input=json.dumps({"url": url, "body": BODY, "count": count}),
+        env=inherited(),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=ROUND_LIMIT_S,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    return Round(rate=count / found["elapsed_s"], cpu_ms={"client": found["cpu_ms"] / count})
+
+
+@contextlib.contextmanager
+def receiver(site: Site) -> Iterator[str]:
+    """Start the receiver that both sides post to."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.baselines.webhook_receiver"],
+        env={**inherited(), **site.leash.env},
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}/"
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def posts_at(url: str) -> int:
+    """Return how many posts the receiver has seen."""
+    with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - loopback
+        return int(answer.read())
+
+
+def measure(product: Product, url: str, size: Size) -> list[tuple[Round, Round]]:
+    """Run both in turns. Every body must have arrived, whoever says that it did."""
+    found = []
+    for number in range(size.rounds):
+        before = posts_at(url)
+        # Who goes first alternates: the second finds the machine warmer.
+        if number % 2:
+            bare, ours = post_bare(url, size.deliveries), product.deliver(size.deliveries)
+        else:
+            ours, bare = product.deliver(size.deliveries), post_bare(url, size.deliveries)
+        assert posts_at(url) - before == 2 * size.deliveries
+        found.append((ours, bare))
+    return found
+
+
+def report(found: list[tuple[Round, Round]]) -> None:
+    """Print the ratio, its goal, and what a delivery costs."""
+    ratios = [ours.rate / bare.rate for ours, bare in found]
+    ratio = median(ratios)
+    print(f"webhook deliveries/s        {median(ours.rate for ours, _ in found):>8,.0f}")
+    print(f"bare aiohttp client, /s     {median(bare.rate for _, bare in found):>8,.0f}")
+    verdict = "met" if ratio >= GOAL else "not met"
+    spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+    print(f"ratio                       {ratio:>8.2f}   goal ≥ {GOAL}: {verdict}   ({spread})")
+    for title, rounds in (("delivery", [o for o, _ in found]), ("bare post", [b for _, b in found])):
+        shares = {name: median(r.cpu_ms[name] for r in rounds) for name in rounds[0].cpu_ms}
+        text = ", ".join(f"{name} {cpu_ms:.3f}" for name, cpu_ms in shares.items())
+        print(f"CPU ms per {title}: {sum(shares.values()):.3f} ({text})")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a third of the deliveries, fewer rounds")
+    size = QUICK if parser.parse_args().quick else FULL
+    with Site() as site, receiver(site) as url:
+        product = Product(site, url)
+        measure(product, url, WARM_UP)
+        report(measure(product, url, size))
+
+
+if __name__ == "__main__":
+    main()
