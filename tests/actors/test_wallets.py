@@ -25,7 +25,7 @@ from core.errors import (
 )
 from core.ids import uuid7
 from core.settings import load_settings
-from models import wallet_settlement
+from models import term_changes, wallet_settlement
 from models.base import execute, one, rows, transaction
 from models.calls import CallInfo, ReplayedError, begin
 from models.ledger import MATURING
@@ -212,6 +212,15 @@ def test_what_cannot_be_watched_is_refused_and_leaves_nothing(
 
     assert [count(table) for table in ("wallets", "calls", "address_owners", "address_returns")] == [0] * 4
     assert create(shop, call=info(shop, "key", b"other"))
+
+
+def test_a_method_that_the_merchant_does_not_accept_is_refused(shop: UUID) -> None:
+    with transaction():
+        term_changes.replace_accepted(shop, [("USDT", "bsc")])
+
+    with pytest.raises(WalletUnsupportedNetwork):
+        create(shop)
+    assert create(shop, ETHEREUM | {"network": "bsc"})["network"] == "bsc"
 
 
 @pytest.mark.parametrize(("currency", "network"), [("ETH", "ethereum"), ("BNB", "bsc")])

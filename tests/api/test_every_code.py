@@ -119,6 +119,17 @@ CASES: Final[dict[tuple[str, str], Case]] = {
     ),
     ("listPayments", "payment.bad_cursor"): sending("/v1/payment/history", {"cursor": "x"}),
     ("listPayments", "payment.bad_date"): sending("/v1/payment/history", {"date_from": "yesterday"}),
+    ("setAcceptedMethods", "accepted.unknown_method"): sending(
+        "/v1/payment/accepted", {"accepted": [{"currency": "DOGE", "network": "ethereum"}]}
+    ),
+    ("setDiscount", "discount.bad_percent"): sending("/v1/payment/discount", WALLET | {"discount_percent": 100}),
+    ("setDiscount", "payment.unknown_currency"): sending(
+        "/v1/payment/discount", {"currency": "USD", "network": "ethereum", "discount_percent": 1}
+    ),
+    ("setDiscount", "payment.unsupported_network"): sending(
+        "/v1/payment/discount", {"currency": "DAI", "network": "bsc", "discount_percent": 1}
+    ),
+    ("setAccuracy", "accuracy.bad_percent"): sending("/v1/payment/accuracy", {"accuracy_percent": 5.1}),
     ("getPublicPayment", "pay.bad_uuid"): lambda live: live.client.simulate_get("/v1/pay/x"),
     ("getPublicPayment", "pay.not_found"): lambda live: live.client.simulate_get(f"/v1/pay/{UNKNOWN}"),
     ("selectMethod", "pay.bad_uuid"): lambda live: live.choose("x"),
@@ -163,6 +174,7 @@ BAD_FIELDS: Final[dict[str, Any]] = {
     "getPaymentQr": {"order_id": 5},
     "resolvePayment": {"action": "accept", "order_id": 5},
     "resendPayment": {"order_id": 5},
+    "setAccuracy": {"enabled": "yes"},
     "createWallet": WALLET | {"order_id": "payoutlink:1"},
     "blockWallet": {"address": "0x1", "is_force_block": "no"},
     "getWallet": {"address": "0x1", "offset": -1},

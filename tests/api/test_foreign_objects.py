@@ -80,6 +80,9 @@ OWN: Final = {
     "listPaymentMethods": "the caller's terms",
     "listExchangeRates": "the same for everybody",
     "getBalance": "the caller's balance",
+    "setAcceptedMethods": "the caller's terms",
+    "setDiscount": "the caller's terms",
+    "setAccuracy": "the caller's terms",
     "renderQr": "draws any text",
     "registerWebhook": "the caller's endpoint",
     "testWebhook": "the caller's endpoint",
@@ -180,6 +183,8 @@ def test_settings_and_reads_are_of_the_callers_own_merchant(live: Live) -> None:
     assert live.post("/v1/webhooks/test", {}).json["error"]["code"] == "webhook.no_url"
     live.post("/v1/ip-allowlist", {"ips": ["127.0.0.1"]})
     assert live.post("/v1/ip-allowlist", {}, public_id="pk_stranger").json["result"] == {"ips": []}
+    live.post("/v1/payment/discount", WALLET | {"discount_percent": 50}, public_id="pk_stranger")
+    assert live.post("/v1/payment/discount", {}).json["result"] == {"items": []}
     custody = Account(UUID(int=0), "custody", "USDT", "bsc")
     with base.transaction():
         post("test", [Transfer(custody, Account(live.stranger, "available", "USDT"), 7 * UNIT)])

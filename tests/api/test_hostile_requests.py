@@ -45,7 +45,10 @@ def test_a_replay_with_the_same_key_gets_the_first_answer(live: Live) -> None:
 def test_a_replay_under_another_key_makes_another_payment_unless_an_order_id_says_otherwise(live: Live) -> None:
     # The key is not signed. A payment can only bring money in; what moves it out is deduplicated by signature.
     def replayed(body: bytes) -> set[str]:
-        answers = [live.client.signed("/v1/payment", body, headers={"Idempotency-Key": key}) for key in "ab"]
+        answers = [
+            live.client.signed("/v1/payment", body, headers={"Idempotency-Key": key})
+            for key in (f"a{len(body)}", f"b{len(body)}")
+        ]
         return {answer.json["result"]["uuid"] for answer in answers}
 
     assert len(replayed(RAW)) == 2
@@ -77,8 +80,14 @@ def test_one_flipped_bit_of_the_body_is_enough(client: Client, place: int) -> No
 
 
 @pytest.mark.parametrize(
-    "body", [json.dumps(GOOD, indent=1), json.dumps(GOOD), '{"currency":"USD","amount":"10"}', '{"amount":"\\u0031\\u0030","currency":"USD"}']
-)  # fmt: skip
+    "body",
+    [
+        json.dumps(GOOD, indent=1),
+        json.dumps(GOOD),
+        '{"currency":"USD","amount":"10"}',
+        '{"amount":"\\u0031\\u0030","currency":"USD"}',
+    ],
+)
 def test_a_re_serialised_body_is_another_one(client: Client, body: str) -> None:
     right = sign_request(SECRET, str(NOW), "POST", "/v1/payment", RAW)
     assert json.loads(body) == GOOD
@@ -123,19 +132,30 @@ def test_json_that_two_parsers_could_read_differently_is_refused_everywhere(
     assert caller.calls == []
 
 
-@pytest.mark.parametrize(
-    "number", [b"1e400", b"-1e400", b"1E+999", b"9" * 4000, b"0.1", b"-0", b"true", b"null", b"[]"]
+NUMBERS: Final = (
+    b"1e400",
+    b"-1e400",
+    b"1E+999",
+    b"9" * 4000,
+    b"-" + b"9" * 400,
+    b"0.1",
+    b"-0",
+    b"true",
+    b"null",
+    b"[]",
 )
+
+
 @pytest.mark.parametrize("field", ["lifetime", "subtract", "accuracy_payment_percent", "order_id", "amount"])
-def test_a_number_of_any_size_is_refused_or_clamped_and_never_a_failure(live: Live, field: str, number: bytes) -> None:
-    fields = {"amount": b'"10"', "currency": b'"USD"', field: number}
-    body = b"{" + b",".join(b'"%s":%s' % (name.encode(), value) for name, value in fields.items()) + b"}"
+def test_a_number_of_any_size_is_refused_or_clamped_and_never_a_failure(live: Live, field: str) -> None:
+    for number in NUMBERS:
+        fields = {"amount": b'"10"', "currency": b'"USD"', field: number}
+        body = b"{" + b",".join(b'"%s":%s' % (name.encode(), value) for name, value in fields.items()) + b"}"
 
-    answer = live.client.signed("/v1/payment", body)
+        answer = live.client.signed("/v1/payment", body)
 
-    assert answer.status_code in {200, 400}
-    if answer.status_code == 200:
-        assert isinstance(answer.json["result"]["expired_at"], int)
+        assert answer.status_code in {200, 400}, number
+        assert answer.status_code == 400 or isinstance(answer.json["result"]["expired_at"], int)
 
 
 TEXTS: Final = {
@@ -151,15 +171,16 @@ TEXTS: Final = {
 }
 
 
-@pytest.mark.parametrize(("name", "field"), [(name, field) for name, fields in TEXTS.items() for field in fields])
-@pytest.mark.parametrize("text", ["\x00", "a\x00b", "\ud800", "a\udfffb"], ids=repr)
-def test_nul_and_unpaired_surrogates_are_refused_in_every_text(live: Live, name: str, field: str, text: str) -> None:
+@pytest.mark.parametrize("name", TEXTS)
+def test_nul_and_unpaired_surrogates_are_refused_in_every_text(live: Live, name: str) -> None:
     endpoint = next(e for e in ENDPOINTS if e.name == name)
+    codes = {error.code for error in endpoint.all_errors()}
+    for field in TEXTS[name]:
+        for text in ("\x00", "a\x00b", "\ud800", "a\udfffb"):
+            answer = live.post(endpoint.path, endpoint.examples["request"] | {field: text})
 
-    answer = live.post(endpoint.path, endpoint.examples["request"] | {field: text})
-
-    assert answer.status_code in {400, 404}
-    assert code_of(answer) in {error.code for error in endpoint.all_errors()}
+            assert answer.status_code in {400, 404}, (field, text)
+            assert code_of(answer) in codes
     assert count("invoices") == count("wallets") == 0
 
 
@@ -179,8 +200,9 @@ def test_fields_that_the_caller_must_not_set_reach_no_actor(
     client: Client, caller: FakeCaller, endpoint: Endpoint
 ) -> None:
     forbidden = {
-        "merchant_id": "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d", "id": 1, "fee_ppm": 0, "fee": "0", "payment_status": "paid",
-        "is_final": True, "payer_amount": "0", "source": "203.0.113.7", "secret": "s", "call_id": "x", "idem_key": "x",
+        "merchant_id": "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d", "id": 1, "fee_ppm": 0, "fee": "0",
+        "payment_status": "paid", "is_final": True, "payer_amount": "0", "source": "203.0.113.7",
+        "secret": "s", "call_id": "x", "idem_key": "x",
         "invoice_id": "0190b3c6-0000-7cc0-9d5e-8f6f1a2b3c4d", "created_at": "2020-01-01T00:00:00Z", "__proto__": {},
     }  # fmt: skip
     path, body = path_of(endpoint), endpoint.examples["request"] | forbidden

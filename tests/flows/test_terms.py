@@ -113,7 +113,13 @@ def test_terms_are_in_force_with_their_answer_and_settled_by_as_they_were(stack:
     strict = merchant.insist("/v1/payment", PRICE | {"accuracy_payment_percent": 0})
     assert (chosen["payer_amount"], later["payer_amount"]) == ("60", "100")
 
+    # A later quote keeps the discount of the first.
     stack.sluice("clock", "advance", "1000")
+    end = time.monotonic() + WAIT_S
+    while (quoted := merchant.get(page).result)["rate_expires_at"] == chosen["rate_expires_at"]:
+        assert time.monotonic() < end, quoted
+        time.sleep(0.2)
+    assert quoted["payer_amount"] == "60"
     for invoice, share in ((chosen, "1"), (later, "0.98"), (strict, "0.98")):
         buyer.pay(invoice, decimals=DECIMALS, share=Decimal(share))
     assert paid(merchant, chosen)["payment_amount"] == "60"
