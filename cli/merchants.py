@@ -8,7 +8,8 @@ import typer
 from cli.output import JsonFlag, show
 from cli.session import database
 from core.secretbox import SecretBox
-from models import merchants
+from models import allowlists, merchants
+from models.base import transaction
 from models.merchants import LIST_MAX, KeyKind, Merchant
 
 merchant_app = typer.Typer(no_args_is_help=True, help="Merchants and their owners.")
@@ -45,6 +46,15 @@ def list_merchants(
         found = merchants.list_merchants(limit)
     lines = [f"{merchant.id}  {merchant.name}  (owner {merchant.owner_name})" for merchant in found]
     show({"items": [_document(merchant) for merchant in found]}, lines, as_json=as_json)
+
+
+@merchant_app.command("unlock")
+def unlock_merchant(merchant_id: UUID, *, as_json: JsonFlag = False) -> None:
+    """End a merchant's IP allowlist, for one that has locked itself out; its keys then sign from anywhere."""
+    with database(), transaction():
+        ended = allowlists.end(merchant_id)
+    line = f"allowed so far: {', '.join(ended)}" if ended else "there was no list"
+    show({"merchant_id": str(merchant_id), "ended": ended}, [line], as_json=as_json)
 
 
 @key_app.command("create")

@@ -3,7 +3,6 @@
 Called by api's authentication, by actors.webhooks, and by whoever plays a merchant (demo, benchmarks, tests).
 """
 
-import hashlib
 import hmac
 import re
 
@@ -53,4 +52,4 @@ def sign_webhook(secret: str, timestamp: int, body: bytes) -> str:
 
 
 def _hmac_hex(secret: str, message: bytes) -> str:
-    return hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
+    return hmac.digest(secret.encode(), message, "sha256").hex()

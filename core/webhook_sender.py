@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import itertools
 import queue
 import ssl
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final, Self
@@ -34,6 +36,10 @@ log = structlog.get_logger()
 TOTAL_S: Final = 10.0
 ANSWER_BYTES_MAX: Final = 65_536
 ANSWERED_MAX: Final = 4096
+# Attempts under way at once, of those younger than YOUNG_S: more would not go faster, only crowd the processor's
+# caches. What takes longer waits for its receiver and makes room for others.
+CROWD_MAX: Final = 96
+YOUNG_S: Final = 0.05
 STOP_S: Final = 5.0
 
 
@@ -88,7 +94,11 @@ class Sender:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="webhook-sender", daemon=True)
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._workers: set[asyncio.Task[None]] = set()
+        self._waiting: deque[Post] = deque()
+        # When each attempt under way began, by its post's key, oldest first.
+        self._began: dict[int, float] = {}
+        self._is_watching = False
         # Where a connection may have been kept.
         self._answered: set[str] = set()
 
@@ -106,7 +116,7 @@ class Sender:
         self._loop.close()
 
     def send(self, posts: Sequence[Post]) -> None:
-        """Begin to send, all at once; how many are under way is for the caller to bound."""
+        """Begin to send, in this order; how many are under way is for the caller to bound."""
         self._loop.call_soon_threadsafe(self._begin, posts)
 
     def collect(self, timeout_s: float) -> list[Outcome]:
@@ -140,26 +150,53 @@ class Sender:
             )
 
     async def _close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._waiting.clear()
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
         for session in self._sessions.values():
             await session.close()
 
     def _begin(self, posts: Sequence[Post]) -> None:
-        for post in posts:
-            task = self._loop.create_task(self._attempt(post))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        self._waiting.extend(posts)
+        self._staff()
+
+    def _staff(self) -> None:
+        """Start workers for what waits, and look again soon while something does."""
+        for _ in range(min(len(self._waiting), CROWD_MAX - self._count_young())):
+            worker = self._loop.create_task(self._work())
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
+        if self._waiting and not self._is_watching:
+            self._is_watching = True
+            self._loop.call_later(YOUNG_S / 2, self._watch)
+
+    def _watch(self) -> None:
+        self._is_watching = False
+        self._staff()
+
+    def _count_young(self) -> int:
+        """Return how many workers are not merely waiting for a slow receiver."""
+        old = time.monotonic() - YOUNG_S
+        slow = sum(1 for _ in itertools.takewhile(lambda began: began < old, self._began.values()))
+        return len(self._workers) - slow
+
+    async def _work(self) -> None:
+        """Attempt one post after the other until none waits."""
+        while self._waiting:
+            await self._attempt(self._waiting.popleft())
 
     async def _attempt(self, post: Post) -> None:
         started, reply = time.monotonic(), _Reply()
+        self._began[post.key] = started
         try:
             async with asyncio.timeout(self._total_s):
                 await self._post(post, reply)
             error = None if reply.is_success else f"answered {reply.status_code}"
         except Exception as failure:  # noqa: BLE001 - whatever a stranger's answer makes of a library is the stranger's failure
             error = _describe(failure, post)
+        finally:
+            del self._began[post.key]
         took_s = time.monotonic() - started
         # Together with what else this turn of the loop brings: waking the other thread costs more than an outcome.
         if not self._fresh:

@@ -77,3 +77,13 @@ def test_mistakes_are_answered_in_a_line(sluice_db: CommandLine) -> None:
 def test_what_is_no_id_or_kind_is_wrong_use(sluice_db: CommandLine) -> None:
     assert sluice_db("key", "create", "nonsense").code == 2
     assert sluice_db("key", "create", str(uuid4()), "--kind", "admin").code == 2
+
+
+def test_a_merchant_that_locked_itself_out_is_unlocked(sluice_db: CommandLine) -> None:
+    merchant = sluice_db("merchant", "create", "Shop", "--json").json
+    base.connect(sluice_db.env["DATABASE_URL"])
+    base.execute("UPDATE merchants SET ip_allowlist = '{203.0.113.7}'")
+
+    assert sluice_db("merchant", "unlock", merchant["merchant_id"], "--json").json["ended"] == ["203.0.113.7"]
+    assert sluice_db("merchant", "unlock", merchant["merchant_id"]).out.strip() == "there was no list"
+    assert "there is no merchant" in sluice_db("merchant", "unlock", str(uuid4()), expect=1).err
