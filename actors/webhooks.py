@@ -36,6 +36,9 @@ T = TypeVar("T")
 SLOTS: Final = 512
 # How soon a drain that waits for slow receivers notices what has become due, and that it has to end.
 POLL_S: Final = 0.25
+# While more than half of the slots are taken, outcomes are left to gather: fewer and larger steps cost less, and what
+# is leased ahead keeps the sender busy meanwhile.
+LINGER_S: Final = 0.02
 # An attempt under way ends within its time limit; a worker that shuts down lets it, and records it.
 WIND_DOWN_S: Final = TOTAL_S + 1
 SECRETS_KEPT_MAX: Final = 1024
@@ -123,6 +126,8 @@ class Drain:
 
     def _step(self) -> None:
         """Take what came in, record it, and fill the slots it freed; wait only where there is nothing else to do."""
+        if len(self._under_way) > self._slots // 2:
+            time.sleep(LINGER_S)
         is_idle = self._is_round_over or len(self._under_way) >= self._slots
         self._collect(POLL_S if is_idle and not self._settled else 0)
         self._record()

@@ -15,9 +15,8 @@ import ssl
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import aiohttp
 import structlog
@@ -38,13 +37,12 @@ ANSWER_BYTES_MAX: Final = 65_536
 ANSWERED_MAX: Final = 4096
 # Attempts under way at once, of those younger than YOUNG_S: more would not go faster, only crowd the processor's
 # caches. What takes longer waits for its receiver and makes room for others.
-CROWD_MAX: Final = 96
+CROWD_MAX: Final = 48
 YOUNG_S: Final = 0.05
 STOP_S: Final = 5.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Post:
+class Post(NamedTuple):
     """One webhook to send, signed when it goes out. Its outcome has the same key: one id may be under way twice."""
 
     key: int
@@ -57,8 +55,7 @@ class Post:
     is_endpoint: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What came of a Post: it succeeded where there is no error. The error's text may be shown to the merchant."""
 
     key: int

@@ -86,8 +86,7 @@ class Backlog(NamedTuple):
     oldest_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(NamedTuple):
     """What came of one attempt. It succeeded where there is no error."""
 
     id: str

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from models.deposits import Found, OwnerKind
 
 PROBE: Final = "probe:"
-# An invoice is looked at until so long after its end.
-AFTERCARE_S: Final = 3_600
+# An invoice is looked at until so long after its end: a scan that is behind expires it later than the clock.
+AFTERCARE_S: Final = 7_200
 
 
 def ordinal(address: str, height: int) -> str:
@@ -31,7 +31,8 @@ def due_invoices(network: str, *, family: str, currency: str, limit: int) -> lis
         " JOIN chain_cursors c ON c.network = i.network"
         " LEFT JOIN balance_probes b ON b.network = i.network AND b.address = p.address"
         " WHERE i.network = %s AND i.pay_currency = %s AND COALESCE(b.height, -1) < c.height"
-        " AND (i.status = 'check' OR i.expires_at > app_now() - make_interval(secs => %s))"
+        # Open ones and those that ended not long ago; the partial index on coins serves both.
+        " AND i.expires_at > app_now() - make_interval(secs => %s)"
         " ORDER BY b.probed_at NULLS FIRST, i.created_at LIMIT %s",
         (family, network, currency, AFTERCARE_S, limit),
     )

@@ -328,3 +328,30 @@ def test_the_web_process_loads_neither_actors_nor_keys() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
 
     assert done.stdout.strip() == "[]"
+
+
+def test_too_many_requests_have_their_own_shape_under_the_real_server_also_without_redis(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    port = free_port()
+    env = {
+        "ENVIRONMENT": "development", "DATABASE_URL": postgres.database_url(TEMPLATE), "PORT": str(port),
+        "REDIS_URL": "redis://127.0.0.1:1", "WEB_THREADS": "4", "CALL_SLOTS": "2", "RATE_LIMIT_PUBLIC_MINUTE": "3",
+    }  # fmt: skip
+    process = start(env, tmp_path, port)
+    try:
+        request = (
+            b"GET /v1/currencies HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 203.0.113.%d\r\nConnection: close\r\n\r\n"
+        )
+        server = Server(port, merchants.IssuedKey("", ""), process)
+        answers = [split(server.talk(request % number)) for number in range(4)]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+    assert [status for status, _, _ in answers] == [200, 200, 200, 429]
+    _, headers, body = answers[-1]
+    assert set(body) == {"state", "message"}
+    assert body["state"] == 1
+    assert int(headers["retry-after"]) >= 1
+    assert headers["x-request-id"]

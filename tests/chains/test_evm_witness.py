@@ -8,6 +8,7 @@ import pytest
 
 from chains.base import NATIVE, Claim, ProviderError
 from chains.evm_witness import is_same
+from cli.embedded.tokens import install_code
 from tests.chains.conftest import FORWARDER, OURS, THEIRS, Chain
 from tests.peers.anvil import calldata
 
@@ -95,6 +96,19 @@ def test_what_a_contract_passed_on_is_told_by_the_balance(chain: Chain) -> None:
     assert agrees(chain, claim)
     assert not agrees(chain, replace(claim, units=ETHER + 1))
     assert agrees(chain, replace(claim, txid="", ordinal=f"probe:{OURS}:{block.height}"))
+    assert not agrees(chain, replace(claim, block_hash="0x" + "11" * 32))
+
+
+def test_a_failed_transaction_with_value_is_not(chain: Chain) -> None:
+    install_code(chain.node.rpc, OURS, "forger")
+    txid = chain.node.send(OURS, value=ETHER)
+    block = chain.scan(chain.node.mine()).block
+    claim = Claim(
+        txid=txid, ordinal=NATIVE, currency="ETH", units=ETHER, recipient=OURS,
+        height=block.height, block_hash=block.hash,
+    )  # fmt: skip
+
+    assert not agrees(chain, claim)
 
 
 def test_a_node_that_has_not_got_so_far_cannot_tell(chain: Chain, paid: Claim) -> None:

@@ -280,6 +280,32 @@ def test_bad_receivers_do_not_delay_a_good_one() -> None:
     assert max(outcome.took_s for outcome in quick) < 2
 
 
+def test_no_more_than_a_crowd_is_under_way_while_answers_come_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook_sender, "YOUNG_S", 30)
+    monkeypatch.setattr(webhook_sender, "CROWD_MAX", 7)
+    with (
+        Receiver(Answer(head_delay_s=0.05)) as receiver,
+        Sender(allow_private=True, own_hosts=(), total_s=TOTAL_S) as sender,
+    ):
+        sender.send([post(receiver.url) for _ in range(30)])
+        assert {outcome.error for outcome in collect(sender, 30)} == {None}
+    assert receiver.under_way_max == 7
+    assert len(receiver.hooks) == 30
+
+
+def test_what_waits_for_a_slow_receiver_makes_room_for_others() -> None:
+    crowd = webhook_sender.CROWD_MAX
+    with (
+        Receiver(Answer(head_delay_s=3)) as slow,
+        Receiver() as quick,
+        Sender(allow_private=True, own_hosts=(), total_s=5) as sender,
+    ):
+        sender.send([*(post(slow.url) for _ in range(3 * crowd)), post(quick.url)])
+        quick.wait_for(1, timeout_s=2)
+        slow.wait_for(3 * crowd, timeout_s=2)
+        assert slow.under_way_max == 3 * crowd
+
+
 def test_an_end_in_the_middle_drops_what_is_under_way() -> None:
     with Receiver(Answer(head_delay_s=5)) as receiver:
         with Sender(allow_private=True, own_hosts=()) as sender:
