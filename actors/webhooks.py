@@ -38,7 +38,7 @@ SLOTS: Final = 512
 POLL_S: Final = 0.25
 # While more than half of the slots are taken, outcomes are left to gather: fewer and larger steps cost less, and what
 # is leased ahead keeps the sender busy meanwhile.
-LINGER_S: Final = 0.02
+LINGER_S: Final = 0.01
 # An attempt under way ends within its time limit; a worker that shuts down lets it, and records it.
 WIND_DOWN_S: Final = TOTAL_S + 1
 SECRETS_KEPT_MAX: Final = 1024

@@ -15,7 +15,9 @@ START_WIDTH: Final = 4
 WIDTH_MAX: Final = 128
 SLOW_S: Final = 1.0
 # Idle lanes that are remembered; the one that was idle longest is forgotten and would start anew.
-IDLE_LANES_MAX: Final = 256
+IDLE_LANES_MAX: Final = 1024
+# What narrow lanes may have under way together. However many receivers are dead, the other slots are for the living.
+NARROW_BUSY_MAX: Final = 256
 
 
 class _Lane:
@@ -27,6 +29,11 @@ class _Lane:
         self.width = START_WIDTH
         self.busy = 0
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether its receiver has been slow or failing of late."""
+        return self.width < START_WIDTH
+
 
 class Lanes:
     """The lanes of one process; used by one thread at a time."""
@@ -37,8 +44,12 @@ class Lanes:
 
     def allowances(self) -> Mapping[str, int]:
         """Return how many more each known merchant may have under way; an unknown one may have START_WIDTH."""
-        free = {merchant_id: max(0, lane.width - lane.busy) for merchant_id, lane in self._busy.items()}
-        return free | {merchant_id: lane.width for merchant_id, lane in self._idle.items()}
+        narrow = sum(lane.busy for lane in self._busy.values() if lane.is_narrow)
+        is_full = narrow >= NARROW_BUSY_MAX
+        return {
+            merchant_id: 0 if is_full and lane.is_narrow else max(0, lane.width - lane.busy)
+            for merchant_id, lane in (*self._busy.items(), *self._idle.items())
+        }
 
     def enter(self, merchant_id: str) -> None:
         """Take a place in the merchant's lane."""

@@ -75,6 +75,9 @@ def test_from_the_threshold_on_a_deposit_waits_for_a_second_opinion_while_the_sc
     assert (world.status(mine), shown(mine)) == ("check", ["awaiting_quorum"])
     assert world.cursor()[0] == world.node.height()
     assert [(network, count) for network, count, _ in quorum.waiting()] == [("ethereum", 1)]
+    # Nor does anybody else who settles the invoice confirm it meanwhile.
+    world.settle(mine)
+    assert shown(mine) == ["awaiting_quorum"]
 
     world.witness()
     assert (world.status(mine), shown(mine)) == ("paid", ["credited"])
@@ -180,6 +183,16 @@ def test_two_of_three_are_enough(start: Start) -> None:
     world.witness()
 
     assert world.status(mine) == "paid"
+
+
+def test_two_against_two_are_not(start: Start) -> None:
+    world = start(4, QUORUM_USD="10")
+    mine = paid(world)
+    for provider in world.providers[2:]:
+        provider.lies["eth_getTransactionReceipt"] = None
+    world.witness()
+
+    assert shown(mine) == ["awaiting_quorum"]
 
 
 def test_small_deposits_share_an_hourly_budget(start: Start) -> None:

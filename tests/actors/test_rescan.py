@@ -10,6 +10,7 @@ import pytest
 
 from actors import rescan
 from actors.context import context
+from actors.intake import Matching, take_late
 from chains.registry import adapter
 from models import cursors
 from models.base import one, rows
@@ -114,6 +115,28 @@ def test_a_second_reading_of_another_branch_records_nothing(start: Callable[...,
     outcome = rescan.reread(context(), world.network, chain, height)
 
     assert (outcome.block_hash, world.deposits()) == (None, [])
+
+
+def test_a_find_whose_block_is_replaced_before_it_is_written_is_not_written(start: Callable[..., World]) -> None:
+    world = start()
+    mine = world.invoice()
+    world.providers[0].hide_logs()
+    world.pay(mine)
+    height = world.mine()
+    world.mine(DEEP)
+    world.catch_up()
+    world.providers[0].lies.clear()
+    ours, chain = Matching(world.network), adapter(world.network, context().settings)
+    scan = chain.scan_block(height, ours, thorough=True)
+    assert scan is not None
+    assert len(scan.transfers) == 1
+
+    world.reorg(DEEP + 1)
+    world.mine()
+    world.catch_up()
+
+    assert take_late(context(), world.network, chain, scan, ours.owners) == 0
+    assert world.deposits() == []
 
 
 def test_a_late_find_is_judged_by_the_quote_of_its_block(start: Callable[..., World]) -> None:

@@ -1,5 +1,8 @@
 """How a process's slots are shared: wide for quick receivers, narrow for slow and dead ones, and always bounded."""
 
+import pytest
+
+from core import lanes as lanes_module
 from core.lanes import IDLE_LANES_MAX, SLOW_S, START_WIDTH, WIDTH_MAX, Lanes
 
 
@@ -81,3 +84,21 @@ def test_idle_lanes_are_remembered_in_bounded_number() -> None:
     known = lanes.allowances()
     assert len(known) == IDLE_LANES_MAX
     assert "0" not in known
+
+
+def test_slow_receivers_together_leave_slots_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes_module, "NARROW_BUSY_MAX", 3)
+    lanes = Lanes()
+    for merchant_id in "abcd":
+        lanes.enter(merchant_id)
+        lanes.leave(merchant_id, is_success=False, took_s=10)
+    lanes.enter("healthy")
+    for merchant_id in "ab":
+        lanes.enter(merchant_id)
+    assert lanes.allowances()["d"] > 0
+    lanes.enter("c")
+    free = lanes.allowances()
+    assert {free[merchant_id] for merchant_id in "abcd"} == {0}
+    assert free["healthy"] == START_WIDTH - 1
+    lanes.give_up("c")
+    assert lanes.allowances()["d"] > 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -11,10 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from core.schemas import WebhookEndpoint
 from core.signing import sign_webhook
 from core.states import INVOICE_EVENTS
+from core.webhook_schemas import DeliveryPage, WebhookTrial
 from models.outbox import ATTEMPTS_MAX, DELAYS_S
 
 PAGE = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text(encoding="utf-8")
@@ -90,5 +92,8 @@ def test_every_invoice_event_is_listed() -> None:
         assert f"| `{event}` |" in PAGE
 
 
-def test_the_json_is_json() -> None:
-    assert set(json.loads(sample("json"))) == {"endpoint_id", "url", "secret"}
+def test_the_json_is_what_the_api_answers() -> None:
+    answers = re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    for text, kind in zip(answers, (WebhookEndpoint, DeliveryPage, WebhookTrial), strict=True):
+        # An identifier that is cut short stands for any.
+        msgspec.json.decode(text.replace("0190b3c6-…", "0190b3c6-7d20-7a11-8f6f-1a2b3c4d5e6f"), type=kind)
