@@ -30,6 +30,11 @@ TEMPLATE: Final = "sluice_template"
 _names = (f"test_{number}" for number in itertools.count(1))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with whole stories, which take longest: at the end nobody waits for a lone one."""
+    items.sort(key=lambda item: "flows" not in item.path.parts)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_setup() -> None:
     """Let no test speak to anything but this machine."""
