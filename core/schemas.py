@@ -309,7 +309,9 @@ def _refuse(schema: type[Request], given: Mapping[str, Any], error: Exception) -
         try:
             msgspec.convert(given[field.name], field.type)
         except _NOT_CONVERTED as fault:
-            raise _refusal(schema, field.name, str(fault)) from fault
+            # A pattern tells a caller nothing; the field's description in the OpenAPI document does.
+            why = "does not have the form that it must have" if "matching regex" in str(fault) else str(fault)
+            raise _refusal(schema, field.name, why) from fault
     raise AssertionError("msgspec refused a field") from error
 
 
