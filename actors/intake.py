@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from actors.broker import ring
+from actors.isolated import isolated
 from chains.base import NATIVE
 from core.pricing import RATE_DIGITS
 from models import cursors, deposits, probes, quorum, settlement, wallet_settlement
-from models.base import repeat_on_deadlock, transaction
+from models.base import transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -131,5 +132,6 @@ def _usd_cents(ctx: Context, found: Found) -> int | None:
 def settle_owners(ctx: Context, owners: Iterable[tuple[OwnerKind, UUID]]) -> None:
     """Settle those to whom something came, each in a transaction of its own."""
     for kind, owner_id in owners:
-        if repeat_on_deadlock(lambda k=kind, o=owner_id: SETTLE[k](ctx.catalogue, o)):  # type: ignore[misc]
+        settle = SETTLE[kind]
+        if isolated(lambda s=settle, o=owner_id: s(ctx.catalogue, o), of=owner_id):  # type: ignore[misc]
             ring("deliver_webhooks")

@@ -8,6 +8,7 @@ import structlog
 
 from actors.broker import doorbell, ring
 from actors.context import Context, context
+from actors.isolated import isolated
 from core.errors import DomainError
 from models import invoice_plan, invoices, settlement
 from models.base import repeat_on_deadlock, transaction
@@ -27,7 +28,7 @@ def settle_due_invoices() -> None:
     """Expire what is due; rings itself again while a full page was due."""
     ctx = context()
     due = invoices.due_for_settlement(DUE_PER_STEP)
-    emitted = [repeat_on_deadlock(lambda i=i: settlement.settle(ctx.catalogue, i)) for i in due]  # type: ignore[misc]
+    emitted = [isolated(lambda i=i: settlement.settle(ctx.catalogue, i), of=i) for i in due]  # type: ignore[misc]
     if any(emitted):
         ring("deliver_webhooks")
     if len(due) == DUE_PER_STEP:
