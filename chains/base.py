@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from typing import Final, Protocol
 
 from core.catalogue import Pair
@@ -149,4 +150,142 @@ class ChainAdapter(Protocol):
 
     def transfer_fee(self, pair: Pair) -> int:
         """Return what one transfer of a coin of this network costs now, in base units of the network's gas coin."""
+        ...
+
+
+# Spending ---------------------------------------------------------------------------------------------------
+# A spend is one intent that may take effect once. What makes it unique is its claim: an EVM nonce, a TON seqno, a set
+# of bitcoin inputs, or the window in which a Solana blockhash or a TRON reference lives. Signed attempts of one spend
+# share the claim, so the chain includes at most one of them; an attempt is never changed, only sent again or joined by
+# another. docs/decisions/0015-the-spend-protocol.md holds this against each family.
+
+
+class SpendRefusedError(Exception):
+    """Every node asked says that this would have no effect: a token that refuses the transfer. Nothing was signed."""
+
+
+class FeeTooHighError(ProviderError):
+    """Sending now would cost more than the cap allows; wait."""
+
+
+class InsufficientCoinError(ProviderError):
+    """The sender holds too little for it now, coin for the fee included; wait for a top-up or a sweep."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What is to move. Amounts in the network's token units, addresses in the stored form."""
+
+    sender: str
+    recipient: str
+    # The coin, with its contract; None moves the network's gas coin itself, offered for payments or not.
+    pair: Pair | None
+    units: int
+    memo: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fee:
+    """What an attempt offers, in base units of the gas coin for a unit of gas (families without gas: for the whole)."""
+
+    gas_limit: int
+    price_units: int
+    tip_units: int
+    # What rollups add for posting the data, at most; 0 elsewhere.
+    data_units: int = 0
+
+    @property
+    def ceiling_units(self) -> int:
+        """The most that it can cost."""
+        return self.gas_limit * self.price_units + self.data_units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """Signed bytes, and the id that they will have. Sending them any number of times counts once."""
+
+    txid: str
+    raw: bytes
+
+
+class Sending(Enum):
+    """What became of sending bytes. Whatever is not known raises ProviderError and is sent again."""
+
+    # Taken, or known already: "already known", DUP_TRANSACTION, -27 and the like are success.
+    TAKEN = "taken"
+    # The claim is used: another attempt of ours is in, or a stranger's transaction. fate() tells which.
+    CLAIM_USED = "claim_used"
+    # It offers too little to join or replace what waits there.
+    UNDERPRICED = "underpriced"
+    # The sender cannot pay for it now. It may be taken later.
+    UNFUNDED = "unfunded"
+
+
+class FateKind(Enum):
+    """Where a spend stands."""
+
+    # Nowhere yet, or in somebody's pool.
+    WAITING = "waiting"
+    # In a block of the chain: one of our attempts.
+    INCLUDED = "included"
+    # Its claim was used for good, at the depth asked for, and not by any of our attempts.
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fate:
+    """Where a spend stands, proved by receipts. Not knowing raises ProviderError."""
+
+    kind: FateKind
+    txid: str = ""
+    height: int = 0
+    block_hash: str = ""
+    # Included and with its effect: not reverted, and the token's own log shows the transfer.
+    is_success: bool = False
+    # What the chain took, all included, in base units of the gas coin.
+    fee_units: int = 0
+    # Why it had no effect, in a merchant's words.
+    problem: str = ""
+
+
+class Spender(Protocol):
+    """One network, for its signer. Every method may raise ProviderError; all are bounded in time."""
+
+    def next_claim(self, sender: str) -> int:
+        """Return the first claim that the chain has not used, of what is included (EVM: the nonce at the latest block).
+
+        The highest that any node tells, as one may lag.
+        """
+        ...
+
+    def quote(self, intent: Intent, *, cap_units: int) -> Fee:
+        """Return what to offer now. cap_units: the most for a unit of gas.
+
+        Raises FeeTooHighError above the cap, SpendRefusedError where the chain says that it would revert,
+        InsufficientCoinError where the sender cannot pay.
+        """
+        ...
+
+    def replacement(self, intent: Intent, *, before: Fee, cap_units: int) -> Fee:
+        """Return an offer that nodes accept in place of `before`, at today's price or higher. FeeTooHighError."""
+        ...
+
+    def sign(self, intent: Intent, *, claim: int, fee: Fee, private_key: str) -> Attempt:
+        """Sign; deterministic, so the same arguments give the same bytes. No network is used."""
+        ...
+
+    def send(self, raw: bytes) -> Sending:
+        """Give bytes to the nodes: to every one of them, and taken by one is taken."""
+        ...
+
+    def fate(self, intent: Intent, *, claim: int, txids: tuple[str, ...], depth: int) -> Fate:
+        """Find out where a spend stands, of all its attempts. depth: what DEAD takes, the claim's block included."""
+        ...
+
+    def native_balance(self, address: str) -> int:
+        """Return how much of the gas coin an address holds at the newest block, the lowest that any node tells."""
+        ...
+
+    def balance_at(self, address: str, pair: Pair | None, block_hash: str) -> int:
+        """Return what an address holds of a coin (None: the gas coin) after a block, in token units."""
         ...

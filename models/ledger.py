@@ -27,6 +27,12 @@ SUSPENSE: Final = "suspense"
 FEES: Final = "fees"
 ROUNDING: Final = "rounding"
 DEBT: Final = "debt"
+# What merchants were charged for transactions, and what the chains took for them.
+NETWORK_FEES: Final = "network_fees"
+GAS: Final = "gas"
+# What the gateway took and gave in conversions, and what its operator brought in.
+CONVERSION: Final = "conversion"
+EQUITY: Final = "equity"
 
 
 # What has left an account less what came to it.

@@ -1,0 +1,37 @@
+-- Batches: up to 5000 orders taken in one call, done one by one afterwards.
+
+CREATE TABLE batches (
+    id uuid PRIMARY KEY,
+    merchant_id uuid NOT NULL REFERENCES merchants,
+    kind text NOT NULL CHECK (kind IN ('payment', 'payout', 'refund')),
+    on_error text NOT NULL CHECK (on_error IN ('continue', 'stop')),
+    status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'processing', 'completed')),
+    count integer NOT NULL CHECK (count BETWEEN 1 AND 5000),
+    succeeded integer NOT NULL DEFAULT 0,
+    failed integer NOT NULL DEFAULT 0,
+    -- Who asked: what it makes is made in this principal's name.
+    created_by text NOT NULL,
+    request_id text NOT NULL DEFAULT '',
+    created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', app_now()),
+    completed_at timestamptz,
+    CHECK (succeeded + failed <= count)
+);
+CREATE INDEX batches_open ON batches (merchant_id, id) WHERE status <> 'completed';
+
+CREATE TABLE batch_items (
+    batch_id uuid NOT NULL REFERENCES batches,
+    position integer NOT NULL,
+    order_id text NOT NULL DEFAULT '',
+    -- The item's JSON as it came.
+    body text NOT NULL,
+    status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'success', 'error')),
+    result text,
+    error_code text,
+    error_message text,
+    -- How often a worker began it and did not come to its end.
+    begun integer NOT NULL DEFAULT 0,
+    lease uuid,
+    leased_until timestamptz,
+    PRIMARY KEY (batch_id, position)
+);
+CREATE INDEX batch_items_open ON batch_items (batch_id, position) WHERE status = 'pending';

@@ -1,0 +1,20 @@
+-- E-mails that wait to be sent, best effort.
+
+CREATE TABLE emails (
+    id uuid PRIMARY KEY,
+    merchant_id uuid NOT NULL REFERENCES merchants,
+    object_id uuid NOT NULL,
+    kind text NOT NULL CHECK (kind IN ('cheque')),
+    recipient text NOT NULL,
+    subject text NOT NULL,
+    -- Sealed: a cheque's holds its claim address, which is as good as money. Emptied once it is sent or given up.
+    body_box text NOT NULL,
+    status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'sent', 'dead')),
+    attempts integer NOT NULL DEFAULT 0,
+    next_attempt_at timestamptz NOT NULL DEFAULT app_now(),
+    lease uuid,
+    leased_until timestamptz,
+    last_error text,
+    created_at timestamptz NOT NULL DEFAULT app_now()
+);
+CREATE INDEX emails_due ON emails (next_attempt_at) WHERE status = 'pending';

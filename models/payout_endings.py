@@ -1,0 +1,79 @@
+"""How a payout ends: its money leaves the books, or goes back to where it came from. Each in the caller's transaction.
+
+Locks are taken in one order everywhere: invoice, payout, debt, balances. A payout of an invoice is therefore ended with
+end(), which locks that first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from models import invoices, ledger, payouts, refund_endings
+from models.base import one
+from models.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, NETWORK_FEES, Account, Transfer
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue import Catalogue
+    from models.payouts import PayoutRow
+
+Ending = Literal["confirmed", "failed", "cancelled"]
+
+
+def end(
+    catalogue: Catalogue,
+    payout_id: UUID,
+    ending: Ending,
+    *,
+    txid: str | None = None,
+    block_height: int | None = None,
+    error: str | None = None,
+) -> PayoutRow | None:
+    """End a payout in the caller's transaction: status, event, ledger, and what else hangs on it.
+
+    None where it has ended already. Raises ForbiddenTransitionError where its status does not allow it.
+    """
+    found = one("SELECT invoice_id FROM payouts WHERE id = %s", (payout_id,))
+    if found is None:
+        return None
+    if found[0] is not None:
+        invoices.lock(found[0])
+    before = payouts.lock(payout_id)
+    if before is None or before.status == ending:
+        return None
+    after = payouts.move(catalogue, before, ending, txid=txid, block_height=block_height, error=error)
+    if after is None:
+        return None
+    if ending == "confirmed":
+        _book_left(after)
+    elif after.funded_from == "available":
+        _book_returned(after)
+    else:
+        refund_endings.book_returned(after)
+    if after.invoice_id is not None or after.wallet_id is not None:
+        refund_endings.follow(catalogue, after)
+    return after
+
+
+def _book_left(payout: PayoutRow) -> None:
+    """Take what arrived out of custody; the fee that was charged is the gateway's, whatever the chain took."""
+    ledger.post(
+        f"payout:{payout.id}:leave",
+        [
+            Transfer(payout.held, Account(GATEWAY, CUSTODY, payout.currency, payout.network), payout.to_units),
+            Transfer(payout.held, Account(GATEWAY, NETWORK_FEES, payout.currency), payout.fee_units),
+        ],
+    )
+
+
+def _book_returned(payout: PayoutRow) -> None:
+    """Give what was held back to the merchant: debts first, then available."""
+    repaid = min(payout.held_units, ledger.lock_debt(payout.merchant_id, payout.currency))
+    ledger.post(
+        f"payout:{payout.id}:return",
+        [
+            Transfer(payout.held, Account(payout.merchant_id, DEBT, payout.currency), repaid),
+            Transfer(payout.held, Account(payout.merchant_id, AVAILABLE, payout.currency), payout.held_units - repaid),
+        ],
+    )
