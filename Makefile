@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 ARGS ?=
-WORKERS ?= 2
+WORKERS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
@@ -23,7 +23,7 @@ demo: $(STAMP) ## pay a real invoice on this machine and stay up (ARGS=--once: e
 
 .PHONY: test
 test: $(STAMP) ## run the tests (ARGS=tests/core: some of them)
-	exec $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not soak" $(ARGS)
+	exec $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" $(ARGS)
 
 .PHONY: soak
 soak: $(STAMP) ## run the long tests

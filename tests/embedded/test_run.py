@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,15 @@ class FakeStack:
 
 
 @pytest.fixture
-def stack(monkeypatch: pytest.MonkeyPatch) -> type[FakeStack]:
+def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeStack]]:
     class Fake(FakeStack):
         pass
 
     monkeypatch.setattr(run, "Stack", Fake)
-    return Fake
+    # Whoever runs the tests under nohup has it ignored.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield Fake
+    signal.signal(signal.SIGHUP, before)
 
 
 def go(job: Any, data: Path, *, interrupted: int = 0) -> int:
