@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from tests.flows.merchant import Merchant
@@ -17,8 +19,15 @@ START_LIMIT_S = 90.0
 
 
 class Stack:
-    def __init__(self, folder: Path, *, networks: str = "ethereum") -> None:
-        self.folder, self.networks = folder, networks
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        networks: str = "ethereum",
+        program: str = "cli",
+        env: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self.folder, self.networks, self.program, self.env = folder, networks, program, env
         self.ready_file = folder / "ready.json"
         self.data = folder / "data"
         self.process: subprocess.Popen[bytes] | None = None
@@ -29,7 +38,8 @@ class Stack:
         command = ["dev", "--port", "0", "--data", str(self.data), "--networks", self.networks]
         with (self.folder / "dev.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "cli", *command, "--ready-file", str(self.ready_file)],
+                [sys.executable, "-m", self.program, *command, "--ready-file", str(self.ready_file)],
+                env={**os.environ, **self.env},
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

@@ -24,7 +24,7 @@ from tests.flows.stack import Stack
 from tests.peers.receiver import Receiver
 
 DECIMALS = {"USDT": 6, "USDC": 6, "DAI": 18, "POL": 18, "ETH": 18}
-WORKERS = ("invoices", "webhooks", "maintenance", "chain", "signer", "scheduler")
+WORKERS = ("invoices", "payouts", "webhooks", "maintenance", "chain", "signer", "scheduler")
 SETTLE_LIMIT_S = 150.0
 
 

@@ -1,0 +1,60 @@
+"""`sluice dev` whose processes reach their chain through a proxy that takes broadcasts and hangs up. For flows alone.
+
+Run as a program in place of `python -m cli`. The proxy belongs to the same process; who pays asks the chain itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import TYPE_CHECKING, Any
+
+from chains.rpc import JsonRpc, RpcError
+from cli.__main__ import main
+from cli.embedded.stack import Stack
+from tests.peers.json_rpc_node import JsonRpcNode, Raw
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Every second broadcast is taken and its answer lost.
+EVERY = 2
+
+
+class Dropping(JsonRpcNode):
+    def __init__(self, upstream: str) -> None:
+        super().__init__({})
+        self._upstream = JsonRpc(upstream, timeout_s=10)
+        self._broadcasts = itertools.count(1)
+
+    def answer(self, request: Mapping[str, Any]) -> Raw:
+        method = request["method"]
+        envelope: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
+        try:
+            envelope["result"] = self._upstream.call_or_none(method, request["params"], object)
+        except RpcError as error:
+            envelope["error"] = {"code": error.code, "message": error.text}
+        if method == "eth_sendRawTransaction" and next(self._broadcasts) % EVERY == 0:
+            return Raw(drop=True)
+        return Raw(json.dumps(envelope).encode())
+
+
+def through_proxies() -> None:
+    """Have every stack of this process tell its programs the proxies' addresses instead of the chains'."""
+    direct = Stack.environment
+    proxies: dict[str, Dropping] = {}
+
+    def environment(self: Stack) -> dict[str, str]:
+        told = direct(self)
+        for network, url in self.rpc_urls().items():
+            if url not in proxies:
+                proxies[url] = Dropping(url).__enter__()
+            told[f"{network.upper()}_RPC_URLS"] = proxies[url].url
+        return told
+
+    Stack.environment = environment
+
+
+if __name__ == "__main__":
+    through_proxies()
+    main()
