@@ -6,6 +6,7 @@ They look at the texts of the environment, before these become settings, so that
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
+from core.addresses import SERVED_FAMILIES
 from core.catalogue import load_catalogue
 from core.secretbox import SecretKeysError, parse_secret_keys
 
@@ -52,8 +53,11 @@ def holds_development_key(text: str) -> bool:
 
 def _rpc_problems(values: Mapping[str, str], environment: Environment) -> Iterator[str]:
     known = load_catalogue(environment).networks
-    unknown = (network for network in rpc_variables(values) if network not in known)
-    yield from (f"{network.upper()}{RPC_SUFFIX}: the catalogue has no such network" for network in unknown)
+    for network in rpc_variables(values):
+        if network not in known:
+            yield f"{network.upper()}{RPC_SUFFIX}: the catalogue has no such network"
+        elif known[network].family not in SERVED_FAMILIES:
+            yield f"{network.upper()}{RPC_SUFFIX}: this version has no adapter for {known[network].family} networks"
 
 
 def _role_problems(values: Mapping[str, str], role: Role) -> Iterator[str]:

@@ -10,8 +10,9 @@ from core.errors import AuthBadTimestamp, MerchantBadSignature
 
 WINDOW_S = 300
 
-# ASCII digits alone: int() would take signs, blanks, underscores and full-width digits.
-_TIMESTAMP = re.compile(r"[0-9]{1,12}")
+# ASCII digits alone: int() would take signs, blanks, underscores and full-width digits. Milliseconds are a number too,
+# one that is far outside the window.
+_TIMESTAMP = re.compile(r"[0-9]{1,20}")
 
 
 def canonical_request(timestamp: str, method: str, target: str, body: bytes) -> bytes:

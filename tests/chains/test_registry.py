@@ -44,4 +44,4 @@ def test_a_network_without_providers_is_not_served() -> None:
 
 def test_a_family_that_this_version_does_not_know_is_not_served() -> None:
     with pytest.raises(LookupError, match="bitcoin is not served"):
-        adapter(NETWORKS["bitcoin"], settings(BITCOIN_RPC_URLS="http://127.0.0.1:1"))
+        adapter(NETWORKS["bitcoin"], settings().model_copy(update={"rpc_urls": {"bitcoin": ("http://127.0.0.1:1",)}}))

@@ -95,6 +95,14 @@ def test_all_problems_are_reported_at_once() -> None:
     ]
 
 
+@pytest.mark.parametrize("network", ["BITCOIN", "TRON", "SOLANA", "TON"])
+def test_a_network_without_an_adapter_cannot_be_switched_on(network: str) -> None:
+    """It would take orders that nobody could carry out."""
+    (problem,) = problems({**DEVELOPMENT, f"{network}_RPC_URLS": "http://127.0.0.1:1"})
+
+    assert problem.startswith(f"{network}_RPC_URLS: this version has no adapter")
+
+
 def test_a_missing_address_is_named_once() -> None:
     assert problems({k: v for k, v in PRODUCTION.items() if k not in {"BASE_URL", "PAY_URL"}}) == (
         "BASE_URL: is required",

@@ -67,7 +67,7 @@ def test_the_window_includes_its_edges(offset: int) -> None:
     assert check_timestamp(str(NOW + offset), now=NOW) == NOW + offset
 
 
-@pytest.mark.parametrize("timestamp", [str(NOW - 301), str(NOW + 301), "0", "999999999999"])
+@pytest.mark.parametrize("timestamp", [str(NOW - 301), str(NOW + 301), "0", "999999999999", str(NOW * 1000)])
 def test_outside_the_window_counts_as_a_bad_signature(timestamp: str) -> None:
     with pytest.raises(MerchantBadSignature):
         check_timestamp(timestamp, now=NOW)
@@ -76,7 +76,7 @@ def test_outside_the_window_counts_as_a_bad_signature(timestamp: str) -> None:
 @pytest.mark.parametrize(
     "timestamp",
     [None, "", "abc", " 1700000000", "1700000000\n", "+1700000000", "-1", "1_700_000_000", "1.7e9", "1700000000.0",
-     "\uff11\uff17" + "\uff10" * 8, "\u0663", "1" * 13, "0x10"],
+     "\uff11\uff17" + "\uff10" * 8, "\u0663", "1" * 21, "0x10"],
 )  # fmt: skip
 def test_a_timestamp_that_is_no_ascii_number_is_refused(timestamp: str | None) -> None:
     with pytest.raises(AuthBadTimestamp):
