@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.catalogue import load_catalogue
+from core.deny_list import DenyList, DenyListError
+from core.settings import SettingsError
 from models.address_pool import AddressStash
 from models.rates import MarketBoard
 from models.terms import TermsCache
@@ -26,6 +28,8 @@ class Context:
     market: MarketBoard
     terms: TermsCache
     addresses: AddressStash
+    # Addresses that the operator lets nothing go to.
+    deny_list: DenyList
 
 
 class _Holder:
@@ -33,7 +37,11 @@ class _Holder:
 
 
 def configure(settings: Settings) -> Context:
-    """Build the process's context; called once, before any actor runs."""
+    """Build the process's context; called once, before any actor runs. Raises SettingsError."""
+    try:
+        deny_list = DenyList(settings.deny_list)
+    except DenyListError as error:
+        raise SettingsError([str(error)]) from error
     _Holder.context = Context(
         settings=settings,
         catalogue=load_catalogue(settings.environment),
@@ -41,6 +49,7 @@ def configure(settings: Settings) -> Context:
         market=MarketBoard(),
         terms=TermsCache(),
         addresses=AddressStash(settings.address_public_key),
+        deny_list=deny_list,
     )
     return _Holder.context
 

@@ -1,4 +1,7 @@
-"""How a transfer on a chain becomes a deposit, and whom it is settled with. Shared by the actors that read chains."""
+"""How a transfer on a chain becomes a deposit, and whom it is settled with. Shared by the actors that read chains.
+
+What we move ourselves, gas and sweeps, is nobody's payment; what others send to the hot wallet is a top-up.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from actors.broker import ring
 from actors.isolated import isolated
 from chains.base import NATIVE
 from core.pricing import RATE_DIGITS
-from models import cursors, deposits, probes, quorum, settlement, wallet_settlement
+from models import cursors, deposits, probes, quorum, settlement, topups, treasury, wallet_settlement
 from models.base import transaction
 
 if TYPE_CHECKING:
@@ -34,21 +37,23 @@ SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], bool]]] = {
 
 
 class Matching:
-    """Finds the addresses that are ours, and remembers whose they are."""
+    """Finds the addresses that are ours, and remembers whose they are. Made anew for every step of a scan."""
 
     def __init__(self, network: Network) -> None:
         self._family = network.family
+        self.hot = treasury.address(network.code, "hot")
         self.owners: dict[str, Owner] = {}
 
     def __call__(self, addresses: Collection[str]) -> Collection[str]:
         """Return those of them that are ours."""
         found = deposits.match(self._family, addresses)
         self.owners.update(found)
-        return found.keys()
+        return [*found, self.hot] if self.hot is not None and self.hot in addresses else found.keys()
 
     def of(self, transfers: Iterable[Transfer]) -> set[tuple[OwnerKind, UUID]]:
-        """Return whom these transfers came to."""
-        return {(self.owners[t.recipient].kind, self.owners[t.recipient].id) for t in transfers}
+        """Return whom these transfers came to, the gateway itself left out."""
+        owners = [self.owners[t.recipient] for t in transfers if t.recipient != self.hot]
+        return {(owner.kind, owner.id) for owner in owners}
 
 
 def found_in(ctx: Context, network: Network, block: Block, transfer: Transfer, owner: Owner) -> Found:
@@ -98,8 +103,34 @@ def take(ctx: Context, chain: ChainAdapter, found: Found) -> bool:
     return True
 
 
-def take_late(ctx: Context, network: Network, chain: ChainAdapter, scan: BlockScan, owners: Mapping[str, Owner]) -> int:
-    """Record what a second look at a scanned block found; returns how many deposits were new.
+def take_transfer(
+    ctx: Context, network: Network, chain: ChainAdapter, block: Block, transfer: Transfer, ours: Matching
+) -> bool:
+    """Record a transfer as what it is; returns whether it was new. Call inside a transaction."""
+    if treasury.is_own_move(network.code, transfer.txid, transfer.sender):
+        return False
+    if transfer.recipient == ours.hot:
+        return topups.record(_topup(ctx, network, block, transfer))
+    return take(ctx, chain, found_in(ctx, network, block, transfer, ours.owners[transfer.recipient]))
+
+
+def _topup(ctx: Context, network: Network, block: Block, transfer: Transfer) -> topups.NewTopup:
+    pair = ctx.catalogue.pairs[transfer.currency, network.code]
+    return topups.NewTopup(
+        network=network.code,
+        txid=transfer.txid,
+        ordinal=transfer.ordinal,
+        currency=transfer.currency,
+        units=pair.to_ledger(transfer.units, ctx.catalogue.scale(transfer.currency)),
+        sender=transfer.sender,
+        origin="cold" if treasury.is_cold(network.code, transfer.sender) else "transfer",
+        block_height=block.height,
+        block_hash=block.hash,
+    )
+
+
+def take_late(ctx: Context, network: Network, chain: ChainAdapter, scan: BlockScan, ours: Matching) -> int:
+    """Record what a second look at a scanned block found; returns how many deposits and top-ups were new.
 
     Nothing is recorded unless the block is one that the cursor stands on.
     """
@@ -108,10 +139,7 @@ def take_late(ctx: Context, network: Network, chain: ChainAdapter, scan: BlockSc
     with transaction():
         if not cursors.is_scanned(network.code, height=scan.block.height, block_hash=scan.block.hash):
             return 0
-        return sum(
-            take(ctx, chain, found_in(ctx, network, scan.block, transfer, owners[transfer.recipient]))
-            for transfer in scan.transfers
-        )
+        return sum(take_transfer(ctx, network, chain, scan.block, transfer, ours) for transfer in scan.transfers)
 
 
 def _policy(ctx: Context) -> quorum.Policy:

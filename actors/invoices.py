@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from actors import invoice_orders
 from actors.calls import CallReply, call_actor
 from actors.context import Context, context
-from core import pricing, views
+from actors.invoice_orders import merchant_of
+from core import pricing
 from core.addresses import display
 from core.errors import (
     DomainError,
@@ -25,15 +27,14 @@ from core.errors import (
     PayUnknownCurrency,
 )
 from core.schemas import CreatePayment, SelectMethod
-from models import calls, deposits, invoice_plan, invoices
-from models.base import repeat_on_deadlock, transaction
+from models import calls, invoice_plan, invoices
+from models.base import transaction
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from actors.calls import CallInfo
-    from core.pricing import Market, Method, Quote, Terms
-    from models.invoice_plan import Plan
+    from core.pricing import Method, Quote, Terms
     from models.invoices import InvoiceRow
 
 _decode_create: Final = msgspec.json.Decoder(CreatePayment)
@@ -60,14 +61,8 @@ def create_invoice(info: CallInfo, payload: bytes) -> CallReply:
         return earlier
 
 
-def _merchant(info: CallInfo) -> UUID:
-    if info.merchant_id is None:
-        raise ValueError("a signed call has a merchant")
-    return info.merchant_id
-
-
 def _create(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
-    merchant_id = _merchant(info)
+    merchant_id = merchant_of(info)
     terms = ctx.terms.read(merchant_id)
     for _ in range(TERMS_ATTEMPTS):
         outcome, answer = _attempt(ctx, info, body, terms)
@@ -79,46 +74,14 @@ def _create(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
 
 def _attempt(ctx: Context, info: CallInfo, body: CreatePayment, terms: Terms) -> tuple[str, str | None]:
     """Plan and write under terms that may be of an earlier version: such neither create nor refuse anything."""
-    merchant_id = _merchant(info)
+    merchant_id = merchant_of(info)
     try:
-        plan = invoice_plan.plan_invoice(
-            body,
-            merchant_id=merchant_id,
-            catalogue=ctx.catalogue,
-            terms=terms,
-            market=ctx.market.read(),
-            available=ctx.available,
-        )
+        plan = invoice_orders.plan(ctx, merchant_id, body, terms)
     except DomainError:
         if ctx.terms.refresh(merchant_id).version == terms.version:
             raise
         return "stale_terms", None
-    return _write(ctx, info, plan, terms_version=terms.version)
-
-
-def _write(ctx: Context, info: CallInfo, plan: Plan, *, terms_version: int) -> tuple[str, str | None]:
-    """Run the creating statement with an address of the pool; one that was not needed goes back to the stash."""
-    invoice = plan.invoice
-    ordinal, address = ctx.addresses.take(plan.family) if plan.family else (None, "")
-    if ordinal is not None:
-        invoice = msgspec.structs.replace(invoice, address_ordinal=ordinal, address=display(plan.family, address))
-    core = views.payment_core(ctx.catalogue, invoice, pay_url=ctx.settings.pay_url, public=False)
-    outcome, answer = repeat_on_deadlock(
-        lambda: invoices.create(
-            invoice,
-            call_id=info.call_id,
-            idem_key=info.idem_key,
-            fingerprint=info.fingerprint,
-            terms_version=terms_version,
-            lifetime_s=plan.lifetime_s,
-            quote_s=plan.quote_s,
-            family=plan.family,
-            response=msgspec.json.encode(core).decode()[:-1],
-        )
-    )
-    if outcome != "created" and ordinal is not None:
-        ctx.addresses.give_back(plan.family, ordinal)
-    return outcome, answer
+    return invoice_orders.write(ctx, info, plan, terms_version=terms.version)
 
 
 def _answer(ctx: Context, info: CallInfo, body: CreatePayment, outcome: str, answer: str | None) -> CallReply:
@@ -152,7 +115,7 @@ def _earlier(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply | N
     try:
         with transaction():
             calls.begin(info)
-            live = invoices.find_live_by_order(_merchant(info), body.order_id) if body.order_id else None
+            live = invoices.find_live_by_order(merchant_of(info), body.order_id) if body.order_id else None
             if live is None:
                 raise _NothingEarlierError
             return _finish(ctx, info, live)
@@ -162,13 +125,9 @@ def _earlier(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply | N
 
 def _finish(ctx: Context, info: CallInfo, invoice: InvoiceRow, *, public: bool = False) -> CallReply:
     """Record an invoice as the call's answer, inside its transaction."""
-    answer = _rendered(ctx, invoice, public=public)
+    answer = invoice_orders.rendered(ctx, invoice, public=public)
     calls.finish(info.call_id, answer.decode())
     return CallReply(body=answer)
-
-
-def _rendered(ctx: Context, invoice: InvoiceRow, *, public: bool = False) -> bytes:
-    return msgspec.json.encode(views.payment(ctx.catalogue, invoice, pay_url=ctx.settings.pay_url, public=public))
 
 
 def _refresh(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
@@ -177,29 +136,12 @@ def _refresh(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
     try:
         with transaction():
             calls.begin(info)
-            last = invoices.lock_last_by_order(_merchant(info), body.order_id or "")
-            if last is None or not (invoices.is_live(last) or _is_revivable(last)):
+            found = invoice_orders.refresh(ctx, merchant_of(info), body, market)
+            if found is None:
                 raise _NothingEarlierError
-            if not invoices.is_live(last):
-                _revive(ctx, last, market, lifetime_s=invoice_plan.clamp_lifetime(body.lifetime))
-            return _finish(ctx, info, invoices.reread(last.id))
+            return _finish(ctx, info, found)
     except _NothingEarlierError:
         return _create(ctx, info, body)
-
-
-def _is_revivable(invoice: InvoiceRow) -> bool:
-    return invoice.status == "expired" and not deposits.of_owner(invoice.id)
-
-
-def _revive(ctx: Context, invoice: InvoiceRow, market: Market, *, lifetime_s: int) -> None:
-    """Open an expired invoice again: same price, coin and address, new expiry and quote."""
-    if invoice.pay_currency is None:
-        invoices.reopen(invoice, lifetime_s=lifetime_s, quote_s=None)
-        return
-    quote_s = invoice_plan.quote_lifetime_s(invoice.price_currency, invoice_plan.method_of(invoice))
-    invoices.reopen(invoice, lifetime_s=lifetime_s, quote_s=quote_s)
-    quote = invoice_plan.quote_again(ctx.catalogue, market, invoice, ctx.terms.read(invoice.merchant_id))
-    invoices.add_quote(invoice, quote, generation=invoice.generation + 1)
 
 
 @call_actor(queue="invoices")

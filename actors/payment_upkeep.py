@@ -1,17 +1,23 @@
-"""What merchants do with a payment afterwards: accept what was paid, have webhooks sent again. The API waits for it."""
+"""What merchants do with a payment afterwards: accept or send back what was paid, have webhooks sent again.
+
+The API waits for it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from actors import refund_orders, suspense_refunds
 from actors.broker import ring
 from actors.calls import CallReply, call_actor, recorded
 from actors.context import context
-from core import states, views
+from actors.suspense_refunds import Asker, Wanted
+from core import refund_views, states, views
 from core.errors import PaymentNotFound
 from core.payment_schemas import ResolvePayment
+from core.principals import Signed
 from core.schemas import PaymentLookup
 from models import invoices, outbox, redelivery, resolution
 
@@ -19,10 +25,12 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from actors.calls import CallInfo
+    from actors.context import Context
     from models.invoices import InvoiceRow
     from models.redelivery import Requeued
 
 _decode: Final = msgspec.json.Decoder(PaymentLookup)
+_decode_signed: Final = msgspec.json.Decoder(Signed)
 _decode_resolve: Final = msgspec.json.Decoder(ResolvePayment)
 
 
@@ -40,22 +48,38 @@ def resend_payment(info: CallInfo, payload: bytes) -> CallReply:
 
 @call_actor(queue="invoices")
 def resolve_payment(info: CallInfo, payload: bytes) -> CallReply:
-    """Accept a wrong_amount payment, or a stray deposit of any payment, and return the payment."""
-    wanted = _decode_resolve.decode(payload)
-    ctx = context()
+    """Accept or send back a wrong_amount payment, or a stray deposit of any payment, and return the payment."""
+    order, ctx = _decode_signed.decode(payload), context()
+    wanted = _decode_resolve.decode(order.body)
     with recorded(info) as record:
         invoice = invoices.lock(_find(info, wanted).id)
         if invoice is None:
             raise PaymentNotFound
-        if wanted.txid:
+        written: list[dict[str, Any]] = []
+        if wanted.action == "refund":
+            asker = Asker(merchant_id=invoice.merchant_id, principal=order.principal, request_id=info.request_id)
+            written = _send_back(ctx, asker, invoice, wanted)
+        elif wanted.txid:
             resolution.accept_stray(ctx.catalogue, invoice, wanted.txid)
         else:
             resolution.accept_payment(ctx.catalogue, invoice)
         shown = invoices.reread(invoice.id)
         view = views.payment(ctx.catalogue, shown, pay_url=ctx.settings.pay_url, public=False)
-        reply = record.store(msgspec.json.encode(view))
+        reply = record.store(msgspec.json.encode(view | ({"refund": written[0]} if written else {})))
     ring("deliver_webhooks")
+    for refund in written:
+        refund_orders.announce(refund)
     return reply
+
+
+def _send_back(ctx: Context, asker: Asker, invoice: InvoiceRow, wanted: ResolvePayment) -> list[dict[str, Any]]:
+    """Send a locked payment's money back, or that of its stray; return the refund objects, at least one."""
+    to = Wanted(address=wanted.address, network=wanted.network)
+    if wanted.txid:
+        refunds = suspense_refunds.return_stray(ctx, asker, invoice, wanted.txid, to)
+    else:
+        refunds = [suspense_refunds.resolve(ctx, asker, invoice, to)]
+    return [refund_views.refund(ctx.catalogue, refund) for refund in refunds]
 
 
 def _find(info: CallInfo, lookup: PaymentLookup) -> InvoiceRow:

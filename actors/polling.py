@@ -11,10 +11,10 @@ import structlog
 
 from actors.broker import doorbell, ring, single_flight
 from actors.context import Context, context
-from actors.intake import SETTLE, Matching, found_in, settle_owners, take
+from actors.intake import SETTLE, Matching, settle_owners, take_transfer
 from chains.base import ProviderError
 from chains.registry import adapter
-from models import crediting, cursors, deposits, settlement, wallet_settlement
+from models import crediting, cursors, deposits, reversals, topups
 from models.base import repeat_on_deadlock, transaction
 from models.cursors import Cursor
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from chains.base import BlockScan, ChainAdapter
     from core.catalogue import Network
-    from models.deposits import Owner
 
 log = structlog.get_logger()
 
@@ -50,6 +49,7 @@ def poll_network(network: str) -> None:
             more = False
         _settle_due(ctx, known)
         crediting.release_matured(known, limit=RELEASED_PER_STEP)
+        topups.book_matured(known, limit=RELEASED_PER_STEP)
     if more:
         ring("poll_network", network)
 
@@ -65,11 +65,11 @@ def _scan(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
     _reverse_orphans(ctx, network)
     if cursor.height < head:
         cursors.seen_final(network.code, chain.final_height())
-    first = cursor.height
+    first, ours = cursor.height, Matching(network)
     while cursor.height - first < BLOCKS_PER_STEP:
         if cursor.height >= head:
             return _check_tip(ctx, network, chain, cursor, head)
-        moved = _scan_next(ctx, network, chain, cursor, head)
+        moved = _scan_next(ctx, network, chain, cursor, head, ours)
         if moved is None:
             return False
         cursor = moved
@@ -100,14 +100,15 @@ def _check_tip(ctx: Context, network: Network, chain: ChainAdapter, cursor: Curs
     return _walk_back(ctx, network, chain, cursor) is not None
 
 
-def _scan_next(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, head: int) -> Cursor | None:
+def _scan_next(
+    ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, head: int, ours: Matching
+) -> Cursor | None:
     """Record the next blocks' deposits and move the cursor; None when there is nothing to go on with."""
-    ours = Matching(network)
     at = cursor
     for scan in chain.scan_ahead(cursor.height + 1, head, ours):
         if scan.block.height == at.height + 1 and scan.block.parent_hash != at.hash:
             return _walk_back(ctx, network, chain, at)
-        if not repeat_on_deadlock(lambda at=at, scan=scan: _record(ctx, network, chain, at, scan, ours.owners, head)):  # type: ignore[misc]
+        if not repeat_on_deadlock(lambda at=at, scan=scan: _record(ctx, network, chain, at, scan, ours, head)):  # type: ignore[misc]
             return None
         settle_owners(ctx, ours.of(scan.transfers))
         at = Cursor(scan.block.height, scan.block.hash, scan.block.time)
@@ -123,7 +124,7 @@ def _record(
     chain: ChainAdapter,
     cursor: Cursor,
     scan: BlockScan,
-    owners: dict[str, Owner],
+    ours: Matching,
     head: int,
 ) -> bool:
     with transaction():
@@ -139,7 +140,7 @@ def _record(
         ):
             return False
         for transfer in scan.transfers:
-            take(ctx, chain, found_in(ctx, network, block, transfer, owners[transfer.recipient]))
+            take_transfer(ctx, network, chain, block, transfer, ours)
     return True
 
 
@@ -234,8 +235,8 @@ def _from_the_start(
 
 
 def _reverse_orphans(ctx: Context, network: Network) -> None:
-    wallet_settlement.reverse_orphans(network.code)
-    if settlement.reverse_orphans(ctx.catalogue, network.code):
+    topups.reverse_orphans(network.code)
+    if reversals.reverse_orphans(ctx.catalogue, network.code):
         ring("deliver_webhooks")
 
 

@@ -16,7 +16,7 @@ from actors.context import context
 from actors.intake import Matching, found_in, settle_owners, take, take_late
 from chains.base import ProviderError, Transfer
 from chains.registry import adapter
-from models import cursors, deposits, probes
+from models import cursors, deposits, probes, treasury
 from models.base import transaction
 
 if TYPE_CHECKING:
@@ -73,6 +73,9 @@ class _Probe:
         self._address, self._owner = address, owner
 
     def run(self, cursor: Cursor) -> None:
+        if treasury.is_in_motion(self._network.code, [self._address]):
+            self._note(None)  # Our own gas, or a sweep, may be in or not: the balance explains nothing now.
+            return
         if self._surplus(cursor.height, cursor.hash) <= 0:
             self._note(cursor.height)
             return
@@ -86,10 +89,12 @@ class _Probe:
         probes.note(self._network.code, self._address, kind=self._owner.kind, height=height)
 
     def _surplus(self, height: int, block_hash: str) -> int:
-        """Return what the balance after a block holds beyond the deposits up to it, in token units."""
-        known = probes.explained_units(self._network.code, self._address, self._pair.currency, height=height)
-        scale = self._ctx.catalogue.scale(self._pair.currency)
-        return self._chain.balance(self._address, block_hash) - self._pair.from_ledger(known, scale)
+        """Return what the balance after a block holds beyond deposits and own spends up to it, in token units."""
+        network, currency = self._network.code, self._pair.currency
+        deposited = probes.deposited_units(network, self._address, currency, height=height)
+        moved = treasury.moved_native_units(network, self._address, currency, height=height)
+        known = self._pair.from_ledger(deposited, self._ctx.catalogue.scale(currency)) + moved
+        return self._chain.balance(self._address, block_hash) - known
 
     def _grown_in(self, cursor: Cursor) -> Block | None:
         """Return the first kept block with a surplus: the balance was explained before it, as far as nodes remember."""
@@ -120,7 +125,7 @@ class _Probe:
         scan = self._chain.scan_block(block.height, ours, thorough=True)
         if scan is None or scan.block.hash != block.hash:
             return
-        take_late(self._ctx, self._network, self._chain, scan, ours.owners)
+        take_late(self._ctx, self._network, self._chain, scan, ours)
         self._take(block, self._chain.internal_transfers(block, self._address))
         rest = self._surplus(block.height, block.hash)
         if rest > 0:

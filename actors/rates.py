@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import structlog
 
-from actors.broker import doorbell
+from actors.broker import doorbell, ring
 from actors.context import Context, context
 from core.rate_client import BUDGET_S, Problem, fetch_all
 from core.rate_consensus import Consensus, Rate, Reading, agree
@@ -43,6 +43,9 @@ def refresh_rates() -> None:
     """Ask whoever is due and settle the rates anew."""
     ctx = context()
     _REFRESH[ctx.settings.rates_source](ctx)
+    # Fees are told in the coins that are sent, so that the first ones waited for these rates.
+    for network in rates.unpriced_networks(ctx.available):
+        ring("refresh_network_fees", network)
 
 
 def static_rates() -> dict[str, Decimal]:

@@ -17,27 +17,48 @@ if TYPE_CHECKING:
 QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
     "invoices": (
         "actors.allowlist",
+        "actors.batches",
         "actors.invoices",
         "actors.payment_upkeep",
         "actors.terms",
         "actors.wallets",
         "actors.webhook_endpoints",
     ),
+    "payouts": (
+        "actors.batches",
+        "actors.claims",
+        "actors.payout_approvals",
+        "actors.payout_links",
+        "actors.payouts",
+        "actors.refunds",
+        "actors.transfers",
+        "actors.wallet_refunds",
+    ),
+    "batches": ("actors.batch_runs",),
     "webhooks": ("actors.webhook_trials", "actors.webhooks"),
+    "emails": ("actors.emails",),
     "maintenance": (
         "actors.address_reclaim",
         "actors.audit",
         "actors.invoice_clock",
+        "actors.payout_link_clock",
         "actors.rates",
         "actors.retention",
         "actors.wallet_credits",
     ),
-    "chain": ("actors.network_fees", "actors.polling", "actors.probes", "actors.quorum", "actors.rescan"),
-    "signer": ("actors.address_pool",),
+    "chain": (
+        "actors.network_fees",
+        "actors.polling",
+        "actors.probes",
+        "actors.quorum",
+        "actors.reconcile",
+        "actors.rescan",
+    ),
+    "signer": ("actors.address_pool", "actors.broadcast", "actors.treasury"),
 }
 """The modules that a worker loads for each queue it serves, and no others: a web-facing one loads no signing code."""
 
-AWAITED_QUEUES: Final = frozenset({"invoices"})
+AWAITED_QUEUES: Final = frozenset({"invoices", "payouts"})
 """Those whose actors are waited for: their messages are short, and their statements short or refused."""
 
 

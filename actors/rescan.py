@@ -71,7 +71,7 @@ def reread(ctx: Context, network: Network, chain: ChainAdapter, height: int) -> 
     scan = chain.scan_block(height, ours, thorough=True)
     if scan is None or cursors.kept_hash(network.code, height) not in {None, scan.block.hash}:
         return Reread(height=height, block_hash=None)
-    found = take_late(ctx, network, chain, scan, ours.owners)
+    found = take_late(ctx, network, chain, scan, ours)
     if found:
         log.warning("a second reading found deposits", network=network.code, height=height, count=found)
     settle_owners(ctx, ours.of(scan.transfers))

@@ -19,7 +19,7 @@ from api.health import Readiness, store_checks
 from api.limits import Limiter, limits_of
 from api.metrics import Metrics
 from api.middleware import Frame
-from api.pages import PaymentPage, static_files
+from api.pages import ClaimPage, PaymentPage, static_files
 from api.routes import ENDPOINTS
 from core.catalogue import load_catalogue
 from core.secretbox import SecretBox
@@ -68,6 +68,7 @@ def create_app(
     static = static_files()
     app.add_route("/static/{name}", static)
     app.add_route("/pay/{invoice_id}", PaymentPage(gateway, static))
+    app.add_route("/claim/{token}", ClaimPage(gateway, static))
     return app
 
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from api.limits import LimitName
 
 IDEMPOTENCY_KEY_CHARS_MAX: Final = 255
+# What the key of a request without one begins with: no header can carry a line feed.
+SIGNATURE_KEY: Final = "\n"
 
 # Any origin, but never with credentials: what is public is public to a browser too.
 CORS: Final = (
@@ -137,7 +139,7 @@ class Operation:
         return principal
 
     def _ask(self, req: Request, resp: Response, actor: Actor, call: Call, body: bytes) -> bytes:
-        idem_key = self._idempotency_key(req)
+        idem_key = self._idempotency_key(req) or self._signature_key(req, call)
         info = CallInfo(
             call_id=uuid7(),
             merchant_id=None if call.principal is None else call.principal.merchant_id,
@@ -150,16 +152,23 @@ class Operation:
         )
         if reply.replayed:
             resp.set_header("Idempotent-Replayed", "true")
-        return reply.body if self._endpoint.bare else envelope(reply.body)
+        answer = reply.body if actor.complete is None else actor.complete(self._gateway, reply.body)
+        return answer if self._endpoint.bare else envelope(answer)
 
     def _idempotency_key(self, req: Request) -> str | None:
         """Return the key of a creating request; other requests may carry one without effect."""
         if not self._endpoint.creates:
             return None
         key: str | None = req.env.get("HTTP_IDEMPOTENCY_KEY")
-        if key is not None and not 0 < len(key) <= IDEMPOTENCY_KEY_CHARS_MAX:
+        if key is not None and not (0 < len(key) <= IDEMPOTENCY_KEY_CHARS_MAX and SIGNATURE_KEY not in key):
             raise IdempotencyBadKey
         return key
+
+    def _signature_key(self, req: Request, call: Call) -> str | None:
+        """Return a key that only the very same request has; it covers method, path and body, and so does its proof."""
+        if not self._endpoint.dedupes_signature:
+            return None
+        return f"{SIGNATURE_KEY}{call.merchant().public_id}:{req.env['HTTP_X_SIGNATURE']}"
 
     def _send(self, req: Request, resp: Response, reply: Reply) -> None:
         resp.set_headers(reply.headers)

@@ -32,6 +32,7 @@ from core.errors import (
     RequestNotFound,
     RequestTooLarge,
 )
+from core.principals import Signed
 
 if TYPE_CHECKING:
     from api.auth import Principal
@@ -61,6 +62,7 @@ _BODY_ERRORS: Final = (
 )
 _SIGNATURE_ERRORS: Final = (AuthBadTimestamp, MerchantUnknownKey, MerchantBadSignature, AuthIpNotAllowed)
 _IDEMPOTENCY_ERRORS: Final = (IdempotencyBadKey, IdempotencyInProgress, IdempotencyKeyReused, IdempotencyUnavailable)
+_REPEAT_ERRORS: Final = (IdempotencyInProgress, IdempotencyUnavailable)
 _ALWAYS: Final = (GatewayBusy, GatewayInternalError)
 
 
@@ -99,6 +101,11 @@ def own_body(call: Call) -> bytes:
     return msgspec.json.encode(call.body)
 
 
+def signed_body(call: Call) -> bytes:
+    """Return the message of an endpoint whose actor must know who asked, beside the body: core.principals.Signed."""
+    return msgspec.json.encode(Signed(principal=call.merchant().public_id, body=msgspec.Raw(own_body(call))))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
     """Who does the work, and the message that asks for it."""
@@ -108,6 +115,8 @@ class Actor:
     message: Callable[[Call], bytes] = own_body
     # Where the actor itself waits for a stranger; None is the usual wait.
     wait_s: float | None = None
+    # Adds to an answer, new or replayed, what may neither be stored nor pass through Redis.
+    complete: Callable[[Gateway, bytes], bytes] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +138,8 @@ class Endpoint:
     errors: tuple[type[DomainError], ...] = ()
     # Creates something: honours Idempotency-Key.
     creates: bool = False
+    # Moves money without naming it: a request seen again, signature and all, gets the first answer.
+    dedupes_signature: bool = False
     # 201 with a bare object, where the rule is 200 with an envelope.
     status: Literal[200, 201] = 200
     bare: bool = False
@@ -151,6 +162,7 @@ class Endpoint:
                     *(_BODY_ERRORS if self.request else ()),
                     *((RequestBadField,) if self._has_plain_fields() else ()),
                     *(_IDEMPOTENCY_ERRORS if self.creates else ()),
+                    *(_REPEAT_ERRORS if self.dedupes_signature else ()),
                     *((RequestNotFound,) if "{" in self.path else ()),
                     *_ALWAYS,
                     *self.errors,

@@ -13,7 +13,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from actors.registry import QUEUES
-from models import base, outbox, quorum
+from models import base, freezes, outbox, payout_queue, quorum, reconciliation, spends
 from models.address_claims import CLAIMS, level
 from models.invariants import INVARIANTS
 
@@ -28,7 +28,12 @@ log = structlog.get_logger("sluice.api")
 SCRAPE_S: Final = 1.0
 # These sum up the whole ledger.
 LEDGER_SCRAPE_S: Final = 60.0
-LEDGER_INVARIANTS: Final = ("zero_sum", "balances_equal_transfers")
+LEDGER_INVARIANTS: Final = (
+    "zero_sum",
+    "balances_equal_transfers",
+    "custody_equals_what_came_and_left",
+    "gas_equals_spends",
+)
 
 Probe = Callable[[], Iterable[Metric]]
 
@@ -113,6 +118,74 @@ def trust_gauges() -> Iterator[Metric]:
     )
 
 
+def freeze_gauges() -> Iterator[Metric]:
+    """Read how many freezes keep payouts from leaving."""
+    yield _gauge(
+        "sluice_payout_freezes",
+        "Freezes in force; `sluice payouts frozen` says whose and why.",
+        "scope",
+        ((scope, float(count)) for scope, count in freezes.counts().items()),
+    )
+
+
+def payout_gauges() -> Iterator[Metric]:
+    """Read what of the payouts is under way, since when, and what keeps it."""
+    backlog = payout_queue.backlog()
+    yield _gauge(
+        "sluice_payouts",
+        "Payouts that have not ended.",
+        "status",
+        ((status, count) for status, count, _ in backlog),
+    )
+    yield _gauge(
+        "sluice_payouts_oldest_seconds",
+        "Age of the oldest of them.",
+        "status",
+        ((status, age_s) for status, _, age_s in backlog),
+    )
+    yield _gauge(
+        "sluice_payouts_kept_back",
+        "Approved payouts that cannot be signed now: too little coin, a limit, a silent network. The log says why.",
+        "network",
+        payout_queue.kept_back(),
+    )
+    waiting = spends.open_by_network()
+    yield _gauge(
+        "sluice_spends_waiting",
+        "Signed transactions of ours that are in no block.",
+        "network",
+        ((network, count) for network, count, _ in waiting),
+    )
+    yield _gauge(
+        "sluice_spends_waiting_seconds",
+        "Age of the oldest of them.",
+        "network",
+        ((network, age_s) for network, _, age_s in waiting),
+    )
+
+
+def treasury_gauges() -> Iterator[Metric]:
+    """Read what the hot wallets held when they were last compared, and how the chain agreed with the books."""
+    labels = ["network", "currency"]
+    held = GaugeMetricFamily("sluice_hot_balance", "Coins in the hot wallet, when it was last compared.", labels=labels)
+    wrong = GaugeMetricFamily(
+        "sluice_reconciliation_misses",
+        "How many times in a row the chain differed from the books; `sluice treasury status` says where.",
+        labels=[*labels, "place"],
+    )
+    ages: dict[str, float] = {}
+    for network, currency, place, coins, misses, age_s in reconciliation.measures():
+        if place == "hot":
+            held.add_metric([network, currency], coins)
+            ages[network] = max(ages.get(network, 0.0), age_s)
+        wrong.add_metric([network, currency, place], misses)
+    yield held
+    yield wrong
+    yield _gauge(
+        "sluice_reconciliation_age_seconds", "Since the hot wallet was last compared.", "network", ages.items()
+    )
+
+
 def pool_gauges() -> Iterator[Metric]:
     """Read how many deposit addresses are left."""
     yield _gauge(
@@ -189,6 +262,9 @@ def gauges(queues: Queues) -> Gauges:
             "outbox": (SCRAPE_S, outbox_gauges),
             "scanner": (SCRAPE_S, scanner_gauges),
             "trust": (SCRAPE_S, trust_gauges),
+            "freezes": (SCRAPE_S, freeze_gauges),
+            "payouts": (SCRAPE_S, payout_gauges),
+            "treasury": (SCRAPE_S, treasury_gauges),
             "address_pool": (SCRAPE_S, pool_gauges),
             "rates": (SCRAPE_S, rate_gauges),
             "ledger": (LEDGER_SCRAPE_S, ledger_gauges),

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("sluice.api")
 
-# What is counted: an API key's requests; a source address's public ones, its purchases, its failures to prove a key.
-LimitName = Literal["key", "public", "buyer", "unproved"]
+# What is counted: an API key's requests; a source address's public ones, its purchases, its claims of cheques, its
+# failures to prove a key.
+LimitName = Literal["key", "public", "buyer", "claim", "unproved"]
 # Windows of so many milliseconds, each with the most requests in it.
 Limit = Sequence[tuple[int, int]]
 
@@ -146,6 +147,7 @@ def limits_of(settings: Settings) -> dict[LimitName, Limit]:
         "key": ((MINUTE_MS, settings.rate_limit_key_minute), (SECOND_MS, settings.rate_limit_key_second)),
         "public": public,
         "buyer": ((MINUTE_MS, settings.rate_limit_buyer_minute),),
+        "claim": ((MINUTE_MS, settings.rate_limit_claim_minute),),
         "unproved": public,
     }
 

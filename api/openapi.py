@@ -175,7 +175,7 @@ def _parameters(endpoint: Endpoint) -> Iterable[str]:
 def _success(endpoint: Endpoint, by_type: dict[Any, Json]) -> Json:
     names = ["X-Request-Id", "Cache-Control"]
     names += ["ETag"] if endpoint.cached else []
-    names += ["Idempotent-Replayed"] if endpoint.creates else []
+    names += ["Idempotent-Replayed"] if endpoint.creates or endpoint.dedupes_signature else []
     content: Json = {}
     if endpoint.result is not None:
         result, example = by_type[endpoint.result], endpoint.examples["result"]

@@ -1,4 +1,4 @@
-"""The hosted payment page and its few files. It can be read without scripts; with them it keeps itself current.
+"""The hosted pages and their few files. They can be read without scripts; with them they keep themselves current.
 
 Everything a merchant wrote is escaped by the templates, links are http(s) or absent, and the browser is told to run
 nothing that does not come from here (API reference, "Hosted payment page").
@@ -11,7 +11,7 @@ import hashlib
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 import jinja2
@@ -20,11 +20,14 @@ from api import http_cache
 from api.client_ip import client_ip
 from api.errors import as_domain_error
 from api.limits import TooManyRequestsError, source_name
+from api.routes.claims import find as find_claim
 from api.routes.pay import find, public_view
+from core import payout_link_views
 from core.errors import DomainError, RequestNotFound
+from models.payout_rules import MEMO_FAMILIES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from falcon import Request, Response
 
@@ -60,6 +63,15 @@ HEADINGS: Final[Mapping[str, str]] = {
 }
 
 
+CLAIM_HEADINGS: Final[Mapping[str, str]] = {
+    "funded": "Where should it go?",
+    "claiming": "A claim is under way",
+    "claimed": "It is on its way",
+    "cancelled": "The sender has taken this back",
+    "expired": "This link has expired",
+}
+
+
 class StaticFiles:
     """The page's style, script and icon, read once; their addresses change with their contents."""
 
@@ -87,22 +99,25 @@ class StaticFiles:
     on_head = on_get
 
 
-class PaymentPage:
-    """GET /pay/<uuid>."""
+class HostedPage:
+    """What every page does: it tells a browser what it may run, and says in plain words why there is nothing to see."""
 
     methods = frozenset({"GET", "HEAD"})
     allow = "GET, HEAD"
+    template: ClassVar[str]
+    # What there is none of, for whoever has a wrong link.
+    subject: ClassVar[str]
 
     def __init__(self, gateway: Gateway, static: StaticFiles) -> None:
         self._gateway = gateway
         is_https = urlsplit(gateway.settings.pay_url).scheme == "https"
         self._headers = (*_PAGE_HEADERS, _HSTS) if is_https else _PAGE_HEADERS
         templates = _templates(static)
-        self._page = templates.get_template("pay.html")
+        self._page = templates.get_template(self.template)
         self._error_page = templates.get_template("error.html")
 
-    def on_get(self, req: Request, resp: Response, invoice_id: str) -> None:
-        """Show a payment, or say in plain words why not."""
+    def _show(self, req: Request, resp: Response, render: Callable[[], str]) -> None:
+        """Send a page, or say in plain words why not."""
         resp.set_headers(self._headers)
         source = client_ip(req.env, self._gateway.settings.trusted_proxies)
         try:
@@ -112,13 +127,11 @@ class PaymentPage:
             return
         resp.content_type = HTML
         try:
-            resp.text = self._render(invoice_id)
+            resp.text = render()
         except Exception as error:  # noqa: BLE001 - a buyer gets a page, whatever happened
             domain = as_domain_error(error)
             resp.status = domain.status
-            resp.text = self._error_page.render(title=_error_title(domain))
-
-    on_head = on_get
+            resp.text = self._error_page.render(title=self._error_title(domain), subject=self.subject)
 
     def _show_limit(self, req: Request, resp: Response, refusal: TooManyRequestsError) -> None:
         """Ask a browser for patience in words, anything else in the shape of every 429."""
@@ -127,7 +140,29 @@ class PaymentPage:
         resp.status = HTTPStatus.TOO_MANY_REQUESTS
         resp.set_header("Retry-After", str(refusal.retry_after_s))
         resp.content_type = HTML
-        resp.text = self._error_page.render(title=f"Please reload this page in {refusal.retry_after_s} seconds.")
+        title = f"Please reload this page in {refusal.retry_after_s} seconds."
+        resp.text = self._error_page.render(title=title, subject=self.subject)
+
+    def _error_title(self, error: DomainError) -> str:
+        if error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            return f"There is no such {self.subject}"
+        return f"The {self.subject} page is busy. Please reload it in a moment."
+
+    def _network_name(self, network: str | None) -> str:
+        return self._gateway.catalogue.networks[network].name if network else ""
+
+
+class PaymentPage(HostedPage):
+    """GET /pay/<uuid>."""
+
+    template = "pay.html"
+    subject = "payment"
+
+    def on_get(self, req: Request, resp: Response, invoice_id: str) -> None:
+        """Show a payment."""
+        self._show(req, resp, lambda: self._render(invoice_id))
+
+    on_head = on_get
 
     def _render(self, invoice_id: str) -> str:
         row = find(invoice_id)
@@ -146,8 +181,32 @@ class PaymentPage:
         asset = self._gateway.catalogue.assets[method["currency"]]
         return {**method, "name": asset.name, "network_name": self._network_name(method["network"])}
 
-    def _network_name(self, network: str | None) -> str:
-        return self._gateway.catalogue.networks[network].name if network else ""
+
+class ClaimPage(HostedPage):
+    """GET /claim/<token>."""
+
+    template = "claim.html"
+    subject = "payout link"
+
+    def on_get(self, req: Request, resp: Response, token: str) -> None:
+        """Show a cheque to whoever holds its token, and take the address that its money goes to."""
+        self._show(req, resp, lambda: self._render(token))
+
+    on_head = on_get
+
+    def _render(self, token: str) -> str:
+        row = find_claim(token)
+        view = payout_link_views.public(self._gateway.catalogue, row)
+        network = self._gateway.catalogue.networks[row.network]
+        return self._page.render(
+            link=view,
+            expires_unix=int(row.expires_at.timestamp()),
+            headings=CLAIM_HEADINGS,
+            network_name=network.name,
+            takes_memo=network.family in MEMO_FAMILIES,
+            # As the reader's device has it: a cheque has no theme of its own.
+            theme="light dark",
+        )
 
 
 @functools.cache
@@ -161,7 +220,7 @@ def _templates(static: StaticFiles) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals["static"] = static.url
-    environment.filters.update(web_link=web_link, utc_time=utc_time)
+    environment.filters.update(web_link=web_link, utc_time=utc_time, utc_day=utc_day)
     return environment
 
 
@@ -181,7 +240,6 @@ def utc_time(unix_s: int) -> str:
     return f"{datetime.fromtimestamp(unix_s, UTC):%H:%M} UTC"
 
 
-def _error_title(error: DomainError) -> str:
-    if error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-        return "There is no such payment"
-    return "The payment page is busy. Please reload it in a moment."
+def utc_day(unix_s: int) -> str:
+    """As utc_time(), for what may be days away."""
+    return f"{datetime.fromtimestamp(unix_s, UTC):%d %B %Y, %H:%M} UTC"

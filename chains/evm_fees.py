@@ -1,4 +1,4 @@
-"""What a unit of gas costs on an EVM network now. Used by chains.evm for quotes and by chains.evm_tx for spends."""
+"""What a unit of gas costs on an EVM network now. Used by chains.evm for quotes, by evm_gas and evm_tx for spends."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,24 +6,26 @@ from typing import Final
 import msgspec
 
 from chains import evm_wire as wire
-from chains.base import ProviderError
+from chains.base import FeeTooHighError, ProviderError
 from chains.rpc import Rpc
 
 HISTORY_BLOCKS: Final = 5
 HISTORY_PERCENTILE: Final = 50
 # Below it some networks' nodes do not relay.
 TIP_MIN_WEI: Final = 10**8
+# What is added where the price is all tip, as others may have raised theirs by the time that it is seen.
+LEGACY_MARGIN_PERCENT: Final = 10
 # A node that asks for more is wrong or hostile, whatever the network.
 GAS_PRICE_MAX_WEI: Final = 2_000 * 10**9
 
 
-class AbsurdFeeError(ProviderError):
+class AbsurdFeeError(FeeTooHighError):
     """The node asks for more than any transfer may cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GasPrice:
-    """The next block's base fee and a middling tip, in wei for a unit of gas."""
+    """The next block's base fee and a middling tip, in wei for a unit of gas. Without base fee the price is all tip."""
 
     base_wei: int
     tip_wei: int
@@ -54,6 +56,16 @@ def gas_price(node: Rpc) -> GasPrice:
         base_wei=wire.quantity(history.base_fee_per_gas[-1]),
         tip_wei=max(TIP_MIN_WEI, tips[len(tips) // 2] if tips else 0),
     )
+    return _checked(price)
+
+
+def legacy_price(node: Rpc) -> GasPrice:
+    """Ask for the price where there is no base fee. Raises AbsurdFeeError, ProviderError."""
+    asked = wire.quantity(node.call("eth_gasPrice", [], str))
+    return _checked(GasPrice(base_wei=0, tip_wei=max(TIP_MIN_WEI, asked * (100 + LEGACY_MARGIN_PERCENT) // 100)))
+
+
+def _checked(price: GasPrice) -> GasPrice:
     if price.max_wei > GAS_PRICE_MAX_WEI:
         raise AbsurdFeeError(f"{price.max_wei} wei for a unit of gas")
     return price

@@ -1,13 +1,15 @@
-"""Builds, signs and sends EIP-1559 transfers of coin and tokens. Used by the demonstration's buyer and by tests.
+"""Builds and signs transfers of coin and tokens. Used by chains.evm_spend, and to send by the demonstration's buyer.
 
 Calldata is encoded by hand: a token such as USDT on Ethereum returns no bool, which libraries refuse to decode.
 """
 
+import sys
+import threading
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from chains import evm_wire as wire
-from chains.base import ProviderError
+from chains.base import Attempt, Fee, ProviderError
 from chains.evm_fees import AbsurdFeeError, GasPrice, gas_price
 from chains.rpc import Rpc
 from core.addresses import checksum_evm
@@ -18,6 +20,8 @@ WORD_DIGITS: Final = 64
 
 GAS_MAX: Final = 1_000_000
 GAS_MARGIN_PERCENT: Final = 20
+
+_loading = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,24 +50,49 @@ def plan_spend(*, to: str, units: int, contract: str | None) -> Spend:
 
 
 def sign_spend(spend: Spend, *, private_key: str, chain_id: int, nonce: int, gas: int, price: GasPrice) -> SignedSpend:
-    """Sign; deterministic, so the same arguments give the same bytes."""
-    from eth_account import Account  # noqa: PLC0415 - half a second and 33 MB, for those who sign
+    """Sign with a price for gas; deterministic, so the same arguments give the same bytes."""
+    fee = Fee(gas_limit=gas, price_units=price.max_wei, tip_units=price.tip_wei)
+    signed = _sign(account().from_key(private_key), spend, chain_id=chain_id, nonce=nonce, fee=fee)
+    return SignedSpend(txid=signed.txid, raw="0x" + signed.raw.hex())
 
-    signed = Account.sign_transaction(
-        {
-            "type": 2,
-            "chainId": chain_id,
-            "nonce": nonce,
-            "to": checksum_evm(spend.to),
-            "value": spend.value_wei,
-            "data": spend.data,
-            "gas": gas,
-            "maxFeePerGas": price.max_wei,
-            "maxPriorityFeePerGas": price.tip_wei,
-        },
-        private_key,
-    )
-    return SignedSpend(txid="0x" + bytes(signed.hash).hex(), raw="0x" + bytes(signed.raw_transaction).hex())
+
+def sign_fee(spend: Spend, *, sender: str, private_key: str, chain_id: int, nonce: int, fee: Fee) -> Attempt:
+    """Sign with an offer; deterministic. ValueError where the key is not the sender's."""
+    signer = account().from_key(private_key)
+    if wire.address(signer.address) != sender:
+        raise ValueError(f"this is not the key of {sender}")
+    return _sign(signer, spend, chain_id=chain_id, nonce=nonce, fee=fee)
+
+
+def account() -> Any:
+    """Return eth_account's Account: half a second and 33 MB, for those who sign."""
+    # What it imports lifts the interpreter's limit, which keeps hostile nesting from ending the process. One thread at
+    # a time, or another would take the lifted limit for the right one.
+    with _loading:
+        limit = sys.getrecursionlimit()
+        try:
+            from eth_account import Account  # noqa: PLC0415
+        finally:
+            sys.setrecursionlimit(limit)
+    return Account
+
+
+def _sign(signer: Any, spend: Spend, *, chain_id: int, nonce: int, fee: Fee) -> Attempt:
+    terms: dict[str, object] = {
+        "chainId": chain_id,
+        "nonce": nonce,
+        "to": checksum_evm(spend.to),
+        "value": spend.value_wei,
+        "data": spend.data,
+        "gas": fee.gas_limit,
+    }
+    if fee.tip_units == fee.price_units:
+        # All tip: there is no base fee; see chains.evm_gas.
+        terms |= {"gasPrice": fee.price_units}
+    else:
+        terms |= {"type": 2, "maxFeePerGas": fee.price_units, "maxPriorityFeePerGas": fee.tip_units}
+    signed = signer.sign_transaction(terms)
+    return Attempt(txid="0x" + bytes(signed.hash).hex(), raw=bytes(signed.raw_transaction))
 
 
 def send_transfer(node: Rpc, private_key: str, *, to: str, units: int, contract: str | None = None) -> str:
@@ -71,9 +100,7 @@ def send_transfer(node: Rpc, private_key: str, *, to: str, units: int, contract:
 
     The nonce is the node's count, so a key is used by one caller at a time. Raises ProviderError.
     """
-    from eth_account import Account  # noqa: PLC0415
-
-    sender = str(Account.from_key(private_key).address)
+    sender = str(account().from_key(private_key).address)
     spend = plan_spend(to=to, units=units, contract=contract)
     signed = sign_spend(
         spend,

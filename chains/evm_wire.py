@@ -95,6 +95,12 @@ def data(text: str) -> bytes:
     return bytes.fromhex(text[2:]) if _DATA.fullmatch(text) else _refuse("bytes", text)
 
 
+def word(text: str) -> int:
+    """Read a number that a contract returned, as the first word of its answer."""
+    found = data(text)
+    return int.from_bytes(found[:WORD_BYTES], "big") if len(found) >= WORD_BYTES else _refuse("a word", text)
+
+
 def topic_address(text: str) -> str | None:
     """Read the address in a topic; None for a word that is no address, which no honest token writes there."""
     found = _ADDRESS_TOPIC.fullmatch(text) or (None if _HASH.fullmatch(text) else _refuse("a topic", text))

@@ -38,7 +38,7 @@ def new_mnemonic() -> str:
 class Keys:
     """The signer's keys. Safe to share between threads; shows nothing of itself when printed."""
 
-    __slots__ = ("_deposits", "_hot", "_pool_signer", "pool_public_key")
+    __slots__ = ("_deposits", "_hot", "_pool_signer", "_root", "pool_public_key")
 
     def __init__(self, mnemonic: str) -> None:
         """Derive from a BIP-39 mnemonic. Raises KeystoreError where its words or checksum are wrong."""
@@ -48,7 +48,7 @@ class Keys:
         if not bip39.mnemonic_is_valid(words):
             raise KeystoreError("this is not a BIP-39 mnemonic")
         seed = bip39.mnemonic_to_seed(words)
-        root = bip32.HDKey.from_seed(seed)
+        root = self._root = bip32.HDKey.from_seed(seed)
         # Public children need no private key, and a chain's node is derived once instead of for every address.
         self._deposits = {family: root.derive(path).to_public() for family, path in DEPOSIT_PATHS.items()}
         self._hot = {family: root.derive(path).to_public() for family, path in HOT_PATHS.items()}
@@ -66,6 +66,17 @@ class Keys:
     def hot_address(self, family: str) -> str:
         """Return the hot wallet's address in its stored form."""
         return _SPELL[family](self._hot[family].child(0))
+
+    def deposit_key(self, family: str, ordinal: int) -> str:
+        """Return the private key of a deposit address, in hex. Derived on demand, for one signature."""
+        return self._private_key(DEPOSIT_PATHS[family], ordinal)
+
+    def hot_key(self, family: str) -> str:
+        """Return the private key of the hot wallet, in hex. Derived on demand, for one signature."""
+        return self._private_key(HOT_PATHS[family], 0)
+
+    def _private_key(self, path: str, index: int) -> str:
+        return "0x" + bytes(self._root.derive(path).child(index).key.secret).hex()
 
     def sign_pool(self, message: bytes) -> bytes:
         """Sign a chunk of the address pool."""

@@ -30,6 +30,12 @@ SLOW_FACTOR: Final = 4
 SLOW_FROM_S: Final = 0.3
 
 
+def middle(voices: Sequence[T], *, key: Callable[[T], int] | None = None) -> T:
+    """Return the lower median: one liar among three cannot move it far, among two cannot raise it."""
+    ranked = sorted(voices, key=key)  # type: ignore[type-var,arg-type]
+    return ranked[(len(ranked) - 1) // 2]
+
+
 class Providers:
     """A network's nodes in the operator's order. Safe to share between threads."""
 
@@ -81,6 +87,15 @@ class Providers:
     def everyone(self, question: Question[T]) -> list[T | ProviderError]:
         """Put one question to every node that may be asked; a failure stands in its node's place."""
         return self._each(lambda node: node.ask(question))
+
+    def voices(self, question: Question[T]) -> list[T]:
+        """Return the answers of all who gave one, at least one. Raises ProviderError where nobody did."""
+        answers = self.everyone(question)
+        told = [answer for answer in answers if not isinstance(answer, ProviderError)]
+        if told:
+            return told
+        failures = [answer for answer in answers if isinstance(answer, ProviderError)]
+        raise failures[-1] if failures else RateLimitedError(self._network.code, self._patience_s())
 
     def compare(self, question: Question[T], expected: T) -> tuple[int, int]:
         """Return how many nodes that keep up give the expected answer, and how many another one.

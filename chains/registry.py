@@ -1,15 +1,20 @@
-"""From a network to its adapter. Called by actors; families are imported when first needed."""
+"""From a network to its adapter and its spender. Called by actors; families are imported when first needed."""
 
 import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from chains.base import ChainAdapter
+from chains.base import ChainAdapter, Spender
 from core.catalogue import Environment, Network, load_catalogue
 from core.settings import Settings
 
+if TYPE_CHECKING:
+    from chains.providers import Providers
+
+WEI_PER_GWEI: Final = 10**9
 Builder = Callable[[Network, tuple[str, ...], float, Environment], ChainAdapter]
+SpenderBuilder = Callable[[Network, tuple[str, ...], float, str | None], Spender]
 
 
 def adapter(network: Network, settings: Settings) -> ChainAdapter:
@@ -24,13 +29,51 @@ def adapter(network: Network, settings: Settings) -> ChainAdapter:
     return build(network, urls, settings.rpc_timeout_s, settings.environment)
 
 
+def spender(network: Network, settings: Settings) -> Spender:
+    """Return the spender of a network, the same one each time; it shares the adapter's connections.
+
+    LookupError where the network has no RPC URL or its family is not served.
+    """
+    urls = settings.rpc_urls.get(network.code)
+    build = _SPENDERS.get(network.family)
+    if urls is None or build is None:
+        raise LookupError(f"{network.code} is not served here")
+    return build(network, urls, settings.rpc_timeout_s, settings.sanctions_oracles.get(network.code))
+
+
+def gas_cap_units(network: Network, settings: Settings) -> int:
+    """Return the most that may be offered for a unit of gas, in base units of the gas coin.
+
+    The operator's word (`<NETWORK>_GAS_CAP_GWEI`) or else the catalogue's. LookupError where the family has no gas.
+    """
+    cap_gwei = settings.gas_caps_gwei.get(network.code, network.gas_cap_gwei)
+    if cap_gwei is None:
+        raise LookupError(f"{network.code} has no gas")
+    return cap_gwei * WEI_PER_GWEI
+
+
 @functools.cache
 def _evm(network: Network, urls: tuple[str, ...], timeout_s: float, environment: Environment) -> ChainAdapter:
     from chains.evm import EvmAdapter  # noqa: PLC0415 - a process loads the families that it serves
-    from chains.providers import Providers  # noqa: PLC0415
 
     pairs = load_catalogue(environment).pairs_on(network.code)
-    return EvmAdapter(network, pairs, Providers(network, urls, timeout_s=timeout_s))
+    return EvmAdapter(network, pairs, _evm_providers(network, urls, timeout_s))
+
+
+@functools.cache
+def _evm_spender(network: Network, urls: tuple[str, ...], timeout_s: float, sanctions_oracle: str | None) -> Spender:
+    from chains.evm_spend import EvmSpender  # noqa: PLC0415 - as above
+
+    providers = _evm_providers(network, urls, timeout_s)
+    return EvmSpender(network, providers, sanctions_oracle=sanctions_oracle)
+
+
+@functools.cache
+def _evm_providers(network: Network, urls: tuple[str, ...], timeout_s: float) -> "Providers":
+    from chains.providers import Providers  # noqa: PLC0415 - as above
+
+    return Providers(network, urls, timeout_s=timeout_s)
 
 
 _BUILDERS: Final[Mapping[str, Builder]] = MappingProxyType({"evm": _evm})
+_SPENDERS: Final[Mapping[str, SpenderBuilder]] = MappingProxyType({"evm": _evm_spender})

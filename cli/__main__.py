@@ -23,6 +23,8 @@ OPERATION = {
     "audit": "cli.audit",
     "doctor": "cli.doctor",
     "rescan": "cli.rescan",
+    "treasury": "cli.treasury",
+    "payouts": "cli.payouts",
 }
 # What these need stands in the development requirements alone.
 DEVELOPMENT = {"dev": "cli.dev", "demo": "cli.demo"}

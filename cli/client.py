@@ -45,6 +45,13 @@ class Client:
         }
         if idempotency_key is not None:
             headers["Idempotency-Key"] = idempotency_key
+        return self._send(path, raw, headers)
+
+    def post_public(self, path: str, body: dict[str, object]) -> Any:
+        """Return the result of a call that needs no signature, as a buyer's or recipient's browser makes it."""
+        return self._send(path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+    def _send(self, path: str, raw: bytes, headers: dict[str, str]) -> Any:
         response = self._pool.request("POST", self._base_url + path, body=raw, headers=headers)
         return _unwrap(response.status, response.data)
 

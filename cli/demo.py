@@ -41,7 +41,8 @@ def demo(
 
 def _pay(stack: Stack, console: Console) -> int:
     """Let the story run beside the supervisor, which must not stop looking after the processes."""
-    from cli.embedded.story import StoryError, tell  # noqa: PLC0415
+    from cli.embedded.story import tell  # noqa: PLC0415
+    from cli.embedded.story_out import StoryError  # noqa: PLC0415
 
     failures: list[BaseException] = []
 

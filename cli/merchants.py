@@ -48,6 +48,22 @@ def list_merchants(
     show({"items": [_document(merchant) for merchant in found]}, lines, as_json=as_json)
 
 
+@merchant_app.command("set")
+def set_merchant(
+    merchant_id: UUID,
+    *,
+    cosign: Annotated[
+        bool, typer.Option("--cosign/--no-cosign", help="Whether payouts need a second principal's approval.")
+    ],
+    as_json: JsonFlag = False,
+) -> None:
+    """Change how a merchant's payouts are released; those that wait already are not changed."""
+    with database():
+        merchants.set_cosign(merchant_id, is_required=cosign)
+    line = "payouts need a second approval" if cosign else "payouts made with a key are sent at once"
+    show({"merchant_id": str(merchant_id), "cosign": cosign}, [line], as_json=as_json)
+
+
 @merchant_app.command("unlock")
 def unlock_merchant(merchant_id: UUID, *, as_json: JsonFlag = False) -> None:
     """End a merchant's IP allowlist, for one that has locked itself out; its keys then sign from anywhere."""

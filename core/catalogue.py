@@ -67,6 +67,14 @@ class Network:
     block_time_ms: Positive
     # The name under which its nodes give the last final block; None where depth alone tells.
     finality_tag: Text | None
+    # EVM only. The most that is offered for a unit of gas, unless the operator sets another cap.
+    gas_cap_gwei: Positive | None
+    # The gas that one transfer of its own coin is reckoned with, whether or not that is offered for payments.
+    coin_gas: Positive | None
+    # Whether blocks have a base fee, so that offers name a price and a tip (EIP-1559) instead of a price alone.
+    has_base_fee: bool | None
+    # The contract of a rollup that tells what posting a transaction's data costs on top of its gas.
+    data_fee_oracle: Text | None
     explorer_tx_url: Annotated[str, Meta(pattern=r"^https://\S+\{txid\}$")]
     explorer_address_url: Annotated[str, Meta(pattern=r"^https://\S+\{address\}$")]
 

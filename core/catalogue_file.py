@@ -121,7 +121,8 @@ def _pace(row: Row, development: _Development, environment: Environment) -> Row:
     if environment == "production":
         return row
     pace = {name: getattr(development, name) for name in ("confirmations", "maturity", "block_time_ms")}
-    return {**row, **pace}
+    # Development's chains are no rollups.
+    return {**row, **pace, "data_fee_oracle": None}
 
 
 def _minimums(row: _PairRow, development: _Development, environment: Environment) -> _PairRow:
@@ -164,6 +165,7 @@ def _problems(catalogue: Catalogue, development: _Development) -> Iterator[str]:
         yield "development matures before it confirms"
     for network in catalogue.networks.values():
         yield from _network_problems(network, catalogue)
+        yield from _gas_problems(network)
     yield from _repeated(network.chain_id for network in catalogue.networks.values())
     for code, pairs in catalogue.pairs_by_network.items():
         yield from _repeated(pair.contract and f"{code} {pair.contract.lower()}" for pair in pairs)
@@ -182,6 +184,21 @@ def _network_problems(network: Network, catalogue: Catalogue) -> Iterator[str]:
             yield f"{pair.currency} on {network.code}: its own coin, and no other, has no contract"
         if (pair.transfer_gas is not None) != evm:
             yield f"{pair.currency} on {network.code}: gas belongs to EVM networks, and to each of them"
+        if pair.contract is None and pair.transfer_gas != network.coin_gas:
+            yield f"{pair.currency} on {network.code}: its own coin's gas is told in two ways"
+
+
+def _gas_problems(network: Network) -> Iterator[str]:
+    evm = network.family == "evm"
+    for value, name in (
+        (network.gas_cap_gwei, "gas cap"),
+        (network.coin_gas, "gas figure"),
+        (network.has_base_fee, "word on base fees"),
+    ):
+        if (value is not None) != evm:
+            yield f"{network.code}: a {name} belongs to EVM networks, and to each of them"
+    if network.data_fee_oracle is not None and not evm:
+        yield f"{network.code}: an oracle for data fees belongs to EVM networks"
 
 
 def _repeated(values: Iterable[object]) -> Iterator[str]:

@@ -8,7 +8,15 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta
 
-from core.errors import DomainError, PaymentBadAction, PaymentBadCursor, PaymentBadDate, PaymentBadUuid
+from core.errors import (
+    DomainError,
+    PaymentBadAction,
+    PaymentBadCursor,
+    PaymentBadDate,
+    PaymentBadUuid,
+    RefundBadAddress,
+    RefundNetworkMismatch,
+)
 from core.schemas import Answer, CodeOrEmpty, Payment, PaymentLookup, Request, Text
 
 PAGE_DEFAULT: Final = 50
@@ -51,11 +59,31 @@ class ResolvePayment(PaymentLookup, kw_only=True, omit_defaults=True):
     """What becomes of a wrong_amount payment or of a stray deposit (POST /v1/payment/resolve)."""
 
     refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {"uuid": PaymentBadUuid, "action": PaymentBadAction}
+        {
+            "uuid": PaymentBadUuid,
+            "action": PaymentBadAction,
+            "address": RefundBadAddress,
+            "network": RefundNetworkMismatch,
+        }
     )
 
-    action: Annotated[Literal["accept"], Meta(description="accept credits what is there.")]
+    action: Annotated[
+        Literal["accept", "refund"],
+        Meta(description="accept credits what is there; refund sends it back, less the network fee."),
+    ]
     txid: Annotated[Text, Meta(max_length=128, description="The stray deposit that is meant.")] | None = None
+    address: (
+        Annotated[
+            Text,
+            Meta(
+                max_length=128,
+                description="For a refund: where to, if not to whoever paid. It has to be approved then.",
+                examples=["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"],
+            ),
+        ]
+        | None
+    ) = None
+    network: Annotated[CodeOrEmpty, Meta(description="For a refund: that of the money, if any.")] | None = None
 
 
 class QueuedDelivery(Answer, kw_only=True):

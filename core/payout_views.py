@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from core.addresses import display
+from core.money import format_coin
 from core.payout_states import FINAL_PAYOUTS, SHOWN
 from core.views import coin_text, iso_time
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
     from uuid import UUID
 
-    from core.catalogue import Catalogue
+    from core.catalogue import Catalogue, Pair
     from core.payout_states import PayoutStatus
+
+# The word for what is on its way.
+IN_PROCESS: Final = SHOWN["approved"]
 
 
 class Payout(Protocol):
@@ -57,6 +62,19 @@ class Payout(Protocol):
     def created_at(self) -> datetime: ...
     @property
     def updated_at(self) -> datetime: ...
+
+
+class Reckoned(Protocol):
+    """A payout's amounts; models.payout_rules reckons them."""
+
+    @property
+    def amount_units(self) -> int: ...
+    @property
+    def fee_units(self) -> int: ...
+    @property
+    def to_units(self) -> int: ...
+    @property
+    def held_units(self) -> int: ...
 
 
 def payout(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:
@@ -104,3 +122,40 @@ def _core(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:
         "status": SHOWN[shown.status],
         "is_final": shown.status in FINAL_PAYOUTS,
     }
+
+
+def quote(catalogue: Catalogue, reckoned: Reckoned, *, currency: str, network: str) -> dict[str, str]:
+    """Return what a payout would cost and bring."""
+    return {
+        "amount": coin_text(catalogue, currency, reckoned.amount_units),
+        "currency": currency,
+        "network": network,
+        "commission": coin_text(catalogue, currency, reckoned.fee_units),
+        "merchant_amount": coin_text(catalogue, currency, reckoned.held_units),
+        "to_amount": coin_text(catalogue, currency, reckoned.to_units),
+    }
+
+
+def method(catalogue: Catalogue, pair: Pair, *, fee_units: int | None, is_served: bool) -> dict[str, Any]:
+    """Return a coin on a network as it can be paid out; not while its fee is unknown."""
+    return {
+        "currency": pair.currency,
+        "network": pair.network,
+        "is_available": is_served and fee_units is not None,
+        "limit": {"min_amount": format_coin(pair.min_payout_units, pair.decimals), "max_amount": None},
+        "commission": {
+            "fee_amount": None if fee_units is None else coin_text(catalogue, pair.currency, fee_units),
+            "currency": pair.currency,
+        },
+    }
+
+
+def mass_success(made: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an item of a mass call that has its payout."""
+    shown = ("order_id", "uuid", "status", "is_final", "approval_required")
+    return {"success": True} | {name: made[name] for name in shown}
+
+
+def mass_failure(order_id: str, message: str) -> dict[str, Any]:
+    """Return an item of a mass call that was refused."""
+    return {"success": False, "order_id": order_id, "message": message}

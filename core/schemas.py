@@ -403,7 +403,7 @@ class Payment(PublicPayment, kw_only=True):
 
 
 class Refund(Answer, kw_only=True):
-    """A refund of a payment."""
+    """A refund of a payment, or of a stray deposit to its address."""
 
     uuid: UuidText
     status: str
@@ -412,6 +412,8 @@ class Refund(Answer, kw_only=True):
     txid: str
     is_final: bool
     created_at: str
+    currency: Annotated[str | UnsetType, Meta(description="Only of a stray's, with its network.")] = UNSET
+    network: str | UnsetType = UNSET
 
 
 class StrayDeposit(Answer, kw_only=True):
@@ -421,15 +423,19 @@ class StrayDeposit(Answer, kw_only=True):
     currency: str
     network: str
     amount: str
-    status: str
+    status: Annotated[
+        str, Meta(description="refunding and refunded: it is being sent back, or was.", examples=["confirmed"])
+    ]
     reason: Literal["asset", "network", "dust"]
 
 
 class PaymentInfo(Payment, kw_only=True):
     """A payment with what was refunded of it and what strayed to its address."""
 
-    refund_status: Literal["none", "partial", "full"]
-    refunds: list[Refund]
+    refund_status: Annotated[
+        Literal["none", "partial", "full"], Meta(description="Pending refunds count; failed and cancelled ones do not.")
+    ]
+    refunds: Annotated[list[Refund], Meta(description="Oldest first; of more than 1000, the newest.")]
     stray_deposits: list[StrayDeposit]
 
 

@@ -14,14 +14,19 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from core.addresses import parse
 from core.rate_settings import rate_problems, rate_urls, variable
 from core.secretbox import SecretKeysError, parse_secret_keys
 from core.settings_rules import (
+    COLD_SUFFIX,
     DEVELOPMENT_SECRET_KEYS,
+    GAS_CAP_SUFFIX,
     RPC_SUFFIX,
+    SANCTIONS_SUFFIX,
     Environment,
     Role,
     holds_development_key,
+    network_variables,
     problems_of,
     rpc_variables,
     split,
@@ -35,11 +40,18 @@ _DEFAULTS: Mapping[Environment, Mapping[str, str]] = {
         "TICK_INTERVAL_MS": "250",
         "POOL_LOW": "500",
         "POOL_HIGH": "2000",
+        "SIGNER_PAYOUT_MAX_USD": "1000000000",
+        "SIGNER_HOURLY_USD": "1000000000",
+        "SIGNER_DAILY_USD": "1000000000",
+        # Every deposit is swept at once, whatever that costs.
+        "SWEEP_MIN_USD": "0",
+        "SWEEP_FEE_MAX_PERCENT": "10000",
         # A whole shop's traffic comes from one machine and one key there.
         "RATE_LIMIT_KEY_MINUTE": "10000000",
         "RATE_LIMIT_KEY_SECOND": "1000000",
         "RATE_LIMIT_PUBLIC_MINUTE": "10000000",
         "RATE_LIMIT_BUYER_MINUTE": "10000000",
+        "RATE_LIMIT_CLAIM_MINUTE": "10000000",
     },
     "production": {
         "RATES_SOURCE": "live",
@@ -47,6 +59,11 @@ _DEFAULTS: Mapping[Environment, Mapping[str, str]] = {
         "TICK_INTERVAL_MS": "1000",
         "POOL_LOW": "5000",
         "POOL_HIGH": "20000",
+        "SIGNER_PAYOUT_MAX_USD": "25000",
+        "SIGNER_HOURLY_USD": "100000",
+        "SIGNER_DAILY_USD": "500000",
+        "SWEEP_MIN_USD": "20",
+        "SWEEP_FEE_MAX_PERCENT": "5",
     },
 }
 
@@ -92,6 +109,10 @@ def _check_secret_keys(text: str) -> str:
     return text
 
 
+def _stored_evm(text: str) -> str:
+    return parse("evm", text)
+
+
 def _freeze(urls: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
     return MappingProxyType(dict(urls))
 
@@ -129,6 +150,13 @@ class Settings(BaseModel):
         Mapping[str, Annotated[tuple[HttpUrl, ...], BeforeValidator(_split), Field(min_length=1, max_length=8)]],
         AfterValidator(_freeze),
     ] = Field(default_factory=lambda: MappingProxyType({}), repr=False)
+    # By network code: what replaces the catalogue's cap, and the contract that lists sanctioned addresses.
+    gas_caps_gwei: Annotated[Mapping[str, Annotated[int, Field(ge=1, le=2_000)]], AfterValidator(MappingProxyType)] = (
+        Field(default_factory=lambda: MappingProxyType({}))
+    )
+    sanctions_oracles: Annotated[
+        Mapping[str, Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]], AfterValidator(MappingProxyType)
+    ] = Field(default_factory=lambda: MappingProxyType({}))
     rpc_timeout_s: float = Field(5.0, gt=0, le=60)
     # Production believes a lone provider only where the operator has said so.
     single_provider_ok: bool = False
@@ -149,7 +177,31 @@ class Settings(BaseModel):
     # A coin has a rate only while this many sources agree on it.
     rates_sources_min: int = Field(2, ge=1, le=4)
     smtp_url: Annotated[str, _url_check("smtp", "smtps")] | None = Field(None, repr=False)
+    # Who e-mails come from; without it no-reply at the host of PAY_URL.
+    mail_from: str | None = Field(None, pattern=r"^[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}$")
+    payout_links_enabled: bool = True
     webhook_allow_private: bool = False
+    # A file with addresses that nothing is sent to.
+    deny_list: Path | None = None
+    # false: no batch is taken; those that were taken are done.
+    batches_enabled: bool = True
+    # What the signer lets leave, whatever it is told: one payout; an hour and a day of them, on all networks together.
+    signer_payout_max_usd: int = Field(ge=0)
+    signer_hourly_usd: int = Field(ge=0)
+    signer_daily_usd: int = Field(ge=0)
+
+    # Where what the hot wallet need not hold goes; by network code.
+    cold_addresses: Annotated[
+        Mapping[str, Annotated[str, AfterValidator(_stored_evm)]], AfterValidator(MappingProxyType)
+    ] = Field(default_factory=lambda: MappingProxyType({}))
+    # A deposit address is swept once it holds so much of a coin, and while that costs no more than so much of it.
+    sweep_min_usd: int = Field(ge=0)
+    sweep_fee_max_percent: int = Field(ge=1, le=10_000)
+    # What the hot wallet of a network keeps of a coin; what is above goes to the cold address, where there is one.
+    hot_limit_usd: int = Field(10_000, ge=0)
+
+    # What a conversion gives less than the market, in parts per million.
+    conversion_spread_ppm: int = Field(5_000, ge=0, le=500_000)
 
     web_threads: int = Field(32, ge=2, le=512)
     call_slots: int = Field(24, ge=1, le=511)
@@ -160,6 +212,8 @@ class Settings(BaseModel):
     rate_limit_key_second: int = Field(100, ge=1, le=10_000_000)
     rate_limit_public_minute: int = Field(120, ge=1, le=10_000_000)
     rate_limit_buyer_minute: int = Field(20, ge=1, le=10_000_000)
+    # Claims of cheques from a source address.
+    rate_limit_claim_minute: int = Field(20, ge=1, le=10_000_000)
     lock_timeout_ms: int = Field(2000, ge=1, le=60_000)
     statement_timeout_ms: int = Field(2000, ge=1, le=60_000)
     tick_interval_ms: int = Field(ge=50, le=60_000)
@@ -183,6 +237,11 @@ class Settings(BaseModel):
     def own_hosts(self) -> frozenset[str]:
         """Hosts under which the gateway itself is reached; it never sends a webhook to them."""
         return frozenset(urlsplit(url).hostname or "" for url in (self.base_url, self.pay_url))
+
+    @property
+    def mail_sender(self) -> str:
+        """The address that e-mails come from."""
+        return self.mail_from or f"no-reply@{urlsplit(self.pay_url).hostname}"
 
     def passphrase(self) -> str | None:
         """Return the keystore's passphrase from its variable or file. Raises OSError."""
@@ -230,6 +289,9 @@ def _fields(values: Mapping[str, str], environment: Environment) -> dict[str, ob
     fields: dict[str, object] = {"environment": environment}
     fields |= {name: values[name.upper()] for name in Settings.model_fields if name.upper() in values}
     fields["rpc_urls"] = rpc_variables(values)
+    fields["gas_caps_gwei"] = network_variables(values, GAS_CAP_SUFFIX)
+    fields["sanctions_oracles"] = network_variables(values, SANCTIONS_SUFFIX)
+    fields["cold_addresses"] = network_variables(values, COLD_SUFFIX)
     fields["rates_urls"] = rate_urls(values)
     if environment == "development":
         fields.setdefault("base_url", f"http://127.0.0.1:{values.get('PORT', '8000')}")
@@ -246,6 +308,12 @@ def _describe(error: ValidationError) -> Iterator[str]:
         match where:
             case ("rpc_urls", network, *_):
                 yield f"{str(network).upper()}{RPC_SUFFIX}: {text}"
+            case ("gas_caps_gwei", network, *_):
+                yield f"{str(network).upper()}{GAS_CAP_SUFFIX}: {text}"
+            case ("sanctions_oracles", network, *_):
+                yield f"{str(network).upper()}{SANCTIONS_SUFFIX}: {text}"
+            case ("cold_addresses", network, *_):
+                yield f"{str(network).upper()}{COLD_SUFFIX}: {text}"
             case ("rates_urls", source, *_):
                 yield f"{variable(str(source))}: {text}"
             case (name, *_):

@@ -17,6 +17,10 @@ Role = Literal["web", "worker", "signer", "scheduler", "cli"]
 DEVELOPMENT_SECRET_KEYS = "development:c2x1aWNlLWRldmVsb3BtZW50LW9ubHkta2V5LTAwMDA="  # noqa: S105
 
 RPC_SUFFIX = "_RPC_URLS"
+GAS_CAP_SUFFIX = "_GAS_CAP_GWEI"
+SANCTIONS_SUFFIX = "_SANCTIONS_ORACLE"
+COLD_SUFFIX = "_COLD_ADDRESS"
+_EVM_SUFFIXES = (GAS_CAP_SUFFIX, SANCTIONS_SUFFIX, COLD_SUFFIX)
 
 _WALLET_PREFIX = "WALLET_"
 _WALLET_SOURCES = ("WALLET_KEYSTORE", "WALLET_KEYSTORE_DATA", "WALLET_MNEMONIC")
@@ -27,6 +31,7 @@ _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 def problems_of(values: Mapping[str, str], environment: Environment, role: Role) -> Iterator[str]:
     """Tell in one line each what stands against starting a process of that role with these variables."""
     yield from _rpc_problems(values, environment)
+    yield from _evm_problems(values, environment)
     yield from _role_problems(values, role)
     if environment == "production":
         yield from _production_problems(values, role)
@@ -39,7 +44,12 @@ def split(text: str) -> tuple[str, ...]:
 
 def rpc_variables(values: Mapping[str, str]) -> dict[str, str]:
     """Return the values of <NETWORK>_RPC_URLS by network code."""
-    return {n.removesuffix(RPC_SUFFIX).lower(): value for n, value in values.items() if n.endswith(RPC_SUFFIX)}
+    return network_variables(values, RPC_SUFFIX)
+
+
+def network_variables(values: Mapping[str, str], suffix: str) -> dict[str, str]:
+    """Return the values of <NETWORK><suffix> by network code."""
+    return {n.removesuffix(suffix).lower(): value for n, value in values.items() if n.endswith(suffix)}
 
 
 def holds_development_key(text: str) -> bool:
@@ -58,6 +68,14 @@ def _rpc_problems(values: Mapping[str, str], environment: Environment) -> Iterat
             yield f"{network.upper()}{RPC_SUFFIX}: the catalogue has no such network"
         elif known[network].family not in SERVED_FAMILIES:
             yield f"{network.upper()}{RPC_SUFFIX}: this version has no adapter for {known[network].family} networks"
+
+
+def _evm_problems(values: Mapping[str, str], environment: Environment) -> Iterator[str]:
+    known = load_catalogue(environment).networks
+    for suffix in _EVM_SUFFIXES:
+        for code in network_variables(values, suffix):
+            if code not in known or known[code].family != "evm":
+                yield f"{code.upper()}{suffix}: the catalogue has no such EVM network"
 
 
 def _role_problems(values: Mapping[str, str], role: Role) -> Iterator[str]:

@@ -6,6 +6,7 @@ id: whichever of the two is in first decides, whatever any clock says. Called by
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import psycopg2
 
 from core.errors import IdempotencyInProgress, IdempotencyKeyReused
+from models import locks
 from models.base import (
     LOCK_NOT_AVAILABLE,
     QUERY_CANCELED,
@@ -21,10 +23,11 @@ from models.base import (
     in_transaction,
     one,
     pgcode,
+    transaction,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from uuid import UUID
 
 # The longest that a call's transaction may wait for a lock, run a statement, or lie idle.
@@ -93,9 +96,42 @@ def begin(info: CallInfo) -> None:
         raise _REFUSALS[outcome](response)
 
 
+@contextlib.contextmanager
+def holding_key(info: CallInfo) -> Iterator[None]:
+    """Keep a call's Idempotency-Key over several transactions, of which the last one begins and finishes the call.
+
+    Nobody else can begin with the key meanwhile. Raises what begin() raises, before anything was done.
+    """
+    if info.idem_key is None:
+        _refuse_known(info)
+        yield
+        return
+    # The very lock that begin() takes: it is the session's own then.
+    with locks.single_flight(f"{info.merchant_id}{info.idem_key}", seed=locks.IDEMPOTENCY_SEED) as is_mine:
+        if not is_mine:
+            raise IdempotencyInProgress
+        _refuse_known(info)
+        yield
+
+
+class _LookedUpError(Exception):
+    """Rolls back a transaction that only looked."""
+
+
+def _refuse_known(info: CallInfo) -> None:
+    with contextlib.suppress(_LookedUpError), transaction():
+        begin(info)
+        raise _LookedUpError
+
+
 def finish(call_id: UUID, response: str) -> None:
     """Store what is answered, in the transaction that begin() opened the call in. Not for answers with a secret."""
     execute("UPDATE calls SET response = %s WHERE call_id = %s", (response, call_id))
+
+
+def forget(call_id: UUID) -> None:
+    """Remove the row of a call that nobody waits for, in the transaction that wrote it."""
+    execute("DELETE FROM calls WHERE call_id = %s", (call_id,))
 
 
 def abandon(info: CallInfo) -> str | None:
@@ -127,6 +163,11 @@ def _tombstone(info: CallInfo) -> str | None:
         return None
     found = one("SELECT response FROM calls WHERE call_id = %s AND state = 'done'", (info.call_id,))
     return found[0] if found else None
+
+
+def is_abandoned(call_id: UUID) -> bool:
+    """Whether its caller waits no longer: asked between the transactions of a call that has several."""
+    return one("SELECT 1 FROM calls WHERE call_id = %s AND state = 'abandoned'", (call_id,)) is not None
 
 
 def prune() -> int:

@@ -34,11 +34,35 @@ FINALITY_PATIENCE: Final = 2
 
 
 def book_confirmed(deposit: Deposit, merchant_id: UUID) -> None:
-    """Put a confirmed deposit into suspense, where it waits until it may be credited."""
+    """Put a confirmed deposit into suspense, where it waits until it may be credited.
+
+    One that a reorg took and brought back after it was sent back pays what its merchant came to owe for that.
+    """
+    name = f"deposit:{deposit.id}:{deposit.round}:confirm"
+    custody = _custody(deposit)
+    if deposit.refund_units is None:
+        ledger.post(name, [Transfer(custody, _suspense(deposit, merchant_id), deposit.amount_units)])
+        return
+    debt = Account(merchant_id, DEBT, deposit.currency)
+    repaid = min(deposit.refund_units, ledger.lock_debt(merchant_id, deposit.currency))
     ledger.post(
-        f"deposit:{deposit.id}:{deposit.round}:confirm",
-        [Transfer(_custody(deposit), _suspense(deposit, merchant_id), deposit.amount_units)],
+        name,
+        [
+            *rounded(custody, debt, out=deposit.amount_units, into=deposit.refund_units),
+            # Repaid meanwhile out of other credits.
+            Transfer(debt, Account(merchant_id, AVAILABLE, deposit.currency), deposit.refund_units - repaid),
+        ],
     )
+
+
+def rounded(source: Account, target: Account, *, out: int, into: int) -> list[Transfer]:
+    """Return the transfers that take `out` units and give `into`; the gateway's rounding account has the difference."""
+    rounding = Account(GATEWAY, ROUNDING, source.currency)
+    return [
+        Transfer(source, target, min(out, into)),
+        Transfer(source, rounding, max(0, out - into)),
+        Transfer(rounding, target, max(0, into - out)),
+    ]
 
 
 def credit(
@@ -97,10 +121,18 @@ def book_credited(deposit: Deposit, merchant_id: UUID, split: CreditSplit, netwo
 
 
 def book_reversed(deposit: Deposit, merchant_id: UUID) -> None:
-    """Take a reorged deposit back: from maturing, then available; what they lack becomes the merchant's debt."""
+    """Take a reorged deposit back: from maturing, then available; what they lack becomes the merchant's debt.
+
+    So does what a refund sent back, or holds for that and cannot let go any more.
+    """
     if deposit.status == "pending":
         return
     name = f"deposit:{deposit.id}:{deposit.round}:reverse"
+    if deposit.refund_units is not None:
+        ledger.lock_debt(merchant_id, deposit.currency)
+        debt = Account(merchant_id, DEBT, deposit.currency)
+        ledger.post(name, rounded(debt, _custody(deposit), out=deposit.refund_units, into=deposit.amount_units))
+        return
     suspense = _suspense(deposit, merchant_id)
     legs = _uncredit(deposit, merchant_id, suspense) if deposit.status == "credited" else []
     ledger.post(name, [*legs, Transfer(suspense, _custody(deposit), deposit.amount_units)])

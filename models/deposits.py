@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
+    from core.payout_states import PayoutStatus
+
 OwnerKind = Literal["invoice", "wallet"]
 
 
@@ -72,6 +74,20 @@ class Deposit:
     depth: int
     # Several providers have to tell the same of it before it is confirmed, and have not yet.
     awaits_quorum: bool
+    # The refund that takes it out of suspense, what of that came from here, and how far that payout is.
+    refund_id: UUID | None
+    refund_units: int | None
+    refund_status: PayoutStatus | None
+
+    @property
+    def is_refunded(self) -> bool:
+        """Whether it was sent back for good."""
+        return self.refund_status == "confirmed"
+
+    @property
+    def is_being_refunded(self) -> bool:
+        """Whether it is about to be sent back, and may still come back into suspense."""
+        return self.refund_id is not None and not self.is_refunded
 
     @property
     def shown_status(self) -> str:
@@ -82,8 +98,14 @@ class Deposit:
 _DEPOSIT: Final = (
     "SELECT d.id, d.network, d.txid, d.currency, d.amount_units, d.sender, d.status, d.stray_reason, d.block_height,"
     " d.seen_at, d.round, d.net_units, d.fee_units, d.fee_fixed_units, d.rounding_units,"
-    f" COALESCE(c.height - d.block_height + 1, 0), {quorum.OPEN}"
+    f" COALESCE(c.height - d.block_height + 1, 0), {quorum.OPEN}, d.refund_id, d.refund_units,"
+    " (SELECT p.status FROM payouts p WHERE p.id = d.refund_id)"
     " FROM deposits d LEFT JOIN chain_cursors c ON c.network = d.network"
+)
+
+
+_IS_THE_SAME: Final = (
+    "(d.owner_id, d.currency, d.amount_units) = (EXCLUDED.owner_id, EXCLUDED.currency, EXCLUDED.amount_units)"
 )
 
 
@@ -121,8 +143,10 @@ def record(found: Found) -> bool:
             " sender = EXCLUDED.sender, owner_kind = EXCLUDED.owner_kind, owner_id = EXCLUDED.owner_id,"
             " merchant_id = EXCLUDED.merchant_id, stray_reason = EXCLUDED.stray_reason, confirmed_at = NULL,"
             " block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, block_time = EXCLUDED.block_time,"
-            " is_announced = d.is_announced AND (d.owner_id, d.currency, d.amount_units)"
-            " = (EXCLUDED.owner_id, EXCLUDED.currency, EXCLUDED.amount_units),"
+            f" is_announced = d.is_announced AND {_IS_THE_SAME},"
+            # What was sent back before the reorg was this money, if it is this money that came back.
+            f" refund_id = CASE WHEN {_IS_THE_SAME} THEN d.refund_id END,"
+            f" refund_units = CASE WHEN {_IS_THE_SAME} THEN d.refund_units END,"
             " seen_at = CASE WHEN d.owner_id = EXCLUDED.owner_id THEN LEAST(d.seen_at, EXCLUDED.seen_at)"
             " ELSE EXCLUDED.seen_at END WHERE d.status = 'reversed'",
             (
@@ -207,10 +231,34 @@ def credit(deposit_id: UUID, *, net: int, fee: int, fee_fixed: int, rounding: in
     return bool(
         execute(
             "UPDATE deposits SET status = 'credited', net_units = %s, fee_units = %s, fee_fixed_units = %s,"
-            " rounding_units = %s WHERE id = %s AND status = 'confirmed'",
+            " rounding_units = %s WHERE id = %s AND status = 'confirmed' AND refund_id IS NULL",
             (net, fee, fee_fixed, rounding, deposit_id),
         )
     )
+
+
+def take(deposit_id: UUID, *, refund_id: UUID, units: int) -> bool:
+    """Give a confirmed deposit, which waits in suspense, to a refund; False when somebody was first.
+
+    units: what of the refund's hold comes from it.
+    """
+    return bool(
+        execute(
+            "UPDATE deposits SET refund_id = %s, refund_units = %s"
+            " WHERE id = %s AND status = 'confirmed' AND refund_id IS NULL",
+            (refund_id, units, deposit_id),
+        )
+    )
+
+
+def of_refund(refund_id: UUID) -> list[Deposit]:
+    """Return the deposits that a refund took out of suspense. Their owner is locked by the caller."""
+    return read("d.refund_id = %s ORDER BY d.id", (refund_id,))
+
+
+def give_back(refund_id: UUID) -> None:
+    """Undo take() for all deposits of a refund that failed or was cancelled."""
+    execute("UPDATE deposits SET refund_id = NULL, refund_units = NULL WHERE refund_id = %s", (refund_id,))
 
 
 def reverse(deposit_id: UUID) -> Deposit | None:

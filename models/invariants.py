@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from models.base import execute, rows, transaction
+from models.payout_invariants import PAYOUT_INVARIANTS
 
 ROWS_SHOWN_MAX: Final = 20
 
@@ -14,6 +15,15 @@ _NET: Final = """
         COALESCE((SELECT sum(units) FROM ledger_transfers t WHERE t.credit_account = a.id), 0)
         - COALESCE((SELECT sum(units) FROM ledger_transfers t WHERE t.debit_account = a.id), 0) AS units
     FROM accounts a
+"""
+
+# What the chains took, by the custody that it left; given back where a reorg took the transaction.
+_GAS: Final = """
+    SELECT c.network, c.currency, t.units FROM ledger_transfers t JOIN accounts g ON g.id = t.debit_account
+        JOIN accounts c ON c.id = t.credit_account WHERE g.kind = 'gas' AND c.kind = 'custody'
+    UNION ALL
+    SELECT c.network, c.currency, -t.units FROM ledger_transfers t JOIN accounts g ON g.id = t.credit_account
+        JOIN accounts c ON c.id = t.debit_account WHERE g.kind = 'gas' AND c.kind = 'custody'
 """
 
 # Name -> (what it proves, query of the violations).
@@ -38,22 +48,34 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         "SELECT t.id, t.reference FROM ledger_transfers t JOIN accounts d ON d.id = t.debit_account"
         " JOIN accounts c ON c.id = t.credit_account WHERE d.currency <> t.currency OR c.currency <> t.currency",
     ),
-    "custody_equals_deposits": (
-        "custody per network and coin is the sum of its confirmed deposits",
-        f"SELECT network, currency, c.units, d.units FROM"
+    "custody_equals_what_came_and_left": (
+        "custody per network and coin is what deposits and top-ups brought, less payouts and gas",
+        f"SELECT network, currency, c.units, e.units FROM"
         f" (SELECT network, currency, -sum(units) AS units FROM ({_NET}) n WHERE kind = 'custody'"
         "   GROUP BY network, currency) c"
-        " FULL JOIN (SELECT network, currency, sum(amount_units) AS units FROM deposits"
-        "   WHERE status IN ('confirmed', 'credited') GROUP BY network, currency) d USING (network, currency)"
-        " WHERE COALESCE(c.units, 0) <> COALESCE(d.units, 0)",
+        " FULL JOIN (SELECT network, currency, sum(units) AS units FROM ("
+        "   SELECT network, currency, amount_units AS units FROM deposits WHERE status IN ('confirmed', 'credited')"
+        "   UNION ALL SELECT network, currency, units FROM treasury_topups"
+        "     WHERE status = 'booked' AND origin <> 'cold'"
+        "   UNION ALL SELECT network, currency, -to_units FROM payouts WHERE status = 'confirmed'"
+        f"  UNION ALL SELECT network, currency, -units FROM ({_GAS}) g"
+        "   ) moves GROUP BY network, currency) e USING (network, currency)"
+        " WHERE COALESCE(c.units, 0) <> COALESCE(e.units, 0)",
+    ),
+    "gas_equals_spends": (
+        "what the books say a network took for transactions is what its spends cost",
+        "SELECT network, g.units, s.units FROM"
+        f" (SELECT network, sum(units) AS units FROM ({_GAS}) g GROUP BY network) g"
+        " FULL JOIN (SELECT network, sum(booked_fee_units) AS units FROM spends GROUP BY network) s USING (network)"
+        " WHERE COALESCE(g.units, 0) <> COALESCE(s.units, 0)",
     ),
     "suspense_equals_undecided": (
-        "suspense per merchant and coin is the sum of the deposits that are confirmed and not credited",
+        "suspense per merchant and coin is the sum of its confirmed deposits, neither credited nor sent back",
         f"SELECT s.holder, s.currency, s.units, d.units FROM"
         f" (SELECT holder, currency, sum(units) AS units FROM ({_NET}) n WHERE kind = 'suspense'"
         "   GROUP BY holder, currency) s"
         " FULL JOIN (SELECT merchant_id AS holder, currency, sum(amount_units) AS units FROM deposits"
-        "   WHERE status = 'confirmed' GROUP BY merchant_id, currency) d USING (holder, currency)"
+        "   WHERE status = 'confirmed' AND refund_id IS NULL GROUP BY merchant_id, currency) d USING (holder, currency)"
         " WHERE COALESCE(s.units, 0) <> COALESCE(d.units, 0)",
     ),
     "credits_add_up": (
@@ -72,7 +94,8 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
     "sales_are_credited": (
         "a decided invoice holds no confirmed deposit back, and an undecided one credits none for the first time",
         "SELECT i.id, i.status, d.id FROM invoices i JOIN deposits d ON d.owner_id = i.id"
-        " WHERE d.stray_reason IS NULL AND ((i.status IN ('paid', 'paid_over') AND d.status = 'confirmed')"
+        " WHERE d.stray_reason IS NULL AND ((i.status IN ('paid', 'paid_over') AND d.status = 'confirmed'"
+        " AND d.refund_id IS NULL)"
         " OR (i.status IN ('select', 'expired') AND d.status = 'credited'))",
     ),
     "sums_are_kept": (
@@ -121,7 +144,39 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         "SELECT w.id, d.id, d.network, d.status FROM wallets w JOIN deposits d ON d.owner_id = w.id"
         " WHERE (d.stray_reason IS NULL) <> (d.network = w.network)"
         " OR (d.stray_reason IS NOT NULL AND d.status = 'credited')"
-        " OR (d.stray_reason IS NULL AND d.status = 'confirmed' AND w.blocked_at IS NULL AND NOT w.is_credit_due)",
+        " OR (d.stray_reason IS NULL AND d.status = 'confirmed' AND d.refund_id IS NULL"
+        "   AND w.blocked_at IS NULL AND NOT w.is_credit_due)",
+    ),
+    "refunds_hold_what_they_took": (
+        "a refund from suspense took that from deposits of its own payment or wallet, and gives it back when it fails",
+        "SELECT d.id, p.id, p.status FROM deposits d JOIN payouts p ON p.id = d.refund_id"
+        " WHERE (p.merchant_id, p.currency, p.network) <> (d.merchant_id, d.currency, d.network)"
+        " OR d.owner_id IS DISTINCT FROM COALESCE(p.invoice_id, p.wallet_id) OR p.funded_from <> 'suspense'"
+        " OR p.status IN ('failed', 'cancelled')"
+        " OR p.held_units < (SELECT sum(o.refund_units) FROM deposits o WHERE o.refund_id = p.id)",
+    ),
+    "refunds_take_what_was_credited": (
+        "refunds from available that nobody has signed yet are of no more than what their payment was credited",
+        "SELECT p.invoice_id, sum(p.amount_units) FROM payouts p WHERE p.kind = 'refund'"
+        " AND p.status NOT IN ('failed', 'cancelled') GROUP BY p.invoice_id"
+        " HAVING bool_or(p.status IN ('pending', 'awaiting_cosign', 'approved')) AND sum(p.amount_units) >"
+        " (SELECT COALESCE(sum(d.amount_units), 0) FROM deposits d"
+        "   WHERE d.owner_id = p.invoice_id AND d.stray_reason IS NULL AND d.status = 'credited')",
+    ),
+    "cheques_hold_their_money": (
+        "a cheque's money is held once, returned where it ended unclaimed, and else its payout's",
+        "SELECT l.id, l.status FROM payout_links l WHERE"
+        " (SELECT sum(t.units) FROM ledger_transfers t WHERE t.reference = 'payout_link:' || l.id || ':hold')"
+        "  IS DISTINCT FROM l.amount_units + l.fee_units"
+        " OR COALESCE((SELECT sum(t.units) FROM ledger_transfers t"
+        "   WHERE t.reference = 'payout_link:' || l.id || ':return'), 0)"
+        "  <> CASE WHEN l.status IN ('cancelled', 'expired') THEN l.amount_units + l.fee_units ELSE 0 END"
+        " OR EXISTS (SELECT 1 FROM payouts p WHERE (p.merchant_id, p.order_id)"
+        "   = (l.merchant_id, 'payoutlink:' || l.id)) <> (l.status = 'claimed')"
+        " OR (l.status = 'claimed' AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.id = l.payout_id"
+        "   AND (p.merchant_id, p.hold_reference, p.currency, p.network, p.address, p.to_units, p.fee_units)"
+        "     = (l.merchant_id, 'payout_link:' || l.id || ':hold', l.currency, l.network, l.claim_address,"
+        "        l.amount_units, l.fee_units)))",
     ),
     "wallets_pay_the_percent_fee": (
         "a wallet's deposit is credited less its percent fee, rounded down, and nothing else",
@@ -129,6 +184,7 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         " WHERE d.status = 'credited' AND (d.fee_fixed_units <> 0"
         " OR d.fee_units <> trunc(d.amount_units * w.fee_ppm / 1000000))",
     ),
+    **PAYOUT_INVARIANTS,
 }
 
 

@@ -14,6 +14,7 @@ from models.paging import Page, cut_page, decode_cursor
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from core.errors import DomainError
     from core.payment_schemas import PaymentHistory
 
 # datetime.fromisoformat takes more than this; what it would guess is refused.
@@ -50,12 +51,12 @@ def read_page(merchant_id: UUID, wanted: PaymentHistory, *, limit: int) -> Page[
     return cut_page(found, limit=limit)
 
 
-def read_moment(text: str) -> datetime:
-    """Read an ISO 8601 date or moment; UTC where it names no zone."""
+def read_moment(text: str, *, error: type[DomainError] = PaymentBadDate) -> datetime:
+    """Read an ISO 8601 date or moment; UTC where it names no zone. Raises `error` for anything else."""
     if _MOMENT.fullmatch(text) is None:
-        raise PaymentBadDate
+        raise error
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise PaymentBadDate from None
+        raise error from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -167,11 +167,39 @@ def lock_debt(holder: UUID, currency: str) -> int:
 
     Lock it before any balance. A merchant without debts gets the account too: there must be something to lock.
     """
-    account = Account(holder, DEBT, currency)
+    account_id = lock_account(Account(holder, DEBT, currency))
+    row = one(f"SELECT {_OWED} FROM accounts a WHERE a.id = %s", (account_id,))
+    return int(row[0]) if row else 0
+
+
+def lock_account(account: Account) -> int:
+    """Make whoever else locks an account wait until the transaction ends; opens it if it is new. Returns its id.
+
+    For accounts that are sums, which no balance row guards. Lock it before any balance.
+    """
     account_id = _account_ids([account])[account]
     # Not FOR UPDATE, which would wait for everybody who books on the account and holds it by its foreign key.
     execute("SELECT 1 FROM accounts WHERE id = %s FOR NO KEY UPDATE", (account_id,))
-    row = one(f"SELECT {_OWED} FROM accounts a WHERE a.id = %s", (account_id,))
+    return account_id
+
+
+def credited(accounts: Sequence[Account]) -> int:
+    """Return what accounts that are sums hold together: credits less debits."""
+    row = one(
+        f"SELECT COALESCE(-sum({_OWED}), 0) FROM accounts a"
+        " JOIN unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) AS wanted (holder, kind, currency, network)"
+        " USING (holder, kind, currency, network)",
+        _columns(accounts),
+    )
+    return int(row[0]) if row else 0
+
+
+def debt(holder: UUID, currency: str) -> int:
+    """Return what a merchant owes in a coin, as far as it is committed; nothing waits for it, nor does it hold."""
+    row = one(
+        f"SELECT {_OWED} FROM accounts a WHERE (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, '')",
+        (holder, DEBT, currency),
+    )
     return int(row[0]) if row else 0
 
 

@@ -101,6 +101,29 @@ def list_merchants(limit: int = LIST_MAX) -> list[Merchant]:
     return [Merchant(*row) for row in found]
 
 
+def name_of(merchant_id: UUID) -> str:
+    """Return what a merchant is called. It exists: its key was verified."""
+    found = one("SELECT name FROM merchants WHERE id = %s", (merchant_id,))
+    if found is None:
+        raise LookupError(f"merchant {merchant_id} does not exist")
+    return str(found[0])
+
+
+def check_exists(merchant_id: UUID) -> None:
+    """Raise UnknownMerchantError where there is no such merchant."""
+    if one("SELECT 1 FROM merchants WHERE id = %s", (merchant_id,)) is None:
+        raise UnknownMerchantError(f"there is no merchant {merchant_id}")
+
+
+def set_cosign(merchant_id: UUID, *, is_required: bool) -> None:
+    """Decide whether a merchant's payouts need a second principal; those that wait already go on as they began.
+
+    Raises UnknownMerchantError.
+    """
+    if not execute("UPDATE merchants SET is_cosign_required = %s WHERE id = %s", (is_required, merchant_id)):
+        raise UnknownMerchantError(f"there is no merchant {merchant_id}")
+
+
 def create_key(merchant_id: UUID, kind: KeyKind, label: str, box: SecretBox) -> IssuedKey:
     """Give a merchant a new API key; its secret is returned this once and stored sealed.
 

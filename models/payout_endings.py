@@ -1,14 +1,14 @@
 """How a payout ends: its money leaves the books, or goes back to where it came from. Each in the caller's transaction.
 
-Locks are taken in one order everywhere: invoice, payout, debt, balances. A payout of an invoice is therefore ended with
-end(), which locks that first.
+Locks are taken in one order everywhere: invoice or wallet, payout, debt, balances. A payout of an invoice or a wallet
+is therefore ended with end(), which locks that first.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from models import invoices, ledger, payouts, refund_endings
+from models import invoices, ledger, payouts, refund_endings, wallets
 from models.base import one
 from models.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, NETWORK_FEES, Account, Transfer
 
@@ -34,11 +34,13 @@ def end(
 
     None where it has ended already. Raises ForbiddenTransitionError where its status does not allow it.
     """
-    found = one("SELECT invoice_id FROM payouts WHERE id = %s", (payout_id,))
+    found = one("SELECT invoice_id, wallet_id FROM payouts WHERE id = %s", (payout_id,))
     if found is None:
         return None
     if found[0] is not None:
         invoices.lock(found[0])
+    if found[1] is not None:
+        wallets.lock(found[1])
     before = payouts.lock(payout_id)
     if before is None or before.status == ending:
         return None

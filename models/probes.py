@@ -1,7 +1,8 @@
 """What only an address's balance shows: coin that a contract passed on. Called by actors.probes and actors.intake.
 
-A balance is explained by the deposits that are known of and by what was swept. What is left over becomes a deposit:
-under its own transaction where a trace names it, else under the address and the height at which it appeared.
+A balance is explained by the deposits that are known of and by our own spends: gas that came, sweeps that took. What is
+left over becomes a deposit: under its own transaction where a trace names it, else under the address and the height at
+which it appeared.
 """
 
 from __future__ import annotations
@@ -67,29 +68,28 @@ def note(network: str, address: str, *, kind: OwnerKind, height: int | None) -> 
     )
 
 
-def note_swept(network: str, address: str, *, kind: OwnerKind, units: int) -> None:
-    """Note that so much left an address, in the ledger's units; called in the transaction that knows it for sure."""
-    execute(
-        "INSERT INTO balance_probes AS b (network, address, owner_kind, swept_units) VALUES (%s, %s, %s, %s)"
-        " ON CONFLICT (network, address) DO UPDATE SET swept_units = b.swept_units + EXCLUDED.swept_units",
-        (network, address, kind, units),
-    )
-
-
 def explained_height(network: str, address: str) -> int | None:
     """Return the newest height at which the balance was explained."""
     found = one("SELECT height FROM balance_probes WHERE network = %s AND address = %s", (network, address))
     return None if found is None or found[0] is None else int(found[0])
 
 
-def explained_units(network: str, address: str, currency: str, *, height: int) -> int:
-    """Return what an address should hold after a block by all that is recorded; less than nothing is possible."""
+def deposited_units(network: str, address: str, currency: str, *, height: int) -> int:
+    """Return what came to an address up to a height by all deposits that are recorded, in the ledger's units."""
     found = one(
-        "SELECT COALESCE(sum(d.amount_units), 0) - COALESCE((SELECT b.swept_units FROM balance_probes b"
-        "   WHERE b.network = %s AND b.address = %s), 0)"
-        " FROM deposits d WHERE d.network = %s AND d.address = %s AND d.currency = %s AND d.status <> 'reversed'"
-        " AND d.block_height <= %s",
-        (network, address, network, address, currency, height),
+        "SELECT COALESCE(sum(amount_units), 0) FROM deposits WHERE network = %s AND address = %s AND currency = %s"
+        " AND status <> 'reversed' AND block_height <= %s",
+        (network, address, currency, height),
+    )
+    return int(found[0]) if found else 0
+
+
+def confirmed_units(network: str, address: str, currency: str, *, height: int) -> int:
+    """Return what confirmed deposits brought to an address up to a height, swept since or not."""
+    found = one(
+        "SELECT COALESCE(sum(amount_units), 0) FROM deposits WHERE network = %s AND address = %s AND currency = %s"
+        " AND status IN ('confirmed', 'credited') AND block_height <= %s",
+        (network, address, currency, height),
     )
     return int(found[0]) if found else 0
 

@@ -11,7 +11,7 @@ from core.rate_view import AGAINST, Course
 from models.base import execute, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from datetime import datetime
     from decimal import Decimal
 
@@ -101,6 +101,16 @@ def store_rates(new: Mapping[str, Rate]) -> None:
             [rate.as_of for _, rate in listed],
         ),
     )
+
+
+def unpriced_networks(networks: Collection[str]) -> list[str]:
+    """Return those networks of which no fresh fee is known."""
+    found = rows(
+        "SELECT n.code FROM unnest(%s::text[]) AS n (code) WHERE NOT EXISTS (SELECT 1 FROM network_fees f"
+        " WHERE f.network = n.code AND f.quoted_at > app_now() - make_interval(secs => %s))",
+        (sorted(networks), STALE_AFTER_S),
+    )
+    return [code for (code,) in found]
 
 
 def store_network_fee(currency: str, network: str, units: int) -> None:

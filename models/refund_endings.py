@@ -1,8 +1,14 @@
-"""What the end of a refund means for the payment or wallet it was made for. Called by models.payout_endings."""
+"""What the end of a refund means for the payment or wallet it was made for. Called by models.payout_endings.
+
+The invoice or the wallet is locked by the caller.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from models import crediting, deposits, ledger, settlement, wallets
+from models.ledger import AVAILABLE, DEBT, SUSPENSE, Account, Transfer
 
 if TYPE_CHECKING:
     from core.catalogue import Catalogue
@@ -10,10 +16,31 @@ if TYPE_CHECKING:
 
 
 def book_returned(payout: PayoutRow) -> None:
-    """Put what a failed or cancelled refund held back into suspense."""
-    raise NotImplementedError(payout)
+    """Put what a failed or cancelled refund held back into suspense, and let its deposits be decided anew.
+
+    What came from deposits that a reorg took is nobody's any more: their merchant came to owe it, so it repays that.
+    """
+    merchant_id, currency = payout.merchant_id, payout.currency
+    waiting = [deposit for deposit in deposits.of_refund(payout.id) if deposit.status == "confirmed"]
+    taken_units = sum(deposit.refund_units or 0 for deposit in waiting)
+    lost_units = payout.held_units - taken_units
+    repaid_units = min(lost_units, ledger.lock_debt(merchant_id, currency))
+    suspense = Account(merchant_id, SUSPENSE, currency)
+    ledger.post(
+        f"payout:{payout.id}:return",
+        [
+            *crediting.rounded(payout.held, suspense, out=taken_units, into=sum(d.amount_units for d in waiting)),
+            Transfer(payout.held, Account(merchant_id, DEBT, currency), repaid_units),
+            Transfer(payout.held, Account(merchant_id, AVAILABLE, currency), lost_units - repaid_units),
+        ],
+    )
+    deposits.give_back(payout.id)
 
 
 def follow(catalogue: Catalogue, payout: PayoutRow) -> None:
-    """Settle anew what a refund belonged to."""
-    raise NotImplementedError(catalogue, payout)
+    """Settle anew what a refund belonged to: it ends a payment, or gives it or the wallet its deposits back."""
+    if payout.invoice_id is not None:
+        settlement.settle_locked(catalogue, payout.invoice_id)
+    if payout.wallet_id is not None and payout.status != "confirmed":
+        # A blocked wallet keeps them; one that was unblocked meanwhile credits them with the next ring.
+        wallets.note_credit_due(payout.wallet_id)

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 def accept_payment(catalogue: Catalogue, invoice: InvoiceRow) -> None:
     """Take what was paid for what was asked: an open wrong_amount with a deposit of its asset becomes paid.
 
-    Raises payment.not_resolvable. The invoice is locked.
+    Not while a refund of it is under way. Raises payment.not_resolvable. The invoice is locked.
     """
     if invoice.status != "wrong_amount" or invoice.is_final or not invoice.confirmed_units:
         raise PaymentNotResolvable
+    if any(d.stray_reason is None and d.is_being_refunded for d in deposits.of_owner(invoice.id)):
+        raise PaymentNotResolvable("A refund of the payment is under way.")
     execute("UPDATE invoices SET accepted_units = confirmed_units WHERE id = %s", (invoice.id,))
     settlement.settle_locked(catalogue, invoice.id)
 
@@ -32,7 +34,10 @@ def accept_stray(catalogue: Catalogue, invoice: InvoiceRow, txid: str) -> None:
     strays = [
         deposit
         for deposit in deposits.of_owner(invoice.id)
-        if deposit.txid == txid and deposit.stray_reason in {"asset", "network"} and deposit.status == "confirmed"
+        if deposit.txid == txid
+        and deposit.stray_reason in {"asset", "network"}
+        and deposit.status == "confirmed"
+        and deposit.refund_id is None
     ]
     if not strays:
         raise PaymentNotResolvable

@@ -1,6 +1,7 @@
 """Brings an invoice to the status that its deposits and the time call for: the one writer of its sums and status.
 
-Called by actors.polling after a block and by actors.invoice_clock when time passed. Safe to run any number of times.
+Called by actors.polling after a block, by actors.invoice_clock when time passed, and by models.reversals. Safe to run
+any number of times.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import msgspec
 from core import states, views
 from core.addresses import display
 from models import crediting, deposits, invoices, outbox
-from models.base import app_now, execute, one, repeat_on_deadlock, rows, transaction
+from models.base import app_now, execute, one, rows, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,9 +59,29 @@ class _Standing:
     def confirmed_units(self) -> int:
         return sum(d.amount_units for d in self.confirmed)
 
-    def strays(self, status: str) -> int:
-        """Count the deposits of another asset or network that are in a status; dust is nobody's concern."""
-        return sum(d.stray_reason in {"asset", "network"} and d.status == status for d in self.deposits)
+    @property
+    def undecided_strays(self) -> int:
+        """Count the confirmed deposits of another asset or network that were neither accepted nor sent back."""
+        return sum(d.status == "confirmed" and not d.is_refunded for d in self._strays)
+
+    @property
+    def resolved_strays(self) -> int:
+        """Count those that were."""
+        return sum(d.status == "credited" or (d.status == "confirmed" and d.is_refunded) for d in self._strays)
+
+    @property
+    def _strays(self) -> list[Deposit]:
+        """Dust is nobody's concern."""
+        return [d for d in self.deposits if d.stray_reason in {"asset", "network"}]
+
+    @property
+    def payer(self) -> str:
+        """The sender of all that counts, in the stored form; empty where several paid.
+
+        Whoever sent a speck to the address would otherwise be sent the refund.
+        """
+        senders = {d.sender for d in self.counted}
+        return senders.pop() if len(senders) == 1 else ""
 
 
 def settle(catalogue: Catalogue, invoice_id: UUID) -> bool:
@@ -81,34 +102,6 @@ def settle_locked(catalogue: Catalogue, invoice_id: UUID) -> bool:
         _credit_confirmed(catalogue, standing)
     _write(catalogue, standing, status)
     return _emit(catalogue, invoice, status)
-
-
-def reverse_orphans(catalogue: Catalogue, network: str) -> bool:
-    """Take back the invoices' deposits whose blocks left the chain. Returns whether a webhook was queued.
-
-    Call it after the cursor was moved back and before it moves on; a scan that begins calls it too, as the last one
-    may have died in between. The cursor's time is then that of the fork, so no invoice expires for lack of a deposit
-    that the other branch may still bring.
-    """
-    emitted = False
-    for deposit_id, invoice_id in deposits.orphans(network, kind="invoice"):
-        emitted |= repeat_on_deadlock(lambda d=deposit_id, i=invoice_id: reverse_deposit(catalogue, d, i))  # type: ignore[misc]
-    return emitted
-
-
-def reverse_deposit(catalogue: Catalogue, deposit_id: UUID, invoice_id: UUID) -> bool:
-    """Take back a deposit whose block left the chain, and judge its invoice anew; all in one transaction."""
-    with transaction():
-        invoice = invoices.lock(invoice_id)
-        deposit = deposits.reverse(deposit_id)
-        if invoice is None or deposit is None:
-            return False
-        crediting.book_reversed(deposit, invoice.merchant_id)
-        execute(
-            "UPDATE invoices SET fee_fixed_taken_units = fee_fixed_taken_units - %s WHERE id = %s",
-            (deposit.fee_fixed_units, invoice_id),
-        )
-        return settle_locked(catalogue, invoice_id)
 
 
 def _confirm_deep_enough(catalogue: Catalogue, invoice: InvoiceRow) -> None:
@@ -165,7 +158,8 @@ def _judged(standing: _Standing) -> InvoiceStatus:
 
 def _facts(standing: _Standing, status: InvoiceStatus) -> states.InvoiceFacts:
     invoice = standing.invoice
-    in_time = [d for d in standing.confirmed if d.seen_at <= invoice.expires_at]
+    # What was sent back and came again after a reorg pays for nothing.
+    in_time = [d for d in standing.confirmed if d.seen_at <= invoice.expires_at and d.refund_id is None]
     return states.InvoiceFacts(
         status=status,
         target_units=standing.quote.payer_units if standing.quote else None,
@@ -176,9 +170,9 @@ def _facts(standing: _Standing, status: InvoiceStatus) -> states.InvoiceFacts:
             d.status == "pending" and d.stray_reason != "dust" and d.seen_at <= invoice.expires_at
             for d in standing.deposits
         ),
-        resolvable_strays=standing.strays("confirmed"),
+        resolvable_strays=standing.undecided_strays,
         expiry_passed=standing.expiry_passed,
-        resolved_strays=standing.strays("credited"),
+        resolved_strays=standing.resolved_strays,
         accepted_units=invoice.accepted_units,
     )
 
@@ -189,7 +183,7 @@ def _credit_confirmed(catalogue: Catalogue, standing: _Standing) -> None:
         raise states.ForbiddenTransitionError("a decided invoice has a quote")
     due = quote.fee_fixed_units - invoice.fee_fixed_taken_units
     for deposit in standing.confirmed:
-        if deposit.status != "confirmed":
+        if deposit.status != "confirmed" or deposit.refund_id is not None:
             continue
         split = crediting.credit(
             catalogue, deposit, invoice.merchant_id, fee_ppm=invoice.fee_ppm, fee_fixed_due_units=max(0, due)
@@ -199,15 +193,14 @@ def _credit_confirmed(catalogue: Catalogue, standing: _Standing) -> None:
 
 
 def _is_final(standing: _Standing, status: InvoiceStatus) -> bool:
-    """A resolved wrong_amount is final until a further deposit confirms; one of strays alone, once none is left."""
-    invoice = standing.invoice
+    """A wrong_amount is final once all was sent back, until more confirms; one of strays alone, once none is left."""
     if status != "wrong_amount":
         return status in states.FINAL_STATUSES
-    if standing.strays("confirmed"):
+    if standing.undecided_strays:
         return False
-    if not standing.confirmed_units:
-        return True
-    return invoice.is_final and invoice.status == status and standing.confirmed_units <= invoice.confirmed_units
+    if any(d.status == "confirmed" and not d.is_refunded for d in standing.confirmed):
+        return False
+    return not standing.confirmed or any(d.is_refunded for d in standing.confirmed)
 
 
 def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> None:
@@ -224,7 +217,7 @@ def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> 
         sum(d.amount_units for d in counted),
         max((d.block_height for d in counted), default=None),
         last.txid if last else "",
-        display(catalogue.networks[last.network].family, last.sender) if last else "",
+        display(catalogue.networks[last.network].family, standing.payer) if last and standing.payer else "",
     )
     execute(
         "UPDATE invoices SET (status, is_final, generation, payer_units, fee_fixed_units, confirmed_units,"

@@ -35,15 +35,27 @@ def pending_due(catalogue: Catalogue, wallet_id: UUID, *, limit: int) -> list[UU
 
 
 def held(wallet_id: UUID, *, limit: int) -> list[UUID]:
-    """Return deposits that were confirmed and not credited, strays left out, oldest first."""
+    """Return deposits that were confirmed and neither credited nor sent back, strays left out, oldest first."""
     return [
         row[0]
         for row in rows(
             "SELECT id FROM deposits WHERE owner_id = %s AND owner_kind = 'wallet' AND status = 'confirmed'"
-            " AND stray_reason IS NULL ORDER BY seen_at, id LIMIT %s",
+            " AND stray_reason IS NULL AND refund_id IS NULL ORDER BY seen_at, id LIMIT %s",
             (wallet_id, limit),
         )
     ]
+
+
+def blocked(wallet_id: UUID, *, limit: int) -> list[Deposit]:
+    """Return deposits that a blocked wallet holds back, strays left out. Its row is locked.
+
+    The largest first: a crowd of specks must not stand before them.
+    """
+    return read(
+        "d.owner_id = %s AND d.owner_kind = 'wallet' AND d.status = 'confirmed' AND d.stray_reason IS NULL"
+        " AND d.refund_id IS NULL ORDER BY d.amount_units DESC, d.id LIMIT %s",
+        (wallet_id, limit),
+    )
 
 
 def find(wallet_id: UUID, deposit_id: UUID) -> Deposit | None:

@@ -1,4 +1,4 @@
-"""Confirms and credits the deposits of static wallets, and takes them back: what models.settlement is for invoices.
+"""Confirms and credits the deposits of static wallets: what models.settlement is for invoices.
 
 Called by actors.polling after a block, by actors.wallets on unblocking and by actors.wallet_credits for what that left.
 Every deposit is a transaction of its own, so that a step over many holds no lock for long, and each is told of once.
@@ -50,24 +50,6 @@ def credit_held(catalogue: Catalogue, wallet_id: UUID) -> bool:
     return emitted
 
 
-def reverse_orphans(network: str) -> None:
-    """Take back the wallets' deposits whose blocks left the chain, credited or held; as models.settlement does.
-
-    Nobody is told: the same transaction usually comes back with another block, and is credited again.
-    """
-    for deposit_id, wallet_id in deposits.orphans(network, kind="wallet"):
-        repeat_on_deadlock(lambda d=deposit_id, w=wallet_id: reverse_deposit(d, w))  # type: ignore[misc]
-
-
-def reverse_deposit(deposit_id: UUID, wallet_id: UUID) -> None:
-    """Take back a deposit whose block left the chain."""
-    with transaction():
-        wallet = wallets.lock(wallet_id)
-        deposit = deposits.reverse(deposit_id)
-        if wallet is not None and deposit is not None:
-            crediting.book_reversed(deposit, wallet.merchant_id)
-
-
 def _advance_all(catalogue: Catalogue, wallet_id: UUID, due: Sequence[UUID]) -> bool:
     emitted = [repeat_on_deadlock(lambda d=deposit_id: _advance(catalogue, wallet_id, d)) for deposit_id in due]  # type: ignore[misc]
     return any(emitted)
@@ -80,7 +62,7 @@ def _advance(catalogue: Catalogue, wallet_id: UUID, deposit_id: UUID) -> bool:
         deposit = wallet_deposits.find(wallet_id, deposit_id)
         if wallet is None or deposit is None or not _is_confirmed(catalogue, wallet, deposit):
             return False
-        if deposit.stray_reason is not None or wallet.is_blocked:
+        if deposit.stray_reason is not None or deposit.refund_id is not None or wallet.is_blocked:
             return False
         return _credit(catalogue, wallet, deposit)
 

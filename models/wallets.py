@@ -115,6 +115,11 @@ def credit_due(limit: int) -> list[UUID]:
     return [row[0] for row in rows("SELECT id FROM wallets WHERE is_credit_due ORDER BY id LIMIT %s", (limit,))]
 
 
+def note_credit_due(wallet_id: UUID) -> None:
+    """Note that a wallet has deposits to credit again; a blocked one holds them back."""
+    execute("UPDATE wallets SET is_credit_due = true WHERE id = %s AND blocked_at IS NULL", (wallet_id,))
+
+
 def end_credit_due(wallet_id: UUID) -> None:
     """Note that a locked wallet holds nothing back."""
     execute("UPDATE wallets SET is_credit_due = false WHERE id = %s", (wallet_id,))

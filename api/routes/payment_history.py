@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
-from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, envelope
+from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope, signed_body
 from api.routes.payments import EXAMPLE, find_payment
+from api.routes.refunds import SENDING_ERRORS
 from core import pricing, service_views, views
 from core.errors import (
+    MerchantWrongKeyKind,
     PaymentBadAction,
     PaymentBadCursor,
     PaymentBadDate,
@@ -17,10 +19,15 @@ from core.errors import (
     PaymentNoLookup,
     PaymentNotFound,
     PaymentNotResolvable,
+    PayoutAmountBelowFee,
+    RefundBadAddress,
+    RefundNetworkMismatch,
+    RefundNoAddress,
 )
 from core.payment_schemas import Image, PaymentHistory, PaymentPage, PaymentServices, Resent, ResolvePayment, page_size
 from core.qr import qr_data_uri
-from core.schemas import Empty, Payment, PaymentLookup
+from core.refund_schemas import ResolvedPayment
+from core.schemas import Empty, PaymentLookup
 from models import invoice_history
 from models.rates import load_market
 from models.terms import load_terms
@@ -54,6 +61,14 @@ def read_services(gateway: Gateway, call: Call) -> Reply:
     usable = frozenset(pricing.acceptable_methods(gateway.catalogue, terms, gateway.available))
     items = service_views.payment_methods(gateway.catalogue, terms, load_market(), usable)
     return Reply(body=envelope(msgspec.json.encode({"items": items})))
+
+
+def resolve_message(call: Call) -> bytes:
+    """Return the message of a resolution. Raises merchant.wrong_key_kind: a refund lets money leave."""
+    wanted = cast("ResolvePayment", call.body)
+    if call.merchant().kind not in (PAYOUT_KEYS if wanted.action == "refund" else PAYMENT_KEYS):
+        raise MerchantWrongKeyKind
+    return signed_body(call)
 
 
 ENDPOINTS: Final = (
@@ -123,14 +138,26 @@ ENDPOINTS: Final = (
         tag="Payments",
         summary="Resolve a payment",
         description=(
-            "accept takes what was paid for what was asked and credits it: the payment becomes paid. With txid it"
-            " credits that stray deposit in its own coin instead, in any status of the payment."
+            "accept takes what was paid for what was asked and credits it: the payment becomes paid. refund sends it"
+            " back, less the network fee: the payment is final once that is confirmed. With txid they do so with that"
+            " stray deposit, in its own coin and in any status of the payment. accept needs a payment key, refund a"
+            " payout key."
         ),
-        rights=PAYMENT_KEYS,
+        rights=ANY_KEY,
         request=ResolvePayment,
-        result=Payment,
-        actor=Actor(name="resolve_payment", queue="invoices"),
-        errors=(*LOOKUP_ERRORS, PaymentBadAction, PaymentNotResolvable),
+        result=ResolvedPayment,
+        actor=Actor(name="resolve_payment", queue="invoices", message=resolve_message),
+        errors=(
+            *LOOKUP_ERRORS,
+            PaymentBadAction,
+            PaymentNotResolvable,
+            MerchantWrongKeyKind,
+            RefundNoAddress,
+            RefundBadAddress,
+            RefundNetworkMismatch,
+            *SENDING_ERRORS,
+            PayoutAmountBelowFee,
+        ),
         examples={
             "request": {"order_id": "order-1042", "action": "accept"},
             "result": {**EXAMPLE, "payment_status": "paid", "is_final": True},

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, envelope
-from core import views
+from core import refund_views, views
 from core.errors import (
     InvoiceAddressFailed,
     InvoiceFeeQuoteFailed,
@@ -28,11 +28,10 @@ from core.errors import (
     PaymentUnsupportedNetwork,
 )
 from core.schemas import CreatePayment, Payment, PaymentInfo, PaymentLookup
-from models import deposits, invoices
+from models import deposits, invoices, refund_reads
 
 if TYPE_CHECKING:
     from api.gateway import Gateway
-    from core.catalogue import Catalogue
     from models.deposits import Deposit
     from models.invoices import InvoiceRow
 
@@ -41,25 +40,19 @@ def read_info(gateway: Gateway, call: Call) -> Reply:
     """Return one payment with its refunds and strays; another merchant's is as absent as a missing one."""
     row = find_payment(call)
     view = views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=False)
-    strays = [_stray(gateway.catalogue, found) for found in deposits.of_owner(row.id) if _is_stray(found)]
-    return Reply(
-        body=envelope(msgspec.json.encode(view | {"refund_status": "none", "refunds": [], "stray_deposits": strays}))
-    )
+    told = refund_reads.of_payment(gateway.catalogue, row)
+    view |= {
+        "refund_status": told.part,
+        "refunds": refund_views.in_payment(gateway.catalogue, told.refunds),
+        "stray_deposits": [
+            refund_views.stray(gateway.catalogue, found) for found in deposits.of_owner(row.id) if _is_stray(found)
+        ],
+    }
+    return Reply(body=envelope(msgspec.json.encode(view)))
 
 
 def _is_stray(deposit: Deposit) -> bool:
     return deposit.stray_reason is not None and deposit.status != "reversed"
-
-
-def _stray(catalogue: Catalogue, deposit: Deposit) -> dict[str, Any]:
-    return {
-        "txid": deposit.txid,
-        "currency": deposit.currency,
-        "network": deposit.network,
-        "amount": views.coin_text(catalogue, deposit.currency, deposit.amount_units),
-        "status": deposit.shown_status,
-        "reason": deposit.stray_reason,
-    }
 
 
 def find_payment(call: Call) -> InvoiceRow:

@@ -1,4 +1,7 @@
-"""An EVM chain on which the catalogue's tokens exist and the buyer is rich. Made by cli.embedded.stack."""
+"""An EVM chain on which the catalogue's tokens exist and the buyer is rich, and the hot wallet has gas.
+
+Made by cli.embedded.stack. The gas comes by a transaction that the scan sees, and is booked as the gateway's own.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from chains.base import ProviderError
 from chains.rpc import JsonRpc
+from cli.embedded import faucet
 from cli.embedded.program import Program
 from cli.embedded.tokens import install_tokens
+from models import cursors, treasury
+from models.base import StoreUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +24,7 @@ if TYPE_CHECKING:
     from core.catalogue import Pair
 
 COINS: Final = 1_000_000
+HOT_COINS: Final = 1_000
 WEI: Final = 10**18
 TIMEOUT_S: Final = 10.0
 
@@ -34,6 +41,7 @@ class DevChain(Program):
         self._pairs = pairs
         self._buyer = buyer
         self._equipped = False
+        self._is_hot_funded = False
 
     def is_ready(self) -> bool:
         """Return whether the node answers."""
@@ -45,6 +53,9 @@ class DevChain(Program):
         if not self._equipped:
             with contextlib.suppress(ProviderError):
                 self.equip()
+        elif not self._is_hot_funded:
+            with contextlib.suppress(ProviderError, StoreUnavailableError):
+                self._is_hot_funded = self._fund_hot()
 
     def equip(self) -> None:
         """Install tokens and coin unless the chain has them. Raises ProviderError."""
@@ -55,6 +66,16 @@ class DevChain(Program):
             rpc.call_or_none("anvil_setBalance", [self._buyer, hex(COINS * WEI)], object)
         self._equipped = True
 
+    def _fund_hot(self) -> bool:
+        """Give the hot wallet gas unless it has some; False before the signer has named it and the scan has begun."""
+        hot = treasury.address(self.network, "hot")
+        if hot is None or cursors.read(self.network) is None:
+            return False
+        rpc = JsonRpc(self.url, timeout_s=TIMEOUT_S)
+        if int(rpc.call("eth_getBalance", [hot, "latest"], str), 16) == 0:
+            faucet.give(self.url, hot, HOT_COINS * WEI)
+        return True
+
     def _spawn(self) -> Child:
-        self._equipped = False
+        self._equipped = self._is_hot_funded = False
         return self._node.launch()

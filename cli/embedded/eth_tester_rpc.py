@@ -54,7 +54,7 @@ class Node:
             "eth_gasPrice": lambda: hex(chain.base_fee + TIP_WEI),
             "eth_maxPriorityFeePerGas": lambda: hex(TIP_WEI),
             "eth_estimateGas": lambda call, _block=None: hex(chain.estimate(**_call(call))),
-            "eth_call": lambda call, _block=None: as_hex(chain.call(**_call(call))),
+            "eth_call": lambda call, at="latest": as_hex(chain.call(**_call(call), height=self._place(at))),
             "eth_getBalance": lambda who, at="latest": hex(self._state(at).get_balance(_bytes(who))),
             "eth_getCode": lambda who, at="latest": as_hex(self._state(at).get_code(_bytes(who))),
             "eth_getStorageAt": lambda who, slot, at="latest": _word(
@@ -92,13 +92,16 @@ class Node:
             return max(0, self._chain.height - DEPTHS[tag])
         return int(tag, 16)
 
-    def _state(self, at: str | Json) -> Any:
+    def _place(self, at: str | Json) -> int:
         if isinstance(at, str):
-            return self._chain.state(self._height(at))
+            return self._height(at)
         block = self._chain.block_by_hash(_bytes(at["blockHash"]))
         if block is None:
             raise ValueError("unknown block")
-        return self._chain.state(block.number)
+        return int(block.number)
+
+    def _state(self, at: str | Json) -> Any:
+        return self._chain.state(self._place(at))
 
     def _block_by_number(self, tag: str, full: bool) -> Json | None:  # noqa: FBT001  the protocol's order
         block = self._chain.block(self._height(tag))

@@ -94,8 +94,7 @@ class PyEvmChain:
 
     def state(self, height: int | None = None) -> Any:
         """Return the accounts as a block left them, or as they are now."""
-        block = None if height is None or height >= self.height else self.block(height)
-        return self._chain.get_vm(self._chain.header if block is None else block.header).state
+        return self._chain.get_vm(self._header(height)).state
 
     def pending_nonce(self, sender: bytes) -> int:
         """Return the nonce of an account's next transaction, those in the pool counted."""
@@ -127,10 +126,10 @@ class PyEvmChain:
         """Move the clock of the blocks to come."""
         self._ahead_s += seconds
 
-    def call(self, *, sender: bytes, to: bytes, value: int, data: bytes) -> bytes:
-        """Return what a contract answers now."""
+    def call(self, *, sender: bytes, to: bytes, value: int, data: bytes, height: int | None = None) -> bytes:
+        """Return what a contract answers after a block, or now."""
         spoofed = self._spoof(sender=sender, to=to, value=value, data=data)
-        return bytes(self._chain.get_transaction_result(spoofed, self._chain.header))
+        return bytes(self._chain.get_transaction_result(spoofed, self._header(height)))
 
     def estimate(self, *, sender: bytes, to: bytes, value: int, data: bytes) -> int:
         """Return the gas that a transaction needs."""
@@ -144,6 +143,10 @@ class PyEvmChain:
         vm.state.lock_changes()
         vm.state.persist()
         self._chain.header = self._chain.header.copy(state_root=vm.state.state_root)
+
+    def _header(self, height: int | None) -> Any:
+        block = None if height is None or height >= self.height else self.block(height)
+        return self._chain.header if block is None else block.header
 
     def _check(self, transaction: Any) -> None:
         if transaction.hash in self._pool or self.find(transaction.hash):

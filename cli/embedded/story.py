@@ -1,4 +1,7 @@
-"""The demonstration's story: an invoice, a real payment, a signed webhook, the ledger. Told by cli.demo."""
+"""The demonstration's story: an invoice, a real payment, a signed webhook, a payout, a cheque, the ledger.
+
+Told by cli.demo; what leaves is in cli.embedded.story_out.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from chains.base import ProviderError
 from chains.evm_tx import send_transfer
 from chains.rpc import JsonRpc
 from cli.client import ApiError, Client
+from cli.embedded.story_out import StoryError, give_cheque, pay_out
 from cli.receiver import Receiver
 from core.catalogue import load_catalogue
 from core.money import format_coin
@@ -39,12 +43,8 @@ RPC_TIMEOUT_S: Final = 10.0
 _LEDGER: Final = """
 SELECT d.kind, c.kind, t.units, t.currency, t.reference
 FROM ledger_transfers t JOIN accounts d ON d.id = t.debit_account JOIN accounts c ON c.id = t.credit_account
-WHERE t.id > %s ORDER BY t.id LIMIT 50
+WHERE t.id > %s ORDER BY t.id LIMIT 80
 """
-
-
-class StoryError(Exception):
-    """Something did not happen as it should; the message says what."""
 
 
 def tell(stack: Stack, console: Console) -> None:
@@ -79,9 +79,12 @@ def _play(stack: Stack, console: Console, receiver: Receiver) -> None:
         step.detail = f"{paid['amount_paid']} {pair.currency} after {paid['confirmations']} confirmations"
     with console.step("webhook") as step:
         step.detail = _await_webhook(receiver, webhook_secret, invoice)
+    pay_out(client, console, chain, pair)
+    claim_url = give_cheque(client, console, chain, pair)
     _show_ledger(console, booked_before)
     console.heading("Look at it")
     console.fact("invoice", str(invoice["url"]))
+    console.fact("cheque", claim_url)
     console.fact("API", f"{stack.base_url}/openapi.json")
 
 
@@ -146,4 +149,4 @@ def _show_ledger(console: Console, after: int) -> None:
     console.heading("The ledger")
     for debit, credit, units, currency, reference in base.rows(_LEDGER, (after,)):
         amount = format_coin(int(units), catalogue.scale(currency))
-        console.line(f"    {debit:>10} → {credit:<10} {amount:>22} {currency:<5} {reference}")
+        console.line(f"    {debit:>12} → {credit:<12} {amount:>22} {currency:<5} {reference}")

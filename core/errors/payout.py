@@ -85,6 +85,10 @@ class PayoutAmountBelowFee(DomainError, code="payout.amount_below_fee", status=4
     """The amount is below the network fee."""
 
 
+class PayoutFeeUnavailable(DomainError, code="payout.fee_unavailable", status=503):
+    """The network fee is not known at the moment; retry."""
+
+
 class PayoutBadUuid(DomainError, code="payout.bad_uuid", status=400):
     """The uuid is malformed."""
 
@@ -99,6 +103,10 @@ class PayoutNotFound(DomainError, code="payout.not_found", status=404):
 
 class PayoutBadCursor(DomainError, code="payout.bad_cursor", status=400):
     """The cursor is invalid."""
+
+
+class PayoutBadDate(DomainError, code="payout.bad_date", status=400):
+    """The date must be ISO 8601."""
 
 
 class PayoutEmptyBatch(DomainError, code="payout.empty_batch", status=400):

@@ -17,8 +17,14 @@ CREATE TABLE spends (
     purpose text NOT NULL CHECK (purpose IN ('payout', 'gas', 'sweep', 'cold', 'filler')),
     payout_id uuid REFERENCES payouts,
     sender text NOT NULL,
+    -- The deposit address's ordinal, whose key signs; NULL is the hot wallet's.
+    key_ordinal bigint,
     recipient text NOT NULL,
     currency text NOT NULL,
+    -- Of the coin as it was signed for, so that a later catalogue changes nothing; NULL moves the gas coin.
+    contract text,
+    decimals integer NOT NULL,
+    memo text NOT NULL DEFAULT '',
     -- In the network's own token units.
     token_units units NOT NULL,
     slot bigint NOT NULL CHECK (slot >= 0),
@@ -30,14 +36,18 @@ CREATE TABLE spends (
     mined_height bigint,
     mined_hash text,
     is_success boolean,
-    -- What the chain took for it, in the base units of the gas coin; and in what the ledger booked.
+    -- What the chain took for it, in the base units of the gas coin; and what the ledger booked of it, in its own.
     chain_fee_units units,
+    booked_fee_units units NOT NULL DEFAULT 0,
     problem text NOT NULL DEFAULT '',
     check_at timestamptz NOT NULL DEFAULT app_now(),
     sent_at timestamptz,
     bumped_at timestamptz,
+    mined_at timestamptz,
     created_at timestamptz NOT NULL DEFAULT app_now(),
     ended_at timestamptz,
+    -- Too deep for any reorg: watched no more. A confirmed one is watched on until then.
+    settled_at timestamptz,
     CHECK ((purpose = 'payout') = (payout_id IS NOT NULL))
 );
 -- One slot is one spend's, unless the chain gave it to somebody else.
@@ -45,6 +55,7 @@ CREATE UNIQUE INDEX spends_by_slot ON spends (network, sender, slot) WHERE state
 -- A payout is paid by one spend: another may follow only one that is dead.
 CREATE UNIQUE INDEX spends_by_payout ON spends (payout_id) WHERE payout_id IS NOT NULL AND state <> 'dead';
 CREATE INDEX spends_open ON spends (network, sender, slot) WHERE state IN ('signed', 'sent', 'mined');
+CREATE INDEX spends_watched ON spends (network, check_at) WHERE settled_at IS NULL;
 CREATE INDEX spends_by_height ON spends (network, mined_height) WHERE mined_height IS NOT NULL;
 
 CREATE TABLE spend_attempts (
@@ -58,6 +69,8 @@ CREATE TABLE spend_attempts (
     price_units units NOT NULL,
     tip_units units NOT NULL,
     gas_limit bigint NOT NULL,
+    -- What a rollup may add for posting the data.
+    data_units units NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL DEFAULT app_now(),
     sent_at timestamptz,
     last_error text NOT NULL DEFAULT '',
@@ -74,3 +87,9 @@ CREATE TABLE signer.spent (
     usd_cents bigint NOT NULL CHECK (usd_cents >= 0),
     PRIMARY KEY (network, hour)
 );
+
+-- What keeps an approved payout from being signed: since when the chain refuses it, and the last reason to wait.
+ALTER TABLE payouts ADD COLUMN refused_since timestamptz;
+ALTER TABLE payouts ADD COLUMN wait_reason text NOT NULL DEFAULT '';
+-- Money that was held once pays for one payout.
+CREATE UNIQUE INDEX payouts_by_hold ON payouts (hold_reference);

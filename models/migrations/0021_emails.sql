@@ -17,4 +17,5 @@ CREATE TABLE emails (
     last_error text,
     created_at timestamptz NOT NULL DEFAULT app_now()
 );
-CREATE INDEX emails_due ON emails (next_attempt_at) WHERE status = 'pending';
+-- By merchant, so that nobody's crowd stands before another's.
+CREATE INDEX emails_due ON emails (merchant_id, next_attempt_at) WHERE status = 'pending';

@@ -13,7 +13,7 @@ import structlog
 from actors import polling
 from chains.base import Agreement, Block, BlockScan, ProviderError, Transfer
 from core.settings import load_settings
-from models import cursors, invoices, settlement
+from models import cursors, invoices, reversals
 from models.base import app_now, execute, rows
 from models.ledger import MATURING
 from models.rates import MarketBoard
@@ -288,7 +288,7 @@ def test_a_scan_that_died_in_a_reorg_is_finished_before_the_next_goes_on(
     node.mine(3)
 
     with monkeypatch.context() as patched:
-        patched.setattr(settlement, "reverse_orphans", _dies_after_the_retreat(cursor()))
+        patched.setattr(reversals, "reverse_orphans", _dies_after_the_retreat(cursor()))
         with pytest.raises(KeyboardInterrupt):
             poll()
     assert (cursor(), status(mine)) == ((2, "0x0-2"), "paid")

@@ -12,6 +12,7 @@ from models import probes
 from models.base import one, rows
 from tests.actors.chain_world import ETHER, FORWARDER, World
 from tests.models.builders import CATALOGUE
+from tests.models.treasury_builders import HOT, spend
 from tests.peers.anvil import calldata
 from tests.peers.json_rpc_node import Refusal
 
@@ -204,8 +205,9 @@ def test_what_was_swept_is_no_news_and_what_comes_after_is(world: World) -> None
     world.confirm()
     address = mine.address.lower()
     world.node.ask("anvil_setBalance", address, "0x0")
-    probes.note_swept("ethereum", address, kind="invoice", units=ETHER)
-    world.mine()
+    height = world.mine()
+    block = world.node.ask("eth_getBlockByNumber", hex(height), False)
+    spend(purpose="sweep", sender=address, recipient=HOT, token_units=ETHER, mined=(height, block["hash"]))
     world.confirm()
     world.probe()
     assert len(world.deposits()) == 1

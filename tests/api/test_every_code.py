@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import tempfile
 from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
 from falcon import testing
 
+from actors import context
 from api.endpoints import ANY_KEY, Endpoint
 from api.routes import ENDPOINTS
 from core.errors import DomainError, GatewayBusy, IdempotencyInProgress, IdempotencyKeyReused
 from models import base
 from models.base import StoreUnavailableError
+from models.ledger import MATURING
 from tests.api.conftest import Client, FakeCaller, Keys, code_of, path_of
+from tests.api.link_rows import ANN, BOB, LINK, enrich, linked, turn
 from tests.api.live import Live
+from tests.api.payout_rows import held_payout
 from tests.api.rows import UNIT
+from tests.models.payout_builders import charge, fund
 
 Case = Callable[[Live], testing.Result]
 
@@ -30,6 +36,17 @@ USD: Final = {"amount": "10", "currency": "USD"}
 USDT: Final = USD | {"to_currency": "USDT", "network": "ethereum"}
 ETHER: Final = {"amount": "1", "currency": "ETH", "network": "ethereum"}
 WALLET: Final = {"currency": "USDT", "network": "ethereum"}
+TRANSFER: Final = {"amount": "1", "currency": "USDT"}
+FREEZE_ALL: Final = "INSERT INTO payout_freezes (scope, reason, frozen_by) VALUES ('all', 'r', 'operator')"
+OWN_ETHER: Final = (
+    "WITH account AS (INSERT INTO accounts (holder, kind, currency, network) VALUES"
+    " ('00000000-0000-0000-0000-000000000000', 'equity', 'ETH', ''), (gen_random_uuid(), 'debt', 'ETH', '')"
+    " RETURNING id) INSERT INTO ledger_transfers (reference, leg, debit_account, credit_account, currency, units)"
+    " SELECT 'test', 0, max(id), min(id), 'ETH', 1e18::numeric FROM account"
+)
+ABSENT: Final = object()
+PAYOUT: Final = WALLET | {"order_id": "p", "amount": "25", "address": "0x52908400098527886E0F7030069857D2E4169EE7"}
+CONVERTED: Final = {"currency": "ETH", "amount": "0.01", "from_currency": "USDT", "fee": 10**15}
 BY_NAME: Final = {endpoint.name: endpoint for endpoint in ENDPOINTS}
 
 
@@ -89,6 +106,160 @@ def lookups(name: str, path: str, **more: Any) -> dict[tuple[str, str], Case]:
     }
 
 
+def payout_lookups(name: str, path: str) -> dict[tuple[str, str], Case]:
+    return {
+        (name, "payout.bad_uuid"): sending(path, {"uuid": "x"}),
+        (name, "payout.no_lookup"): sending(path, {}),
+        (name, "payout.not_found"): sending(path, {"uuid": UNKNOWN}),
+    }
+
+
+def deciding(path: str, *, by: str = "pk_payout", sql: str = "SELECT 1", **columns: Any) -> Case:
+    """Decide about a payout that pk_unified made, after some SQL."""
+
+    def case(live: Live) -> testing.Result:
+        payout = held_payout(live.shop, created_by="pk_unified", **columns)
+        base.execute(sql)
+        return live.post(path, {"uuid": str(payout.id)}, public_id=by)
+
+    return case
+
+
+def paying(*, fee: int | None = UNIT, sql: str = "SELECT 1", funds: int = 100, **changed: Any) -> Case:
+    """Order a payout, of a merchant with some USDT, after some SQL."""
+
+    def case(live: Live) -> testing.Result:
+        if funds:
+            fund(live.shop, funds * UNIT)
+        for method in (("USDT", "ethereum"), ("ETH", "ethereum")) if fee is not None else ():
+            charge(*method, units=fee)
+        base.execute(sql)
+        body = {name: value for name, value in (PAYOUT | changed).items() if value is not ABSENT}
+        return live.post("/v1/payout", body)
+
+    return case
+
+
+def paying_a_denied_address(live: Live) -> testing.Result:
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as denied:
+        denied.write(str(PAYOUT["address"]))
+        denied.flush()
+        live.configure(DENY_LIST=denied.name)
+    return live.post("/v1/payout", PAYOUT)
+
+
+def paying_out_what_matures(live: Live) -> testing.Result:
+    fund(live.shop, 100 * UNIT, kind=MATURING)
+    charge()
+    return live.post("/v1/payout", PAYOUT)
+
+
+def paying_twice_at_the_same_moment(live: Live) -> testing.Result:
+    fund(live.shop, 100 * UNIT)
+    charge()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("models.payouts.find_by_order", lambda *_: None)
+        patch.setattr("actors.payout_orders.ring", lambda *_: None)
+        live.post("/v1/payout", PAYOUT)
+        return live.post("/v1/payout", PAYOUT)
+
+
+def reckoning(**changed: Any) -> Case:
+    def case(live: Live) -> testing.Result:
+        charge()
+        return live.post("/v1/payout/calculate", {"amount": "1", "currency": "USDT", "network": "ethereum"} | changed)
+
+    return case
+
+
+def deciding_for_a_denied_address(live: Live) -> testing.Result:
+    payout = held_payout(live.shop)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as denied:
+        denied.write(payout.address)
+        denied.flush()
+        live.configure(DENY_LIST=denied.name)
+    return live.post("/v1/payout/approve", {"uuid": str(payout.id)})
+
+
+def transferring_without_an_owner(live: Live) -> testing.Result:
+    base.execute("SET session_replication_role = replica")
+    base.execute("DELETE FROM merchants WHERE id = %s", (live.shop,))
+    return live.post("/v1/transfer/to-personal", TRANSFER)
+
+
+def without_batches(path: str, body: Any) -> Case:
+    def case(live: Live) -> testing.Result:
+        live.configure(BATCHES_ENABLED="0")
+        return live.post(path, body)
+
+    return case
+
+
+def batches(name: str, path: str, field: str) -> dict[tuple[str, str], Case]:
+    return {
+        (name, "batch.empty"): sending(path, {field: []}),
+        (name, "batch.too_large"): sending(path, {field: [{}] * 5_001}),
+        (name, "batch.bad_on_error"): sending(path, {field: [{}], "on_error": "halt"}),
+        (name, "batch.disabled"): without_batches(path, {field: [{}]}),
+    }
+
+
+def linking(*, sql: str = "SELECT 1", **body: Any) -> Case:
+    """Create a cheque, after some SQL."""
+
+    def case(live: Live) -> testing.Result:
+        enrich(live.shop)
+        base.execute(sql)
+        context.context().market.forget()
+        return live.post("/v1/payout/link", LINK | body)
+
+    return case
+
+
+def linking_twice(live: Live) -> testing.Result:
+    linked(live, reference="w-1")
+    return live.post("/v1/payout/link", LINK | {"reference": "w-1"})
+
+
+def linking_while_it_matures(live: Live) -> testing.Result:
+    enrich(live.shop)
+    fund(live.shop, 1000 * UNIT, kind="maturing")
+    return live.post("/v1/payout/link", LINK | {"amount": "1500"})
+
+
+def without_links(path: str, body: Any) -> Case:
+    def case(live: Live) -> testing.Result:
+        live.configure(PAYOUT_LINKS_ENABLED="0")
+        return live.post(path, body)
+
+    return case
+
+
+def cancelling(status: str) -> Case:
+    def case(live: Live) -> testing.Result:
+        link = linked(live)
+        turn(link, status)
+        return live.post("/v1/payout/link/cancel", {"link_id": link["link_id"]})
+
+    return case
+
+
+def claiming(status: str = "funded", *, sql: str = "SELECT 1", denied: str = "", **body: Any) -> Case:
+    """Claim a cheque that is in some status, after some SQL, with a deny list."""
+
+    def case(live: Live) -> testing.Result:
+        link = linked(live)
+        turn(link, status)
+        base.execute(sql)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8") as listed:
+            listed.write(denied)
+            listed.flush()
+            live.configure(DENY_LIST=listed.name)
+        return live.client.public_post(f"/v1/claim/{link['claim_token']}", {"address": BOB} | body)
+
+    return case
+
+
 CASES: Final[dict[tuple[str, str], Case]] = {
     **{
         ("createPayment", code): sending("/v1/payment", body)
@@ -144,6 +315,48 @@ CASES: Final[dict[tuple[str, str], Case]] = {
     ("selectMethod", "invoice.quote_failed"): choosing_without_rates(),
     ("selectMethod", "invoice.fee_quote_failed"): choosing_without_rates(price_currency="ETH", price_units=UNIT),
     ("selectMethod", "invoice.address_failed"): choosing_without_addresses,
+    **{
+        ("createPayoutLink", code): linking(**body)
+        for code, body in {
+            "payoutlink.unknown_currency": {"currency": "USD"},
+            "payoutlink.unsupported_network": {"network": "tron"},
+            "payoutlink.bad_amount": {"amount": "0"},
+            "payoutlink.insufficient_funds": {"amount": "9999"},
+            "payout.frozen": {"sql": FREEZE_ALL},
+            "payout.fee_unavailable": {"sql": "DELETE FROM network_fees"},
+        }.items()
+    },
+    ("createPayoutLink", "payoutlink.duplicate_reference"): linking_twice,
+    ("createPayoutLink", "payoutlink.funds_maturing"): linking_while_it_matures,
+    ("createPayoutLink", "payoutlink.disabled"): without_links("/v1/payout/link", LINK),
+    ("createPayoutLinks", "payoutlink.disabled"): without_links("/v1/payout/link/batch", {"links": [LINK]}),
+    ("createPayoutLinks", "payoutlink.empty_batch"): sending("/v1/payout/link/batch", {"links": []}),
+    ("createPayoutLinks", "payoutlink.batch_too_large"): sending("/v1/payout/link/batch", {"links": [{}] * 501}),
+    **{
+        (name, code): sending(path, {"link_id": link_id})
+        for name, path in (("getPayoutLink", "/v1/payout/link/info"), ("cancelPayoutLink", "/v1/payout/link/cancel"))
+        for code, link_id in (("payoutlink.bad_id", "x"), ("payoutlink.not_found", UNKNOWN))
+    },
+    ("cancelPayoutLink", "payoutlink.not_cancellable"): cancelling("expired"),
+    ("getClaim", "payoutlink.not_found"): lambda live: live.client.simulate_get("/v1/claim/x"),
+    ("claimPayoutLink", "payoutlink.not_found"): lambda live: live.client.public_post("/v1/claim/x", {"address": ANN}),
+    **{
+        ("claimPayoutLink", code): claiming(**case)
+        for code, case in {
+            "payoutlink.no_address": {"address": ""},
+            "payoutlink.bad_address": {"address": "0x1"},
+            "payoutlink.destination_internal": {
+                "sql": f"INSERT INTO treasury_addresses VALUES ('ethereum', 'hot', '{BOB.lower()}')"
+            },
+            "compliance.address_blocked": {"denied": BOB},
+            "payout.memo_too_long": {"memo": "m" * 121},
+            "payout.memo_unsupported": {"memo": "m"},
+            "payout.frozen": {"sql": FREEZE_ALL},
+            "payoutlink.expired": {"status": "expired"},
+            "payoutlink.cancelled": {"status": "cancelled"},
+            "payoutlink.claim_in_progress": {"status": "claiming"},
+        }.items()
+    },
     ("createWallet", "wallet.unknown_currency"): sending("/v1/wallet", {"currency": "USD"}),
     ("createWallet", "wallet.no_network"): sending("/v1/wallet", {"currency": "USDT"}),
     ("createWallet", "wallet.unsupported_network"): sending("/v1/wallet", {"currency": "USDT", "network": "tron"}),
@@ -156,6 +369,11 @@ CASES: Final[dict[tuple[str, str], Case]] = {
     ("getWallet", "wallet.static_not_found"): sending("/v1/wallet/info", {"uuid": UNKNOWN}),
     ("renderQr", "qr.no_address"): sending("/v1/wallet/qr", {}),
     ("renderQr", "request.bad_field"): sending("/v1/wallet/qr", {"address": "\x00"}),
+    **batches("createPaymentBatch", "/v1/payment/batch", "payments"),
+    **batches("createPayoutBatch", "/v1/payout/batch", "payouts"),
+    **batches("createRefundBatch", "/v1/refund/batch", "refunds"),
+    ("getBatch", "batch.bad_id"): sending("/v1/batch/info", {"batch_id": "x"}),
+    ("getBatch", "batch.not_found"): sending("/v1/batch/info", {"batch_id": UNKNOWN}),
     ("registerWebhook", "webhook.no_url"): sending("/v1/webhooks", {}),
     ("registerWebhook", "webhook.bad_url"): sending("/v1/webhooks", {"url": "https://10.0.0.1/"}),
     ("listWebhookDeliveries", "webhook.bad_cursor"): sending("/v1/webhooks/deliveries", {"cursor": "x"}),
@@ -163,6 +381,68 @@ CASES: Final[dict[tuple[str, str], Case]] = {
     ("testWebhook", "webhook.no_url"): sending("/v1/webhooks/test", {}),
     ("setIpAllowlist", "allowlist.bad_ip"): sending("/v1/ip-allowlist", {"ips": ["x"]}),
     ("setIpAllowlist", "allowlist.locks_you_out"): sending("/v1/ip-allowlist", {"ips": ["203.0.113.7"]}),
+    **{
+        ("createPayout", code): paying(**options)
+        for code, options in {
+            "payout.order_id_required": {"order_id": ABSENT},
+            "payout.bad_amount": {"amount": "0"},
+            "payout.unknown_currency": {"currency": "USD"},
+            "payout.asset_mismatch": {"network": ABSENT},
+            "payout.no_destination": {"address": ABSENT},
+            "payout.bad_address": {"address": "0x1"},
+            "payout.address_network_mismatch": {"address": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"},
+            "payout.destination_internal": {
+                "sql": "INSERT INTO pool_addresses (family, ordinal, address)"
+                " VALUES ('evm', 9999, '0x52908400098527886e0f7030069857d2e4169ee7')"
+            },
+            "payout.memo_too_long": {"memo": "x" * 121},
+            "payout.memo_unsupported": {"memo": "x"},
+            "payout.bad_url_callback": {"url_callback": "http://169.254.169.254/"},
+            "payout.amount_below_fee": {"amount": "1", "is_subtract": False},
+            "payout.fee_unavailable": {"fee": None},
+            "payout.frozen": {"sql": FREEZE_ALL},
+            "payout.insufficient_funds": {"funds": 0},
+            "payout.from_currency_unsupported": {"from_currency": "ETH"},
+            "payout.convert_same_asset": {"from_currency": "USDT"},
+            "payout.convert_no_rate": CONVERTED | {"sql": "DELETE FROM rates"},
+            "payout.convert_frozen": CONVERTED,
+            "payout.convert_insufficient": CONVERTED | {"funds": 1, "sql": OWN_ETHER},
+        }.items()
+    },
+    ("createPayout", "compliance.address_blocked"): paying_a_denied_address,
+    ("createPayout", "payout.funds_maturing"): paying_out_what_matures,
+    ("createPayout", "payout.duplicate_reference"): paying_twice_at_the_same_moment,
+    ("calculatePayout", "payout.bad_amount"): reckoning(amount="0"),
+    ("calculatePayout", "payout.unknown_currency"): reckoning(currency="USD"),
+    ("calculatePayout", "payout.asset_mismatch"): reckoning(network="tron"),
+    ("calculatePayout", "payout.amount_below_fee"): reckoning(is_subtract=False),
+    ("calculatePayout", "payout.fee_unavailable"): reckoning(network="bsc"),
+    ("createPayouts", "payout.empty_batch"): sending("/v1/payout/mass", {"payouts": []}),
+    ("createPayouts", "payout.batch_too_large"): sending("/v1/payout/mass", {"payouts": [PAYOUT] * 101}),
+    ("listPayouts", "payout.bad_cursor"): sending("/v1/payout/history", {"cursor": "x"}),
+    ("listPayouts", "payout.bad_date"): sending("/v1/payout/history", {"date_to": "tomorrow"}),
+    **payout_lookups("getPayout", "/v1/payout/info"),
+    **payout_lookups("approvePayout", "/v1/payout/approve"),
+    **payout_lookups("cancelPayout", "/v1/payout/cancel"),
+    ("approvePayout", "payout.not_pending"): deciding("/v1/payout/approve", status="approved"),
+    ("cancelPayout", "payout.not_pending"): deciding("/v1/payout/cancel", status="approved"),
+    ("approvePayout", "payout.approver_is_creator"): deciding("/v1/payout/approve", by="pk_unified"),
+    ("approvePayout", "payout.frozen"): deciding("/v1/payout/approve", sql=FREEZE_ALL),
+    ("approvePayout", "compliance.address_blocked"): deciding_for_a_denied_address,
+    **{
+        ("transferToPersonal", code): sending("/v1/transfer/to-personal", TRANSFER | body)
+        for code, body in {
+            "transfer.unknown_currency": {"currency": "USD"},
+            "transfer.bad_amount": {"amount": "1e3"},
+            "personal.amount_invalid": {"amount": "0"},
+            "personal.insufficient": {"amount": "1"},
+        }.items()
+    },
+    ("transferToPersonal", "transfer.no_personal_wallet"): transferring_without_an_owner,
+    ("transferToPersonal", "payout.frozen"): lambda live: (
+        base.execute(FREEZE_ALL),
+        live.post("/v1/transfer/to-personal", TRANSFER),
+    )[1],
     ("getReadiness", "gateway.not_ready"): not_ready,
 }
 
@@ -175,10 +455,26 @@ BAD_FIELDS: Final[dict[str, Any]] = {
     "resolvePayment": {"action": "accept", "order_id": 5},
     "resendPayment": {"order_id": 5},
     "setAccuracy": {"enabled": "yes"},
+    "createPaymentBatch": {"payments": 5},
+    "createPayoutBatch": {"payouts": 5},
+    "createRefundBatch": {"refunds": 5},
+    "getBatch": {"batch_id": UNKNOWN, "offset": -1},
+    "createPayoutLink": LINK | {"email": "nobody"},
+    "listPayoutLinks": {"offset": -1},
+    "claimPayoutLink": {"address": BOB, "memo": 5},
     "createWallet": WALLET | {"order_id": "payoutlink:1"},
     "blockWallet": {"address": "0x1", "is_force_block": "no"},
     "getWallet": {"address": "0x1", "offset": -1},
     "listExchangeRates": {"currency_from": 5},
+    "createPayout": PAYOUT | {"order_id": "refund:1"},
+    "calculatePayout": WALLET | {"amount": "1", "is_subtract": 1},
+    "getPayout": {"order_id": 5},
+    "listPayouts": {"status": "sent"},
+    "createPayouts": {"payouts": "many"},
+    "setPayoutFees": {"is_subtract": "yes"},
+    "approvePayout": {"order_id": 5},
+    "cancelPayout": {"order_id": 5},
+    "transferToPersonal": TRANSFER | {"order_id": "refund:1"},
     "listWebhookDeliveries": {"status": "lost"},
     "redeliverWebhook": {},
     "testWebhook": {"event": "invoice.lost"},
@@ -223,7 +519,7 @@ def test_a_declared_error_is_reached_with_its_status(live: Live, name: str, code
 
 @pytest.mark.parametrize("name", BAD_FIELDS)
 def test_a_bad_field_is_reached(live: Live, name: str) -> None:
-    answer = live.post(BY_NAME[name].path, BAD_FIELDS[name])
+    answer = live.post(path_of(BY_NAME[name]), BAD_FIELDS[name])
 
     assert (answer.status_code, code_of(answer)) == (400, "request.bad_field")
 

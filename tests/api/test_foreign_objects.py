@@ -17,7 +17,9 @@ from api.endpoints import Endpoint
 from api.routes import ENDPOINTS
 from models import base
 from models.ledger import Account, Transfer, post
+from tests.api.link_rows import linked
 from tests.api.live import Live
+from tests.api.payout_rows import held_payout
 from tests.api.rows import UNIT, add_deposit, add_invoice
 
 NOBODYS: Final = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
@@ -37,6 +39,10 @@ class Theirs:
     wallet: str
     wallet_address: str
     delivery: str
+    payout: str
+    payout_order: str
+    link: str
+    batch: str
 
 
 Pair = tuple[Any, Any]
@@ -48,6 +54,14 @@ def payments(**more: Any) -> Pairs:
         ({"uuid": theirs.invoice} | more, {"uuid": NOBODYS} | more),
         ({"uuid": theirs.short} | more, {"uuid": NOBODYS} | more),
         ({"order_id": theirs.order} | more, {"order_id": "nobody's"} | more),
+    ]
+
+
+def payouts() -> Pairs:
+    return lambda theirs: [
+        ({"uuid": theirs.payout}, {"uuid": NOBODYS}),
+        ({"order_id": theirs.payout_order}, {"order_id": "nobody's"}),
+        ({"uuid": theirs.invoice}, {"uuid": NOBODYS}),
     ]
 
 
@@ -69,7 +83,15 @@ FOREIGN: Final[dict[str, Pairs]] = {
         ({"address": theirs.wallet_address}, {"address": NO_ADDRESS}),
         ({"uuid": theirs.invoice}, {"uuid": NOBODYS}),
     ],
+    "getBatch": lambda theirs: [({"batch_id": theirs.batch}, {"batch_id": NOBODYS})],
     "listWebhookDeliveries": lambda theirs: [({"uuid": theirs.invoice}, {"uuid": NOBODYS}), ({}, {})],
+    "getPayoutLink": lambda theirs: [({"link_id": theirs.link}, {"link_id": NOBODYS})],
+    "cancelPayoutLink": lambda theirs: [({"link_id": theirs.link}, {"link_id": NOBODYS})],
+    "listPayoutLinks": lambda _theirs: [({"limit": 9}, {"limit": 9, "offset": 9})],
+    "approvePayout": payouts(),
+    "getPayout": payouts(),
+    "listPayouts": lambda theirs: [({"order_id": theirs.payout_order}, {"order_id": "nobody's"}), ({}, {})],
+    "cancelPayout": payouts(),
     "redeliverWebhook": lambda theirs: [({"delivery_id": theirs.delivery}, {"delivery_id": NOBODYS})],
 }
 
@@ -77,9 +99,20 @@ FOREIGN: Final[dict[str, Pairs]] = {
 OWN: Final = {
     "createPayment": "an order_id is one of the caller's own",
     "createWallet": "an order_id is one of the caller's own",
+    "createPaymentBatch": "items name the caller's own, as in createPayment",
+    "createPayoutBatch": "items name the caller's own, as in createPayout",
+    "createRefundBatch": "items name the caller's own, as in createRefund",
     "listPaymentMethods": "the caller's terms",
     "listExchangeRates": "the same for everybody",
     "getBalance": "the caller's balance",
+    "createPayout": "an order_id is one of the caller's own; the address is the recipient's",
+    "createPayouts": "as createPayout",
+    "calculatePayout": "the caller's terms",
+    "listPayoutMethods": "the same for everybody",
+    "setPayoutFees": "the caller's terms",
+    "createPayoutLink": "a reference is one of the caller's own",
+    "createPayoutLinks": "a reference is one of the caller's own",
+    "transferToPersonal": "the caller's balance; an order_id is one of its own",
     "setAcceptedMethods": "the caller's terms",
     "setDiscount": "the caller's terms",
     "setAccuracy": "the caller's terms",
@@ -93,6 +126,9 @@ IDS: Final = {"uuid", "order_id", "address", "delivery_id", "txid", "wallet_id",
 
 @pytest.fixture
 def theirs(live: Live) -> Theirs:
+    link = linked(live, public_id="pk_stranger")
+    # Before there is an endpoint to tell of it: the delivery below is the only one.
+    payout = held_payout(live.stranger)
     short = add_invoice(live.stranger, status="wrong_amount", confirmed_units=1)
     add_deposit(live.stranger, short, txid=TXID)
     invoice = add_invoice(live.stranger, order_id="their-order", address="0x1111111111111111111111111111111111111111")
@@ -103,9 +139,21 @@ def theirs(live: Live) -> Theirs:
         (live.stranger, invoice),
     )
     wallet = live.post("/v1/wallet", WALLET, public_id="pk_stranger").json["result"]
+    batch = live.post("/v1/payment/batch", {"payments": [{}]}, public_id="pk_stranger").json["result"]
     row = base.one("SELECT id FROM webhook_deliveries")
     assert row is not None
-    return Theirs(str(invoice), str(short), "their-order", wallet["uuid"], wallet["address"], str(row[0]))
+    return Theirs(
+        invoice=str(invoice),
+        short=str(short),
+        order="their-order",
+        wallet=wallet["uuid"],
+        wallet_address=wallet["address"],
+        delivery=str(row[0]),
+        payout=str(payout.id),
+        payout_order=payout.order_id,
+        link=link["link_id"],
+        batch=batch["batch_id"],
+    )
 
 
 @pytest.fixture
@@ -115,7 +163,16 @@ def _untouched(live: Live, theirs: Theirs) -> Iterator[None]:
     def state() -> list[Any]:
         return [
             base.rows(f"SELECT * FROM {table} WHERE merchant_id = %s ORDER BY 1", (live.stranger,))
-            for table in ("invoices", "deposits", "wallets", "webhook_deliveries", "webhook_endpoints")
+            for table in (
+                "invoices",
+                "deposits",
+                "wallets",
+                "webhook_deliveries",
+                "webhook_endpoints",
+                "payouts",
+                "payout_links",
+                "batches",
+            )
         ]
 
     before = state()

@@ -19,7 +19,10 @@ from tests.api.conftest import Client, FakeCaller, code_of, message_of, path_of
 
 GOOD = {"amount": "10", "currency": "USD"}
 SIGNED = [endpoint for endpoint in ENDPOINTS if endpoint.rights is not None]
-CROSS_ORIGIN = {"GET /v1/pay/{invoice_id}", "POST /v1/pay/{invoice_id}/select", "GET /v1/currencies"}
+CROSS_ORIGIN = {
+    "GET /v1/pay/{invoice_id}", "POST /v1/pay/{invoice_id}/select", "GET /v1/currencies", "GET /v1/claim/{token}",
+    "POST /v1/claim/{token}",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

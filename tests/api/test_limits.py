@@ -16,7 +16,7 @@ from falcon import testing
 from actors.redis_link import LinkDownError, RedisLink
 from api import limits
 from api.app import create_app
-from api.limits import Limiter, TooManyRequestsError, limits_of, source_name
+from api.limits import Limiter, LimitName, TooManyRequestsError, limits_of, source_name
 from api.routes import ENDPOINTS
 from api.windows import Window
 from core.settings import Settings
@@ -32,13 +32,14 @@ LOW = {
     "RATE_LIMIT_KEY_SECOND": "3",
     "RATE_LIMIT_PUBLIC_MINUTE": "3",
     "RATE_LIMIT_BUYER_MINUTE": "2",
+    "RATE_LIMIT_CLAIM_MINUTE": "2",
 }
 MINUTE = ((60_000, 10),)
 
 
 @pytest.fixture
 def low(make_client: Callable[..., Client]) -> Client:
-    """A gateway that lets 3 requests pass, and 2 choices."""
+    """A gateway that lets 3 requests pass, and 2 choices or claims."""
     return make_client(**LOW)
 
 
@@ -63,6 +64,7 @@ def test_production_has_the_documented_limits_and_development_practically_none()
         "key": ((60_000, 600), (1_000, 100)),
         "public": ((60_000, 120),),
         "buyer": ((60_000, 20),),
+        "claim": ((60_000, 20),),
         "unproved": ((60_000, 120),),
     }
     assert min(most for limit in limits_of(make_settings()).values() for _, most in limit) >= 1_000_000
@@ -122,7 +124,7 @@ def test_public_endpoints_are_limited_by_source_address(low: Client, endpoint: A
         body = {"json": endpoint.examples["request"]} if endpoint.request else {}
         return low.simulate_request(endpoint.method, path_of(endpoint), remote_addr=source, **body)
 
-    allowed = 2 if endpoint.limit == "buyer" else 3
+    allowed = 2 if endpoint.limit in {"buyer", "claim"} else 3
     assert all(ask("198.51.100.1").status_code != 429 for _ in range(allowed))
     refused = ask("198.51.100.1")
     assert_refused(refused)
@@ -202,9 +204,8 @@ def clock() -> Clock:
 
 
 def make(clock: Clock, link: Any = None, limit: Any = MINUTE) -> Limiter:
-    return Limiter(
-        {"key": limit, "public": limit, "buyer": limit, "unproved": limit}, link=link, namespace="t", now=clock
-    )
+    names: tuple[LimitName, ...] = ("key", "public", "buyer", "claim", "unproved")
+    return Limiter(dict.fromkeys(names, limit), link=link, namespace="t", now=clock)
 
 
 def passed(limiter: Limiter, requests: int, who: str = "me") -> int:

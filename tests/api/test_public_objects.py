@@ -11,6 +11,7 @@ from falcon import testing
 
 from api.endpoints import Endpoint
 from api.routes import ENDPOINTS
+from tests.api.link_rows import ANN, linked
 from tests.api.live import Live
 from tests.api.rows import UNIT
 
@@ -37,16 +38,27 @@ def get(path: str) -> Ask:
     return lambda live, invoice: live.client.simulate_get(path.format(invoice=invoice))
 
 
+def cheque(live: Live) -> str:
+    """Return the token of a payout link with private things of its own."""
+    token: str = linked(live, reference=MARK, email=f"{MARK}@mail.example")["claim_token"]
+    return token
+
+
 ASKED: Final[dict[str, Ask]] = {
     "getPublicPayment": get("/v1/pay/{invoice}"),
     "selectMethod": lambda live, invoice: live.choose(invoice),
+    "getClaim": lambda live, _: live.client.simulate_get(f"/v1/claim/{cheque(live)}"),
+    "claimPayoutLink": lambda live, _: live.client.public_post(f"/v1/claim/{cheque(live)}", {"address": ANN}),
     "listCurrencies": get("/v1/currencies"),
     "getHealth": get("/healthz"),
     "getReadiness": get("/readyz"),
     "getMetrics": get("/metrics"),
     "getOpenapi": get("/openapi.json"),
 }
-PAGE: Final = get("/pay/{invoice}")
+PAGES: Final[dict[str, Ask]] = {
+    "page": get("/pay/{invoice}"),
+    "claim page": lambda live, _: live.client.simulate_get(f"/claim/{cheque(live)}"),
+}
 
 
 def test_every_public_endpoint_is_asked() -> None:
@@ -63,11 +75,11 @@ def invoice(live: Live, state: str) -> tuple[str, list[str]]:
 
 
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("name", [*ASKED, "page"])
+@pytest.mark.parametrize("name", [*ASKED, *PAGES])
 def test_a_public_answer_holds_nothing_private(live: Live, name: str, state: str) -> None:
     made, secrets = invoice(live, state)
 
-    answer = (ASKED | {"page": PAGE})[name](live, made)
+    answer = (ASKED | PAGES)[name](live, made)
 
     told = answer.text + json.dumps(dict(answer.headers))
     # The description of the API speaks of merchants, being no answer about one.

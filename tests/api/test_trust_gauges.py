@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from api.gauges import trust_gauges
-from models import cursors, quorum
+from api.gauges import freeze_gauges, trust_gauges
+from models import cursors, freezes, quorum
 from tests.models.builders import Chain, invoice
 
 
@@ -41,3 +41,17 @@ def test_deposits_that_wait_for_a_second_provider_show_until_it_answers() -> Non
     [asked] = quorum.due("ethereum", limit=5)
     assert quorum.agree(asked)
     assert gauge("sluice_deposits_awaiting_quorum") == {}
+
+
+@pytest.mark.usefixtures("database")
+def test_freezes_show_by_scope_until_they_are_lifted() -> None:
+    def shown() -> dict[str, float]:
+        return {s.labels["scope"]: s.value for metric in freeze_gauges() for s in metric.samples if s.value}
+
+    assert shown() == {}
+    freezes.freeze("network", "bsc", reason="r", frozen_by=freezes.RECONCILER)
+    freezes.freeze("network", "bsc", reason="r", frozen_by="operator")
+    freezes.freeze("all", reason="r", frozen_by="operator")
+    assert shown() == {"network": 2, "all": 1}
+    freezes.unfreeze("network", "bsc")
+    assert shown() == {"all": 1}

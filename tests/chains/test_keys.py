@@ -54,6 +54,27 @@ def test_derivation_agrees_with_another_library() -> None:
     assert checksum_evm(ours.hot_address("evm")) == hot
 
 
+@pytest.mark.parametrize("ordinal", [0, 1, 12345])
+def test_a_deposit_key_is_that_of_its_address(ordinal: int) -> None:
+    from eth_account import Account  # noqa: PLC0415 - slow to import
+
+    keys = Keys(ANVIL)
+
+    assert (Account.from_key(keys.deposit_key("evm", ordinal)).address.lower(),) == keys.deposit_addresses(
+        "evm", [ordinal]
+    )
+
+
+def test_the_hot_key_is_that_of_the_hot_wallet() -> None:
+    from eth_account import Account  # noqa: PLC0415 - slow to import
+
+    keys = Keys(ABANDON)
+
+    assert Account.from_key(keys.hot_key("evm")).address.lower() == keys.hot_address("evm")
+    # The first account that anvil prints.
+    assert Keys(ANVIL).deposit_key("evm", 0) == "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
+
+
 def test_the_hot_wallet_is_no_deposit_address() -> None:
     keys = Keys(ABANDON)
 
@@ -104,7 +125,11 @@ def test_new_mnemonics_are_valid_and_different() -> None:
 
 
 def test_printing_the_keys_shows_nothing() -> None:
-    assert repr(Keys(ABANDON)) == "Keys(…)"
+    keys = Keys(ABANDON)
+    keys.hot_key("evm")
+
+    assert repr(keys) == str(keys) == "Keys(…)"
+    assert not hasattr(keys, "__dict__")
 
 
 def test_a_mnemonic_in_the_settings_is_the_wallet() -> None:
@@ -151,7 +176,7 @@ def test_a_wallet_that_cannot_be_read_says_which_part(wallet: dict[str, str], pr
 def test_importing_the_keys_loads_no_chain_library() -> None:
     import subprocess  # noqa: PLC0415 - for a process of its own
 
-    code = "import sys, chains.keys, chains.evm, chains.evm_tx, chains.registry; print(*sys.modules)"
+    code = "import sys, chains.keys, chains.evm, chains.evm_spend, chains.evm_tx, chains.registry; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
 
     assert not {"embit", "eth_account", "web3", "coincurve", "tronpy"} & set(loaded)

@@ -1,9 +1,10 @@
-"""From a network to its adapter."""
+"""From a network to its adapter, its spender and its cap."""
 
 import pytest
 
 from chains.evm import EvmAdapter
-from chains.registry import adapter
+from chains.evm_spend import EvmSpender
+from chains.registry import adapter, gas_cap_units, spender
 from core.catalogue import load_catalogue
 from core.settings import Settings, load_settings
 
@@ -45,3 +46,27 @@ def test_a_network_without_providers_is_not_served() -> None:
 def test_a_family_that_this_version_does_not_know_is_not_served() -> None:
     with pytest.raises(LookupError, match="bitcoin is not served"):
         adapter(NETWORKS["bitcoin"], settings().model_copy(update={"rpc_urls": {"bitcoin": ("http://127.0.0.1:1",)}}))
+
+
+def test_a_network_keeps_its_spender_which_shares_the_adapters_connections() -> None:
+    urls = settings(ETHEREUM_RPC_URLS="http://127.0.0.1:1")
+    first, again = (spender(NETWORKS["ethereum"], urls) for _ in range(2))
+    scanner = adapter(NETWORKS["ethereum"], urls)
+
+    assert isinstance(first, EvmSpender)
+    assert isinstance(scanner, EvmAdapter)
+    assert first is again
+    assert first.providers is scanner._providers
+
+
+def test_where_no_adapter_is_there_is_no_spender() -> None:
+    with pytest.raises(LookupError, match="bsc is not served"):
+        spender(NETWORKS["bsc"], settings(ETHEREUM_RPC_URLS="http://127.0.0.1:1"))
+
+
+def test_the_operators_gas_cap_replaces_the_catalogues() -> None:
+    named = settings(ETHEREUM_GAS_CAP_GWEI="7")
+
+    assert [gas_cap_units(NETWORKS[code], named) for code in ("ethereum", "bsc")] == [7 * 10**9, 20 * 10**9]
+    with pytest.raises(LookupError, match="tron has no gas"):
+        gas_cap_units(NETWORKS["tron"], named)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.addresses import checksum_evm, display, keccak256
+from core.addresses import AddressError, ForeignAddressError, checksum_evm, display, keccak256, parse
 
 # The vectors of EIP-55 itself.
 EIP_55 = [
@@ -35,3 +35,75 @@ def test_the_hash_is_ethereums_not_nists() -> None:
 def test_a_family_that_is_not_served_has_no_form() -> None:
     with pytest.raises(KeyError):
         display("unknown", EIP_55[0])
+
+
+# Parsing ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("address", EIP_55)
+def test_an_address_is_read_whatever_its_case_as_long_as_a_mixed_one_is_right(address: str) -> None:
+    assert {parse("evm", text) for text in (address, address.lower(), "0x" + address[2:].upper())} == {address.lower()}
+
+
+@pytest.mark.parametrize("address", EIP_55[4:])
+def test_one_wrong_capital_is_a_slip_of_somebodys_hand(address: str) -> None:
+    for place, char in enumerate(address):
+        if char.isalpha() and place > 1:
+            with pytest.raises(AddressError) as refusal:
+                parse("evm", address[:place] + char.swapcase() + address[place + 1 :])
+            assert type(refusal.value) is AddressError
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "0x",
+        EIP_55[0][:-1],
+        EIP_55[0] + "0",
+        EIP_55[0] + "\n",
+        " " + EIP_55[0],
+        EIP_55[0][2:],
+        "0X" + EIP_55[0][2:],
+        EIP_55[0].replace("0x5", "0x\u0665"),
+        "0x" + "g" * 40,
+        "vitalik.eth",
+    ],
+)
+def test_what_is_no_address_at_all(text: str) -> None:
+    with pytest.raises(AddressError):
+        parse("evm", text)
+
+
+@pytest.mark.parametrize("number", [0, 1, 9, 0x100, 0xFFFF])
+def test_no_money_goes_to_the_zero_address_and_to_precompiled_contracts(number: int) -> None:
+    with pytest.raises(AddressError):
+        parse("evm", f"0x{number:040x}")
+    assert parse("evm", f"0x{1 << 16:040x}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0x000000000000000000000000000000000000dEaD", "0x" + "f" * 40, "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"],
+)
+def test_no_money_goes_where_it_would_be_burned(text: str) -> None:
+    with pytest.raises(AddressError):
+        parse("evm", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t",
+        "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+        "BC1QAR0SRRR7XFKVY5L643LYDNW9RE59GTZZWF5MDQ",
+        "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+        "3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy",
+        "Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB",
+        "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs",
+        "0:b113a994b5024a16719f69139328eb759596c38a25f59028b146fecdc3621dfe",
+    ],
+)
+def test_an_address_of_another_family_is_told_from_nonsense(text: str) -> None:
+    with pytest.raises(ForeignAddressError):
+        parse("evm", text)

@@ -161,11 +161,27 @@ def test_production_waits_for_real_depths_and_takes_amounts_worth_their_sweep() 
     ]  # fmt: skip
 
 
+def test_what_offers_for_gas_follow_is_told_for_every_evm_network() -> None:
+    told = {code: n for code, n in load_catalogue("production").networks.items() if n.family == "evm"}
+
+    assert {code: n.gas_cap_gwei for code, n in told.items()} == {
+        "ethereum": 300, "bsc": 20, "polygon": 1500, "avalanche": 300, "base": 20, "arbitrum": 20,
+    }  # fmt: skip
+    assert [code for code, n in told.items() if not n.has_base_fee] == ["bsc"]
+    assert {code: n.coin_gas for code, n in told.items() if n.coin_gas != 21_000} == {"arbitrum": 100_000}
+    assert {code: n.data_fee_oracle for code, n in told.items() if n.data_fee_oracle} == {
+        "base": "0x420000000000000000000000000000000000000F",
+    }
+
+
 def test_development_has_a_faster_pace_and_smaller_minimums_and_differs_in_nothing_else() -> None:
     development, production = load_catalogue("development"), load_catalogue("production")
 
     for code, network in development.networks.items():
-        same = dataclasses.replace(production.networks[code], confirmations=2, maturity=4, block_time_ms=1000)
+        # Its chains are no rollups, whatever they stand for.
+        same = dataclasses.replace(
+            production.networks[code], confirmations=2, maturity=4, block_time_ms=1000, data_fee_oracle=None
+        )
         assert network == same
     for key, pair in development.pairs.items():
         assert pair == dataclasses.replace(
@@ -342,6 +358,22 @@ MUTATIONS: dict[str, tuple[Any, str]] = {
     "a chain id off EVM": (lambda d: row(d, "networks", code="tron").update(chain_id=7), "tron: a chain id belongs"),
     "an EVM network without one": (lambda d: row(d, "networks", code="bsc").update(chain_id=None), "bsc: a chain id"),
     "a chain id twice": (lambda d: row(d, "networks", code="bsc").update(chain_id=1), "1 appears twice"),
+    "a gas cap off EVM": (lambda d: row(d, "networks", code="tron").update(gas_cap_gwei=7), "tron: a gas cap belongs"),
+    "an EVM network without a gas cap": (
+        lambda d: row(d, "networks", code="bsc").update(gas_cap_gwei=None), "bsc: a gas cap belongs",
+    ),
+    "an EVM network without gas figures": (
+        lambda d: row(d, "networks", code="base").update(coin_gas=None), "base: a gas figure belongs",
+    ),
+    "base fees off EVM": (
+        lambda d: row(d, "networks", code="ton").update(has_base_fee=True), "ton: a word on base fees belongs",
+    ),
+    "an oracle off EVM": (
+        lambda d: row(d, "networks", code="ton").update(data_fee_oracle="0x00"), "ton: an oracle for data fees",
+    ),
+    "two words on a coin's gas": (
+        lambda d: row(d, "networks", code="bsc").update(coin_gas=21_001), "BNB on bsc: its own coin's gas",
+    ),
     "a token without a contract": (
         lambda d: pair_row(d, "USDT", "tron").update(contract=None), "USDT on tron: its own coin",
     ),

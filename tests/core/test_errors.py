@@ -33,7 +33,7 @@ CODES = {
         webhook.no_url webhook.bad_url webhook.bad_cursor transfer.no_personal_wallet transfer.unknown_currency
         transfer.bad_amount personal.amount_invalid personal.insufficient split.bad_percent split.over_100
         split.unknown_recipient split.bad_hold autowithdraw.bad_address autowithdraw.bad_threshold
-        autowithdraw.unknown_currency allowlist.bad_ip
+        autowithdraw.unknown_currency allowlist.bad_ip payout.bad_date
     """,
     401: "auth.bad_timestamp auth.ip_not_allowed merchant.bad_signature merchant.unknown_key",
     403: "merchant.wrong_key_kind payout.approver_is_creator compliance.address_blocked",
@@ -59,7 +59,7 @@ CODES = {
     503: """
         idempotency.unavailable gateway.busy gateway.not_ready invoice.quote_failed invoice.fee_quote_failed
         invoice.address_failed payout.convert_no_rate batch.disabled paylink.disabled payoutlink.disabled
-        email.disabled
+        payout.fee_unavailable email.disabled
     """,
 }
 

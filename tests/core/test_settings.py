@@ -249,6 +249,28 @@ def test_calls_leave_threads_for_pages_and_the_pool_marks_are_in_order() -> None
     assert "POOL_LOW" in problem
 
 
+def test_a_network_may_have_a_gas_cap_and_a_sanctions_oracle_of_its_own() -> None:
+    oracle = "0x40C57923924B5c5c5455c48D93317139ADDaC8fb"
+    settings = load_settings({**DEVELOPMENT, "BSC_GAS_CAP_GWEI": "7", "ETHEREUM_SANCTIONS_ORACLE": oracle})
+
+    assert (settings.gas_caps_gwei, settings.sanctions_oracles) == ({"bsc": 7}, {"ethereum": oracle})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("BSC_GAS_CAP_GWEI", "0"),
+        ("BSC_GAS_CAP_GWEI", "much"),
+        ("TRON_GAS_CAP_GWEI", "7"),
+        ("DOGECHAIN_GAS_CAP_GWEI", "7"),
+        ("ETHEREUM_SANCTIONS_ORACLE", "0x40"),
+        ("TRON_SANCTIONS_ORACLE", "0x40C57923924B5c5c5455c48D93317139ADDaC8fb"),
+    ],
+)
+def test_a_gas_cap_or_an_oracle_that_is_none_is_refused(name: str, value: str) -> None:
+    assert [problem.split(":")[0] for problem in problems({**DEVELOPMENT, name: value})] == [name]
+
+
 def test_own_hosts_are_those_of_both_addresses() -> None:
     assert load_settings(PRODUCTION).own_hosts == {"api.example.com", "pay.example.com"}
 

@@ -14,8 +14,10 @@ import pytest
 import urllib3
 from eth_account import Account
 
-from chains.base import NATIVE
+from chains.base import NATIVE, FateKind, Intent, Sending
+from chains.evm_spend import EvmSpender
 from chains.evm_tx import send_transfer
+from chains.providers import Providers
 from chains.registry import adapter
 from chains.rpc import JsonRpc, RpcError
 from cli.embedded.dev_chain import DevChain
@@ -114,6 +116,32 @@ def test_the_gateways_own_scan_finds_coin_and_tokens(chain: Chain) -> None:
         for transfer in scan.transfers
     }
     assert found == paid
+
+
+@pytest.mark.parametrize("currency", ["USDT", "BNB"])
+def test_the_gateways_own_spends_are_priced_sent_and_proved(chain: Chain, currency: str) -> None:
+    # Given one spend, of coin or of tokens
+    chain.mine()
+    network = CATALOGUE.networks["bsc"]
+    spender = EvmSpender(network, Providers(network, [chain.dev.url], timeout_s=10))
+    pair = CATALOGUE.pairs[currency, "bsc"]
+    intent = Intent(sender=BUYER.lower(), recipient=SHOP, pair=pair, units=7)
+    fee = spender.quote(intent, cap_units=20 * 10**9)
+    attempt = spender.sign(intent, claim=spender.next_claim(intent.sender), fee=fee, private_key=BUYER_KEY)
+
+    # When it is sent, and again, and a block comes
+    assert [spender.send(attempt.raw) for _ in range(2)] == [Sending.TAKEN, Sending.TAKEN]
+    assert spender.fate(intent, claim=0, txids=(attempt.txid,), depth=2).kind is FateKind.WAITING
+    height = chain.mine()
+    chain.mine()
+
+    # Then its effect, its cost and the balances after each block are told
+    fate = spender.fate(intent, claim=0, txids=(attempt.txid,), depth=2)
+    before = chain.ask("eth_getBlockByNumber", hex(height - 1), False)
+    assert (fate.height, fate.is_success) == (height, True)
+    assert 0 < fate.fee_units <= fee.ceiling_units
+    assert spender.balance_at(SHOP, pair, before["hash"]) == 0
+    assert spender.balance_at(SHOP, pair, fate.block_hash) == 7
 
 
 def test_blocks_come_by_themselves_and_what_was_mined_survives_sigkill(program: Chain) -> None:

@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 from core.addresses import display
 from core.catalogue import load_catalogue
 from core.ids import uuid7
-from models import base, cursors, deposits, invariants, invoices, settlement, wallet_settlement
+from models import base, cursors, deposits, invariants, invoices, reversals, settlement
 from models.base import app_now, execute, one, rows, transaction
 from models.invoices import InvoiceRow, NewInvoice
 from models.ledger import DEBT, Account, holdings
@@ -259,8 +259,7 @@ class Chain:
     def reorg(self, depth: int) -> None:
         """Replace the last blocks: walk the cursor back and take back what stood in them, as the scan does."""
         self.fork(depth)
-        settlement.reverse_orphans(CATALOGUE, self.network.code)
-        wallet_settlement.reverse_orphans(self.network.code)
+        reversals.reverse_orphans(CATALOGUE, self.network.code)
 
     def fork(self, depth: int) -> None:
         """Walk the cursor back, and no more."""

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from models import crediting, wallet_settlement
-from models.base import execute, in_transaction, rows
+from models import crediting, topups, wallet_settlement
+from models.base import execute, in_transaction, rows, transaction
 from models.invariants import INVARIANTS, ROWS_SHOWN_MAX, check
-from models.ledger import AVAILABLE
+from models.ledger import AVAILABLE, CUSTODY, GAS, GATEWAY, Account, Transfer, post
 from tests.models.builders import (
     CATALOGUE,
     PRICE,
@@ -25,10 +25,15 @@ from tests.models.builders import (
     paid,
     settled,
 )
+from tests.models.payout_story import PAYOUT_CORRUPTIONS, pay_out
+from tests.models.refund_builders import refund, send_back
+from tests.models.treasury_builders import spend, topup
 from tests.models.wallet_builders import set_blocked, wallet
 
 if TYPE_CHECKING:
     from uuid import UUID
+
+    from models.invoices import InvoiceRow
 
 # What a hand could do to the story below: at least one change for each invariant, each with several faces.
 CORRUPTIONS: Final[dict[str, list[str]]] = {
@@ -45,16 +50,24 @@ CORRUPTIONS: Final[dict[str, list[str]]] = {
         "UPDATE ledger_transfers SET currency = 'USDC' WHERE reference LIKE '%:mature'",
         "UPDATE accounts SET currency = 'USDC' WHERE kind = 'custody' AND currency = 'USDT'",
     ],
-    "custody_equals_deposits": [
+    "custody_equals_what_came_and_left": [
+        "UPDATE treasury_topups SET units = units + 1",
+        "UPDATE treasury_topups SET origin = 'cold'",
+        "DELETE FROM ledger_transfers WHERE reference LIKE 'topup:%'",
         "UPDATE deposits SET amount_units = amount_units + 1 WHERE status = 'confirmed'",
         "UPDATE deposits SET status = 'pending' WHERE status = 'confirmed'",
         "UPDATE deposits SET network = 'bsc' WHERE status = 'credited'",
         "DELETE FROM ledger_transfers WHERE reference LIKE '%:confirm'",
     ],
+    "gas_equals_spends": [
+        "UPDATE spends SET booked_fee_units = booked_fee_units + 1",
+        "DELETE FROM ledger_transfers WHERE reference = 'spend:test:gas'",
+    ],
     "suspense_equals_undecided": [
         "UPDATE deposits SET status = 'credited' WHERE status = 'confirmed'",
         "UPDATE deposits SET status = 'confirmed' WHERE status = 'credited'",
         "DELETE FROM ledger_transfers WHERE reference LIKE '%:credit'",
+        "UPDATE deposits SET refund_id = NULL, refund_units = NULL WHERE refund_id IS NOT NULL",
     ],
     "credits_add_up": ["UPDATE deposits SET net_units = net_units + 1 WHERE status = 'credited'"],
     "maturing_equals_waiting": [
@@ -103,11 +116,23 @@ CORRUPTIONS: Final[dict[str, list[str]]] = {
         "UPDATE deposits SET network = 'bsc' WHERE owner_kind = 'wallet' AND stray_reason IS NULL",
         "UPDATE deposits SET status = 'credited' WHERE owner_kind = 'wallet' AND stray_reason IS NOT NULL",
     ],
+    "refunds_hold_what_they_took": [
+        "UPDATE payouts SET status = 'cancelled' WHERE kind = 'resolve'",
+        "UPDATE payouts SET funded_from = 'available' WHERE kind = 'resolve'",
+        "UPDATE payouts SET network = 'bsc' WHERE kind = 'resolve'",
+        "UPDATE payouts SET invoice_id = NULL WHERE kind = 'resolve'",
+        "UPDATE deposits SET refund_units = refund_units + 1 WHERE refund_id IS NOT NULL",
+    ],
+    "refunds_take_what_was_credited": [
+        "UPDATE payouts SET amount_units = 10 * amount_units WHERE kind = 'refund'",
+        "UPDATE deposits SET status = 'pending' WHERE status = 'credited'",
+    ],
     "wallets_pay_the_percent_fee": [
         "UPDATE wallets SET fee_ppm = fee_ppm + 1",
         "UPDATE deposits SET fee_units = fee_units - 1 WHERE owner_kind = 'wallet' AND status = 'credited'",
         "UPDATE deposits SET fee_fixed_units = 1 WHERE owner_kind = 'wallet' AND status = 'credited'",
     ],
+    **PAYOUT_CORRUPTIONS,
 }
 
 
@@ -118,7 +143,9 @@ def shop(database: str) -> UUID:
     merchant_id = merchant()
     endpoint(merchant_id)
     chain = Chain()
-    paid(chain, invoice(merchant_id))
+    fill_treasury(chain)
+    pay_out(chain)
+    sold = paid(chain, invoice(merchant_id))
     chain.mature()
     crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)
     short, never = invoice(merchant_id, lifetime_s=300), invoice(merchant_id, lifetime_s=300)
@@ -131,7 +158,27 @@ def shop(database: str) -> UUID:
     settled(invoice(merchant_id))
     create(agnostic_invoice(merchant_id), quote_s=None)
     give_to_wallets(merchant_id, chain)
+    give_back(chain, sold)
     return merchant_id
+
+
+def fill_treasury(chain: Chain) -> None:
+    """Book a top-up of the hot wallet, and what the chain took for a spend."""
+    topup(chain, 10**18)
+    spend(recipient="0xdeposit", token_units=1, booked_fee_units=21_000)
+    with transaction():
+        custody, gas = Account(GATEWAY, CUSTODY, "ETH", "ethereum"), Account(GATEWAY, GAS, "ETH")
+        post("spend:test:gas", [Transfer(gas, custody, 21_000)])
+    chain.mature()
+    topups.book_matured(chain.network, limit=10)
+
+
+def give_back(chain: Chain, sold: InvoiceRow) -> None:
+    """Refund a part of a sale, and send back what was too little for another."""
+    refund(sold, 2 * USDT)
+    short = invoice(sold.merchant_id)
+    paid(chain, short, 2 * USDT)
+    send_back(expired(chain, short))
 
 
 def give_to_wallets(merchant_id: UUID, chain: Chain) -> None:

@@ -12,7 +12,7 @@ from core import views
 from core.addresses import display
 from core.catalogue import load_catalogue
 from core.pricing import PPM
-from models import crediting, deposits, invoices, settlement
+from models import crediting, deposits, invoices, reversals, settlement
 from models.base import execute, one, rows
 from models.ledger import AVAILABLE, FEES, GATEWAY, MATURING, ROUNDING, SUSPENSE, Account, Transfer
 from tests.models.builders import (
@@ -37,6 +37,7 @@ from tests.models.builders import (
     requote,
     settled,
 )
+from tests.models.refund_builders import end, send_back
 from tests.models.test_ledger import book
 
 if TYPE_CHECKING:
@@ -379,7 +380,7 @@ def test_a_further_deposit_makes_wrong_amount_larger_and_reopens_it_if_it_was_fi
     mine = invoice(shop)
     paid(chain, mine, 1 * USDT)
     expired(chain, mine)
-    execute("UPDATE invoices SET is_final = true")  # as a resolution does
+    end(send_back(mine), "confirmed")
     assert settled(mine).is_final
 
     got = paid(chain, mine, 1 * USDT)
@@ -632,10 +633,10 @@ def test_a_scan_that_died_in_the_middle_of_a_reorg_is_finished_by_the_next(shop:
 
     chain.fork(2)
     orphans = deposits.orphans("ethereum", kind="invoice")
-    settlement.reverse_deposit(CATALOGUE, *orphans[0])
+    reversals.reverse_of_invoice(CATALOGUE, *orphans[0])
     assert [settled(mine).status, settled(other).status] in (["check", "paid"], ["paid", "check"])
 
-    settlement.reverse_orphans(CATALOGUE, "ethereum")
+    reversals.reverse_orphans(CATALOGUE, "ethereum")
 
     assert [settled(mine).status, settled(other).status] == ["check", "check"]
     assert (held(shop), deposits.orphans("ethereum", kind="invoice")) == ({}, [])
@@ -647,7 +648,7 @@ def test_a_deposit_is_reversed_once(shop: UUID, chain: Chain) -> None:
     chain.fork(2)
     orphan = deposits.orphans("ethereum", kind="invoice")[0]
 
-    outcomes = at_once(6, lambda _: settlement.reverse_deposit(CATALOGUE, *orphan))
+    outcomes = at_once(6, lambda _: reversals.reverse_of_invoice(CATALOGUE, *orphan))
 
     assert outcomes == [False] * 6
     assert held(shop) == {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from core.pricing import PPM
-from models import crediting, deposits, settlement, wallet_deposits, wallet_settlement, wallets
+from models import crediting, deposits, reversals, settlement, wallet_deposits, wallet_settlement, wallets
 from models.base import execute, one, rows, transaction
 from models.ledger import AVAILABLE, FEES, GATEWAY, MATURING, ROUNDING, SUSPENSE, Account, Transfer
 from tests.models.builders import (
@@ -573,9 +573,9 @@ def test_a_scan_that_died_in_the_middle_of_a_reorg_is_finished_by_the_next(shop:
     chain.fork(chain.network.confirmations + 1)
     orphans = deposits.orphans("ethereum", kind="wallet")
     assert len(orphans) == 2
-    wallet_settlement.reverse_deposit(*orphans[0])
+    reversals.reverse_of_wallet(CATALOGUE, *orphans[0])
 
-    wallet_settlement.reverse_orphans("ethereum")
+    reversals.reverse_orphans(CATALOGUE, "ethereum")
 
     assert (statuses(mine), held(shop)) == (["reversed", "reversed"], {})
     assert deposits.orphans("ethereum", kind="wallet") == []
@@ -590,9 +590,9 @@ def test_a_deposit_is_reversed_once(shop: UUID, chain: Chain) -> None:
     chain.fork(chain.network.confirmations + 1)
     orphan = next(o for o in deposits.orphans("ethereum", kind="wallet") if o[1] == mine.id)
 
-    outcomes = at_once(6, lambda _: wallet_settlement.reverse_deposit(*orphan))
+    outcomes = at_once(6, lambda _: reversals.reverse_of_wallet(CATALOGUE, *orphan))
 
-    assert outcomes == [None] * 6
+    assert outcomes == [False] * 6
     assert held(shop) == {}
 
 

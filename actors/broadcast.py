@@ -1,0 +1,196 @@
+"""Sends approved payouts, each as exactly one transfer, and follows them to their end. Runs in the signer process.
+
+Rung by the scheduler and by whoever approves. One step per network at a time: first what is under way, then what is
+new. A payout is judged twice: before the quote, and again under its lock in the transaction that commits the signed
+bytes, where nothing can change any more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors import signer_policy, spend_watch, spending
+from actors.broker import doorbell, ring, single_flight
+from actors.context import Context, context
+from actors.isolated import isolated
+from actors.signer_policy import LimitReachedError, NoRateError
+from chains.base import InsufficientCoinError, Intent, ProviderError, SpendRefusedError
+from chains.budget import BudgetSpentError, budget
+from chains.evm_sanctions import is_sanctioned
+from chains.keystore import KeystoreError
+from core.checkpoints import reached
+from core.money import PrecisionLostError
+from models import freezes, payout_endings, payout_queue, payout_spends, payouts, spends
+from models.base import transaction
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from actors.spending import Wallet
+    from core.catalogue import Network
+    from models.payouts import PayoutRow
+
+log = structlog.get_logger()
+
+TAKEN_PER_STEP: Final = 20
+# Nodes keep only so many transactions of one sender that wait.
+WAITING_MAX: Final = 64
+# Until something is tried again that failed for a reason outside of the payout.
+PAUSE_S: Final = 5
+PAUSE_SHORT_OF_COIN_S: Final = 15
+PAUSE_LIMIT_S: Final = 60
+PAUSE_ALARM_S: Final = 60
+
+REFUSED: Final = "The network refuses this transfer."
+BLOCKED: Final = "A compliance check blocks this address."
+
+
+class _UnsoundError(Exception):
+    """What the signer finds contradicts what the payout says: nothing is signed, and somebody has to look."""
+
+
+@doorbell(queue="signer", arguments="networks")
+def broadcast(network: str) -> None:
+    """Take a network's spends and payouts a step further. At most one step per network is in flight."""
+    ctx = context()
+    known = ctx.catalogue.networks[network]
+    with single_flight(f"broadcast:{network}") as mine:
+        if not mine:
+            return
+        # Half for each, so that many under way keep nothing new from its turn.
+        seconds, requests = ctx.settings.rpc_step_s / 2, ctx.settings.rpc_step_requests // 2
+        with budget(seconds=seconds, requests=requests):
+            is_moved = spend_watch.advance(ctx, known)
+        with budget(seconds=seconds, requests=requests):
+            taken = _take_up(ctx, known)
+    if is_moved or taken:
+        ring("deliver_webhooks")
+    if taken:
+        # There may be more; what could not be taken up waits for its own time.
+        ring("broadcast", network)
+
+
+def _take_up(ctx: Context, network: Network) -> int:
+    """Send what is due, as much as nodes keep of one sender; returns how many payouts are approved no more."""
+    due = payout_queue.due(network.code, limit=TAKEN_PER_STEP)
+    if not due:
+        return 0
+    try:
+        wallet = spending.hot_wallet(network)
+    except KeystoreError as error:
+        log.critical("nothing can be signed", network=network.code, problem=str(error))
+        return 0
+    room = WAITING_MAX - spends.waiting_of(network.code, wallet.address)
+    return sum(
+        bool(isolated(lambda payout_id=payout_id: _pay(ctx, network, wallet, payout_id), of=payout_id))  # type: ignore[misc]
+        for payout_id in due[: max(0, room)]
+    )
+
+
+def _pay(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID) -> bool:
+    """Make one approved payout a spend, or note why it has to wait; returns whether it is approved no more."""
+    payout = payout_queue.read(payout_id)
+    if payout is None or payout.status != "approved":
+        return False
+    try:
+        intent = _intent(ctx, network, wallet, payout)
+        if _is_blocked(ctx, network, payout):
+            return _fail(ctx, payout_id, BLOCKED)
+        return _sign(ctx, network, wallet, payout_id, intent)
+    except SpendRefusedError as error:
+        return _refused(ctx, payout_id, str(error))
+    except InsufficientCoinError as error:
+        _postponed(payout_id, PAUSE_SHORT_OF_COIN_S, "the hot wallet holds too little", error)
+    except BudgetSpentError:
+        # The step is over; it says nothing about the payout.
+        return False
+    except ProviderError as error:
+        _postponed(payout_id, PAUSE_S, "the network does not answer, or not as it must", error)
+    except NoRateError as error:
+        _postponed(payout_id, PAUSE_S, "the coin has no rate", error)
+    except LimitReachedError as error:
+        _postponed(payout_id, PAUSE_LIMIT_S, f"the signer's limit: {error}", error)
+    except _UnsoundError as error:
+        log.critical("a payout is not what it should be: it is not signed", payout=str(payout_id), problem=str(error))
+        payout_queue.postpone(payout_id, seconds=PAUSE_ALARM_S, reason=str(error))
+    return False
+
+
+def _sign(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, intent: Intent) -> bool:
+    spend_id = spending.start(
+        ctx, network, purpose="payout", wallet=wallet, intent=intent, payout_id=payout_id,
+        within=lambda _spend_id: _claim(ctx, network, wallet, payout_id, intent),
+    )  # fmt: skip
+    if spend_id is None:
+        payout_queue.postpone(payout_id, seconds=PAUSE_S, reason="frozen")
+    reached("broadcast.paid")
+    return spend_id is not None
+
+
+def _postponed(payout_id: UUID, seconds: int, reason: str, error: Exception) -> None:
+    log.warning("payout_waits", payout=str(payout_id), reason=reason, error=str(error))
+    payout_queue.postpone(payout_id, seconds=seconds, reason=reason)
+
+
+def _refused(ctx: Context, payout_id: UUID, problem: str) -> bool:
+    """Try again later, and after half an hour give the money back: nothing was signed that could still take effect."""
+    log.warning("payout_refused", payout=str(payout_id), problem=problem)
+    return payout_queue.refuse(payout_id, reason=problem) and _fail(ctx, payout_id, REFUSED)
+
+
+def _fail(ctx: Context, payout_id: UUID, error: str) -> bool:
+    """End a payout for which nothing is signed: an approved one without a spend, or whose spends are provably dead."""
+    with transaction():
+        # Judged after it, under its locks: whoever signed meanwhile makes all of this undone.
+        after = payout_endings.end(ctx.catalogue, payout_id, "failed", error=error)
+        if after is not None and spends.of_payout(payout_id) is not None:
+            raise _UnsoundError("an approved payout has a spend")
+    reached("broadcast.failed")
+    return after is not None
+
+
+def _intent(ctx: Context, network: Network, wallet: Wallet, payout: PayoutRow) -> Intent:
+    """Return what a payout says, and nothing but the payout's row. Raises SpendRefusedError."""
+    pair = ctx.catalogue.pair(payout.currency, network.code)
+    if pair is None:
+        raise SpendRefusedError(f"{payout.currency} is not offered on {network.code} any more")
+    try:
+        units = pair.from_ledger(payout.to_units, ctx.catalogue.scale(payout.currency))
+    except PrecisionLostError as error:
+        raise SpendRefusedError(str(error)) from error
+    return Intent(sender=wallet.address, recipient=payout.address, pair=pair, units=units, memo=payout.memo)
+
+
+def _is_blocked(ctx: Context, network: Network, payout: PayoutRow) -> bool:
+    """Whether the operator or the network's oracle forbids an address. Raises ProviderError where nobody knows."""
+    if ctx.deny_list.blocks(payout.address):
+        return True
+    if network.code not in ctx.settings.sanctions_oracles:
+        return False
+    known = payout_queue.verdict(network.code, payout.address)
+    if known is None:
+        known = is_sanctioned(spending.spender_of(ctx, network), payout.address)
+        payout_queue.store_verdict(network.code, payout.address, is_sanctioned=known)
+    return known
+
+
+def _claim(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, intent: Intent) -> bool:
+    """Take a payout for the spend that is signed next in the same transaction; False where it is not to be paid now."""
+    payout = payouts.lock(payout_id)
+    if payout is None or payout.status != "approved":
+        return False
+    if freezes.is_frozen(payout.merchant_id, network.code, payout.currency):
+        return False
+    if _intent(ctx, network, wallet, payout) != intent:
+        raise _UnsoundError("the payout changed while it was quoted")
+    if not payout_queue.is_held(payout):
+        raise _UnsoundError("the ledger does not hold its money")
+    if payout_queue.is_ours(network, payout.address) or payout.address == wallet.address:
+        raise _UnsoundError("the address is the gateway's own")
+    cents = signer_policy.usd_cents(ctx.catalogue, ctx.market.read(), payout.currency, payout.to_units)
+    signer_policy.allow(ctx.settings, network.code, cents)
+    payout_queue.take(payout_id)
+    reached("broadcast.judged")
+    return payout_spends.begin(ctx.catalogue, payout)

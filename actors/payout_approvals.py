@@ -1,0 +1,58 @@
+"""Approves and cancels payouts that wait for somebody. The API calls it through the queue and waits for the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from actors.broker import ring
+from actors.calls import CallReply, call_actor, recorded
+from actors.context import context
+from core import payout_views
+from core.payout_schemas import PayoutLookup
+from core.principals import Signed
+from models import payout_decisions
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from actors.calls import CallInfo
+
+_decode_signed: Final = msgspec.json.Decoder(Signed)
+_decode_lookup: Final = msgspec.json.Decoder(PayoutLookup)
+
+
+def _merchant(info: CallInfo) -> UUID:
+    if info.merchant_id is None:
+        raise ValueError("a signed call has a merchant")
+    return info.merchant_id
+
+
+@call_actor(queue="payouts")
+def approve_payout(info: CallInfo, payload: bytes) -> CallReply:
+    """Approve a payout in the name of who signed, and have it sent where no further approval is needed."""
+    signed = _decode_signed.decode(payload)
+    wanted = _decode_lookup.decode(signed.body)
+    ctx = context()
+    with recorded(info) as record:
+        found = payout_decisions.look_up(_merchant(info), uuid=wanted.uuid, order_id=wanted.order_id)
+        payout = payout_decisions.approve(ctx.catalogue, ctx.deny_list, found, principal=signed.principal)
+        reply = record.store(msgspec.json.encode(payout_views.payout(ctx.catalogue, payout)))
+    ring("deliver_webhooks")
+    if payout.status == "approved":
+        ring("broadcast", payout.network)
+    return reply
+
+
+@call_actor(queue="payouts")
+def cancel_payout(info: CallInfo, payload: bytes) -> CallReply:
+    """Cancel a payout that waits for a decision; its money is available again."""
+    wanted = _decode_lookup.decode(payload)
+    ctx = context()
+    with recorded(info) as record:
+        found = payout_decisions.look_up(_merchant(info), uuid=wanted.uuid, order_id=wanted.order_id)
+        payout = payout_decisions.cancel(ctx.catalogue, found)
+        reply = record.store(msgspec.json.encode(payout_views.payout(ctx.catalogue, payout)))
+    ring("deliver_webhooks")
+    return reply

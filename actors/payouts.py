@@ -1,0 +1,132 @@
+"""Creates payouts, one or many, and keeps who bears their fees. The API calls it through the queue and waits."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import psycopg2
+import structlog
+
+from actors import payout_orders
+from actors.calls import CallReply, call_actor, recorded
+from actors.context import Context, context
+from core import payout_views
+from core.errors import DomainError, GatewayBusy, GatewayInternalError
+from core.payout_schemas import ORDER_ID_CHARS_MAX, CreatePayout, MassOrder, PayoutFeeSettings
+from core.principals import Signed
+from models import calls, payout_rules
+from models.base import (
+    LOCK_NOT_AVAILABLE,
+    QUERY_CANCELED,
+    StoreUnavailableError,
+    pgcode,
+    repeat_on_deadlock,
+    transaction,
+)
+from models.calls import AbandonedError
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from actors.calls import CallInfo
+
+log = structlog.get_logger()
+
+_decode_signed: Final = msgspec.json.Decoder(Signed)
+_decode_create: Final = msgspec.json.Decoder(CreatePayout)
+_decode_mass: Final = msgspec.json.Decoder(MassOrder)
+_decode_fees: Final = msgspec.json.Decoder(PayoutFeeSettings)
+
+
+def _merchant(info: CallInfo) -> UUID:
+    if info.merchant_id is None:
+        raise ValueError("a signed call has a merchant")
+    return info.merchant_id
+
+
+@call_actor(queue="payouts")
+def create_payout(info: CallInfo, payload: bytes) -> CallReply:
+    """Create a payout, or return the one that its order_id has."""
+    order = _decode_signed.decode(payload)
+    with recorded(info) as record:
+        made = payout_orders.create(
+            context(),
+            merchant_id=_merchant(info),
+            principal=order.principal,
+            body=_decode_create.decode(order.body),
+            request_id=info.request_id,
+        )
+        reply = record.store(msgspec.json.encode(made))
+    payout_orders.announce(made)
+    return reply
+
+
+@call_actor(queue="payouts")
+def create_payouts(info: CallInfo, payload: bytes) -> CallReply:
+    """Create each payout of a mass call in a transaction of its own; its order_id finds it again.
+
+    The last transaction stores the answer. Whoever waits no longer gets none, but what was made until then stays made:
+    the same call again returns it. Raises what models.calls.begin() raises before anything is made.
+    """
+    order, ctx = _decode_mass.decode(payload), context()
+    with calls.holding_key(info):
+        items = []
+        made: list[dict[str, Any]] = []
+        for text in order.items:
+            fields = json.loads(text)
+            try:
+                made.append(_make(ctx, info, order, fields))
+                items.append(payout_views.mass_success(made[-1]))
+            except DomainError as refusal:
+                items.append(payout_views.mass_failure(_order_id(fields), refusal.message))
+        with recorded(info) as record:
+            reply = record.store(msgspec.json.encode({"items": items}))
+    payout_orders.announce(*made)
+    return reply
+
+
+def _make(ctx: Context, info: CallInfo, order: MassOrder, fields: object) -> dict[str, Any]:
+    """Create one payout of a mass call. Raises DomainError for one that is refused, others for the whole call."""
+    body = payout_orders.read_item(ctx, fields)
+    try:
+        return repeat_on_deadlock(lambda: _commit(ctx, info, order, body))
+    except (DomainError, AbandonedError, StoreUnavailableError):
+        raise
+    except psycopg2.Error as error:
+        if pgcode(error) in {LOCK_NOT_AVAILABLE, QUERY_CANCELED}:
+            raise GatewayBusy from error
+        log.exception("payout.item_failed", request_id=info.request_id)
+        raise GatewayInternalError from error
+
+
+def _commit(ctx: Context, info: CallInfo, order: MassOrder, body: CreatePayout) -> dict[str, Any]:
+    with transaction():
+        if calls.is_abandoned(info.call_id):
+            raise AbandonedError
+        return payout_orders.create(
+            ctx,
+            merchant_id=_merchant(info),
+            principal=order.principal,
+            body=body,
+            request_id=info.request_id,
+            source=order.source,
+        )
+
+
+def _order_id(fields: object) -> str:
+    """Return the number that a refused item gave, as far as it is one."""
+    text = fields.get("order_id") if isinstance(fields, dict) else None
+    return text[:ORDER_ID_CHARS_MAX].encode(errors="replace").decode() if isinstance(text, str) else ""
+
+
+@call_actor(queue="payouts")
+def set_payout_fees(info: CallInfo, payload: bytes) -> CallReply:
+    """Say who bears the network fee where a payout does not say it; where nothing is given, only tell."""
+    wanted, merchant_id = _decode_fees.decode(payload), _merchant(info)
+    with recorded(info) as record:
+        if wanted.is_subtract is not None:
+            payout_rules.set_fee_on_top(merchant_id, is_fee_on_top=wanted.is_subtract)
+        shown = {"is_subtract": payout_rules.read_terms(merchant_id).is_fee_on_top}
+        return record.store(msgspec.json.encode(shown))

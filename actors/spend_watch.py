@@ -1,0 +1,188 @@
+"""Follows every spend under way to its end: asks for its fate, sends its bytes again, offers more when it is stuck.
+
+No actor; called by actors.broadcast, one step per network at a time, for the spends of every purpose. Each spend is a
+step of its own, so that one that is broken holds up no other. What is held is released by the chain's proof alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors.isolated import isolated
+from actors.spend_intents import intent_of
+from actors.spending import Wallet, give, new_attempt, sign, spender_of, start
+from chains import registry
+from chains.base import FateKind, Fee, FeeTooHighError, Intent, ProviderError, SpendRefusedError
+from core.checkpoints import reached
+from models import spend_tracking, spends
+from models.base import transaction
+from models.spend_hooks import hooks_of
+from models.spend_tracking import Inclusion
+
+if TYPE_CHECKING:
+    from actors.context import Context
+    from chains.base import Fate, Spender
+    from core.catalogue import Network
+    from models.spends import AttemptRow, SpendRow
+
+log = structlog.get_logger()
+
+WATCHED_PER_STEP: Final = 50
+# After so many questions in a row that nobody answered, the step ends.
+SILENCES_MAX: Final = 3
+# Bytes that stay outside of blocks are given to the nodes again after this long, in blocks and in seconds.
+RESEND_BLOCKS: Final = 2
+RESEND_MIN_S: Final = 5
+RESEND_MAX_S: Final = 60
+# When nothing of a sender moved for so long, its lowest slot is stuck.
+PATIENCE_BLOCKS: Final = 6
+PATIENCE_MIN_S: Final = 60
+ATTEMPTS_MAX: Final = 8
+LOOK_MAX_S: Final = 15
+LOOK_CONFIRMED_MAX_S: Final = 60
+LOOK_UNKNOWN_S: Final = 60
+
+
+def advance(ctx: Context, network: Network) -> bool:
+    """Look at each spend of a network that is due; returns whether any was, and so may have queued a webhook."""
+    silences, due = 0, spends.to_watch(network.code, limit=WATCHED_PER_STEP)
+    for spend in due:
+        if silences >= SILENCES_MAX:
+            break
+        is_known = isolated(lambda spend=spend: _look(ctx, network, spend), of=spend.id)  # type: ignore[misc]
+        silences = 0 if is_known else silences + 1
+        spends.check_later(spend.id, seconds=_look_again_s(network, spend))
+    return bool(due)
+
+
+def _look_again_s(network: Network, spend: SpendRow) -> int:
+    blocks_s = network.block_time_ms // 1000
+    if hooks_of(spend.purpose) is None:
+        return LOOK_UNKNOWN_S
+    if spend.state == "confirmed":
+        return max(1, min(LOOK_CONFIRMED_MAX_S, blocks_s * 4))
+    return max(1, min(LOOK_MAX_S, blocks_s))
+
+
+def _look(ctx: Context, network: Network, spend: SpendRow) -> bool:
+    """Do what a spend's fate calls for; False where nobody could tell it."""
+    if hooks_of(spend.purpose) is None:
+        log.error("nobody knows in this process what a spend is for", spend=str(spend.id), purpose=spend.purpose)
+        return True
+    spender, attempts = spender_of(ctx, network), spends.attempts_of(spend.id)
+    txids = tuple(attempt.txid for attempt in attempts)
+    try:
+        fate = spender.fate(intent_of(spend), claim=spend.slot, txids=txids, depth=network.maturity)
+        reached("watch.told")
+        match fate.kind:
+            case FateKind.INCLUDED:
+                _included(ctx, spend, fate)
+            case FateKind.DEAD:
+                _dead(ctx, spend, attempts)
+            case FateKind.WAITING:
+                _waiting(ctx, network, spender, spend, attempts)
+    except (ProviderError, SpendRefusedError) as error:
+        log.warning("a spend has to wait for its network", spend=str(spend.id), network=network.code, error=repr(error))
+        return False
+    return True
+
+
+def _included(ctx: Context, spend: SpendRow, fate: Fate) -> None:
+    with transaction():
+        spend_tracking.note_mined(
+            ctx.catalogue,
+            spend.id,
+            Inclusion(
+                txid=fate.txid,
+                height=fate.height,
+                block_hash=fate.block_hash,
+                is_success=fate.is_success,
+                fee_units=fate.fee_units,
+                problem=fate.problem,
+            ),
+        )
+    reached("watch.mined")
+    with transaction():
+        spend_tracking.ripen(ctx.catalogue, spend.id)
+        reached("watch.ended")
+    reached("watch.ripe")
+
+
+def _dead(ctx: Context, spend: SpendRow, attempts: list[AttemptRow]) -> None:
+    if spend.state == "mined":
+        # It takes another look, which asks all over again, before one that was seen in a block is given up.
+        with transaction():
+            spend_tracking.note_taken_out(ctx.catalogue, spend.id)
+        return
+    with transaction():
+        spend_tracking.bury(ctx.catalogue, spend.id, attempts=len(attempts))
+    reached("watch.buried")
+
+
+def _waiting(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
+    if spend.mined_txid is not None:
+        with transaction():
+            spend_tracking.note_taken_out(ctx.catalogue, spend.id)
+        reached("watch.taken_out")
+        give(ctx, network, spend, attempts)
+        return
+    resend_s = max(RESEND_MIN_S, min(RESEND_MAX_S, RESEND_BLOCKS * network.block_time_ms // 1000))
+    if attempts[0].seconds_silent is None or attempts[0].seconds_silent >= resend_s:
+        give(ctx, network, spend, attempts)
+    if spend.is_waiting and spends.is_stuck(spend, patience_s=_patience_s(network)):
+        _unstick(ctx, network, spender, spend, attempts)
+
+
+def _patience_s(network: Network) -> int:
+    return max(PATIENCE_MIN_S, PATIENCE_BLOCKS * network.block_time_ms // 1000)
+
+
+def _unstick(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
+    """Offer more for the lowest slot, unless it waits for a slot before it that the chain has lost."""
+    claim = spender.next_claim(spend.sender)
+    if claim < spend.slot and spends.is_gap(network.code, spend.sender, claim):
+        _fill(ctx, network, spend, claim)
+    elif len(attempts) < ATTEMPTS_MAX:
+        _bump(ctx, network, spender, spend, attempts)
+    else:
+        log.error("a spend is stuck although it offers as much as may be", spend=str(spend.id), network=network.code)
+
+
+def _fill(ctx: Context, network: Network, spend: SpendRow, slot: int) -> None:
+    """Use up a slot that nobody used, with nothing sent to ourselves, so that what waits behind it can go on."""
+    wallet = Wallet(address=spend.sender, key_ordinal=spend.key_ordinal)
+    intent = Intent(sender=spend.sender, recipient=spend.sender, pair=None, units=0)
+    log.warning("a slot before a spend is empty; it is filled", spend=str(spend.id), network=network.code, slot=slot)
+    start(ctx, network, purpose="filler", wallet=wallet, intent=intent, slot=slot)
+
+
+def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
+    """Sign another attempt for the same slot at a higher price: the chain includes one of them at most."""
+    newest, intent = attempts[0], intent_of(spend)
+    before = Fee(
+        gas_limit=newest.gas_limit,
+        price_units=newest.price_units,
+        tip_units=newest.tip_units,
+        data_units=newest.data_units,
+    )
+    try:
+        fee = spender.replacement(intent, before=before, cap_units=registry.gas_cap_units(network, ctx.settings))
+    except FeeTooHighError as error:
+        log.warning("a spend is stuck and may offer no more", spend=str(spend.id), error=str(error))
+        return
+    reached("watch.priced")
+    with transaction():
+        hooks = hooks_of(spend.purpose)
+        locked = spends.lock(spend.id)
+        if hooks is None or locked is None or not locked.is_waiting or not hooks.may_send(locked):
+            return
+        attempt = sign(network, spender, intent, key_ordinal=spend.key_ordinal, slot=spend.slot, fee=fee)
+        if not spends.add_attempt(spend.id, network.code, new_attempt(attempt, fee), number=len(attempts)):
+            return
+        spend_tracking.note_bumped(ctx.catalogue, spend.id)
+        reached("watch.bump_signed")
+    reached("watch.bumped")
+    log.info("spend_bumped", spend=str(spend.id), network=network.code, txid=attempt.txid, attempt=len(attempts))
+    give(ctx, network, spend, spends.attempts_of(spend.id)[:1])

@@ -1,0 +1,234 @@
+"""Gathers deposits in the hot wallet where that pays, and moves its excess to the cold address. Rung by the scheduler.
+
+Runs in the signer process, which has the keys. A token needs coin at its address before it can leave, so that a sweep
+may take two rings: gas first, then the sweep. What became of them is followed by actors.broadcast, like all spends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors import spending
+from actors.broker import doorbell, ring, single_flight
+from actors.context import context
+from chains.base import FeeTooHighError, InsufficientCoinError, Intent, ProviderError, SpendRefusedError
+from chains.keystore import KeystoreError
+from chains.registry import adapter, gas_cap_units
+from core.money import rescale_down
+from core.treasury_rules import FUNDING_FACTOR, coin_left_to_sweep, excess_units, funding_units
+from models import cursors, probes, sweeps, treasury, treasury_plan
+
+if TYPE_CHECKING:
+    from actors.context import Context
+    from actors.spending import Wallet
+    from chains.base import ChainAdapter, Spender
+    from core.catalogue import Network, Pair
+    from models.cursors import Cursor
+    from models.sweeps import Unswept
+
+log = structlog.get_logger()
+
+# Addresses that are judged, and spends that are started, in one step.
+JUDGED_PER_STEP: Final = 200
+STARTED_PER_STEP: Final = 20
+
+
+@doorbell(queue="signer", arguments="networks")
+def keep_treasury(network: str) -> None:
+    """Sweep what is worth it, and move what is too much. At most one step per network is in flight."""
+    ctx = context()
+    known = ctx.catalogue.networks[network]
+    with single_flight(f"treasury:{network}") as mine:
+        if not mine:
+            return
+        keeper = _keeper(ctx, known)
+        if keeper is None:
+            return
+        try:
+            with keeper.chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
+                keeper.run()
+        except FeeTooHighError as error:
+            log.info("the treasury waits for cheaper gas", network=network, reason=str(error))
+        except ProviderError as error:
+            log.warning("the treasury had to stop", network=network, error=str(error))
+    if keeper.started:
+        ring("broadcast", network)
+
+
+def _keeper(ctx: Context, network: Network) -> _Keeper | None:
+    """Write down whose addresses are ours; None where there is nothing to do it with, or the wrong wallet."""
+    try:
+        hot = spending.hot_wallet(network)
+    except KeystoreError as error:
+        log.critical("the treasury has not the right keys", network=network.code, problem=str(error))
+        return None
+    cold = ctx.settings.cold_addresses.get(network.code)
+    if not treasury.set_cold(network.code, cold):
+        log.critical("the cold address is the hot wallet's own", network=network.code)
+        cold = None
+    cursor = cursors.read(network.code)
+    return None if cursor is None else _Keeper(ctx, network, cursor, hot, cold)
+
+
+class _Keeper:
+    """One step of one network."""
+
+    def __init__(self, ctx: Context, network: Network, cursor: Cursor, hot: Wallet, cold: str | None) -> None:
+        self._ctx, self._network, self._cursor = ctx, network, cursor
+        self._hot, self._cold = hot, cold
+        self.chain: ChainAdapter = adapter(network, ctx.settings)
+        self._spender: Spender = spending.spender_of(ctx, network)
+        self._is_hot_dry = False
+        self._fees: dict[str, int] = {}
+        self.started = 0
+
+    def run(self) -> None:
+        """Look at the next deposit addresses, then at the hot wallet."""
+        page = sweeps.walk(self._network.code, "sweep", family=self._network.family, limit=JUDGED_PER_STEP)
+        policy = treasury_plan.policy_of(self._ctx.settings)
+        market = self._ctx.market.read()
+        busy = sweeps.busy_addresses(self._network.code)
+        for planned in treasury_plan.judged(self._ctx.catalogue, market, policy, self._network, page):
+            if self.started >= STARTED_PER_STEP:
+                break
+            if planned.verdict == "sweep" and planned.found.address not in busy:
+                busy.add(planned.found.address)
+                self._sweep(planned.found)
+        if self._cold is not None:
+            self._cool(self._cold)
+
+    # Sweeps ------------------------------------------------------------------------------------------------
+
+    def _sweep(self, found: Unswept) -> None:
+        """Take a step towards sweeping an address; what stands in the way of one is no matter to the others."""
+        wallet = spending.deposit_wallet(self._network, found.ordinal)
+        if wallet.address != found.address:
+            log.error("an address of the pool is not this wallet's", network=self._network.code, address=found.address)
+            return
+        pair = self._ctx.catalogue.pairs[found.currency, self._network.code]
+        try:
+            if pair.contract is None:
+                self._sweep_coin(found, wallet)
+            else:
+                self._sweep_token(found, wallet, pair)
+        except SpendRefusedError as error:
+            log.warning(
+                "a deposit address cannot be swept",
+                network=self._network.code,
+                address=found.address,
+                currency=found.currency,
+                reason=str(error),
+            )
+
+    def _sweep_token(self, found: Unswept, wallet: Wallet, pair: Pair) -> None:
+        units = pair.from_ledger(found.units, self._ctx.catalogue.scale(found.currency))
+        if self._spender.balance_at(found.address, pair, self._cursor.hash) < units:
+            log.error(
+                "a deposit address holds less than its deposits", network=self._network.code, address=found.address
+            )
+            return
+        fee = self._transfer_fee(pair)
+        missing = funding_units(fee_units=fee, held_units=self._spender.native_balance(found.address))
+        if missing:
+            self._fund(found.address, missing)
+            return
+        intent = Intent(sender=found.address, recipient=self._hot.address, pair=pair, units=units)
+        try:
+            self._start_sweep(found, wallet, intent)
+        except InsufficientCoinError:
+            # It takes more gas than is usual, or a rollup charges for the data.
+            self._fund(found.address, FUNDING_FACTOR * fee)
+
+    def _sweep_coin(self, found: Unswept, wallet: Wallet) -> None:
+        """Send what an address holds of the network's own coin, as far as it is explained; its fee stays behind."""
+        if treasury.is_in_motion(self._network.code, [found.address]):
+            return
+        height = self._cursor.height
+        pair = self._ctx.catalogue.pairs[found.currency, self._network.code]
+        scale = self._ctx.catalogue.scale(found.currency)
+        come = pair.from_ledger(
+            probes.confirmed_units(self._network.code, found.address, found.currency, height=height), scale
+        )
+        explained = come + treasury.moved_native_units(self._network.code, found.address, found.currency, height=height)
+        held = min(
+            explained,
+            self._spender.balance_at(found.address, None, self._cursor.hash),
+            self._spender.native_balance(found.address),
+        )
+        trial = Intent(sender=found.address, recipient=self._hot.address, pair=None, units=1)
+        fee = self._spender.quote(trial, cap_units=gas_cap_units(self._network, self._ctx.settings))
+        units = coin_left_to_sweep(held_units=held, ceiling_units=fee.ceiling_units)
+        if units <= 0:
+            return
+        intent = Intent(sender=found.address, recipient=self._hot.address, pair=None, units=units)
+        try:
+            self._start_sweep(found, wallet, intent)
+        except InsufficientCoinError:
+            log.info("a sweep waits for the price that it was reckoned with", address=found.address)
+
+    def _start_sweep(self, found: Unswept, wallet: Wallet, intent: Intent) -> None:
+        code = self._network.code
+        spend_id = spending.start(
+            self._ctx,
+            self._network,
+            purpose="sweep",
+            wallet=wallet,
+            intent=intent,
+            within=lambda spend_id: sweeps.claim(code, found, spend_id),
+        )
+        if spend_id is not None:
+            self.started += 1
+            log.info("sweep", network=code, address=found.address, currency=found.currency, spend=str(spend_id))
+
+    def _fund(self, address: str, units: int) -> None:
+        """Send gas to a deposit address, unless the hot wallet was found without."""
+        if self._is_hot_dry:
+            return
+        intent = Intent(sender=self._hot.address, recipient=address, pair=None, units=units)
+        try:
+            spending.start(self._ctx, self._network, purpose="gas", wallet=self._hot, intent=intent)
+        except InsufficientCoinError as error:
+            self._is_hot_dry = True
+            log.warning("the hot wallet lacks gas: nothing is swept", network=self._network.code, reason=str(error))
+            return
+        self.started += 1
+
+    def _transfer_fee(self, pair: Pair) -> int:
+        if pair.currency not in self._fees:
+            self._fees[pair.currency] = self.chain.transfer_fee(pair)
+        return self._fees[pair.currency]
+
+    # The cold address --------------------------------------------------------------------------------------
+
+    def _cool(self, cold: str) -> None:
+        """Move what the hot wallet holds above its limit and above what open payouts take."""
+        code, catalogue, market = self._network.code, self._ctx.catalogue, self._ctx.market.read()
+        needed, on_its_way = sweeps.open_payout_units(code), sweeps.cooling(code)
+        for pair in catalogue.pairs_on(code):
+            if pair.currency in on_its_way:
+                continue
+            scale = catalogue.scale(pair.currency)
+            held = self._spender.balance_at(self._hot.address, pair, self._cursor.hash)
+            excess = excess_units(
+                held_units=pair.to_ledger(held, scale),
+                limit_usd=self._ctx.settings.hot_limit_usd,
+                needed_units=needed.get(pair.currency, 0),
+                rate=market.rates.get(pair.currency),
+                scale=scale,
+            )
+            units = min(held, rescale_down(excess, scale, pair.decimals))
+            if units > 0:
+                self._start_cooling(cold, pair, units)
+
+    def _start_cooling(self, cold: str, pair: Pair, units: int) -> None:
+        moved = None if pair.contract is None else pair
+        intent = Intent(sender=self._hot.address, recipient=cold, pair=moved, units=units)
+        try:
+            spending.start(self._ctx, self._network, purpose="cold", wallet=self._hot, intent=intent)
+        except (InsufficientCoinError, SpendRefusedError) as error:
+            log.warning("the excess stays", network=self._network.code, currency=pair.currency, reason=str(error))
+            return
+        self.started += 1
+        log.info("to the cold address", network=self._network.code, currency=pair.currency, units=units)

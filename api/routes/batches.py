@@ -1,0 +1,176 @@
+"""Batches: many payments, payouts or refunds in one call, done afterwards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+from uuid import UUID
+
+import msgspec
+
+from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope
+from api.routes.payments import EXAMPLE as PAYMENT
+from core import batch_schemas, batch_views
+from core.batch_schemas import (
+    BatchCreated,
+    BatchInfo,
+    BatchLookup,
+    CreatePaymentBatch,
+    CreatePayoutBatch,
+    CreateRefundBatch,
+)
+from core.errors import BatchBadId, BatchBadOnError, BatchDisabled, BatchEmpty, BatchNotFound, BatchTooLarge
+from models import batch_items, batches
+
+if TYPE_CHECKING:
+    from api.gateway import Gateway
+
+
+def batch_message(call: Call) -> bytes:
+    """Return the message of a batch, which goes on unread: items are looked into one by one, later."""
+    return msgspec.json.encode(
+        batch_schemas.message(call.merchant().public_id, cast("batch_schemas.CreateBatch", call.body))
+    )
+
+
+def read_info(gateway: Gateway, call: Call) -> Reply:
+    """Return one batch with its items; another merchant's is as absent as a missing one."""
+    del gateway
+    lookup = cast("BatchLookup", call.body)
+    batch = batches.find(call.merchant().merchant_id, UUID(lookup.batch_id))
+    if batch is None:
+        raise BatchNotFound
+    # After the batch: what it calls completed has no item that still waits.
+    items = batch_items.page(batch.id, limit=lookup.size, offset=lookup.offset)
+    return Reply(body=envelope(msgspec.json.encode(batch_views.info(batch, items))))
+
+
+_ID: Final = "0190b3c6-9e10-7b20-8d3c-6f5e4d3c2b1a"
+_ADDRESS: Final = "0x52908400098527886E0F7030069857D2E4169EE7"
+_CREATE_ERRORS: Final = (BatchEmpty, BatchTooLarge, BatchBadOnError, BatchDisabled)
+_DESCRIPTION: Final = (
+    "1 to 5000 items, taken at once and done afterwards: read them with POST /v1/batch/info. An item that is malformed"
+    " or refused fails by itself. With on_error stop they are done in order, and after the first failure the rest is"
+    " skipped. Idempotency-Key covers the whole batch; "
+)
+
+
+def _created(kind: str, count: int) -> dict[str, Any]:
+    return {"batch_id": _ID, "kind": kind, "count": count, "status": "pending"}
+
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="POST",
+        path="/v1/payment/batch",
+        name="createPaymentBatch",
+        tag="Batches",
+        summary="Create payments",
+        description=f"{_DESCRIPTION}an item is recognised by its order_id.",
+        rights=PAYMENT_KEYS,
+        request=CreatePaymentBatch,
+        result=BatchCreated,
+        actor=Actor(name="create_payment_batch", queue="invoices", message=batch_message),
+        creates=True,
+        errors=_CREATE_ERRORS,
+        examples={
+            "request": {
+                "payments": [
+                    {"amount": "125.50", "currency": "USD", "order_id": "order-1042"},
+                    {"amount": "12", "currency": "USD", "order_id": "order-1043"},
+                ],
+                "on_error": "continue",
+            },
+            "result": _created("payment", 2),
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payout/batch",
+        name="createPayoutBatch",
+        tag="Batches",
+        summary="Create payouts",
+        description=(
+            f"{_DESCRIPTION}an item is recognised by its order_id, which is required. One whose funds are still"
+            " maturing fails and can be sent again in another batch."
+        ),
+        rights=PAYOUT_KEYS,
+        request=CreatePayoutBatch,
+        result=BatchCreated,
+        actor=Actor(name="create_payout_batch", queue="payouts", message=batch_message),
+        creates=True,
+        errors=_CREATE_ERRORS,
+        examples={
+            "request": {
+                "payouts": [
+                    {
+                        "order_id": "salary-7",
+                        "amount": "250",
+                        "currency": "USDT",
+                        "network": "ethereum",
+                        "address": _ADDRESS,
+                    }
+                ],
+                "on_error": "stop",
+            },
+            "result": _created("payout", 1),
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/refund/batch",
+        name="createRefundBatch",
+        tag="Batches",
+        summary="Create refunds",
+        description=f"{_DESCRIPTION}an item is recognised by payment, address and amount.",
+        rights=PAYOUT_KEYS,
+        request=CreateRefundBatch,
+        result=BatchCreated,
+        actor=Actor(name="create_refund_batch", queue="payouts", message=batch_message),
+        creates=True,
+        errors=_CREATE_ERRORS,
+        examples={
+            "request": {"refunds": [{"order_id": "order-1042"}, {"order_id": "order-1043", "amount": "5"}]},
+            "result": _created("refund", 2),
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/batch/info",
+        name="getBatch",
+        tag="Batches",
+        summary="Read a batch",
+        description=(
+            "completed means that all items are handled, not that all succeeded. An item's result is the object as it"
+            " was created; its error is what its own endpoint would have answered."
+        ),
+        rights=ANY_KEY,
+        request=BatchLookup,
+        result=BatchInfo,
+        reader=read_info,
+        errors=(BatchBadId, BatchNotFound),
+        examples={
+            "request": {"batch_id": _ID},
+            "result": {
+                "batch_id": _ID,
+                "kind": "payment",
+                "status": "completed",
+                "on_error": "continue",
+                "count": 2,
+                "succeeded": 1,
+                "failed": 1,
+                "created_at": "2025-11-24T15:00:00.000Z",
+                "completed_at": "2025-11-24T15:00:01.250Z",
+                "items": [
+                    {"index": 0, "order_id": "order-1042", "status": "success", "result": PAYMENT, "error": None},
+                    {
+                        "index": 1,
+                        "order_id": "order-1043",
+                        "status": "error",
+                        "result": None,
+                        "error": {"code": "payment.below_minimum", "message": "The amount is below the minimum."},
+                    },
+                ],
+            },
+        },
+    ),
+)

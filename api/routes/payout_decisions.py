@@ -1,0 +1,88 @@
+"""Approving and cancelling payouts that wait for somebody."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from api.endpoints import PAYOUT_KEYS, Actor, Endpoint, signed_body
+from core.errors import (
+    ComplianceAddressBlocked,
+    PayoutApproverIsCreator,
+    PayoutBadUuid,
+    PayoutFrozen,
+    PayoutNoLookup,
+    PayoutNotFound,
+    PayoutNotPending,
+)
+from core.payout_schemas import Payout, PayoutLookup
+
+_UUID: Final = "0190b3c6-6b1f-7d40-8c2a-5e4d3c2b1a09"
+_EXAMPLE: Final[dict[str, Any]] = {
+    "uuid": _UUID,
+    "order_id": "payout-77",
+    "amount": "25",
+    "currency": "USDT",
+    "network": "ethereum",
+    "address": "0x52908400098527886E0F7030069857D2E4169EE7",
+    "txid": "",
+    "status": "process",
+    "is_final": False,
+    "approval_required": True,
+    "source": "api",
+    "memo": "",
+    "commission": "1.2",
+    "confirmations": 0,
+    "error": None,
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:04:00.000Z",
+}
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="POST",
+        path="/v1/payout/approve",
+        name="approvePayout",
+        tag="Payouts",
+        summary="Approve a payout",
+        description=(
+            "By uuid, or else by order_id. For payouts that wait for it: a refund to another address than the payer's,"
+            " and every payout of a merchant with co-signing. Who approves is the key that signs, and has to be another"
+            " one than made the payout or approved it before. With co-signing, one that waits for approval goes to"
+            " awaiting_cosign first and needs a second approval."
+        ),
+        rights=PAYOUT_KEYS,
+        request=PayoutLookup,
+        result=Payout,
+        actor=Actor(name="approve_payout", queue="payouts", message=signed_body),
+        errors=(
+            PayoutBadUuid,
+            PayoutNoLookup,
+            PayoutNotFound,
+            PayoutNotPending,
+            PayoutApproverIsCreator,
+            ComplianceAddressBlocked,
+            PayoutFrozen,
+        ),
+        examples={"request": {"uuid": _UUID}, "result": _EXAMPLE},
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payout/cancel",
+        name="cancelPayout",
+        tag="Payouts",
+        summary="Cancel a payout",
+        description=(
+            "By uuid, or else by order_id. Only while it waits for approval or for a co-signature; what it held is"
+            " available again. Its order_id stays taken."
+        ),
+        rights=PAYOUT_KEYS,
+        request=PayoutLookup,
+        result=Payout,
+        actor=Actor(name="cancel_payout", queue="payouts"),
+        errors=(PayoutBadUuid, PayoutNoLookup, PayoutNotFound, PayoutNotPending),
+        examples={
+            "request": {"order_id": "payout-77"},
+            "result": _EXAMPLE | {"status": "cancel", "is_final": True},
+        },
+    ),
+)

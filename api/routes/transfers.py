@@ -1,0 +1,55 @@
+"""Moving money to the owner's personal wallet."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from api.endpoints import PAYOUT_KEYS, Actor, Endpoint, signed_body
+from core.errors import (
+    PayoutFrozen,
+    PersonalAmountInvalid,
+    PersonalInsufficient,
+    TransferBadAmount,
+    TransferNoPersonalWallet,
+    TransferUnknownCurrency,
+)
+from core.transfer_schemas import ToPersonal, Transferred
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="POST",
+        path="/v1/transfer/to-personal",
+        name="transferToPersonal",
+        tag="Balance",
+        summary="Transfer to the personal wallet",
+        description=(
+            "Moves what is available to the wallet of the merchant's owner, which all of the owner's merchants share."
+            " A repeat of an order_id moves nothing and gets the first answer, whatever else it says; without order_id"
+            " and Idempotency-Key only the very same request, signature included, is known again. Not while payouts of"
+            " the merchant are frozen, nor while it owes the gateway in that coin."
+        ),
+        rights=PAYOUT_KEYS,
+        request=ToPersonal,
+        result=Transferred,
+        actor=Actor(name="transfer_to_personal", queue="payouts", message=signed_body),
+        creates=True,
+        dedupes_signature=True,
+        errors=(
+            TransferUnknownCurrency,
+            TransferBadAmount,
+            PersonalAmountInvalid,
+            PersonalInsufficient,
+            TransferNoPersonalWallet,
+            PayoutFrozen,
+        ),
+        examples={
+            "request": {"amount": "25.5", "currency": "USDT", "order_id": "transfer-12"},
+            "result": {
+                "currency": "USDT",
+                "amount": "25.5",
+                "direction": "to_personal",
+                "personal_balance": "125.5",
+            },
+        },
+    ),
+)

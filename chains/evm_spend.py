@@ -1,0 +1,116 @@
+"""Ethereum and its kin: prices, signs, sends and follows our own transactions. Built by chains.registry for the signer.
+
+What decides about money is asked of every provider; what one of them says alone is not believed where others speak.
+"""
+
+from chains import evm_fate, evm_gas, evm_internal, evm_sending, evm_trial
+from chains import evm_wire as wire
+from chains.base import Attempt, Fate, Fee, InsufficientCoinError, Intent, ProviderError, Sending
+from chains.evm_gas import Offer
+from chains.evm_tx import Spend, plan_spend, sign_fee
+from chains.providers import Providers
+from chains.rpc import JsonRpc, RpcError
+from core.addresses import keccak256
+from core.catalogue import Network, Pair
+
+
+class EvmSpender:
+    """One EVM network, as chains.base.Spender. A claim is a nonce; units of the gas coin are wei."""
+
+    def __init__(self, network: Network, providers: Providers, *, sanctions_oracle: str | None = None) -> None:
+        if network.chain_id is None:
+            raise ValueError(f"{network.code} is no EVM network")
+        self.providers = providers
+        self.sanctions_oracle = sanctions_oracle
+        self._network = network
+        self._chain_id = network.chain_id
+
+    def next_claim(self, sender: str) -> int:
+        """Return the nonce that follows what is included, the highest that any provider tells."""
+        return max(self.providers.voices(lambda node: evm_fate.nonce(node, sender)))
+
+    def quote(self, intent: Intent, *, cap_units: int) -> Fee:
+        """Return what to offer now; see chains.base.
+
+        Of the balances, only what the newest block shows is known: spends that wait are for the caller to subtract.
+        """
+        spend = _spend(intent)
+        offer = evm_gas.todays_offer(self.providers, self._network, cap_wei=cap_units)
+        figure = evm_trial.gas_figure(intent, self._network)
+        trial = evm_trial.judge(
+            self.providers.voices(
+                lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, price_wei=offer.price_wei)
+            )
+        )
+        fee = Fee(
+            gas_limit=trial.gas,
+            price_units=offer.price_wei,
+            tip_units=offer.tip_wei,
+            data_units=self._data_fee(spend, trial.gas * cap_units),
+        )
+        if trial.native_wei < spend.value_wei + fee.ceiling_units:
+            raise InsufficientCoinError(f"{intent.sender} holds {trial.native_wei} wei, fees are {fee.ceiling_units}")
+        return fee
+
+    def replacement(self, intent: Intent, *, before: Fee, cap_units: int) -> Fee:
+        """Return an offer that nodes accept in place of `before`; see chains.base. The gas limit stays."""
+        today = evm_gas.todays_offer(self.providers, self._network, cap_wei=cap_units)
+        offer = evm_gas.dearer_offer(
+            today, before=Offer(price_wei=before.price_units, tip_wei=before.tip_units), cap_wei=cap_units
+        )
+        data_units = self._data_fee(_spend(intent), before.gas_limit * cap_units)
+        return Fee(
+            gas_limit=before.gas_limit, price_units=offer.price_wei, tip_units=offer.tip_wei, data_units=data_units
+        )
+
+    def sign(self, intent: Intent, *, claim: int, fee: Fee, private_key: str) -> Attempt:
+        """Sign. Deterministic, without any network. ValueError where the key is not the sender's."""
+        return sign_fee(
+            _spend(intent), sender=intent.sender, private_key=private_key, chain_id=self._chain_id, nonce=claim, fee=fee
+        )
+
+    def send(self, raw: bytes) -> Sending:
+        """Give bytes to every provider; taken by one is taken."""
+        txid = "0x" + keccak256(raw).hex()
+        return evm_sending.outcome(self.providers.voices(lambda node: evm_sending.give(node, raw, txid)))
+
+    def fate(self, intent: Intent, *, claim: int, txids: tuple[str, ...], depth: int) -> Fate:
+        """Find out where a spend stands, of all its attempts; see chains.base."""
+        case = evm_fate.Case(intent=intent, claim=claim, txids=txids, depth=depth)
+        return evm_fate.judge(self.providers.voices(lambda node: evm_fate.testimony(node, case)), self.providers.count)
+
+    def native_balance(self, address: str) -> int:
+        """Return an address's coin at the newest block, the lowest that any provider tells."""
+        return min(
+            self.providers.voices(lambda node: wire.quantity(node.call("eth_getBalance", [address, "latest"], str)))
+        )
+
+    def balance_at(self, address: str, pair: Pair | None, block_hash: str) -> int:
+        """Return what an address holds of a coin after a block, in token units."""
+        contract = None if pair is None else pair.contract
+        if contract is None:
+            return self.providers.attempt(lambda node: evm_internal.balance(node, address, block_hash))
+        return self.providers.attempt(lambda node: _tokens_after(node, contract, address, block_hash))
+
+    def _data_fee(self, spend: Spend, limit_wei: int) -> int:
+        return evm_gas.data_fee(
+            self.providers, self._network, calldata_bytes=len(wire.data(spend.data)), limit_wei=limit_wei
+        )
+
+
+def _spend(intent: Intent) -> Spend:
+    contract = None if intent.pair is None else intent.pair.contract
+    return plan_spend(to=intent.recipient, units=intent.units, contract=contract)
+
+
+def _tokens_after(node: JsonRpc, contract: str, holder: str, block_hash: str) -> int:
+    try:
+        return evm_trial.token_balance(node, contract, holder, {"blockHash": block_hash})
+    except RpcError:
+        # Not every node can be asked by hash; then the height has to be that block's before and after.
+        header = node.call("eth_getBlockByHash", [block_hash, False], wire.Header)
+        height = wire.quantity(header.number)
+        units = evm_trial.token_balance(node, contract, holder, hex(height))
+        if wire.block(node.call("eth_getBlockByNumber", [hex(height), False], wire.Header), height).hash != block_hash:
+            raise ProviderError(f"block {height} was replaced") from None
+        return units

@@ -1,0 +1,112 @@
+"""The operator's list of addresses that get no money: the file DENY_LIST, read anew when it changes. Held by actors.
+
+One address a line; what follows a # is a comment. A list that breaks later stays in force as it last was: an editor's
+slip must neither stop all payouts nor let one through.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+log = structlog.get_logger()
+
+# How often the file is looked at, at most.
+LOOK_S: Final = 1.0
+COMMENT: Final = "#"
+
+_EVM: Final = re.compile(r"0[xX][0-9a-fA-F]{40}")
+# Bech32 is one address in two cases; its stored form is the lower one.
+_BECH32: Final = re.compile(r"(?i:bc1|tb1|bcrt1)(?:[0-9a-z]+|[0-9A-Z]+)")
+# No network writes an address with other characters, or in another length.
+_ANY: Final = re.compile(r"[A-Za-z0-9_:+/=-]{20,128}")
+_Fingerprint = tuple[int, int, int]
+
+
+class DenyListError(Exception):
+    """The list cannot be read, or a line of it is no address."""
+
+
+class DenyList:
+    """Addresses that nothing is sent to. Safe to use from several threads."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Read the list; without a path nothing is on it. Raises DenyListError, which names DENY_LIST."""
+        self._path = path
+        self._lock = threading.Lock()
+        self._looked_at = time.monotonic()
+        self._fingerprint: _Fingerprint | None = None
+        self._addresses: frozenset[str] = frozenset()
+        if path is not None:
+            self._fingerprint, self._addresses = _read(path)
+
+    def blocks(self, address: str) -> bool:
+        """Tell whether an address is on the list; EVM and bech32 addresses in any case."""
+        self._look()
+        return _stored(address) in self._addresses
+
+    def _look(self) -> None:
+        """Read the file again where it changed since the last look."""
+        if self._path is None or time.monotonic() - self._looked_at < LOOK_S:
+            return
+        with self._lock:
+            if time.monotonic() - self._looked_at < LOOK_S:
+                return
+            self._looked_at = time.monotonic()
+            self._reload(self._path)
+
+    def _reload(self, path: Path) -> None:
+        try:
+            if _fingerprint(path) == self._fingerprint:
+                return
+            self._fingerprint, self._addresses = _read(path)
+        except DenyListError as error:
+            # The fingerprint stays the good list's, so that this is said again until somebody mends the file.
+            log.error("deny_list.unreadable", reason=str(error))  # noqa: TRY400 - the reason is all there is to know
+            return
+        log.info("deny_list.reloaded", addresses=len(self._addresses))
+
+
+def _fingerprint(path: Path) -> _Fingerprint:
+    """Return what tells one state of the file from another. Raises DenyListError."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise DenyListError(f"DENY_LIST: {path} cannot be read: {error.strerror}") from error
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _read(path: Path) -> tuple[_Fingerprint, frozenset[str]]:
+    # Before the text: a write in between is then seen as a change at the next look.
+    fingerprint = _fingerprint(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DenyListError(f"DENY_LIST: {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DenyListError(f"DENY_LIST: {path} is no text in UTF-8") from error
+    return fingerprint, frozenset(_addresses(path, text))
+
+
+def _addresses(path: Path, text: str) -> list[str]:
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        address = line.partition(COMMENT)[0].strip()
+        if not address:
+            continue
+        if not (_EVM.fullmatch(address) if address[:2] in {"0x", "0X"} else _ANY.fullmatch(address)):
+            raise DenyListError(f"DENY_LIST: line {number} of {path} is no address")
+        found.append(_stored(address))
+    return found
+
+
+def _stored(address: str) -> str:
+    """Return the form in which addresses are stored: each has one spelling in it."""
+    return address.lower() if _EVM.fullmatch(address) or _BECH32.fullmatch(address) else address

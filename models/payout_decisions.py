@@ -1,0 +1,87 @@
+"""What people decide about payouts that wait for them: approve or cancel, each in the caller's transaction.
+
+Called by actors.payout_approvals. Source: API reference, "Payout status"; who may approve: decided with the roles of
+keys (an approver differs from the creator, and from whoever approved before).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from core.errors import (
+    ComplianceAddressBlocked,
+    PayoutApproverIsCreator,
+    PayoutNotFound,
+    PayoutNotPending,
+)
+from core.payout_states import UNDECIDED_PAYOUTS
+from models import freezes, invoices, payout_endings, payout_rules, payouts
+from models.base import execute, one
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue import Catalogue
+    from core.deny_list import DenyList
+    from core.payout_states import PayoutStatus
+    from models.payouts import PayoutRow
+
+_HAS_APPROVED: Final = "SELECT 1 FROM payout_approvals WHERE payout_id = %s AND principal = %s"
+
+
+def approve(catalogue: Catalogue, deny_list: DenyList, found: PayoutRow, *, principal: str) -> PayoutRow:
+    """Approve a payout in a principal's name; it is approved then, or waits for a second one in awaiting_cosign.
+
+    Raises PayoutNotPending, PayoutApproverIsCreator, ComplianceAddressBlocked, PayoutFrozen. The caller rings
+    deliver_webhooks after the commit, and broadcast where the payout is approved.
+    """
+    before = _locked(found)
+    if before.status not in UNDECIDED_PAYOUTS:
+        raise PayoutNotPending
+    if principal == before.created_by or one(_HAS_APPROVED, (before.id, principal)) is not None:
+        raise PayoutApproverIsCreator
+    # The list may have grown since the payout was made.
+    if deny_list.blocks(before.address):
+        raise ComplianceAddressBlocked
+    freezes.check(before.merchant_id, before.network, before.currency)
+    execute("INSERT INTO payout_approvals (payout_id, principal) VALUES (%s, %s)", (before.id, principal))
+    after = payouts.move(catalogue, before, _next(before))
+    if after is None:
+        raise PayoutNotPending
+    return after
+
+
+def _next(before: PayoutRow) -> PayoutStatus:
+    """Return what one more approval makes of a payout: a merchant with co-signing wants two of a pending one."""
+    if before.status == "awaiting_cosign":
+        return "approved"
+    return "awaiting_cosign" if payout_rules.read_terms(before.merchant_id).is_cosign_required else "approved"
+
+
+def cancel(catalogue: Catalogue, found: PayoutRow) -> PayoutRow:
+    """Cancel a payout that waits for a decision, and give its money back. Raises PayoutNotPending."""
+    # end() would also cancel an approved one, which the broadcast may have in its hands.
+    if _locked(found).status not in UNDECIDED_PAYOUTS:
+        raise PayoutNotPending
+    after = payout_endings.end(catalogue, found.id, "cancelled")
+    if after is None:
+        raise PayoutNotPending
+    return after
+
+
+def look_up(merchant_id: UUID, *, uuid: str | None, order_id: str | None) -> PayoutRow:
+    """Return the payout that a merchant means, by uuid or else by order_id. Raises PayoutNotFound."""
+    found = payouts.look_up(merchant_id, uuid=uuid, order_id=order_id)
+    if found is None:
+        raise PayoutNotFound
+    return found
+
+
+def _locked(found: PayoutRow) -> PayoutRow:
+    """Lock a payout, its invoice before it as everywhere, and return it as it is then."""
+    if found.invoice_id is not None:
+        invoices.lock(found.invoice_id)
+    row = payouts.lock(found.id)
+    if row is None:
+        raise PayoutNotFound
+    return row

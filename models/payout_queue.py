@@ -1,0 +1,152 @@
+"""Which approved payouts the broadcast takes up, what must be true of one before it is signed, and what keeps it back.
+
+Called by actors.broadcast alone; the decisions are made under the payout's row lock, in its transaction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from models.base import execute, one, rows
+from models.ledger import balance
+from models.payouts import READ, PayoutRow
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue import Network
+
+# After refusals for this long a payout fails: nothing was ever signed for it.
+REFUSED_FOR_S: Final = 1_800
+REFUSED_PAUSE_MIN_S: Final = 5
+REFUSED_PAUSE_MAX_S: Final = 300
+
+# A turn of each merchant before the second of any; within a merchant urgent ones first, then the oldest. Walks from
+# merchant to merchant by the index, so that one's crowd costs the others nothing.
+_DUE: Final = """
+    WITH RECURSIVE shops AS (
+        (SELECT merchant_id FROM payouts WHERE network = %(network)s AND status = 'approved'
+            ORDER BY merchant_id LIMIT 1)
+        UNION ALL
+        SELECT (SELECT p.merchant_id FROM payouts p WHERE p.network = %(network)s AND p.status = 'approved'
+            AND p.merchant_id > shops.merchant_id ORDER BY p.merchant_id LIMIT 1)
+        FROM shops WHERE shops.merchant_id IS NOT NULL
+    )
+    SELECT due.id FROM shops CROSS JOIN LATERAL (
+        SELECT p.id, p.due_at, row_number() OVER (ORDER BY p.priority, p.due_at, p.id) AS turn FROM payouts p
+        WHERE p.network = %(network)s AND p.status = 'approved' AND p.merchant_id = shops.merchant_id
+            AND p.due_at <= app_now()
+        ORDER BY p.priority, p.due_at, p.id LIMIT %(limit)s
+    ) due
+    WHERE NOT EXISTS (SELECT 1 FROM payout_freezes f WHERE (f.scope, f.name) IN
+        (('all', ''), ('network', %(network)s), ('merchant', shops.merchant_id::text)))
+    ORDER BY due.turn, due.due_at, due.id LIMIT %(limit)s
+"""
+
+
+def due(network: str, *, limit: int) -> list[UUID]:
+    """Return the approved payouts to take up now, in the order to do so; the frozen ones are left out."""
+    return [row[0] for row in rows(_DUE, {"network": network, "limit": limit})]  # type: ignore[arg-type]
+
+
+def read(payout_id: UUID) -> PayoutRow | None:
+    """Return a payout whoever it belongs to: the signer works for all."""
+    row: tuple[Any, ...] | None = one(f"{READ} WHERE p.id = %s", (payout_id,))
+    return None if row is None else PayoutRow(*row)
+
+
+def is_held(payout: PayoutRow) -> bool:
+    """Whether the ledger holds a payout's money, all of it, for this merchant, under its own reference, still."""
+    held = one(
+        "SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t JOIN accounts a ON a.id = t.credit_account"
+        " WHERE t.reference = %s AND (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, '')",
+        (payout.hold_reference, *payout.held[:3]),
+    )
+    gone = one(
+        "SELECT 1 FROM ledger_transfers WHERE reference IN (%s, %s) LIMIT 1",
+        (f"payout:{payout.id}:leave", f"payout:{payout.id}:return"),
+    )
+    return (
+        held is not None and held[0] >= payout.held_units and gone is None and balance(payout.held) >= payout.held_units
+    )
+
+
+def is_ours(network: Network, address: str) -> bool:
+    """Whether an address, in the stored form, is one of the gateway's own."""
+    found = one(
+        "SELECT 1 WHERE EXISTS (SELECT 1 FROM pool_addresses WHERE family = %s AND address = %s)"
+        " OR EXISTS (SELECT 1 FROM treasury_addresses WHERE network = %s AND address = %s)",
+        (network.family, address, network.code, address),
+    )
+    return found is not None
+
+
+def take(payout_id: UUID) -> None:
+    """Forget what kept a payout back; it is being signed in the caller's transaction."""
+    execute("UPDATE payouts SET refused_since = NULL, wait_reason = '' WHERE id = %s", (payout_id,))
+
+
+def postpone(payout_id: UUID, *, seconds: int, reason: str) -> None:
+    """Take an approved payout up again after so long, for a reason that is not the payout's."""
+    execute(
+        "UPDATE payouts SET due_at = app_now() + make_interval(secs => %s), wait_reason = %s"
+        " WHERE id = %s AND status = 'approved'",
+        (seconds, reason[:200], payout_id),
+    )
+
+
+def refuse(payout_id: UUID, *, reason: str) -> bool:
+    """Note that a payout is refused, and take it up again ever more rarely; True once that has been so for too long."""
+    row = one(
+        "UPDATE payouts SET refused_since = COALESCE(refused_since, app_now()), wait_reason = %s,"
+        " due_at = app_now() + LEAST(make_interval(secs => %s), GREATEST(make_interval(secs => %s),"
+        "   app_now() - COALESCE(refused_since, app_now())))"
+        " WHERE id = %s AND status = 'approved' RETURNING refused_since <= app_now() - make_interval(secs => %s)",
+        (reason[:200], REFUSED_PAUSE_MAX_S, REFUSED_PAUSE_MIN_S, payout_id, REFUSED_FOR_S),
+    )
+    return bool(row and row[0])
+
+
+def backlog() -> list[tuple[str, int, float]]:
+    """Return, for each status that is not final, how many payouts are in it and how many seconds the oldest waits."""
+    return [
+        (status, count, age_s)
+        for status, count, age_s in rows(
+            "SELECT status, count(*), extract(epoch FROM app_now() - min(created_at))::float8 FROM payouts"
+            " WHERE status IN ('pending', 'awaiting_cosign', 'approved', 'broadcasting', 'sent') GROUP BY status"
+        )
+    ]
+
+
+def kept_back() -> list[tuple[str, int]]:
+    """Return, by network, how many approved payouts something keeps from being signed."""
+    return [
+        (network, count)
+        for network, count in rows(
+            "SELECT network, count(*) FILTER (WHERE wait_reason <> '') FROM payouts WHERE status = 'approved'"
+            " GROUP BY network"
+        )
+    ]
+
+
+# What an oracle said of an address is believed for this long.
+VERDICT_HOLDS_S: Final = 86_400
+
+
+def verdict(network: str, address: str) -> bool | None:
+    """Return whether a network's oracle lately called an address sanctioned; None where it was not asked lately."""
+    row = one(
+        "SELECT is_sanctioned FROM sanction_verdicts WHERE network = %s AND address = %s"
+        " AND checked_at > app_now() - make_interval(secs => %s)",
+        (network, address, VERDICT_HOLDS_S),
+    )
+    return None if row is None else bool(row[0])
+
+
+def store_verdict(network: str, address: str, *, is_sanctioned: bool) -> None:
+    """Note what an oracle said of an address now."""
+    execute(
+        "INSERT INTO sanction_verdicts (network, address, is_sanctioned) VALUES (%s, %s, %s)"
+        " ON CONFLICT (network, address) DO UPDATE SET is_sanctioned = EXCLUDED.is_sanctioned, checked_at = app_now()",
+        (network, address, is_sanctioned),
+    )

@@ -1,0 +1,107 @@
+"""What the fate of a spend means for the payout that it pays. Registers itself; imported by actors.broadcast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from models import freezes, payout_endings, payouts
+from models.base import execute
+from models.spend_hooks import Hooks, register
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue import Catalogue
+    from core.payout_states import PayoutStatus
+    from models.payouts import PayoutRow
+    from models.spends import SpendRow
+
+FAILED: Final = "The transaction was included and had no effect."
+
+
+def _payout_id(spend: SpendRow) -> UUID:
+    if spend.payout_id is None:
+        raise LookupError(f"spend {spend.id} pays no payout")
+    return spend.payout_id
+
+
+def _lock(spend: SpendRow, *statuses: PayoutStatus) -> PayoutRow | None:
+    payout = payouts.lock(_payout_id(spend))
+    return payout if payout is not None and payout.status in statuses else None
+
+
+def _sent(catalogue: Catalogue, spend: SpendRow) -> None:
+    payout = _lock(spend, "broadcasting")
+    if payout is not None:
+        payouts.move(catalogue, payout, "sent", txid=spend.txid)
+
+
+def _show_newest(_catalogue: Catalogue, spend: SpendRow) -> None:
+    payout = _lock(spend, "broadcasting", "sent")
+    if payout is not None:
+        payouts.note_inclusion(payout.id, txid=spend.txid, block_height=None)
+
+
+def _mined(catalogue: Catalogue, spend: SpendRow) -> None:
+    payout = _lock(spend, "broadcasting", "sent", "confirmed")
+    if payout is None:
+        return
+    if payout.status == "broadcasting":
+        # Whoever sent it died before he could say so.
+        payouts.move(catalogue, payout, "sent", txid=spend.mined_txid)
+    payouts.note_inclusion(payout.id, txid=spend.mined_txid or spend.txid, block_height=spend.mined_height)
+
+
+def _confirmed(catalogue: Catalogue, spend: SpendRow) -> None:
+    payout_endings.end(
+        catalogue, _payout_id(spend), "confirmed", txid=spend.mined_txid, block_height=spend.mined_height
+    )
+
+
+def _failed(catalogue: Catalogue, spend: SpendRow) -> None:
+    payout_endings.end(
+        catalogue,
+        _payout_id(spend),
+        "failed",
+        txid=spend.mined_txid,
+        block_height=spend.mined_height,
+        error=spend.problem or FAILED,
+    )
+
+
+def _dead(catalogue: Catalogue, spend: SpendRow) -> None:
+    """Let the payout be taken up anew: nothing that was signed for it can ever be included."""
+    payout = _lock(spend, "broadcasting", "sent")
+    if payout is None:
+        return
+    payouts.note_inclusion(payout.id, txid="", block_height=None)
+    payouts.move(catalogue, payout, "approved", txid="")
+    execute("UPDATE payouts SET due_at = app_now() WHERE id = %s", (payout.id,))
+
+
+def _may_send(spend: SpendRow) -> bool:
+    """While all payouts are frozen, or the network's, not even bytes that are signed go out.
+
+    A freeze of one merchant comes too late for those: held back, they would hold up all others behind their slot.
+    """
+    return not freezes.is_network_frozen(spend.network)
+
+
+register(
+    "payout",
+    Hooks(
+        on_sent=_sent,
+        on_bumped=_show_newest,
+        on_mined=_mined,
+        on_taken_out=_show_newest,
+        on_confirmed=_confirmed,
+        on_failed=_failed,
+        on_dead=_dead,
+        may_send=_may_send,
+    ),
+)
+
+
+def begin(catalogue: Catalogue, payout: PayoutRow) -> bool:
+    """Note, in the transaction that signs for it, that an approved and locked payout is on its way."""
+    return payouts.move(catalogue, payout, "broadcasting") is not None

@@ -1,0 +1,173 @@
+"""Moves a spend on by what its chain tells, with the gas that was taken and with what hangs on it.
+
+Each function is one change in the caller's transaction; a change that was made before is none. Called by
+actors.spend_watch. Locks: the spend first, then whatever its hooks lock (invoice, payout, debt, balances).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import structlog
+
+from models import ledger, spends
+from models.cursors import BLOCKS_SETTLED
+from models.ledger import CUSTODY, GAS, GATEWAY, Account, Transfer
+from models.spend_hooks import hooks_of
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue import Catalogue
+    from models.spend_hooks import Hooks
+    from models.spends import SpendRow
+
+log = structlog.get_logger()
+
+
+class Inclusion(NamedTuple):
+    """Where a receipt says that a spend stands; the fee is in base units of the gas coin."""
+
+    txid: str
+    height: int
+    block_hash: str
+    is_success: bool
+    fee_units: int
+    problem: str
+
+
+def note_sent(catalogue: Catalogue, spend_id: UUID) -> None:
+    """Note that a node took a spend's bytes."""
+    spend = spends.lock(spend_id)
+    if spend is not None and spends.mark_sent(spend_id):
+        _hooks(spend).on_sent(catalogue, _reread(spend_id))
+
+
+def note_mined(catalogue: Catalogue, spend_id: UUID, found: Inclusion) -> None:
+    """Note the block that a spend stands in now."""
+    spend = spends.lock(spend_id)
+    if spend is None or not spends.mark_mined(spend, **found._asdict()):
+        return
+    after = _reread(spend_id)
+    if spend.state == "confirmed":
+        log.critical("a confirmed spend moved to another block", **_names(after), txid=found.txid, height=found.height)
+    _hooks(after).on_mined(catalogue, after)
+
+
+def note_taken_out(catalogue: Catalogue, spend_id: UUID) -> None:
+    """Note that a spend is in no block any more."""
+    spend = spends.lock(spend_id)
+    if spend is None or not spends.take_out(spend_id):
+        return
+    after = _reread(spend_id)
+    if spend.state == "confirmed":
+        log.critical("a confirmed spend left the chain; it is sent again", **_names(spend), txid=spend.mined_txid)
+    else:
+        log.warning("a spend left the chain; it is sent again", **_names(spend), txid=spend.mined_txid)
+    _hooks(after).on_taken_out(catalogue, after)
+
+
+def ripen(catalogue: Catalogue, spend_id: UUID) -> SpendRow | None:
+    """End a spend that lies deep enough in what was scanned; None where nothing changed.
+
+    Its effect counts at the network's confirmations. That it has none counts at maturity: what was held is given
+    back then, and no reorg may make the transfer succeed after all.
+    """
+    spend = spends.lock(spend_id)
+    if spend is None or spend.mined_height is None or spend.mined_hash is None or spend.settled_at is not None:
+        return None
+    network = catalogue.networks[spend.network]
+    depth = spends.depth(
+        spend.network, height=spend.mined_height, block_hash=spend.mined_hash, settled_blocks=BLOCKS_SETTLED
+    )
+    if spend.state == "mined" and spend.is_success and depth >= network.confirmations:
+        return _end(catalogue, spend, is_success=True)
+    if spend.state == "mined" and not spend.is_success and depth >= network.maturity:
+        return _end(catalogue, spend, is_success=False)
+    if spend.state == "confirmed" and depth >= network.maturity:
+        return _settle(catalogue, spend)
+    return None
+
+
+def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int) -> SpendRow | None:
+    """End a spend whose slot another transaction used for good; None where nothing changed.
+
+    attempts: of how many of them the chain was asked; of one that was made meanwhile it said nothing.
+    Nothing of it can ever be included, so that whatever it was made for may be done anew. For one that was confirmed
+    that comes too late: an operator has to look.
+    """
+    spend = spends.lock(spend_id)
+    if spend is None or spend.settled_at is not None or spend.attempts != attempts:
+        return None
+    if not spend.is_waiting:
+        log.critical("a spend that was seen in a block is dead by its chain; nothing is done", **_names(spend))
+        return None
+    if not spends.finish(spend, "dead", booked_fee_units=0):
+        return None
+    log.error("a stranger used a slot: who else has this key?", **_names(spend))
+    after = _reread(spend_id)
+    _hooks(after).on_dead(catalogue, after)
+    return after
+
+
+def note_bumped(catalogue: Catalogue, spend_id: UUID) -> None:
+    """Tell what hangs on a spend that another attempt offers more; call it where the attempt is written."""
+    after = _reread(spend_id)
+    _hooks(after).on_bumped(catalogue, after)
+
+
+def _end(catalogue: Catalogue, spend: SpendRow, *, is_success: bool) -> SpendRow | None:
+    fee = _ledger_fee(catalogue, spend)
+    if not spends.finish(spend, "confirmed" if is_success else "failed", booked_fee_units=fee):
+        return None
+    _book_gas(catalogue, spend, f"spend:{spend.id}:gas", fee)
+    after = _reread(spend.id)
+    hooks = _hooks(after)
+    (hooks.on_confirmed if is_success else hooks.on_failed)(catalogue, after)
+    return after
+
+
+def _settle(catalogue: Catalogue, spend: SpendRow) -> SpendRow | None:
+    """Close the books of a confirmed spend: a reorg may have let another attempt win, at another price."""
+    fee = _ledger_fee(catalogue, spend)
+    if not spends.settle(spend.id, booked_fee_units=fee):
+        return None
+    _book_gas(catalogue, spend, f"spend:{spend.id}:gas-settled", fee - spend.booked_fee_units)
+    if not spend.is_success:
+        log.critical("a confirmed spend has no effect after a reorg", **_names(spend), txid=spend.mined_txid)
+    return _reread(spend.id)
+
+
+def _ledger_fee(catalogue: Catalogue, spend: SpendRow) -> int:
+    """Return what the chain took, in the ledger's units of the gas coin."""
+    currency = catalogue.networks[spend.network].gas_currency
+    pair, units = catalogue.pair(currency, spend.network), spend.chain_fee_units or 0
+    return units if pair is None else pair.to_ledger(units, catalogue.scale(currency))
+
+
+def _book_gas(catalogue: Catalogue, spend: SpendRow, reference: str, units: int) -> None:
+    """Book gas that left custody, or with a negative number gas that did not leave after all."""
+    currency = catalogue.networks[spend.network].gas_currency
+    gas, custody = Account(GATEWAY, GAS, currency), Account(GATEWAY, CUSTODY, currency, spend.network)
+    ledger.post(reference, [Transfer(gas, custody, units) if units >= 0 else Transfer(custody, gas, -units)])
+
+
+def _hooks(spend: SpendRow) -> Hooks:
+    hooks = hooks_of(spend.purpose)
+    if hooks is None:
+        raise LookupError(f"nobody knows here what a {spend.purpose} is for")
+    return hooks
+
+
+def _reread(spend_id: UUID) -> SpendRow:
+    spend = spends.find(spend_id)
+    if spend is None:
+        raise LookupError(f"spend {spend_id} vanished while it was locked")
+    return spend
+
+
+def _names(spend: SpendRow) -> dict[str, object]:
+    return {
+        "spend": str(spend.id), "network": spend.network, "purpose": spend.purpose, "sender": spend.sender,
+        "slot": spend.slot,
+    }  # fmt: skip

@@ -1,0 +1,392 @@
+"""Spends: rows and reads of what the signer sends, and the numbering of a sender's slots. Used by actors.spending.
+
+Nothing here decides: models.spend_tracking moves a spend on, with what hangs on it. Every write is guarded by the state
+that it starts from, so that two who do the same at once do it once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+import msgspec
+
+from models.base import execute, one, rows
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from uuid import UUID
+
+Purpose = Literal["payout", "gas", "sweep", "cold", "filler"]
+State = Literal["signed", "sent", "mined", "confirmed", "failed", "dead"]
+
+PURPOSES: Final[frozenset[str]] = frozenset(get_args(Purpose))
+
+_COLUMNS: Final = (
+    "id, network, purpose, payout_id, sender, key_ordinal, recipient, currency, contract, decimals, memo, token_units,"
+    " slot, state, attempts, mined_txid, mined_height, mined_hash, is_success, chain_fee_units, booked_fee_units,"
+    " problem, created_at, sent_at, bumped_at, mined_at, ended_at, settled_at"
+)
+_SELECTED: Final = ", ".join(f"s.{name.strip()}" for name in _COLUMNS.split(","))
+_READ: Final = (
+    f"SELECT {_SELECTED}, COALESCE((SELECT a.txid FROM spend_attempts a WHERE a.spend_id = s.id"
+    " ORDER BY a.number DESC LIMIT 1), '') FROM spends s"
+)
+
+
+class NewSpend(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be sent. Units are the token's own; addresses are in the stored form."""
+
+    id: UUID
+    network: str
+    purpose: Purpose
+    payout_id: UUID | None = None
+    sender: str
+    # Whose key signs: the deposit address of that ordinal, None for the hot wallet.
+    key_ordinal: int | None = None
+    recipient: str
+    currency: str
+    contract: str | None
+    decimals: int
+    memo: str = ""
+    token_units: int
+    slot: int
+
+
+class NewAttempt(msgspec.Struct, frozen=True, kw_only=True):
+    """Signed bytes with what they offer, in base units of the gas coin."""
+
+    txid: str
+    raw: bytes
+    gas_limit: int
+    price_units: int
+    tip_units: int
+    data_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpendRow:
+    """A spend as stored."""
+
+    id: UUID
+    network: str
+    purpose: Purpose
+    payout_id: UUID | None
+    sender: str
+    key_ordinal: int | None
+    recipient: str
+    currency: str
+    contract: str | None
+    decimals: int
+    memo: str
+    token_units: int
+    slot: int
+    state: State
+    attempts: int
+    mined_txid: str | None
+    mined_height: int | None
+    mined_hash: str | None
+    is_success: bool | None
+    chain_fee_units: int | None
+    booked_fee_units: int
+    problem: str
+    created_at: datetime
+    sent_at: datetime | None
+    bumped_at: datetime | None
+    mined_at: datetime | None
+    ended_at: datetime | None
+    settled_at: datetime | None
+    # The newest attempt's.
+    txid: str
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is in no block, as far as is known."""
+        return self.state in {"signed", "sent"}
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRow:
+    """An attempt as stored; seconds_silent is how long ago it was last given to the nodes, None for never."""
+
+    number: int
+    txid: str
+    raw: bytes
+    gas_limit: int
+    price_units: int
+    tip_units: int
+    data_units: int
+    seconds_silent: int | None
+
+
+# Writing ----------------------------------------------------------------------------------------------------
+
+
+def take_slot(network: str, sender: str, *, at_least: int) -> int:
+    """Return the sender's next slot and keep it; others wait until the caller's transaction ends.
+
+    A transaction that rolls back gives the slot back, so that none is left without signed bytes. at_least: what the
+    chain has not used yet; it only ever moves the number up.
+    """
+    row = one(
+        "INSERT INTO spend_accounts AS a (network, sender, next_slot) VALUES (%s, %s, %s + 1)"
+        " ON CONFLICT (network, sender) DO UPDATE SET next_slot = GREATEST(a.next_slot + 1, EXCLUDED.next_slot)"
+        " RETURNING next_slot - 1",
+        (network, sender, at_least),
+    )
+    if row is None:
+        raise LookupError(f"no slot for {sender} on {network}")
+    return int(row[0])
+
+
+def insert(new: NewSpend, attempt: NewAttempt) -> None:
+    """Write a spend with its first attempt. A unique violation where the slot or the payout has one already."""
+    values: dict[str, object] = msgspec.structs.asdict(new) | {"state": "signed"}
+    execute(
+        f"INSERT INTO spends ({', '.join(values)}) VALUES ({', '.join(['%s'] * len(values))})", tuple(values.values())
+    )
+    if not add_attempt(new.id, new.network, attempt, number=0):
+        raise LookupError(f"spend {new.id} vanished while it was written")
+
+
+def add_attempt(spend_id: UUID, network: str, attempt: NewAttempt, *, number: int) -> bool:
+    """Write the next attempt of a spend that is in no block; False where somebody was first.
+
+    number: how many attempts the caller knows of.
+    """
+    if not execute(
+        "UPDATE spends SET attempts = attempts + 1, bumped_at = CASE WHEN attempts > 0 THEN app_now() END"
+        " WHERE id = %s AND attempts = %s AND state IN ('signed', 'sent')",
+        (spend_id, number),
+    ):
+        return False
+    values: dict[str, object] = {"spend_id": spend_id, "network": network, "number": number}
+    values |= msgspec.structs.asdict(attempt)
+    execute(
+        f"INSERT INTO spend_attempts ({', '.join(values)}) VALUES ({', '.join(['%s'] * len(values))})",
+        tuple(values.values()),
+    )
+    return True
+
+
+def note_tried(spend_id: UUID, number: int, *, error: str) -> None:
+    """Note that an attempt's bytes were given to the nodes now, and what was wrong with that."""
+    execute(
+        "UPDATE spend_attempts SET sent_at = app_now(), last_error = %s WHERE spend_id = %s AND number = %s",
+        (error[:500], spend_id, number),
+    )
+
+
+def mark_sent(spend_id: UUID) -> bool:
+    """Note that a node took it; False where that was known."""
+    return bool(
+        execute("UPDATE spends SET state = 'sent', sent_at = app_now() WHERE id = %s AND state = 'signed'", (spend_id,))
+    )
+
+
+def mark_mined(
+    before: SpendRow, *, txid: str, height: int, block_hash: str, is_success: bool, fee_units: int, problem: str
+) -> bool:
+    """Note where a spend stands in the chain; False where that was known. One that ended keeps its state."""
+    return bool(
+        execute(
+            "UPDATE spends SET state = CASE WHEN state IN ('signed', 'sent') THEN 'mined' ELSE state END,"
+            " mined_txid = %s, mined_height = %s, mined_hash = %s, is_success = %s, chain_fee_units = %s, problem = %s,"
+            " mined_at = app_now() WHERE id = %s AND settled_at IS NULL"
+            " AND (mined_txid, mined_height, mined_hash, is_success, chain_fee_units)"
+            " IS DISTINCT FROM (%s, %s::bigint, %s, %s::boolean, %s::numeric)",
+            (
+                txid, height, block_hash, is_success, fee_units, problem[:500], before.id,
+                txid, height, block_hash, is_success, fee_units,
+            ),
+        )
+    )  # fmt: skip
+
+
+def take_out(spend_id: UUID) -> bool:
+    """Note that a spend is in no block any more, so that no node may have its bytes; a confirmed one stays confirmed."""
+    is_out = execute(
+        "UPDATE spends SET state = CASE WHEN state = 'mined' THEN 'sent' ELSE state END, mined_txid = NULL,"
+        " mined_height = NULL, mined_hash = NULL, is_success = NULL, chain_fee_units = NULL, problem = '',"
+        " mined_at = NULL WHERE id = %s AND mined_txid IS NOT NULL AND settled_at IS NULL",
+        (spend_id,),
+    )
+    if is_out:
+        execute("UPDATE spend_attempts SET sent_at = NULL WHERE spend_id = %s", (spend_id,))
+    return bool(is_out)
+
+
+def finish(before: SpendRow, state: Literal["confirmed", "failed", "dead"], *, booked_fee_units: int) -> bool:
+    """End a spend that is as it was read; False where it is not. A confirmed one is watched on."""
+    return bool(
+        execute(
+            "UPDATE spends SET state = %s, ended_at = app_now(), booked_fee_units = %s,"
+            " settled_at = CASE WHEN %s = 'confirmed' THEN NULL ELSE app_now() END"
+            " WHERE id = %s AND state = %s AND settled_at IS NULL",
+            (state, booked_fee_units, state, before.id, before.state),
+        )
+    )
+
+
+def settle(spend_id: UUID, *, booked_fee_units: int) -> bool:
+    """Watch a confirmed spend no more."""
+    return bool(
+        execute(
+            "UPDATE spends SET settled_at = app_now(), booked_fee_units = %s"
+            " WHERE id = %s AND state = 'confirmed' AND settled_at IS NULL",
+            (booked_fee_units, spend_id),
+        )
+    )
+
+
+def check_later(spend_id: UUID, *, seconds: int) -> None:
+    """Look at a spend again after so long."""
+    execute(
+        "UPDATE spends SET check_at = app_now() + make_interval(secs => %s) WHERE id = %s AND settled_at IS NULL",
+        (seconds, spend_id),
+    )
+
+
+# Reading ----------------------------------------------------------------------------------------------------
+
+
+def find(spend_id: UUID) -> SpendRow | None:
+    """Return a spend."""
+    return _read_one("s.id = %s", (spend_id,))
+
+
+def lock(spend_id: UUID) -> SpendRow | None:
+    """Lock a spend until the transaction ends, and return it as it is then. Take this lock before any other."""
+    if one("SELECT 1 FROM spends WHERE id = %s FOR NO KEY UPDATE", (spend_id,)) is None:
+        return None
+    return find(spend_id)
+
+
+def of_payout(payout_id: UUID) -> SpendRow | None:
+    """Return the spend that pays a payout, None while there is none; those that are dead do not count."""
+    return _read_one("s.payout_id = %s AND s.state <> 'dead'", (payout_id,))
+
+
+def next_slot(network: str, sender: str) -> int | None:
+    """Return which slot a sender gets next, by our own count; None before its first."""
+    row = one("SELECT next_slot FROM spend_accounts WHERE network = %s AND sender = %s", (network, sender))
+    return None if row is None else int(row[0])
+
+
+def to_watch(network: str, *, limit: int) -> list[SpendRow]:
+    """Return what has to be looked at now: whoever was not looked at for longest first, a sender's in slot order."""
+    found = rows(
+        f"{_READ} WHERE s.network = %s AND s.settled_at IS NULL AND s.check_at <= app_now()"
+        " ORDER BY s.check_at, s.sender, s.slot LIMIT %s",
+        (network, limit),
+    )
+    return [SpendRow(*row) for row in found]
+
+
+def attempts_of(spend_id: UUID) -> list[AttemptRow]:
+    """Return a spend's attempts, newest first."""
+    found = rows(
+        "SELECT number, txid, raw, gas_limit, price_units, tip_units, data_units,"
+        " extract(epoch FROM app_now() - sent_at)::bigint FROM spend_attempts WHERE spend_id = %s ORDER BY number DESC",
+        (spend_id,),
+    )
+    return [AttemptRow(number, txid, bytes(raw), *more) for number, txid, raw, *more in found]
+
+
+def waiting_of(network: str, sender: str) -> int:
+    """Count a sender's spends that are in no block: nodes keep only so many for a sender."""
+    row = one(
+        "SELECT count(*) FROM spends WHERE network = %s AND sender = %s AND state IN ('signed', 'sent')",
+        (network, sender),
+    )
+    return int(row[0]) if row else 0
+
+
+def open_by_network() -> list[tuple[str, int, float]]:
+    """Return, by network, how many spends are in no block, and for how many seconds the oldest has been."""
+    return [
+        (network, count, age_s)
+        for network, count, age_s in rows(
+            "SELECT network, count(*), extract(epoch FROM app_now() - min(created_at))::float8 FROM spends"
+            " WHERE state IN ('signed', 'sent') GROUP BY network"
+        )
+    ]
+
+
+def is_stuck(spend: SpendRow, *, patience_s: int) -> bool:
+    """Whether a spend is the one that holds up its sender: nothing of the sender moved for so long.
+
+    Only the lowest slot can be: all others wait behind it, however much they offer.
+    """
+    row = one(
+        "SELECT NOT EXISTS (SELECT 1 FROM spends o WHERE o.network = s.network AND o.sender = s.sender"
+        "   AND o.slot < s.slot AND o.state IN ('signed', 'sent'))"
+        " AND GREATEST(s.created_at, s.bumped_at, (SELECT max(o.mined_at) FROM spends o"
+        "   WHERE o.network = s.network AND o.sender = s.sender AND o.settled_at IS NULL))"
+        " <= app_now() - make_interval(secs => %s)"
+        " FROM spends s WHERE s.id = %s AND s.state IN ('signed', 'sent')",
+        (patience_s, spend.id),
+    )
+    return bool(row and row[0])
+
+
+def is_gap(network: str, sender: str, slot: int) -> bool:
+    """Whether spends of the sender wait behind a slot for which there is none: the chain lost who used it."""
+    row = one(
+        "SELECT EXISTS (SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot > %s"
+        "   AND state IN ('signed', 'sent'))"
+        " AND NOT EXISTS (SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot = %s AND state <> 'dead')",
+        (network, sender, slot, network, sender, slot),
+    )
+    return bool(row and row[0])
+
+
+def senders_waiting(network: str) -> list[tuple[str, int | None]]:
+    """Return (sender, key ordinal) of all whose spends wait in no block."""
+    found = rows(
+        "SELECT DISTINCT sender, key_ordinal FROM spends WHERE network = %s AND state IN ('signed', 'sent')", (network,)
+    )
+    return [(sender, ordinal) for sender, ordinal in found]
+
+
+def depth(network: str, *, height: int, block_hash: str, settled_blocks: int) -> int:
+    """Return how deep a block lies in what was scanned, itself included; 0 where that is not the scanned chain.
+
+    Two must agree: whoever told of the inclusion, and the scan. settled_blocks: from that depth on a block that is no
+    longer kept counts as scanned.
+    """
+    row = one(
+        "SELECT c.height - %s + 1 FROM chain_cursors c LEFT JOIN chain_blocks b ON b.network = c.network"
+        " AND b.height = %s WHERE c.network = %s AND c.height >= %s"
+        " AND (b.hash = %s OR (b.hash IS NULL AND %s <= c.height - %s))",
+        (height, height, network, height, block_hash, height, settled_blocks),
+    )
+    return int(row[0]) if row else 0
+
+
+def _read_one(condition: str, params: tuple[object, ...]) -> SpendRow | None:
+    row: tuple[Any, ...] | None = one(f"{_READ} WHERE {condition}", params)
+    return None if row is None else SpendRow(*row)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promised:
+    """What a sender's spends that are in no block will take: of a coin in token units, and of the gas coin for gas."""
+
+    token_units: int
+    native_units: int
+    gas_units: int
+
+
+def promised(network: str, sender: str, contract: str | None) -> Promised:
+    """Return what a sender has signed for that no block shows yet: that much of the balance is spoken for."""
+    row = one(
+        "SELECT COALESCE(sum(s.token_units) FILTER (WHERE s.contract IS NOT DISTINCT FROM %s), 0),"
+        " COALESCE(sum(s.token_units) FILTER (WHERE s.contract IS NULL), 0),"
+        " COALESCE(sum(a.gas_limit * a.price_units + a.data_units), 0) FROM spends s"
+        " JOIN spend_attempts a ON a.spend_id = s.id AND a.number = s.attempts - 1"
+        " WHERE s.network = %s AND s.sender = %s AND s.state IN ('signed', 'sent')",
+        (contract, network, sender),
+    )
+    token, native, gas = row or (0, 0, 0)
+    return Promised(token_units=int(token), native_units=int(native), gas_units=int(gas))

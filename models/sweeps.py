@@ -1,0 +1,152 @@
+"""Which deposits lie at their own addresses, and which sweep takes them. Called by actors.treasury and the plan.
+
+A sweep takes all of a coin's confirmed deposits at an address, in the transaction that commits its bytes; one that
+failed, or whose slot was lost, gives them back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from models import spend_hooks
+from models.base import execute, one, rows
+from models.spend_hooks import Hooks
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue import Catalogue
+    from models.spends import SpendRow
+
+# Payouts that one sweep lets be tried again at once; the others wait for their own time.
+WOKEN_MAX: Final = 500
+
+Walker = Literal["sweep", "reconcile"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unswept:
+    """What lies at a deposit address of one coin, by the deposits; in the ledger's units."""
+
+    currency: str
+    address: str
+    ordinal: int
+    units: int
+
+
+def unswept(
+    network: str, *, family: str, limit: int, after: tuple[str, str] = ("", ""), height: int | None = None
+) -> list[Unswept]:
+    """Return coins and addresses in order, with what confirmed deposits brought there, up to a height.
+
+    after: the (currency, address) that the last page ended with. No cost grows with what was swept.
+    """
+    found = rows(
+        "SELECT u.currency, u.address, p.ordinal, u.units FROM ("
+        "   SELECT currency, address, sum(amount_units) AS units FROM deposits"
+        "   WHERE network = %s AND sweep_id IS NULL AND status IN ('confirmed', 'credited')"
+        "   AND (currency, address) > (%s, %s) AND block_height <= COALESCE(%s, block_height)"
+        "   GROUP BY currency, address ORDER BY currency, address LIMIT %s) u"
+        " JOIN pool_addresses p ON p.address = u.address AND p.family = %s ORDER BY u.currency, u.address",
+        (network, *after, height, limit, family),
+    )
+    return [Unswept(currency, address, ordinal, int(units)) for currency, address, ordinal, units in found]
+
+
+def unswept_at(network: str, currency: str, address: str, *, height: int) -> list[Unswept]:
+    """Return what confirmed deposits of a coin brought to one address, up to a height; none where nothing is left."""
+    found = rows(
+        "SELECT d.currency, d.address, p.ordinal, sum(d.amount_units) FROM deposits d"
+        " JOIN pool_addresses p ON p.address = d.address WHERE d.network = %s AND d.currency = %s AND d.address = %s"
+        " AND d.sweep_id IS NULL AND d.status IN ('confirmed', 'credited') AND d.block_height <= %s"
+        " GROUP BY d.currency, d.address, p.ordinal",
+        (network, currency, address, height),
+    )
+    return [Unswept(*row) for row in found]
+
+
+def walk(network: str, walker: Walker, *, family: str, limit: int, height: int | None = None) -> list[Unswept]:
+    """Return the next page of a walk that goes round and round, and remember where it ended."""
+    row = one("SELECT currency, address FROM treasury_walks WHERE network = %s AND walker = %s", (network, walker))
+    kept = (str(row[0]), str(row[1])) if row else ("", "")
+    page = unswept(network, family=family, limit=limit, after=kept, height=height)
+    if not page and kept != ("", ""):
+        page = unswept(network, family=family, limit=limit, height=height)
+    last = (page[-1].currency, page[-1].address) if len(page) == limit else ("", "")
+    if last != kept:
+        execute(
+            "INSERT INTO treasury_walks (network, walker, currency, address) VALUES (%s, %s, %s, %s)"
+            " ON CONFLICT (network, walker) DO UPDATE SET currency = EXCLUDED.currency, address = EXCLUDED.address",
+            (network, walker, *last),
+        )
+    return page
+
+
+def claim(network: str, found: Unswept, spend_id: UUID) -> bool:
+    """Let a sweep take an address's deposits of a coin, in its committing transaction; False where they changed."""
+    taken = rows(
+        "UPDATE deposits SET sweep_id = %s WHERE network = %s AND currency = %s AND address = %s AND sweep_id IS NULL"
+        " AND status IN ('confirmed', 'credited') RETURNING amount_units",
+        (spend_id, network, found.currency, found.address),
+    )
+    return sum(int(units) for (units,) in taken) == found.units
+
+
+def busy_addresses(network: str) -> set[str]:
+    """Return the addresses from or to which a spend waits to be included: whoever is among them is left alone."""
+    found = rows(
+        "SELECT sender, recipient FROM spends WHERE network = %s AND state IN ('signed', 'sent')"
+        " AND purpose IN ('gas', 'sweep', 'filler')",
+        (network,),
+    )
+    return {address for pair in found for address in pair}
+
+
+def cooling(network: str) -> set[str]:
+    """Return the coins that are on their way to the cold address and not confirmed there."""
+    found = rows(
+        "SELECT currency FROM spends WHERE network = %s AND purpose = 'cold' AND state IN ('signed', 'sent', 'mined')",
+        (network,),
+    )
+    return {currency for (currency,) in found}
+
+
+def open_payout_units(network: str) -> dict[str, int]:
+    """Return what open payouts will take from the hot wallet, by coin, in the ledger's units."""
+    found = rows(
+        "SELECT currency, sum(to_units) FROM payouts WHERE network = %s"
+        " AND status IN ('pending', 'awaiting_cosign', 'approved', 'broadcasting', 'sent') GROUP BY currency",
+        (network,),
+    )
+    return {currency: int(units) for currency, units in found}
+
+
+def wanted_currencies(network: str) -> set[str]:
+    """Return the coins in which approved payouts were put off, so that even small deposits are worth a sweep."""
+    found = rows(
+        "SELECT DISTINCT currency FROM payouts WHERE network = %s AND status = 'approved' AND wait_reason <> ''",
+        (network,),
+    )
+    return {currency for (currency,) in found}
+
+
+def _give_back(_catalogue: Catalogue, spend: SpendRow) -> None:
+    execute("UPDATE deposits SET sweep_id = NULL WHERE sweep_id = %s", (spend.id,))
+
+
+def _wake_payouts(_catalogue: Catalogue, spend: SpendRow) -> None:
+    """Let payouts that were put off be tried again, as the coin has come; those that somebody works on are left."""
+    if spend.is_success:
+        execute(
+            "UPDATE payouts SET due_at = app_now() WHERE id IN (SELECT id FROM payouts WHERE network = %s"
+            " AND currency = %s AND status = 'approved' AND wait_reason <> '' AND refused_since IS NULL"
+            " AND due_at > app_now() ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED)",
+            (spend.network, spend.currency, WOKEN_MAX),
+        )
+
+
+spend_hooks.register("sweep", Hooks(on_mined=_wake_payouts, on_failed=_give_back, on_dead=_give_back))
+# Between our own addresses nothing is booked but what the chain took.
+spend_hooks.register("gas", Hooks())
+spend_hooks.register("cold", Hooks())

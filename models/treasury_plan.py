@@ -1,0 +1,69 @@
+"""What the treasury would do now, and why: each coin at each deposit address with its verdict. Reads rows alone.
+
+Called by actors.treasury, which acts on it, and by `sluice treasury plan`, which shows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from core.treasury_rules import SweepPolicy, Verdict, judge_sweep, sweep_cost, usd_cents
+from models import sweeps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from core.catalogue import Catalogue, Network
+    from core.pricing import Market
+    from core.settings import Settings
+    from models.sweeps import Unswept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A coin at an address with what is to be done about it. Amounts are the ledger's; None where there is no quote."""
+
+    found: Unswept
+    cost_units: int | None
+    usd_cents: int | None
+    verdict: Verdict
+
+
+def policy_of(settings: Settings) -> SweepPolicy:
+    """Return the operator's word on when a sweep pays."""
+    return SweepPolicy(min_usd=settings.sweep_min_usd, fee_max_percent=settings.sweep_fee_max_percent)
+
+
+def judged(
+    catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, found: Iterable[Unswept]
+) -> list[Planned]:
+    """Judge what lies at deposit addresses by today's fees and rates."""
+    wanted = sweeps.wanted_currencies(network.code)
+    return [
+        _planned(catalogue, market, policy, network, each, is_wanted=each.currency in wanted)
+        for each in found
+        if (each.currency, network.code) in catalogue.pairs
+    ]
+
+
+def _planned(
+    catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, found: Unswept, *, is_wanted: bool
+) -> Planned:
+    pair = catalogue.pairs[found.currency, network.code]
+    fee = market.network_fees.get((found.currency, network.code))
+    rate, scale = market.rates.get(found.currency), catalogue.scale(found.currency)
+    cost = None
+    if fee is not None and pair.transfer_gas is not None:
+        cost = sweep_cost(fee, transfer_gas=pair.transfer_gas, is_token=pair.contract is not None)
+    verdict = judge_sweep(found.units, cost_units=cost, rate=rate, scale=scale, policy=policy, is_wanted=is_wanted)
+    worth = None if rate is None else usd_cents(found.units, rate=rate, scale=scale)
+    return Planned(found=found, cost_units=cost, usd_cents=worth, verdict=verdict)
+
+
+def whole(
+    catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, *, limit: int
+) -> Sequence[Planned]:
+    """Judge everything that lies at deposit addresses of a network, up to so many."""
+    found = sweeps.unswept(network.code, family=network.family, limit=limit)
+    return judged(catalogue, market, policy, network, found)

@@ -1,0 +1,174 @@
+"""A signer over a chain on paper: merchants with money, approved payouts, and steps that a test takes one by one."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
+
+from actors import broadcast, context, spending
+from chains import registry
+from core.ids import uuid7
+from core.settings import load_settings
+from models import cursors, payouts, spends
+from models.base import app_now, execute, one, rows, transaction
+from models.ledger import AVAILABLE, CUSTODY, GATEWAY, Account, Transfer, balance, post
+from models.payouts import NewPayout
+from tests.models.builders import CATALOGUE, USDT, merchant
+from tests.peers.paper_chain import PaperChain
+
+if TYPE_CHECKING:
+    import pytest
+
+    from models.payouts import PayoutRow
+    from models.spends import SpendRow
+
+MNEMONIC = " ".join(["abandon"] * 11 + ["about"])
+ETHER = 10**18
+RICH_WEI = 100 * ETHER
+RICH_UNITS = 10**12
+
+
+class SpendWorld:
+    """One network whose hot wallet is rich, with the scan of its chain moved by hand."""
+
+    def __init__(
+        self, database: str, monkeypatch: pytest.MonkeyPatch, *, network: str = "ethereum", **env: str
+    ) -> None:
+        self.network = CATALOGUE.networks[network]
+        self.chain = PaperChain()
+        self._patch = monkeypatch
+        self._orders = count(1)
+        settings = {
+            "ENVIRONMENT": "development",
+            "DATABASE_URL": database,
+            "REDIS_URL": "redis://127.0.0.1:1/0",
+            "WALLET_MNEMONIC": MNEMONIC,
+            f"{network.upper()}_RPC_URLS": "http://127.0.0.1:1",
+        }
+        self.ctx = context.configure(load_settings(settings | env, role="signer"))
+        monkeypatch.setattr(registry, "spender", lambda _network, _settings: self.chain)
+        spending.keys.cache_clear()
+        self.hot = spending.hot_wallet(self.network).address
+        self.chain.funds[self.hot, None] = RICH_WEI
+        self.token = str(CATALOGUE.pairs["USDT", network].contract)
+        self.chain.funds[self.hot, self.token] = RICH_UNITS
+        for currency in CATALOGUE.assets:
+            execute(
+                "INSERT INTO rates (currency, usd, source, quoted_at) VALUES (%s, 1, 'test', app_now())", (currency,)
+            )
+        self.scan()
+
+    # Orders -------------------------------------------------------------------------------------------------
+
+    def shop(self, units: int = 1_000 * USDT, currency: str = "USDT") -> UUID:
+        """Return a merchant with money."""
+        shop = merchant()
+        self.fund(shop, units, currency)
+        return shop
+
+    def fund(self, shop: UUID, units: int, currency: str = "USDT") -> None:
+        custody = Account(GATEWAY, CUSTODY, currency, self.network.code)
+        with transaction():
+            post(f"test:{uuid4()}", [Transfer(custody, Account(shop, AVAILABLE, currency), units)])
+
+    def order(
+        self, shop: UUID | None = None, *, units: int = 10 * USDT, fee_units: int = USDT, **more: Any
+    ) -> PayoutRow:
+        """Write an approved payout of 10 USDT and a fee of 1, to an address of its own."""
+        new: dict[str, Any] = {
+            "id": uuid7(), "merchant_id": shop or self.shop(), "order_id": f"order-{next(self._orders)}",
+            "kind": "payout", "currency": "USDT", "network": self.network.code,
+            "address": "0x" + uuid4().hex + "00000000", "amount_units": units, "fee_units": fee_units, "to_units": units, "is_fee_on_top": True,
+            "status": "approved", "created_by": "test",
+        }  # fmt: skip
+        with transaction():
+            return payouts.insert(CATALOGUE, NewPayout(**new | more))
+
+    # Steps --------------------------------------------------------------------------------------------------
+
+    def step(self, times: int = 1) -> None:
+        """Answer the doorbell, with everything that is watched due."""
+        for _ in range(times):
+            execute("UPDATE spends SET check_at = app_now() WHERE check_at > app_now()")
+            broadcast.broadcast(self.network.code)
+
+    def pass_time(self, seconds: int) -> None:
+        execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
+        execute("UPDATE rates SET quoted_at = app_now()")
+        self.ctx.market.forget()
+
+    def mine(self, blocks: int = 1) -> None:
+        self.chain.mine(blocks)
+        self.scan()
+
+    def confirm(self) -> None:
+        """Bury what was mined last as deep as payouts are confirmed, and take a step."""
+        self.mine(self.network.confirmations - 1)
+        self.step()
+
+    def mature(self) -> None:
+        self.mine(self.network.maturity - 1)
+        self.step()
+
+    def reorg(self, depth: int, *, is_lost: bool = False) -> None:
+        self.chain.reorg(depth, is_lost=is_lost)
+        self.scan()
+
+    def scan(self) -> None:
+        """Let the scan stand where the chain does."""
+        blocks = {block.height: block for block in self.chain.blocks}
+        cursor = cursors.read(self.network.code)
+        if cursor is None:
+            first = self.chain.blocks[0]
+            cursors.start(
+                self.network.code, height=first.height, block_hash=first.hash, parent_hash="0x", block_time=app_now()
+            )
+        elif cursor.height not in blocks or blocks[cursor.height].hash != cursor.hash:
+            kept = [height for height, block_hash in cursors.kept_blocks(self.network.code)
+                    if height in blocks and blocks[height].hash == block_hash]  # fmt: skip
+            with transaction():
+                assert cursors.retreat(self.network.code, expected=cursor, to_height=max(kept))
+        cursor = cursors.read(self.network.code)
+        assert cursor is not None
+        for height in range(cursor.height + 1, self.chain.blocks[-1].height + 1):
+            with transaction():
+                assert cursors.advance(
+                    self.network.code, expected=cursor, height=height, block_hash=blocks[height].hash,
+                    parent_hash=cursor.hash, block_time=app_now(), head=height,
+                )  # fmt: skip
+            cursor = cursors.read(self.network.code)
+            assert cursor is not None
+
+    # What came of it ----------------------------------------------------------------------------------------
+
+    def payout(self, of: PayoutRow) -> PayoutRow:
+        found = payouts.find(of.merchant_id, of.id)
+        assert found is not None
+        return found
+
+    def spend(self, of: PayoutRow) -> SpendRow:
+        found = spends.of_payout(of.id)
+        assert found is not None
+        return found
+
+    def held(self, of: PayoutRow) -> int:
+        return balance(of.held)
+
+    def available(self, of: PayoutRow) -> int:
+        return balance(Account(of.merchant_id, AVAILABLE, of.currency))
+
+    def paid(self, of: PayoutRow) -> int:
+        """Return how often the chain paid it."""
+        return len(self.chain.received(of.address))
+
+    def count(self, table: str) -> int:
+        row = one(f"SELECT count(*) FROM {table}")
+        return int(row[0]) if row else 0
+
+    def reasons(self) -> list[str]:
+        return [row[0] for row in rows("SELECT wait_reason FROM payouts ORDER BY id")]
+
+    def due_now(self) -> None:
+        """Let what was put off be due."""
+        execute("UPDATE payouts SET due_at = app_now()")

@@ -1,0 +1,377 @@
+"""Pricing, signing and sending our own transactions, on a real chain and by every provider's word."""
+
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from chains.base import Fee, InsufficientCoinError, ProviderError, Sending, SpendRefusedError
+from chains.evm_spend import EvmSpender
+from chains.providers import Providers
+from cli.embedded.anvil import Anvil
+from core.addresses import keccak256
+from tests.chains.conftest import CATALOGUE, FORWARDER, OURS, THEIRS
+from tests.chains.spend_world import CAP, ETHER, GWEI, HOT, REVERT_CODE, World, world
+from tests.peers.anvil import HandMined
+from tests.peers.json_rpc_node import Refusal
+from tests.peers.lying_rpc import DOWN
+
+REVERT = Refusal(REVERT_CODE, "execution reverted")
+# Runs until its gas is used up: JUMPDEST PUSH1 0 JUMP.
+ENDLESS = "0x5b600056"
+# Does 60,000 gas of work: twenty-five times a cold SLOAD.
+GREEDY = "0x" + "".join(f"60{slot:02x}5450" for slot in range(50))
+
+
+@pytest.fixture
+def alone(ethereum: HandMined) -> Iterator[World]:
+    with world(ethereum) as found:
+        found.token()
+        yield found
+
+
+@pytest.fixture
+def trio(ethereum: HandMined) -> Iterator[World]:
+    with world(ethereum, providers=3) as found:
+        found.token()
+        yield found
+
+
+@pytest.mark.parametrize("currency", ["USDT", "ETH", None], ids=["token", "coin", "coin, not offered"])
+def test_a_spend_is_priced_signed_taken_and_has_its_effect(alone: World, currency: str | None) -> None:
+    intent = alone.intent(1_000_000, currency=currency)
+    attempt = alone.sign(intent)
+
+    assert alone.spender.send(attempt.raw) is Sending.TAKEN
+    alone.node.mine()
+
+    fate = alone.fate(intent, attempt)
+    pair = intent.pair
+    block = alone.node.ask("eth_getBlockByNumber", hex(fate.height), False)
+    assert fate.is_success
+    assert alone.spender.balance_at(OURS, pair, fate.block_hash) == 1_000_000
+    assert alone.spender.balance_at(OURS, pair, block["parentHash"]) == 0
+
+
+def test_a_token_that_answers_nothing_is_paid(alone: World) -> None:
+    alone.token(code="token_no_return")
+
+    assert alone.spender.quote(alone.intent(5), cap_units=CAP).gas_limit > 21_000
+
+
+def test_the_same_arguments_give_the_same_bytes_and_their_id(alone: World) -> None:
+    intent = alone.intent(5)
+    fee = alone.spender.quote(intent, cap_units=CAP)
+    first, again = (alone.sign(intent, fee=fee, claim=7) for _ in range(2))
+
+    assert first == again
+    assert first.txid == "0x" + keccak256(first.raw).hex()
+
+
+def test_signing_for_another_sender_is_refused(alone: World) -> None:
+    fee = Fee(gas_limit=21_000, price_units=2, tip_units=1)
+
+    with pytest.raises(ValueError, match="not the key"):
+        alone.spender.sign(alone.intent(5), claim=0, fee=fee, private_key="0x" + "11" * 32)
+
+
+def test_signing_leaves_the_interpreters_recursion_limit(alone: World) -> None:
+    limit = sys.getrecursionlimit()
+    alone.sign(alone.intent(5))
+
+    assert sys.getrecursionlimit() == limit
+
+
+def test_importing_the_signing_library_leaves_the_recursion_limit() -> None:
+    import subprocess  # noqa: PLC0415 - for a process that has not imported it yet
+
+    code = "import sys; before = sys.getrecursionlimit(); from chains.evm_tx import account; account(); "
+    code += "print(sys.getrecursionlimit() == before)"
+
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "True\n"
+
+
+def test_the_next_claim_is_the_highest_that_anybody_tells(trio: World) -> None:
+    trio.include(trio.sign(trio.intent(1)))
+    trio.include(trio.sign(trio.intent(2)))
+    for lagging in trio.providers[:2]:
+        lagging.lies["eth_getTransactionCount"] = "0x1"
+
+    assert trio.spender.next_claim(HOT) == 2
+
+
+def test_a_claim_counts_what_is_included_alone(alone: World) -> None:
+    alone.spender.send(alone.sign(alone.intent(1)).raw)
+
+    assert alone.spender.next_claim(HOT) == 0
+
+
+def test_the_balance_is_the_lowest_that_anybody_tells(trio: World) -> None:
+    trio.providers[1].lies["eth_getBalance"] = hex(7)
+
+    assert trio.spender.native_balance(HOT) == 7
+
+
+# What a quote refuses ---------------------------------------------------------------------------------------
+
+
+def test_a_token_that_answers_false_is_a_refusal(alone: World) -> None:
+    alone.token(code="token_false")
+
+    with pytest.raises(SpendRefusedError, match="does not make the transfer"):
+        alone.spender.quote(alone.intent(5), cap_units=CAP)
+
+
+def test_a_revert_is_a_refusal(alone: World) -> None:
+    # Nothing here takes calls, and FORWARDER reverts on bare coin.
+    with pytest.raises(SpendRefusedError):
+        alone.spender.quote(alone.intent(5, currency="ETH", to=_coin_refusing(alone)), cap_units=CAP)
+
+
+def test_one_provider_that_says_revert_fails_nothing(trio: World) -> None:
+    trio.providers[0].lies["eth_estimateGas"] = REVERT
+    trio.providers[1].failure = DOWN
+
+    assert trio.spender.quote(trio.intent(5), cap_units=CAP).gas_limit > 21_000
+
+
+def test_what_every_reachable_provider_refuses_is_refused(trio: World) -> None:
+    trio.providers[0].failure = DOWN
+    for peer in trio.providers[1:]:
+        peer.lies["eth_estimateGas"] = REVERT
+
+    with pytest.raises(SpendRefusedError):
+        trio.spender.quote(trio.intent(5), cap_units=CAP)
+
+
+def test_without_any_provider_nothing_is_known(trio: World) -> None:
+    intent = trio.intent(5)
+    for peer in trio.providers:
+        peer.failure = DOWN
+
+    with pytest.raises(ProviderError) as refused:
+        trio.spender.quote(intent, cap_units=CAP)
+    assert not isinstance(refused.value, InsufficientCoinError)
+
+
+def test_a_shortage_of_tokens_is_no_refusal(alone: World) -> None:
+    alone.token(units=4)
+
+    with pytest.raises(InsufficientCoinError, match="USDT"):
+        alone.spender.quote(alone.intent(5), cap_units=CAP)
+
+
+@pytest.mark.parametrize("currency", ["USDT", "ETH"])
+@pytest.mark.parametrize("held", [0, 10**13], ids=["nothing", "too little"])
+def test_a_shortage_of_coin_is_no_refusal(alone: World, currency: str, held: int) -> None:
+    alone.node.ask("anvil_setBalance", HOT, hex(held))
+
+    with pytest.raises(InsufficientCoinError):
+        alone.spender.quote(alone.intent(5, currency=currency), cap_units=CAP)
+
+
+def test_coin_has_to_pay_for_its_fee_as_well(alone: World) -> None:
+    fee = alone.spender.quote(alone.intent(ETHER, currency="ETH"), cap_units=CAP)
+    alone.node.ask("anvil_setBalance", HOT, hex(ETHER + fee.ceiling_units))
+    alone.spender.quote(alone.intent(ETHER, currency="ETH"), cap_units=CAP)
+
+    with pytest.raises(InsufficientCoinError):
+        alone.spender.quote(alone.intent(ETHER + 1, currency="ETH"), cap_units=CAP)
+
+
+def test_tokens_need_coin_for_their_fee_and_no_more(alone: World) -> None:
+    fee = alone.spender.quote(alone.intent(5), cap_units=CAP)
+    alone.node.ask("anvil_setBalance", HOT, hex(fee.ceiling_units))
+    assert alone.spender.quote(alone.intent(5), cap_units=CAP) == fee
+
+    alone.node.ask("anvil_setBalance", HOT, hex(fee.ceiling_units - 1))
+    with pytest.raises(InsufficientCoinError):
+        alone.spender.quote(alone.intent(5), cap_units=CAP)
+
+
+def test_one_provider_that_denies_our_balance_stops_nothing(trio: World) -> None:
+    trio.providers[0].lies["eth_getBalance"] = "0x0"
+
+    trio.spender.quote(trio.intent(5), cap_units=CAP)
+
+
+def test_one_provider_that_invents_our_balance_sends_nothing(trio: World) -> None:
+    trio.token(units=4)
+    trio.providers[0].lies |= {"eth_call": f"0x{10**12:064x}", "eth_estimateGas": "0xc350"}
+
+    with pytest.raises(InsufficientCoinError):
+        trio.spender.quote(trio.intent(5), cap_units=CAP)
+
+
+# Gas --------------------------------------------------------------------------------------------------------
+
+
+def test_gas_has_a_margin(alone: World) -> None:
+    assert alone.spender.quote(alone.intent(5, currency="ETH"), cap_units=CAP).gas_limit == 21_000 * 12 // 10
+
+
+def test_one_provider_that_tells_too_little_gas_fails_nothing(trio: World) -> None:
+    honest = trio.spender.quote(trio.intent(5), cap_units=CAP)
+    trio.providers[0].lies["eth_estimateGas"] = "0x5208"
+
+    assert trio.spender.quote(trio.intent(5), cap_units=CAP).gas_limit == honest.gas_limit
+
+
+def test_absurd_gas_for_a_token_is_not_believed(trio: World) -> None:
+    honest = trio.spender.quote(trio.intent(5), cap_units=CAP)
+    trio.providers[0].lies["eth_estimateGas"] = hex(5 * 70_000 + 1)
+
+    assert trio.spender.quote(trio.intent(5), cap_units=CAP).gas_limit == honest.gas_limit
+
+
+def test_absurd_gas_for_a_token_stops_a_lone_provider(alone: World) -> None:
+    alone.providers[0].lies["eth_estimateGas"] = hex(5 * 70_000 + 1)
+
+    with pytest.raises(ProviderError, match="gas for one transfer"):
+        alone.spender.quote(alone.intent(5), cap_units=CAP)
+
+
+@pytest.mark.parametrize("code", [ENDLESS, GREEDY], ids=["endless", "greedy"])
+def test_a_recipients_contract_does_not_make_us_pay_for_its_work(alone: World, code: str) -> None:
+    alone.node.ask("anvil_setCode", THEIRS, code)
+
+    with pytest.raises(SpendRefusedError):
+        alone.spender.quote(alone.intent(5, currency="ETH", to=THEIRS), cap_units=CAP)
+
+
+def test_a_recipients_contract_may_do_a_little_work(alone: World) -> None:
+    alone.node.ask("anvil_setCode", THEIRS, GREEDY[: 2 + 5 * 10])
+    intent = alone.intent(5, currency="ETH", to=THEIRS)
+    attempt = alone.sign(intent)
+    alone.include(attempt)
+
+    assert alone.fate(intent, attempt).is_success
+
+
+# Sending ----------------------------------------------------------------------------------------------------
+
+
+def test_sending_again_is_taken(alone: World) -> None:
+    attempt = alone.sign(alone.intent(5))
+
+    assert [alone.spender.send(attempt.raw) for _ in range(2)] == [Sending.TAKEN] * 2
+
+
+def test_every_provider_gets_the_bytes(trio: World) -> None:
+    trio.spender.send(trio.sign(trio.intent(5)).raw)
+
+    assert [peer.asked.count("eth_sendRawTransaction") for peer in trio.providers] == [1, 1, 1]
+
+
+def test_a_used_claim_is_told(alone: World) -> None:
+    alone.include(alone.sign(alone.intent(5)))
+
+    assert alone.spender.send(alone.sign(alone.intent(6), claim=0).raw) is Sending.CLAIM_USED
+
+
+def test_an_offer_below_the_base_fee_is_told(alone: World) -> None:
+    attempt = alone.sign(alone.intent(5), fee=Fee(gas_limit=100_000, price_units=2, tip_units=1))
+
+    assert alone.spender.send(attempt.raw) is Sending.UNDERPRICED
+
+
+def test_an_unfunded_sender_is_told(alone: World) -> None:
+    attempt = alone.sign(alone.intent(5, currency="ETH"))
+    alone.node.ask("anvil_setBalance", HOT, "0x0")
+
+    assert alone.spender.send(attempt.raw) is Sending.UNFUNDED
+
+
+@pytest.mark.parametrize(
+    ("text", "sending"),
+    [
+        ("already known", Sending.TAKEN),
+        ("Known transaction", Sending.TAKEN),
+        ("ALREADY_EXISTS: already known", Sending.TAKEN),
+        ("transaction already imported", Sending.TAKEN),
+        ("nonce too low: next nonce 5, tx nonce 4", Sending.CLAIM_USED),
+        ("OldNonce", Sending.CLAIM_USED),
+        ("replacement transaction underpriced", Sending.UNDERPRICED),
+        ("transaction underpriced: gas tip cap 1, minimum needed 25", Sending.UNDERPRICED),
+        ("max fee per gas less than block base fee: address 0x1", Sending.UNDERPRICED),
+        ("insufficient funds for gas * price + value", Sending.UNFUNDED),
+        ("Upfront cost exceeds account balance", Sending.UNFUNDED),
+    ],
+)
+def test_what_nodes_answer_is_understood(alone: World, text: str, sending: Sending) -> None:
+    alone.providers[0].lies["eth_sendRawTransaction"] = Refusal(-32000, text)
+
+    assert alone.spender.send(b"\x02") is sending
+
+
+@pytest.mark.parametrize("answer", [Refusal(-32000, "txpool is full"), "0x" + "de" * 32, DOWN])
+def test_whatever_else_they_answer_is_not_known(alone: World, answer: object) -> None:
+    alone.providers[0].lies["eth_sendRawTransaction"] = answer
+
+    with pytest.raises(ProviderError):
+        alone.spender.send(b"\x02")
+
+
+def test_taken_by_one_is_taken(trio: World) -> None:
+    attempt = trio.sign(trio.intent(5))
+    trio.providers[0].lies["eth_sendRawTransaction"] = Refusal(-32000, "nonce too low")
+    trio.providers[1].lies["eth_sendRawTransaction"] = "0x" + "de" * 32
+
+    assert trio.spender.send(attempt.raw) is Sending.TAKEN
+
+
+# Balances ---------------------------------------------------------------------------------------------------
+
+
+def test_a_node_that_is_not_asked_by_hash_is_asked_by_height(alone: World) -> None:
+    header = alone.node.ask("eth_getBlockByNumber", "latest", False)
+    alone.node.mine()
+
+    def by_height(truth: object, params: list[object]) -> object:
+        return Refusal(-32602, "invalid argument 1") if isinstance(params[1], dict) else truth
+
+    alone.providers[0].lies["eth_call"] = by_height
+    pair = CATALOGUE.pairs["USDT", "ethereum"]
+
+    assert alone.spender.balance_at(HOT, pair, header["hash"]) == 10**12
+
+
+def test_a_height_whose_block_was_replaced_tells_no_balance(alone: World) -> None:
+    header = alone.node.ask("eth_getBlockByNumber", hex(alone.node.mine()), False)
+    alone.providers[0].lies["eth_getBlockByHash"] = header
+    alone.node.ask("anvil_reorg", 1, [])
+
+    with pytest.raises(ProviderError, match="was replaced"):
+        alone.spender.balance_at(HOT, CATALOGUE.pairs["USDT", "ethereum"], header["hash"])
+
+
+def test_a_network_that_is_no_evm_network_has_no_such_spender() -> None:
+    tron = CATALOGUE.networks["tron"]
+
+    with pytest.raises(ValueError, match="no EVM network"):
+        EvmSpender(tron, Providers(tron, ["http://127.0.0.1:1"], timeout_s=1))
+
+
+@pytest.mark.parametrize("network", ["bsc", "arbitrum", "base"])
+def test_every_kind_of_network_takes_our_bytes(anvil: Callable[..., Anvil], network: str) -> None:
+    with world(HandMined(anvil(network, block_time_s=None).url), network=network) as found:
+        found.token()
+        for currency in ("USDT", None):
+            intent = found.intent(77, currency=currency)
+            attempt = found.sign(intent)
+            assert found.spender.send(attempt.raw) is Sending.TAKEN
+            found.node.mine()
+            assert found.fate(intent, attempt, claim=found.spender.next_claim(HOT) - 1).is_success
+
+
+def _coin_refusing(found: World) -> str:
+    """A contract that takes no bare coin."""
+    # PUSH1 0 PUSH1 0 REVERT
+    found.node.ask("anvil_setCode", FORWARDER, "0x60006000fd")
+    return FORWARDER
+
+
+def test_a_price_is_within_the_cap(alone: World) -> None:
+    fee = alone.spender.quote(alone.intent(5), cap_units=3 * GWEI // 2)
+
+    assert fee.price_units <= 3 * GWEI // 2

@@ -1,0 +1,131 @@
+"""`sluice payouts` and `sluice merchant set`: what they freeze is frozen when they return; a slip freezes nothing."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid4
+
+import pytest
+
+from models import base, freezes
+from models.base import one
+from models.freezes import RECONCILER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cli.conftest import CommandLine, Outcome
+
+REASON = ("--reason", "a leak")
+
+
+@contextmanager
+def connected(sluice: CommandLine) -> Iterator[None]:
+    base.connect(sluice.env["DATABASE_URL"])
+    yield
+    base.close()
+
+
+@pytest.fixture
+def merchant(sluice_db: CommandLine) -> str:
+    created = sluice_db("merchant", "create", "Shop", "--json").json
+    return str(created["merchant_id"])
+
+
+def items(sluice: CommandLine) -> list[tuple[str, str, str, str]]:
+    found = sluice("payouts", "frozen", "--json").json["items"]
+    return [(item["scope"], item["name"], item["frozen_by"], item["reason"]) for item in found]
+
+
+def test_every_scope_is_frozen_listed_and_lifted(sluice_db: CommandLine, merchant: str) -> None:
+    scopes = {
+        ("--all",): ("all", ""),
+        ("--network", "ethereum"): ("network", "ethereum"),
+        ("--merchant", merchant): ("merchant", merchant),
+        ("--conversion",): ("conversion", ""),
+    }
+    for words, (scope, name) in scopes.items():
+        done = sluice_db("payouts", "freeze", *words, *REASON, "--json").json
+        assert done == {"scope": scope, "name": name, "frozen": True, "changed": True}
+        assert items(sluice_db) == [(scope, name, "operator", "a leak")]
+        with connected(sluice_db):
+            assert freezes.is_frozen(UUID(merchant), "ethereum", "USDT") == (scope != "conversion")
+        assert sluice_db("payouts", "freeze", *words, *REASON, "--json").json["changed"] is False
+
+        lifted = sluice_db("payouts", "unfreeze", *words, "--json").json
+
+        assert lifted == {"scope": scope, "name": name, "frozen": False, "changed": True, "still_frozen": []}
+        assert sluice_db("payouts", "unfreeze", *words, "--json").json["changed"] is False
+    assert sluice_db("payouts", "frozen").out == "nothing is frozen\n"
+
+
+def test_an_operator_lifts_the_reconcilers_freeze_and_is_told_what_is_left(sluice_db: CommandLine) -> None:
+    with connected(sluice_db):
+        freezes.freeze("network", "bsc", reason="12 USDT are missing", frozen_by=RECONCILER)
+    sluice_db("payouts", "freeze", "--network", "bsc", *REASON)
+    sluice_db("payouts", "freeze", "--conversion", *REASON)
+
+    out = sluice_db("payouts", "unfreeze", "--network", "bsc").out
+
+    assert out.startswith("payouts on bsc: lifted\nstill frozen: conversions, since ")
+    assert items(sluice_db) == [("conversion", "", "operator", "a leak")]
+
+
+def test_a_list_for_people_says_who_why_and_since_when(sluice_db: CommandLine, merchant: str) -> None:
+    sluice_db("payouts", "freeze", "--merchant", merchant, "--reason", "Ümlaut & co")
+
+    (line,) = sluice_db("payouts", "frozen").out.splitlines()
+
+    assert line.startswith(f"payouts of merchant {merchant}, since 2")
+    assert line.endswith("by operator: Ümlaut & co")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("freeze", *REASON),
+        ("freeze", "--all", "--network", "ethereum", *REASON),
+        ("freeze", "--network", "atlantis", *REASON),
+        ("freeze", "--network", "", *REASON),
+        ("freeze", "--merchant", str(uuid4()), *REASON),
+        ("freeze", "--all", "--reason", " "),
+        ("freeze", "--all", "--reason", "x" * 256),
+        ("freeze", "--all", "--reason", "two\nlines"),
+        ("unfreeze",),
+        ("unfreeze", "--all", "--conversion"),
+    ],
+)
+def test_a_slip_is_told_in_a_line_and_freezes_nothing(sluice_db: CommandLine, words: tuple[str, ...]) -> None:
+    outcome = sluice_db("payouts", *words)
+
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert outcome.err.startswith("sluice: ")
+    assert items(sluice_db) == []
+
+
+@pytest.mark.parametrize("words", [("freeze", "--all"), ("freeze", "--merchant", "nonsense", *REASON)])
+def test_a_freeze_without_reason_or_with_no_id_is_wrong_use(sluice_db: CommandLine, words: tuple[str, ...]) -> None:
+    assert sluice_db("payouts", *words).code == 2
+
+
+def test_cosigning_is_switched_on_and_off(sluice_db: CommandLine, merchant: str) -> None:
+    def is_required() -> bool:
+        with connected(sluice_db):
+            row = one("SELECT is_cosign_required FROM merchants WHERE id = %s", (merchant,))
+        assert row is not None
+        return bool(row[0])
+
+    assert sluice_db("merchant", "set", merchant, "--cosign", "--json").json == {
+        "merchant_id": merchant,
+        "cosign": True,
+    }
+    assert is_required()
+    assert sluice_db("merchant", "set", merchant, "--no-cosign").code == 0
+    assert not is_required()
+
+
+def test_cosigning_is_set_for_a_merchant_that_exists_and_only_as_said(sluice_db: CommandLine, merchant: str) -> None:
+    unknown: Outcome = sluice_db("merchant", "set", str(uuid4()), "--cosign")
+    assert (unknown.code, unknown.err.startswith("sluice: there is no merchant")) == (1, True)
+    assert sluice_db("merchant", "set", merchant).code == 2

@@ -1,0 +1,113 @@
+"""`sluice treasury` and `sluice audit`, as an operator types them, over a real node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from models import base, spends
+from models.base import execute, rows
+from tests.actors.chain_world import USDT_UNITS
+from tests.actors.treasury_world import TreasuryWorld
+from tests.cli.conftest import CommandLine
+from tests.models.treasury_builders import topup_rows
+
+if TYPE_CHECKING:
+    from cli.embedded.anvil import Anvil
+
+
+@pytest.fixture
+def world(database: str, anvil: Callable[..., Anvil], sluice: CommandLine) -> Iterator[TreasuryWorld]:
+    for made in TreasuryWorld(database, anvil).opened():
+        sluice.env["DATABASE_URL"] = database
+        sluice.env["ETHEREUM_RPC_URLS"] = made.providers[0].url
+        yield made
+        base.connect(database)
+
+
+def test_status_shows_addresses_and_what_agrees(world: TreasuryWorld, sluice: CommandLine, database: str) -> None:
+    world.paid_invoice()
+    world.reconcile()
+    found = sluice("treasury", "status", "--network", "ethereum", "--json").json["networks"][0]
+
+    base.connect(database)
+    assert found["hot_address"] == world.hot
+    assert found["unswept"] == {"USDT": "10"}
+    coin = next(c for c in found["compared"] if c["currency"] == "ETH" and c["place"] == "hot")
+    assert (coin["chain"], coin["expected"], coin["ok"]) == ("5", "5", True)
+    lines = sluice("treasury", "status").out
+    assert "ethereum hot: 5 ETH" in lines
+    assert "10 USDT at deposit addresses" in lines
+
+
+def test_plan_and_a_dry_run_do_nothing(world: TreasuryWorld, sluice: CommandLine, database: str) -> None:
+    mine = world.paid_invoice()
+    plan = sluice("treasury", "plan", "--json").json
+    dry = sluice("treasury", "sweep", "--dry-run", "--json").json
+
+    base.connect(database)
+    assert [(p["address"], p["amount"], p["usd"], p["verdict"]) for p in plan["planned"]] == [
+        (mine.address.lower(), "10", "10.00", "sweep")
+    ]
+    assert dry == plan
+    assert spends.to_watch("ethereum", limit=10) == []
+
+
+def test_a_sweep_rings_the_signer(world: TreasuryWorld, sluice: CommandLine, database: str, redis_url: str) -> None:
+    world.paid_invoice()
+    sluice.env["REDIS_URL"] = redis_url
+    outcome = sluice("treasury", "sweep", "--network", "ethereum")
+    base.connect(database)
+    assert (outcome.code, "the signer was rung" in outcome.out) == (0, True)
+
+
+def test_without_redis_a_sweep_says_so(world: TreasuryWorld, sluice: CommandLine) -> None:
+    del world
+    outcome = sluice("treasury", "sweep")
+    assert outcome.code == 1
+    assert "Redis cannot be reached" in outcome.err
+
+
+def test_a_surplus_is_adopted_once(world: TreasuryWorld, sluice: CommandLine, database: str) -> None:
+    world.reconcile()
+    world.providers[0].hide_logs()
+    world.send(world.hot, 3 * USDT_UNITS)
+    world.mine()
+    world.catch_up()
+    world.reconcile(3)
+    failed = sluice("audit", "--json")
+    assert (failed.code, failed.json["ok"], failed.json["violations"]) == (1, False, [])
+    adopted = sluice("treasury", "adopt", "ethereum", "USDT", "--yes", "--json")
+    again = sluice("treasury", "adopt", "ethereum", "USDT", "--yes")
+
+    base.connect(database)
+    assert adopted.json["amount"] == "30"
+    assert (again.code, "no USDT beyond the books" in again.err) == (1, True)
+    assert topup_rows("units", "origin")[-1] == (30 * 10**18, "adopted")
+    world.mine()
+    world.catch_up()
+    world.reconcile()
+    assert sluice("audit").code == 0
+    base.connect(database)
+    assert len(rows("SELECT 1 FROM payout_freezes")) == 1
+    execute("DELETE FROM payout_freezes")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("status", "--network", "bitcoin"), "bitcoin has no providers here"),
+        (("plan", "--network", "nowhere"), "nowhere has no providers here"),
+        (("adopt", "bitcoin", "BTC"), "bitcoin has no providers here"),
+        (("adopt", "ethereum", "SOL"), "cannot be compared now"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    world: TreasuryWorld, sluice: CommandLine, words: tuple[str, ...], problem: str
+) -> None:
+    del world
+    outcome = sluice("treasury", *words)
+    assert outcome.code == 1
+    assert problem in outcome.err

@@ -1,0 +1,119 @@
+"""A signer in a process of its own that plays a part over a real chain, and kills itself at a checkpoint."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+from typing import Final
+
+# What a signer loads at its first use, loaded once for all of them: each is a fork.
+import embit.bip39
+import eth_account
+
+import chains.evm
+import chains.evm_spend
+from actors import broadcast, context, polling
+from core import checkpoints
+from core.catalogue import load_catalogue
+from core.settings import load_settings
+from models import base
+from models.base import execute
+from tests.peers.anvil import BUYER, HandMined
+
+LOADED: Final = (chains.evm, chains.evm_spend, embit.bip39, eth_account)
+ETHEREUM: Final = load_catalogue("development").networks["ethereum"]
+PATIENCE_S: Final = 61
+
+
+class Gateway:
+    """The parts of a gateway that a payout needs, taken step by step."""
+
+    def __init__(self, env: Mapping[str, str], hot: str) -> None:
+        base.connect(env["DATABASE_URL"])
+        self.context = context.configure(load_settings(env, role="signer"))
+        self.node = HandMined(env["ETHEREUM_RPC_URLS"])
+        self.hot = hot
+
+    def step(self) -> None:
+        """Answer the doorbell of the broadcast, with all that waits due."""
+        execute("UPDATE spends SET check_at = app_now() WHERE check_at > app_now()")
+        execute("UPDATE payouts SET due_at = app_now() WHERE due_at > app_now()")
+        execute("UPDATE rates SET quoted_at = app_now()")
+        self.context.market.forget()
+        broadcast.broadcast("ethereum")
+
+    def bury(self, blocks: int) -> None:
+        """Mine so many blocks and scan them."""
+        self.node.ask("anvil_mine", hex(blocks))
+        self.scan()
+
+    def scan(self) -> None:
+        for _ in range(2):
+            polling.poll_network("ethereum")
+
+    def settle(self) -> None:
+        """Take an included payout to its end."""
+        self.bury(1)
+        self.step()
+        self.bury(ETHEREUM.confirmations)
+        self.step()
+
+
+def pay(gateway: Gateway) -> None:
+    gateway.step()
+    gateway.settle()
+
+
+def bump(gateway: Gateway) -> None:
+    gateway.step()
+    execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (PATIENCE_S,))
+    gateway.step()
+    gateway.settle()
+
+
+def reorg(gateway: Gateway) -> None:
+    gateway.step()
+    gateway.bury(1)
+    gateway.step()
+    gateway.node.ask("anvil_reorg", 1, [])
+    gateway.scan()
+    gateway.step()
+    gateway.settle()
+
+
+def stranger(gateway: Gateway) -> None:
+    """Somebody else with our key is faster, once."""
+    gateway.step()
+    gateway.bury(ETHEREUM.maturity + 1)
+    gateway.step()
+    gateway.settle()
+
+
+def blocked(gateway: Gateway) -> None:
+    gateway.step()
+
+
+PARTS: Final[Mapping[str, Callable[[Gateway], None]]] = {
+    part.__name__: part for part in (pay, bump, reorg, stranger, blocked)
+}
+
+
+def play(env: Mapping[str, str], hot: str, part: str, kill_at: int | None, heard: Connection) -> None:
+    """Play a part; die at the checkpoint of that number, or tell which ones there were."""
+    gateway = Gateway(env, hot)
+    labels: list[str] = []
+
+    def hear(label: str) -> None:
+        labels.append(label)
+        if part == "stranger" and labels.count(label) == 1 and label == "spending.committed":
+            gateway.node.send(BUYER, sender=hot, value=1)
+            gateway.node.mine()
+        if kill_at == len(labels) - 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    checkpoints.listen(hear)
+    PARTS[part](gateway)
+    heard.send(labels)
+    base.close()

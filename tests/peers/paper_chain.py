@@ -1,0 +1,241 @@
+"""A chain on paper, as chains.base.Spender sees one: accounts, nonces, a pool, blocks, reorgs, and nodes that fail.
+
+Nothing happens by itself: a test mines. What it keeps is what a real chain would: at most one transaction per sender
+and nonce in its blocks, a replacement only for a tenth more, and no transfer of what is not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from chains.base import (
+    Attempt,
+    Fate,
+    FateKind,
+    Fee,
+    FeeTooHighError,
+    InsufficientCoinError,
+    Intent,
+    ProviderError,
+    Sending,
+    SpendRefusedError,
+)
+
+if TYPE_CHECKING:
+    from core.catalogue import Pair
+
+GAS = 21_000
+FIRST_PRICE = 10
+
+
+@dataclass
+class PaperBlock:
+    height: int
+    hash: str
+    # txid -> whether it had its effect.
+    included: dict[str, bool] = field(default_factory=dict)
+
+
+@dataclass
+class PaperChain:
+    """One network and its only node."""
+
+    branch: int = 0
+    # What a unit of gas costs now: offers below it wait.
+    price: int = FIRST_PRICE
+    pool: list[str] = field(default_factory=list)
+    known: dict[str, dict[str, Any]] = field(default_factory=dict)
+    funds: Counter[tuple[str, str | None]] = field(default_factory=Counter)
+    # Recipients to whom the token makes no transfer: told by a quote, or found out in the block alone.
+    refused: set[str] = field(default_factory=set)
+    reverting: set[str] = field(default_factory=set)
+    # Answers to come: "drop" takes bytes and does not answer, "deaf" takes nothing, "lose" says it took them.
+    sendings: list[str] = field(default_factory=list)
+    is_silent: bool = False
+    sent: list[bytes] = field(default_factory=list)
+    quoted: list[Intent] = field(default_factory=list)
+    blocks: list[PaperBlock] = field(default_factory=lambda: [PaperBlock(100, "0x0-100")])
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    # What a test does ---------------------------------------------------------------------------------------
+
+    def mine(self, count: int = 1) -> None:
+        with self.lock:
+            for _ in range(count):
+                height = self.blocks[-1].height + 1
+                block = PaperBlock(height, f"0x{self.branch}-{height}")
+                self.blocks.append(block)
+                while (txid := self._next()) is not None:
+                    self._include(block, txid)
+
+    def reorg(self, depth: int, *, is_lost: bool = False) -> None:
+        """Replace the last blocks by none; what stood in them waits again, or nobody has it any more."""
+        with self.lock:
+            dropped, self.blocks = self.blocks[-depth:], self.blocks[:-depth]
+            self.branch += 1
+            for block in dropped:
+                for txid, is_success in block.included.items():
+                    self._undo(txid, is_success=is_success)
+                    if not is_lost:
+                        self.pool.append(txid)
+
+    def forget(self) -> None:
+        """Lose all that waits."""
+        self.pool.clear()
+
+    def stranger(self, sender: str, *, claim: int | None = None) -> None:
+        """Let somebody else with the sender's key use up a nonce in the next block."""
+        claim = self.used(sender) if claim is None else claim
+        tx = {"sender": sender, "recipient": "0xstranger", "contract": None, "units": 0, "claim": claim, "price": 10**9,
+              "salt": len(self.known)}  # fmt: skip
+        raw = json.dumps(tx).encode()
+        self._accept(_txid(raw), tx)
+
+    def received(self, recipient: str) -> list[str]:
+        """Return the ids of the transfers that took effect for somebody."""
+        return [
+            txid
+            for block in self.blocks
+            for txid, is_success in block.included.items()
+            if is_success and self.known[txid]["recipient"] == recipient
+        ]
+
+    def used(self, sender: str) -> int:
+        return sum(self.known[txid]["sender"] == sender for block in self.blocks for txid in block.included)
+
+    # What the signer sees -----------------------------------------------------------------------------------
+
+    def next_claim(self, sender: str) -> int:
+        self._answer()
+        with self.lock:
+            return self.used(sender)
+
+    def quote(self, intent: Intent, *, cap_units: int) -> Fee:
+        self._answer()
+        self.quoted.append(intent)
+        contract = None if intent.pair is None else intent.pair.contract
+        if self.price > cap_units:
+            raise FeeTooHighError("too dear")
+        fee = Fee(gas_limit=GAS, price_units=2 * self.price, tip_units=1)
+        own = intent.units if contract is None else 0
+        if self.funds[intent.sender, None] < own + fee.ceiling_units:
+            raise InsufficientCoinError("no coin")
+        if self.funds[intent.sender, contract] < intent.units:
+            raise InsufficientCoinError("no tokens")
+        if intent.recipient in self.refused:
+            raise SpendRefusedError("the token does not make the transfer")
+        return fee
+
+    def replacement(self, intent: Intent, *, before: Fee, cap_units: int) -> Fee:
+        del intent
+        self._answer()
+        price = max(before.price_units * 9 // 8 + 1, 2 * self.price)
+        if price > cap_units:
+            raise FeeTooHighError("too dear")
+        return Fee(gas_limit=before.gas_limit, price_units=price, tip_units=before.tip_units + 1)
+
+    def sign(self, intent: Intent, *, claim: int, fee: Fee, private_key: str) -> Attempt:
+        assert private_key.startswith("0x")
+        tx = {
+            "sender": intent.sender, "recipient": intent.recipient, "units": intent.units, "claim": claim,
+            "contract": None if intent.pair is None else intent.pair.contract, "price": fee.price_units,
+        }  # fmt: skip
+        raw = json.dumps(tx).encode()
+        return Attempt(txid=_txid(raw), raw=raw)
+
+    def send(self, raw: bytes) -> Sending:
+        with self.lock:
+            self.sent.append(raw)
+            fault = self.sendings.pop(0) if self.sendings else ""
+            if fault == "deaf":
+                raise ProviderError("nobody answers")
+            if fault == "lose":
+                return Sending.TAKEN
+            sending = self._accept(_txid(raw), json.loads(raw))
+            if fault == "drop":
+                raise ProviderError("the answer was lost")
+            return sending
+
+    def fate(self, intent: Intent, *, claim: int, txids: tuple[str, ...], depth: int) -> Fate:
+        self._answer()
+        with self.lock:
+            for block in self.blocks:
+                for txid in txids:
+                    if txid in block.included:
+                        is_success = block.included[txid]
+                        return Fate(
+                            kind=FateKind.INCLUDED, txid=txid, height=block.height, block_hash=block.hash,
+                            is_success=is_success, fee_units=self._fee(txid), problem="" if is_success else "reverted",
+                        )  # fmt: skip
+            buried = [txid for block in self.blocks[: len(self.blocks) - depth + 1] for txid in block.included]
+            gone = sum(self.known[txid]["sender"] == intent.sender for txid in buried) > claim
+            return Fate(kind=FateKind.DEAD if gone else FateKind.WAITING)
+
+    def native_balance(self, address: str) -> int:
+        self._answer()
+        return self.funds[address, None]
+
+    def balance_at(self, address: str, pair: Pair | None, block_hash: str) -> int:
+        del block_hash
+        self._answer()
+        return self.funds[address, None if pair is None else pair.contract]
+
+    # Within -------------------------------------------------------------------------------------------------
+
+    def _answer(self) -> None:
+        if self.is_silent:
+            raise ProviderError("nobody answers")
+
+    def _accept(self, txid: str, tx: dict[str, Any]) -> Sending:
+        if tx["claim"] < self.used(tx["sender"]):
+            return Sending.CLAIM_USED
+        if txid in self.pool:
+            return Sending.TAKEN
+        rivals = [
+            other
+            for other in self.pool
+            if (self.known[other]["sender"], self.known[other]["claim"]) == (tx["sender"], tx["claim"])
+        ]
+        if any(10 * tx["price"] < 11 * self.known[other]["price"] for other in rivals):
+            return Sending.UNDERPRICED
+        self.known[txid] = tx
+        self.pool = [other for other in self.pool if other not in rivals] + [txid]
+        return Sending.TAKEN
+
+    def _next(self) -> str | None:
+        for txid in self.pool:
+            tx = self.known[txid]
+            if tx["claim"] == self.used(tx["sender"]) and tx["price"] >= self.price:
+                return txid
+        return None
+
+    def _fee(self, txid: str) -> int:
+        return GAS * min(int(self.known[txid]["price"]), 10 * FIRST_PRICE)
+
+    def _include(self, block: PaperBlock, txid: str) -> None:
+        tx = self.known[txid]
+        # One nonce, one transaction: whatever else has it can never be included.
+        taken = (tx["sender"], tx["claim"])
+        self.pool = [t for t in self.pool if (self.known[t]["sender"], self.known[t]["claim"]) != taken]
+        self.funds[tx["sender"], None] -= self._fee(txid)
+        is_success = self.funds[tx["sender"], tx["contract"]] >= tx["units"] and tx["recipient"] not in self.reverting
+        if is_success:
+            self.funds[tx["sender"], tx["contract"]] -= tx["units"]
+            self.funds[tx["recipient"], tx["contract"]] += tx["units"]
+        block.included[txid] = is_success
+
+    def _undo(self, txid: str, *, is_success: bool) -> None:
+        tx = self.known[txid]
+        self.funds[tx["sender"], None] += self._fee(txid)
+        if is_success:
+            self.funds[tx["sender"], tx["contract"]] += tx["units"]
+            self.funds[tx["recipient"], tx["contract"]] -= tx["units"]
+
+
+def _txid(raw: bytes) -> str:
+    return "0x" + hashlib.sha256(raw).hexdigest()
