@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import structlog
+from structlog.contextvars import bound_contextvars
 
 from actors import batch_orders
 from actors.broker import doorbell, ring
@@ -84,14 +85,21 @@ def run_batches() -> None:
     if turn.items:
         # Before the work: another thread sees whether there is more.
         ring("run_batches")
-        ctx = context()
-        run = Run(ctx=ctx, spare=batch_orders.Spare(ctx))
-        try:
-            for _, items in itertools.groupby(turn.items, key=lambda item: item.of.batch_id):
-                run.do(list(items))
-        finally:
-            batch_orders.announce(run.made)
+        _run(turn)
     repeat_on_deadlock(lambda: batches.complete(turn.merchants))
+    if turn.items:
+        # And after it: what runs in order had nothing for another thread meanwhile.
+        ring("run_batches")
+
+
+def _run(turn: Turn) -> None:
+    ctx = context()
+    run = Run(ctx=ctx, spare=batch_orders.Spare(ctx))
+    try:
+        for _, items in itertools.groupby(turn.items, key=lambda item: item.of.batch_id):
+            run.do(list(items))
+    finally:
+        batch_orders.announce(run.made)
 
 
 def _lease(after: UUID) -> Turn:
@@ -110,7 +118,8 @@ class Run:
     def do(self, items: list[Leased]) -> None:
         """Do items of one batch, in order, until one shows that the next could not be done now."""
         for number, item in enumerate(items):
-            pause_s = self._end(item)
+            with bound_contextvars(request_id=item.of.request_id):
+                pause_s = self._end(item)
             if pause_s is not None:
                 batch_items.give_back(items[number + 1 :], pause_s=pause_s)
                 return

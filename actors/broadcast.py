@@ -22,7 +22,7 @@ from chains.evm_sanctions import is_sanctioned
 from chains.keystore import KeystoreError
 from core.checkpoints import reached
 from core.money import PrecisionLostError
-from models import freezes, payout_endings, payout_queue, payout_spends, payouts, spends
+from models import freezes, payout_endings, payout_queue, payout_spends, payouts, spend_reads, spends
 from models.base import transaction
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _take_up(ctx: Context, network: Network) -> int:
     except KeystoreError as error:
         log.critical("nothing can be signed", network=network.code, problem=str(error))
         return 0
-    room = WAITING_MAX - spends.waiting_of(network.code, wallet.address)
+    room = WAITING_MAX - spend_reads.waiting_of(network.code, wallet.address)
     return sum(
         bool(isolated(lambda payout_id=payout_id: _pay(ctx, network, wallet, payout_id), of=payout_id))  # type: ignore[misc]
         for payout_id in due[: max(0, room)]

@@ -27,6 +27,8 @@ def refresh_network_fees(network: str) -> None:
         chain = adapter(known, ctx.settings)
         try:
             costs = [(pair, chain.transfer_fee(pair)) for pair in ctx.catalogue.pairs_on(network)]
+            # A moment ago there may have been no rates; see actors.rates.
+            ctx.market.forget()
             market = ctx.market.read()
             quotes = [
                 (

@@ -103,22 +103,31 @@ def compare(ctx: Context, network: Network, books: Books) -> list[Finding] | Non
 
 def _judge(ctx: Context, network: Network, books: Books, found: Finding) -> None:
     """Keep a comparison; act where it is wrong for good."""
-    surplus = found.chain_units - found.expected_units
+    surplus = found.chain_units - found.expected_units if found.place == "hot" else 0
     coin = next(coin for coin in coins_of(ctx, network) if coin.currency == found.currency)
-    is_first = found.place == "hot" and not reconciliation.was_compared(network.code, found.currency)
+    if surplus > 0 and (coin.pair is None or not reconciliation.was_compared(network.code, found.currency)):
+        # The scan does not look for this coin; or it was there before anything was compared. Adopted before it is kept,
+        # after which it would be no first comparison any more.
+        if _adopt(network, books, found, surplus):
+            reconciliation.note(network.code, found)
+        return
     misses = reconciliation.note(network.code, found)
     if not misses:
         return
     log.warning("the books and the chain differ", network=network.code, misses=misses, detail=found.detail)
-    if found.place == "cold":
+    if found.place == "cold" or misses < MISSES_MAX:
         return
-    if found.place == "hot" and surplus > 0 and (is_first or (coin.is_gas and misses >= MISSES_MAX)):
-        # It was there before anything was compared; or a contract passed it on, which only the balance shows.
-        if reconciliation.adopt(network.code, found.currency, surplus, books.cursor, origin="balance"):
-            log.warning("coin of the hot wallet that nobody told of", network=network.code, currency=found.currency)
-    elif misses >= MISSES_MAX:
-        log.error("payouts are frozen: the books and the chain differ", network=network.code, detail=found.detail)
-        freezes.freeze("network", network.code, reason=found.detail, frozen_by=freezes.RECONCILER)
+    if surplus > 0 and coin.is_gas:
+        # A contract passed it on, which only the balance shows.
+        _adopt(network, books, found, surplus)
+        return
+    log.error("payouts are frozen: the books and the chain differ", network=network.code, detail=found.detail)
+    freezes.freeze("network", network.code, reason=found.detail, frozen_by=freezes.RECONCILER)
+
+
+def _adopt(network: Network, books: Books, found: Finding, surplus: int) -> bool:
+    log.warning("the hot wallet holds what nobody told of", network=network.code, detail=found.detail)
+    return reconciliation.adopt(network.code, found.currency, surplus, books.cursor, origin="balance")
 
 
 class _Check:

@@ -59,7 +59,7 @@ _ROWS: Final = (
     Doorbell(actor="refresh_network_fees", queue="chain", every_ms=30_000, for_each="networks"),
     Doorbell(actor="broadcast", queue="signer", every_ms=1_000, for_each="networks"),
     Doorbell(actor="reconcile", queue="chain", every_ms=30_000, for_each="networks"),
-    Doorbell(actor="keep_treasury", queue="signer", every_ms=2_000, for_each="networks"),
+    Doorbell(actor="keep_treasury", queue="signer", every_ms=1_000, for_each="networks"),
     Doorbell(actor="fill_address_pool", queue="signer", every_ms=1_000, for_each="families"),
     Doorbell(actor="deliver_webhooks", queue="webhooks", every_ms=1_000),
     Doorbell(actor="run_batches", queue="batches", every_ms=1_000),

@@ -16,7 +16,7 @@ from actors.spending import Wallet, give, new_attempt, sign, spender_of, start
 from chains import registry
 from chains.base import FateKind, Fee, FeeTooHighError, Intent, ProviderError, SpendRefusedError
 from core.checkpoints import reached
-from models import spend_tracking, spends
+from models import spend_reads, spend_tracking, spends
 from models.base import transaction
 from models.spend_hooks import hooks_of
 from models.spend_tracking import Inclusion
@@ -131,7 +131,7 @@ def _waiting(ctx: Context, network: Network, spender: Spender, spend: SpendRow, 
     resend_s = max(RESEND_MIN_S, min(RESEND_MAX_S, RESEND_BLOCKS * network.block_time_ms // 1000))
     if attempts[0].seconds_silent is None or attempts[0].seconds_silent >= resend_s:
         give(ctx, network, spend, attempts)
-    if spend.is_waiting and spends.is_stuck(spend, patience_s=_patience_s(network)):
+    if spend.is_waiting and spend_reads.is_stuck(spend, patience_s=_patience_s(network)):
         _unstick(ctx, network, spender, spend, attempts)
 
 
@@ -142,7 +142,7 @@ def _patience_s(network: Network) -> int:
 def _unstick(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
     """Offer more for the lowest slot, unless it waits for a slot before it that the chain has lost."""
     claim = spender.next_claim(spend.sender)
-    if claim < spend.slot and spends.is_gap(network.code, spend.sender, claim):
+    if claim < spend.slot and spend_reads.is_gap(network.code, spend.sender, claim):
         _fill(ctx, network, spend, claim)
     elif len(attempts) < ATTEMPTS_MAX:
         _bump(ctx, network, spender, spend, attempts)

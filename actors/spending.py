@@ -24,7 +24,7 @@ from chains.keys import Keys, load_keys
 from chains.keystore import KeystoreError
 from core.checkpoints import reached
 from core.ids import uuid7
-from models import spend_tracking, spends, treasury
+from models import spend_reads, spend_tracking, spends, treasury
 from models.base import in_transaction, repeat_on_deadlock, transaction
 from models.spend_hooks import hooks_of
 from models.spends import NewAttempt, NewSpend
@@ -148,7 +148,7 @@ def quote(ctx: Context, network: Network, spender: Spender, intent: Intent) -> F
     """
     cap_units = registry.gas_cap_units(network, ctx.settings)
     contract = None if intent.pair is None else intent.pair.contract
-    promised = spends.promised(network.code, intent.sender, contract)
+    promised = spend_reads.promised(network.code, intent.sender, contract)
     fee = spender.quote(replace(intent, units=intent.units + promised.token_units), cap_units=cap_units)
     if promised.gas_units or promised.native_units:
         own = intent.units if contract is None else 0

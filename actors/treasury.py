@@ -18,7 +18,7 @@ from chains.keystore import KeystoreError
 from chains.registry import adapter, gas_cap_units
 from core.money import rescale_down
 from core.treasury_rules import FUNDING_FACTOR, coin_left_to_sweep, excess_units, funding_units
-from models import cursors, probes, sweeps, treasury, treasury_plan
+from models import cursors, freezes, probes, sweeps, treasury, treasury_plan
 
 if TYPE_CHECKING:
     from actors.context import Context
@@ -85,7 +85,16 @@ class _Keeper:
         self.started = 0
 
     def run(self) -> None:
-        """Look at the next deposit addresses, then at the hot wallet."""
+        """Look at the next deposit addresses, then at the hot wallet.
+
+        While the network is frozen nothing is brought to the hot wallet: its key may be in the wrong hands.
+        """
+        if not freezes.is_network_frozen(self._network.code):
+            self._gather()
+        if self._cold is not None:
+            self._cool(self._cold)
+
+    def _gather(self) -> None:
         page = sweeps.walk(self._network.code, "sweep", family=self._network.family, limit=JUDGED_PER_STEP)
         policy = treasury_plan.policy_of(self._ctx.settings)
         market = self._ctx.market.read()
@@ -96,8 +105,6 @@ class _Keeper:
             if planned.verdict == "sweep" and planned.found.address not in busy:
                 busy.add(planned.found.address)
                 self._sweep(planned.found)
-        if self._cold is not None:
-            self._cool(self._cold)
 
     # Sweeps ------------------------------------------------------------------------------------------------
 

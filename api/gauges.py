@@ -13,7 +13,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from actors.registry import QUEUES
-from models import base, freezes, outbox, payout_queue, quorum, reconciliation, spends
+from models import base, freezes, outbox, payout_queue, quorum, reconciliation, spend_reads
 from models.address_claims import CLAIMS, level
 from models.invariants import INVARIANTS
 
@@ -149,7 +149,7 @@ def payout_gauges() -> Iterator[Metric]:
         "network",
         payout_queue.kept_back(),
     )
-    waiting = spends.open_by_network()
+    waiting = spend_reads.open_by_network()
     yield _gauge(
         "sluice_spends_waiting",
         "Signed transactions of ours that are in no block.",

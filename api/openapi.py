@@ -79,6 +79,13 @@ _PARAMETER_TABLE: Final[Json] = {
         "description": "The payment's uuid.",
         "schema": {"type": "string", "format": "uuid"},
     },
+    "token": {
+        "name": "token",
+        "in": "path",
+        "required": True,
+        "description": "A payout link's claim_token.",
+        "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},
+    },
 }
 
 _HEADERS: Final[Json] = {

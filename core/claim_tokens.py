@@ -58,8 +58,8 @@ def is_token(text: str) -> bool:
 
 
 def token_hash(token: str) -> bytes:
-    """Return the SHA-256 by which a token's link is found; of any text, since a path may hold anything."""
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+    """Return a token's SHA-256, by which its link is found."""
+    return hashlib.sha256(token.encode("ascii")).digest()
 
 
 def claim_url(pay_url: str, token: str) -> str:

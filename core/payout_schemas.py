@@ -197,7 +197,8 @@ class MassPayout(Request, kw_only=True, omit_defaults=True):
             extra_json_schema={
                 "minItems": 1,
                 "maxItems": MASS_MAX,
-                "items": {"$ref": "#/components/schemas/CreatePayout"},
+                # Not CreatePayout itself: what is none is taken, and answered as an item that failed.
+                "items": {"description": "A payout as CreatePayout describes it."},
             },
         ),
     ]

@@ -30,6 +30,8 @@ _ASSIGNMENT = re.compile(
 _USERINFO = re.compile(r"://[^\s/?#]{0,512}@")
 _BEARER = re.compile(r"(?i)\b(?:bearer|basic)\s{1,4}[\w.~+/=-]{16,}")
 _OUR_SECRET = re.compile(r"\b(sk|whsec)_[\w-]{16,}")
+# A cheque's token, where it stands in an address.
+_CLAIM = re.compile(r"/claim/[\w-]{16,}")
 # Twelve and more short lower-case words in a row: a BIP-39 phrase, or prose that nobody will miss.
 _PHRASE = re.compile(r"\b(?:[a-z]{3,8}[\s,'\"]{1,4}){11,23}[a-z]{3,8}\b")
 
@@ -38,6 +40,7 @@ _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
     (_USERINFO, f"://{REDACTED}@"),
     (_PHRASE, REDACTED),
     (_BEARER, REDACTED),
+    (_CLAIM, f"/claim/{REDACTED}"),
     (_ASSIGNMENT, rf"\1\2{REDACTED}"),
     (_OUR_SECRET, rf"\1_{REDACTED}"),
 )

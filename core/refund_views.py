@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from core.catalogue import Catalogue
-    from core.payout_states import PayoutKind, PayoutStatus
+    from core.payout_states import PayoutKind
 
 _SHOWN_IN_PAYMENT: Final = ("uuid", "status", "amount", "address", "txid", "is_final", "created_at")
 
@@ -44,8 +44,6 @@ class Stray(Protocol):
     def shown_status(self) -> str: ...
     @property
     def stray_reason(self) -> str | None: ...
-    @property
-    def refund_status(self) -> PayoutStatus | None: ...
 
 
 def refund(catalogue: Catalogue, shown: Refund) -> dict[str, Any]:
@@ -78,18 +76,12 @@ def _in_payment(catalogue: Catalogue, shown: Refund) -> dict[str, Any]:
 
 
 def stray(catalogue: Catalogue, deposit: Stray) -> dict[str, Any]:
-    """Return an item of stray_deposits[]; one that was sent back says so."""
+    """Return an item of stray_deposits[]."""
     return {
         "txid": deposit.txid,
         "currency": deposit.currency,
         "network": deposit.network,
         "amount": coin_text(catalogue, deposit.currency, deposit.amount_units),
-        "status": _stray_status(deposit),
+        "status": deposit.shown_status,
         "reason": deposit.stray_reason,
     }
-
-
-def _stray_status(deposit: Stray) -> str:
-    if deposit.shown_status != "confirmed" or deposit.refund_status is None:
-        return deposit.shown_status
-    return "refunded" if deposit.refund_status == "confirmed" else "refunding"

@@ -227,6 +227,9 @@ class Settings(BaseModel):
                 self.call_slots < self.web_threads
             ),
             "POOL_LOW must be below POOL_HIGH": self.pool_low < self.pool_high,
+            "SIGNER_PAYOUT_MAX_USD must not be above SIGNER_HOURLY_USD, nor that above SIGNER_DAILY_USD": (
+                self.signer_payout_max_usd <= self.signer_hourly_usd <= self.signer_daily_usd
+            ),
         }
         broken = [text for text, holds in relations.items() if not holds]
         if broken:

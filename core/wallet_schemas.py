@@ -121,11 +121,12 @@ class WalletDeposit(Answer, kw_only=True):
     currency: str
     amount: Annotated[str, Meta(description="Before the fee.", examples=["25.5"])]
     status: Annotated[
-        Literal["pending", "awaiting_quorum", "credited", "blocked", "stray", "reversed"],
+        Literal["pending", "awaiting_quorum", "credited", "blocked", "stray", "refunding", "refunded", "reversed"],
         Meta(
             description=(
                 "awaiting_quorum: a second provider has yet to tell the same of it; blocked: held, the wallet is"
-                " blocked; stray: held, it came over another network; reversed: its block left the chain."
+                " blocked; stray: held, it came over another network; refunding and refunded: it is being sent back, or"
+                " was; reversed: its block left the chain."
             )
         ),
     ]

@@ -92,6 +92,8 @@ class Deposit:
     @property
     def shown_status(self) -> str:
         """Its status in the words of the API."""
+        if self.status == "confirmed" and self.refund_id is not None:
+            return "refunded" if self.is_refunded else "refunding"
         return "awaiting_quorum" if self.awaits_quorum and self.status == "pending" else self.status
 
 

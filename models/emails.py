@@ -23,6 +23,8 @@ ATTEMPTS_MAX: Final = len(DELAYS_S) + 1
 # Longer than a turn of a worker and its last attempt take.
 LEASE_S: Final = 300
 ERROR_CHARS_MAX: Final = 200
+KEPT_DAYS: Final = 30
+PRUNED_AT_ONCE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,4 +120,13 @@ def put_back(emails: Collection[EmailRow], *, wait_s: int, error: str | None = N
         "UPDATE emails SET lease = NULL, leased_until = NULL, last_error = COALESCE(%s, last_error),"
         " next_attempt_at = app_now() + make_interval(secs => %s) WHERE id = ANY(%s) AND lease = ANY(%s)",
         (error and error[:ERROR_CHARS_MAX], wait_s, [email.id for email in emails], [email.lease for email in emails]),
+    )
+
+
+def prune() -> int:
+    """Forget some e-mails that are over for KEPT_DAYS; returns how many. Ring again while it returns PRUNED_AT_ONCE."""
+    return execute(
+        "DELETE FROM emails WHERE id IN (SELECT id FROM emails WHERE status <> 'pending'"
+        " AND created_at < app_now() - make_interval(days => %s) ORDER BY created_at LIMIT %s)",
+        (KEPT_DAYS, PRUNED_AT_ONCE),
     )

@@ -15,7 +15,7 @@ from core.errors import (
     PayoutNotPending,
 )
 from core.payout_states import UNDECIDED_PAYOUTS
-from models import freezes, invoices, payout_endings, payout_rules, payouts
+from models import freezes, invoices, payout_endings, payout_rules, payouts, wallets
 from models.base import execute, one
 
 if TYPE_CHECKING:
@@ -78,9 +78,11 @@ def look_up(merchant_id: UUID, *, uuid: str | None, order_id: str | None) -> Pay
 
 
 def _locked(found: PayoutRow) -> PayoutRow:
-    """Lock a payout, its invoice before it as everywhere, and return it as it is then."""
+    """Lock a payout, its invoice or wallet before it as everywhere, and return it as it is then."""
     if found.invoice_id is not None:
         invoices.lock(found.invoice_id)
+    if found.wallet_id is not None:
+        wallets.lock(found.wallet_id)
     row = payouts.lock(found.id)
     if row is None:
         raise PayoutNotFound

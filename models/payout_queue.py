@@ -24,7 +24,7 @@ REFUSED_PAUSE_MAX_S: Final = 300
 # A turn of each merchant before the second of any; within a merchant urgent ones first, then the oldest. Walks from
 # merchant to merchant by the index, so that one's crowd costs the others nothing.
 _DUE: Final = """
-    WITH RECURSIVE shops AS (
+    WITH RECURSIVE moment AS MATERIALIZED (SELECT app_now() AS at), shops AS (
         (SELECT merchant_id FROM payouts WHERE network = %(network)s AND status = 'approved'
             ORDER BY merchant_id LIMIT 1)
         UNION ALL
@@ -35,7 +35,7 @@ _DUE: Final = """
     SELECT due.id FROM shops CROSS JOIN LATERAL (
         SELECT p.id, p.due_at, row_number() OVER (ORDER BY p.priority, p.due_at, p.id) AS turn FROM payouts p
         WHERE p.network = %(network)s AND p.status = 'approved' AND p.merchant_id = shops.merchant_id
-            AND p.due_at <= app_now()
+            AND p.due_at <= (SELECT at FROM moment)
         ORDER BY p.priority, p.due_at, p.id LIMIT %(limit)s
     ) due
     WHERE NOT EXISTS (SELECT 1 FROM payout_freezes f WHERE (f.scope, f.name) IN

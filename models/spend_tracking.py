@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
-from models import ledger, spends
+from models import ledger, spend_reads, spends
 from models.cursors import BLOCKS_SETTLED
 from models.ledger import CUSTODY, GAS, GATEWAY, Account, Transfer
 from models.spend_hooks import hooks_of
@@ -77,7 +77,7 @@ def ripen(catalogue: Catalogue, spend_id: UUID) -> SpendRow | None:
     if spend is None or spend.mined_height is None or spend.mined_hash is None or spend.settled_at is not None:
         return None
     network = catalogue.networks[spend.network]
-    depth = spends.depth(
+    depth = spend_reads.depth(
         spend.network, height=spend.mined_height, block_hash=spend.mined_hash, settled_blocks=BLOCKS_SETTLED
     )
     if spend.state == "mined" and spend.is_success and depth >= network.confirmations:
@@ -99,7 +99,7 @@ def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int) -> SpendRow | N
     spend = spends.lock(spend_id)
     if spend is None or spend.settled_at is not None or spend.attempts != attempts:
         return None
-    if not spend.is_waiting:
+    if spend.state not in {"signed", "sent"}:
         log.critical("a spend that was seen in a block is dead by its chain; nothing is done", **_names(spend))
         return None
     if not spends.finish(spend, "dead", booked_fee_units=0):

@@ -101,8 +101,8 @@ class SpendRow:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is in no block, as far as is known."""
-        return self.state in {"signed", "sent"}
+        """Whether it is in no block, as far as is known: before its first, or since a reorg."""
+        return self.settled_at is None and self.mined_txid is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def add_attempt(spend_id: UUID, network: str, attempt: NewAttempt, *, number: in
     """
     if not execute(
         "UPDATE spends SET attempts = attempts + 1, bumped_at = CASE WHEN attempts > 0 THEN app_now() END"
-        " WHERE id = %s AND attempts = %s AND state IN ('signed', 'sent')",
+        " WHERE id = %s AND attempts = %s AND settled_at IS NULL AND mined_txid IS NULL",
         (spend_id, number),
     ):
         return False
@@ -204,7 +204,7 @@ def mark_mined(
 
 
 def take_out(spend_id: UUID) -> bool:
-    """Note that a spend is in no block any more, so that no node may have its bytes; a confirmed one stays confirmed."""
+    """Note that a spend is in no block any more, nor need any node have its bytes; a confirmed one stays confirmed."""
     is_out = execute(
         "UPDATE spends SET state = CASE WHEN state = 'mined' THEN 'sent' ELSE state END, mined_txid = NULL,"
         " mined_height = NULL, mined_hash = NULL, is_success = NULL, chain_fee_units = NULL, problem = '',"
@@ -293,100 +293,6 @@ def attempts_of(spend_id: UUID) -> list[AttemptRow]:
     return [AttemptRow(number, txid, bytes(raw), *more) for number, txid, raw, *more in found]
 
 
-def waiting_of(network: str, sender: str) -> int:
-    """Count a sender's spends that are in no block: nodes keep only so many for a sender."""
-    row = one(
-        "SELECT count(*) FROM spends WHERE network = %s AND sender = %s AND state IN ('signed', 'sent')",
-        (network, sender),
-    )
-    return int(row[0]) if row else 0
-
-
-def open_by_network() -> list[tuple[str, int, float]]:
-    """Return, by network, how many spends are in no block, and for how many seconds the oldest has been."""
-    return [
-        (network, count, age_s)
-        for network, count, age_s in rows(
-            "SELECT network, count(*), extract(epoch FROM app_now() - min(created_at))::float8 FROM spends"
-            " WHERE state IN ('signed', 'sent') GROUP BY network"
-        )
-    ]
-
-
-def is_stuck(spend: SpendRow, *, patience_s: int) -> bool:
-    """Whether a spend is the one that holds up its sender: nothing of the sender moved for so long.
-
-    Only the lowest slot can be: all others wait behind it, however much they offer.
-    """
-    row = one(
-        "SELECT NOT EXISTS (SELECT 1 FROM spends o WHERE o.network = s.network AND o.sender = s.sender"
-        "   AND o.slot < s.slot AND o.state IN ('signed', 'sent'))"
-        " AND GREATEST(s.created_at, s.bumped_at, (SELECT max(o.mined_at) FROM spends o"
-        "   WHERE o.network = s.network AND o.sender = s.sender AND o.settled_at IS NULL))"
-        " <= app_now() - make_interval(secs => %s)"
-        " FROM spends s WHERE s.id = %s AND s.state IN ('signed', 'sent')",
-        (patience_s, spend.id),
-    )
-    return bool(row and row[0])
-
-
-def is_gap(network: str, sender: str, slot: int) -> bool:
-    """Whether spends of the sender wait behind a slot for which there is none: the chain lost who used it."""
-    row = one(
-        "SELECT EXISTS (SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot > %s"
-        "   AND state IN ('signed', 'sent'))"
-        " AND NOT EXISTS (SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot = %s AND state <> 'dead')",
-        (network, sender, slot, network, sender, slot),
-    )
-    return bool(row and row[0])
-
-
-def senders_waiting(network: str) -> list[tuple[str, int | None]]:
-    """Return (sender, key ordinal) of all whose spends wait in no block."""
-    found = rows(
-        "SELECT DISTINCT sender, key_ordinal FROM spends WHERE network = %s AND state IN ('signed', 'sent')", (network,)
-    )
-    return [(sender, ordinal) for sender, ordinal in found]
-
-
-def depth(network: str, *, height: int, block_hash: str, settled_blocks: int) -> int:
-    """Return how deep a block lies in what was scanned, itself included; 0 where that is not the scanned chain.
-
-    Two must agree: whoever told of the inclusion, and the scan. settled_blocks: from that depth on a block that is no
-    longer kept counts as scanned.
-    """
-    row = one(
-        "SELECT c.height - %s + 1 FROM chain_cursors c LEFT JOIN chain_blocks b ON b.network = c.network"
-        " AND b.height = %s WHERE c.network = %s AND c.height >= %s"
-        " AND (b.hash = %s OR (b.hash IS NULL AND %s <= c.height - %s))",
-        (height, height, network, height, block_hash, height, settled_blocks),
-    )
-    return int(row[0]) if row else 0
-
-
 def _read_one(condition: str, params: tuple[object, ...]) -> SpendRow | None:
     row: tuple[Any, ...] | None = one(f"{_READ} WHERE {condition}", params)
     return None if row is None else SpendRow(*row)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Promised:
-    """What a sender's spends that are in no block will take: of a coin in token units, and of the gas coin for gas."""
-
-    token_units: int
-    native_units: int
-    gas_units: int
-
-
-def promised(network: str, sender: str, contract: str | None) -> Promised:
-    """Return what a sender has signed for that no block shows yet: that much of the balance is spoken for."""
-    row = one(
-        "SELECT COALESCE(sum(s.token_units) FILTER (WHERE s.contract IS NOT DISTINCT FROM %s), 0),"
-        " COALESCE(sum(s.token_units) FILTER (WHERE s.contract IS NULL), 0),"
-        " COALESCE(sum(a.gas_limit * a.price_units + a.data_units), 0) FROM spends s"
-        " JOIN spend_attempts a ON a.spend_id = s.id AND a.number = s.attempts - 1"
-        " WHERE s.network = %s AND s.sender = %s AND s.state IN ('signed', 'sent')",
-        (contract, network, sender),
-    )
-    token, native, gas = row or (0, 0, 0)
-    return Promised(token_units=int(token), native_units=int(native), gas_units=int(gas))

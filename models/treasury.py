@@ -25,11 +25,14 @@ def address(network: str, role: Role) -> str | None:
 
 def pin_hot(network: str, hot: str) -> bool:
     """Name the hot wallet once and for all; False where another is in use, so that this signer has the wrong wallet."""
-    execute(
-        "INSERT INTO treasury_addresses (network, role, address) VALUES (%s, 'hot', %s) ON CONFLICT DO NOTHING",
-        (network, hot),
-    )
-    return address(network, "hot") == hot
+    pinned = address(network, "hot")
+    if pinned is None:
+        execute(
+            "INSERT INTO treasury_addresses (network, role, address) VALUES (%s, 'hot', %s) ON CONFLICT DO NOTHING",
+            (network, hot),
+        )
+        pinned = address(network, "hot")
+    return pinned == hot
 
 
 def set_cold(network: str, cold: str | None) -> bool:

@@ -38,12 +38,17 @@ def policy_of(settings: Settings) -> SweepPolicy:
 def judged(
     catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, found: Iterable[Unswept]
 ) -> list[Planned]:
-    """Judge what lies at deposit addresses by today's fees and rates."""
+    """Judge what lies at deposit addresses by today's fees and rates; first what payouts wait for, then tokens.
+
+    An address takes one step at a time, and its own coin pays for its tokens.
+    """
     wanted = sweeps.wanted_currencies(network.code)
+    order = {
+        pair.currency: (pair.currency not in wanted, pair.contract is None) for pair in catalogue.pairs_on(network.code)
+    }
     return [
         _planned(catalogue, market, policy, network, each, is_wanted=each.currency in wanted)
-        for each in found
-        if (each.currency, network.code) in catalogue.pairs
+        for each in sorted((each for each in found if each.currency in order), key=lambda each: order[each.currency])
     ]
 
 

@@ -32,9 +32,16 @@ if TYPE_CHECKING:
 PATH: Final = "/v1/claim/{token}"
 
 
+def hash_of(token: str) -> bytes:
+    """Return what is stored of a token in a path, or raise payoutlink.not_found for what cannot be one."""
+    if not is_token(token):
+        raise PayoutlinkNotFound
+    return token_hash(token)
+
+
 def find(token: str) -> PayoutLinkRow:
-    """Return the link of a token, or raise payoutlink.not_found; a text that cannot be one is looked for nowhere."""
-    row = payout_links.find_by_token(token_hash(token)) if is_token(token) else None
+    """Return the link of a token, or raise payoutlink.not_found."""
+    row = payout_links.find_by_token(hash_of(token))
     if row is None:
         raise PayoutlinkNotFound
     return row
@@ -49,7 +56,7 @@ def read_claim(gateway: Gateway, call: Call) -> Reply:
 def claim_message(call: Call) -> bytes:
     """Return what the actor needs to know of a claim. The token itself goes no further."""
     wanted = cast("ClaimLink", call.body)
-    digest = token_hash(call.params["token"]).hex()
+    digest = hash_of(call.params["token"]).hex()
     return msgspec.json.encode(Claim(token_hash=digest, address=wanted.address, memo=wanted.memo or ""))
 
 

@@ -54,7 +54,8 @@ CREATE TABLE spends (
 CREATE UNIQUE INDEX spends_by_slot ON spends (network, sender, slot) WHERE state <> 'dead';
 -- A payout is paid by one spend: another may follow only one that is dead.
 CREATE UNIQUE INDEX spends_by_payout ON spends (payout_id) WHERE payout_id IS NOT NULL AND state <> 'dead';
-CREATE INDEX spends_open ON spends (network, sender, slot) WHERE state IN ('signed', 'sent', 'mined');
+-- In no block now: signed and sent ones, and those that a deep reorg took after they were confirmed.
+CREATE INDEX spends_waiting ON spends (network, sender, slot) WHERE settled_at IS NULL AND mined_txid IS NULL;
 CREATE INDEX spends_watched ON spends (network, check_at) WHERE settled_at IS NULL;
 CREATE INDEX spends_by_height ON spends (network, mined_height) WHERE mined_height IS NOT NULL;
 

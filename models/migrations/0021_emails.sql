@@ -19,3 +19,4 @@ CREATE TABLE emails (
 );
 -- By merchant, so that nobody's crowd stands before another's.
 CREATE INDEX emails_due ON emails (merchant_id, next_attempt_at) WHERE status = 'pending';
+CREATE INDEX emails_over ON emails (created_at) WHERE status <> 'pending';

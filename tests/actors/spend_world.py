@@ -8,13 +8,14 @@ from uuid import UUID, uuid4
 
 from actors import broadcast, context, spending
 from chains import registry
+from core import checkpoints
 from core.ids import uuid7
 from core.settings import load_settings
-from models import cursors, payouts, spends
+from models import cursors, payouts, scales, spends
 from models.base import app_now, execute, one, rows, transaction
 from models.ledger import AVAILABLE, CUSTODY, GATEWAY, Account, Transfer, balance, post
 from models.payouts import NewPayout
-from tests.models.builders import CATALOGUE, USDT, merchant
+from tests.models.builders import CATALOGUE, USDT, assert_sound, merchant
 from tests.peers.paper_chain import PaperChain
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class SpendWorld:
         self.chain = PaperChain()
         self._patch = monkeypatch
         self._orders = count(1)
+        # Where a test breaks the books itself, they need not be sound at its end.
+        self.is_tampered = False
         settings = {
             "ENVIRONMENT": "development",
             "DATABASE_URL": database,
@@ -48,6 +51,7 @@ class SpendWorld:
         }
         self.ctx = context.configure(load_settings(settings | env, role="signer"))
         monkeypatch.setattr(registry, "spender", lambda _network, _settings: self.chain)
+        scales.keep(CATALOGUE.ledger_scales())
         spending.keys.cache_clear()
         self.hot = spending.hot_wallet(self.network).address
         self.chain.funds[self.hot, None] = RICH_WEI
@@ -70,6 +74,12 @@ class SpendWorld:
     def fund(self, shop: UUID, units: int, currency: str = "USDT") -> None:
         custody = Account(GATEWAY, CUSTODY, currency, self.network.code)
         with transaction():
+            # As if the operator had brought it and given it away, so that the books are sound.
+            execute(
+                "INSERT INTO treasury_topups (id, network, txid, ordinal, currency, units, block_height, block_hash,"
+                " status) VALUES (%s, %s, %s, '0', %s, %s, 1, '0x', 'booked')",
+                (uuid7(), self.network.code, str(uuid4()), currency, units),
+            )
             post(f"test:{uuid4()}", [Transfer(custody, Account(shop, AVAILABLE, currency), units)])
 
     def order(
@@ -77,11 +87,20 @@ class SpendWorld:
     ) -> PayoutRow:
         """Write an approved payout of 10 USDT and a fee of 1, to an address of its own."""
         new: dict[str, Any] = {
-            "id": uuid7(), "merchant_id": shop or self.shop(), "order_id": f"order-{next(self._orders)}",
-            "kind": "payout", "currency": "USDT", "network": self.network.code,
-            "address": "0x" + uuid4().hex + "00000000", "amount_units": units, "fee_units": fee_units, "to_units": units, "is_fee_on_top": True,
-            "status": "approved", "created_by": "test",
-        }  # fmt: skip
+            "id": uuid7(),
+            "merchant_id": shop or self.shop(),
+            "order_id": f"order-{next(self._orders)}",
+            "kind": "payout",
+            "currency": "USDT",
+            "network": self.network.code,
+            "address": "0x" + uuid4().hex + "00000000",
+            "amount_units": units,
+            "fee_units": fee_units,
+            "to_units": units,
+            "is_fee_on_top": True,
+            "status": "approved",
+            "created_by": "test",
+        }
         with transaction():
             return payouts.insert(CATALOGUE, NewPayout(**new | more))
 
@@ -168,6 +187,12 @@ class SpendWorld:
 
     def reasons(self) -> list[str]:
         return [row[0] for row in rows("SELECT wait_reason FROM payouts ORDER BY id")]
+
+    def close(self) -> None:
+        """End the test: nobody listens any more, and the books must be sound."""
+        checkpoints.listen(None)
+        if not self.is_tampered:
+            assert_sound()
 
     def due_now(self) -> None:
         """Let what was put off be due."""

@@ -26,8 +26,9 @@ HALF_AN_HOUR_S = 1_800
 
 @pytest.fixture
 def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
-    yield SpendWorld(database, monkeypatch)
-    checkpoints.listen(None)
+    made = SpendWorld(database, monkeypatch)
+    yield made
+    made.close()
 
 
 def once(label: str, act: Callable[[], object]) -> None:
@@ -142,9 +143,10 @@ def test_two_steps_at_one_time_make_one_spend(world: SpendWorld, monkeypatch: py
 
     outcomes = at_once(4, lambda _number: broadcast.broadcast("ethereum"))
     assert [o for o in outcomes if isinstance(o, Exception)] == []
-    world.mine()
-    world.step()
-    world.confirm()
+    for _ in range(5):
+        world.due_now()
+        world.step()
+        world.mine()
 
     assert [world.paid(order) for order in orders] == [1, 1, 1]
     assert [row[0] for row in rows("SELECT slot FROM spends ORDER BY slot")] == [0, 1, 2]
@@ -350,6 +352,14 @@ def test_a_coin_that_left_the_catalogue_is_given_back(world: SpendWorld) -> None
     assert (world.payout(order).status, world.held(order)) == ("failed", 0)
 
 
+def test_what_was_signed_meanwhile_does_not_fail(world: SpendWorld) -> None:
+    order = world.order()
+    world.step()
+    with pytest.raises(broadcast._UnsoundError):
+        broadcast._fail(world.ctx, order.id, broadcast.REFUSED)
+    assert (world.payout(order).status, world.held(order)) == ("sent", 11 * USDT)
+
+
 def test_a_blocked_address_fails_at_once(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     order, other = world.order(), world.order()
     monkeypatch.setattr(type(world.ctx.deny_list), "blocks", lambda _self, address: address == order.address)
@@ -507,6 +517,7 @@ def test_what_the_ledger_or_the_address_book_contradicts_is_never_signed(
     world: SpendWorld, tamper: Callable[[SpendWorld, PayoutRow], None]
 ) -> None:
     order = world.order()
+    world.is_tampered = True
     tamper(world, order)
     for _ in range(3):
         world.step()

@@ -34,7 +34,7 @@ from core.ids import uuid7
 from core.payout_schemas import MassOrder
 from core.principals import Signed
 from core.settings import load_settings
-from models import calls, conversion, freezes, payouts
+from models import calls, conversion, freezes, payout_endings, payouts
 from models.base import StoreUnavailableError, execute, one, rows, transaction
 from models.calls import AbandonedError, CallInfo, ReplayedError, begin
 from models.ledger import AVAILABLE, DEBT, EQUITY, GATEWAY, MATURING, PAYOUT_HELD, Account, Transfer, post
@@ -202,14 +202,13 @@ def test_a_repeated_order_returns_its_payout_whatever_else_it_says(shop: UUID) -
 
 def test_an_order_stays_burned_when_its_payout_failed(shop: UUID) -> None:
     first = create(shop, order(order_id="once"))
-    execute("UPDATE payouts SET status = 'failed', error = 'reverted'")
-    # As models.payout_endings books it.
     with transaction():
-        post("back", [Transfer(stored(first).held, Account(shop, AVAILABLE, "USDT"), 25 * USDT + FEE)])
+        payout_endings.end(context.context().catalogue, UUID(first["uuid"]), "failed", error="reverted")
 
     again = create(shop, order(order_id="once"))
 
     assert (again["uuid"], again["status"], again["error"]) == (first["uuid"], "fail", "reverted")
+    assert held(shop) == {AVAILABLE: 100 * USDT}
 
 
 def test_a_refused_order_is_free_to_try_again(shop: UUID) -> None:
@@ -353,11 +352,16 @@ def test_frozen_payouts_are_refused_and_existing_ones_still_told(shop: UUID) -> 
 
 
 def test_who_owes_a_coin_pays_none_of_it_out(shop: UUID) -> None:
+    charge("ETH", units=10**15)
+    stock(10**18, currency="ETH")
     with transaction():
         post("debt", [Transfer(Account(shop, DEBT, "USDT"), Account(GATEWAY, EQUITY, "USDT"), 1)])
 
     with pytest.raises(PayoutFrozen):
         create(shop)
+    # Nor does it go by way of another coin.
+    with pytest.raises(PayoutFrozen):
+        create(shop, order(currency="ETH", amount="0.01", from_currency="USDT"))
 
 
 def test_a_conversion_is_part_of_its_payout_or_does_not_happen(shop: UUID) -> None:

@@ -9,7 +9,7 @@ import pytest
 from actors import signer_policy
 from actors.signer_policy import LimitReachedError, NoRateError
 from core.pricing import RATE_DIGITS, Market
-from core.settings import load_settings
+from core.settings import SettingsError, load_settings
 from models import signer_counters
 from models.base import execute, transaction
 from tests.models.builders import CATALOGUE, USDT, at_once
@@ -83,7 +83,7 @@ def test_the_day_forgets_what_is_older_and_the_hour_sooner(database: str) -> Non
 
 def test_two_networks_at_once_do_not_pass_a_limit_together(database: str) -> None:
     del database
-    limited = settings(SIGNER_HOURLY_USD="10")
+    limited = settings(SIGNER_PAYOUT_MAX_USD="10", SIGNER_HOURLY_USD="10")
 
     def sign(number: int) -> None:
         with transaction():
@@ -92,6 +92,14 @@ def test_two_networks_at_once_do_not_pass_a_limit_together(database: str) -> Non
     outcomes = at_once(6, sign)
     assert sum(isinstance(outcome, LimitReachedError) for outcome in outcomes) == 4
     assert signer_counters.spent(1) == 800
+
+
+@pytest.mark.parametrize(
+    "limits", [{"SIGNER_HOURLY_USD": "10"}, {"SIGNER_PAYOUT_MAX_USD": "1", "SIGNER_DAILY_USD": "10"}]
+)
+def test_a_limit_that_another_makes_meaningless_stops_the_start(limits: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match="SIGNER_PAYOUT_MAX_USD"):
+        settings(**limits)
 
 
 def test_production_is_limited_unless_the_operator_says_otherwise() -> None:

@@ -12,7 +12,7 @@ from actors import spend_watch, spending
 from chains.base import Fate, FateKind, InsufficientCoinError, Intent, SpendRefusedError
 from core import checkpoints
 from core.ids import uuid7
-from models import freezes, spend_hooks, spend_tracking, spends
+from models import freezes, spend_hooks, spend_reads, spend_tracking, spends
 from models.base import execute, rows, transaction
 from models.ledger import GAS, GATEWAY, Account
 from models.spend_hooks import Hooks
@@ -33,8 +33,9 @@ PATIENCE_S = 61
 
 @pytest.fixture
 def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
-    yield SpendWorld(database, monkeypatch)
-    checkpoints.listen(None)
+    made = SpendWorld(database, monkeypatch)
+    yield made
+    made.close()
 
 
 class Told:
@@ -228,6 +229,53 @@ def test_what_was_confirmed_and_leaves_the_chain_is_sent_again_and_stays_paid(wo
     assert (world.payout(order).status, world.paid(order), world.count("spends")) == ("confirmed", 1, 1)
     assert rows("SELECT state, settled_at IS NOT NULL FROM spends") == [("confirmed", True)]
     assert net_of(Account(GATEWAY, GAS, "ETH")) == world.chain.funds[world.hot, None] - RICH_WEI
+
+
+def test_what_left_the_chain_after_it_was_confirmed_is_bumped_too(world: SpendWorld) -> None:
+    """It holds up whatever its sender signed after it."""
+    order, behind = world.order(), world.order()
+    world.step()
+    world.mine()
+    world.step()
+    world.confirm()
+    world.reorg(world.network.confirmations)
+    world.chain.price = 50
+    world.mine()
+    world.step()
+    world.pass_time(PATIENCE_S)
+    world.step()
+    assert [world.spend(order).attempts, world.spend(behind).attempts] == [2, 1]
+    world.mine()
+    world.step()
+    world.pass_time(PATIENCE_S)
+    world.step()
+    world.mine()
+    world.step()
+    world.mature()
+    assert [world.paid(order), world.paid(behind)] == [1, 1]
+    assert {world.payout(paid).status for paid in (order, behind)} == {"confirmed"}
+
+
+def test_gas_is_what_the_attempt_took_that_stayed(world: SpendWorld) -> None:
+    """A reorg deeper than the confirmations may let another attempt win, which took less."""
+    order = world.order()
+    world.step()
+    original = world.chain.pool[0]
+    world.chain.price = 50
+    world.pass_time(PATIENCE_S)
+    world.step()
+    world.mine()
+    world.step()
+    world.confirm()
+    dear = net_of(Account(GATEWAY, GAS, "ETH"))
+
+    world.reorg(world.network.confirmations, is_lost=True)
+    world.chain.pool, world.chain.price = [original], 10
+    world.mine()
+    world.step()
+    world.mature()
+    assert world.payout(order).txid == original
+    assert dear < net_of(Account(GATEWAY, GAS, "ETH")) == world.chain.funds[world.hot, None] - RICH_WEI
 
 
 def test_a_spend_is_watched_until_no_reorg_can_reach_it(world: SpendWorld, told: Told) -> None:
@@ -427,8 +475,8 @@ def test_a_slot_that_the_chain_lost_is_filled_so_that_others_go_on(world: SpendW
 def test_a_slot_of_ours_that_waits_is_no_gap(world: SpendWorld, told: Told) -> None:
     del told
     start(world), start(world)
-    assert not spends.is_gap("ethereum", world.hot, 0)
-    assert not spends.is_gap("ethereum", world.hot, 5)
+    assert not spend_reads.is_gap("ethereum", world.hot, 0)
+    assert not spend_reads.is_gap("ethereum", world.hot, 5)
 
 
 # Steps --------------------------------------------------------------------------------------------------------------

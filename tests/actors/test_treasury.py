@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from actors import context, network_fees, spending
-from models import sweeps, treasury
+from models import freezes, sweeps, treasury
 from models.base import execute, rows
 from models.ledger import CUSTODY, GATEWAY, Account
 from tests.actors.chain_world import ETHER, USDT_UNITS
@@ -204,3 +204,95 @@ def test_the_gas_coin_of_a_network_that_does_not_offer_it(database: str, anvil: 
         world.reconcile(4)
         assert world.findings() == []
         assert world.frozen() == []
+
+
+def test_while_the_network_is_frozen_nothing_goes_to_the_hot_wallet(world: TreasuryWorld) -> None:
+    world.paid_invoice()
+    freezes.freeze("network", "ethereum", reason="the key leaked", frozen_by="operator")
+    world.keep()
+    assert world.spends() == []
+    freezes.unfreeze("network", "ethereum")
+    world.keep()
+    assert world.spends("purpose") == [("gas",)]
+
+
+def test_a_signer_that_dies_while_it_signs_has_taken_nothing(
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.paid_invoice()
+    world.keep()
+    world.follow()
+
+    def die(label: str) -> None:
+        if label == "spending.signed":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(spending, "reached", die)
+    with pytest.raises(KeyboardInterrupt):
+        world.keep()
+    assert swept_by(world) == [None]
+    assert world.spends("purpose") == [("gas",)]
+
+    monkeypatch.undo()
+    world.keep()
+    assert swept_by(world) == ["sent"]
+
+
+def test_a_sweep_that_a_reorg_takes_is_sent_again_and_counted_once(world: TreasuryWorld) -> None:
+    mine = world.paid_invoice()
+    for _ in range(2):
+        world.keep()
+        world.follow()
+    assert world.tokens(world.hot) == USDT_UNITS
+    world.reconcile()
+
+    world.reorg(1)
+    world.mine()
+    world.catch_up()
+    world.reconcile()
+    assert world.tokens(world.hot) == 0
+    assert world.findings() == []
+    world.watch()
+    world.follow()
+    world.keep()
+    world.bury()
+    world.probe()
+    world.reconcile()
+
+    assert (world.tokens(world.hot), world.tokens(mine.address.lower())) == (USDT_UNITS, 0)
+    assert world.spends("purpose", "state") == [("gas", "confirmed"), ("sweep", "confirmed")]
+    assert world.findings() == []
+    assert len(world.deposits()) == 1
+
+
+def test_a_sweep_whose_deposit_a_reorg_takes_gives_it_back(world: TreasuryWorld) -> None:
+    mine = world.invoice()
+    txid, raw = world.signed(mine.address.lower(), USDT_UNITS)
+    world.node.ask("eth_sendRawTransaction", raw)
+    world.mine()
+    world.confirm()
+    world.keep()
+    world.follow()
+    world.keep()
+    world.follow()
+    depth = world.node.height() - int(world.node.receipt(txid)["blockNumber"], 16) + 1
+    world.reorg(depth)
+    world.mine()
+    world.catch_up()
+    for _ in range(3):
+        # The gas has to be there again before a node takes the sweep.
+        world.pass_time(10)
+        world.follow()
+    world.bury()
+
+    assert world.spends("purpose", "state") == [("gas", "confirmed"), ("sweep", "failed")]
+    assert rows("SELECT status, sweep_id FROM deposits") == [("reversed", None)]
+    world.node.ask("eth_sendRawTransaction", raw)
+    world.mine()
+    world.confirm()
+    world.keep()
+    world.follow()
+    world.bury()
+    assert world.tokens(world.hot) == USDT_UNITS
+    world.reconcile()
+    assert world.findings() == []

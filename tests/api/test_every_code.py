@@ -26,6 +26,15 @@ from tests.api.conftest import Client, FakeCaller, Keys, code_of, path_of
 from tests.api.link_rows import ANN, BOB, LINK, enrich, linked, turn
 from tests.api.live import Live
 from tests.api.payout_rows import held_payout
+from tests.api.refund_rows import (
+    ELSEWHERE,
+    ELSEWHERE_IS_OURS,
+    Make,
+    blocked_wallet,
+    paid_payment,
+    sending_back,
+    short_payment,
+)
 from tests.api.rows import UNIT
 from tests.models.payout_builders import charge, fund
 
@@ -260,7 +269,49 @@ def claiming(status: str = "funded", *, sql: str = "SELECT 1", denied: str = "",
     return case
 
 
+def sent_back(name: str, path: str, make: Make, field: str) -> dict[tuple[str, str], Case]:
+    """Return what stops every refund; `field` names the address."""
+    return {
+        (name, "refund.bad_address"): sending_back(path, make, **{field: "0x1"}),
+        (name, "payout.frozen"): sending_back(path, make, sql=FREEZE_ALL),
+        (name, "payout.fee_unavailable"): sending_back(path, make, fee=None),
+        (name, "payout.destination_internal"): sending_back(path, make, sql=ELSEWHERE_IS_OURS, **{field: ELSEWHERE}),
+        (name, "compliance.address_blocked"): sending_back(path, make, denied=ELSEWHERE, **{field: ELSEWHERE}),
+    }
+
+
+REFUND: Final = "/v1/payment/refund"
+RESOLVE: Final = "/v1/payment/resolve"
+WALLET_REFUND: Final = "/v1/wallet/blocked-address-refund"
+TO_ELSEWHERE: Final = {"refund_address": ELSEWHERE}
+
 CASES: Final[dict[tuple[str, str], Case]] = {
+    **lookups("refundPayment", REFUND),
+    **sent_back("refundPayment", REFUND, paid_payment, "address"),
+    ("refundPayment", "refund.nothing_to_refund"): sending_back(REFUND, lambda live: {"uuid": live.invoice()}),
+    ("refundPayment", "refund.network_mismatch"): sending_back(REFUND, paid_payment, network="bsc"),
+    ("refundPayment", "refund.bad_amount"): sending_back(REFUND, paid_payment, amount="0"),
+    ("refundPayment", "refund.no_address"): sending_back(REFUND, lambda live: paid_payment(live, payer="")),
+    ("refundPayment", "refund.exceeds_refundable"): sending_back(REFUND, paid_payment, amount="11"),
+    ("refundPayment", "refund.insufficient_funds"): sending_back(REFUND, paid_payment, funds=0),
+    ("refundPayment", "refund.funds_maturing"): sending_back(REFUND, paid_payment, kind=MATURING),
+    **sent_back("resolvePayment", RESOLVE, short_payment, "address"),
+    ("resolvePayment", "merchant.wrong_key_kind"): sending(
+        RESOLVE, {"uuid": UNKNOWN, "action": "refund"}, public_id="pk_payment"
+    ),
+    ("resolvePayment", "refund.network_mismatch"): sending_back(RESOLVE, short_payment, network="bsc"),
+    ("resolvePayment", "refund.no_address"): sending_back(RESOLVE, lambda live: short_payment(live, payer="")),
+    ("resolvePayment", "payout.amount_below_fee"): sending_back(RESOLVE, short_payment, fee=5 * UNIT),
+    **sent_back("refundBlockedWallet", WALLET_REFUND, blocked_wallet, "refund_address"),
+    ("refundBlockedWallet", "wallet.bad_uuid"): sending(WALLET_REFUND, {"uuid": "x"} | TO_ELSEWHERE),
+    ("refundBlockedWallet", "wallet.no_address"): sending(WALLET_REFUND, TO_ELSEWHERE),
+    ("refundBlockedWallet", "wallet.static_not_found"): sending(WALLET_REFUND, {"uuid": UNKNOWN} | TO_ELSEWHERE),
+    ("refundBlockedWallet", "request.bad_field"): sending(WALLET_REFUND, {"address": "\x00"} | TO_ELSEWHERE),
+    ("refundBlockedWallet", "refund.no_address"): sending(WALLET_REFUND, {"uuid": UNKNOWN}),
+    ("refundBlockedWallet", "refund.nothing_to_refund"): sending_back(
+        WALLET_REFUND, blocked_wallet, sql="UPDATE wallets SET blocked_at = NULL"
+    ),
+    ("refundBlockedWallet", "payout.amount_below_fee"): sending_back(WALLET_REFUND, blocked_wallet, fee=5 * UNIT),
     **{
         ("createPayment", code): sending("/v1/payment", body)
         for code, body in {
@@ -448,6 +499,8 @@ CASES: Final[dict[tuple[str, str], Case]] = {
 
 # A body that breaks a field without a code of its own.
 BAD_FIELDS: Final[dict[str, Any]] = {
+    "refundPayment": {"order_id": 5},
+    "refundBlockedWallet": {"address": "\x00"} | TO_ELSEWHERE,
     "createPayment": USD | {"theme": "blue"},
     "getPayment": {"order_id": 5},
     "listPayments": {"status": "payed"},

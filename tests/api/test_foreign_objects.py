@@ -72,6 +72,16 @@ FOREIGN: Final[dict[str, Pairs]] = {
     "resolvePayment": lambda theirs: [
         *payments(action="accept")(theirs),
         *payments(action="accept", txid=TXID)(theirs),
+        *payments(action="refund", address=NO_ADDRESS)(theirs),
+        *payments(action="refund", address=NO_ADDRESS, txid=TXID)(theirs),
+    ],
+    "refundPayment": payments(address=NO_ADDRESS),
+    "refundBlockedWallet": lambda theirs: [
+        ({"uuid": theirs.wallet, "refund_address": NO_ADDRESS}, {"uuid": NOBODYS, "refund_address": NO_ADDRESS}),
+        (
+            {"address": theirs.wallet_address, "refund_address": NO_ADDRESS},
+            {"address": NO_ADDRESS, "refund_address": NO_ADDRESS},
+        ),
     ],
     "listPayments": lambda theirs: [({"order_id": theirs.order}, {"order_id": "nobody's"}), ({}, {})],
     "blockWallet": lambda theirs: [

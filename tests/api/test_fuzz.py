@@ -17,7 +17,9 @@ from api.app import create_app
 from api.endpoints import Endpoint
 from api.middleware import raw_target
 from api.routes import ENDPOINTS
+from core.catalogue import load_catalogue
 from core.signing import sign_request
+from models.rates import store_network_fee
 from tests.api.conftest import NOW, SECRET, Called, FakeCaller, FakeQueues, Keys, make_settings
 from tests.api.rows import add_merchant
 
@@ -62,6 +64,9 @@ def result(called: Called) -> Any:
 def api_schema(keys: Keys, database: str) -> Any:
     del database
     keys.add("pk_unified", "unified", add_merchant())
+    # Without a fee nothing can be reckoned, and a 5xx is taken for a defect.
+    for currency, network in load_catalogue("development").pairs:
+        store_network_fee(currency, network, 10**9)
     app = create_app(
         make_settings(), caller=FakeCaller(result=result), queues=FakeQueues(), find_key=keys.find, now=lambda: NOW
     )

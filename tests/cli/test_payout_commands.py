@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
@@ -129,3 +132,14 @@ def test_cosigning_is_set_for_a_merchant_that_exists_and_only_as_said(sluice_db:
     unknown: Outcome = sluice_db("merchant", "set", str(uuid4()), "--cosign")
     assert (unknown.code, unknown.err.startswith("sluice: there is no merchant")) == (1, True)
     assert sluice_db("merchant", "set", merchant).code == 2
+
+
+def test_every_command_of_the_page_for_operators_works(sluice_db: CommandLine, merchant: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "payouts-operations.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^sluice (.+)$", page, re.MULTILINE)
+    commands += re.findall(r"`sluice (key create [^`]+)`", page)
+    assert len(commands) > 5
+
+    for command in commands:
+        outcome = sluice_db(*shlex.split(command.replace("MERCHANT_ID", merchant)))
+        assert (outcome.code, outcome.err) == (0, ""), command

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 from structlog.testing import capture_logs
@@ -14,9 +16,6 @@ from core import deny_list
 from core.deny_list import LOOK_S, DenyList, DenyListError
 from core.settings import SettingsError
 from tests.actors.workers import make_settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MIXED: Final = "0x52908400098527886E0F7030069857D2E4169EE7"
 STORED: Final = MIXED.lower()
@@ -172,3 +171,14 @@ def test_many_threads_may_ask_while_it_changes(path: Path, clock: list[float]) -
         thread.join(30)
 
     assert not wrong
+
+
+def test_the_list_in_the_operators_page_is_one(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "payouts-operations.md").read_text(encoding="utf-8")
+    (sample,) = re.findall(r"^```\n(# .*?)^```", page, re.DOTALL | re.MULTILINE)
+    (tmp_path / "list").write_text(sample, encoding="utf-8")
+
+    listed = DenyList(tmp_path / "list")
+
+    assert listed.blocks(STORED)
+    assert not listed.blocks(OTHER)

@@ -118,6 +118,7 @@ def test_whether_there_is_a_secret_may_be_shown() -> None:
         ("private_key=0x" + "ab" * 32, "private_key=***"),
         ("Authorization: Bearer abcdefghijklmnop.qrs", "Authorization: ***"),
         ("used sk_" + "a" * 43 + ".", "used sk_***."),
+        ("Error handling request /v1/claim/" + "a-Z_9" * 8 + "abc?x", "Error handling request /v1/claim/***?x"),
         (f"words: {PHRASE}!", "words: ***!"),
         (f"words: {PHRASE.split()}", "words: ['***']"),
         (PHRASE.replace(" ", "\n"), "***"),

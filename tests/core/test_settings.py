@@ -292,3 +292,36 @@ def test_the_process_environment_is_the_default(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setenv(name, value)
     assert isinstance(load_settings(), Settings)
     assert load_settings().port == 8123
+
+
+def test_the_treasury_is_eager_in_development_and_thrifty_in_production() -> None:
+    found = load_settings(DEVELOPMENT), load_settings(PRODUCTION)
+    assert [(s.sweep_min_usd, s.sweep_fee_max_percent, s.hot_limit_usd) for s in found] == [
+        (0, 10_000, 10_000),
+        (20, 5, 10_000),
+    ]
+
+
+def test_a_cold_address_is_stored_as_addresses_are_and_checked() -> None:
+    cold = "0x52908400098527886E0F7030069857D2E4169EE7"
+    settings = load_settings(DEVELOPMENT | {"ETHEREUM_COLD_ADDRESS": cold})
+    assert settings.cold_addresses == {"ethereum": cold.lower()}
+    misspelt = problems(DEVELOPMENT | {"ETHEREUM_COLD_ADDRESS": cold.replace("A", "a", 1).replace("E", "e", 1)})
+    assert misspelt[0].startswith("ETHEREUM_COLD_ADDRESS: The address is misspelt")
+    assert problems(DEVELOPMENT | {"BITCOIN_COLD_ADDRESS": cold, "BASE_COLD_ADDRESS": "0x12"}) == (
+        "BASE_COLD_ADDRESS: The address must be 0x and 40 hexadecimal digits.",
+        "BITCOIN_COLD_ADDRESS: the catalogue has no such EVM network",
+    )
+
+
+def test_emails_come_from_the_pages_host_unless_told_otherwise() -> None:
+    settings = DEVELOPMENT | {"PAY_URL": "https://pay.example:8443/x"}
+
+    assert load_settings(settings).mail_sender == "no-reply@pay.example"
+    assert load_settings(settings | {"MAIL_FROM": "shop@mail.example"}).mail_sender == "shop@mail.example"
+    assert problems(settings | {"MAIL_FROM": "a@b\r\nBcc: c@d"})[0].startswith("MAIL_FROM:")
+
+
+def test_payout_links_are_on_unless_they_are_switched_off() -> None:
+    assert load_settings(DEVELOPMENT).payout_links_enabled
+    assert not load_settings(DEVELOPMENT | {"PAYOUT_LINKS_ENABLED": "0"}).payout_links_enabled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -115,7 +115,7 @@ class Stage:
 
 
 @pytest.fixture
-def stage(database: str, anvil: Callable[..., Anvil], tmp_path: Path) -> Iterator[Stage]:
+def stage(database: str, anvil: Callable[..., Anvil], tmp_path: Path) -> Stage:
     deny_list = tmp_path / "denied"
     deny_list.write_text("")
     env = {
@@ -139,7 +139,7 @@ def stage(database: str, anvil: Callable[..., Anvil], tmp_path: Path) -> Iterato
         custody = Account(GATEWAY, CUSTODY, "USDT", "ethereum")
         post("test:fund", [Transfer(custody, Account(shop, AVAILABLE, "USDT"), 10_000 * USDT)])
     multiprocessing.get_context("forkserver").set_forkserver_preload(["tests.flows.broadcast_child"])
-    yield Stage(env, deny_list, gateway, shop)
+    return Stage(env, deny_list, gateway, shop)
 
 
 @pytest.mark.timeout(600)

@@ -210,6 +210,15 @@ def test_one_worker_at_a_time_has_a_batch_that_runs_in_order() -> None:
     assert sorted(str(places_) for places_ in found) == ["[0, 1]", "[]", "[]", "[]"]
 
 
+def test_a_worker_that_comes_to_a_batch_just_after_another_gets_nothing_of_it() -> None:
+    """It was free when the round found it; who locks it next looks again."""
+    add(size=3, on_error="stop")
+    (first,) = lease(1)
+
+    with transaction():
+        assert batch_items.lease(first.of, limit=9) == []
+
+
 def test_a_batch_that_runs_in_order_waits_for_the_item_that_waits() -> None:
     add(size=3, on_error="stop")
     items = lease()

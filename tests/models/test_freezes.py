@@ -69,6 +69,16 @@ def test_what_is_refused_can_be_tried_later(shop: UUID) -> None:
     assert refused.value.retryable
 
 
+def test_a_network_is_frozen_by_itself_or_with_all_but_not_by_a_merchant(shop: UUID) -> None:
+    freezes.freeze("merchant", str(shop), reason="r", frozen_by="operator")
+    freezes.freeze("network", "bsc", reason="r", frozen_by=RECONCILER)
+    assert [freezes.is_network_frozen(network) for network in ("bsc", "ethereum")] == [True, False]
+
+    freezes.freeze("all", reason="r", frozen_by="operator")
+
+    assert freezes.is_network_frozen("ethereum")
+
+
 def test_conversions_are_frozen_by_themselves(shop: UUID) -> None:
     freezes.check_conversion()
     freezes.freeze("all", reason="r", frozen_by="operator")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -73,7 +74,7 @@ PAIR = CATALOGUE.pairs["USDT", "ethereum"]
 REORG_MAX = 6
 SHORT_LIFE_S = 3
 HISTORIES, HISTORIES_SOAK = 200, 2_000
-STEPS = 30
+STEPS = 25
 
 SHORT = (PayoutInsufficientFunds, PayoutFundsMaturing, RefundInsufficientFunds, RefundFundsMaturing)
 
@@ -134,7 +135,9 @@ class MoneyMachine(RuleBasedStateMachine):
         self.merchant = merchant(fee_ppm=FEE_PPM, fee_fixed_usd_cents=0)
         endpoint(self.merchant)
         self.wallet = wallet(self.merchant, fee_ppm=FEE_PPM)
+        # No reorg may go back into another history, whose clock was another.
         self.chain.time = app_now()
+        self.chain.mine(REORG_MAX + 1)
         self.sales: list[InvoiceRow] = []
         self.moneys: list[Money] = []
         self.orders: list[Order] = []
@@ -151,24 +154,24 @@ class MoneyMachine(RuleBasedStateMachine):
 
     @rule(units=whole)
     def sell(self, units: int) -> None:
-        sale = invoice(self.merchant, payer_units=units, fee_ppm=FEE_PPM, fee_fixed_units=0, fee_fixed_usd_cents=0)
-        self.sales.append(sale)
-        self._pay(sale, units, is_sale=True)
+        self._pay(self._sale(units, lifetime_s=3600), units, is_sale=True)
 
     @rule(units=whole)
     def sell_short(self, units: int) -> None:
         """Half of the price comes, and the invoice expires a few blocks later."""
-        sale = invoice(
-            self.merchant,
-            lifetime_s=SHORT_LIFE_S,
-            payer_units=2 * units,
-            fee_ppm=FEE_PPM,
-            fee_fixed_units=0,
-            fee_fixed_usd_cents=0,
+        self._pay(self._sale(2 * units, lifetime_s=SHORT_LIFE_S), units, is_sale=True, is_short=True)
+
+    def _sale(self, price: int, *, lifetime_s: int) -> InvoiceRow:
+        """Make an invoice by the chain's clock: no history may depend on how fast it is played."""
+        sale = invoice(self.merchant, payer_units=price, fee_ppm=FEE_PPM, fee_fixed_units=0, fee_fixed_usd_cents=0)
+        over = self.chain.time + timedelta(seconds=lifetime_s)
+        execute(
+            "UPDATE invoices SET created_at = %s, rate_expires_at = %s, expires_at = %s WHERE id = %s",
+            (self.chain.time, over, over, sale.id),
         )
-        self.chain.time = max(self.chain.time, sale.created_at)
+        execute("UPDATE quotes SET valid_from = %s WHERE invoice_id = %s", (self.chain.time, sale.id))
         self.sales.append(sale)
-        self._pay(sale, units, is_sale=True, is_short=True)
+        return sale
 
     def _pay(self, to: InvoiceRow | WalletRow, units: int, *, is_sale: bool, is_short: bool = False) -> None:
         found = self.chain.transfer(to, units, txid=f"0xmachine{next(_numbers)}")

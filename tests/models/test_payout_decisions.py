@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -15,12 +15,28 @@ from core.errors import (
     PayoutNotFound,
     PayoutNotPending,
 )
-from models import freezes, payout_decisions, payout_endings
+from models import crediting, freezes, payout_decisions, payout_endings
 from models.base import close, execute, one, transaction
 from models.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PAYOUT_HELD, Account, Transfer, post
 from models.payouts import find_by_order
-from tests.models.builders import CATALOGUE, USDT, assert_sound, at_once, held, owes, wait_until_somebody_waits
+from tests.models.builders import (
+    CATALOGUE,
+    PRICE,
+    USDT,
+    Chain,
+    assert_sound,
+    at_once,
+    expired,
+    held,
+    invoice,
+    merchant,
+    owes,
+    paid,
+    settled,
+    wait_until_somebody_waits,
+)
 from tests.models.held_payouts import CREATOR, DESTINATION, approvers, funded, payout, require_cosign, reread, told
+from tests.models.refund_builders import FEE, refund, send_back, suspense
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -212,3 +228,37 @@ def test_a_payout_that_has_ended_meanwhile_is_not_approved(shop: UUID) -> None:
 
     with pytest.raises(PayoutNotPending):
         approve(order)
+
+
+# Refunds ----------------------------------------------------------------------------------------------------
+
+
+def test_a_refund_that_waits_is_approved_or_cancelled_like_any_payout(database: str) -> None:
+    del database
+    shop, chain = merchant(fee_ppm=0, fee_fixed_usd_cents=0), Chain()
+    sale = paid(chain, invoice(shop, fee_ppm=0, fee_fixed_usd_cents=0, fee_fixed_units=0))
+    chain.mature()
+    crediting.release_matured(chain.network, limit=10)
+    waits: dict[str, Any] = {"status": "pending", "is_approval_required": True, "created_by": CREATOR}
+    first, second = refund(sale, USDT, **waits), refund(sale, 2 * USDT, **waits)
+    with pytest.raises(PayoutApproverIsCreator):
+        approve(first, CREATOR)
+
+    assert (approve(first).status, cancel(second).status) == ("approved", "cancelled")
+
+    assert held(shop) == {AVAILABLE: PRICE - USDT - FEE, PAYOUT_HELD: USDT + FEE}
+    assert_sound()
+
+
+def test_a_cancelled_refund_from_suspense_leaves_its_payment_to_be_resolved_anew(database: str) -> None:
+    del database
+    shop, chain = merchant(), Chain()
+    short = invoice(shop)
+    paid(chain, short, 3 * USDT)
+    sent_back = send_back(expired(chain, short), status="pending", is_approval_required=True)
+    assert suspense(shop) == 0
+
+    assert cancel(sent_back).status == "cancelled"
+
+    assert suspense(shop) == 3 * USDT
+    assert (settled(short).status, settled(short).is_final) == ("wrong_amount", False)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
 from core.errors import PaymentNotResolvable
-from models import invoices, resolution, reversals
-from models.base import execute, rows, transaction
+from models import base, invoices, resolution, reversals, wallets
+from models.base import execute, one, rows, transaction
 from models.ledger import AVAILABLE, GATEWAY, MATURING, PAYOUT_HELD, ROUNDING, Account
+from tests.models import wallet_builders
 from tests.models.builders import (
     CATALOGUE,
     PRICE,
@@ -27,6 +29,7 @@ from tests.models.builders import (
     owes,
     paid,
     settled,
+    wait_until_somebody_waits,
 )
 from tests.models.refund_builders import FEE, end, payout_events, reread, send_back, sent, signed, suspense
 
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from core.payout_states import PayoutStatus
     from models.invoices import InvoiceRow
     from models.payouts import PayoutRow
+    from models.wallets import WalletRow
 
 HALF = PRICE // 2
 DAI = 5 * 10**18
@@ -372,3 +376,51 @@ def test_the_fee_is_the_gateways_once_the_refund_is_confirmed(shop: UUID, chain:
     end(send_back(short(chain, shop)), "confirmed")
 
     assert net_of(Account(GATEWAY, "network_fees", "USDT")) == FEE
+
+
+def test_a_deposit_that_is_lost_again_before_it_is_confirmed_changes_no_debt(shop: UUID, chain: Chain) -> None:
+    mine, _ = sent_away(chain, shop, "confirmed")
+    txid = rows("SELECT txid FROM deposits")[0][0]
+    chain.pay(mine, HALF + SPECK, txid=txid)
+    chain.reorg(1)
+    assert owes(shop) == HALF
+
+    chain.pay(mine, HALF + SPECK, txid=txid)
+    chain.confirm()
+
+    assert expired(chain, mine).is_final
+    assert (owes(shop), suspense(shop), held(shop), rounding()) == (0, 0, {}, SPECK)
+
+
+@pytest.mark.parametrize("owner", ["invoice", "wallet"])
+def test_the_end_of_a_refund_waits_for_its_owner_before_it_touches_the_refund(
+    shop: UUID, chain: Chain, owner: str
+) -> None:
+    """Locked the other way round, a reorg and an end would wait for each other."""
+    of = short(chain, shop) if owner == "invoice" else blocked_wallet(chain, shop)
+    refund = sent(send_back(of))
+
+    def finish() -> None:
+        try:
+            end(refund, "failed")
+        finally:
+            base.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction():
+            (invoices if owner == "invoice" else wallets).lock(of.id)
+            ending = pool.submit(finish)
+            wait_until_somebody_waits()
+            assert one("SELECT 1 FROM payouts WHERE id = %s FOR UPDATE NOWAIT", (refund.id,))
+        ending.result()
+
+    assert reread(refund).status == "failed"
+
+
+def blocked_wallet(chain: Chain, shop: UUID) -> WalletRow:
+    """A blocked wallet that holds something."""
+    mine = wallet_builders.set_blocked(wallet_builders.wallet(shop), is_blocked=True)
+    chain.pay(mine, USDT)
+    chain.confirm()
+    wallet_builders.settled(mine)
+    return mine

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from core.addresses import display
-from models import crediting, refund_reads, refunds
-from models.base import rows
+from core.errors import PayoutNotPending
+from models import crediting, payout_decisions, refund_reads, refunds, reversals
+from models.base import rows, transaction
 from models.ledger import AVAILABLE, PAYOUT_HELD
 from tests.models import wallet_builders
 from tests.models.builders import (
@@ -19,6 +20,7 @@ from tests.models.builders import (
     USDT,
     Chain,
     assert_sound,
+    at_once,
     endpoint,
     expired,
     held,
@@ -277,3 +279,21 @@ def test_a_wallets_deposit_whose_refund_was_sent_is_owed_after_a_reorg_until_it_
 )
 def test_shares_are_whole_and_add_up(amounts: list[int], shares: list[int]) -> None:
     assert refunds._shares(amounts, 10) == shares
+
+
+def test_cancelling_a_refund_while_a_reorg_takes_its_deposit_books_it_back_once(shop: UUID, chain: Chain) -> None:
+    mine = sold(chain, shop)
+    refused = refund(mine, 5 * USDT, status="pending")
+    chain.fork(5)
+
+    def work(number: int) -> object:
+        if number % 2:
+            return reversals.reverse_orphans(CATALOGUE, "ethereum")
+        with transaction():
+            return payout_decisions.cancel(CATALOGUE, reread(refused))
+
+    outcomes = at_once(6, work)
+
+    assert all(isinstance(o, PayoutNotPending) for o in outcomes if isinstance(o, Exception))
+    assert reread(refused).status == "cancelled"
+    assert (owes(shop), held(shop)) == (0, {})

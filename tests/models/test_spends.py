@@ -8,7 +8,7 @@ import pytest
 
 from api import gauges
 from core.ids import uuid7
-from models import cursors, payout_queue, spends
+from models import cursors, payout_queue, spend_reads, spends
 from models.base import app_now, execute, transaction
 from models.spends import NewAttempt, NewSpend
 from tests.models.builders import at_once
@@ -120,11 +120,11 @@ def test_what_is_signed_and_in_no_block_is_promised_at_its_newest_price() -> Non
     gone = spend(units=1_000)
     mined(gone)
 
-    promised = spends.promised("ethereum", SENDER, "0xtoken")
+    promised = spend_reads.promised("ethereum", SENDER, "0xtoken")
     assert (promised.token_units, promised.native_units) == (11, 40)
     assert promised.gas_units == 3 * 1_007 + 2_007
-    assert spends.promised("ethereum", SENDER, None).token_units == 40
-    assert spends.promised("polygon", SENDER, None).gas_units == 0
+    assert spend_reads.promised("ethereum", SENDER, None).token_units == 40
+    assert spend_reads.promised("polygon", SENDER, None).gas_units == 0
 
 
 def test_depth_is_counted_in_what_was_scanned_and_nowhere_else() -> None:
@@ -132,12 +132,12 @@ def test_depth_is_counted_in_what_was_scanned_and_nowhere_else() -> None:
     cursors.start("ethereum", height=10, block_hash="0xa", parent_hash="0x", block_time=moment)
 
     def depth(height: int, block_hash: str) -> int:
-        return spends.depth("ethereum", height=height, block_hash=block_hash, settled_blocks=256)
+        return spend_reads.depth("ethereum", height=height, block_hash=block_hash, settled_blocks=256)
 
     assert (depth(10, "0xa"), depth(10, "0xb"), depth(11, "0xb"), depth(9, "0xc")) == (1, 0, 0, 0)
     execute("UPDATE chain_cursors SET height = 300")
     assert (depth(10, "0xa"), depth(9, "0xc")) == (291, 292), "too old to be kept, and too old to be replaced"
-    assert spends.depth("polygon", height=10, block_hash="0xa", settled_blocks=256) == 0
+    assert spend_reads.depth("polygon", height=10, block_hash="0xa", settled_blocks=256) == 0
 
 
 def test_a_verdict_of_an_oracle_holds_for_a_day() -> None:
