@@ -1,6 +1,6 @@
 """Checks the invariants on a schedule and raises an alarm in the log. Rung by the scheduler.
 
-While the books themselves are wrong nobody knows what may leave, so that all payouts are frozen; an operator lifts that.
+While the books themselves are wrong nobody knows what may leave: all payouts are frozen, until an operator lifts it.
 """
 
 from __future__ import annotations

@@ -33,6 +33,8 @@ log = structlog.get_logger()
 # Addresses that are judged, and spends that are started, in one step.
 JUDGED_PER_STEP: Final = 200
 STARTED_PER_STEP: Final = 20
+# Times that one address is given gas within an hour.
+FUNDINGS_MAX: Final = 6
 
 
 @doorbell(queue="signer", arguments="networks")
@@ -190,10 +192,14 @@ class _Keeper:
             log.info("sweep", network=code, address=found.address, currency=found.currency, spend=str(spend_id))
 
     def _fund(self, address: str, units: int) -> None:
-        """Send gas to a deposit address, unless the hot wallet was found without."""
-        if self._is_hot_dry:
+        """Send gas to a deposit address, unless the hot wallet was found without.
+
+        Where that was not enough before, twice as much; not for ever, since it may be something else that is missing.
+        """
+        before = sweeps.fundings_lately(self._network.code, address)
+        if self._is_hot_dry or before >= FUNDINGS_MAX:
             return
-        intent = Intent(sender=self._hot.address, recipient=address, pair=None, units=units)
+        intent = Intent(sender=self._hot.address, recipient=address, pair=None, units=units * 2**before)
         try:
             spending.start(self._ctx, self._network, purpose="gas", wallet=self._hot, intent=intent)
         except InsufficientCoinError as error:

@@ -103,6 +103,16 @@ def busy_addresses(network: str) -> set[str]:
     return {address for pair in found for address in pair}
 
 
+def fundings_lately(network: str, address: str) -> int:
+    """Count how often an address was given gas within the last hour."""
+    row = one(
+        "SELECT count(*) FROM spends WHERE network = %s AND recipient = %s AND purpose = 'gas' AND state <> 'dead'"
+        " AND created_at > app_now() - interval '1 hour'",
+        (network, address),
+    )
+    return int(row[0]) if row else 0
+
+
 def cooling(network: str) -> set[str]:
     """Return the coins that are on their way to the cold address and not confirmed there."""
     found = rows(

@@ -202,11 +202,11 @@ def test_an_email_whose_key_is_gone_is_given_up(shop: UUID, database: str, peer:
 def test_emails_that_are_over_are_forgotten_after_a_month(shop: UUID) -> None:
     write(shop)
     deliver_emails()
-    write(shop)
+    waiting = write(shop)
+    execute("UPDATE emails SET next_attempt_at = app_now() + interval '60 days' WHERE id = %s", (waiting,))
     advance(31 * 24)
     write(shop)
     deliver_emails()
-    write(shop)
 
     assert emails.prune() == 1
-    assert state() == [("sent", 1, True), ("sent", 1, True), ("pending", 0, False)]
+    assert state() == [("pending", 0, False), ("sent", 1, True)]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from actors import context, network_fees, spending
+from actors import treasury as treasury_actor
+from chains.base import InsufficientCoinError
 from models import freezes, sweeps, treasury
 from models.base import execute, rows
 from models.ledger import CUSTODY, GATEWAY, Account
@@ -296,3 +299,22 @@ def test_a_sweep_whose_deposit_a_reorg_takes_gives_it_back(world: TreasuryWorld)
     assert world.tokens(world.hot) == USDT_UNITS
     world.reconcile()
     assert world.findings() == []
+
+
+def test_gas_that_is_never_enough_is_not_sent_for_ever(world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = world.paid_invoice()
+    honest = spending.start
+
+    def never_enough(*args: Any, **named: Any) -> object:
+        if named["purpose"] == "sweep":
+            raise InsufficientCoinError("a node says so, whatever is there")
+        return honest(*args, **named)
+
+    monkeypatch.setattr(spending, "start", never_enough)
+    for _ in range(treasury_actor.FUNDINGS_MAX + 2):
+        world.keep()
+        world.follow()
+    given = [units for purpose, units in world.spends("purpose", "token_units") if purpose == "gas"]
+    assert len(given) == treasury_actor.FUNDINGS_MAX
+    assert all(later > before for before, later in itertools.pairwise(given))
+    assert world.coin(mine.address.lower()) == sum(given)

@@ -195,7 +195,8 @@ def test_every_signed_endpoint_is_tried_or_says_why_not() -> None:
     assert not FOREIGN.keys() & OWN.keys()
     for endpoint in SIGNED:
         fields = set(endpoint.request.__struct_fields__) if endpoint.request else set()
-        if endpoint.name in OWN and endpoint.name != "renderQr":
+        # Any text, and a stranger's address, are nobody's object.
+        if endpoint.name in OWN and endpoint.name not in {"renderQr", "createPayout"}:
             assert fields & IDS <= {"order_id"}, f"{endpoint.name} takes an id"
 
 

@@ -37,6 +37,7 @@ class Server(socketserver.ThreadingMixIn, WSGIServer):
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
+        assert "CI" not in os.environ, "there is no chromium on PATH, and CI must have one"
         pytest.skip("there is no chromium on PATH")
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  only where a browser is
 

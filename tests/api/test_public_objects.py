@@ -85,6 +85,9 @@ def test_a_public_answer_holds_nothing_private(live: Live, name: str, state: str
     # The description of the API speaks of merchants, being no answer about one.
     if name == "getOpenapi":
         secrets = [MARK, str(live.shop), secrets[2], "pk_unified"]
+    # One of the things that can be frozen is "merchant"; which one is not told.
+    if name == "getMetrics":
+        secrets.remove("merchant")
     assert not [secret for secret in secrets if secret in told]
 
 

@@ -273,3 +273,19 @@ def test_the_cold_address_may_change_and_be_taken_out_of_use(database: str) -> N
     assert treasury.address("ethereum", "cold") is None
     assert treasury.set_cold("ethereum", COLD)
     assert treasury.address("ethereum", "cold") == COLD
+
+
+def test_a_page_of_the_walk_is_read_from_its_index_alone(database: str) -> None:
+    del database
+    execute("SET enable_seqscan = off")
+    plan = "\n".join(
+        row[0]
+        for row in rows(
+            "EXPLAIN SELECT currency, address, sum(amount_units) FROM deposits WHERE network = 'ethereum'"
+            " AND sweep_id IS NULL AND status IN ('confirmed', 'credited') AND (currency, address) > ('USDT', '0x5')"
+            " GROUP BY currency, address ORDER BY currency, address LIMIT 200"
+        )
+    )
+    execute("RESET enable_seqscan")
+    assert "deposits_to_sweep" in plan
+    assert "Sort" not in plan
