@@ -52,6 +52,8 @@ class Merchant:
         return self._send("GET", path, None, {})
 
     def _send(self, method: str, path: str, raw: bytes | None, headers: dict[str, str]) -> Answer:
+        # A connection of its own for each call: a kept one may be closed by the server at the moment of its next use.
+        headers = headers | {"Connection": "close"}
         response = self.pool.request(method, self.base_url + path, body=raw, headers=headers, timeout=30)
         return Answer(response.status, json.loads(response.data), dict(response.headers))
 
