@@ -22,13 +22,11 @@ _decode: Final = msgspec.json.Decoder(SetAllowlist)
 @call_actor(queue="invoices")
 def set_allowlist(info: CallInfo, payload: bytes) -> CallReply:
     """Replace the list, if whoever asks stays on it, and return it; without one, only return it."""
-    if info.merchant_id is None:
-        raise ValueError("a signed call has a merchant")
     wanted = _decode.decode(payload)
     with recorded(info) as record:
         if wanted.ips is not None:
             networks = allowlist.parse(wanted.ips)
             if not allowlist.admits(networks, None if wanted.source is None else ip_address(wanted.source)):
                 raise AllowlistLocksYouOut
-            allowlists.replace(info.merchant_id, allowlist.texts(networks))
-        return record.store(msgspec.json.encode(IpAllowlist(ips=allowlists.read(info.merchant_id))))
+            allowlists.replace(info.merchant(), allowlist.texts(networks))
+        return record.store(msgspec.json.encode(IpAllowlist(ips=allowlists.read(info.merchant()))))

@@ -79,6 +79,7 @@ def _perform(function: CallFunction, message: CallMessage, *, is_secret: bool, n
         idem_key=None if is_secret else message.idem_key,
         fingerprint=message.fingerprint,
         is_secret=is_secret,
+        signature_key=None if is_secret else message.signature_key,
     )
     return _outcome(function, info, message.payload.encode())
 
@@ -127,8 +128,11 @@ class Record:
 
     def store(self, body: bytes) -> CallReply:
         """Keep the answer (not one with a secret) with the effect, and return it."""
+        twin = self._info.twin()
         if not self._info.is_secret:
             calls.finish(self._info.call_id, body.decode())
+        if twin is not None:
+            calls.finish(twin.call_id, body.decode())
         self._is_stored = True
         return CallReply(body=body)
 
@@ -147,8 +151,17 @@ class Record:
 @contextlib.contextmanager
 def recorded(info: CallInfo) -> Iterator[Record]:
     """Open the transaction of a call's effect; what is raised inside rolls all of it back and frees the key."""
-    record = Record(info)
+    record, replay = Record(info), None
     with contextlib.suppress(_DiscardedError), transaction():
-        calls.begin(info)
-        yield record
-        record.close()
+        try:
+            calls.begin(info)
+        except ReplayedError as known:
+            if info.signature_key is None:
+                raise
+            # Committed, so that this signature is known from now on, too.
+            replay = known
+        else:
+            yield record
+            record.close()
+    if replay is not None:
+        raise replay

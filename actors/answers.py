@@ -28,6 +28,7 @@ class CallMessage(msgspec.Struct, kw_only=True):
     payload: str
     # By Redis's clock. Nobody waits any more after this; refusing is safe, whatever the clock.
     until_ms: int
+    signature_key: str | None = None
 
 
 class Answer(msgspec.Struct, array_like=True, kw_only=True):

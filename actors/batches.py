@@ -12,7 +12,6 @@ import msgspec
 from actors.broker import ring
 from actors.calls import CallReply, call_actor, recorded
 from actors.context import context
-from actors.invoice_orders import merchant_of
 from core import batch_views
 from core.batch_schemas import BatchKind, NewBatch
 from core.errors import BatchDisabled
@@ -47,7 +46,7 @@ def _take(info: CallInfo, kind: BatchKind, payload: bytes) -> CallReply:
     wanted = _decode.decode(payload)
     new = batches.NewBatch(
         id=uuid7(),
-        merchant_id=merchant_of(info),
+        merchant_id=info.merchant(),
         kind=kind,
         on_error=wanted.on_error,
         created_by=wanted.principal,

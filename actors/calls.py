@@ -114,6 +114,7 @@ def _envelope(actor: str, queue: str, info: CallInfo, payload: bytes, *, now_ms:
         fingerprint=info.fingerprint,
         payload=payload.decode(),
         until_ms=now_ms + int(wait_s * 1000),
+        signature_key=info.signature_key,
     )
     return Envelope(
         queue_name=queue,

@@ -30,13 +30,6 @@ if TYPE_CHECKING:
     from models.invoices import InvoiceRow, NewInvoice
 
 
-def merchant_of(info: CallInfo) -> UUID:
-    """Return whose call it is; a signed one has a merchant."""
-    if info.merchant_id is None:
-        raise ValueError("a signed call has a merchant")
-    return info.merchant_id
-
-
 def plan(ctx: Context, merchant_id: UUID, body: CreatePayment, terms: Terms) -> Plan:
     """Decide everything about a payment but its address. Raises the payment.* or invoice.* error that forbids it."""
     return invoice_plan.plan_invoice(
@@ -146,7 +139,7 @@ def prepared(
     rolled back may follow an error. info: of a call that nobody waits for, without a key. may_take: whether there are
     addresses of a family to spare for it.
     """
-    merchant_id = merchant_of(info)
+    merchant_id = info.merchant()
     # Not from the cache: a stale entry would cost the caller's whole transaction.
     terms = ctx.terms.refresh(merchant_id)
     market = ctx.market.read()

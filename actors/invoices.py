@@ -9,7 +9,6 @@ import msgspec
 from actors import invoice_orders
 from actors.calls import CallReply, call_actor
 from actors.context import Context, context
-from actors.invoice_orders import merchant_of
 from core import pricing
 from core.addresses import display
 from core.errors import (
@@ -62,7 +61,7 @@ def create_invoice(info: CallInfo, payload: bytes) -> CallReply:
 
 
 def _create(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
-    merchant_id = merchant_of(info)
+    merchant_id = info.merchant()
     terms = ctx.terms.read(merchant_id)
     for _ in range(TERMS_ATTEMPTS):
         outcome, answer = _attempt(ctx, info, body, terms)
@@ -74,7 +73,7 @@ def _create(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
 
 def _attempt(ctx: Context, info: CallInfo, body: CreatePayment, terms: Terms) -> tuple[str, str | None]:
     """Plan and write under terms that may be of an earlier version: such neither create nor refuse anything."""
-    merchant_id = merchant_of(info)
+    merchant_id = info.merchant()
     try:
         plan = invoice_orders.plan(ctx, merchant_id, body, terms)
     except DomainError:
@@ -115,7 +114,7 @@ def _earlier(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply | N
     try:
         with transaction():
             calls.begin(info)
-            live = invoices.find_live_by_order(merchant_of(info), body.order_id) if body.order_id else None
+            live = invoices.find_live_by_order(info.merchant(), body.order_id) if body.order_id else None
             if live is None:
                 raise _NothingEarlierError
             return _finish(ctx, info, live)
@@ -136,7 +135,7 @@ def _refresh(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
     try:
         with transaction():
             calls.begin(info)
-            found = invoice_orders.refresh(ctx, merchant_of(info), body, market)
+            found = invoice_orders.refresh(ctx, info.merchant(), body, market)
             if found is None:
                 raise _NothingEarlierError
             return _finish(ctx, info, found)

@@ -83,9 +83,7 @@ def _send_back(ctx: Context, asker: Asker, invoice: InvoiceRow, wanted: ResolveP
 
 
 def _find(info: CallInfo, lookup: PaymentLookup) -> InvoiceRow:
-    if info.merchant_id is None:
-        raise ValueError("a signed call has a merchant")
-    invoice = invoices.look_up(info.merchant_id, uuid=lookup.uuid, order_id=lookup.order_id)
+    invoice = invoices.look_up(info.merchant(), uuid=lookup.uuid, order_id=lookup.order_id)
     if invoice is None:
         raise PaymentNotFound
     return invoice

@@ -15,18 +15,10 @@ from core.principals import Signed
 from models import payout_decisions
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from actors.calls import CallInfo
 
 _decode_signed: Final = msgspec.json.Decoder(Signed)
 _decode_lookup: Final = msgspec.json.Decoder(PayoutLookup)
-
-
-def _merchant(info: CallInfo) -> UUID:
-    if info.merchant_id is None:
-        raise ValueError("a signed call has a merchant")
-    return info.merchant_id
 
 
 @call_actor(queue="payouts")
@@ -36,7 +28,7 @@ def approve_payout(info: CallInfo, payload: bytes) -> CallReply:
     wanted = _decode_lookup.decode(signed.body)
     ctx = context()
     with recorded(info) as record:
-        found = payout_decisions.look_up(_merchant(info), uuid=wanted.uuid, order_id=wanted.order_id)
+        found = payout_decisions.look_up(info.merchant(), uuid=wanted.uuid, order_id=wanted.order_id)
         payout = payout_decisions.approve(ctx.catalogue, ctx.deny_list, found, principal=signed.principal)
         reply = record.store(msgspec.json.encode(payout_views.payout(ctx.catalogue, payout)))
     ring("deliver_webhooks")
@@ -51,7 +43,7 @@ def cancel_payout(info: CallInfo, payload: bytes) -> CallReply:
     wanted = _decode_lookup.decode(payload)
     ctx = context()
     with recorded(info) as record:
-        found = payout_decisions.look_up(_merchant(info), uuid=wanted.uuid, order_id=wanted.order_id)
+        found = payout_decisions.look_up(info.merchant(), uuid=wanted.uuid, order_id=wanted.order_id)
         payout = payout_decisions.cancel(ctx.catalogue, found)
         reply = record.store(msgspec.json.encode(payout_views.payout(ctx.catalogue, payout)))
     ring("deliver_webhooks")

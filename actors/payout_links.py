@@ -35,12 +35,6 @@ _decode_links: Final = msgspec.json.Decoder(list[BatchedLink])
 _decode_lookup: Final = msgspec.json.Decoder(PayoutLinkLookup)
 
 
-def _merchant(info: CallInfo) -> UUID:
-    if info.merchant_id is None:
-        raise ValueError("a signed call has a merchant")
-    return info.merchant_id
-
-
 @call_actor(queue="payouts")
 def create_payout_link(info: CallInfo, payload: bytes) -> CallReply:
     """Put money aside for whoever shows the token."""
@@ -52,7 +46,7 @@ def create_payout_link(info: CallInfo, payload: bytes) -> CallReply:
     call = info if body.reference is None else dataclasses.replace(info, idem_key=None)
     with recorded(call) as record:
         created = payout_link_orders.create(
-            ctx, merchant_id=_merchant(info), principal=signed.principal, body=body, request_id=info.request_id
+            ctx, merchant_id=info.merchant(), principal=signed.principal, body=body, request_id=info.request_id
         )
         reply = record.store(msgspec.json.encode(created))
     if body.email:
@@ -77,7 +71,7 @@ def create_payout_links(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info) as record:
             # Answered before? What failed then must not succeed now, when nobody would be told of it.
             record.discard()
-        batch = Batch(ctx=ctx, info=info, id=batch_id, merchant_id=_merchant(info), principal=signed.principal)
+        batch = Batch(ctx=ctx, info=info, id=batch_id, merchant_id=info.merchant(), principal=signed.principal)
         items = batch.create_all(_decode_links.decode(signed.body))
         with recorded(info) as record:
             reply = record.store(msgspec.json.encode({"batch_id": str(batch_id), "items": items}))
@@ -141,5 +135,5 @@ def cancel_payout_link(info: CallInfo, payload: bytes) -> CallReply:
     """Take back a link that nobody has claimed; its money is available again."""
     lookup = _decode_lookup.decode(payload)
     with recorded(info) as record:
-        link = payout_links.cancel(_merchant(info), UUID(lookup.link_id))
+        link = payout_links.cancel(info.merchant(), UUID(lookup.link_id))
         return record.store(msgspec.json.encode(payout_link_views.link(context().catalogue, link)))

@@ -92,7 +92,7 @@ def _planned(
         fee_units=amounts.fee_units,
         to_units=amounts.to_units,
         is_fee_on_top=amounts.is_fee_on_top,
-        status="awaiting_cosign" if terms.is_cosign_required else "approved",
+        status=terms.first_status,
         source=body.source or source or "api",
         priority=body.priority or "normal",
         created_by=principal,

@@ -28,8 +28,6 @@ from models.base import (
 from models.calls import AbandonedError
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from actors.calls import CallInfo
 
 log = structlog.get_logger()
@@ -40,12 +38,6 @@ _decode_mass: Final = msgspec.json.Decoder(MassOrder)
 _decode_fees: Final = msgspec.json.Decoder(PayoutFeeSettings)
 
 
-def _merchant(info: CallInfo) -> UUID:
-    if info.merchant_id is None:
-        raise ValueError("a signed call has a merchant")
-    return info.merchant_id
-
-
 @call_actor(queue="payouts")
 def create_payout(info: CallInfo, payload: bytes) -> CallReply:
     """Create a payout, or return the one that its order_id has."""
@@ -53,7 +45,7 @@ def create_payout(info: CallInfo, payload: bytes) -> CallReply:
     with recorded(info) as record:
         made = payout_orders.create(
             context(),
-            merchant_id=_merchant(info),
+            merchant_id=info.merchant(),
             principal=order.principal,
             body=_decode_create.decode(order.body),
             request_id=info.request_id,
@@ -107,7 +99,7 @@ def _commit(ctx: Context, info: CallInfo, order: MassOrder, body: CreatePayout) 
             raise AbandonedError
         return payout_orders.create(
             ctx,
-            merchant_id=_merchant(info),
+            merchant_id=info.merchant(),
             principal=order.principal,
             body=body,
             request_id=info.request_id,
@@ -124,7 +116,7 @@ def _order_id(fields: object) -> str:
 @call_actor(queue="payouts")
 def set_payout_fees(info: CallInfo, payload: bytes) -> CallReply:
     """Say who bears the network fee where a payout does not say it; where nothing is given, only tell."""
-    wanted, merchant_id = _decode_fees.decode(payload), _merchant(info)
+    wanted, merchant_id = _decode_fees.decode(payload), info.merchant()
     with recorded(info) as record:
         if wanted.is_subtract is not None:
             payout_rules.set_fee_on_top(merchant_id, is_fee_on_top=wanted.is_subtract)

@@ -1,8 +1,9 @@
 """Compares what our addresses hold with what our rows say, at a block that was scanned. Rung by the scheduler.
 
-The hot wallet has to be right to the last unit; deposit addresses hold at least what was not swept; the cold address at
-least what was sent there. What stays wrong for some checks in a row, at rising heights, freezes the network's payouts:
-an operator has to look, and to lift it. Coin that nobody but the balance knows of is the gateway's own.
+The hot wallet has to be right to the last unit, but for what spends under way may have moved; deposit addresses hold at
+least what was not swept; the cold address at least what was sent there. What stays wrong for some checks in a row, at
+rising heights, freezes the network's payouts: an operator has to look, and to lift it. Coin that nobody but the balance
+knows of is the gateway's own.
 """
 
 from __future__ import annotations
@@ -136,6 +137,9 @@ class _Check:
     def __init__(self, ctx: Context, network: Network, books: Books) -> None:
         self._ctx, self._network, self._books = ctx, network, books
         self._spender: Spender = registry.spender(network, ctx.settings)
+        # What spends that wait may have taken from the hot wallet, and brought to it; by coin, in the ledger's units.
+        self._may_have_left: defaultdict[str, int] = defaultdict(int)
+        self._may_have_come: defaultdict[str, int] = defaultdict(int)
 
     def run(self) -> list[Finding] | None:
         """Return what was found; None where too much is under way to tell. Raises ProviderError."""
@@ -143,7 +147,7 @@ class _Check:
         if moved is None:
             return None
         coins = coins_of(self._ctx, self._network)
-        found = [self._hot(coin, moved[coin.currency]) for coin in coins]
+        found = [each for coin in coins if (each := self._hot(coin, moved[coin.currency])) is not None]
         found += self._deposits({coin.currency: coin for coin in coins})
         if self._books.cold is not None:
             found += [self._cold(coin, self._books.cold) for coin in coins]
@@ -173,12 +177,17 @@ class _Check:
         spend: SpendRow | None = spends.find(spend_id)  # type: ignore[arg-type]
         if spend is None:
             return None
+        attempts = spends.attempts_of(spend.id)
         fate = self._spender.fate(
             intent_of(spend),
             claim=spend.slot,
-            txids=tuple(attempt.txid for attempt in spends.attempts_of(spend.id)),
+            txids=tuple(attempt.txid for attempt in attempts),
             depth=self._network.maturity,
         )
+        if fate.kind is FateKind.WAITING:
+            self._note_waiting(
+                spend, max((each.price_units * each.gas_limit + each.data_units for each in attempts), default=0)
+            )
         if fate.kind is not FateKind.INCLUDED or fate.height > self._books.cursor.height:
             return None
         is_out = spend.sender == self._books.hot
@@ -191,10 +200,25 @@ class _Check:
             fate.fee_units if is_out else 0,
         )
 
-    def _hot(self, coin: Coin, moved_units: int) -> Finding:
+    def _note_waiting(self, spend: SpendRow, fee_units: int) -> None:
+        """Keep what a spend may have done where the node that tells balances is ahead of those that tell of spends."""
+        coins = {coin.currency: coin for coin in coins_of(self._ctx, self._network)}
+        coin, gas = coins.get(spend.currency), coins[self._network.gas_currency]
+        units = 0 if coin is None else rescale_down(spend.token_units, spend.decimals, coin.scale)
+        if spend.sender == self._books.hot:
+            self._may_have_left[spend.currency] += units
+            self._may_have_left[gas.currency] += gas.to_ledger(fee_units)
+        else:
+            self._may_have_come[spend.currency] += units
+
+    def _hot(self, coin: Coin, moved_units: int) -> Finding | None:
+        """Compare the hot wallet's coin; None while what differs may be what the spends that wait have done."""
         books = self._books
         expected = books.topup_units.get(coin.currency, 0) + moved_units
         held = coin.to_ledger(self._spender.balance_at(books.hot, coin.pair, books.cursor.hash))
+        may_be = range(-self._may_have_left[coin.currency], self._may_have_come[coin.currency] + 1)
+        if held != expected and held - expected in may_be:
+            return None
         return self._finding(coin, "hot", books.hot, held=held, expected=expected, is_sound=held == expected)
 
     # Elsewhere ---------------------------------------------------------------------------------------------

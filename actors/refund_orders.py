@@ -53,11 +53,9 @@ class Destination:
     address: str
     is_payer: bool
 
-    def status(self, *, is_cosign_required: bool) -> PayoutStatus:
-        """Return the status in which a refund to it begins."""
-        if not self.is_payer:
-            return "pending"
-        return "awaiting_cosign" if is_cosign_required else "approved"
+    def status(self, merchant_id: UUID) -> PayoutStatus:
+        """Return the status in which a merchant's refund to it begins."""
+        return payout_rules.read_terms(merchant_id).first_status if self.is_payer else "pending"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +181,7 @@ def _make(ctx: Context, order: _Order, *, principal: str, request_id: str) -> Pa
         fee_units=payout_rules.fee_units(ctx.catalogue, ctx.market.read(), currency, network),
         to_units=order.amount_units,
         is_fee_on_top=True,
-        status=order.to.status(is_cosign_required=payout_rules.read_terms(merchant_id).is_cosign_required),
+        status=order.to.status(merchant_id),
         is_approval_required=not order.to.is_payer,
         created_by=principal,
         request_id=request_id,

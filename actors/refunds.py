@@ -20,12 +20,10 @@ _decode_create: Final = msgspec.json.Decoder(CreateRefund)
 def refund_payment(info: CallInfo, payload: bytes) -> CallReply:
     """Refund a payment or a part of it, or return the refund that there is already."""
     order = _decode_signed.decode(payload)
-    if info.merchant_id is None:
-        raise ValueError("a signed call has a merchant")
     with recorded(info) as record:
         created = refund_orders.create(
             context(),
-            merchant_id=info.merchant_id,
+            merchant_id=info.merchant(),
             principal=order.principal,
             body=_decode_create.decode(order.body),
             request_id=info.request_id,

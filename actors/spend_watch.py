@@ -6,6 +6,7 @@ step of its own, so that one that is broken holds up no other. What is held is r
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -140,10 +141,13 @@ def _patience_s(network: Network) -> int:
 
 
 def _unstick(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
-    """Offer more for the lowest slot, unless it waits for a slot before it that the chain has lost."""
-    claim = spender.next_claim(spend.sender)
-    if claim < spend.slot and spend_reads.is_gap(network.code, spend.sender, claim):
-        _fill(ctx, network, spend, claim)
+    """Offer more for the lowest slot, unless it waits for slots before it that the chain has lost."""
+    claim = spender.next_claim(spend.sender, ours=spend.slot)
+    before = range(claim, spend.slot)
+    lost = list(takewhile(lambda slot: spend_reads.is_gap(network.code, spend.sender, slot), before))
+    if lost:
+        for slot in lost:
+            _fill(ctx, network, spend, slot)
     elif len(attempts) < ATTEMPTS_MAX:
         _bump(ctx, network, spender, spend, attempts)
     else:

@@ -134,8 +134,9 @@ def start(
 
 def _next_claim(network: Network, spender: Spender, sender: str) -> int:
     """Return the first slot that the chain has not used. Raises SlotJumpError where it is far beyond our own."""
-    claim, ours = spender.next_claim(sender), spends.next_slot(network.code, sender)
-    if ours is not None and claim > ours + SLOT_JUMP_MAX:
+    ours = spends.next_slot(network.code, sender)
+    claim = spender.next_claim(sender, ours=ours)
+    if claim > ours + SLOT_JUMP_MAX:
         log.critical("a node tells of many transactions that are not ours", network=network.code, sender=sender)
         raise SlotJumpError(f"slot {claim} where {ours} is next: a node is wrong, or somebody else has the key")
     return claim

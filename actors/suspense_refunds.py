@@ -130,7 +130,6 @@ def _new(
     asker: Asker, purpose: Purpose, to: Destination, method: Method, *, held_units: int, fee_units: int
 ) -> NewPayout:
     refund_id = uuid7()
-    terms = payout_rules.read_terms(asker.merchant_id)
     return NewPayout(
         id=refund_id,
         merchant_id=asker.merchant_id,
@@ -146,7 +145,7 @@ def _new(
         fee_units=fee_units,
         to_units=held_units - fee_units,
         is_fee_on_top=True,
-        status=to.status(is_cosign_required=terms.is_cosign_required),
+        status=to.status(asker.merchant_id),
         is_approval_required=not to.is_payer,
         created_by=asker.principal,
         request_id=asker.request_id,

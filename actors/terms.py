@@ -17,8 +17,6 @@ from models import term_changes
 from models.terms import load_terms
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from actors.calls import CallInfo
 
 _decode_accepted: Final = msgspec.json.Decoder(SetAccepted)
@@ -26,16 +24,10 @@ _decode_discount: Final = msgspec.json.Decoder(SetDiscount)
 _decode_accuracy: Final = msgspec.json.Decoder(SetAccuracy)
 
 
-def _merchant(info: CallInfo) -> UUID:
-    if info.merchant_id is None:
-        raise ValueError("a signed call has a merchant")
-    return info.merchant_id
-
-
 @call_actor(queue="invoices")
 def set_accepted(info: CallInfo, payload: bytes) -> CallReply:
     """Replace the accepted methods and return them; without a list, only return them."""
-    wanted, merchant_id = _decode_accepted.decode(payload), _merchant(info)
+    wanted, merchant_id = _decode_accepted.decode(payload), info.merchant()
     with recorded(info) as record:
         if wanted.accepted is not None:
             methods = terms_rules.accepted_methods(context().catalogue, wanted.accepted)
@@ -47,7 +39,7 @@ def set_accepted(info: CallInfo, payload: bytes) -> CallReply:
 @call_actor(queue="invoices")
 def set_discount(info: CallInfo, payload: bytes) -> CallReply:
     """Set a coin's discount and return all of them; without a percentage, return those of what is named."""
-    wanted, merchant_id = _decode_discount.decode(payload), _merchant(info)
+    wanted, merchant_id = _decode_discount.decode(payload), info.merchant()
     catalogue = context().catalogue
     with recorded(info) as record:
         among = terms_rules.named_methods(catalogue, currency=wanted.currency, network=wanted.network)
@@ -62,7 +54,7 @@ def set_discount(info: CallInfo, payload: bytes) -> CallReply:
 @call_actor(queue="invoices")
 def set_accuracy(info: CallInfo, payload: bytes) -> CallReply:
     """Change the tolerance and return it; where nothing is given, only return it."""
-    wanted, merchant_id = _decode_accuracy.decode(payload), _merchant(info)
+    wanted, merchant_id = _decode_accuracy.decode(payload), info.merchant()
     with recorded(info) as record:
         if wanted.enabled is None and wanted.accuracy_percent is None:
             accuracy = term_changes.read_accuracy(merchant_id)

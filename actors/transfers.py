@@ -9,7 +9,7 @@ import msgspec
 from actors.calls import CallReply, call_actor, recorded
 from actors.context import context
 from core import transfer_views
-from core.errors import PersonalAmountInvalid, TransferBadAmount, TransferUnknownCurrency
+from core.errors import TransferBadAmount, TransferUnknownCurrency
 from core.ids import uuid7
 from core.money import parse_units, rescale
 from core.principals import Signed
@@ -33,12 +33,10 @@ def transfer_to_personal(info: CallInfo, payload: bytes) -> CallReply:
     """Move an available amount from the merchant to its owner; an order_id does so once, whatever else it says."""
     signed = _decode_signed.decode(payload)
     body = _decode_body.decode(signed.body)
-    if info.merchant_id is None:
-        raise ValueError("a signed call has a merchant")
-    catalogue = context().catalogue
+    merchant_id, catalogue = info.merchant(), context().catalogue
     with recorded(info) as record:
-        made = _earlier(info.merchant_id, body.order_id) or _transfer(
-            catalogue, info.merchant_id, body, principal=signed.principal
+        made = _earlier(merchant_id, body.order_id) or _transfer(
+            catalogue, merchant_id, body, principal=signed.principal
         )
         return record.store(msgspec.json.encode(transfer_views.to_personal(catalogue, made)))
 
@@ -71,6 +69,7 @@ def _units(catalogue: Catalogue, body: ToPersonal) -> int:
     if asset is None:
         raise TransferUnknownCurrency
     amount = parse_units(body.amount, digits=asset.precision, error=TransferBadAmount)
+    # Two codes of the reference fit; where they do, this one answers.
     if amount == 0:
-        raise PersonalAmountInvalid
+        raise TransferBadAmount
     return rescale(amount, asset.precision, asset.scale)

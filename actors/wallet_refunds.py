@@ -52,12 +52,10 @@ def refund_blocked_wallet(info: CallInfo, payload: bytes) -> CallReply:
 
 
 def _locked(info: CallInfo, wanted: BlockedRefund) -> WalletRow:
-    if info.merchant_id is None:
-        raise ValueError("a signed call has a merchant")
     if wanted.uuid is not None:
-        found = wallets.find(info.merchant_id, wallet_id=UUID(wanted.uuid))
+        found = wallets.find(info.merchant(), wallet_id=UUID(wanted.uuid))
     else:
-        found = wallets.find_by_address(info.merchant_id, wanted.address or "")
+        found = wallets.find_by_address(info.merchant(), wanted.address or "")
     wallet = None if found is None else wallets.lock(found.id)
     if wallet is None:
         raise WalletStaticNotFound

@@ -22,8 +22,6 @@ from models import wallet_settlement, wallets
 from models.wallets import NewWallet
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from actors.calls import CallInfo
     from core.pricing import Method, Terms
 
@@ -31,17 +29,11 @@ _decode_create: Final = msgspec.json.Decoder(CreateWallet)
 _decode_block: Final = msgspec.json.Decoder(BlockWallet)
 
 
-def _merchant(info: CallInfo) -> UUID:
-    if info.merchant_id is None:
-        raise ValueError("a signed call has a merchant")
-    return info.merchant_id
-
-
 @call_actor(queue="invoices")
 def create_wallet(info: CallInfo, payload: bytes) -> CallReply:
     """Return the merchant's wallet for a coin, a network and an order_id; the first time, create it."""
     body = _decode_create.decode(payload)
-    ctx, merchant_id = context(), _merchant(info)
+    ctx, merchant_id = context(), info.merchant()
     terms = ctx.terms.refresh(merchant_id)
     # Looked for without an address in hand: most calls are repetitions, and the pool is not for them.
     with recorded(info) as record:
@@ -99,7 +91,7 @@ def block_wallet(info: CallInfo, payload: bytes) -> CallReply:
     body = _decode_block.decode(payload)
     ctx = context()
     with recorded(info) as record:
-        wallet = wallets.find_by_address(_merchant(info), body.address)
+        wallet = wallets.find_by_address(info.merchant(), body.address)
         if wallet is None:
             raise WalletStaticNotFound
         wallet = wallets.set_blocked(wallet, is_blocked=body.is_force_block)

@@ -40,13 +40,11 @@ _decode_redeliver: Final = msgspec.json.Decoder(Redeliver)
 @call_actor(queue="invoices", secret=True)
 def register_webhook(info: CallInfo, payload: bytes) -> CallReply:
     """Replace the merchant's endpoint (POST /v1/webhooks) and return it with its secret, which is kept sealed."""
-    if info.merchant_id is None:
-        raise ValueError("a signed call has a merchant")
     settings = context().settings
     url = _decode.decode(payload).url
     check_endpoint_url(url, allow_private=settings.webhook_allow_private, own_hosts=settings.own_hosts)
     with recorded(info) as record:
-        endpoint = outbox.register_endpoint(info.merchant_id, url, box=SecretBox(settings.secret_keys))
+        endpoint = outbox.register_endpoint(info.merchant(), url, box=SecretBox(settings.secret_keys))
         answer = WebhookEndpoint(endpoint_id=str(endpoint.id), url=endpoint.url, secret=endpoint.secret)
         return record.store(msgspec.json.encode(answer))
 
@@ -54,12 +52,10 @@ def register_webhook(info: CallInfo, payload: bytes) -> CallReply:
 @call_actor(queue="invoices")
 def redeliver_webhook(info: CallInfo, payload: bytes) -> CallReply:
     """Queue a delivery again, with its id and body, and return it (POST /v1/webhooks/redeliver)."""
-    if info.merchant_id is None:
-        raise ValueError("a signed call has a merchant")
     delivery_id = UUID(_decode_redeliver.decode(payload).delivery_id)
     with recorded(info) as record:
-        redelivery.requeue(info.merchant_id, delivery_id)
-        found = deliveries.find(info.merchant_id, delivery_id)
+        redelivery.requeue(info.merchant(), delivery_id)
+        found = deliveries.find(info.merchant(), delivery_id)
         if found is None:
             raise WebhookNotFound
         reply = record.store(msgspec.json.encode(webhook_views.delivery(found)))

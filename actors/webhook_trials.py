@@ -45,11 +45,9 @@ _decode: Final = msgspec.json.Decoder(TryWebhook)
 @call_actor(queue="webhooks")
 def try_webhook(info: CallInfo, payload: bytes) -> CallReply:
     """Send one webhook to the endpoint in force, and tell what came of it."""
-    if info.merchant_id is None:
-        raise ValueError("a signed call has a merchant")
     event = _decode.decode(payload).event or EVENT_DEFAULT
-    with _place(info.merchant_id):
-        post = _post(info.merchant_id, event)
+    with _place(info.merchant()):
+        post = _post(info.merchant(), event)
         outcome = _send(post)
     answer = WebhookTrial(
         status_code=outcome.status_code,

@@ -139,13 +139,14 @@ class Operation:
         return principal
 
     def _ask(self, req: Request, resp: Response, actor: Actor, call: Call, body: bytes) -> bytes:
-        idem_key = self._idempotency_key(req) or self._signature_key(req, call)
+        key, signature_key = self._idempotency_key(req), self._signature_key(req, call)
         info = CallInfo(
             call_id=uuid7(),
             merchant_id=None if call.principal is None else call.principal.merchant_id,
             request_id=call.request_id,
-            idem_key=idem_key,
+            idem_key=signature_key if key is None else key,
             fingerprint=hashlib.sha256(f"{req.method}\n{req.path}\n".encode() + body).digest(),
+            signature_key=None if key is None else signature_key,
         )
         reply = self._gateway.caller.call(
             actor.name, queue=actor.queue, info=info, payload=actor.message(call), wait_s=actor.wait_s

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 REQUEST_S: Final = 15.0
 # To take the answer as well. Above the longest wait for a call, and what routers in front allow.
 EXCHANGE_S: Final = 35.0
+# Of a body that the application refused unread, gunicorn discards so much; where more comes it closes the connection.
+DISCARDED_MAX: Final = 64 * 1024
 
 
 class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
@@ -43,6 +45,12 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
             return super().handle(conn)
         finally:
             self._started_at.pop(conn, None)
+
+    def handle_request(self, req: Any, conn: TConn) -> Any:
+        """Answer one request. After a long body the connection may have to end, and the answer has to say so."""
+        if any(name == "CONTENT-LENGTH" and int(value) >= DISCARDED_MAX for name, value in req.headers):
+            req.force_close()
+        return super().handle_request(req, conn)
 
     def murder_pending(self) -> None:
         """Close what gunicorn closes, and cut what it would wait for; called by its loop."""

@@ -251,10 +251,11 @@ class Fate:
 class Spender(Protocol):
     """One network, for its signer. Every method may raise ProviderError; all are bounded in time."""
 
-    def next_claim(self, sender: str) -> int:
+    def next_claim(self, sender: str, *, ours: int) -> int:
         """Return the first claim that the chain has not used, of what is included (EVM: the nonce at the latest block).
 
-        The highest that any node tells, as one may lag.
+        ours: the first that we have not used ourselves. What goes beyond takes two providers where there are as many,
+        since a claim that follows an invented one can never be included; ProviderError. Less than ours is usual.
         """
         ...
 

@@ -56,7 +56,7 @@ def testimony(node: JsonRpc, case: Case) -> Fate:
 
 def judge(fates: Sequence[Fate], providers: int) -> Fate:
     """Return what holds of what nodes tell. Raises ProviderError where they contradict each other."""
-    needed = min(WITNESSES_MIN, providers)
+    needed = witnesses(providers)
     included = [fate for fate in fates if fate.kind is FateKind.INCLUDED]
     if included:
         return _included(included, len(fates), needed)
@@ -65,6 +65,11 @@ def judge(fates: Sequence[Fate], providers: int) -> Fate:
     if len(fates) < needed:
         raise ProviderError("one provider alone says that another transaction took the spend's place")
     return Fate(kind=FateKind.DEAD)
+
+
+def witnesses(providers: int) -> int:
+    """Return how many voices it takes to believe what would cost us money, were it a lie."""
+    return min(WITNESSES_MIN, providers)
 
 
 def _included(included: Sequence[Fate], voices: int, needed: int) -> Fate:

@@ -26,7 +26,8 @@ def give(node: JsonRpc, raw: bytes, txid: str) -> Sending:
     try:
         told = wire.block_or_tx_hash(node.call("eth_sendRawTransaction", ["0x" + raw.hex()], str))
     except RpcError as error:
-        text = error.text.lower()
+        # Who does not know a kind of transaction has not taken it.
+        text = error.text.lower().replace("unknown transaction", "")
         for sending, known in ANSWERS.items():
             if any(part in text for part in known):
                 return sending

@@ -8,7 +8,7 @@ from chains import evm_wire as wire
 from chains.base import Attempt, Fate, Fee, InsufficientCoinError, Intent, ProviderError, Sending
 from chains.evm_gas import Offer
 from chains.evm_tx import Spend, plan_spend, sign_fee
-from chains.providers import Providers
+from chains.providers import Providers, middle
 from chains.rpc import JsonRpc, RpcError
 from core.addresses import keccak256
 from core.catalogue import Network, Pair
@@ -25,9 +25,16 @@ class EvmSpender:
         self._network = network
         self._chain_id = network.chain_id
 
-    def next_claim(self, sender: str) -> int:
-        """Return the nonce that follows what is included, the highest that any provider tells."""
-        return max(self.providers.voices(lambda node: evm_fate.nonce(node, sender)))
+    def next_claim(self, sender: str, *, ours: int) -> int:
+        """Return the nonce that follows what is included; see chains.base. One of two cannot raise it.
+
+        One that lags may lower it, which does no harm: the caller never goes below his own count.
+        """
+        told = self.providers.voices(lambda node: evm_fate.nonce(node, sender))
+        claim = middle(told)
+        if claim > ours and len(told) < evm_fate.witnesses(self.providers.count):
+            raise ProviderError(f"one provider alone says that {sender} used claims beyond {ours}")
+        return claim
 
     def quote(self, intent: Intent, *, cap_units: int) -> Fee:
         """Return what to offer now; see chains.base.

@@ -115,6 +115,7 @@ def _run(node: JsonRpc, intent: Intent, spend: Spend) -> int | None:
         if answer and not any(answer):
             return None
     gas = wire.quantity(node.call("eth_estimateGas", [call], str))
-    if gas == 0:
-        raise ProviderError("eth_estimateGas: nothing takes no gas")
+    if gas < INTRINSIC_GAS:
+        # Signed with so little it could never be included, nor could anything behind it.
+        raise ProviderError(f"eth_estimateGas: no transaction takes {gas} gas")
     return gas

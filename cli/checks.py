@@ -14,8 +14,9 @@ from chains.base import ProviderError
 from chains.evm_wire import quantity
 from chains.rpc import JsonRpc
 from core.catalogue import Network, load_catalogue
+from core.deny_list import DenyList
 from core.settings import Settings
-from models import migrate
+from models import freezes, migrate
 from models.address_claims import CLAIMS, level
 from models.base import one
 
@@ -79,6 +80,17 @@ def check_tables(settings: Settings) -> Iterator[Finding]:
     unreal = Verdict.FAIL if settings.environment == "production" else Verdict.OK
     yield Finding("app clock", unreal if moved else Verdict.OK, f"{ahead_s} s ahead" if moved else "the real one")
     yield from _check_pool(settings)
+    frozen = freezes.listing()
+    text = f"{len(frozen)} freezes in force (sluice payouts frozen)" if frozen else "nothing is frozen"
+    yield Finding("payouts", Verdict.WARN if frozen else Verdict.OK, text)
+
+
+def check_deny_list(settings: Settings) -> Iterator[Finding]:
+    """Read the list as the processes do that do not start with a bad one. Raises DenyListError."""
+    if settings.deny_list is None:
+        yield Finding("deny list", Verdict.OK, "none is set")
+        return
+    yield Finding("deny list", Verdict.OK, f"addresses on it: {len(DenyList(settings.deny_list))}")
 
 
 def check_redis(settings: Settings) -> Iterator[Finding]:
@@ -125,6 +137,7 @@ CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("settings", check_settings),
     ("postgresql", check_postgresql),
     ("tables", check_tables),
+    ("deny list", check_deny_list),
     ("redis", check_redis),
     ("providers", check_providers),
     ("keystore", check_keystore),

@@ -13,10 +13,10 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from msgspec import Meta, Struct
 
 from core.errors import BatchBadId, BatchBadOnError, BatchEmpty, BatchTooLarge, DomainError
+from core.payout_schemas import ORDER_ID_CHARS_MAX
 from core.schemas import Answer, Request, UuidText
 
 ITEMS_MAX: Final = 5_000
-ORDER_ID_CHARS_MAX: Final = 255
 OFFSET_MAX: Final = 10**9
 
 BatchKind = Literal["payment", "payout", "refund"]

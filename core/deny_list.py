@@ -47,6 +47,10 @@ class DenyList:
         if path is not None:
             self._fingerprint, self._addresses = _read(path)
 
+    def __len__(self) -> int:
+        """Return how many addresses were on the list when it was read last."""
+        return len(self._addresses)
+
     def blocks(self, address: str) -> bool:
         """Tell whether an address is on the list; EVM and bech32 addresses in any case."""
         self._look()

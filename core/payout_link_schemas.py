@@ -18,15 +18,13 @@ from core.errors import (
     PayoutlinkNoAddress,
     PayoutlinkUnknownCurrency,
     PayoutlinkUnsupportedNetwork,
-    PayoutMemoTooLong,
 )
+from core.payout_schemas import ADDRESS_CHARS_MAX, MEMO_CHARS_MAX, check_memo
 from core.schemas import Amount, Answer, Code, CodeOrEmpty, Email, Request, Text, UuidText
 
 HOURS_MIN: Final = 1
 HOURS_MAX: Final = 720
 BATCH_MAX: Final = 500
-MEMO_CHARS_MAX: Final = 120
-ADDRESS_CHARS_MAX: Final = 256
 OFFSET_MAX: Final = 10**9
 
 _LINK_ID: Final = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
@@ -125,8 +123,7 @@ class ClaimLink(Request, kw_only=True, omit_defaults=True):
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Refuse a long memo."""
-        if self.memo is not None and len(self.memo) > MEMO_CHARS_MAX:
-            raise PayoutMemoTooLong
+        check_memo(self.memo)
 
 
 class Claim(Struct, kw_only=True):

@@ -31,6 +31,7 @@ from core.payment_schemas import Cursor, Moment
 from core.schemas import Amount, Answer, Code, CodeOrEmpty, OrderId, Request, Text, UuidText, WebUrl
 
 MEMO_CHARS_MAX: Final = 120
+# Longer than any network writes an address.
 ADDRESS_CHARS_MAX: Final = 128
 MASS_MAX: Final = 100
 ORDER_ID_CHARS_MAX: Final = 255

@@ -19,15 +19,13 @@ from core.errors import (
     WalletBadUuid,
     WalletNoAddress,
 )
-from core.payout_schemas import Payout
+from core.payout_schemas import ADDRESS_CHARS_MAX, Payout
 from core.schemas import Amount, Answer, CodeOrEmpty, Payment, PaymentLookup, Request, Text, UuidText
 
 NUL: Final = "\x00"
-# Longer than any network writes an address.
-ADDRESS_MAX: Final = 128
 
 _EXAMPLE: Final = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
-Destination = Annotated[Text, Meta(max_length=ADDRESS_MAX, examples=[_EXAMPLE])]
+Destination = Annotated[Text, Meta(max_length=ADDRESS_CHARS_MAX, examples=[_EXAMPLE])]
 RefundStatus = Annotated[
     Literal["check", "awaiting_cosign", "process", "paid", "fail", "cancel"],
     Meta(description="That of its payout. check: it waits for POST /v1/payout/approve."),

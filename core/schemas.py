@@ -309,10 +309,20 @@ def _refuse(schema: type[Request], given: Mapping[str, Any], error: Exception) -
         try:
             msgspec.convert(given[field.name], field.type)
         except _NOT_CONVERTED as fault:
-            # A pattern tells a caller nothing; the field's description in the OpenAPI document does.
-            why = "does not have the form that it must have" if "matching regex" in str(fault) else str(fault)
-            raise _refusal(schema, field.name, why) from fault
+            raise _refusal(schema, field.name, _reason(str(fault))) from fault
     raise AssertionError("msgspec refused a field") from error
+
+
+def _reason(fault: str) -> str:
+    """Say in an answer what msgspec says, but for a pattern, which tells a caller nothing, and the value that he sent.
+
+    The field's description in the OpenAPI document shows both.
+    """
+    if "matching regex" in fault:
+        return "does not have the form that it must have"
+    if fault.startswith("Invalid enum value"):
+        return "is none of the values that it may have"
+    return fault
 
 
 def _refusal(schema: type[Request], name: str, why: str) -> DomainError:
@@ -341,9 +351,20 @@ def _texts(schema: type[Request]) -> tuple[str, ...]:
 
 @functools.cache
 def _optional_texts(schema: type[Request]) -> frozenset[str]:
-    """Return those of them that may be absent, and are so when they are empty."""
-    required = {field.name for field in msgspec.structs.fields(schema) if field.required}
-    return frozenset(_texts(schema)) - required
+    """Return those of them that may be absent, and are so when they are empty.
+
+    Not amounts: whoever sends an empty one, by some mistake, does not ask for all that there is.
+    """
+    optional = (field for field in msgspec.structs.fields(schema) if not field.required)
+    return frozenset(_texts(schema)) & {field.name for field in optional if _takes_nothing(field.type)}
+
+
+def _takes_nothing(kind: Any) -> bool:
+    try:
+        msgspec.convert("", kind)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 # Answers ------------------------------------------------------------------------------------------------------------

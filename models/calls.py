@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+from uuid import UUID, uuid5
 
 import psycopg2
 
@@ -28,7 +29,6 @@ from models.base import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from uuid import UUID
 
 # The longest that a call's transaction may wait for a lock, run a statement, or lie idle.
 STEP_TIMEOUT_MS: Final = 2_000
@@ -50,6 +50,20 @@ class CallInfo:
     fingerprint: bytes
     # The answer is shown once: its row is kept without it.
     is_secret: bool = False
+    # A second key, of the very same request: an Idempotency-Key is not signed, so whoever captured one may change it.
+    signature_key: str | None = None
+
+    def twin(self) -> CallInfo | None:
+        """Return the call under its second key, whose row stands beside its own; None without one."""
+        if self.signature_key is None:
+            return None
+        return replace(self, call_id=uuid5(self.call_id, "signature"), idem_key=self.signature_key, signature_key=None)
+
+    def merchant(self) -> UUID:
+        """Return whose call it is. Only actors of signed endpoints may ask."""
+        if self.merchant_id is None:
+            raise ValueError("a signed call has a merchant")
+        return self.merchant_id
 
 
 class ReplayedError(Exception):
@@ -83,9 +97,26 @@ def begin(info: CallInfo) -> None:
 
     Raises ReplayedError, AbandonedError, IdempotencyInProgress (at once: nobody queues for a key) and
     IdempotencyKeyReused. An error that leaves the transaction takes the row with it, and so frees the key.
+
+    With a signature_key what is known by either is a repetition; where only the other key told, the answer is kept
+    under the signature's as well, if the caller commits all the same.
     """
     if not in_transaction():
         raise RuntimeError("a call's row belongs to the transaction of its effect")
+    twin = info.twin()
+    if twin is None:
+        _begin(info)
+        return
+    _begin(twin)
+    try:
+        _begin(info)
+    except ReplayedError as replay:
+        if replay.response is not None:
+            finish(twin.call_id, replay.response)
+        raise
+
+
+def _begin(info: CallInfo) -> None:
     key = info.idem_key if info.merchant_id is not None else None
     found = one(
         "SELECT outcome, response FROM begin_call(%s, %s, %s, %s, %s)",

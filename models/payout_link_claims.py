@@ -16,7 +16,7 @@ from core.errors import (
     PayoutlinkNotFound,
 )
 from core.ids import uuid7
-from models import payout_links, payouts
+from models import payout_links, payout_rules, payouts
 from models.base import rows
 from models.payouts import NewPayout
 
@@ -92,7 +92,8 @@ def finish(catalogue: Catalogue, link_id: UUID) -> PayoutLinkRow:
             fee_units=link.fee_units,
             to_units=link.amount_units,
             is_fee_on_top=True,
-            status="approved",
+            # Whoever claims is no second principal: a cheque must not lead around co-signing.
+            status=payout_rules.read_terms(link.merchant_id).first_status,
             created_by=link.created_by,
             request_id=link.request_id,
         ),

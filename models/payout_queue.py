@@ -63,9 +63,13 @@ def is_held(payout: PayoutRow) -> bool:
         (payout.hold_reference, *payout.held[:3]),
     )
     gone = one(
-        "SELECT 1 FROM ledger_transfers WHERE reference IN (%s, %s) LIMIT 1",
-        (f"payout:{payout.id}:leave", f"payout:{payout.id}:return"),
-    )
+        "SELECT 1 FROM ledger_transfers WHERE reference IN (%s, %s, %s) LIMIT 1",
+        (
+            f"payout:{payout.id}:leave", f"payout:{payout.id}:return",
+            # A cheque's, which is given back under the cheque's name.
+            payout.hold_reference.removesuffix(":hold") + ":return",
+        ),
+    )  # fmt: skip
     return (
         held is not None and held[0] >= payout.held_units and gone is None and balance(payout.held) >= payout.held_units
     )

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from core.catalogue import Catalogue, Pair
     from core.errors import DomainError
+    from core.payout_states import PayoutStatus
     from core.pricing import Market, Method
 
 # The families whose transfers carry a comment.
@@ -228,6 +229,11 @@ class Terms:
 
     is_cosign_required: bool
     is_fee_on_top: bool
+
+    @property
+    def first_status(self) -> PayoutStatus:
+        """The status in which a payout begins that needs no approval for its own sake."""
+        return "awaiting_cosign" if self.is_cosign_required else "approved"
 
 
 def read_terms(merchant_id: UUID) -> Terms:

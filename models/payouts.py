@@ -15,7 +15,7 @@ import msgspec
 from core import payout_views
 from core.payout_states import check_payout_transition, payout_event
 from models import ledger, outbox
-from models.base import execute, one, rows
+from models.base import execute, one
 from models.ledger import AVAILABLE, PAYOUT_HELD, SUSPENSE, Account, Transfer
 
 if TYPE_CHECKING:
@@ -207,11 +207,6 @@ def lock(payout_id: UUID) -> PayoutRow | None:
     if one("SELECT 1 FROM payouts WHERE id = %s FOR UPDATE", (payout_id,)) is None:
         return None
     return _reread(payout_id)
-
-
-def of_invoice(invoice_id: UUID) -> list[PayoutRow]:
-    """Return the refunds of a payment, oldest first."""
-    return [PayoutRow(*row) for row in rows(f"{READ} WHERE p.invoice_id = %s ORDER BY p.id", (invoice_id,))]
 
 
 def _read_one(condition: str, params: tuple[object, ...]) -> PayoutRow | None:

@@ -178,7 +178,11 @@ def note(network: str, found: Finding) -> int:
         " misses, address, detail) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
         " ON CONFLICT (network, currency, place) DO UPDATE SET height = EXCLUDED.height,"
         " chain_units = EXCLUDED.chain_units, expected_units = EXCLUDED.expected_units, is_sound = EXCLUDED.is_sound,"
-        " misses = CASE WHEN EXCLUDED.is_sound THEN 0 ELSE r.misses + (EXCLUDED.height > r.height)::integer END,"
+        # From too much to too little is another matter: whoever sends coin with every block must not have made the
+        # first wrong answer the last one that is waited for.
+        " misses = CASE WHEN EXCLUDED.is_sound THEN 0 WHEN NOT r.is_sound"
+        " AND (EXCLUDED.chain_units > EXCLUDED.expected_units) <> (r.chain_units > r.expected_units) THEN 1"
+        " ELSE r.misses + (EXCLUDED.height > r.height)::integer END,"
         " address = EXCLUDED.address, detail = EXCLUDED.detail, checked_at = app_now() RETURNING misses",
         (
             network,

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from models.base import one, rows
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from models.spends import SpendRow
 
 
@@ -64,12 +66,16 @@ def is_stuck(spend: SpendRow, *, patience_s: int) -> bool:
 
 
 def is_gap(network: str, sender: str, slot: int) -> bool:
-    """Whether spends of the sender wait behind a slot for which there is none: the chain lost who used it."""
+    """Whether spends of the sender wait behind a slot for which there is none: the chain lost who used it.
+
+    Where a later one is in a block, the slot is used: a node that tells otherwise lags.
+    """
     row = one(
         "SELECT EXISTS (SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot > %s"
         "   AND settled_at IS NULL AND mined_txid IS NULL)"
-        " AND NOT EXISTS (SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot = %s AND state <> 'dead')",
-        (network, sender, slot, network, sender, slot),
+        " AND NOT EXISTS (SELECT 1 FROM spends WHERE network = %s AND sender = %s AND (slot = %s AND state <> 'dead'"
+        "   OR slot > %s AND mined_txid IS NOT NULL))",
+        (network, sender, slot, network, sender, slot, slot),
     )
     return bool(row and row[0])
 
@@ -85,6 +91,16 @@ def depth(network: str, *, height: int, block_hash: str, settled_blocks: int) ->
         " AND b.height = %s WHERE c.network = %s AND c.height >= %s"
         " AND (b.hash = %s OR (b.hash IS NULL AND %s <= c.height - %s))",
         (height, height, network, height, block_hash, height, settled_blocks),
+    )
+    return int(row[0]) if row else 0
+
+
+def scanned_since(spend_id: UUID) -> int:
+    """Return how many blocks were scanned since a spend was signed: in those before it cannot be, reorgs apart."""
+    row = one(
+        "SELECT c.height - COALESCE(s.signed_height, 0) FROM spends s JOIN chain_cursors c ON c.network = s.network"
+        " WHERE s.id = %s",
+        (spend_id,),
     )
     return int(row[0]) if row else 0
 

@@ -80,6 +80,8 @@ def ripen(catalogue: Catalogue, spend_id: UUID) -> SpendRow | None:
     depth = spend_reads.depth(
         spend.network, height=spend.mined_height, block_hash=spend.mined_hash, settled_blocks=BLOCKS_SETTLED
     )
+    # A provider that is alone for a moment may name an old block, which is deep at once.
+    depth = min(depth, spend_reads.scanned_since(spend.id))
     if spend.state == "mined" and spend.is_success and depth >= network.confirmations:
         return _end(catalogue, spend, is_success=True)
     if spend.state == "mined" and not spend.is_success and depth >= network.maturity:

@@ -143,7 +143,9 @@ def insert(new: NewSpend, attempt: NewAttempt) -> None:
     """Write a spend with its first attempt. A unique violation where the slot or the payout has one already."""
     values: dict[str, object] = msgspec.structs.asdict(new) | {"state": "signed"}
     execute(
-        f"INSERT INTO spends ({', '.join(values)}) VALUES ({', '.join(['%s'] * len(values))})", tuple(values.values())
+        f"INSERT INTO spends ({', '.join(values)}, signed_height) VALUES ({', '.join(['%s'] * len(values))},"
+        " (SELECT height FROM chain_cursors WHERE network = %s))",
+        (*values.values(), new.network),
     )
     if not add_attempt(new.id, new.network, attempt, number=0):
         raise LookupError(f"spend {new.id} vanished while it was written")
@@ -267,10 +269,10 @@ def of_payout(payout_id: UUID) -> SpendRow | None:
     return _read_one("s.payout_id = %s AND s.state <> 'dead'", (payout_id,))
 
 
-def next_slot(network: str, sender: str) -> int | None:
-    """Return which slot a sender gets next, by our own count; None before its first."""
+def next_slot(network: str, sender: str) -> int:
+    """Return which slot a sender gets next, by our own count: the chain may have used more."""
     row = one("SELECT next_slot FROM spend_accounts WHERE network = %s AND sender = %s", (network, sender))
-    return None if row is None else int(row[0])
+    return 0 if row is None else int(row[0])
 
 
 def to_watch(network: str, *, limit: int) -> list[SpendRow]:

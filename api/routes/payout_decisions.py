@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from api.endpoints import PAYOUT_KEYS, Actor, Endpoint, signed_body
+from api.routes.payouts import EXAMPLE
 from core.errors import (
     ComplianceAddressBlocked,
     PayoutApproverIsCreator,
@@ -16,26 +17,7 @@ from core.errors import (
 )
 from core.payout_schemas import Payout, PayoutLookup
 
-_UUID: Final = "0190b3c6-6b1f-7d40-8c2a-5e4d3c2b1a09"
-_EXAMPLE: Final[dict[str, Any]] = {
-    "uuid": _UUID,
-    "order_id": "payout-77",
-    "amount": "25",
-    "currency": "USDT",
-    "network": "ethereum",
-    "address": "0x52908400098527886E0F7030069857D2E4169EE7",
-    "txid": "",
-    "status": "process",
-    "is_final": False,
-    "approval_required": True,
-    "source": "api",
-    "memo": "",
-    "commission": "1.2",
-    "confirmations": 0,
-    "error": None,
-    "created_at": "2026-01-31T12:00:00.000Z",
-    "updated_at": "2026-01-31T12:04:00.000Z",
-}
+_EXAMPLE: Final[dict[str, Any]] = EXAMPLE | {"approval_required": True, "updated_at": "2025-11-24T15:04:00.000Z"}
 
 ENDPOINTS: Final = (
     Endpoint(
@@ -63,7 +45,7 @@ ENDPOINTS: Final = (
             ComplianceAddressBlocked,
             PayoutFrozen,
         ),
-        examples={"request": {"uuid": _UUID}, "result": _EXAMPLE},
+        examples={"request": {"uuid": EXAMPLE["uuid"]}, "result": _EXAMPLE},
     ),
     Endpoint(
         method="POST",

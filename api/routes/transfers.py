@@ -7,7 +7,6 @@ from typing import Final
 from api.endpoints import PAYOUT_KEYS, Actor, Endpoint, signed_body
 from core.errors import (
     PayoutFrozen,
-    PersonalAmountInvalid,
     PersonalInsufficient,
     TransferBadAmount,
     TransferNoPersonalWallet,
@@ -24,9 +23,10 @@ ENDPOINTS: Final = (
         summary="Transfer to the personal wallet",
         description=(
             "Moves what is available to the wallet of the merchant's owner, which all of the owner's merchants share."
-            " A repeat of an order_id moves nothing and gets the first answer, whatever else it says; without order_id"
-            " and Idempotency-Key only the very same request, signature included, is known again. Not while payouts of"
-            " the merchant are frozen, nor while it owes the gateway in that coin."
+            " A repeat of an order_id moves nothing and gets the first answer, whatever else it says. So does the very"
+            " same request, signature included, whatever Idempotency-Key it comes with: whoever moves the same amount"
+            " twice within a second needs two order_ids. Not while payouts of the merchant are frozen, nor while it"
+            " owes the gateway in that coin."
         ),
         rights=PAYOUT_KEYS,
         request=ToPersonal,
@@ -37,7 +37,6 @@ ENDPOINTS: Final = (
         errors=(
             TransferUnknownCurrency,
             TransferBadAmount,
-            PersonalAmountInvalid,
             PersonalInsufficient,
             TransferNoPersonalWallet,
             PayoutFrozen,

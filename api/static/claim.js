@@ -100,7 +100,8 @@
     const days = Math.floor(left / 86400);
     const clock = `${two(Math.floor(left / 3600) % 24)}:${two(Math.floor(left / 60) % 60)}:${two(left % 60)}`;
     setText("expiry", new Date(expiresAt * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }));
-    setText("remaining", ` · ${days ? `${days} d ` : ""}${clock} left`);
+    // Unbreakable blanks: a day's number must not end a line.
+    setText("remaining", ` · ${days ? `${days}\u00a0d\u00a0` : ""}${clock}\u00a0left`);
   }
 
   byId("view-open").addEventListener("submit", claim);

@@ -44,6 +44,8 @@ CREATE TABLE spends (
     sent_at timestamptz,
     bumped_at timestamptz,
     mined_at timestamptz,
+    -- Up to where the chain was scanned by then.
+    signed_height bigint,
     created_at timestamptz NOT NULL DEFAULT app_now(),
     ended_at timestamptz,
     -- Too deep for any reorg: watched no more. A confirmed one is watched on until then.
@@ -79,6 +81,8 @@ CREATE TABLE spend_attempts (
     UNIQUE (network, txid)
 );
 CREATE TRIGGER spend_attempts_kept BEFORE DELETE ON spend_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER spend_attempts_signed BEFORE UPDATE OF spend_id, number, network, txid, raw ON spend_attempts
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
 
 -- The signer's own counters, in a schema of its own: what left, by network and hour.
 CREATE SCHEMA signer;

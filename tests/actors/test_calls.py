@@ -4,6 +4,7 @@ import contextlib
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg2
@@ -211,6 +212,18 @@ def test_a_repetition_with_its_key_gets_the_first_answer(broker: SluiceBroker, c
         second = ask(caller, call_info("key"))
 
     assert (first, second) == (CallReply(body=FIRST), CallReply(body=FIRST, replayed=True))
+    assert effects() == 1
+
+
+def test_the_very_same_request_is_known_under_whatever_key(broker: SluiceBroker, caller: Caller) -> None:
+    declare_call(broker, take_effect)
+    first, second = replace(call_info("key"), signature_key="one"), replace(call_info("key"), signature_key="two")
+    with working(broker):
+        replies = [ask(caller, first), ask(caller, second)]
+        replies += [ask(caller, replace(call_info("new"), signature_key=known)) for known in ("one", "two")]
+        replies += [ask(caller, call_info(known)) for known in ("one", "two")]
+
+    assert replies == [CallReply(body=FIRST)] + [CallReply(body=FIRST, replayed=True)] * 5
     assert effects() == 1
 
 

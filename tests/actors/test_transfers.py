@@ -13,7 +13,6 @@ from actors.transfers import transfer_to_personal
 from core.errors import (
     IdempotencyKeyReused,
     PayoutFrozen,
-    PersonalAmountInvalid,
     PersonalInsufficient,
     TransferBadAmount,
     TransferUnknownCurrency,
@@ -112,8 +111,8 @@ def test_a_key_gets_the_first_answer_and_no_other_request(shop: UUID) -> None:
     [
         ({"currency": "XYZ"}, TransferUnknownCurrency),
         ({"currency": "USD"}, TransferUnknownCurrency),
-        ({"amount": "0"}, PersonalAmountInvalid),
-        ({"amount": "0.000000"}, PersonalAmountInvalid),
+        ({"amount": "0"}, TransferBadAmount),
+        ({"amount": "0.000000"}, TransferBadAmount),
         ({"amount": "0.0000001"}, TransferBadAmount),
         ({"amount": "1.0000000"}, TransferBadAmount),
         ({"amount": "100.000001"}, PersonalInsufficient),

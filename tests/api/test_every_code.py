@@ -485,7 +485,6 @@ CASES: Final[dict[tuple[str, str], Case]] = {
         for code, body in {
             "transfer.unknown_currency": {"currency": "USD"},
             "transfer.bad_amount": {"amount": "1e3"},
-            "personal.amount_invalid": {"amount": "0"},
             "personal.insufficient": {"amount": "1"},
         }.items()
     },

@@ -246,6 +246,15 @@ def test_a_body_past_the_limit_is_refused_before_it_is_sent(server: Server) -> N
     assert code_of(answer) == (413, "request.too_large")
 
 
+def test_who_keeps_his_connection_is_told_that_it_ends_after_a_body_that_nobody_read(server: Server) -> None:
+    request = server.signed(body=b" " * (1024 * 1024 + 1), close=False)
+
+    # The server ends it, too: `talk` reads until then.
+    status, headers, _ = split(server.talk(request))
+
+    assert (status, headers["connection"]) == (413, "close")
+
+
 def test_a_body_of_exactly_the_limit_is_read(server: Server) -> None:
     body = INFO + b" " * (1024 * 1024 - len(INFO))
 

@@ -108,13 +108,43 @@ def test_a_refused_request_is_not_remembered(desk: Client, shop: UUID) -> None:
 
 def test_a_key_decides_where_there_is_one(desk: Client) -> None:
     first = desk.post(PATH, FIVE, headers={"Idempotency-Key": "k"})
-    with_another_key = desk.post(PATH, FIVE, headers={"Idempotency-Key": "k2"})
+    with_another_key = desk.post(PATH, FIVE, headers={"Idempotency-Key": "k2"}, timestamp=str(NOW + 2))
     again = desk.post(PATH, FIVE, headers={"Idempotency-Key": "k"}, **LATER)
 
     assert [balance_of(answer) for answer in (first, with_another_key, again)] == ["5", "10", "5"]
     assert again.headers["idempotent-replayed"] == "true"
     reused = desk.post(PATH, FIVE | {"amount": "6"}, headers={"Idempotency-Key": "k"})
     assert (reused.status_code, code_of(reused)) == (409, "idempotency.key_reused")
+
+
+@pytest.mark.parametrize("first", [{}, {"Idempotency-Key": "k"}])
+def test_a_captured_request_moves_nothing_under_whatever_key(desk: Client, shop: UUID, first: dict[str, str]) -> None:
+    sent = desk.post(PATH, FIVE, headers=first)
+
+    captured = [desk.post(PATH, FIVE, headers=headers) for headers in ({}, {"Idempotency-Key": "new"}, first)]
+
+    assert [(answer.json, answer.headers["idempotent-replayed"]) for answer in captured] == [(sent.json, "true")] * 3
+    assert held(shop) == {AVAILABLE: 95 * USDT}
+
+
+def test_a_captured_repetition_moves_nothing_either(desk: Client, shop: UUID) -> None:
+    sent = desk.post(PATH, FIVE, headers={"Idempotency-Key": "k"})
+    again = desk.post(PATH, FIVE, headers={"Idempotency-Key": "k"}, **LATER)
+
+    captured = [desk.post(PATH, FIVE, headers=headers, **LATER) for headers in ({}, {"Idempotency-Key": "new"})]
+
+    assert [answer.json for answer in (again, *captured)] == [sent.json] * 3
+    assert held(shop) == {AVAILABLE: 95 * USDT}
+
+
+def test_a_captured_request_that_was_refused_took_no_key(desk: Client, shop: UUID) -> None:
+    freezes.freeze("merchant", str(shop), reason="r", frozen_by="operator")
+    assert code_of(desk.post(PATH, FIVE, headers={"Idempotency-Key": "k"})) == "payout.frozen"
+    freezes.unfreeze("merchant", str(shop))
+
+    assert balance_of(desk.post(PATH, FIVE, headers={"Idempotency-Key": "k"})) == "5"
+    reused = desk.post(PATH, FIVE | {"amount": "6"}, headers={"Idempotency-Key": "k"})
+    assert code_of(reused) == "idempotency.key_reused"
 
 
 def test_an_order_id_decides_whatever_key_or_signature_it_comes_with(desk: Client, shop: UUID) -> None:
@@ -154,7 +184,7 @@ def test_no_header_makes_the_key_of_a_signature(desk: Client, shop: UUID) -> Non
     assert stored == f"{SIGNATURE_KEY}pk_unified:{signature}"
 
     # A server trims what a header begins with; what is left is a key like others. Nor is it taken from within.
-    assert balance_of(desk.post(PATH, FIVE, headers={"Idempotency-Key": stored})) == "10"
+    assert balance_of(desk.post(PATH, FIVE, headers={"Idempotency-Key": stored}, **LATER)) == "10"
     forged = desk.post(PATH, FIVE, headers={"Idempotency-Key": f"k{stored}"})
     assert (forged.status_code, code_of(forged)) == (400, "idempotency.bad_key")
     assert held(shop) == {AVAILABLE: 90 * USDT}
@@ -169,7 +199,7 @@ def test_no_header_makes_the_key_of_a_signature(desk: Client, shop: UUID) -> Non
         ({"amount": 5}, "transfer.bad_amount"),
         ({"amount": "1e3"}, "transfer.bad_amount"),
         ({"amount": "0.0000001"}, "transfer.bad_amount"),
-        ({"amount": "0"}, "personal.amount_invalid"),
+        ({"amount": "0"}, "transfer.bad_amount"),
         ({"amount": "100.1"}, "personal.insufficient"),
         ({"order_id": "refund:1"}, "request.bad_field"),
         ({"order_id": "x" * 256}, "request.bad_field"),

@@ -38,7 +38,7 @@ class World:
     def sign(self, intent: Intent, *, fee: Fee | None = None, claim: int | None = None) -> Attempt:
         return self.spender.sign(
             intent,
-            claim=self.spender.next_claim(HOT) if claim is None else claim,
+            claim=self.spender.next_claim(HOT, ours=0) if claim is None else claim,
             fee=fee or self.spender.quote(intent, cap_units=CAP),
             private_key=HOT_KEY,
         )

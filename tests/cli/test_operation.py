@@ -86,11 +86,26 @@ def test_the_doctor_finds_nothing_wrong_with_a_sound_stack(stack: CommandLine) -
         "clock": "ok",
         "migrations": "ok",
         "app clock": "ok",
+        "payouts": "ok",
+        "deny list": "ok",
         "redis": "ok",
         "redis memory": "ok",
         "providers": "warn",
         "keystore": "ok",
     }
+
+
+def test_the_doctor_reads_the_deny_list_and_sees_freezes(stack: CommandLine, tmp_path: Path) -> None:
+    stack("payouts", "freeze", "--network", "bsc", "--reason", "its nodes disagree")
+    deny_list = tmp_path / "deny.txt"
+    deny_list.write_text("0x52908400098527886E0F7030069857D2E4169EE7  # a court's order\n")
+    stack.env["DENY_LIST"] = str(deny_list)
+    found = findings(stack)
+    assert (found["deny list"]["verdict"], found["deny list"]["text"]) == ("ok", "addresses on it: 1")
+    assert (found["payouts"]["verdict"], found["payouts"]["text"].split()[0]) == ("warn", "1")
+
+    deny_list.write_text("who knows\n")
+    assert findings(stack)["deny list"]["verdict"] == "fail"
 
 
 def test_the_doctor_reads_well(stack: CommandLine) -> None:

@@ -311,3 +311,9 @@ def test_the_message_of_a_choice_survives_the_queue() -> None:
 )
 def test_a_webhook_endpoint_needs_a_url(fields: dict[str, Any], code: str) -> None:
     assert refused(RegisterWebhook, fields).code == code
+
+
+def test_a_value_that_is_none_of_those_allowed_is_not_shown_again() -> None:
+    error = refused(CreatePayment, GOOD | {"theme": "x" * 70_000})
+
+    assert error.message == "theme: is none of the values that it may have"

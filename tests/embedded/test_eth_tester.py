@@ -127,7 +127,7 @@ def test_the_gateways_own_spends_are_priced_sent_and_proved(chain: Chain, curren
     pair = CATALOGUE.pairs[currency, "bsc"]
     intent = Intent(sender=BUYER.lower(), recipient=SHOP, pair=pair, units=7)
     fee = spender.quote(intent, cap_units=20 * 10**9)
-    attempt = spender.sign(intent, claim=spender.next_claim(intent.sender), fee=fee, private_key=BUYER_KEY)
+    attempt = spender.sign(intent, claim=spender.next_claim(intent.sender, ours=0), fee=fee, private_key=BUYER_KEY)
 
     # When it is sent, and again, and a block comes
     assert [spender.send(attempt.raw) for _ in range(2)] == [Sending.TAKEN, Sending.TAKEN]

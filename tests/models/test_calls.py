@@ -167,6 +167,48 @@ def test_a_step_runs_under_short_timeouts_of_its_own() -> None:
     assert one("SELECT current_setting('statement_timeout')") == ("10s",)
 
 
+# Two keys -----------------------------------------------------------------------------------------------------------
+
+
+def succeed_with(call: CallInfo, response: str) -> None:
+    twin = call.twin()
+    assert twin is not None
+    with transaction():
+        calls.begin(call)
+        for call_id in (call.call_id, twin.call_id):
+            calls.finish(call_id, response)
+
+
+@pytest.mark.parametrize("second", [("key", None), ("other", "sig"), ("sig", None)])
+def test_either_of_two_keys_gets_the_first_answer(second: tuple[str, str | None]) -> None:
+    succeed_with(replace(info("key"), signature_key="sig"), "first")
+
+    with pytest.raises(ReplayedError) as replay, transaction():
+        calls.begin(replace(info(second[0]), signature_key=second[1]))
+
+    assert (replay.value.response, replay.value.by_key) == ("first", True)
+
+
+def test_a_call_of_two_keys_that_is_delivered_again_only_answers_again() -> None:
+    call = replace(info("key"), signature_key="sig")
+    succeed_with(call, "first")
+
+    with pytest.raises(ReplayedError) as replay, transaction():
+        calls.begin(call)
+
+    assert (replay.value.response, replay.value.by_key) == ("first", False)
+    assert one("SELECT count(*) FROM calls") == (2,)
+
+
+def test_an_abandoned_call_of_two_keys_frees_both() -> None:
+    call = replace(info("key"), signature_key="sig")
+    assert calls.abandon(call) is None
+
+    with pytest.raises(AbandonedError), transaction():
+        calls.begin(call)
+    succeed_with(replace(info("key"), signature_key="sig"), "second")
+
+
 # Abandoning ---------------------------------------------------------------------------------------------------------
 
 

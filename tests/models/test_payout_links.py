@@ -17,10 +17,11 @@ from core.errors import (
     PayoutlinkNotFound,
 )
 from core.states import ForbiddenTransitionError
-from models import freezes, invariants, payout_endings, payout_link_claims, payout_links, payouts
+from models import freezes, invariants, payout_decisions, payout_endings, payout_link_claims, payout_links, payouts
 from models.base import execute, one, rows, transaction
 from models.ledger import DEBT, EQUITY, GATEWAY, Account, InsufficientFundsError, Transfer, post
 from tests.models.builders import CATALOGUE, USDT, assert_sound, endpoint, held, merchant, owes
+from tests.models.held_payouts import require_cosign
 from tests.models.link_builders import (
     AMOUNT,
     ANN,
@@ -260,6 +261,21 @@ def test_a_claim_makes_one_approved_payout_that_takes_over_the_hold(shop: UUID) 
     assert (payout.is_fee_on_top, payout.is_approval_required, payout.created_by) == (True, False, "pk_test")
     assert held(shop) == {"available": REST, "payout_held": HELD}
     assert rows("SELECT event, object_id FROM webhook_deliveries") == [("payout.approved", payout.id)]
+
+
+def test_where_two_have_to_sign_a_claimed_cheque_waits_for_the_second(shop: UUID) -> None:
+    endpoint(shop)
+    link = funded(shop)
+    require_cosign(shop)
+
+    payout = payouts.find_by_order(shop, f"payoutlink:{claimed(link).id}")
+
+    assert payout is not None
+    assert (payout.status, held(shop)) == ("awaiting_cosign", {"available": REST, "payout_held": HELD})
+    assert rows("SELECT event FROM webhook_deliveries") == [("payout.awaiting_cosign",)]
+    with transaction():
+        payout_decisions.cancel(CATALOGUE, payout)
+    assert (status(link), held(shop)) == ("claimed", {"available": 100 * USDT})
 
 
 def test_the_same_address_gets_the_same_payout_and_another_is_refused(shop: UUID) -> None:

@@ -110,7 +110,8 @@ class PaperChain:
 
     # What the signer sees -----------------------------------------------------------------------------------
 
-    def next_claim(self, sender: str) -> int:
+    def next_claim(self, sender: str, *, ours: int) -> int:
+        del ours
         self._answer()
         with self.lock:
             return self.used(sender)
