@@ -259,6 +259,9 @@ class Settings(BaseModel):
             "RATES_SOURCE is static, so prices are invented": self.rates_source == "static",
             "WEBHOOK_ALLOW_PRIVATE is set, so webhooks may go to this machine": self.webhook_allow_private,
             "WALLET_MNEMONIC is set, so the root secret stands in the environment": self.wallet_mnemonic is not None,
+            "PAY_URL is plain http, so whoever listens on the way can take a cheque": (
+                self.environment == "production" and self.pay_url.startswith("http://")
+            ),
         }
         return tuple(text for text, applies in loud.items() if applies)
 

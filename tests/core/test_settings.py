@@ -52,6 +52,11 @@ def test_production_has_nothing_to_be_loud_about() -> None:
     assert (settings.rates_source, settings.log_format) == ("live", "json")
 
 
+def test_production_is_loud_about_cheques_that_travel_in_the_clear() -> None:
+    (warning,) = load_settings({**PRODUCTION, "PAY_URL": "http://pay.example.com"}).warnings()
+    assert warning.startswith("PAY_URL is plain http")
+
+
 def test_without_environment_the_rules_of_production_hold() -> None:
     assert problems(STORES) == ("BASE_URL: is required", "SECRET_KEYS: is required")
     assert load_settings({k: v for k, v in PRODUCTION.items() if k != "ENVIRONMENT"}).environment == "production"

@@ -320,6 +320,37 @@ def test_a_reorg_stops_an_older_refund_where_the_newest_is_signed_meanwhile(shop
     assert [reread(each).status for each in (older, newest)] == ["cancelled", "broadcasting"]
 
 
+def test_a_reorg_goes_on_past_a_refund_that_is_signed_meanwhile(chain: Chain) -> None:
+    shop = merchant()
+    mine = paid_wallet(shop, chain, is_blocked=True)
+    wallet_settlement.settle(CATALOGUE, mine.id)
+    away = send_back(mine)
+    chain.fork(chain.network.confirmations)
+
+    one_waits(lambda: sign(away), lambda: reversals.reverse_orphans(CATALOGUE, "ethereum"))
+
+    as_signed(away)
+    assert (reread(away).status, owes(shop)) == ("broadcasting", 5 * USDT)
+
+
+def test_a_reorg_stops_the_refund_that_a_wallets_merchant_orders_meanwhile(chain: Chain) -> None:
+    shop = merchant()
+    mine = paid_wallet(shop, chain, is_blocked=True)
+    wallet_settlement.settle(CATALOGUE, mine.id)
+    chain.fork(chain.network.confirmations)
+    new = new_refund(shop, wallet_id=mine.id, kind="wallet_refund", funded_from="suspense", amount_units=5 * USDT - FEE)
+
+    def order() -> None:
+        wallets.lock(mine.id)
+        refunds.send_back(CATALOGUE, new, deposits.of_owner(mine.id))
+
+    one_waits(order, lambda: reversals.reverse_orphans(CATALOGUE, "ethereum"))
+
+    made = payouts.find(shop, new.id)
+    assert made is not None
+    assert (made.status, owes(shop)) == ("cancelled", 0)
+
+
 def sign(of: PayoutRow) -> None:
     before = payouts.lock(of.id)
     assert before is not None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from core.ids import uuid7
-from models import deposits, probes, reconciliation, sweeps, topups, treasury
+from models import deposits, payout_rules, probes, reconciliation, sweeps, topups, treasury
 from models.base import execute, rows, transaction
 from models.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.reconciliation import Finding, Flow
@@ -236,6 +236,19 @@ def test_what_waits_on_another_network_makes_nobody_busy_or_wanted_here(database
     assert sweeps.wanted_currencies("ethereum") == set()
 
 
+def test_an_address_is_busy_until_its_spend_has_a_block_and_a_coin_until_it_is_sure(database: str) -> None:
+    del database
+    block = (7, "0xblock")
+    spend(recipient="0xgas", token_units=1)
+    spend(purpose="sweep", sender="0xsigned", recipient="0xgas", token_units=1, state="signed")
+    spend(recipient="0xincluded", token_units=1, mined=block)
+    spend(purpose="cold", recipient=COLD, token_units=1, mined=block)
+    spend(purpose="cold", recipient=COLD, currency="USDT", token_units=1)
+    spend(purpose="cold", recipient=COLD, currency="DAI", token_units=1, mined=block, state="confirmed")
+    assert sweeps.busy_addresses("ethereum") == {HOT, "0xgas", "0xsigned"}
+    assert sweeps.cooling("ethereum") == {"ETH", "USDT"}
+
+
 def payout(*, network: str = "ethereum", status: str = "approved", reason: str = "too little") -> None:
     """Write a payout of one unit of USDT."""
     number = str(uuid7())
@@ -261,6 +274,46 @@ def test_only_payouts_that_were_put_off_make_small_amounts_welcome(database: str
     payout(status="cancelled")
     assert sweeps.wanted_currencies("ethereum") == set()
     assert sweeps.open_payout_units("ethereum") == {"USDT": 2}
+
+
+@pytest.mark.parametrize(
+    ("columns", "wakes"),
+    [
+        ({}, True),
+        ({"refused_since": "app_now()"}, False),
+        ({"wait_reason": "''"}, False),
+        ({"network": "'bsc'"}, False),
+        ({"currency": "'DAI'"}, False),
+    ],
+)
+def test_coin_that_came_wakes_what_was_put_off_for_want_of_it(
+    database: str, columns: dict[str, str], *, wakes: bool
+) -> None:
+    del database
+    payout()
+    changed = "".join(f", {name} = {value}" for name, value in columns.items())
+    execute(f"UPDATE payouts SET due_at = app_now() + interval '1 hour'{changed}")
+    sweeps._wake_payouts(None, _Swept(is_success=False))  # type: ignore[arg-type]
+    assert rows("SELECT due_at <= app_now() FROM payouts") == [(False,)]
+    sweeps._wake_payouts(None, _Swept())  # type: ignore[arg-type]
+    assert rows("SELECT due_at <= app_now() FROM payouts") == [(wakes,)]
+
+
+@dataclasses.dataclass
+class _Swept:
+    """As much of a sweep as waking payouts looks at."""
+
+    network: str = "ethereum"
+    currency: str = "USDT"
+    is_success: bool = True
+
+
+def test_nothing_is_paid_out_to_an_address_that_was_ever_the_treasurys(database: str) -> None:
+    del database
+    pin_hot()
+    assert treasury.set_cold("ethereum", COLD)
+    assert treasury.set_cold("ethereum", None)
+    assert [payout_rules.is_internal("evm", address) for address in (HOT, COLD, STRANGER)] == [True, True, False]
 
 
 def test_gas_is_counted_by_address_within_the_hour_and_only_where_it_went(database: str) -> None:
@@ -303,6 +356,17 @@ def test_the_books_are_of_one_network_up_to_one_block(database: str) -> None:
     assert found is not None
     assert (found.topup_units, found.flows, found.open) == ({}, [Flow("ETH", 18, 0, 0)], [])
     assert found.cooled == []
+
+
+def test_what_is_settled_is_counted_once_whatever_block_is_kept(database: str) -> None:
+    del database
+    chain = Chain()
+    pin_hot()
+    made = spend(recipient=STRANGER, token_units=7, mined=(chain.height, "0xreplaced"), state="confirmed")
+    execute("UPDATE spends SET settled_at = app_now() WHERE id = %s", (made,))
+    found = reconciliation.read_books("ethereum")
+    assert found is not None
+    assert (found.flows, found.open) == ([Flow("ETH", 18, -7, 0)], [])
 
 
 def test_the_books_are_read_at_one_moment(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
