@@ -17,10 +17,10 @@ from core.principals import Signed
 from models import batch_items, payouts
 from models.base import rows
 from tests.actors import batch_world
-from tests.actors.test_refunds import configure, info
-from tests.models.builders import SENDER, USDT, Chain, assert_sound, expired, invoice, merchant, paid, settled
+from tests.actors.test_refunds import configure, info, refund
+from tests.models.builders import PRICE, SENDER, USDT, Chain, assert_sound, expired, invoice, merchant, paid, settled
 from tests.models.payout_builders import charge, fund
-from tests.models.refund_builders import fees, suspense
+from tests.models.refund_builders import FEE, fees, suspense
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,6 +120,17 @@ def test_strays_of_two_senders_in_one_transaction_need_an_address(shop: UUID, ch
 
     assert made() == [("stray", "DAI", 6 * USDT)]
     assert rows("SELECT status, is_approval_required FROM payouts") == [("pending", True)]
+
+
+def test_what_came_after_the_rest_was_refunded_is_refunded_too(shop: UUID, chain: Chain) -> None:
+    fund(shop, 100 * USDT)
+    mine = paid(chain, invoice(shop))
+    refund(mine)
+    paid(chain, mine, 3 * USDT)
+
+    refund(mine)
+
+    assert made() == [("refund", "USDT", PRICE + FEE), ("refund", "USDT", 3 * USDT + FEE)]
 
 
 def test_an_item_that_met_the_same_order_under_way_is_tried_again(
