@@ -9,8 +9,9 @@ import msgspec
 
 from actors.calls import call_actor, recorded
 from core import allowlist
+from core.answer_schemas import IpAllowlist
 from core.errors import AllowlistLocksYouOut
-from core.schemas import IpAllowlist, SetAllowlist
+from core.schemas import SetAllowlist
 from models import allowlists
 
 if TYPE_CHECKING:

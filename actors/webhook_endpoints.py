@@ -14,9 +14,10 @@ from actors.broker import ring
 from actors.calls import call_actor, recorded
 from actors.context import context
 from core import egress, webhook_views
+from core.answer_schemas import WebhookEndpoint
 from core.egress import EgressRefused
 from core.errors import WebhookBadUrl, WebhookNotFound
-from core.schemas import RegisterWebhook, WebhookEndpoint
+from core.schemas import RegisterWebhook
 from core.secretbox import SecretBox
 from core.webhook_schemas import Redeliver
 from models import deliveries, outbox, redelivery

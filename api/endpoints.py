@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from api.client_ip import Address
     from api.gateway import Gateway
     from api.limits import LimitName
-    from core.schemas import Answer, Request
+    from core.answer_schemas import Answer
+    from core.schemas import Request
     from models.merchants import KeyKind
 
 Rights = frozenset["KeyKind"]

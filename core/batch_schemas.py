@@ -12,9 +12,10 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import Meta, Struct
 
+from core.answer_schemas import Answer
 from core.errors import BatchBadId, BatchBadOnError, BatchEmpty, BatchTooLarge, DomainError
 from core.payout_schemas import ORDER_ID_CHARS_MAX
-from core.schemas import Answer, Request, UuidText
+from core.schemas import Request, UuidText
 
 ITEMS_MAX: Final = 5_000
 OFFSET_MAX: Final = 10**9
@@ -39,6 +40,8 @@ class CreateBatch(Request, kw_only=True, omit_defaults=True):
     """What all batches have in common."""
 
     refusals: ClassVar[Mapping[str, type[DomainError]]] = _REFUSALS
+    # The field that holds the items.
+    items_name: ClassVar[str]
 
     on_error: Annotated[
         Literal["continue", "stop", ""],
@@ -47,7 +50,8 @@ class CreateBatch(Request, kw_only=True, omit_defaults=True):
 
     def orders(self) -> list[Any]:
         """Return the items as they were sent."""
-        raise NotImplementedError
+        items: list[Any] = getattr(self, self.items_name)
+        return items
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Refuse too few items and too many."""
@@ -61,20 +65,18 @@ class CreateBatch(Request, kw_only=True, omit_defaults=True):
 class CreatePaymentBatch(CreateBatch, kw_only=True, omit_defaults=True):
     """Payments to create (POST /v1/payment/batch)."""
 
+    items_name: ClassVar[str] = "payments"
     absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"payments": BatchEmpty})
 
     payments: Annotated[
         list[Any], Meta(extra_json_schema=_EXTENT, description="Each shaped like the body of POST /v1/payment.")
     ]
 
-    def orders(self) -> list[Any]:
-        """Return the payments as they were sent."""
-        return self.payments
-
 
 class CreatePayoutBatch(CreateBatch, kw_only=True, omit_defaults=True):
     """Payouts to create (POST /v1/payout/batch)."""
 
+    items_name: ClassVar[str] = "payouts"
     absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"payouts": BatchEmpty})
 
     payouts: Annotated[
@@ -82,23 +84,16 @@ class CreatePayoutBatch(CreateBatch, kw_only=True, omit_defaults=True):
         Meta(extra_json_schema=_EXTENT, description="Each shaped like the body of POST /v1/payout, order_id included."),
     ]
 
-    def orders(self) -> list[Any]:
-        """Return the payouts as they were sent."""
-        return self.payouts
-
 
 class CreateRefundBatch(CreateBatch, kw_only=True, omit_defaults=True):
     """Refunds to create (POST /v1/refund/batch)."""
 
+    items_name: ClassVar[str] = "refunds"
     absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"refunds": BatchEmpty})
 
     refunds: Annotated[
         list[Any], Meta(extra_json_schema=_EXTENT, description="Each shaped like the body of POST /v1/payment/refund.")
     ]
-
-    def orders(self) -> list[Any]:
-        """Return the refunds as they were sent."""
-        return self.refunds
 
 
 class BatchLookup(Request, kw_only=True, omit_defaults=True):

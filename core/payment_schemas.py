@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta
 
+from core.answer_schemas import Answer, Payment
 from core.errors import (
     DomainError,
     PaymentBadAction,
@@ -17,7 +18,7 @@ from core.errors import (
     RefundBadAddress,
     RefundNetworkMismatch,
 )
-from core.schemas import Answer, CodeOrEmpty, Payment, PaymentLookup, Request, Text
+from core.schemas import CodeOrEmpty, PaymentLookup, Request, Text
 
 PAGE_DEFAULT: Final = 50
 PAGE_MAX: Final = 200

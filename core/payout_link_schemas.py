@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from core.answer_schemas import Answer
 from core.errors import (
     DomainError,
     PayoutlinkBadAddress,
@@ -20,7 +21,7 @@ from core.errors import (
     PayoutlinkUnsupportedNetwork,
 )
 from core.payout_schemas import ADDRESS_CHARS_MAX, MEMO_CHARS_MAX, check_memo
-from core.schemas import Amount, Answer, Code, CodeOrEmpty, Email, Request, Text, UuidText
+from core.schemas import Amount, Code, CodeOrEmpty, Email, Request, Text, UuidText
 
 HOURS_MIN: Final = 1
 HOURS_MAX: Final = 720

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from core.answer_schemas import Answer
 from core.egress import EgressRefused, check_public_url
 from core.errors import (
     DomainError,
@@ -28,7 +29,7 @@ from core.errors import (
     PayoutUnknownCurrency,
 )
 from core.payment_schemas import Cursor, Moment
-from core.schemas import Amount, Answer, Code, CodeOrEmpty, OrderId, Request, Text, UuidText, WebUrl
+from core.schemas import Amount, Code, CodeOrEmpty, OrderId, Request, Text, UuidText, WebUrl
 
 MEMO_CHARS_MAX: Final = 120
 # Longer than any network writes an address.

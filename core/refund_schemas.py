@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
+from core.answer_schemas import Answer, Payment
 from core.errors import (
     DomainError,
     PaymentBadUuid,
@@ -20,7 +21,7 @@ from core.errors import (
     WalletNoAddress,
 )
 from core.payout_schemas import ADDRESS_CHARS_MAX, Payout
-from core.schemas import Amount, Answer, CodeOrEmpty, Payment, PaymentLookup, Request, Text, UuidText
+from core.schemas import Amount, CodeOrEmpty, PaymentLookup, Request, Text, UuidText
 
 NUL: Final = "\x00"
 

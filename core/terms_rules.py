@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from core.answer_schemas import AcceptedMethod
 from core.errors import (
     AcceptedUnknownMethod,
     AccuracyBadPercent,
@@ -16,7 +17,7 @@ from core.errors import (
 )
 from core.money import PPM_PER_PERCENT, parse_percent_ppm
 from core.pricing import only_network
-from core.schemas import ACCURACY_MAX_PERCENT, AcceptedMethod
+from core.schemas import ACCURACY_MAX_PERCENT
 from core.terms_schemas import DISCOUNT_MAX_PERCENT, AcceptedMethods, Accuracy, Discount, Discounts
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Final
 
 from msgspec import Meta, Struct
 
+from core.answer_schemas import AcceptedMethod, Answer
 from core.errors import (
     AcceptedUnknownMethod,
     AccuracyBadPercent,
@@ -16,7 +17,7 @@ from core.errors import (
     PaymentUnknownCurrency,
     PaymentUnsupportedNetwork,
 )
-from core.schemas import ACCURACY_MAX_PERCENT, AcceptedMethod, Answer, Code, CodeOrEmpty, Request
+from core.schemas import ACCURACY_MAX_PERCENT, Code, CodeOrEmpty, Request
 
 # Repetitions included; the catalogue is far shorter.
 METHODS_MAX: Final = 200

@@ -8,8 +8,9 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
+from core.answer_schemas import Answer
 from core.errors import DomainError, TransferBadAmount, TransferUnknownCurrency
-from core.schemas import Amount, Answer, Code, OrderId, Request
+from core.schemas import Amount, Code, OrderId, Request
 
 
 class ToPersonal(Request, kw_only=True, omit_defaults=True):

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
+from core.answer_schemas import Answer
 from core.errors import (
     DomainError,
     QrNoAddress,
@@ -17,7 +18,7 @@ from core.errors import (
     WalletUnknownCurrency,
     WalletUnsupportedNetwork,
 )
-from core.schemas import Answer, Code, CodeOrEmpty, OrderId, Request, UuidText
+from core.schemas import Code, CodeOrEmpty, OrderId, Request, UuidText
 
 OFFSET_MAX: Final = 10**9
 NUL: Final = "\x00"

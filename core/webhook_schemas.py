@@ -8,9 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
+from core.answer_schemas import Answer
 from core.errors import DomainError, RequestBadField, WebhookBadCursor
 from core.payment_schemas import Cursor
-from core.schemas import Answer, Request, UuidText
+from core.schemas import Request, UuidText
 
 Event = Literal[
     "invoice.paid",

@@ -8,7 +8,8 @@ import msgspec
 
 from api.endpoints import ANY_KEY, Call, Endpoint, Reply, envelope
 from core import views
-from core.schemas import Balance, Empty
+from core.answer_schemas import Balance
+from core.schemas import Empty
 from models import balances
 
 if TYPE_CHECKING:

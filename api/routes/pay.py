@@ -11,6 +11,7 @@ import msgspec
 from api.endpoints import PUBLIC, Actor, Call, Endpoint, Reply, envelope
 from api.routes.payments import EXAMPLE
 from core import pricing, views
+from core.answer_schemas import PublicPayment
 from core.errors import (
     InvoiceAddressFailed,
     InvoiceExpired,
@@ -25,7 +26,7 @@ from core.errors import (
     PayNotSelectable,
     PayUnknownCurrency,
 )
-from core.schemas import MethodChoice, PublicPayment, SelectMethod
+from core.schemas import MethodChoice, SelectMethod
 from models import invoices
 from models.terms import load_terms
 

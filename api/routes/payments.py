@@ -8,6 +8,7 @@ import msgspec
 
 from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, envelope
 from core import refund_views, views
+from core.answer_schemas import Payment, PaymentInfo
 from core.errors import (
     InvoiceAddressFailed,
     InvoiceFeeQuoteFailed,
@@ -27,7 +28,7 @@ from core.errors import (
     PaymentUnknownToCurrency,
     PaymentUnsupportedNetwork,
 )
-from core.schemas import CreatePayment, Payment, PaymentInfo, PaymentLookup
+from core.schemas import CreatePayment, PaymentLookup
 from models import deposits, invoices, refund_reads
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final, cast
 import msgspec
 
 from api.endpoints import ANY_KEY, Call, Endpoint, Reply, envelope
+from core.answer_schemas import ExchangeRate
 from core.rate_view import exchange_rates
-from core.schemas import ExchangeRate, RateQuery
+from core.schemas import RateQuery
 from models.rates import quotes_against_usdt
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import msgspec
 
 from api import metrics
 from api.endpoints import PUBLIC, Call, Endpoint, Reply
+from core.answer_schemas import Health
 from core.errors import GatewayNotReady
-from core.schemas import Health
 
 if TYPE_CHECKING:
     from api.gateway import Gateway

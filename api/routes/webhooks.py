@@ -8,9 +8,10 @@ import msgspec
 
 from api.endpoints import ANY_KEY, PAYMENT_KEYS, Actor, Call, Endpoint, Reply, envelope
 from core import webhook_views
+from core.answer_schemas import WebhookEndpoint
 from core.errors import WebhookBadCursor, WebhookBadUrl, WebhookNotFound, WebhookNoUrl
 from core.payment_schemas import page_size
-from core.schemas import RegisterWebhook, WebhookEndpoint
+from core.schemas import RegisterWebhook
 from core.webhook_schemas import Delivery, DeliveryPage, ListDeliveries, Redeliver, TryWebhook, WebhookTrial
 from models import deliveries
 

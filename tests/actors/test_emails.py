@@ -185,6 +185,8 @@ def test_a_lease_that_ended_notes_nothing(shop: UUID) -> None:
     (second,) = emails.lease_due(9)
 
     emails.note_failed(first, "late", is_final=True)
+    emails.put_back([first], wait_s=60)
+    emails.note_sent(first)
     assert state() == [("pending", 0, False)]
     emails.note_sent(second)
     assert state() == [("sent", 1, True)]

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from core.schemas import ExchangeRate
+from core.answer_schemas import ExchangeRate
 from models import base
 from tests.api.conftest import Client, code_of
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from core.answer_schemas import Balance, Currencies, PaymentInfo, PublicPayment
 from core.catalogue import load_catalogue
-from core.schemas import Balance, Currencies, PaymentInfo, PublicPayment
 from models import base
 from models.ledger import Account, Transfer, post
 from tests.api.conftest import Client, Keys, code_of

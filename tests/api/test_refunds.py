@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from core.answer_schemas import PaymentInfo
 from core.payout_schemas import Payout
 from core.refund_schemas import PaymentRefund, ResolvedPayment
-from core.schemas import PaymentInfo
 from models import base
 from tests.api.conftest import Client, FakeCaller, code_of
 from tests.api.refund_rows import ELSEWHERE, PAYER, blocked_wallet, paid_payment, sending_back, short_payment

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from core.schemas import WebhookEndpoint
+from core.answer_schemas import WebhookEndpoint
 from core.signing import sign_webhook
 from core.states import INVOICE_EVENTS
 from core.webhook_schemas import DeliveryPage, WebhookTrial
