@@ -93,11 +93,18 @@ class EvmSpender:
         )
 
     def balance_at(self, address: str, pair: Pair | None, block_hash: str) -> int:
-        """Return what an address holds of a coin after a block, in token units."""
+        """Return what an address holds of a coin after a block, in token units.
+
+        Every node that can tell has to tell the same: one that lies could have all payouts of the network frozen.
+        """
         contract = None if pair is None else pair.contract
         if contract is None:
-            return self.providers.attempt(lambda node: evm_internal.balance(node, address, block_hash))
-        return self.providers.attempt(lambda node: _tokens_after(node, contract, address, block_hash))
+            told = self.providers.voices(lambda node: evm_internal.balance(node, address, block_hash))
+        else:
+            told = self.providers.voices(lambda node: _tokens_after(node, contract, address, block_hash))
+        if len(set(told)) > 1:
+            raise ProviderError(f"{self._network.code}: providers tell of different balances after one block")
+        return told[0]
 
     def _data_fee(self, spend: Spend, limit_wei: int) -> int:
         return evm_gas.data_fee(

@@ -55,7 +55,7 @@ def test_every_answer_is_true(redis_url: str, database: str, duration_s: float) 
 
     effects = [name for (name,) in rows("SELECT name FROM effects")]
     assert sorted(effects) == sorted(name for name, took_effect in answers.items() if took_effect)
-    assert sum(answers.values()) > 10 * duration_s
+    assert any(answers.values())
     assert not all(answers.values())
 
 

@@ -45,7 +45,7 @@ def test_a_wait_ends_although_redis_hangs(valkey: Valkey, link: RedisLink) -> No
         started = time.monotonic()
         with pytest.raises(LinkDownError):
             link.run([("PING",)])
-        assert time.monotonic() - started < 2.0
+        assert time.monotonic() - started < 30
     finally:
         os.kill(valkey.pid, signal.SIGCONT)
 
@@ -55,8 +55,8 @@ def test_a_refusal_raises_without_waiting_for_what_follows(link: RedisLink) -> N
     started = time.monotonic()
 
     with pytest.raises(LinkDownError, match="WRONGTYPE"):
-        link.run([("RPUSH", "text", "y"), ("BLPOP", "nothing", 5)], wait_s=5)
-    assert time.monotonic() - started < 1.0
+        link.run([("RPUSH", "text", "y"), ("BLPOP", "nothing", 60)], wait_s=60)
+    assert time.monotonic() - started < 30
 
 
 def test_after_a_refusal_the_next_answers_are_its_own(link: RedisLink) -> None:

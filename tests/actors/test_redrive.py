@@ -76,12 +76,12 @@ def test_a_ring_during_the_run_is_not_swallowed(broker: SluiceBroker) -> None:
     def slow() -> None:
         runs.append(1)
         begun.set()
-        gate.wait(5)
+        gate.wait(60)
 
     declare_doorbell(broker, slow)
     with working(broker, threads=1):
         broker.ring(PLAIN)
-        begun.wait(5)
+        assert begun.wait(60)
         assert broker.ring(PLAIN)
         gate.set()
         eventually(lambda: len(runs) == 2)

@@ -154,7 +154,7 @@ def test_a_name_server_that_does_not_answer_holds_nobody_up(
     release = threading.Event()
 
     def wait() -> list[str]:
-        release.wait(10)
+        release.wait(60)
         return [PUBLIC]
 
     resolve_to(wait)
@@ -163,7 +163,7 @@ def test_a_name_server_that_does_not_answer_holds_nobody_up(
     for _ in range(webhook_endpoints.LOOKUP_THREADS + 2):
         accept(URL)
     release.set()
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 30, "half of what the first of them would have waited"
 
 
 def test_development_may_admit_this_machine_and_plain_http_to_it_alone() -> None:

@@ -103,7 +103,7 @@ class Background:
         finally:
             close()
 
-    def join(self, timeout_s: float = 15) -> None:
+    def join(self, timeout_s: float = 60) -> None:
         self.thread.join(timeout_s)
         assert not self.thread.is_alive()
 
@@ -284,8 +284,8 @@ def test_one_that_cannot_be_signed_is_a_failed_attempt_and_stops_nobody(
 
 def test_bad_receivers_beside_a_healthy_one_do_not_delay_it(settings: Settings, receiver: Receiver) -> None:
     bad = [
-        Answer(head_delay_s=30),
-        Answer(repeat=1000, piece_delay_s=0.1),
+        Answer(head_delay_s=120),
+        Answer(repeat=1200, piece_delay_s=0.1),
         Answer(body=b"x" * 10_000, repeat=100_000),
         Answer(drop=True),
         Answer(status=302, headers=(("Location", "https://elsewhere.example/"),)),
@@ -299,40 +299,43 @@ def test_bad_receivers_beside_a_healthy_one_do_not_delay_it(settings: Settings, 
     healthy, _ = register(receiver.url, settings)
     emit(healthy, count=100)
 
-    started = time.monotonic()
-    drain = Background(Dispatcher(settings, slots=32, total_s=2).ring)
-    receiver.wait_for(100)
-    assert time.monotonic() - started < 2, "healthy deliveries waited for a bad receiver's time limit"
-    drain.join(60)
+    drain = Background(Dispatcher(settings, slots=32, total_s=90).ring)
+    # Far less than a bad receiver's time limit.
+    receiver.wait_for(100, timeout_s=45)
     for stranger in receivers:
         stranger.stop()
+    drain.join()
 
 
 def test_a_slot_is_filled_as_soon_as_it_is_free(settings: Settings, receiver: Receiver) -> None:
-    with Receiver(Answer(head_delay_s=3)) as slow:
+    release = threading.Event()
+    with Receiver(Answer(hold=release)) as slow:
         emit(register(slow.url, settings)[0])
         emit(register(receiver.url, settings)[0], count=60)
-        drain = Background(Dispatcher(settings, slots=4, total_s=5).ring)
-        receiver.wait_for(60, timeout_s=2.8)
+        drain = Background(Dispatcher(settings, slots=4, total_s=90).ring)
+        receiver.wait_for(60, timeout_s=45)
+        release.set()
         drain.join()
 
 
 def test_one_receiver_is_not_flooded_before_it_answers(settings: Settings) -> None:
     with Receiver(Answer(head_delay_s=0.2, status=500)) as receiver:
         emit(register(receiver.url, settings)[0], count=8)
-        Dispatcher(settings, total_s=2).ring()
+        Dispatcher(settings, total_s=60).ring()
     assert receiver.under_way_max == START_WIDTH
     assert len(receiver.hooks) == 8
 
 
 def test_what_becomes_due_during_a_drain_goes_out_with_it(settings: Settings, receiver: Receiver) -> None:
-    with Receiver(Answer(head_delay_s=3)) as slow:
+    release = threading.Event()
+    with Receiver(Answer(hold=release)) as slow:
         emit(register(slow.url, settings)[0])
         shop, _ = register(receiver.url, settings)
-        drain = Background(Dispatcher(settings, total_s=5).ring)
+        drain = Background(Dispatcher(settings, total_s=90).ring)
         slow.wait_for(1)
         emit(shop)
-        receiver.wait_for(1, timeout_s=2.5)
+        receiver.wait_for(1, timeout_s=45)
+        release.set()
         drain.join()
 
 
@@ -342,18 +345,18 @@ def test_what_becomes_due_during_a_drain_goes_out_with_it(settings: Settings, re
 def test_a_ring_during_a_drain_returns_at_once_and_makes_it_look_again(
     settings: Settings, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhooks, "POLL_S", 30)
-    dispatcher = Dispatcher(settings, total_s=5)
-    with Receiver(Answer(head_delay_s=3)) as slow:
+    monkeypatch.setattr(webhooks, "POLL_S", 90)
+    dispatcher, release = Dispatcher(settings, total_s=90), threading.Event()
+    with Receiver(Answer(hold=release)) as slow:
         emit(register(slow.url, settings)[0])
         shop, _ = register(receiver.url, settings)
         drain = Background(dispatcher.ring)
         slow.wait_for(1)
         emit(shop)
-        started = time.monotonic()
         dispatcher.ring()
-        assert time.monotonic() - started < 1
-        receiver.wait_for(1, timeout_s=2.5)
+        assert slow.under_way == 1, "it returned while the drain waits"
+        receiver.wait_for(1, timeout_s=45)
+        release.set()
         drain.join()
 
 
@@ -423,14 +426,23 @@ def test_a_process_killed_in_mid_delivery_leaves_it_to_another(
     assert log(shop) == [("delivered", 1, 200, None)]
 
 
-def test_a_shutdown_lets_what_is_under_way_end_and_takes_nothing_new(settings: Settings) -> None:
-    with Receiver(Answer(head_delay_s=1)) as receiver:
+def test_a_shutdown_lets_what_is_under_way_end_and_takes_nothing_new(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release, wind_down = threading.Event(), webhooks.Drain._wind_down
+
+    def answered_now(drain: webhooks.Drain) -> None:
+        release.set()
+        wind_down(drain)
+
+    monkeypatch.setattr(webhooks.Drain, "_wind_down", answered_now)
+    with Receiver(Answer(hold=release)) as receiver:
         shop, _ = register(receiver.url, settings)
         emit(shop, count=3 * START_WIDTH)
-        drain = Background(Dispatcher(settings, total_s=5).ring)
+        drain = Background(Dispatcher(settings, total_s=60).ring)
         receiver.wait_for(START_WIDTH)
         _interrupt(drain)
-        drain.join(5)
+        drain.join()
         assert isinstance(drain.error, Shutdown)
         assert len(receiver.hooks) == START_WIDTH
     assert [row[0] for row in log(shop)].count("delivered") == START_WIDTH
@@ -445,7 +457,7 @@ def test_what_does_not_end_in_time_is_given_back_uncounted(settings: Settings, m
         drain = Background(Dispatcher(settings).ring)
         receiver.wait_for(1)
         _interrupt(drain)
-        drain.join(5)
+        drain.join()
     assert log(shop) == [("pending", 0, None, None)]
     assert one("SELECT count(*) FROM webhook_deliveries WHERE lease IS NOT NULL") == (0,)
 

@@ -65,7 +65,7 @@ def working(broker: SluiceBroker, *, threads: int = 2, timeout_ms: int = 50) -> 
         worker.stop(timeout=5_000)
 
 
-def eventually(condition: Callable[[], object], *, limit_s: float = 10.0) -> None:
+def eventually(condition: Callable[[], object], *, limit_s: float = 60.0) -> None:
     deadline = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"

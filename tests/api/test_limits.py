@@ -391,7 +391,7 @@ class Recording:
         self.calls += 1
         self.entered.set()
         if self.hold is not None:
-            self.hold.wait(10)
+            self.hold.wait(60)
         if self.is_away:
             raise LinkDownError("away")  # type: ignore[no-untyped-call]
         return [[0] * 2 * (len(commands[0]) // 2)]
@@ -426,12 +426,12 @@ def test_a_redis_that_hangs_holds_up_one_request_alone(clock: Clock) -> None:
     limiter = make(clock, redis)
     stuck = threading.Thread(target=limiter.admit, args=("key", "me"))
     stuck.start()
-    assert redis.entered.wait(10)
+    assert redis.entered.wait(60)
     started_at = time.monotonic()
 
     assert passed(limiter, 30) == 9
     assert passed(limiter, 30, who="other") == 10
-    assert time.monotonic() - started_at < 5
+    assert time.monotonic() - started_at < 30
     redis.hold.set()
     stuck.join()
 

@@ -336,6 +336,23 @@ def test_a_height_whose_block_was_replaced_tells_no_balance(alone: World) -> Non
         alone.spender.balance_at(HOT, CATALOGUE.pairs["USDT", "ethereum"], header["hash"])
 
 
+@pytest.mark.parametrize(("currency", "method"), [("USDT", "eth_call"), (None, "eth_getBalance")])
+def test_a_balance_that_only_one_of_two_tells_is_none(trio: World, currency: str | None, method: str) -> None:
+    header = trio.node.ask("eth_getBlockByNumber", "latest", False)
+    pair = None if currency is None else CATALOGUE.pairs[currency, "ethereum"]
+    true = trio.spender.balance_at(HOT, pair, header["hash"])
+    liar, silent, _ = trio.providers
+    liar.lies[method] = "0x" + f"{true - 1:064x}"
+
+    with pytest.raises(ProviderError, match="different balances"):
+        trio.spender.balance_at(HOT, pair, header["hash"])
+
+    # Not knowing is no other opinion.
+    liar.lies.clear()
+    silent.lies[method] = Refusal(-32000, "header not found")
+    assert trio.spender.balance_at(HOT, pair, header["hash"]) == true
+
+
 def test_a_network_that_is_no_evm_network_has_no_such_spender() -> None:
     tron = CATALOGUE.networks["tron"]
 

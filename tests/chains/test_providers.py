@@ -146,16 +146,15 @@ def preferred(nodes: Providers) -> int:
     return nodes._ranked()[0].number
 
 
-def test_each_failure_doubles_the_rest_and_success_ends_it() -> None:
+def test_each_failure_doubles_the_rest_and_success_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with answering(Raw(status=502)) as first, answering("0x2") as second:
         nodes = providers(first.url, second.url)
         sick = nodes._nodes[0]
-        rests = []
+        clock, rests = _by_hand(monkeypatch), []
         for _ in range(12):
-            before = time.monotonic()
             with pytest.raises(ProviderError):
                 sick.ask(lambda rpc: rpc.call("eth_blockNumber", [], str))
-            rests.append(round(sick.rests_until - before))
+            rests.append(round(sick.rests_until - clock.now))
         first.answers["eth_blockNumber"] = "0x1"
         sick.ask(lambda rpc: rpc.call("eth_blockNumber", [], str))
 
@@ -323,12 +322,12 @@ def test_a_budget_ends_the_questions_and_blames_no_node() -> None:
 
 
 def test_a_budget_cuts_a_slow_answer_short_and_blames_no_node() -> None:
-    with answering(Raw(b"{}", pause_s=2)) as node:
-        nodes = Providers(ETHEREUM, [node.url], timeout_s=10)
+    with answering(Raw(b"{}", pause_s=60)) as node:
+        nodes = Providers(ETHEREUM, [node.url], timeout_s=60)
         began = time.monotonic()
         with budget(seconds=0.3, requests=100), pytest.raises(BudgetSpentError):
             head(nodes)
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < 30
         assert nodes._nodes[0].rests_until == 0
 
 

@@ -13,7 +13,7 @@ from tests.peers.json_rpc_node import Answer, JsonRpcNode, Raw, Refusal
 HTML = b"<!doctype html><title>Please wait</title>"
 
 
-def ask(answer: Answer, *, timeout_s: float = 5.0) -> str:
+def ask(answer: Answer, *, timeout_s: float = 30.0) -> str:
     with JsonRpcNode({"eth_method": answer}) as node:
         return JsonRpc(node.url, timeout_s=timeout_s).call("eth_method", [], str)
 
@@ -24,12 +24,12 @@ def test_an_answer_is_an_answer() -> None:
 
 def test_a_parameter_arrives() -> None:
     with JsonRpcNode({"echo": lambda first, second: [second, first]}) as node:
-        assert JsonRpc(node.url, timeout_s=5).call("echo", ["one", 2], list[object]) == [2, "one"]
+        assert JsonRpc(node.url, timeout_s=30).call("echo", ["one", 2], list[object]) == [2, "one"]
 
 
 def test_connections_are_kept() -> None:
     with JsonRpcNode({"eth_method": "0x1"}) as node:
-        client = JsonRpc(node.url, timeout_s=5)
+        client = JsonRpc(node.url, timeout_s=30)
         for _ in range(5):
             client.call("eth_method", [], str)
 
@@ -38,7 +38,7 @@ def test_connections_are_kept() -> None:
 
 def test_null_is_an_answer_only_where_it_may_be() -> None:
     with JsonRpcNode({"eth_method": None}) as node:
-        client = JsonRpc(node.url, timeout_s=5)
+        client = JsonRpc(node.url, timeout_s=30)
 
         assert client.call_or_none("eth_method", [], str) is None
         with pytest.raises(ProviderError, match="no result"):
@@ -107,16 +107,16 @@ def test_a_redirect_is_not_followed() -> None:
 def test_silence_ends() -> None:
     started = time.monotonic()
     with pytest.raises(ProviderError, match="Timeout"):
-        ask(Raw(b"{}", pause_s=2.0), timeout_s=0.2)
-    assert time.monotonic() - started < 1.0
+        ask(Raw(b"{}", pause_s=60), timeout_s=0.2)
+    assert time.monotonic() - started < 30
 
 
 def test_an_answer_that_drips_ends() -> None:
     # Each byte comes in time, the answer as a whole does not.
     started = time.monotonic()
     with pytest.raises(ProviderError, match="too slow"):
-        ask(Raw(b" " * 200, byte_pause_s=0.05), timeout_s=0.3)
-    assert time.monotonic() - started < 1.0
+        ask(Raw(b" " * 1200, byte_pause_s=0.05), timeout_s=0.3)
+    assert time.monotonic() - started < 30
 
 
 def test_an_answer_without_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:

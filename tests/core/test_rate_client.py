@@ -1,6 +1,7 @@
 """A source gets a fixed time and a fixed size, and can do nothing to the others."""
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
 
@@ -9,7 +10,9 @@ import pytest
 from core.rate_client import Problem, fetch_all
 from tests.peers.rate_server import Failure, RateServer
 
-BUDGET_S = 0.6
+# For sources that use it up; the others have to answer within it as well.
+BUDGET_S = 1.5
+PATIENT_S = 30.0
 
 
 @pytest.fixture
@@ -18,12 +21,12 @@ def server() -> Iterator[RateServer]:
         yield running
 
 
-def problem(server: RateServer, failure: Failure) -> str:
+def problem(server: RateServer, failure: Failure, *, budget_s: float = PATIENT_S) -> str:
     """Let one source fail; whatever it does, the others answer, and all is over within the budget."""
     server.failures["kraken"] = failure
     begun = time.monotonic()
-    answers = fetch_all(server.urls, budget_s=BUDGET_S)
-    assert time.monotonic() - begun < BUDGET_S + 1
+    answers = fetch_all(server.urls, budget_s=budget_s)
+    assert time.monotonic() - begun < budget_s + 30
     found = answers.pop("kraken")
     assert all(isinstance(answer, bytes) for answer in answers.values())
     assert isinstance(found, Problem)
@@ -33,13 +36,13 @@ def problem(server: RateServer, failure: Failure) -> str:
 
 
 def test_all_sources_are_asked_and_their_bodies_come_back_as_they_are(server: RateServer) -> None:
-    answers = fetch_all(server.urls, budget_s=5)
+    answers = fetch_all(server.urls, budget_s=PATIENT_S)
     assert answers["coinbase"] == server.body("coinbase")
     assert answers.keys() == server.urls.keys() == server.asked.keys()
 
 
 def test_nothing_compressed_is_asked_for(server: RateServer) -> None:
-    fetch_all(server.urls, budget_s=5)
+    fetch_all(server.urls, budget_s=PATIENT_S)
     assert server.headers["ecb"]["Accept-Encoding"] == "identity"
 
 
@@ -60,7 +63,7 @@ def test_a_long_body_is_cut_off(server: RateServer) -> None:
 
 def test_a_body_of_the_limit_is_taken(server: RateServer) -> None:
     server.failures["ecb"] = Failure(body=b" " * (1024 * 1024))
-    assert fetch_all(server.urls, budget_s=5)["ecb"] == b" " * (1024 * 1024)
+    assert fetch_all(server.urls, budget_s=PATIENT_S)["ecb"] == b" " * (1024 * 1024)
 
 
 def test_an_endless_body_is_cut_off(server: RateServer) -> None:
@@ -68,11 +71,12 @@ def test_an_endless_body_is_cut_off(server: RateServer) -> None:
 
 
 def test_a_silent_source_runs_out_of_time(server: RateServer) -> None:
-    assert problem(server, Failure(body=b"{}", pause_s=30)) == "no answer within 0.6 s"
+    assert problem(server, Failure(body=b"{}", pause_s=90), budget_s=BUDGET_S) == "no answer within 1.5 s"
 
 
 def test_a_dripping_body_runs_out_of_time(server: RateServer) -> None:
-    assert "no answer" in problem(server, Failure(body=b" " * 1000, piece_bytes=1, pause_s=0.05))
+    dripping = Failure(body=b" " * 2000, piece_bytes=1, pause_s=0.05)
+    assert "no answer" in problem(server, dripping, budget_s=BUDGET_S)
 
 
 def test_a_compressed_answer_is_not_unpacked(server: RateServer) -> None:
@@ -91,29 +95,30 @@ def test_a_port_where_nobody_listens(server: RateServer) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
-    answers = fetch_all({**server.urls, "dead": url}, budget_s=BUDGET_S)
+    answers = fetch_all({**server.urls, "dead": url}, budget_s=PATIENT_S)
     assert answers["dead"] == Problem(text="the connection failed (ClientConnectorError)")
     assert isinstance(answers["ecb"], bytes)
 
 
 @pytest.mark.parametrize("url", ["http://", "http://[::1", "http://a b/", "http://\ud800/", "ftp://127.0.0.1/"])
 def test_an_address_that_is_none_is_only_that_source_s_problem(server: RateServer, url: str) -> None:
-    answers = fetch_all({**server.urls, "odd": url}, budget_s=BUDGET_S)
+    answers = fetch_all({**server.urls, "odd": url}, budget_s=PATIENT_S)
     assert isinstance(answers["odd"], Problem)
     assert isinstance(answers["ecb"], bytes)
 
 
 def test_a_name_server_that_hangs_holds_up_nobody(server: RateServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = socket.getaddrinfo
+    real, release = socket.getaddrinfo, threading.Event()
 
     def hang(host: object, *args: object, **kwargs: object) -> object:
         if host == "slow.example":
-            time.sleep(3)
+            release.wait(90)
         return real(host, *args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(socket, "getaddrinfo", hang)
     begun = time.monotonic()
     answers = fetch_all({**server.urls, "slow": "https://slow.example/"}, budget_s=BUDGET_S)
-    assert time.monotonic() - begun < BUDGET_S + 1
-    assert answers["slow"] == Problem(text="no answer within 0.6 s")
+    assert time.monotonic() - begun < BUDGET_S + 30
+    release.set()
+    assert answers["slow"] == Problem(text="no answer within 1.5 s")
     assert isinstance(answers["ecb"], bytes)

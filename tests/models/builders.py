@@ -331,7 +331,7 @@ def owes(merchant_id: UUID, currency: str = "USDT") -> int:
 # Concurrency ------------------------------------------------------------------------------------------------
 
 
-def wait_until_somebody_waits(limit_s: float = 10.0) -> None:
+def wait_until_somebody_waits(limit_s: float = 60.0) -> None:
     """Return once a session waits for a lock; the server is this test's alone meanwhile."""
     until = time.monotonic() + limit_s
     # Not pg_stat_activity, which stays as it was for a whole transaction.

