@@ -36,6 +36,7 @@ from tests.actors.workers import (
     declare_call,
     effects,
     eventually,
+    give_up,
     make_broker,
     make_settings,
     take_effect,
@@ -64,7 +65,7 @@ def broker(redis_url: str, database: str) -> Iterator[SluiceBroker]:
 
 @pytest.fixture
 def caller(broker: SluiceBroker, redis_url: str) -> Caller:
-    return Caller(broker, make_settings(redis_url, call_wait_s=5, call_slots=12))
+    return Caller(broker, make_settings(redis_url, call_wait_s=25, call_slots=12))
 
 
 @pytest.fixture
@@ -199,7 +200,7 @@ def test_a_longer_wait_may_be_asked_for(broker: SluiceBroker, redis_url: str) ->
     declare_call(broker, slow)
     caller = Caller(broker, make_settings(redis_url, call_wait_s=0.1))
     with working(broker):
-        assert ask(caller, wait_s=5).body == FIRST
+        assert ask(caller, wait_s=60).body == FIRST
 
 
 # Keys ---------------------------------------------------------------------------------------------------------------
@@ -237,15 +238,18 @@ def test_a_key_of_another_request_is_refused(broker: SluiceBroker, caller: Calle
     assert effects() == 1
 
 
-def test_a_key_in_use_is_refused_at_once(broker: SluiceBroker, caller: Caller, database: str) -> None:
+def test_a_key_in_use_is_refused_at_once(
+    broker: SluiceBroker, caller: Caller, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_rows, "STEP_TIMEOUT_MS", 60_000)
     declare_call(broker, take_effect)
     with working(broker), contextlib.closing(psycopg2.connect(database)) as other, other.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s::uuid || %s, 1))", (MERCHANT, "key"))
         started = time.monotonic()
         with pytest.raises(IdempotencyInProgress):
             ask(caller, call_info("key"))
+        assert time.monotonic() - started < 20
 
-    assert time.monotonic() - started < 0.5
     assert effects() == 0
 
 
@@ -325,7 +329,8 @@ def test_a_commit_just_before_the_wait_ends_is_answered(
     def slow(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info) as record:
             execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
-            assert giving_up.wait(5)
+            give_up(broker, info)
+            assert giving_up.wait(60)
             time.sleep(0.3)
             return record.store(FIRST)
 
@@ -338,7 +343,8 @@ def test_a_commit_just_before_the_wait_ends_is_answered(
     monkeypatch.setattr(call_rows, "_tombstone", abandon)
     declare_call(broker, slow)
     with working(broker):
-        assert ask(caller, wait_s=WAIT_S).body == FIRST
+        assert ask(caller).body == FIRST
+    assert giving_up.is_set()
     assert effects() == 1
 
 
@@ -354,7 +360,7 @@ def test_a_bug_in_an_actor_is_busy_at_once_and_takes_no_effect(broker: SluiceBro
     with working(broker), pytest.raises(GatewayBusy):
         ask(caller, info)
 
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 20
     assert effects() == 0
     assert state(info) == "abandoned"
 
@@ -378,7 +384,7 @@ def test_a_duplicate_delivery_takes_effect_once_and_is_answered_again(
     with working(broker):
         first = ask(caller, info)
         send_again(broker, info)
-        answer = server.blpop([f"{NAMESPACE}:answer:{info.call_id}"], timeout=5)
+        answer = server.blpop([f"{NAMESPACE}:answer:{info.call_id}"], timeout=60)
         eventually(lambda: worked_off(broker))
 
     assert first.body == FIRST
@@ -402,40 +408,43 @@ def test_two_deliveries_at_once_take_effect_once(broker: SluiceBroker, caller: C
 
 
 def test_a_full_house_is_busy_at_once_and_sends_nothing(broker: SluiceBroker, redis_url: str) -> None:
-    caller = Caller(broker, make_settings(redis_url, call_slots=1))
+    caller, info = Caller(broker, make_settings(redis_url, call_wait_s=25, call_slots=1)), call_info()
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(ask, caller, wait_s=0.6)
+        waiting = pool.submit(ask, caller, info, wait_s=90)
         eventually(lambda: broker.backlog(QUEUE).waiting == 1)
         started = time.monotonic()
         with pytest.raises(GatewayBusy):
             ask(caller)
         took_s = time.monotonic() - started
+        give_up(broker, info)
         with pytest.raises(GatewayBusy):
             waiting.result()
         pool.submit(base.close).result()
         pool.submit(broker.link.close).result()
 
-    assert took_s < 0.2
+    assert took_s < 20
     assert broker.backlog(QUEUE).waiting == 1
 
 
 def test_calls_that_wait_for_strangers_leave_most_slots_to_others(broker: SluiceBroker, redis_url: str) -> None:
     caller = Caller(broker, make_settings(redis_url, call_wait_s=0.2, call_slots=calls.LONG_SHARE))
+    info = call_info()
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(ask, caller, wait_s=0.8)
+        waiting = pool.submit(ask, caller, info, wait_s=90)
         eventually(lambda: broker.backlog(QUEUE).waiting == 1)
         started = time.monotonic()
         with pytest.raises(GatewayBusy):
-            ask(caller, wait_s=0.8)
+            ask(caller, wait_s=90)
         refused_s = time.monotonic() - started
         with pytest.raises(GatewayBusy):
             ask(caller)
         assert broker.backlog(QUEUE).waiting == 2, "a call of the usual wait was sent"
+        give_up(broker, info)
         with pytest.raises(GatewayBusy):
             waiting.result()
         pool.submit(base.close).result()
         pool.submit(broker.link.close).result()
-    assert refused_s < 0.2
+    assert refused_s < 45
     with pytest.raises(GatewayBusy):
         ask(caller, wait_s=0.3)
     assert broker.backlog(QUEUE).waiting == 3, "the slot was free again"
@@ -483,7 +492,7 @@ def test_redis_cut_during_the_wait_ends_it(broker: SluiceBroker, caller: Caller,
             valkey.start()
         pool.submit(base.close).result()
 
-    assert took_s < 2
+    assert took_s < 20
     assert state(info) == "abandoned"
 
 
@@ -539,9 +548,10 @@ def test_an_answer_that_did_not_get_through_is_found_in_the_row(
     broker: SluiceBroker, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     declare_call(broker, take_effect)
-    monkeypatch.setattr(broker, "answer", lambda *_, **__: None)
+    info = call_info()
+    monkeypatch.setattr(broker, "answer", lambda *_, **__: give_up(broker, info))
     with working(broker):
-        assert ask(caller, wait_s=WAIT_S).body == FIRST
+        assert ask(caller, info).body == FIRST
 
 
 # PostgreSQL away, slow, in a deadlock -------------------------------------------------------------------------------
@@ -578,7 +588,7 @@ def test_postgresql_away_for_the_actor_is_busy_at_once(broker: SluiceBroker, cal
     with working(broker), pytest.raises(GatewayBusy):
         ask(caller, info)
 
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 20
     assert state(info) == "abandoned"
 
 
@@ -643,14 +653,14 @@ def test_a_slow_statement_is_busy_and_keeps_nothing(
     def sleeping(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info) as record:
             execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
-            one("SELECT pg_sleep(5)")
+            one("SELECT pg_sleep(60)")
             return record.store(FIRST)
 
     declare_call(broker, sleeping)
     started = time.monotonic()
     with working(broker), pytest.raises(GatewayBusy):
         ask(caller)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20
     assert effects() == 0
 
 

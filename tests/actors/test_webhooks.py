@@ -47,7 +47,7 @@ def settings(database: str) -> Settings:
 
 @pytest.fixture
 def dispatcher(settings: Settings) -> Dispatcher:
-    return Dispatcher(settings, total_s=2)
+    return Dispatcher(settings, total_s=30)
 
 
 @pytest.fixture
@@ -504,13 +504,15 @@ def test_an_outcome_that_comes_after_its_lease_is_anothers_business(
 
 
 def test_one_that_is_leased_again_while_it_is_under_way_ends_well(settings: Settings, receiver: Receiver) -> None:
-    receiver.behaviour = lambda _: Answer(head_delay_s=1 if len(receiver.hooks) == 1 else 0)
+    release = threading.Event()
+    receiver.behaviour = lambda _: Answer(hold=release if len(receiver.hooks) == 1 else None)
     shop, _ = register(receiver.url, settings)
     emit(shop)
-    drain = Background(Dispatcher(settings, total_s=5).ring)
+    drain = Background(Dispatcher(settings, total_s=90).ring)
     receiver.wait_for(1)
     move_clock(outbox.LEASE_S + 1)
     first, second = receiver.wait_for(2)
+    release.set()
     drain.join()
     assert (drain.error, first.id) == (None, second.id)
     assert log(shop) == [("delivered", 1, 200, None)]

@@ -11,6 +11,7 @@ import dramatiq
 from dramatiq import Worker
 
 from actors import answering
+from actors.answers import UNDECIDED, answer_key, pack
 from actors.broker import SluiceBroker
 from actors.calls import CallInfo, CallReply, recorded
 from actors.wire import WireEncoder
@@ -76,6 +77,11 @@ def call_info(idem_key: str | None = None, *, fingerprint: bytes = FINGERPRINT) 
     return CallInfo(
         call_id=uuid.uuid4(), merchant_id=MERCHANT, request_id="r", idem_key=idem_key, fingerprint=fingerprint
     )
+
+
+def give_up(broker: SluiceBroker, info: CallInfo) -> None:
+    """End a caller's wait as its own end does: without an answer that decides."""
+    broker.link.run([("LPUSH", answer_key(NAMESPACE, info.call_id), pack(UNDECIDED))])
 
 
 # An effect that can be counted, in the transaction of its call.

@@ -72,12 +72,12 @@ def test_a_check_that_hangs_holds_up_one_thread_alone_and_nobody_is_told_that_al
 
     def hang() -> None:
         entered.set()
-        release.wait(10)
+        release.wait(60)
 
     readiness = Readiness({"store": hang})
     thread = threading.Thread(target=readiness.failing)
     thread.start()
-    entered.wait(10)
+    assert entered.wait(60)
 
     assert readiness.failing() == ("store",)
     release.set()

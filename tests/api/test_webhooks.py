@@ -517,7 +517,8 @@ def test_a_second_test_of_the_same_merchant_is_refused_at_once(
     client: Client, caller: FakeCaller, merchant_id: uuid.UUID
 ) -> None:
     play(caller, try_webhook)
-    with Receiver(Answer(head_delay_s=1)) as receiver:
+    release = threading.Event()
+    with Receiver(Answer(hold=release)) as receiver:
         register(merchant_id, receiver.url)
 
         def first() -> None:
@@ -528,6 +529,7 @@ def test_a_second_test_of_the_same_merchant_is_refused_at_once(
         under_way.start()
         receiver.wait_for(1)
         refused = client.post(TEST, {})
+        release.set()
         under_way.join()
         assert (refused.status_code, code_of(refused)) == (503, "gateway.busy")
         assert refused.headers["retry-after"] == "1"

@@ -285,7 +285,7 @@ def test_a_name_server_that_is_silent_is_not_waited_for(monkeypatch: pytest.Monk
     released = threading.Event()
 
     def hang(*_: object, **__: object) -> list[Any]:
-        released.wait(10)
+        released.wait(60)
         return []
 
     async def story() -> None:

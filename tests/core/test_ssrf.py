@@ -32,9 +32,9 @@ def deliver(urls: list[str], *, is_endpoint: bool) -> list[Outcome]:
         for key, url in enumerate(urls)
     ]
     outcomes: list[Outcome] = []
-    with Sender(allow_private=False, own_hosts=(), total_s=5) as sender:
+    with Sender(allow_private=False, own_hosts=(), total_s=60) as sender:
         sender.send(posts)
-        until = time.monotonic() + 20
+        until = time.monotonic() + 90
         while len(outcomes) < len(posts) and time.monotonic() < until:
             outcomes += sender.collect(0.1)
     return sorted(outcomes, key=lambda outcome: outcome.key)

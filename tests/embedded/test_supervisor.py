@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -35,7 +34,7 @@ class Watched:
         found: dict[str, list[int]] = json.loads((self.folder / "pids.json").read_text())
         return found
 
-    def step_until(self, condition: Callable[[], bool], *, limit_s: float = 10) -> None:
+    def step_until(self, condition: Callable[[], bool], *, limit_s: float = 60) -> None:
         def stepped() -> bool:
             self.supervisor.step()
             return condition()
@@ -109,16 +108,18 @@ def test_stop_lets_everybody_finish(watched: Watched) -> None:
 
 
 def test_stop_asks_all_at_once(watched: Watched) -> None:
-    slow = "sh -c 'trap \"sleep 0.5; exit\" TERM; echo up; while :; do sleep 0.05; done'"
     names = ["a", "b", "c", "d"]
+    # Each ends when all have been asked.
+    asked = " && ".join(f"[ -e {name}.asked ]" for name in names)
     for name in names:
-        watched.run(name, slow)
-    wait_for(lambda: all("up" in (watched.folder / f"{name}.log").read_text() for name in names))
-    begun = time.monotonic()
+        ending = f"touch {name}.asked; until {asked}; do sleep 0.05; done; echo finished; exit"
+        watched.run(name, f"sh -c 'trap \"{ending}\" TERM; echo up; while :; do sleep 0.05; done'")
+    logs = [watched.folder / f"{name}.log" for name in names]
+    wait_for(lambda: all("up" in log.read_text() for log in logs))
 
     watched.supervisor.stop(names)
 
-    assert time.monotonic() - begun < 1.5
+    assert all("finished" in log.read_text() for log in logs)
 
 
 def test_who_was_stopped_by_a_signal_still_ends_when_asked(watched: Watched) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -19,7 +18,7 @@ from models.merchants import create_merchant
 from models.outbox import Attempt, Claim, Delivery, Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -390,7 +389,7 @@ def test_an_empty_outbox_costs_one_statement(monkeypatch: pytest.MonkeyPatch) ->
     statements: list[str] = []
     ask = outbox.rows
 
-    def noted(statement: str, *arguments: Any) -> Any:
+    def noted(statement: str, *arguments: Sequence[object]) -> list[tuple[object, ...]]:
         statements.append(statement)
         return ask(statement, *arguments)
 

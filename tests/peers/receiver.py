@@ -177,7 +177,7 @@ class Receiver:
 
     async def _answer(self, answer: Answer, writer: asyncio.StreamWriter) -> bool:
         await asyncio.sleep(answer.head_delay_s)
-        while answer.hold is not None and not answer.hold.is_set():
+        while answer.hold is not None and not answer.hold.is_set():  # noqa: ASYNC110 - set by another thread
             await asyncio.sleep(0.01)
         if answer.drop:
             return False
