@@ -40,6 +40,7 @@ class Child:
     ) -> None:
         self.name = name
         self._log = log
+        self._asked_at: float | None = None
         drop = {} if account is None else {"user": account.uid, "group": account.gid, "extra_groups": []}
         with _open_log(log) as sink:
             self._process = subprocess.Popen(  # type: ignore[call-overload]
@@ -87,14 +88,18 @@ class Child:
     def ask_to_end(self, number: signal.Signals) -> None:
         """Send the program the signal at which it ends. Somebody may have stopped it: then it goes on, to hear it."""
         if self._process.returncode is None:
+            self._asked_at = self._asked_at or time.monotonic()
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(self.pid, number)
                 os.killpg(self.pid, signal.SIGCONT)
 
     def stop(self, number: signal.Signals, *, limit_s: float) -> bool:
-        """Ask it to end and wait; after limit_s kill its whole group. Return whether it ended by itself."""
+        """Ask it to end and wait; after limit_s kill its whole group. Return whether it ended by itself.
+
+        The time counts from when it was asked first: of many that are asked together, all have the same time.
+        """
         self.ask_to_end(number)
-        deadline = time.monotonic() + limit_s
+        deadline = (self._asked_at or time.monotonic()) + limit_s
         while self.exit_code() is None:
             if time.monotonic() > deadline:
                 self.kill_group()

@@ -1,5 +1,6 @@
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,3 +71,19 @@ def test_a_large_log_starts_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         wait_for(lambda child=child: child.exit_code() == 0)  # type: ignore[misc]
 
     assert log.read_text() == "b\n"
+
+
+def test_the_time_to_end_counts_from_when_a_program_was_asked_first(
+    python: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dozen that ignore it are not waited for one after the other."""
+    child = python(
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(300)"
+    )
+    wait_for(lambda: "1" in child.log_tail() or child.exit_code() is not None)
+    child.ask_to_end(signal.SIGTERM)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 28)
+
+    # With a clock that stands still, a time that began now would never be over.
+    assert child.stop(signal.SIGTERM, limit_s=27.0) is False
