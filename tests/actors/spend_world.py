@@ -15,6 +15,7 @@ from models import cursors, payouts, scales, spends
 from models.base import app_now, execute, one, rows, transaction
 from models.ledger import AVAILABLE, CUSTODY, GATEWAY, Account, Transfer, balance, post
 from models.payouts import NewPayout
+from models.spend_tracking import WATCHED_ON_BLOCKS
 from tests.models.builders import CATALOGUE, USDT, assert_sound, merchant
 from tests.peers.paper_chain import PaperChain
 
@@ -128,6 +129,11 @@ class SpendWorld:
 
     def mature(self) -> None:
         self.mine(self.network.maturity - 1)
+        self.step()
+
+    def settle(self) -> None:
+        """Bury what is confirmed so deep that it is watched no more."""
+        self.mine(self.network.maturity + WATCHED_ON_BLOCKS)
         self.step()
 
     def reorg(self, depth: int, *, is_lost: bool = False) -> None:

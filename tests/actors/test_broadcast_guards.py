@@ -66,8 +66,7 @@ def test_a_confirmed_payout_is_watched_for_as_long_as_a_reorg_may_reach_it(world
     world.step(2)
     world.mine()
     world.step()
-    world.mature()
-    world.step()
+    world.settle()
     assert (world.paid(order), rows("SELECT settled_at IS NULL FROM spends")) == (1, [(False,)])
 
 

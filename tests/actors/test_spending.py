@@ -225,7 +225,7 @@ def test_what_was_confirmed_and_leaves_the_chain_is_sent_again_and_stays_paid(wo
     assert (world.payout(order).status, world.paid(order)) == ("confirmed", 0)
     world.mine()
     world.step()
-    world.mature()
+    world.settle()
     assert (world.payout(order).status, world.paid(order), world.count("spends")) == ("confirmed", 1, 1)
     assert rows("SELECT state, settled_at IS NOT NULL FROM spends") == [("confirmed", True)]
     assert net_of(Account(GATEWAY, GAS, "ETH")) == world.chain.funds[world.hot, None] - RICH_WEI
@@ -273,7 +273,7 @@ def test_gas_is_what_the_attempt_took_that_stayed(world: SpendWorld) -> None:
     world.chain.pool, world.chain.price = [original], 10
     world.mine()
     world.step()
-    world.mature()
+    world.settle()
     assert world.payout(order).txid == original
     assert dear < net_of(Account(GATEWAY, GAS, "ETH")) == world.chain.funds[world.hot, None] - RICH_WEI
 
@@ -288,7 +288,29 @@ def test_a_spend_is_watched_until_no_reorg_can_reach_it(world: SpendWorld, told:
     assert [found.id for found in spends.to_watch("ethereum", limit=9)] == [spend_id]
     world.mature()
     execute("UPDATE spends SET check_at = app_now()")
+    assert [found.id for found in spends.to_watch("ethereum", limit=9)] == [spend_id]
+    world.settle()
+    execute("UPDATE spends SET check_at = app_now()")
     assert spends.to_watch("ethereum", limit=9) == []
+
+
+def test_what_a_reorg_beyond_maturity_takes_is_sent_again_too(world: SpendWorld, told: Told) -> None:
+    """No such reorg should be; where one is, the books and the chain must come to agree again."""
+    del told
+    world.mine(3)
+    world.step()
+    spend_id = start(world)
+    world.mine(world.network.maturity + 2)
+    world.step(2)
+    assert rows("SELECT state FROM spends") == [("confirmed",)]
+    world.reorg(world.network.maturity + 3, is_lost=True)
+    execute("UPDATE spends SET check_at = app_now()")
+    world.step(2)
+    assert rows("SELECT state, mined_txid FROM spends WHERE id = %s", (spend_id,)) == [("confirmed", None)]
+    world.mine()
+    execute("UPDATE spends SET check_at = app_now()")
+    world.step(2)
+    assert rows("SELECT state, mined_txid IS NOT NULL FROM spends WHERE id = %s", (spend_id,)) == [("confirmed", True)]
 
 
 # Strangers ----------------------------------------------------------------------------------------------------------
