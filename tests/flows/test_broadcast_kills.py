@@ -20,6 +20,7 @@ from models import payouts
 from models.base import execute, rows, transaction
 from models.ledger import AVAILABLE, CUSTODY, GATEWAY, PAYOUT_HELD, Account, Transfer, balance, post
 from models.payouts import NewPayout
+from models.spend_tracking import WATCHED_ON_BLOCKS
 from tests.flows import broadcast_child
 from tests.flows.broadcast_child import PARTS, Gateway
 from tests.models.builders import CATALOGUE, USDT, merchant
@@ -99,7 +100,7 @@ class Stage:
             self.gateway.step()
             if self.status(payout_id) in {"confirmed", "failed"}:
                 # Nothing is watched any more that the next part would come across.
-                self.gateway.bury(CATALOGUE.networks["ethereum"].maturity)
+                self.gateway.bury(CATALOGUE.networks["ethereum"].maturity + WATCHED_ON_BLOCKS)
                 self.gateway.step()
                 break
             self.gateway.bury(2)
