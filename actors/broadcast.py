@@ -22,7 +22,7 @@ from chains.evm_sanctions import is_sanctioned
 from chains.keystore import KeystoreError
 from core.checkpoints import reached
 from core.money import PrecisionLostError
-from models import freezes, payout_endings, payout_queue, payout_spends, payouts, spend_reads, spends
+from models import freezes, payout_endings, payout_queue, payout_rules, payout_spends, payouts, spend_reads, spends
 from models.base import transaction
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _claim(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, inte
         raise _UnsoundError("the payout changed while it was quoted")
     if not payout_queue.is_held(payout):
         raise _UnsoundError("the ledger does not hold its money")
-    if payout_queue.is_ours(network, payout.address) or payout.address == wallet.address:
+    if payout_rules.is_internal(network.family, payout.address) or payout.address == wallet.address:
         raise _UnsoundError("the address is the gateway's own")
     cents = signer_policy.usd_cents(ctx.catalogue, ctx.market.read(), payout.currency, payout.to_units)
     signer_policy.allow(ctx.settings, network.code, cents)

@@ -14,7 +14,6 @@ from models.payouts import READ, PayoutRow
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from core.catalogue import Network
 
 # After refusals for this long a payout fails: nothing was ever signed for it.
 REFUSED_FOR_S: Final = 1_800
@@ -73,16 +72,6 @@ def is_held(payout: PayoutRow) -> bool:
     return (
         held is not None and held[0] >= payout.held_units and gone is None and balance(payout.held) >= payout.held_units
     )
-
-
-def is_ours(network: Network, address: str) -> bool:
-    """Whether an address, in the stored form, is one of the gateway's own."""
-    found = one(
-        "SELECT 1 WHERE EXISTS (SELECT 1 FROM pool_addresses WHERE family = %s AND address = %s)"
-        " OR EXISTS (SELECT 1 FROM treasury_addresses WHERE network = %s AND address = %s)",
-        (network.family, address, network.code, address),
-    )
-    return found is not None
 
 
 def take(payout_id: UUID) -> None:
