@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
+import structlog
+
 from chains import evm_internal, evm_witness
 from chains import evm_wire as wire
 from chains.base import (
@@ -23,18 +25,23 @@ from chains.base import (
     Transfer,
     UnprovedSilenceError,
 )
-from chains.budget import budget
+from chains.budget import BudgetSpentError, budget
 from chains.evm_block import TRANSFER_TOPIC, Assets, BlockReader
 from chains.evm_fees import gas_price
 from chains.evm_range import RangeScanner
-from chains.providers import Providers
+from chains.evm_receipts import ReceiptBook
+from chains.providers import Providers, middle
 from chains.rpc import JsonRpc, RpcError
 from core.catalogue import Network, Pair
 
 __all__ = ["TRANSFER_TOPIC", "EvmAdapter"]
 
+log = structlog.get_logger()
+
 # Nearer to the head than this, blocks are read one by one.
 CATCH_UP_FROM: Final = 24
+# So many nodes have to tell what is final, where there are as many.
+WITNESSES_MIN: Final = 2
 
 
 class EvmAdapter:
@@ -44,7 +51,8 @@ class EvmAdapter:
         self._providers = providers
         self._finality_tag = network.finality_tag
         self._assets = Assets(pairs)
-        self._ranges = RangeScanner(providers, self._assets)
+        self._book = ReceiptBook()
+        self._ranges = RangeScanner(providers, self._assets, self._book)
 
     @property
     def providers(self) -> int:
@@ -81,15 +89,27 @@ class EvmAdapter:
             )
 
     def scan_ahead(self, first: int, head: int, matcher: Matcher) -> Sequence[BlockScan]:
-        """Return the scan of the next block, or of many while the head is far; see chains.base."""
+        """Return the scan of the next block, or of many while the head is far; see chains.base.
+
+        Where a range fails, the block by itself is read at once: some nodes give no ranges, and none gives all.
+        """
         if head - first >= CATCH_UP_FROM and self._ranges.size.blocks > 1:
-            return self._ranges.scan(first, head, matcher)
-        self._ranges.size.grow()
+            try:
+                return self._ranges.scan(first, head, matcher)
+            except BudgetSpentError:
+                raise
+            except ProviderError as error:
+                log.info("range.refused", blocks_next=self._ranges.size.blocks, problem=str(error))
+        else:
+            self._ranges.size.grow()
         scan = self.scan_block(first, matcher)
         return () if scan is None else (scan,)
 
     def final_height(self) -> int | None:
-        """Return the newest final height, the lowest that any node tells; None where one cannot tell it."""
+        """Return the newest final height that nodes agree on; None where too few tell one.
+
+        The middle of what they tell, of two the lower: one alone can neither hold back everybody's money nor let it go.
+        """
         tag = self._finality_tag
         if tag is None:
             return None
@@ -97,7 +117,7 @@ class EvmAdapter:
             lambda node: node.call_or_none("eth_getBlockByNumber", [tag, False], wire.Header)
         )
         heights = [wire.quantity(header.number) for header in answers if isinstance(header, wire.Header)]
-        return min(heights, default=None)
+        return middle(heights) if len(heights) >= min(WITNESSES_MIN, self.providers) else None
 
     def transfer_fee(self, pair: Pair) -> int:
         """Return what one transfer costs now, in wei; what a rollup adds for its data is not in it."""
@@ -151,7 +171,7 @@ class EvmAdapter:
         return self._header(node, height).hash
 
     def _scan(self, node: JsonRpc, height: int, matcher: Matcher, *, strict: bool, thorough: bool) -> BlockScan:
-        reader = BlockReader(node, self._assets, strict=strict, thorough=thorough)
+        reader = BlockReader(node, self._assets, book=self._book, strict=strict, thorough=thorough)
         full = reader.full_block(height)
         if full is None:
             raise NotYetError(f"block {height} is not there yet")

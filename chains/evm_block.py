@@ -4,6 +4,7 @@ A node that leaves out logs is the one that loses a sale in silence. So what the
 logs do not show is looked up in the receipts of the whole block, whose logs have to fill the filter again.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -11,6 +12,7 @@ from typing import Final
 from chains import evm_bloom as bloom
 from chains import evm_wire as wire
 from chains.base import NATIVE, Block, BlockScan, Matcher, ProviderError, Transfer, UnprovedSilenceError
+from chains.evm_receipts import ReceiptBook, Receipts
 from chains.rpc import Rpc, RpcError
 from core.catalogue import Pair
 
@@ -18,8 +20,6 @@ from core.catalogue import Pair
 TRANSFER_TOPIC: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 # ERC-20 indexes sender and recipient; ERC-721 the token's number too.
 ERC20_TOPICS: Final = 3
-
-Receipts = Mapping[str, wire.Receipt]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,11 +94,23 @@ class Assets:
 
 
 class BlockReader:
-    """Reads blocks from one node. strict: silence has to be proved. thorough: everything is read from receipts."""
+    """Reads blocks from one node. strict: silence has to be proved. thorough: everything is read from receipts.
 
-    def __init__(self, node: Rpc, assets: Assets, *, strict: bool = True, thorough: bool = False) -> None:
+    book: what nodes have shown before; without one nothing is kept for the next reading.
+    """
+
+    def __init__(
+        self,
+        node: Rpc,
+        assets: Assets,
+        *,
+        book: ReceiptBook | None = None,
+        strict: bool = True,
+        thorough: bool = False,
+    ) -> None:
         self._node = node
         self._assets = assets
+        self._book = book or ReceiptBook()
         self._strict = strict
         self._thorough = thorough
 
@@ -141,9 +153,13 @@ class BlockReader:
         self, matched: Sequence[Candidate], block: Block, logs: Sequence[wire.Log], known: Receipts
     ) -> Iterator[Transfer]:
         """Turn candidates into transfers by their receipts. Raises ProviderError where one tells another story."""
-        receipts = {txid: known.get(txid) or self._receipt(txid) for txid in dict.fromkeys(c.txid for c in matched)}
+        wanted = dict.fromkeys(c.txid for c in matched)
+        asked = self._book.collect(self._node, block, [txid for txid in wanted if txid not in known])
+        receipts = {txid: known[txid] if txid in known else asked[txid] for txid in wanted}
+        shown = Counter(wire.block_or_tx_hash(log.transaction_hash) for log in logs if self._assets.is_ours(log))
         for txid, receipt in receipts.items():
-            self._check_receipt(txid, receipt, block, logs)
+            if sum(self._assets.is_ours(log) for log in receipt.logs) > shown[txid]:
+                raise ProviderError(f"the logs of block {block.height} lack some that a receipt has")
         for candidate in matched:
             ordinal = _ordinal(candidate, receipts[candidate.txid])
             if ordinal is not None:
@@ -155,18 +171,6 @@ class BlockReader:
                     sender=candidate.sender,
                     recipient=candidate.recipient,
                 )
-
-    def _receipt(self, txid: str) -> wire.Receipt:
-        return self._node.call("eth_getTransactionReceipt", [txid], wire.Receipt)
-
-    def _check_receipt(self, txid: str, receipt: wire.Receipt, block: Block, logs: Sequence[wire.Log]) -> None:
-        if wire.block_or_tx_hash(receipt.transaction_hash) != txid:
-            raise ProviderError("a receipt of another transaction")
-        if wire.block_or_tx_hash(receipt.block_hash) != block.hash:
-            raise ProviderError(f"a receipt of another block than {block.height}")
-        shown = sum(wire.block_or_tx_hash(log.transaction_hash) == txid for log in logs if self._assets.is_ours(log))
-        if sum(self._assets.is_ours(log) for log in receipt.logs) > shown:
-            raise ProviderError(f"the logs of block {block.height} lack some that a receipt has")
 
     def _checked_receipts(self, full: wire.FullBlock, block: Block, logs: Sequence[wire.Log]) -> Receipts | None:
         """Return the whole block's receipts where they are needed, held against header and logs."""

@@ -6,23 +6,24 @@ than any reorg, and every provider must show the same logs for it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Final
 
 from chains import evm_wire as wire
-from chains.base import BlockScan, Matcher, NotYetError, ProviderError
+from chains.base import BlockScan, Matcher, NotYetError, ProviderError, UnprovedSilenceError
 from chains.evm_block import Assets, BlockReader, Candidate
+from chains.evm_receipts import FETCHERS, ReceiptBook
 from chains.providers import Providers
 from chains.rpc import JsonRpc, Rpc
+
+LogsByBlock = Mapping[int, Sequence[wire.Log]]
 
 RANGE_START: Final = 64
 RANGE_MAX: Final = 2_000
 # Full blocks are megabytes on busy chains: one portion of them is held in memory at a time.
 FULL_BLOCKS_MAX: Final = 64
-# How many blocks are fetched side by side from one node.
-FETCHERS: Final = 4
 # Blocks this deep are not replaced any more.
 SETTLED_DEPTH: Final = 256
 
@@ -45,9 +46,10 @@ class RangeSize:
 class RangeScanner:
     """Reads ranges of one network."""
 
-    def __init__(self, providers: Providers, assets: Assets) -> None:
+    def __init__(self, providers: Providers, assets: Assets, book: ReceiptBook) -> None:
         self._providers = providers
         self._assets = assets
+        self._book = book
         self.size = RangeSize()
 
     def scan(self, first: int, head: int, matcher: Matcher) -> Sequence[BlockScan]:
@@ -56,12 +58,14 @@ class RangeScanner:
         Raises ProviderError; the range is smaller then next time.
         """
         last = min(first + self.size.blocks - 1, head)
-        is_sparse = self._assets.native is None and last <= head - SETTLED_DEPTH
+        # What one node makes up about its head must not make the newest blocks look settled.
+        settled = min(head, self._providers.agreed_head() or head) - SETTLED_DEPTH
+        is_sparse = self._assets.native is None and last <= settled
         if not is_sparse:
             last = min(last, first + FULL_BLOCKS_MAX - 1)
         read = self._sparse if is_sparse else self._dense
         try:
-            found = self._providers.attempt(lambda node: read(node, first, last, matcher))
+            found = read(first, last, matcher)
         except ProviderError:
             # Too many results, too slow, too long: whatever it was, less of it may pass.
             self.size.shrink()
@@ -69,23 +73,52 @@ class RangeScanner:
         self.size.grow()
         return found
 
-    def _dense(self, node: JsonRpc, first: int, last: int, matcher: Matcher) -> Sequence[BlockScan]:
+    def _dense(self, first: int, last: int, matcher: Matcher) -> Sequence[BlockScan]:
+        """Read every block. Where no node proves its silence, as much as the first of them can tell is believed.
+
+        That is what a block by itself would come to, and one by one they might never be caught up with.
+        """
+        unproved: list[Sequence[BlockScan]] = []
+
+        def ask(node: JsonRpc) -> Sequence[BlockScan]:
+            blocks, logs = self._fetch(node, first, last)
+            try:
+                return self._read(node, blocks, logs, matcher, strict=True)
+            except UnprovedSilenceError:
+                unproved.append(self._read(node, blocks, logs, matcher, strict=False))
+                raise
+
+        try:
+            return self._providers.attempt(ask)
+        except UnprovedSilenceError:
+            return unproved[0]
+
+    def _fetch(self, node: JsonRpc, first: int, last: int) -> tuple[dict[int, wire.FullBlock], LogsByBlock]:
         reader = BlockReader(node, self._assets)
         logs = self._logs_by_block(reader, first, last)
         with ThreadPoolExecutor(FETCHERS) as pool:
             # A thread does not inherit the step's budget by itself.
             fetched = [pool.submit(copy_context().run, reader.full_block, height) for height in range(first, last + 1)]
-        blocks = [future.result() for future in fetched]
-        scans = []
-        ours = _asked_once(self._assets, blocks, logs.values(), matcher)
-        for height, full in zip(range(first, last + 1), blocks, strict=True):
+        blocks: dict[int, wire.FullBlock] = {}
+        for height, future in enumerate(fetched, start=first):
+            full = future.result()
             if full is None:
                 raise NotYetError(f"block {height} is not there")
-            scans.append(reader.read(full, height, ours, logs.get(height, ())))
-        return scans
+            blocks[height] = full
+        return blocks, logs
 
-    def _sparse(self, node: JsonRpc, first: int, last: int, matcher: Matcher) -> Sequence[BlockScan]:
-        reader = BlockReader(node, self._assets)
+    def _read(
+        self, node: JsonRpc, blocks: Mapping[int, wire.FullBlock], logs: LogsByBlock, matcher: Matcher, *, strict: bool
+    ) -> Sequence[BlockScan]:
+        reader = BlockReader(node, self._assets, book=self._book, strict=strict)
+        ours = _asked_once(self._assets, blocks.values(), logs.values(), matcher)
+        return [reader.read(full, height, ours, logs.get(height, ())) for height, full in blocks.items()]
+
+    def _sparse(self, first: int, last: int, matcher: Matcher) -> Sequence[BlockScan]:
+        return self._providers.attempt(lambda node: self._sparse_range(node, first, last, matcher))
+
+    def _sparse_range(self, node: JsonRpc, first: int, last: int, matcher: Matcher) -> Sequence[BlockScan]:
+        reader = BlockReader(node, self._assets, book=self._book)
         logs = self._logs_by_block(reader, first, last)
         self._compare(logs, first, last)
         paid = {height: {found.recipient for found in self._candidates(shown)} for height, shown in logs.items()}
@@ -99,7 +132,7 @@ class RangeScanner:
         reader: BlockReader,
         height: int,
         ours: frozenset[str],
-        logs: dict[int, list[wire.Log]],
+        logs: LogsByBlock,
     ) -> BlockScan:
         header = node.call_or_none("eth_getBlockByNumber", [hex(height), False], wire.Header)
         if header is None:
@@ -113,7 +146,7 @@ class RangeScanner:
     def _candidates(self, logs: Iterable[wire.Log]) -> Iterator[Candidate]:
         return self._assets.token_transfers(logs)
 
-    def _logs_by_block(self, reader: BlockReader, first: int, last: int) -> dict[int, list[wire.Log]]:
+    def _logs_by_block(self, reader: BlockReader, first: int, last: int) -> LogsByBlock:
         found: defaultdict[int, list[wire.Log]] = defaultdict(list)
         if not self._assets.tokens:
             return found
@@ -124,7 +157,7 @@ class RangeScanner:
             found[height].append(log)
         return found
 
-    def _compare(self, logs: dict[int, list[wire.Log]], first: int, last: int) -> None:
+    def _compare(self, logs: LogsByBlock, first: int, last: int) -> None:
         """Refuse a range whose logs another provider shows more of. No header proves here that none was cut."""
         if self._providers.count == 1:
             return
@@ -136,11 +169,11 @@ class RangeScanner:
 
 
 def _asked_once(
-    assets: Assets, blocks: Iterable[wire.FullBlock | None], logs: Iterable[Sequence[wire.Log]], matcher: Matcher
+    assets: Assets, blocks: Iterable[wire.FullBlock], logs: Iterable[Sequence[wire.Log]], matcher: Matcher
 ) -> Matcher:
     """Match the recipients of all blocks in one question, and answer each block's from that."""
     recipients = {
-        *(found.recipient for full in blocks if full for found in assets.native_transfers(full.transactions)),
+        *(found.recipient for full in blocks for found in assets.native_transfers(full.transactions)),
         *(found.recipient for shown in logs for found in assets.token_transfers(shown)),
     }
     ours = frozenset(matcher(recipients)) if recipients else frozenset()

@@ -71,6 +71,14 @@ class Providers:
             self._each(lambda node: node.ask_head(self._tolerance))
         return self._first(self._ranked(), lambda node: node.ask_head(self._tolerance))
 
+    def agreed_head(self) -> int | None:
+        """Return the middle of the heads that the nodes last told, of two the lower; None before any did.
+
+        How far the chain is at least, whatever one node makes up.
+        """
+        heads = [node.head for node in self._nodes if node.head is not None]
+        return middle(heads) if heads else None
+
     def is_behind_others(self, height: int) -> bool:
         """Whether some node is known to have got as far as that height."""
         return any(node.head is not None and node.head >= height for node in self._nodes)
