@@ -112,7 +112,7 @@ def _included(ctx: Context, spend: SpendRow, fate: Fate) -> None:
 
 
 def _dead(ctx: Context, spend: SpendRow, attempts: list[AttemptRow]) -> None:
-    if spend.state == "mined":
+    if spend.mined_txid is not None:
         # It takes another look, which asks all over again, before one that was seen in a block is given up.
         with transaction():
             spend_tracking.note_taken_out(ctx.catalogue, spend.id)

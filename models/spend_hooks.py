@@ -47,6 +47,8 @@ class Hooks:
     on_confirmed: Hook = _nothing
     on_failed: Hook = _nothing
     on_dead: Hook = _nothing
+    # A confirmed one turned out to have no effect, for good: a reorg deeper than was thought possible.
+    on_undone: Hook = _nothing
     # Asked outside of a transaction before bytes are given to a node, and in the one that commits further bytes.
     may_send: Callable[[SpendRow], bool] = _always
 

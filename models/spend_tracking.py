@@ -27,6 +27,8 @@ log = structlog.get_logger()
 # Past maturity no block should leave a chain. Where one does, the same bytes are sent again: that costs nothing, while
 # a sweep that is lost unseen leaves the hot wallet short of what the books say.
 WATCHED_ON_BLOCKS: Final = 32
+# What a confirmed spend says for good whose slot another transaction has after all.
+LOST: Final = "a reorg took it, and another transaction used its slot"
 
 
 class Inclusion(NamedTuple):
@@ -99,15 +101,14 @@ def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int) -> SpendRow | N
     """End a spend whose slot another transaction used for good; None where nothing changed.
 
     attempts: of how many of them the chain was asked; of one that was made meanwhile it said nothing.
-    Nothing of it can ever be included, so that whatever it was made for may be done anew. For one that was confirmed
-    that comes too late: an operator has to look.
+    Nothing of it can ever be included, so that whatever it was made for may be done anew. One that was confirmed stays
+    so, without a block: what was told of it cannot be taken back, and an operator has to look.
     """
     spend = spends.lock(spend_id)
-    if spend is None or spend.settled_at is not None or spend.attempts != attempts:
+    if spend is None or not spend.is_waiting or spend.attempts != attempts:
         return None
-    if spend.state not in {"signed", "sent"}:
-        log.critical("a spend that was seen in a block is dead by its chain; nothing is done", **_names(spend))
-        return None
+    if spend.state == "confirmed":
+        return _lose(catalogue, spend)
     if not spends.finish(spend, "dead", booked_fee_units=0):
         return None
     log.error("a stranger used a slot: who else has this key?", **_names(spend))
@@ -139,9 +140,22 @@ def _settle(catalogue: Catalogue, spend: SpendRow) -> SpendRow | None:
     if not spends.settle(spend.id, booked_fee_units=fee):
         return None
     _book_gas(catalogue, spend, f"spend:{spend.id}:gas-settled", fee - spend.booked_fee_units)
+    after = _reread(spend.id)
     if not spend.is_success:
         log.critical("a confirmed spend has no effect after a reorg", **_names(spend), txid=spend.mined_txid)
-    return _reread(spend.id)
+        _hooks(after).on_undone(catalogue, after)
+    return after
+
+
+def _lose(catalogue: Catalogue, spend: SpendRow) -> SpendRow | None:
+    """Close the books of a confirmed spend that is in no block and never will be: the chain took nothing for it."""
+    if not spends.settle(spend.id, booked_fee_units=0, problem=LOST):
+        return None
+    _book_gas(catalogue, spend, f"spend:{spend.id}:gas-settled", -spend.booked_fee_units)
+    log.critical("the slot of a confirmed spend was used by another: who else has this key?", **_names(spend))
+    after = _reread(spend.id)
+    _hooks(after).on_undone(catalogue, after)
+    return after
 
 
 def _ledger_fee(catalogue: Catalogue, spend: SpendRow) -> int:

@@ -230,13 +230,14 @@ def finish(before: SpendRow, state: Literal["confirmed", "failed", "dead"], *, b
     )
 
 
-def settle(spend_id: UUID, *, booked_fee_units: int) -> bool:
-    """Watch a confirmed spend no more."""
+def settle(spend_id: UUID, *, booked_fee_units: int, problem: str = "") -> bool:
+    """Watch a confirmed spend no more. problem: what became of it, where that is not what was told."""
     return bool(
         execute(
-            "UPDATE spends SET settled_at = app_now(), booked_fee_units = %s"
+            "UPDATE spends SET settled_at = app_now(), booked_fee_units = %s,"
+            " problem = CASE WHEN %s = '' THEN problem ELSE %s END"
             " WHERE id = %s AND state = 'confirmed' AND settled_at IS NULL",
-            (booked_fee_units, spend_id),
+            (booked_fee_units, problem, problem, spend_id),
         )
     )
 

@@ -1,7 +1,9 @@
 """Which deposits lie at their own addresses, and which sweep takes them. Called by actors.treasury and the plan.
 
 A sweep takes all of a coin's confirmed deposits at an address, in the transaction that commits its bytes; one that
-failed, or whose slot was lost, gives them back.
+failed, or whose slot was lost, gives them back. Its bytes name an amount, not deposits: where a deep reorg takes a
+deposit that was swept, and its buyer pays anew, the same bytes take the new money. So what a sweep moves for deposits
+that are gone is taken off what others brought to its address.
 """
 
 from __future__ import annotations
@@ -35,6 +37,14 @@ class Unswept:
     units: int
 
 
+# What sweeps that may have had their effect moved for deposits that are there no more.
+_MOVED_FOR_OTHERS: Final = (
+    "COALESCE((SELECT sum(r.amount_units) FROM deposits r JOIN spends s ON s.id = r.sweep_id"
+    " WHERE r.network = d.network AND r.currency = d.currency AND r.address = d.address AND r.status = 'reversed'"
+    " AND s.is_success IS DISTINCT FROM false), 0)"
+)
+
+
 def unswept(
     network: str, *, family: str, limit: int, after: tuple[str, str] = ("", ""), height: int | None = None
 ) -> list[Unswept]:
@@ -42,37 +52,46 @@ def unswept(
 
     after: the (currency, address) that the last page ended with. No cost grows with what was swept.
     """
+    return _there(_page(network, family=family, limit=limit, after=after, height=height))
+
+
+def _page(network: str, *, family: str, limit: int, after: tuple[str, str], height: int | None) -> list[Unswept]:
+    """Return as unswept() does, with those that sweeps of deposits which are gone have emptied."""
     found = rows(
-        "SELECT u.currency, u.address, p.ordinal, u.units FROM ("
-        "   SELECT currency, address, sum(amount_units) AS units FROM deposits"
+        f"SELECT d.currency, d.address, p.ordinal, d.units - {_MOVED_FOR_OTHERS} FROM ("
+        "   SELECT network, currency, address, sum(amount_units) AS units FROM deposits"
         "   WHERE network = %s AND sweep_id IS NULL AND status IN ('confirmed', 'credited')"
         "   AND (currency, address) > (%s, %s) AND block_height <= COALESCE(%s, block_height)"
-        "   GROUP BY currency, address ORDER BY currency, address LIMIT %s) u"
-        " JOIN pool_addresses p ON p.address = u.address AND p.family = %s ORDER BY u.currency, u.address",
+        "   GROUP BY network, currency, address ORDER BY currency, address LIMIT %s) d"
+        " JOIN pool_addresses p ON p.address = d.address AND p.family = %s ORDER BY d.currency, d.address",
         (network, *after, height, limit, family),
     )
     return [Unswept(currency, address, ordinal, int(units)) for currency, address, ordinal, units in found]
 
 
+def _there(found: list[Unswept]) -> list[Unswept]:
+    return [each for each in found if each.units > 0]
+
+
 def unswept_at(network: str, currency: str, address: str, *, height: int) -> list[Unswept]:
     """Return what confirmed deposits of a coin brought to one address, up to a height; none where nothing is left."""
     found = rows(
-        "SELECT d.currency, d.address, p.ordinal, sum(d.amount_units) FROM deposits d"
+        f"SELECT d.currency, d.address, p.ordinal, sum(d.amount_units) - {_MOVED_FOR_OTHERS} FROM deposits d"
         " JOIN pool_addresses p ON p.address = d.address WHERE d.network = %s AND d.currency = %s AND d.address = %s"
         " AND d.sweep_id IS NULL AND d.status IN ('confirmed', 'credited') AND d.block_height <= %s"
-        " GROUP BY d.currency, d.address, p.ordinal",
+        " GROUP BY d.network, d.currency, d.address, p.ordinal",
         (network, currency, address, height),
     )
-    return [Unswept(*row) for row in found]
+    return _there([Unswept(name, at, ordinal, int(units)) for name, at, ordinal, units in found])
 
 
 def walk(network: str, walker: Walker, *, family: str, limit: int, height: int | None = None) -> list[Unswept]:
     """Return the next page of a walk that goes round and round, and remember where it ended."""
     row = one("SELECT currency, address FROM treasury_walks WHERE network = %s AND walker = %s", (network, walker))
     kept = (str(row[0]), str(row[1])) if row else ("", "")
-    page = unswept(network, family=family, limit=limit, after=kept, height=height)
+    page = _page(network, family=family, limit=limit, after=kept, height=height)
     if not page and kept != ("", ""):
-        page = unswept(network, family=family, limit=limit, height=height)
+        page = _page(network, family=family, limit=limit, after=("", ""), height=height)
     last = (page[-1].currency, page[-1].address) if len(page) == limit else ("", "")
     if last != kept:
         execute(
@@ -80,23 +99,32 @@ def walk(network: str, walker: Walker, *, family: str, limit: int, height: int |
             " ON CONFLICT (network, walker) DO UPDATE SET currency = EXCLUDED.currency, address = EXCLUDED.address",
             (network, walker, *last),
         )
-    return page
+    return _there(page)
 
 
 def claim(network: str, found: Unswept, spend_id: UUID) -> bool:
     """Let a sweep take an address's deposits of a coin, in its committing transaction; False where they changed."""
+    place = (network, found.currency, found.address)
     taken = rows(
         "UPDATE deposits SET sweep_id = %s WHERE network = %s AND currency = %s AND address = %s AND sweep_id IS NULL"
         " AND status IN ('confirmed', 'credited') RETURNING amount_units",
-        (spend_id, network, found.currency, found.address),
+        (spend_id, *place),
     )
-    return sum(int(units) for (units,) in taken) == found.units
+    # Accounted for by this sweep, which moves so much less.
+    moved = rows(
+        "WITH gone AS (SELECT r.id, r.amount_units FROM deposits r JOIN spends s ON s.id = r.sweep_id"
+        "   WHERE r.network = %s AND r.currency = %s AND r.address = %s AND r.status = 'reversed'"
+        "   AND s.is_success IS DISTINCT FROM false)"
+        " UPDATE deposits d SET sweep_id = NULL FROM gone WHERE d.id = gone.id RETURNING gone.amount_units",
+        place,
+    )
+    return sum(int(units) for (units,) in taken) - sum(int(units) for (units,) in moved) == found.units
 
 
 def busy_addresses(network: str) -> set[str]:
     """Return the addresses from or to which a spend waits to be included: whoever is among them is left alone."""
     found = rows(
-        "SELECT sender, recipient FROM spends WHERE network = %s AND state IN ('signed', 'sent')"
+        "SELECT sender, recipient FROM spends WHERE network = %s AND settled_at IS NULL AND mined_txid IS NULL"
         " AND purpose IN ('gas', 'sweep', 'filler')",
         (network,),
     )
@@ -156,7 +184,9 @@ def _wake_payouts(_catalogue: Catalogue, spend: SpendRow) -> None:
         )
 
 
-spend_hooks.register("sweep", Hooks(on_mined=_wake_payouts, on_failed=_give_back, on_dead=_give_back))
+spend_hooks.register(
+    "sweep", Hooks(on_mined=_wake_payouts, on_failed=_give_back, on_dead=_give_back, on_undone=_give_back)
+)
 # Between our own addresses nothing is booked but what the chain took.
 spend_hooks.register("gas", Hooks())
 spend_hooks.register("cold", Hooks())
