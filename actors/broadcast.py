@@ -22,6 +22,7 @@ from chains.evm_sanctions import is_sanctioned
 from chains.keystore import KeystoreError
 from core.checkpoints import reached
 from core.money import PrecisionLostError
+from core.states import ForbiddenTransitionError
 from models import freezes, payout_endings, payout_queue, payout_rules, payout_spends, payouts, spend_reads, spends
 from models.base import transaction
 
@@ -95,10 +96,7 @@ def _pay(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID) -> boo
     if payout is None or payout.status != "approved":
         return False
     try:
-        intent = _intent(ctx, network, wallet, payout)
-        if _is_blocked(ctx, network, payout):
-            return _fail(ctx, payout_id, BLOCKED)
-        return _sign(ctx, network, wallet, payout_id, intent)
+        return _judge_and_sign(ctx, network, wallet, payout)
     except SpendRefusedError as error:
         return _refused(ctx, payout_id, str(error))
     except InsufficientCoinError as error:
@@ -116,6 +114,18 @@ def _pay(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID) -> boo
         log.critical("a payout is not what it should be: it is not signed", payout=str(payout_id), problem=str(error))
         payout_queue.postpone(payout_id, seconds=PAUSE_ALARM_S, reason=str(error))
     return False
+
+
+def _judge_and_sign(ctx: Context, network: Network, wallet: Wallet, payout: PayoutRow) -> bool:
+    intent = _intent(ctx, network, wallet, payout)
+    # Before any node is asked: what may not leave anyway costs no requests.
+    if freezes.is_frozen(payout.merchant_id, network.code, payout.currency):
+        payout_queue.postpone(payout.id, seconds=PAUSE_S, reason="frozen")
+        return False
+    signer_policy.check(ctx.settings, _cents(ctx, payout))
+    if _is_blocked(ctx, network, payout):
+        return _fail(ctx, payout.id, BLOCKED)
+    return _sign(ctx, network, wallet, payout.id, intent)
 
 
 def _sign(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, intent: Intent) -> bool:
@@ -141,12 +151,18 @@ def _refused(ctx: Context, payout_id: UUID, problem: str) -> bool:
 
 
 def _fail(ctx: Context, payout_id: UUID, error: str) -> bool:
-    """End a payout for which nothing is signed: an approved one without a spend, or whose spends are provably dead."""
-    with transaction():
-        # Judged after it, under its locks: whoever signed meanwhile makes all of this undone.
-        after = payout_endings.end(ctx.catalogue, payout_id, "failed", error=error)
-        if after is not None and spends.of_payout(payout_id) is not None:
-            raise _UnsoundError("an approved payout has a spend")
+    """End a payout for which nothing is signed: an approved one without a spend, or whose spends are provably dead.
+
+    False where somebody cancelled it meanwhile.
+    """
+    try:
+        with transaction():
+            # Judged after it, under its locks: whoever signed meanwhile makes all of this undone.
+            after = payout_endings.end(ctx.catalogue, payout_id, "failed", error=error)
+            if after is not None and spends.of_payout(payout_id) is not None:
+                raise _UnsoundError("an approved payout has a spend")
+    except ForbiddenTransitionError:
+        return False
     reached("broadcast.failed")
     return after is not None
 
@@ -161,6 +177,11 @@ def _intent(ctx: Context, network: Network, wallet: Wallet, payout: PayoutRow) -
     except PrecisionLostError as error:
         raise SpendRefusedError(str(error)) from error
     return Intent(sender=wallet.address, recipient=payout.address, pair=pair, units=units, memo=payout.memo)
+
+
+def _cents(ctx: Context, payout: PayoutRow) -> int:
+    """Return what leaves with a payout, in US cents. Raises NoRateError."""
+    return signer_policy.usd_cents(ctx.catalogue, ctx.market.read(), payout.currency, payout.to_units)
 
 
 def _is_blocked(ctx: Context, network: Network, payout: PayoutRow) -> bool:
@@ -189,8 +210,7 @@ def _claim(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, inte
         raise _UnsoundError("the ledger does not hold its money")
     if payout_rules.is_internal(network.family, payout.address) or payout.address == wallet.address:
         raise _UnsoundError("the address is the gateway's own")
-    cents = signer_policy.usd_cents(ctx.catalogue, ctx.market.read(), payout.currency, payout.to_units)
-    signer_policy.allow(ctx.settings, network.code, cents)
+    signer_policy.allow(ctx.settings, network.code, _cents(ctx, payout))
     payout_queue.take(payout_id)
     reached("broadcast.judged")
     return payout_spends.begin(ctx.catalogue, payout)

@@ -1,4 +1,4 @@
-"""Approves and cancels payouts that wait for somebody. The API calls it through the queue and waits for the answer."""
+"""Approves payouts that wait for somebody, and cancels what is not signed. The API calls it and waits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def approve_payout(info: CallInfo, payload: bytes) -> CallReply:
 
 @call_actor(queue="payouts")
 def cancel_payout(info: CallInfo, payload: bytes) -> CallReply:
-    """Cancel a payout that waits for a decision; its money is available again."""
+    """Cancel a payout for which nothing is signed; its money is available again."""
     wanted = _decode_lookup.decode(payload)
     ctx = context()
     with recorded(info) as record:

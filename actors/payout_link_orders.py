@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from actors import signer_policy
 from core import claim_tokens, mail, payout_link_views
 from core.claim_tokens import ClaimTokens
 from core.errors import (
@@ -97,6 +98,7 @@ def _planned(
     )
     units = payout_rules.amount_units(catalogue, pair.currency, body.amount, error=PayoutlinkBadAmount)
     payout_rules.check_minimum(catalogue, pair, units, error=PayoutlinkBadAmount)
+    signer_policy.check_size(ctx, pair.currency, units, error=PayoutlinkBadAmount)
     link_id = uuid7()
     return NewPayoutLink(
         id=link_id,

@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg2.errors
 
+from actors import signer_policy
 from actors.broker import ring
 from core import payout_views
-from core.errors import PayoutDuplicateReference, PayoutFundsMaturing, PayoutInsufficientFunds, RequestBadField
+from core.errors import (
+    PayoutBadAmount,
+    PayoutDuplicateReference,
+    PayoutFundsMaturing,
+    PayoutInsufficientFunds,
+    RequestBadField,
+)
 from core.ids import uuid7
 from core.payout_schemas import CreatePayout
 from core.schemas import read_request
@@ -78,6 +85,7 @@ def _planned(
         payout_rules.fee_units(catalogue, ctx.market.read(), pair.currency, pair.network),
         is_fee_on_top=terms.is_fee_on_top if body.is_subtract is None else body.is_subtract,
     )
+    signer_policy.check_size(ctx, pair.currency, amounts.to_units, error=PayoutBadAmount)
     change = _priced(ctx, body, amounts.held_units)
     return NewPayout(
         id=uuid7(),

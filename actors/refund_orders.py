@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from actors import payout_orders
+from actors import payout_orders, signer_policy
 from core import addresses, refund_views
 from core.errors import (
     PaymentNotFound,
@@ -167,6 +167,7 @@ def _make(ctx: Context, order: _Order, *, principal: str, request_id: str) -> Pa
     """Check what may stop money from leaving, hold it, and write the refund."""
     merchant_id, currency, network = order.invoice.merchant_id, order.currency, order.network
     check_destination(ctx, merchant_id=merchant_id, currency=currency, network=network, address=order.to.address)
+    signer_policy.check_size(ctx, currency, order.amount_units, error=RefundBadAmount)
     refund_id = uuid7()
     new = NewPayout(
         id=refund_id,

@@ -40,6 +40,7 @@ QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
     "maintenance": (
         "actors.address_reclaim",
         "actors.audit",
+        "actors.debts",
         "actors.invoice_clock",
         "actors.payout_link_clock",
         "actors.rates",

@@ -1,7 +1,8 @@
 """What the signer lets leave: its own limits and its own count, whatever the rest of the gateway says.
 
-Called by actors.broadcast. What goes from one wallet of ours to another is not limited; the price of gas is capped
-where it is asked for (chains.registry.gas_cap_units).
+Called by actors.broadcast, and by whatever creates payouts, for what the signer would never sign. What goes from one
+wallet of ours to another is not limited; the price of gas is capped where it is asked for
+(chains.registry.gas_cap_units).
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from core.pricing import RATE_DIGITS
 from models import signer_counters
 
 if TYPE_CHECKING:
+    from actors.context import Context
     from core.catalogue import Catalogue
+    from core.errors import DomainError
     from core.pricing import Market
     from core.settings import Settings
 
@@ -37,16 +40,34 @@ def usd_cents(catalogue: Catalogue, market: Market, currency: str, units: int) -
     return mul_div_up(units * CENTS, rate, 10 ** (catalogue.scale(currency) + RATE_DIGITS))
 
 
+def check_size(ctx: Context, currency: str, units: int, *, error: type[DomainError]) -> None:
+    """Refuse to create a payout that the signer would never sign. Raises `error`.
+
+    A coin without a rate is let through: what it is worth is asked again before it is signed.
+    """
+    try:
+        cents = usd_cents(ctx.catalogue, ctx.market.read(), currency, units)
+    except NoRateError:
+        return
+    if cents > ctx.settings.signer_payout_max_usd * CENTS:
+        raise error(f"One payout may be worth {ctx.settings.signer_payout_max_usd} USD at most.")
+
+
 def allow(settings: Settings, network: str, cents: int) -> None:
-    """Count a payout that is signed in the caller's transaction. Raises LimitReachedError, having counted nothing.
+    """Count a payout that is signed in the caller's transaction. Raises LimitReachedError, having counted nothing."""
+    signer_counters.lock()
+    check(settings, cents)
+    signer_counters.add(network, cents)
+
+
+def check(settings: Settings, cents: int) -> None:
+    """Tell whether so much may leave now, and count nothing. Raises LimitReachedError.
 
     The hour is the clock's, the day its last 24 hours; all networks together.
     """
     if cents > settings.signer_payout_max_usd * CENTS:
         raise LimitReachedError("above SIGNER_PAYOUT_MAX_USD")
-    signer_counters.lock()
     if signer_counters.spent(1) + cents > settings.signer_hourly_usd * CENTS:
         raise LimitReachedError("above SIGNER_HOURLY_USD")
     if signer_counters.spent(DAY_H) + cents > settings.signer_daily_usd * CENTS:
         raise LimitReachedError("above SIGNER_DAILY_USD")
-    signer_counters.add(network, cents)

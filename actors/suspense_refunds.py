@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from actors import refund_orders
-from core.errors import PaymentNotResolvable, PayoutAmountBelowFee, RefundNetworkMismatch
+from actors import refund_orders, signer_policy
+from core.errors import PaymentNotResolvable, PayoutAmountBelowFee, PayoutBadAmount, RefundNetworkMismatch
 from core.ids import uuid7
 from core.money import round_down
 from models import deposits, payout_rules, refunds
@@ -101,7 +101,7 @@ def send_back(
     """Write a refund for each coin on each network of some deposits in suspense, whose owner is locked.
 
     A coin that is worth no more than its fee is left where it is. Raises payout.amount_below_fee where that is so of
-    all, payout.fee_unavailable, payout.frozen, refund.bad_address, payout.destination_internal and
+    all, payout.bad_amount, payout.fee_unavailable, payout.frozen, refund.bad_address, payout.destination_internal and
     compliance.address_blocked.
     """
     written = []
@@ -112,6 +112,7 @@ def send_back(
         fee_units = payout_rules.fee_units(ctx.catalogue, ctx.market.read(), currency, network)
         held_units = round_down(sum(d.amount_units for d in found), payout_rules.step(ctx.catalogue, currency))
         if held_units > fee_units:
+            signer_policy.check_size(ctx, currency, held_units - fee_units, error=PayoutBadAmount)
             new = _new(asker, purpose, to, (currency, network), held_units=held_units, fee_units=fee_units)
             written.append(refunds.send_back(ctx.catalogue, new, found))
     if not written:

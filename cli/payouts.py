@@ -1,4 +1,4 @@
-"""`sluice payouts`: stops money from leaving, and lets it leave again. Run by operators, in an emergency as a rule.
+"""`sluice payouts`: stops money from leaving, lets it leave again, and gives back what cannot leave. For operators.
 
 A freeze is a row that the signer reads in the very transaction in which it commits a signed payout: what it has not
 judged when the command returns is not signed while the freeze stands.
@@ -7,16 +7,20 @@ judged when the command returns is not signed while the freeze stands.
 from typing import Annotated, Any, Final
 from uuid import UUID
 
+import structlog
 import typer
 
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
 from core.catalogue import load_catalogue
+from core.errors import PayoutNotPending
 from core.settings import Settings
-from models import freezes, merchants
+from models import freezes, merchants, payout_decisions, payout_queue
+from models.base import transaction
 from models.freezes import Freeze, Scope
 
-app = typer.Typer(no_args_is_help=True, help="Freezing payouts, and who is frozen.")
+log = structlog.get_logger()
+app = typer.Typer(no_args_is_help=True, help="Freezing payouts, who is frozen, and cancelling one.")
 
 OPERATOR: Final = "operator"
 REASON_CHARS_MAX: Final = 255
@@ -75,6 +79,30 @@ def frozen(*, as_json: JsonFlag = False) -> None:
         found = freezes.listing()
     lines = [_line(each) for each in found] or ["nothing is frozen"]
     show({"items": [_document(each) for each in found]}, lines, as_json=as_json)
+
+
+@app.command("cancel")
+def cancel(
+    payout_id: Annotated[UUID, typer.Argument(metavar="ID", help="The payout's uuid.")], *, as_json: JsonFlag = False
+) -> None:
+    """Cancel a payout for which nothing is signed, whoever's it is; what it held is its merchant's again."""
+    with database() as settings:
+        found = payout_queue.read(payout_id)
+        if found is None:
+            raise CommandError(f"there is no payout {payout_id}")
+        try:
+            with transaction():
+                payout_decisions.cancel(load_catalogue(settings.environment), found, by=OPERATOR)
+        except PayoutNotPending:
+            raise CommandError(f"{_status(payout_id)}: only what nothing is signed for is cancelled") from None
+    log.warning("payout.cancelled_by_operator", payout=str(payout_id), merchant=str(found.merchant_id))
+    document = {"payout": str(payout_id), "merchant": str(found.merchant_id), "status": "cancelled"}
+    show(document, [f"payout {payout_id} of merchant {found.merchant_id}: cancelled"], as_json=as_json)
+
+
+def _status(payout_id: UUID) -> str:
+    now = payout_queue.read(payout_id)
+    return f"payout {payout_id} is {'gone' if now is None else now.status}"
 
 
 def _target(*, everything: bool, network: str | None, merchant: UUID | None, conversion: bool) -> tuple[Scope, str]:

@@ -40,8 +40,10 @@ SHOWN: Final[dict[PayoutStatus, str]] = {
 }
 
 FINAL_PAYOUTS: Final[frozenset[PayoutStatus]] = frozenset({"confirmed", "failed", "cancelled"})
-# What waits for somebody's decision, and can still be cancelled by one.
+# What waits for somebody's decision.
 UNDECIDED_PAYOUTS: Final[frozenset[PayoutStatus]] = frozenset({"pending", "awaiting_cosign"})
+# What nobody has signed anything for, or nothing that can still take effect.
+UNSIGNED_PAYOUTS: Final[frozenset[PayoutStatus]] = UNDECIDED_PAYOUTS | {"approved"}
 
 
 def check_payout_transition(before: PayoutStatus, after: PayoutStatus) -> None:

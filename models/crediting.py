@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from core.pricing import split_credit
-from models import deposits, ledger
+from models import debts, deposits, ledger
 from models.base import execute, one, repeat_on_deadlock, rows, transaction
 from models.ledger import (
     AVAILABLE,
@@ -131,6 +131,7 @@ def book_reversed(deposit: Deposit, merchant_id: UUID) -> None:
     if deposit.refund_units is not None:
         ledger.lock_debt(merchant_id, deposit.currency)
         debt = Account(merchant_id, DEBT, deposit.currency)
+        debts.note(merchant_id, deposit.currency)
         ledger.post(name, rounded(debt, _custody(deposit), out=deposit.refund_units, into=deposit.amount_units))
         return
     suspense = _suspense(deposit, merchant_id)
@@ -146,6 +147,8 @@ def _uncredit(deposit: Deposit, merchant_id: UUID, suspense: Account) -> list[Tr
     _, spendable = ledger.lock_balances(maturing, available)
     from_available = min(deposit.net_units - waiting, spendable)
     owed = deposit.net_units - waiting - from_available
+    if owed:
+        debts.note(merchant_id, currency)
     return [
         Transfer(maturing, suspense, waiting),
         Transfer(available, suspense, from_available),

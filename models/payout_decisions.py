@@ -1,7 +1,7 @@
-"""What people decide about payouts that wait for them: approve or cancel, each in the caller's transaction.
+"""What people decide about payouts that are not signed: approve or cancel, each in the caller's transaction.
 
-Called by actors.payout_approvals. Source: API reference, "Payout status"; who may approve: decided with the roles of
-keys (an approver differs from the creator, and from whoever approved before).
+Called by actors.payout_approvals and cli.payouts. Source: API reference, "Payout status"; who may approve: decided with
+the roles of keys (an approver differs from the creator, and from whoever approved before).
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def _next(before: PayoutRow) -> PayoutStatus:
     return "awaiting_cosign" if payout_rules.read_terms(before.merchant_id).is_cosign_required else "approved"
 
 
-def cancel(catalogue: Catalogue, found: PayoutRow) -> PayoutRow:
-    """Cancel a payout that waits for a decision, and give its money back. Raises PayoutNotPending."""
-    # end() would also cancel an approved one, which the broadcast may have in its hands.
-    if _locked(found).status not in UNDECIDED_PAYOUTS:
-        raise PayoutNotPending
-    after = payout_endings.end(catalogue, found.id, "cancelled")
+def cancel(catalogue: Catalogue, found: PayoutRow, *, by: str | None = None) -> PayoutRow:
+    """Cancel a payout for which nothing is signed, and give its money back. Raises PayoutNotPending.
+
+    by: who did it, where that is not the merchant.
+    """
+    after = payout_endings.cancel_unsigned(catalogue, found.id, error=None if by is None else f"Cancelled by the {by}.")
     if after is None:
         raise PayoutNotPending
     return after

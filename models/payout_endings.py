@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from models import invoices, ledger, payouts, refund_endings, wallets
+from core.payout_states import UNSIGNED_PAYOUTS
+from models import invoices, ledger, payouts, refund_endings, spends, wallets
 from models.base import one
 from models.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, NETWORK_FEES, Account, Transfer
 
@@ -34,14 +35,7 @@ def end(
 
     None where it has ended already. Raises ForbiddenTransitionError where its status does not allow it.
     """
-    found = one("SELECT invoice_id, wallet_id FROM payouts WHERE id = %s", (payout_id,))
-    if found is None:
-        return None
-    if found[0] is not None:
-        invoices.lock(found[0])
-    if found[1] is not None:
-        wallets.lock(found[1])
-    before = payouts.lock(payout_id)
+    before = _lock(payout_id)
     if before is None or before.status == ending:
         return None
     after = payouts.move(catalogue, before, ending, txid=txid, block_height=block_height, error=error)
@@ -56,6 +50,30 @@ def end(
     if after.invoice_id is not None or after.wallet_id is not None:
         refund_endings.follow(catalogue, after)
     return after
+
+
+def cancel_unsigned(catalogue: Catalogue, payout_id: UUID, *, error: str | None = None) -> PayoutRow | None:
+    """Cancel a payout for which nothing was signed that may still take effect; None where that is not so any more.
+
+    Under the locks that the signer takes in the transaction that commits its bytes: whoever is first, the other finds
+    it so.
+    """
+    found = _lock(payout_id)
+    if found is None or found.status not in UNSIGNED_PAYOUTS or spends.of_payout(payout_id) is not None:
+        return None
+    return end(catalogue, payout_id, "cancelled", error=error)
+
+
+def _lock(payout_id: UUID) -> PayoutRow | None:
+    """Lock a payout, its invoice or wallet before it."""
+    found = one("SELECT invoice_id, wallet_id FROM payouts WHERE id = %s", (payout_id,))
+    if found is None:
+        return None
+    if found[0] is not None:
+        invoices.lock(found[0])
+    if found[1] is not None:
+        wallets.lock(found[1])
+    return payouts.lock(payout_id)
 
 
 def _book_left(payout: PayoutRow) -> None:

@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from core.catalogue import Catalogue
-    from core.payout_states import PayoutStatus
     from models.payouts import PayoutRow
 
-# Nothing is signed before it is broadcasting.
-UNSIGNED: Final[frozenset[PayoutStatus]] = frozenset({"pending", "awaiting_cosign", "approved"})
 REASON: Final = "the deposit left the chain"
 
 
@@ -90,9 +87,5 @@ def _stop_refund_of(catalogue: Catalogue, deposit_id: UUID) -> bool:
 
 def _stop(catalogue: Catalogue, stopped: Iterable[PayoutRow]) -> bool:
     """Cancel locked refunds that are not signed; returns whether there was one."""
-    ended = [
-        payout_endings.end(catalogue, refund.id, "cancelled", error=REASON)
-        for refund in stopped
-        if refund.status in UNSIGNED
-    ]
+    ended = [payout_endings.cancel_unsigned(catalogue, refund.id, error=REASON) for refund in stopped]
     return any(refund is not None for refund in ended)

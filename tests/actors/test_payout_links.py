@@ -41,7 +41,7 @@ from tests.actors.link_world import (
 )
 from tests.models.builders import USDT, assert_sound, at_once, held, merchant
 from tests.models.link_builders import rich_merchant
-from tests.models.payout_builders import FEE, fund
+from tests.models.payout_builders import FEE, fund, trade
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -356,3 +356,12 @@ def test_a_link_that_fails_sends_no_email(shop: UUID, database: str) -> None:
     with pytest.raises(PayoutlinkInsufficientFunds):
         create(shop, amount="1000", email="ann@mail.example")
     assert one("SELECT count(*) FROM emails") == (0,)
+
+
+def test_a_cheque_above_the_signers_limit_is_not_made(shop: UUID, database: str) -> None:
+    configure(database, SIGNER_PAYOUT_MAX_USD="24")
+    trade(USDT="1")
+    with pytest.raises(PayoutlinkBadAmount, match="24 USD"):
+        create(shop)
+    assert (links(), held(shop)) == (0, {AVAILABLE: 100 * USDT})
+    assert create(shop, amount="24")["status"] == "funded"

@@ -521,3 +521,30 @@ def test_one_that_breaks_does_not_break_the_others(shop: UUID, monkeypatch: pyte
     items = mass(shop, order(), order(memo="broken"), order())
 
     assert [item["success"] for item in items] == [True, False, True]
+
+
+# The signer's limit -----------------------------------------------------------------------------------------
+
+
+def test_above_the_signers_limit_nothing_is_created(shop: UUID, database: str) -> None:
+    """The signer would never sign it: its money would be held for good."""
+    configure(database, SIGNER_PAYOUT_MAX_USD="25")
+    trade(USDT="1.01")
+    with pytest.raises(PayoutBadAmount, match="25 USD"):
+        create(shop)
+    (answer,) = mass(shop, order(amount="24.8"))[:1]
+    (refused,) = mass(shop, order(amount="24.76"))[:1]
+
+    assert (answer["success"], refused["success"]) == (False, False)
+    assert create(shop, order(amount="24.75"))["status"] == "process"
+    assert held(shop)[AVAILABLE] == 100 * USDT - stored_units(shop)
+
+
+def stored_units(shop: UUID) -> int:
+    return int((one("SELECT sum(held_units) FROM payouts WHERE merchant_id = %s", (shop,)) or (0,))[0])
+
+
+def test_a_coin_without_a_rate_is_not_refused_for_its_size(shop: UUID, database: str) -> None:
+    configure(database, SIGNER_PAYOUT_MAX_USD="0")
+    execute("DELETE FROM rates")
+    assert create(shop)["status"] == "process"

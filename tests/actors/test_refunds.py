@@ -53,7 +53,7 @@ from tests.models.builders import (
     paid,
 )
 from tests.models.builders import create as create_invoice
-from tests.models.payout_builders import fund
+from tests.models.payout_builders import fund, trade
 from tests.models.refund_builders import FEE, end, fees, reread
 
 if TYPE_CHECKING:
@@ -416,3 +416,11 @@ def test_the_end_of_a_refund_tells_its_payment(shop: UUID, chain: Chain) -> None
 
     assert reread(made).txid == "0xrefund"
     assert refund(mine)["status"] == "paid"
+
+
+def test_a_refund_above_the_signers_limit_is_refused(shop: UUID, chain: Chain, database: str) -> None:
+    configure(database, SIGNER_PAYOUT_MAX_USD="2")
+    trade(USDT="1")
+    mine = paid(chain, invoice(shop))
+    refused(RefundBadAmount, mine, amount="2.01")
+    assert refund(mine, amount="2")["status"] == "process"

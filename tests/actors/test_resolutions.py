@@ -17,6 +17,7 @@ from core.errors import (
     PaymentNotFound,
     PaymentNotResolvable,
     PayoutAmountBelowFee,
+    PayoutBadAmount,
     PayoutDestinationInternal,
     PayoutFrozen,
     RefundBadAddress,
@@ -45,6 +46,7 @@ from tests.models.builders import (
     paid,
     settled,
 )
+from tests.models.payout_builders import trade
 from tests.models.refund_builders import FEE, end, fees, suspense
 
 if TYPE_CHECKING:
@@ -331,3 +333,12 @@ def test_the_payment_is_accepted_as_before(shop: UUID, chain: Chain) -> None:
     answer = resolve(short(chain, shop), "accept")
 
     assert (answer["payment_status"], "refund" in answer) == ("paid", False)
+
+
+def test_what_the_signer_would_never_sign_stays_in_suspense(shop: UUID, chain: Chain, database: str) -> None:
+    configure(database, SIGNER_PAYOUT_MAX_USD="4")
+    trade(USDT="1")
+    mine = short(chain, shop)
+    refused(PayoutBadAmount, mine)
+    configure(database, SIGNER_PAYOUT_MAX_USD="5")
+    assert resolve(mine)["refund"]["status"] == "process"

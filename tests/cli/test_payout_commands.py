@@ -14,6 +14,9 @@ import pytest
 from models import base, freezes
 from models.base import one
 from models.freezes import RECONCILER
+from models.ledger import AVAILABLE, PAYOUT_HELD
+from tests.models.builders import USDT, held
+from tests.models.held_payouts import funded, payout, reread, taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,3 +146,21 @@ def test_every_command_of_the_page_for_operators_works(sluice_db: CommandLine, m
     for command in commands:
         outcome = sluice_db(*shlex.split(command.replace("MERCHANT_ID", merchant)))
         assert (outcome.code, outcome.err) == (0, ""), command
+
+
+def test_an_operator_cancels_an_approved_payout_whoevers_it_is(sluice_db: CommandLine) -> None:
+    with connected(sluice_db):
+        shop = funded()
+        order, gone = payout(shop, status="approved"), taken(payout(shop), "approved", "broadcasting")
+    done = sluice_db("payouts", "cancel", str(order.id), "--json").json
+    assert done == {"payout": str(order.id), "merchant": str(shop), "status": "cancelled"}
+    with connected(sluice_db):
+        assert (reread(order).status, reread(order).error) == ("cancelled", "Cancelled by the operator.")
+        assert held(shop) == {AVAILABLE: 89 * USDT, PAYOUT_HELD: 11 * USDT}
+
+    for payout_id, problem in ((gone.id, "is broadcasting: only"), (order.id, "is cancelled: only"), (uuid4(), "no")):
+        outcome = sluice_db("payouts", "cancel", str(payout_id))
+        assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+        assert problem in outcome.err
+    with connected(sluice_db):
+        assert reread(gone).status == "broadcasting"

@@ -15,7 +15,7 @@ from core.errors import (
     PayoutNotFound,
     PayoutNotPending,
 )
-from models import crediting, freezes, payout_decisions, payout_endings
+from models import crediting, freezes, payout_decisions, payout_endings, payout_spends, payouts
 from models.base import close, execute, one, transaction
 from models.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PAYOUT_HELD, Account, Transfer, post
 from models.payouts import find_by_order
@@ -35,7 +35,17 @@ from tests.models.builders import (
     settled,
     wait_until_somebody_waits,
 )
-from tests.models.held_payouts import CREATOR, DESTINATION, approvers, funded, payout, require_cosign, reread, told
+from tests.models.held_payouts import (
+    CREATOR,
+    DESTINATION,
+    approvers,
+    as_signed,
+    funded,
+    payout,
+    require_cosign,
+    reread,
+    told,
+)
 from tests.models.refund_builders import FEE, refund, send_back, suspense
 
 if TYPE_CHECKING:
@@ -121,7 +131,13 @@ def test_what_is_decided_is_neither_approved_nor_cancelled(shop: UUID, status: P
     order = payout(shop)
     execute("UPDATE payouts SET status = %s WHERE id = %s", (status, order.id))
     # A creator is told that it is decided, and not that it is the creator.
-    for decide in (lambda: approve(order, CREATOR), lambda: approve(order), lambda: cancel(order)):
+    # What is approved may still be cancelled; see tests.actors.test_stuck_payouts.
+    decisions = [
+        lambda: approve(order, CREATOR),
+        lambda: approve(order),
+        *([] if status == "approved" else [lambda: cancel(order)]),
+    ]
+    for decide in decisions:
         with pytest.raises(PayoutNotPending):
             decide()
 
@@ -179,10 +195,12 @@ def test_of_many_who_decide_at_once_one_does(shop: UUID) -> None:
 
     done = at_once(8, lambda number: cancel(order) if number % 2 else approve(order, f"pk_{number}"))
 
-    assert [type(each).__name__ for each in done].count("PayoutNotPending") == 7
     after = reread(order)
+    # Whoever cancels may come after the one who approves, but not the other way round.
+    assert [type(each).__name__ for each in done].count("PayoutNotPending") in {6, 7}
+    assert after.status in {"approved", "cancelled"}
     assert held(shop).get(PAYOUT_HELD, 0) == (11 * USDT if after.status == "approved" else 0)
-    assert len(approvers(order)) == (after.status == "approved")
+    assert len(approvers(order)) <= 1
 
 
 def test_a_cancel_that_waited_for_the_broadcast_finds_it_gone(shop: UUID) -> None:
@@ -197,15 +215,19 @@ def test_a_cancel_that_waited_for_the_broadcast_finds_it_gone(shop: UUID) -> Non
         finally:
             close()
 
+    approved = approve(order)
     with transaction():
-        payout_decisions.approve(CATALOGUE, NOBODY, order, principal="pk_second")
+        locked = payouts.lock(approved.id)
+        assert locked is not None
+        assert payout_spends.begin(CATALOGUE, locked)
         meanwhile = threading.Thread(target=cancel_meanwhile)
         meanwhile.start()
         wait_until_somebody_waits()
     meanwhile.join(30)
 
     assert [type(error) for error in outcome] == [PayoutNotPending]
-    assert reread(order).status == "approved"
+    assert reread(order).status == "broadcasting"
+    as_signed(order)
 
 
 def test_another_merchants_payout_is_not_there(shop: UUID) -> None:

@@ -1,0 +1,56 @@
+"""Repays debts out of payouts that are not signed: these could not leave while their merchant owes anyway.
+
+Called by actors.debts. The newest goes first, one in a transaction, and no more of them than the debt needs. Locks are
+taken in one order: the debtor, invoice or wallet, payout, debt, balances.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from models import debts, ledger, payout_endings
+from models.base import one, transaction
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue import Catalogue
+    from models.debts import Debtor
+
+REASON: Final = "its money repays a debt"
+
+# What a refund out of suspense gives back is not the merchant's yet, and repays nothing.
+_NEWEST: Final = (
+    "SELECT id FROM payouts WHERE merchant_id = %s AND currency = %s AND funded_from = 'available'"
+    " AND status IN ('pending', 'awaiting_cosign', 'approved') ORDER BY id DESC LIMIT 1"
+)
+
+
+def repay(catalogue: Catalogue, debtor: Debtor) -> bool:
+    """Cancel a debtor's newest payout that is not signed; True where there may be another one to cancel.
+
+    What is held for it repays the debt, the rest of it is available again. Whoever owes nothing is forgotten.
+    """
+    with transaction():
+        if not debts.lock(debtor):
+            return False
+        debts.look_later(debtor)
+        if ledger.debt(*debtor) <= 0:
+            return _forget(debtor)
+        newest = _newest(debtor)
+        if newest is None:
+            return False
+        # None where it was signed meanwhile; the next ring finds another.
+        return payout_endings.cancel_unsigned(catalogue, newest, error=REASON) is not None
+
+
+def _newest(debtor: Debtor) -> UUID | None:
+    found = one(_NEWEST, tuple(debtor))
+    return None if found is None else found[0]
+
+
+def _forget(debtor: Debtor) -> bool:
+    # Under its lock: a debt that is just arising finds the row, or writes it anew.
+    if ledger.lock_debt(*debtor) <= 0:
+        debts.forget(debtor)
+    return False

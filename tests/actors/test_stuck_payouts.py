@@ -1,0 +1,289 @@
+"""What cannot leave does not stay: it is refused, cancelled by whoever may, or repays its merchant's debt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import structlog
+
+from actors import context, debts
+from core import checkpoints
+from core.errors import PayoutNotPending
+from models import crediting, freezes, payout_decisions, payout_links, payout_queue, wallet_settlement
+from models.base import execute, rows, transaction
+from models.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PAYOUT_HELD, Account, Transfer, post
+from tests.actors.spend_world import SpendWorld
+from tests.actors.workers import make_settings
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, at_once, endpoint, held, owes
+from tests.models.held_payouts import funded, payout, reread, taken, told
+from tests.models.link_builders import claimed
+from tests.models.link_builders import funded as cheque
+from tests.models.payout_builders import fund
+from tests.models.refund_builders import send_back
+from tests.models.wallet_builders import set_blocked, wallet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+    from models.payouts import PayoutRow
+
+
+@pytest.fixture
+def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
+    made = SpendWorld(database, monkeypatch)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def _gateway(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    context.configure(make_settings(database_url=database))
+    monkeypatch.setattr(debts, "ring", lambda *_bell: None)
+    yield
+    assert_sound()
+
+
+def cancel(of: PayoutRow) -> PayoutRow:
+    with transaction():
+        return payout_decisions.cancel(CATALOGUE, of)
+
+
+# Cancelling ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_approved_payout_is_cancelled_while_nothing_is_signed(world: SpendWorld) -> None:
+    order = world.order()
+    endpoint(order.merchant_id)
+
+    assert cancel(order).status == "cancelled"
+    world.step(2)
+
+    assert (world.held(order), world.available(order)) == (0, 1_000 * USDT)
+    assert (world.count("spends"), world.paid(order)) == (0, 0)
+
+
+def test_what_is_signed_is_not_cancelled(world: SpendWorld) -> None:
+    order = world.order()
+    world.chain.sendings = ["deaf"]
+    world.step()
+    assert world.payout(order).status == "broadcasting"
+    for _ in range(2):
+        with pytest.raises(PayoutNotPending):
+            cancel(order)
+        world.pass_time(61)
+        world.step()
+    world.mine()
+    world.step()
+    world.confirm()
+
+    assert (world.payout(order).status, world.paid(order), world.held(order)) == ("confirmed", 1, 0)
+
+
+def test_an_approved_payout_with_a_live_spend_is_not_cancelled(world: SpendWorld) -> None:
+    """However its row came to say approved: what is signed may still take effect."""
+    order = world.order()
+    world.step()
+    execute("UPDATE payouts SET status = 'approved' WHERE id = %s", (order.id,))
+    with pytest.raises(PayoutNotPending):
+        cancel(order)
+    execute("UPDATE payouts SET status = 'sent' WHERE id = %s", (order.id,))
+
+
+def test_a_payout_whose_spend_is_dead_is_cancelled(world: SpendWorld) -> None:
+    order = world.order()
+    world.step()
+    world.chain.forget()
+    world.chain.stranger(world.hot)
+    world.mine()
+    freezes.freeze("merchant", str(order.merchant_id), reason="test", frozen_by="test")
+    world.mine(world.network.maturity)
+    world.step(2)
+    assert world.payout(order).status == "approved"
+
+    assert cancel(order).status == "cancelled"
+    freezes.unfreeze("merchant", str(order.merchant_id))
+    world.step(2)
+
+    assert (world.paid(order), world.held(order)) == (0, 0)
+
+
+@pytest.mark.parametrize(("label", "ends"), [("spending.quoted", "cancelled"), ("spending.committed", "sent")])
+def test_of_the_cancel_and_the_signers_claim_one_wins(world: SpendWorld, label: str, ends: str) -> None:
+    order = world.order()
+    outcome: list[str] = []
+
+    def cancelling(reached: str) -> None:
+        if reached != label:
+            return
+        try:
+            outcome.append(cancel(order).status)
+        except PayoutNotPending:
+            outcome.append("sent")
+
+    checkpoints.listen(cancelling)
+    world.step()
+
+    assert (outcome, world.payout(order).status) == ([ends], ends)
+    assert world.count("spends") == (ends == "sent")
+
+
+def test_cancels_and_steps_at_once_pay_or_give_back_but_never_both(world: SpendWorld) -> None:
+    orders = [world.order() for _ in range(6)]
+
+    def act(number: int) -> Any:
+        return world.step() if number == 0 else cancel(orders[number - 1])
+
+    at_once(7, act)
+    world.step()
+    for order in orders:
+        now = world.payout(order)
+        assert (now.status == "cancelled") == (world.held(order) == 0)
+        assert rows("SELECT count(*) FROM spends WHERE payout_id = %s", (order.id,)) == [(now.status != "cancelled",)]
+
+
+def test_a_refusal_after_a_cancel_changes_nothing(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = world.order()
+    world.chain.refused.add(order.address)
+    monkeypatch.setattr(payout_queue, "refuse", lambda *_a, **_k: cancel(order).status == "cancelled")
+    with structlog.testing.capture_logs() as logged:
+        world.step()
+
+    assert (world.payout(order).status, world.available(order)) == ("cancelled", 1_000 * USDT)
+    assert not [line for line in logged if line["log_level"] == "error"]
+
+
+@pytest.mark.usefixtures("_gateway")
+def test_a_claimed_cheque_whose_payout_is_cancelled_stays_claimed_and_its_money_returns() -> None:
+    shop = funded()
+    link = claimed(cheque(shop, amount_units=10 * USDT, fee_units=USDT))
+    ((order,),) = rows("SELECT id FROM payouts")
+    found = payout_decisions.look_up(shop, uuid=str(order), order_id=None)
+    assert (found.status, held(shop)) == ("approved", {AVAILABLE: 89 * USDT, PAYOUT_HELD: 11 * USDT})
+
+    assert cancel(found).status == "cancelled"
+
+    assert (payout_links.reread(link.id).status, held(shop)) == ("claimed", {AVAILABLE: 100 * USDT})
+
+
+# Debts --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shop_and_chain(_gateway: None) -> tuple[UUID, Chain]:
+    """A merchant with 100 USDT, all of which a reorg can still take."""
+    chain = Chain()
+    return funded(100 * USDT, chain=chain), chain
+
+
+def ordered(shop: UUID, **columns: Any) -> PayoutRow:
+    return payout(shop, is_approval_required=False, **columns)
+
+
+def lose(chain: Chain) -> None:
+    """Take the last deposit that was credited and became available."""
+    chain.reorg(chain.network.confirmations + chain.network.maturity - 1)
+
+
+def test_a_debt_cancels_the_newest_payouts_that_it_needs_and_is_repaid(shop_and_chain: tuple[UUID, Chain]) -> None:
+    """All that came is gone, and two payouts are not signed."""
+    shop, chain = shop_and_chain
+    gone = taken(ordered(shop, to=49 * USDT), "approved", "broadcasting", "sent")
+    kept, stays = ordered(shop, status="approved"), taken(ordered(shop), "approved", "broadcasting", "sent")
+    newest = ordered(shop, to=19 * USDT, status="pending")
+
+    lose(chain)
+    before = owes(shop)
+    debts.repay_debts()
+
+    assert before == 92 * USDT
+    assert [reread(each).status for each in (kept, newest)] == ["cancelled", "cancelled"]
+    assert [reread(each).status for each in (gone, stays)] == ["sent", "sent"]
+    assert (owes(shop), held(shop).get(AVAILABLE, 0)) == (before - 31 * USDT, 0)
+    assert told(newest)[-1] == "payout.cancelled"
+    assert reread(newest).error == "its money repays a debt"
+    assert [row[0] for row in rows("SELECT merchant_id FROM debtors")] == [shop]
+
+
+def test_a_debt_cancels_no_more_than_it_needs(shop_and_chain: tuple[UUID, Chain]) -> None:
+    shop, chain = shop_and_chain
+    mine = wallet(shop, fee_ppm=0, order_id="second")
+    chain.pay(mine, 10 * USDT)
+    chain.confirm()
+    wallet_settlement.settle(CATALOGUE, mine.id)
+    chain.mature()
+    crediting.release_matured(chain.network, limit=10)
+    taken(ordered(shop, to=69 * USDT), "approved", "broadcasting", "sent")
+    older, newer = ordered(shop, to=19 * USDT, status="approved"), ordered(shop, to=14 * USDT, status="approved")
+
+    lose(chain)
+    assert owes(shop) == 5 * USDT
+    debts.repay_debts()
+    debts.repay_debts()
+
+    assert (reread(older).status, reread(newer).status) == ("approved", "cancelled")
+    assert (owes(shop), held(shop)[AVAILABLE]) == (0, 10 * USDT)
+    assert rows("SELECT * FROM debtors") == []
+
+
+def test_another_coins_and_another_merchants_payouts_repay_nothing(shop_and_chain: tuple[UUID, Chain]) -> None:
+    shop, chain = shop_and_chain
+    taken(ordered(shop, to=98 * USDT), "approved", "broadcasting", "sent")
+    lose(chain)
+    other = ordered(funded(chain=chain), status="approved")
+    fund(shop, 10 * USDT, currency="USDC")
+    coin = ordered(shop, to=5 * USDT, status="approved", currency="USDC")
+
+    debts.repay_debts()
+
+    assert (reread(other).status, reread(coin).status, owes(shop)) == ("approved", "approved", 99 * USDT)
+
+
+def test_a_refund_out_of_suspense_repays_no_debt(shop_and_chain: tuple[UUID, Chain]) -> None:
+    shop, chain = shop_and_chain
+    taken(ordered(shop, to=98 * USDT), "approved", "broadcasting", "sent")
+    lose(chain)
+    mine = wallet(shop, order_id="second")
+    set_blocked(mine, is_blocked=True)
+    chain.pay(mine, 3 * USDT)
+    chain.confirm()
+    wallet_settlement.settle(CATALOGUE, mine.id)
+    back = send_back(mine, status="approved")
+
+    debts.repay_debts()
+
+    assert (reread(back).status, owes(shop)) == ("approved", 99 * USDT)
+
+
+def test_many_who_repay_one_debt_cancel_no_more_than_it_needs(shop_and_chain: tuple[UUID, Chain]) -> None:
+    shop, chain = shop_and_chain
+    orders = [ordered(shop, to=9 * USDT, status="approved") for _ in range(10)]
+    debtors_before = rows("SELECT * FROM debtors")
+    lose(chain)
+    fund(shop, 55 * USDT, kind=DEBT)
+
+    at_once(6, lambda _: debts.repay_debts())
+
+    assert debtors_before == []
+    assert owes(shop) == 0
+    assert [reread(order).status for order in orders] == ["approved"] * 5 + ["cancelled"] * 5
+    assert held(shop) == {AVAILABLE: 5 * USDT, PAYOUT_HELD: 50 * USDT}
+
+
+# Before any node is asked -------------------------------------------------------------------------------------------
+
+
+def test_limits_and_debt_are_looked_at_before_a_quote(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = SpendWorld(database, monkeypatch, SIGNER_PAYOUT_MAX_USD="9", SIGNER_HOURLY_USD="9")
+    _large, owing = world.order(), world.order(units=5 * USDT)
+    debt = Account(owing.merchant_id, DEBT, "USDT")
+    with transaction():
+        post("owed", [Transfer(debt, Account(GATEWAY, CUSTODY, "USDT", "ethereum"), USDT)])
+
+    world.step(2)
+
+    assert world.chain.quoted == []
+    assert world.reasons() == ["the signer's limit: above SIGNER_PAYOUT_MAX_USD", "frozen"]
+    world.is_tampered = True
+    world.close()
