@@ -35,6 +35,7 @@ bench: $(STAMP) ## measure against the frozen baselines
 	$(BIN)/python -m bench.api $(ARGS)
 	$(BIN)/python -m bench.scan $(ARGS)
 	$(BIN)/python -m bench.webhooks $(ARGS)
+	$(BIN)/python -m bench.audit $(ARGS)
 
 .PHONY: lint
 lint: $(STAMP) ## check style, types and who may import whom

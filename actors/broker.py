@@ -22,6 +22,7 @@ from actors.middleware import LogContext, ThreadKeeping
 from actors.redis_link import LinkDownError, RedisLink
 from actors.redrive import DOORBELLS
 from actors.registry import AWAITED_QUEUES, REGISTRY
+from actors.signs import Signs
 from actors.wire import Envelope, WireEncoder, encode
 from core.secretbox import SecretBox
 from models.locks import single_flight
@@ -76,6 +77,7 @@ class SluiceBroker(stock.RedisBroker):
         self, *, url: str, namespace: str, box: SecretBox, heartbeat_timeout_ms: int = HEARTBEAT_TIMEOUT_MS
     ) -> None:
         self.link = RedisLink(url)
+        self.signs = Signs(self.link, namespace)
         super().__init__(  # type: ignore[no-untyped-call]
             url=url,
             namespace=namespace,

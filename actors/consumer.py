@@ -50,6 +50,8 @@ class BlockingConsumer(Consumer):
         # Settled here, but Redis was away: (command, redis id), said again when it is back.
         self._unsaid: deque[tuple[str, str]] = deque()
         self._maintain_at = 0.0
+        # Beside each queue dramatiq consumes one of delayed messages, which says nothing new.
+        self._is_announced = not queue_name.endswith(".DQ")
         self._is_first = True
         self._is_cut_off = False
 
@@ -88,10 +90,14 @@ class BlockingConsumer(Consumer):
         with suppress(LinkDownError):
             self.requeue(decoded)
             self._say_unsaid()
+            if self._is_announced:
+                self._broker.signs.leave(self._queue_name, self._broker.broker_id)
 
     def _refill(self) -> None:
         """Fetch as many messages as workers are free, waiting for the first one."""
         self._slot_freed.clear()
+        if self._is_announced:
+            self._broker.signs.serve(self._queue_name, self._broker.broker_id)
         room = self._prefetch - len(self._in_hand)
         if room <= 0:
             self._slot_freed.wait(self._wait_s)

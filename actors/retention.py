@@ -1,12 +1,12 @@
-"""Forgets what has been kept long enough: answered calls, the bodies of webhooks that were delivered, and e-mails.
+"""Forgets what has been kept long enough. Rung by the scheduler.
 
-Rung by the scheduler.
+Answered calls, the bodies of webhooks that were delivered, e-mails, completed batches, what oracles said of addresses.
 """
 
 from __future__ import annotations
 
 from actors.broker import doorbell, ring
-from models import calls, emails, outbox
+from models import batches, calls, emails, outbox, payout_queue
 
 
 @doorbell(queue="maintenance")
@@ -16,6 +16,8 @@ def prune() -> None:
         calls.prune() == calls.PRUNED_AT_ONCE,
         outbox.prune() == outbox.PRUNED_AT_ONCE,
         emails.prune() == emails.PRUNED_AT_ONCE,
+        batches.prune() == batches.PRUNED_AT_ONCE,
+        payout_queue.prune_verdicts() == payout_queue.PRUNED_AT_ONCE,
     ]
     if any(portions):
         ring("prune")

@@ -11,6 +11,7 @@ import falcon
 import msgspec
 
 from api import errors, openapi
+from api.attention import Attention
 from api.auth import Authenticator
 from api.dispatch import Resource
 from api.gateway import Gateway
@@ -76,7 +77,7 @@ def _gateway(
     settings: Settings, *, caller: Caller, queues: Queues, authenticator: Authenticator, limiter: Limiter
 ) -> Gateway:
     metrics = Metrics()
-    metrics.register(gauges(queues))
+    metrics.register(gauges(queues, settings))
     return Gateway(
         settings=settings,
         catalogue=load_catalogue(settings.environment),
@@ -86,6 +87,7 @@ def _gateway(
         authenticator=authenticator,
         limiter=limiter,
         readiness=Readiness(store_checks(queues)),
+        attention=Attention(settings, queues.signs),
         metrics=metrics,
         openapi=functools.cache(lambda: msgspec.json.encode(openapi.describe(ENDPOINTS, base_url=settings.base_url))),
     )

@@ -5,6 +5,7 @@ Source: API reference, "Authentication": first the timestamp header, then the ke
 
 from __future__ import annotations
 
+import hmac
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from api.client_ip import client_ip
 from core import allowlist
-from core.errors import AuthIpNotAllowed, MerchantBadSignature, MerchantUnknownKey
+from core.errors import AuthBadToken, AuthIpNotAllowed, MerchantBadSignature, MerchantUnknownKey, RequestNotFound
 from core.signing import check_timestamp, verify_request
 from models import merchants
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from api.client_ip import Proxies
     from core.secretbox import SecretBox
+    from core.settings import Settings
     from models.merchants import ApiKeyRow, KeyKind
 
 # A key that is revoked, or whose allowlist changes, works as before for at most this long.
@@ -44,6 +46,21 @@ class _OpenKey:
     # From where it may sign; nothing means from anywhere.
     networks: tuple[allowlist.Network, ...]
     stale_at: float
+
+
+def check_metrics_token(settings: Settings, env: Mapping[str, Any]) -> None:
+    """Let pass who shows METRICS_TOKEN; without the setting development is open, and production has no such page.
+
+    Raises AuthBadToken, or RequestNotFound.
+    """
+    token = settings.metrics_token
+    if token is None:
+        if settings.environment == "production":
+            raise RequestNotFound
+        return
+    shown = env.get("HTTP_AUTHORIZATION", "").encode("utf-8", "surrogatepass")
+    if not hmac.compare_digest(shown, f"Bearer {token}".encode()):
+        raise AuthBadToken
 
 
 class Authenticator:

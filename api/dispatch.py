@@ -11,12 +11,14 @@ from falcon import Request, Response
 
 from actors.calls import CallInfo
 from api import http_cache
+from api.auth import check_metrics_token
 from api.body import check_content_type, content_length, read_body, read_json
 from api.client_ip import client_ip
 from api.endpoints import Actor, Call, Endpoint, Reply, envelope
 from api.limits import source_name
 from core.errors import (
     AuthBadTimestamp,
+    AuthBadToken,
     AuthIpNotAllowed,
     IdempotencyBadKey,
     IdempotencyUnavailable,
@@ -85,6 +87,8 @@ class Operation:
         endpoint = self._endpoint
         if endpoint.cors:
             resp.set_headers(CORS)
+        if endpoint.is_guarded:
+            self._check_token(req, resp)
         call, body = self._read(req, params)
         if endpoint.actor is not None:
             resp.data = self._ask(req, resp, endpoint.actor, call, body)
@@ -120,6 +124,14 @@ class Operation:
     def _admit_source(self, req: Request, limit: LimitName) -> None:
         source = client_ip(req.env, self._gateway.settings.trusted_proxies)
         self._gateway.limiter.admit(limit, source_name(source))
+
+    def _check_token(self, req: Request, resp: Response) -> None:
+        try:
+            check_metrics_token(self._gateway.settings, req.env)
+        except AuthBadToken:
+            self._admit_source(req, "unproved")
+            resp.set_header("WWW-Authenticate", "Bearer")
+            raise
 
     def _authenticate(self, req: Request, body: bytes) -> Principal:
         endpoint = self._endpoint

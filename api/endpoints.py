@@ -13,6 +13,7 @@ import msgspec
 
 from core.errors import (
     AuthBadTimestamp,
+    AuthBadToken,
     AuthBodyRead,
     AuthIpNotAllowed,
     DomainError,
@@ -150,6 +151,8 @@ class Endpoint:
     cors: bool = False
     # What counts the requests of a public endpoint, by source address; those that are signed count for their key.
     limit: LimitName | None = None
+    # Asks for METRICS_TOKEN: for machines of the operator's.
+    is_guarded: bool = False
     content_type: str = JSON
     examples: Mapping[str, Any] = field(default_factory=dict)
 
@@ -160,6 +163,7 @@ class Endpoint:
                 (
                     *(_SIGNATURE_ERRORS if self.rights is not None else ()),
                     *((MerchantWrongKeyKind,) if self.rights not in {None, ANY_KEY} else ()),
+                    *((AuthBadToken, RequestNotFound) if self.is_guarded else ()),
                     *(_BODY_ERRORS if self.request else ()),
                     *((RequestBadField,) if self._has_plain_fields() else ()),
                     *(_IDEMPOTENCY_ERRORS if self.creates else ()),

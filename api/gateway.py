@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from actors.broker import Backlog
     from actors.calls import CallInfo, CallReply
+    from api.attention import Attention
     from api.auth import Authenticator
     from api.health import Readiness
     from api.limits import Limiter
@@ -34,6 +35,20 @@ class Queues(Protocol):
     def backlog(self, queue_name: str) -> Backlog:
         """Return how much waits in a queue."""
 
+    @property
+    def signs(self) -> Signs:
+        """Who serves the queues, and when the scheduler last rang."""
+
+
+class Signs(Protocol):
+    """What is asked about other processes; actors.signs.Signs answers it."""
+
+    def consumers(self, queue_name: str) -> int:
+        """Return how many processes serve a queue."""
+
+    def tick_age_s(self) -> float | None:
+        """Return how long ago a scheduler last rang, None where that is not known."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway:
@@ -49,6 +64,7 @@ class Gateway:
     authenticator: Authenticator
     limiter: Limiter
     readiness: Readiness
+    attention: Attention
     metrics: Metrics
     # Returns the description of this API as JSON, made at the first call.
     openapi: Callable[[], bytes]

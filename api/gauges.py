@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -13,7 +14,9 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from actors.registry import QUEUES
-from models import base, freezes, outbox, payout_queue, quorum, reconciliation, spend_reads
+from api.attention import unpriced_coins
+from core.catalogue import load_catalogue
+from models import base, checkpoint, freezes, outbox, payout_queue, quorum, reconciliation, spend_reads
 from models.address_claims import CLAIMS, level
 from models.invariants import INVARIANTS
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from api.gateway import Queues
+    from core.settings import Settings
 
 log = structlog.get_logger("sluice.api")
 
@@ -28,6 +32,8 @@ log = structlog.get_logger("sluice.api")
 SCRAPE_S: Final = 1.0
 # These sum up the whole ledger.
 LEDGER_SCRAPE_S: Final = 60.0
+# A scan is asked for a few times a block and takes its time: a pause so long is no lag.
+IDLE_GRACE_S: Final = 10.0
 LEDGER_INVARIANTS: Final = (
     "zero_sum",
     "balances_equal_transfers",
@@ -75,16 +81,39 @@ def outbox_gauges() -> Iterator[Metric]:
     )
 
 
-def scanner_gauges() -> Iterator[Metric]:
-    """Read how far each network's scan is behind its head, and since when it stands."""
+def sign_gauges(queues: Queues) -> Iterator[Metric]:
+    """Read how many processes serve each queue, and how long ago the scheduler last rang."""
+    yield _gauge(
+        "sluice_queue_consumers",
+        "Processes that serve a queue.",
+        "queue",
+        ((queue, queues.signs.consumers(queue)) for queue in QUEUES),
+    )
+    age_s = queues.signs.tick_age_s()
+    yield GaugeMetricFamily(
+        "sluice_scheduler_tick_age_seconds",
+        "Since a scheduler last rang; +Inf where none did.",
+        value=math.inf if age_s is None else age_s,
+    )
+
+
+def scanner_gauges(settings: Settings) -> Iterator[Metric]:
+    """Read how far each network's scan is behind its chain, and since when it stands."""
     cursors = base.rows(
         "SELECT network, head_height - height, extract(epoch FROM app_now() - moved_at)::float8 FROM chain_cursors"
     )
+    networks = load_catalogue(settings.environment).networks
+    lags = dict.fromkeys(settings.rpc_urls, math.inf)
+    lags |= {
+        network: blocks_behind(told, idle_s=idle_s, block_time_ms=networks[network].block_time_ms)
+        for network, told, idle_s in cursors
+        if network in networks
+    }
     yield _gauge(
         "sluice_scanner_lag_blocks",
-        "Blocks between the scan and the head.",
+        "Blocks between the scan and the head, or that the chain must have made since the scan last moved.",
         "network",
-        ((network, lag) for network, lag, _ in cursors),
+        lags.items(),
     )
     yield _gauge(
         "sluice_scanner_idle_seconds",
@@ -92,6 +121,14 @@ def scanner_gauges() -> Iterator[Metric]:
         "network",
         ((network, idle_s) for network, _, idle_s in cursors),
     )
+
+
+def blocks_behind(told: int, *, idle_s: float, block_time_ms: int) -> float:
+    """Return a scan's lag: by the head that was last told, or by the time since it moved, whichever is more.
+
+    A dead node tells no new head, while its chain goes on.
+    """
+    return max(told, (idle_s - IDLE_GRACE_S) * 1000 // block_time_ms)
 
 
 def trust_gauges() -> Iterator[Metric]:
@@ -196,8 +233,13 @@ def pool_gauges() -> Iterator[Metric]:
     )
 
 
-def rate_gauges() -> Iterator[Metric]:
-    """Read how old the oldest quote is."""
+def rate_gauges(settings: Settings) -> Iterator[Metric]:
+    """Read how old the oldest quote is, and which coins have none."""
+    yield GaugeMetricFamily(
+        "sluice_coins_without_rate",
+        "Coins of the served networks that cannot be sold now, having no fresh rate; /readyz names them.",
+        value=len(unpriced_coins(settings)),
+    )
     row = base.one("SELECT extract(epoch FROM app_now() - min(quoted_at))::float8 FROM rates")
     if row and row[0] is not None:
         yield GaugeMetricFamily("sluice_rate_age_seconds", "Age of the oldest exchange rate.", value=row[0])
@@ -209,6 +251,12 @@ def ledger_gauges() -> Iterator[Metric]:
     for name in LEDGER_INVARIANTS:
         row = base.one(f"SELECT count(*) FROM ({INVARIANTS[name][1]}) broken")
         broken.append((name, row[0] if row else 0))
+    passed_at = checkpoint.passed_at()
+    yield GaugeMetricFamily(
+        "sluice_audit_passed_timestamp_seconds",
+        "When the books were last found right, in Unix time; 0: not yet.",
+        value=0 if passed_at is None else passed_at.timestamp(),
+    )
     yield _gauge("sluice_ledger_violations", "Rows that break an invariant of the ledger.", "invariant", broken)
 
 
@@ -254,19 +302,20 @@ class Gauges(Collector):
             self._read[name] = (time.monotonic(), metrics)
 
 
-def gauges(queues: Queues) -> Gauges:
+def gauges(queues: Queues, settings: Settings) -> Gauges:
     """Return the gauges of a gateway."""
     return Gauges(
         {
             "queues": (SCRAPE_S, functools.partial(queue_gauges, queues)),
             "outbox": (SCRAPE_S, outbox_gauges),
-            "scanner": (SCRAPE_S, scanner_gauges),
+            "signs": (SCRAPE_S, functools.partial(sign_gauges, queues)),
+            "scanner": (SCRAPE_S, functools.partial(scanner_gauges, settings)),
             "trust": (SCRAPE_S, trust_gauges),
             "freezes": (SCRAPE_S, freeze_gauges),
             "payouts": (SCRAPE_S, payout_gauges),
             "treasury": (SCRAPE_S, treasury_gauges),
             "address_pool": (SCRAPE_S, pool_gauges),
-            "rates": (SCRAPE_S, rate_gauges),
+            "rates": (SCRAPE_S, functools.partial(rate_gauges, settings)),
             "ledger": (LEDGER_SCRAPE_S, ledger_gauges),
         }
     )

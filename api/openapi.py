@@ -151,7 +151,7 @@ def _operation(endpoint: Endpoint, by_type: dict[Any, Json]) -> Json:
         "security": [] if endpoint.rights is None else _SIGNED,
         "responses": {str(endpoint.status): _success(endpoint, by_type), **_errors(endpoint.all_errors())},
     }
-    if endpoint.rights is not None or endpoint.limit is not None:
+    if endpoint.rights is not None or endpoint.limit is not None or endpoint.is_guarded:
         operation["responses"]["429"] = _TOO_MANY
     if endpoint.cached:
         operation["responses"]["304"] = {

@@ -10,6 +10,9 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from actors.redis_link import RedisLink
+from actors.signs import Signs
+from api.attention import concerns
 from chains.base import ProviderError
 from chains.evm_wire import quantity
 from chains.rpc import JsonRpc
@@ -133,12 +136,26 @@ def check_keystore(settings: Settings) -> Iterator[Finding]:
     yield Finding("keystore", _bad_if(not matches), text)
 
 
+def check_running(settings: Settings) -> Iterator[Finding]:
+    """Name what the running gateway lacks, as /readyz does: consumers, ticks, rates, scans, audits, proxies."""
+    link = RedisLink(settings.redis_url)
+    try:
+        for name, concern in concerns(settings, Signs(link, settings.redis_namespace)).items():
+            lines = list(concern())
+            yield from (Finding(name, Verdict.WARN, line) for line in lines)
+            if not lines:
+                yield Finding(name, Verdict.OK, "nothing to look at")
+    finally:
+        link.close()
+
+
 CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("settings", check_settings),
     ("postgresql", check_postgresql),
     ("tables", check_tables),
     ("deny list", check_deny_list),
     ("redis", check_redis),
+    ("running", check_running),
     ("providers", check_providers),
     ("keystore", check_keystore),
 )

@@ -191,6 +191,16 @@ class Health(Answer, kw_only=True):
     status: Literal["ok"]
 
 
+class Readiness(Answer, kw_only=True):
+    """How the gateway is, and what an operator should look at."""
+
+    status: Literal["ok"]
+    attention: Annotated[list[str], Meta(description="What does not keep this process from serving.")]
+    audit_passed_at: Annotated[
+        str | None, Meta(description="When the books were last found right; null: not yet, since the installation.")
+    ]
+
+
 class ErrorDetail(Answer, kw_only=True):
     """What went wrong: branch on the code, the text may change."""
 

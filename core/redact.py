@@ -90,7 +90,7 @@ def secrets_of(settings: Settings) -> list[str]:
     providers = [url for urls in settings.rpc_urls.values() for url in urls]
     urls = [settings.database_url, settings.redis_url, settings.smtp_url, *providers]
     passwords = [password for url in urls if url for password in _passwords(url)]
-    return [text for text in [*keys, *wallet, *passwords, *_provider_keys(providers)] if text]
+    return [text for text in [*keys, settings.metrics_token, *wallet, *passwords, *_provider_keys(providers)] if text]
 
 
 def _passwords(url: str) -> list[str]:

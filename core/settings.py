@@ -179,6 +179,8 @@ class Settings(BaseModel):
     smtp_url: Annotated[str, _url_check("smtp", "smtps")] | None = Field(None, repr=False)
     # Who e-mails come from; without it no-reply at the host of PAY_URL.
     mail_from: str | None = Field(None, pattern=r"^[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}$")
+    # What whoever reads /metrics has to show; production without one has no such page.
+    metrics_token: str | None = Field(None, pattern=r"^[\x21-\x7e]{16,256}$", repr=False)
     payout_links_enabled: bool = True
     webhook_allow_private: bool = False
     # A file with addresses that nothing is sent to.

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from core.batch_schemas import BatchKind, OnError
 from models import batch_items
-from models.base import execute, one, rows
+from models.base import execute, one, rows, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +24,10 @@ WALK_MAX: Final = 64
 # Batches of one merchant that one turn takes items of: another may have items where the oldest has none to give.
 BATCHES_A_TURN: Final = 4
 START: Final = UUID(int=0)
+# How long a completed batch can be read. What it made stays.
+KEPT_DAYS: Final = 30
+# Each has up to 5000 items.
+PRUNED_AT_ONCE: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +67,11 @@ class Turn:
     merchants: tuple[UUID, ...]
 
 
+_COUNTS: Final = (
+    "count(*) FILTER (WHERE i.status = 'success') AS succeeded, count(*) FILTER (WHERE i.status = 'error') AS failed"
+)
+
+
 def create(new: NewBatch) -> None:
     """Write a batch with all its items, in the caller's transaction and two statements, however many they are."""
     execute(
@@ -81,8 +90,9 @@ def find(merchant_id: UUID, batch_id: UUID) -> BatchRow | None:
     """Return a merchant's batch; another merchant's is as absent as a missing one."""
     row = one(
         "SELECT b.id, b.kind, b.on_error, b.status, b.count, b.created_at, b.completed_at,"
-        " count(*) FILTER (WHERE i.status = 'success'), count(*) FILTER (WHERE i.status = 'error')"
-        " FROM batches b JOIN batch_items i ON i.batch_id = b.id WHERE b.id = %s AND b.merchant_id = %s GROUP BY b.id",
+        " COALESCE(b.succeeded, c.succeeded), COALESCE(b.failed, c.failed) FROM batches b LEFT JOIN LATERAL"
+        f" (SELECT {_COUNTS} FROM batch_items i WHERE i.batch_id = b.id) c ON b.succeeded IS NULL"
+        " WHERE b.id = %s AND b.merchant_id = %s",
         (batch_id, merchant_id),
     )
     return None if row is None else BatchRow(*row)
@@ -167,8 +177,30 @@ def complete(merchants: Sequence[UUID]) -> None:
     Whoever handles a batch's last item comes by here after its commit, and if it dies before, the next round does.
     """
     execute(
-        "UPDATE batches b SET status = 'completed', completed_at = date_trunc('milliseconds', app_now())"
-        " WHERE b.merchant_id = ANY(%s::uuid[]) AND b.status <> 'completed' AND NOT EXISTS (SELECT FROM batch_items i"
-        "  WHERE i.batch_id = b.id AND i.status = 'pending')",
+        "UPDATE batches b SET status = 'completed', completed_at = date_trunc('milliseconds', app_now()),"
+        " succeeded = c.succeeded, failed = c.failed FROM batches o CROSS JOIN LATERAL"
+        f" (SELECT {_COUNTS} FROM batch_items i WHERE i.batch_id = o.id) c"
+        " WHERE o.id = b.id AND o.merchant_id = ANY(%s::uuid[]) AND o.status <> 'completed'"
+        " AND b.status <> 'completed'"
+        " AND NOT EXISTS (SELECT FROM batch_items i WHERE i.batch_id = b.id AND i.status = 'pending')",
         (list(merchants),),
     )
+
+
+def prune() -> int:
+    """Forget some batches that were completed KEPT_DAYS ago, with their items; returns how many.
+
+    Ring again while it returns PRUNED_AT_ONCE.
+    """
+    with transaction():
+        over = [
+            row[0]
+            for row in rows(
+                "SELECT id FROM batches WHERE status = 'completed'"
+                " AND completed_at < app_now() - make_interval(days => %s)"
+                " ORDER BY completed_at LIMIT %s FOR UPDATE SKIP LOCKED",
+                (KEPT_DAYS, PRUNED_AT_ONCE),
+            )
+        ]
+        execute("DELETE FROM batch_items WHERE batch_id = ANY(%s::uuid[])", (over,))
+        return execute("DELETE FROM batches WHERE id = ANY(%s::uuid[])", (over,))

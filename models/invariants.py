@@ -5,24 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from models import checkpoint
 from models.base import execute, rows, transaction
+from models.checkpoint import DIFFERENCES, MOVES
 from models.payout_invariants import PAYOUT_INVARIANTS
 
 ROWS_SHOWN_MAX: Final = 20
+# An audit is nobody's caller, and may take longer than a step of a call.
+STATEMENT_TIMEOUT_MS: Final = 600_000
 
-_NET: Final = """
-    SELECT a.id, a.holder, a.kind, a.currency, a.network,
-        COALESCE((SELECT sum(units) FROM ledger_transfers t WHERE t.credit_account = a.id), 0)
-        - COALESCE((SELECT sum(units) FROM ledger_transfers t WHERE t.debit_account = a.id), 0) AS units
-    FROM accounts a
+_NET: Final = f"""
+    SELECT a.id, a.holder, a.kind, a.currency, a.network, COALESCE(s.units, 0) AS units
+    FROM accounts a LEFT JOIN (
+        SELECT account, sum(units) AS units FROM (
+            SELECT credit_account AS account, units FROM {MOVES} credits
+            UNION ALL SELECT debit_account, -units FROM {MOVES} debits
+        ) sides GROUP BY account
+    ) s ON s.account = a.id
 """
 
 # What the chains took, by the custody that it left; given back where a reorg took the transaction.
-_GAS: Final = """
-    SELECT c.network, c.currency, t.units FROM ledger_transfers t JOIN accounts g ON g.id = t.debit_account
+_GAS: Final = f"""
+    SELECT c.network, c.currency, t.units FROM {MOVES} t JOIN accounts g ON g.id = t.debit_account
         JOIN accounts c ON c.id = t.credit_account WHERE g.kind = 'gas' AND c.kind = 'custody'
     UNION ALL
-    SELECT c.network, c.currency, -t.units FROM ledger_transfers t JOIN accounts g ON g.id = t.credit_account
+    SELECT c.network, c.currency, -t.units FROM {MOVES} t JOIN accounts g ON g.id = t.credit_account
         JOIN accounts c ON c.id = t.debit_account WHERE g.kind = 'gas' AND c.kind = 'custody'
 """
 
@@ -45,7 +52,7 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
     ),
     "transfers_keep_currency": (
         "a transfer's accounts are of its currency",
-        "SELECT t.id, t.reference FROM ledger_transfers t JOIN accounts d ON d.id = t.debit_account"
+        f"SELECT d.id, c.id, t.currency, t.units FROM {MOVES} t JOIN accounts d ON d.id = t.debit_account"
         " JOIN accounts c ON c.id = t.credit_account WHERE d.currency <> t.currency OR c.currency <> t.currency",
     ),
     "custody_equals_what_came_and_left": (
@@ -188,6 +195,14 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
     **PAYOUT_INVARIANTS,
 }
 
+# What only a full audit looks at: it reads the whole ledger.
+FULL_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
+    "checkpoint_equals_ledger": (
+        "the sums that an audit begins with are those of the ledger's rows, none of which was changed",
+        DIFFERENCES,
+    ),
+}
+
 # Those without which nobody knows what may leave: while one is broken, nothing does.
 MONEY: Final = frozenset(
     {
@@ -197,6 +212,7 @@ MONEY: Final = frozenset(
         "transfers_keep_currency",
         "custody_equals_what_came_and_left",
         "gas_equals_spends",
+        "checkpoint_equals_ledger",
     }
 )
 
@@ -210,13 +226,31 @@ class Violation:
     rows: list[tuple[Any, ...]]
 
 
-def check() -> list[Violation]:
-    """Return what does not hold, all judged on one snapshot; empty is sound."""
+def named(*, is_full: bool) -> dict[str, tuple[str, str]]:
+    """Return the invariants that an audit checks, by name."""
+    return INVARIANTS | (FULL_INVARIANTS if is_full else {})
+
+
+def check(*, is_full: bool = False) -> list[Violation]:
+    """Return what does not hold, all judged on one snapshot; empty is sound.
+
+    The ledger is taken from its checkpoint and what came since; a full audit compares the checkpoint with the ledger.
+    """
     found = []
     with transaction():
         execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        for name, (meaning, query) in INVARIANTS.items():
+        execute(f"SET LOCAL statement_timeout = {STATEMENT_TIMEOUT_MS}")
+        for name, (meaning, query) in named(is_full=is_full).items():
             broken = rows(f"{query} LIMIT {ROWS_SHOWN_MAX}")
             if broken:
                 found.append(Violation(name, meaning, broken))
+    return found
+
+
+def audit(*, is_full: bool, within_s: float) -> list[Violation]:
+    """Move the checkpoint, for so many seconds at most, check everything, and note it where nothing is wrong."""
+    checkpoint.advance(within_s=within_s)
+    found = check(is_full=is_full)
+    if not found:
+        checkpoint.note_passed(is_full=is_full)
     return found

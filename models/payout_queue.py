@@ -124,6 +124,7 @@ def kept_back() -> list[tuple[str, int]]:
 
 # What an oracle said of an address is believed for this long.
 VERDICT_HOLDS_S: Final = 86_400
+PRUNED_AT_ONCE: Final = 1_000
 
 
 def verdict(network: str, address: str) -> bool | None:
@@ -142,4 +143,14 @@ def store_verdict(network: str, address: str, *, is_sanctioned: bool) -> None:
         "INSERT INTO sanction_verdicts (network, address, is_sanctioned) VALUES (%s, %s, %s)"
         " ON CONFLICT (network, address) DO UPDATE SET is_sanctioned = EXCLUDED.is_sanctioned, checked_at = app_now()",
         (network, address, is_sanctioned),
+    )
+
+
+def prune_verdicts() -> int:
+    """Forget some verdicts that are no longer believed; returns how many. Again while it returns PRUNED_AT_ONCE."""
+    return execute(
+        "DELETE FROM sanction_verdicts WHERE ctid = ANY(ARRAY(SELECT ctid FROM sanction_verdicts"
+        " WHERE checked_at < app_now() - make_interval(secs => %s)"
+        " ORDER BY checked_at LIMIT %s FOR UPDATE SKIP LOCKED))",
+        (VERDICT_HOLDS_S, PRUNED_AT_ONCE),
     )

@@ -49,6 +49,7 @@ class Ringer:
         """Ring once; a ring that cannot be sent is made up for by the next."""
         try:
             self._broker.ring(job.actor, *job.args)
+            self._broker.signs.tick()
         except LinkDownError as error:
             with self._reporting:
                 if not self._is_cut_off:

@@ -8,8 +8,10 @@ import msgspec
 
 from api import metrics
 from api.endpoints import PUBLIC, Call, Endpoint, Reply
-from core.answer_schemas import Health
+from core.answer_schemas import Health, Readiness
 from core.errors import GatewayNotReady
+from core.views import iso_time
+from models import checkpoint
 
 if TYPE_CHECKING:
     from api.gateway import Gateway
@@ -22,12 +24,18 @@ def read_health(_gateway: Gateway, _call: Call) -> Reply:
     return OK
 
 
+def _audit_passed_at() -> str | None:
+    moment = checkpoint.passed_at()
+    return None if moment is None else iso_time(moment)
+
+
 def read_readiness(gateway: Gateway, _call: Call) -> Reply:
     """Say that the gateway can serve, or name what is missing."""
     failing = gateway.readiness.failing()
     if failing:
         raise GatewayNotReady(f"Not ready: {', '.join(failing)}.")
-    return OK
+    state = Readiness(status="ok", attention=list(gateway.attention.names()), audit_passed_at=_audit_passed_at())
+    return Reply(body=msgspec.json.encode(state))
 
 
 def read_metrics(gateway: Gateway, _call: Call) -> Reply:
@@ -59,13 +67,22 @@ ENDPOINTS: Final = (
         name="getReadiness",
         tag="Operation",
         summary="Can the gateway serve?",
-        description="PostgreSQL, Redis and the schema; no chain.",
+        description=(
+            "PostgreSQL, Redis and the schema; no chain. What else an operator should know is named in attention, and"
+            " does not make the gateway unready: a web process cannot mend it."
+        ),
         rights=PUBLIC,
-        result=Health,
+        result=Readiness,
         reader=read_readiness,
         bare=True,
         errors=(GatewayNotReady,),
-        examples={"result": {"status": "ok"}},
+        examples={
+            "result": {
+                "status": "ok",
+                "attention": ["queues: nobody serves emails"],
+                "audit_passed_at": "2025-11-24T15:00:00.000Z",
+            }
+        },
     ),
     Endpoint(
         method="GET",
@@ -73,10 +90,12 @@ ENDPOINTS: Final = (
         name="getMetrics",
         tag="Operation",
         summary="Metrics in Prometheus's format",
+        description="Asks for Authorization: Bearer METRICS_TOKEN. A production gateway without that setting has none.",
         rights=PUBLIC,
         result=None,
         reader=read_metrics,
         bare=True,
+        is_guarded=True,
         content_type=metrics.CONTENT_TYPE,
     ),
     Endpoint(

@@ -45,6 +45,10 @@ class AuthIpNotAllowed(DomainError, code="auth.ip_not_allowed", status=401):
     """The source address is not in the allowlist."""
 
 
+class AuthBadToken(DomainError, code="auth.bad_token", status=401):
+    """The Authorization header does not hold the token that is asked for."""
+
+
 class AuthBodyRead(DomainError, code="auth.body_read", status=400, retryable=True):
     """The body could not be read; send the request again."""
 

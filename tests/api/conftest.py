@@ -61,8 +61,21 @@ class FakeCaller:
 
 
 @dataclass
+class FakeSigns:
+    unserved: set[str] = field(default_factory=set)
+    age_s: float | None = 1.0
+
+    def consumers(self, queue_name: str) -> int:
+        return 0 if queue_name in self.unserved else 1
+
+    def tick_age_s(self) -> float | None:
+        return self.age_s
+
+
+@dataclass
 class FakeQueues:
     error: Exception | None = None
+    signs: FakeSigns = field(default_factory=FakeSigns)
 
     def ping(self) -> None:
         if self.error is not None:

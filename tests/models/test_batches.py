@@ -326,3 +326,22 @@ def test_an_item_is_a_success_with_a_result_or_an_error_with_a_reason(columns: s
 
     with pytest.raises(psycopg2.errors.CheckViolation):
         execute(f"UPDATE batch_items SET {columns}")
+
+
+def test_the_counts_of_a_completed_batch_are_read_without_its_items() -> None:
+    shop = merchant()
+    batch_id = add(shop, size=3)
+    first, second, third = lease()
+    end(first)
+    end(second, "payment.bad_amount")
+    read = batches.find(shop, batch_id)
+    assert read is not None
+    assert (read.succeeded, read.failed) == (1, 1)
+
+    end(third)
+    batches.complete([shop])
+    execute("DELETE FROM batch_items")
+
+    read = batches.find(shop, batch_id)
+    assert read is not None
+    assert (read.status, read.count, read.succeeded, read.failed) == ("completed", 3, 2, 1)

@@ -6,8 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from models import calls, outbox
+from actors import retention
+from models import batches, calls, outbox, payout_queue
 from models.base import execute, one, rows
+from tests.models.test_batches import add as batch
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -44,3 +46,50 @@ def test_only_bodies_of_finished_deliveries_are_forgotten_after_a_month() -> Non
     assert outbox.prune() == 0
     kept = rows("SELECT status FROM webhook_deliveries WHERE body <> '' ORDER BY status")
     assert kept == [("delivered",), ("retrying",)]
+
+
+def test_batches_are_forgotten_a_month_after_they_were_completed_and_their_items_with_them() -> None:
+    for status, age in (("completed", "31 days"), ("completed", "29 days"), ("processing", None)):
+        batch_id = batch()
+        execute(
+            "UPDATE batches SET status = %s, created_at = app_now() - interval '40 days',"
+            " completed_at = app_now() - %s::interval WHERE id = %s",
+            (status, age, batch_id),
+        )
+
+    assert batches.prune() == 1
+    assert batches.prune() == 0
+    assert rows("SELECT status FROM batches ORDER BY status") == [("completed",), ("processing",)]
+    assert one("SELECT count(DISTINCT batch_id), count(*) FROM batch_items") == (2, 6)
+
+
+def test_verdicts_are_forgotten_once_they_are_no_longer_believed() -> None:
+    for address, age in (("0xa", "25 hours"), ("0xb", "23 hours")):
+        payout_queue.store_verdict("ethereum", address, is_sanctioned=False)
+        execute("UPDATE sanction_verdicts SET checked_at = app_now() - %s::interval WHERE address = %s", (age, address))
+
+    assert payout_queue.prune_verdicts() == 1
+    assert rows("SELECT address FROM sanction_verdicts") == [("0xb",)]
+
+
+def test_a_large_backlog_goes_in_portions_and_asks_to_be_rung_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    rung: list[str] = []
+    monkeypatch.setattr(retention, "ring", rung.append)
+    monkeypatch.setattr(batches, "PRUNED_AT_ONCE", 2)
+    for _ in range(3):
+        batch()
+    execute("UPDATE batches SET status = 'completed', completed_at = app_now() - interval '31 days'")
+
+    retention.prune()
+    assert (one("SELECT count(*) FROM batches"), rung) == ((1,), ["prune"])
+    retention.prune()
+    assert (one("SELECT count(*) FROM batches"), rung) == ((0,), ["prune"])
+
+    rung.clear()
+    monkeypatch.setattr(payout_queue, "PRUNED_AT_ONCE", 2)
+    for number in range(3):
+        payout_queue.store_verdict("ethereum", f"0x{number}", is_sanctioned=False)
+    execute("UPDATE sanction_verdicts SET checked_at = app_now() - interval '25 hours'")
+    retention.prune()
+    retention.prune()
+    assert (one("SELECT count(*) FROM sanction_verdicts"), rung) == ((0,), ["prune"])
