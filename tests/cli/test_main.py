@@ -84,8 +84,8 @@ def test_an_unexpected_error_shows_no_local_values(tmp_path: Path) -> None:
     script = tmp_path / "fails.py"
     script.write_text(
         "import cli.audit, cli.__main__ as command\n"
-        "def check():\n    password = 'hunter' + '2'\n    raise KeyError('redis://:hunter' + '2@h')\n"
-        "cli.audit.invariants.check = check\n"
+        "def audit(**_):\n    password = 'hunter' + '2'\n    raise KeyError('redis://:hunter' + '2@h')\n"
+        "cli.audit.invariants.audit = audit\n"
         "command.main(['audit'])\n",
         encoding="utf-8",
     )
