@@ -84,8 +84,8 @@ def test_an_unexpected_error_shows_no_local_values(tmp_path: Path) -> None:
     script = tmp_path / "fails.py"
     script.write_text(
         "import cli.audit, cli.__main__ as command\n"
-        "def audit(**_):\n    password = 'hunter' + '2'\n    raise KeyError('redis://:hunter' + '2@h')\n"
-        "cli.audit.invariants.audit = audit\n"
+        "def check(**_):\n    password = 'hunter' + '2'\n    raise KeyError('redis://:hunter' + '2@h')\n"
+        "cli.audit.invariants.audit = check\n"
         "command.main(['audit'])\n",
         encoding="utf-8",
     )
