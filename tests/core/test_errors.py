@@ -35,7 +35,7 @@ CODES = {
         split.unknown_recipient split.bad_hold autowithdraw.bad_address autowithdraw.bad_threshold
         autowithdraw.unknown_currency allowlist.bad_ip payout.bad_date
     """,
-    401: "auth.bad_timestamp auth.ip_not_allowed merchant.bad_signature merchant.unknown_key",
+    401: "auth.bad_token auth.bad_timestamp auth.ip_not_allowed merchant.bad_signature merchant.unknown_key",
     403: "merchant.wrong_key_kind payout.approver_is_creator compliance.address_blocked",
     404: """
         request.not_found payment.not_found pay.not_found wallet.static_not_found payout.not_found
