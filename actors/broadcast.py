@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 TAKEN_PER_STEP: Final = 20
-# Nodes keep only so many transactions of one sender that wait.
-WAITING_MAX: Final = 64
 # Until something is tried again that failed for a reason outside of the payout.
 PAUSE_S: Final = 5
 PAUSE_SHORT_OF_COIN_S: Final = 15
@@ -83,7 +81,7 @@ def _take_up(ctx: Context, network: Network) -> int:
     except KeystoreError as error:
         log.critical("nothing can be signed", network=network.code, problem=str(error))
         return 0
-    room = WAITING_MAX - spend_reads.waiting_of(network.code, wallet.address)
+    room = spending.WAITING_MAX - spend_reads.waiting_of(network.code, wallet.address)
     return sum(
         bool(isolated(lambda payout_id=payout_id: _pay(ctx, network, wallet, payout_id), of=payout_id))  # type: ignore[misc]
         for payout_id in due[: max(0, room)]
@@ -100,7 +98,7 @@ def _pay(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID) -> boo
     except SpendRefusedError as error:
         return _refused(ctx, payout_id, str(error))
     except InsufficientCoinError as error:
-        _postponed(payout_id, PAUSE_SHORT_OF_COIN_S, "the hot wallet holds too little", error)
+        _postponed(payout_id, PAUSE_SHORT_OF_COIN_S, payout_queue.SHORT_OF_COIN, error)
     except BudgetSpentError:
         # The step is over; it says nothing about the payout.
         return False

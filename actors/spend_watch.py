@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from actors.funding import fund
 from actors.isolated import isolated
 from actors.spend_intents import intent_of
-from actors.spending import Wallet, give, new_attempt, sign, spender_of, start
+from actors.spending import Wallet, give, hot_wallet, new_attempt, sign, spender_of, start
 from chains import registry
-from chains.base import FateKind, Fee, FeeTooHighError, Intent, ProviderError, SpendRefusedError
+from chains.base import FateKind, Fee, FeeTooHighError, InsufficientCoinError, Intent, ProviderError, SpendRefusedError
 from core.checkpoints import reached
-from models import spend_reads, spend_tracking, spends
+from models import freezes, spend_reads, spend_tracking, spends
 from models.base import transaction
 from models.spend_hooks import hooks_of
 from models.spend_tracking import Inclusion
@@ -40,7 +41,6 @@ RESEND_MAX_S: Final = 60
 # When nothing of a sender moved for so long, its lowest slot is stuck.
 PATIENCE_BLOCKS: Final = 6
 PATIENCE_MIN_S: Final = 60
-ATTEMPTS_MAX: Final = 8
 LOOK_MAX_S: Final = 15
 LOOK_CONFIRMED_MAX_S: Final = 60
 LOOK_UNKNOWN_S: Final = 60
@@ -148,10 +148,8 @@ def _unstick(ctx: Context, network: Network, spender: Spender, spend: SpendRow, 
     if lost:
         for slot in lost:
             _fill(ctx, network, spend, slot)
-    elif len(attempts) < ATTEMPTS_MAX:
-        _bump(ctx, network, spender, spend, attempts)
     else:
-        log.error("a spend is stuck although it offers as much as may be", spend=str(spend.id), network=network.code)
+        _bump(ctx, network, spender, spend, attempts)
 
 
 def _fill(ctx: Context, network: Network, spend: SpendRow, slot: int) -> None:
@@ -163,7 +161,10 @@ def _fill(ctx: Context, network: Network, spend: SpendRow, slot: int) -> None:
 
 
 def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
-    """Sign another attempt for the same slot at a higher price: the chain includes one of them at most."""
+    """Sign another attempt for the same slot at a higher price: the chain includes one of them at most.
+
+    It ends where the price reaches the cap. What the sender could not pay for is not signed: no node would take it.
+    """
     newest, intent = attempts[0], intent_of(spend)
     before = Fee(
         gas_limit=newest.gas_limit,
@@ -177,6 +178,10 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
         log.warning("a spend is stuck and may offer no more", spend=str(spend.id), error=str(error))
         return
     reached("watch.priced")
+    missing = intent.units * (spend.contract is None) + fee.ceiling_units - spender.native_balance(spend.sender)
+    if missing > 0:
+        _unfunded(ctx, network, spend, fee, missing)
+        return
     with transaction():
         hooks = hooks_of(spend.purpose)
         locked = spends.lock(spend.id)
@@ -190,3 +195,19 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
     reached("watch.bumped")
     log.info("spend_bumped", spend=str(spend.id), network=network.code, txid=attempt.txid, attempt=len(attempts))
     give(ctx, network, spend, spends.attempts_of(spend.id)[:1])
+
+
+def _unfunded(ctx: Context, network: Network, spend: SpendRow, fee: Fee, missing_units: int) -> None:
+    """Say that a stuck spend cannot be paid for; a deposit address is given what the fee lacks, never what is moved."""
+    log.error(
+        "a spend is stuck and its sender cannot pay for more",
+        spend=str(spend.id), network=network.code, sender=spend.sender, missing_units=missing_units,
+    )  # fmt: skip
+    if spend.key_ordinal is None or missing_units > fee.ceiling_units or freezes.is_network_frozen(network.code):
+        return
+    if spend_reads.is_awaiting_gas(network.code, spend.sender):
+        return
+    try:
+        fund(ctx, network, hot_wallet(network), spend.sender, missing_units)
+    except InsufficientCoinError as error:
+        log.warning("the hot wallet lacks gas for a deposit address", network=network.code, reason=str(error))

@@ -11,6 +11,7 @@ process that has imported that registration follows such spends.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from chains.base import Attempt, Spender
     from core.catalogue import Network
+    from models.spend_reads import Promised
     from models.spends import AttemptRow, Purpose, SpendRow
 
 log = structlog.get_logger()
@@ -42,10 +44,18 @@ log = structlog.get_logger()
 
 # A stranger's transactions are made room for, but no more of them: beyond, a lie would leave a gap that nothing closes.
 SLOT_JUMP_MAX: Final = 64
+# Nodes keep only so many transactions of one sender that wait.
+WAITING_MAX: Final = 64
+# A spend is quoted so often before it waits, where others sign for its sender all the time.
+QUOTES_MAX: Final = 6
 
 
 class SlotJumpError(ProviderError):
     """The chain is said to have used slots that we know nothing of; nothing is signed until an operator has looked."""
+
+
+class _OvertakenError(Exception):
+    """Another worker signed for the same sender since the quote, which therefore counted too much."""
 
 
 class _DeclinedError(Exception):
@@ -98,31 +108,36 @@ def start(
     within: Callable[[UUID], bool] | None = None,
     payout_id: UUID | None = None,
     slot: int | None = None,
+    fee: Fee | None = None,
 ) -> UUID | None:
     """Sign a spend, commit it, then give it to the nodes; return its id once it is committed.
 
     within: called with the id in the committing transaction, before the bytes are made; whatever belongs to the spend
     is written there. False, or anything that it raises, rolls back and nothing was signed; False returns None.
-    slot: instead of the sender's next one. Raises what Spender.quote raises, before anything is written; a failure to
-    send raises nothing, since the spend is under way by then. Not to be called inside a transaction.
+    slot: instead of the sender's next one. fee: what is offered, where the caller knows that the sender can pay it.
+    Raises what Spender.quote raises, and nothing is written then; a failure to send raises nothing, since the spend is
+    under way by then. Not to be called inside a transaction.
     """
     if in_transaction():
         raise RuntimeError("no network inside a transaction")
     if wallet.address != intent.sender:
         raise ValueError("a spend is signed with its sender's key")
     spender = spender_of(ctx, network)
-    fee = quote(ctx, network, spender, intent)
-    claim = _next_claim(network, spender, intent.sender) if slot is None else slot
-    reached("spending.quoted")
 
-    def commit() -> UUID:
-        return _commit(
-            ctx, network, spender, purpose=purpose, wallet=wallet, intent=intent, within=within, payout_id=payout_id,
-            fee=fee, at_least=claim, slot=slot,
+    def attempt() -> UUID:
+        before = _promised(network, intent)
+        offer = quote(ctx, network, spender, intent, before) if fee is None else fee
+        claim = _next_claim(network, spender, intent.sender) if slot is None else slot
+        reached("spending.quoted")
+        return repeat_on_deadlock(
+            lambda: _commit(
+                ctx, network, spender, purpose=purpose, wallet=wallet, intent=intent, within=within,
+                payout_id=payout_id, fee=offer, at_least=claim, slot=slot, before=before,
+            )
         )  # fmt: skip
 
     try:
-        spend_id = repeat_on_deadlock(commit)
+        spend_id = _unless_overtaken(attempt, intent.sender)
     except _DeclinedError:
         return None
     reached("spending.committed")
@@ -142,14 +157,25 @@ def _next_claim(network: Network, spender: Spender, sender: str) -> int:
     return claim
 
 
-def quote(ctx: Context, network: Network, spender: Spender, intent: Intent) -> Fee:
-    """Return what to offer, if the sender can pay for it beside all that it has signed for already.
+def _unless_overtaken(attempt: Callable[[], UUID], sender: str) -> UUID:
+    for _ in range(QUOTES_MAX):
+        with contextlib.suppress(_OvertakenError):
+            return attempt()
+    raise InsufficientCoinError(f"others sign for {sender} all the time: what is left of its balance is not known")
+
+
+def _promised(network: Network, intent: Intent) -> Promised:
+    contract = None if intent.pair is None else intent.pair.contract
+    return spend_reads.promised(network.code, intent.sender, contract)
+
+
+def quote(ctx: Context, network: Network, spender: Spender, intent: Intent, promised: Promised) -> Fee:
+    """Return what to offer, if the sender can pay for it beside all that it has promised already.
 
     Raises what Spender.quote raises. What waits in no block is not yet gone from the balance that nodes tell.
     """
     cap_units = registry.gas_cap_units(network, ctx.settings)
     contract = None if intent.pair is None else intent.pair.contract
-    promised = spend_reads.promised(network.code, intent.sender, contract)
     fee = spender.quote(replace(intent, units=intent.units + promised.token_units), cap_units=cap_units)
     if promised.gas_units or promised.native_units:
         own = intent.units if contract is None else 0
@@ -172,6 +198,7 @@ def _commit(
     fee: Fee,
     at_least: int,
     slot: int | None,
+    before: Promised,
 ) -> UUID:
     spend_id = uuid7()
     with transaction():
@@ -180,6 +207,11 @@ def _commit(
         reached("spending.claimed")
         if slot is None:
             slot = spends.take_slot(network.code, intent.sender, at_least=at_least)
+        else:
+            spends.lock_account(network.code, intent.sender)
+        # The balance of the quote is spoken for by nobody else only while nothing new was promised from it.
+        if not _promised(network, intent).txids <= before.txids:
+            raise _OvertakenError
         new = _row(
             ctx, network, intent, spend_id=spend_id, purpose=purpose, payout_id=payout_id, wallet=wallet, slot=slot
         )

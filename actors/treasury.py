@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from actors import spending
+from actors import funding, spending
 from actors.broker import doorbell, ring, single_flight
 from actors.context import context
 from chains.base import FeeTooHighError, InsufficientCoinError, Intent, ProviderError, SpendRefusedError
@@ -33,8 +33,6 @@ log = structlog.get_logger()
 # Addresses that are judged, and spends that are started, in one step.
 JUDGED_PER_STEP: Final = 200
 STARTED_PER_STEP: Final = 20
-# Times that one address is given gas within an hour.
-FUNDINGS_MAX: Final = 6
 
 
 @doorbell(queue="signer", arguments="networks")
@@ -197,16 +195,15 @@ class _Keeper:
         Where that was not enough before, twice as much; not for ever, since it may be something else that is missing.
         """
         before = sweeps.fundings_lately(self._network.code, address)
-        if self._is_hot_dry or before >= FUNDINGS_MAX:
+        if self._is_hot_dry:
             return
-        intent = Intent(sender=self._hot.address, recipient=address, pair=None, units=units * 2**before)
         try:
-            spending.start(self._ctx, self._network, purpose="gas", wallet=self._hot, intent=intent)
+            is_sent = funding.fund(self._ctx, self._network, self._hot, address, units * 2**before)
         except InsufficientCoinError as error:
             self._is_hot_dry = True
             log.warning("the hot wallet lacks gas: nothing is swept", network=self._network.code, reason=str(error))
             return
-        self.started += 1
+        self.started += is_sent
 
     def _transfer_fee(self, pair: Pair) -> int:
         if pair.currency not in self._fees:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 
+# Why a payout waits that a sweep may help: it does not come before those.
+SHORT_OF_COIN: Final = "the hot wallet holds too little"
 # After refusals for this long a payout fails: nothing was ever signed for it.
 REFUSED_FOR_S: Final = 1_800
 REFUSED_PAUSE_MIN_S: Final = 5
@@ -34,7 +36,7 @@ _DUE: Final = """
     SELECT due.id FROM shops CROSS JOIN LATERAL (
         SELECT p.id, p.due_at, row_number() OVER (ORDER BY p.priority, p.due_at, p.id) AS turn FROM payouts p
         WHERE p.network = %(network)s AND p.status = 'approved' AND p.merchant_id = shops.merchant_id
-            AND p.due_at <= (SELECT at FROM moment)
+            AND p.due_at <= (SELECT at FROM moment) AND p.wait_reason IS DISTINCT FROM %(but_for)s
         ORDER BY p.priority, p.due_at, p.id LIMIT %(limit)s
     ) due
     WHERE NOT EXISTS (SELECT 1 FROM payout_freezes f WHERE (f.scope, f.name) IN
@@ -45,7 +47,16 @@ _DUE: Final = """
 
 def due(network: str, *, limit: int) -> list[UUID]:
     """Return the approved payouts to take up now, in the order to do so; the frozen ones are left out."""
-    return [row[0] for row in rows(_DUE, {"network": network, "limit": limit})]  # type: ignore[arg-type]
+    return _due(network, limit=limit)
+
+
+def is_any_due(network: str) -> bool:
+    """Whether a payout is due that waits for its turn, and for no coin that is still to be gathered."""
+    return bool(_due(network, limit=1, but_for=SHORT_OF_COIN))
+
+
+def _due(network: str, *, limit: int, but_for: str | None = None) -> list[UUID]:
+    return [row[0] for row in rows(_DUE, {"network": network, "limit": limit, "but_for": but_for})]  # type: ignore[arg-type]
 
 
 def read(payout_id: UUID) -> PayoutRow | None:

@@ -13,7 +13,7 @@ from models.base import one, rows
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from models.spends import SpendRow
+    from models.spends import Purpose, SpendRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,8 @@ class Promised:
     token_units: int
     native_units: int
     gas_units: int
+    # The newest attempt of each.
+    txids: frozenset[str]
 
 
 def promised(network: str, sender: str, contract: str | None) -> Promised:
@@ -30,22 +32,36 @@ def promised(network: str, sender: str, contract: str | None) -> Promised:
     row = one(
         "SELECT COALESCE(sum(s.token_units) FILTER (WHERE s.contract IS NOT DISTINCT FROM %s), 0),"
         " COALESCE(sum(s.token_units) FILTER (WHERE s.contract IS NULL), 0),"
-        " COALESCE(sum(a.gas_limit * a.price_units + a.data_units), 0) FROM spends s"
+        " COALESCE(sum(a.gas_limit * a.price_units + a.data_units), 0), COALESCE(array_agg(a.txid), '{}') FROM spends s"
         " JOIN spend_attempts a ON a.spend_id = s.id AND a.number = s.attempts - 1"
         " WHERE s.network = %s AND s.sender = %s AND s.settled_at IS NULL AND s.mined_txid IS NULL",
         (contract, network, sender),
     )
-    token, native, gas = row or (0, 0, 0)
-    return Promised(token_units=int(token), native_units=int(native), gas_units=int(gas))
+    token, native, gas, txids = row or (0, 0, 0, [])
+    return Promised(
+        token_units=int(token), native_units=int(native), gas_units=int(gas), txids=frozenset(map(str, txids))
+    )
 
 
-def waiting_of(network: str, sender: str) -> int:
-    """Count a sender's spends that are in no block: nodes keep only so many for a sender."""
+def waiting_of(network: str, sender: str, purpose: Purpose | None = None) -> int:
+    """Count a sender's spends that are in no block, of one purpose or all: nodes keep only so many for a sender."""
     row = one(
-        "SELECT count(*) FROM spends WHERE network = %s AND sender = %s AND settled_at IS NULL AND mined_txid IS NULL",
-        (network, sender),
+        "SELECT count(*) FROM spends WHERE network = %s AND sender = %s AND settled_at IS NULL AND mined_txid IS NULL"
+        " AND purpose = COALESCE(%s, purpose)",
+        (network, sender, purpose),
     )
     return int(row[0]) if row else 0
+
+
+def is_awaiting_gas(network: str, address: str) -> bool:
+    """Whether gas is on its way to an address."""
+    return bool(
+        one(
+            "SELECT 1 FROM spends WHERE network = %s AND recipient = %s AND purpose = 'gas' AND settled_at IS NULL"
+            " AND mined_txid IS NULL",
+            (network, address),
+        )
+    )
 
 
 def is_stuck(spend: SpendRow, *, patience_s: int) -> bool:

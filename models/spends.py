@@ -139,6 +139,11 @@ def take_slot(network: str, sender: str, *, at_least: int) -> int:
     return int(row[0])
 
 
+def lock_account(network: str, sender: str) -> None:
+    """Let others who sign for a sender wait until the caller's transaction ends, as take_slot does."""
+    execute("SELECT 1 FROM spend_accounts WHERE network = %s AND sender = %s FOR UPDATE", (network, sender))
+
+
 def insert(new: NewSpend, attempt: NewAttempt) -> None:
     """Write a spend with its first attempt. A unique violation where the slot or the payout has one already."""
     values: dict[str, object] = msgspec.structs.asdict(new) | {"state": "signed"}

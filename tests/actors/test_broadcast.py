@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from actors import broadcast
+from actors import broadcast, spending
 from core import checkpoints
 from models import freezes, payout_endings, payout_queue
 from models.base import execute, rows, transaction
@@ -601,7 +601,7 @@ def test_what_is_put_off_frozen_or_elsewhere_is_not_due(world: SpendWorld) -> No
 
 
 def test_so_many_wait_at_the_nodes_and_no_more(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(broadcast, "WAITING_MAX", 2)
+    monkeypatch.setattr(spending, "WAITING_MAX", 2)
     orders = [world.order() for _ in range(5)]
     world.step(3)
     assert len(world.chain.pool) == 2

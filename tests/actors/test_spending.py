@@ -431,22 +431,25 @@ def test_only_the_lowest_slot_is_bumped(world: SpendWorld, told: Told) -> None:
     assert len(txids(second)) == 2
 
 
-def test_bumps_end_where_the_price_or_their_number_does(
-    world: SpendWorld, told: Told, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bumps_end_where_the_price_does_and_not_by_their_number(world: SpendWorld, told: Told) -> None:
     del told
     spend_id = start(world)
-    monkeypatch.setattr(spend_watch, "ATTEMPTS_MAX", 3)
     world.chain.price = 10**13
     world.pass_time(PATIENCE_S)
     world.step()
     assert len(txids(spend_id)) == 1, "above the cap nothing is signed"
 
-    world.chain.price = 10**5
-    for _ in range(6):
+    # Nodes would include it for no price: it is raised until the cap is reached.
+    world.chain.price, cap = 2 * 10**10, 300 * 10**9
+    while world.chain.price:
+        before = len(txids(spend_id))
         world.pass_time(PATIENCE_S)
         world.step()
-    assert len(txids(spend_id)) == 3
+        if len(txids(spend_id)) == before:
+            break
+    (newest, *_) = spends.attempts_of(spend_id)
+    assert newest.number > 8
+    assert newest.price_units <= cap < newest.price_units * 9 // 8 + 1
 
 
 def test_two_bumps_at_once_are_one(world: SpendWorld, told: Told) -> None:

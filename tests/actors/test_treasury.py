@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from actors import context, network_fees, spending
-from actors import treasury as treasury_actor
+from actors import context, funding, network_fees, spending
 from chains.base import InsufficientCoinError
 from models import freezes, sweeps, treasury
 from models.base import execute, rows
@@ -311,10 +310,10 @@ def test_gas_that_is_never_enough_is_not_sent_for_ever(world: TreasuryWorld, mon
         return honest(*args, **named)
 
     monkeypatch.setattr(spending, "start", never_enough)
-    for _ in range(treasury_actor.FUNDINGS_MAX + 2):
+    for _ in range(funding.FUNDINGS_MAX + 2):
         world.keep()
         world.follow()
     given = [units for purpose, units in world.spends("purpose", "token_units") if purpose == "gas"]
-    assert len(given) == treasury_actor.FUNDINGS_MAX
+    assert len(given) == funding.FUNDINGS_MAX
     assert all(later > before for before, later in itertools.pairwise(given))
     assert world.coin(mine.address.lower()) == sum(given)

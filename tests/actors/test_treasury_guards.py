@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from actors import context, spending
+from actors import context, funding, spending
 from actors import treasury as treasury_actor
 from chains.base import FeeTooHighError, InsufficientCoinError, Intent, ProviderError, SpendRefusedError
 from core.ids import uuid7
-from models import reconciliation, treasury
-from models.base import execute
+from models import freezes, payout_queue, reconciliation, treasury
+from models.base import execute, rows
 from tests.actors.chain_world import ETHER, USDT_UNITS, World
 from tests.actors.treasury_world import TreasuryWorld
 from tests.models.builders import merchant
@@ -247,3 +247,44 @@ def test_what_one_provider_has_not_seen_yet_is_no_theft(database: str, anvil: Ca
         world.reconcile(3)
         assert ("USDT", "hot", 3) in world.findings()
         assert len(world.frozen()) == 1
+
+
+# Payouts first ----------------------------------------------------------------------------------------------
+
+
+def test_a_backlog_of_sweeps_takes_a_quarter_of_the_hot_wallets_slots(
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert funding.SLOTS_MAX == spending.WAITING_MAX // 4
+    monkeypatch.setattr(funding, "SLOTS_MAX", 2)
+    for _ in range(4):
+        world.paid_invoice()
+    for _ in range(2):
+        world.keep()
+        assert world.spends("purpose") == [("gas",)] * 2
+    # In a block they take none; what is funded is swept whatever waits.
+    world.follow()
+    world.keep()
+    assert sorted(world.spends("purpose")) == [("gas",)] * 4 + [("sweep",)] * 2
+
+
+def test_while_payouts_are_due_no_gas_is_sent_for_sweeps(world: TreasuryWorld) -> None:
+    world.paid_invoice()
+    with payout(10**18, status="approved"):
+        execute("UPDATE payouts SET due_at = app_now()")
+        world.keep()
+        assert world.spends() == []
+        # What waits for coin waits for a sweep; so it may not wait for the payout.
+        execute("UPDATE payouts SET wait_reason = %s", (payout_queue.SHORT_OF_COIN,))
+        world.keep()
+        assert world.spends("purpose") == [("gas",)]
+
+
+def test_payouts_that_are_frozen_keep_no_sweep_waiting(world: TreasuryWorld) -> None:
+    world.paid_invoice()
+    with payout(10**18, status="approved"):
+        execute("UPDATE payouts SET due_at = app_now()")
+        shop = rows("SELECT merchant_id FROM payouts")[0][0]
+        freezes.freeze("merchant", str(shop), reason="test", frozen_by="test")
+        world.keep()
+    assert world.spends("purpose") == [("gas",)]

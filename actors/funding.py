@@ -1,0 +1,41 @@
+"""Sends gas from the hot wallet to deposit addresses, in such a way that payouts never wait for it. No actor.
+
+Used by actors.treasury before a token is swept, and by actors.spend_watch where a deposit address has signed for more
+than it can pay.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from actors import spending
+from chains.base import Intent
+from models import payout_queue, spend_reads, sweeps
+
+if TYPE_CHECKING:
+    from actors.context import Context
+    from actors.spending import Wallet
+    from core.catalogue import Network
+
+# Of the transactions that nodes keep of the hot wallet, as many are left to payouts at all times.
+SLOTS_MAX: Final = spending.WAITING_MAX // 4
+# Times that one address is given gas within an hour: what it lacks then is something else.
+FUNDINGS_MAX: Final = 6
+
+
+def is_room(network: Network, hot: Wallet) -> bool:
+    """Whether gas may be sent now: not while payouts are due, and only so much at once."""
+    if payout_queue.is_any_due(network.code):
+        return False
+    return spend_reads.waiting_of(network.code, hot.address, "gas") < SLOTS_MAX
+
+
+def fund(ctx: Context, network: Network, hot: Wallet, address: str, units: int) -> bool:
+    """Send an address gas, unless payouts come first or it was given enough lately; returns whether it was sent.
+
+    Raises what spending.start raises; InsufficientCoinError where the hot wallet lacks gas itself.
+    """
+    if sweeps.fundings_lately(network.code, address) >= FUNDINGS_MAX or not is_room(network, hot):
+        return False
+    intent = Intent(sender=hot.address, recipient=address, pair=None, units=units)
+    return spending.start(ctx, network, purpose="gas", wallet=hot, intent=intent) is not None
