@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 import structlog
 
-from actors.answers import UNDECIDED, Answer, CallMessage, CallReply, answer_key, bound_to, pack
+from actors.answers import UNDECIDED, Answer, CallMessage, CallReply, answer_key, bound_to
 from actors.registry import Registration, register
 from core.errors import DomainError
 from models import calls
@@ -29,11 +31,19 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+UUID_CHARS: Final = 36
+
+# Messages to calls that no process of ours wrote.
+_forged = itertools.count(1)
+
 CallFunction = Callable[[CallInfo, bytes], CallReply]
 F = TypeVar("F", bound=CallFunction)
 
 # An answer that nobody fetches is gone after this.
 ANSWER_KEPT_MS: Final = 60_000
+# Machines' clocks need not agree, but a call that was kept until its row was pruned must not come again, whatever Redis
+# gives for the time.
+CLOCKS_APART_MS: Final = 86_400_000
 
 
 def call_actor(*, queue: str, secret: bool = False) -> Callable[[F], F]:
@@ -45,27 +55,48 @@ def call_actor(*, queue: str, secret: bool = False) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        bind = functools.partial(_answering, function, is_secret=secret)
-        register(Registration(name=function.__name__, queue=queue, bind=bind))
+        name = function.__name__
+        bind = functools.partial(_answering, function, queue=queue, name=name, is_secret=secret)
+        register(Registration(name=name, queue=queue, bind=bind))
         return function
 
     return decorate
 
 
-def _answering(function: CallFunction, broker: SluiceBroker, *, is_secret: bool) -> Callable[..., None]:
+def _answering(
+    function: CallFunction, broker: SluiceBroker, *, queue: str, name: str, is_secret: bool
+) -> Callable[..., None]:
     def answer(**arguments: Any) -> None:
-        try:
-            message = msgspec.convert(arguments, CallMessage)
-        except msgspec.ValidationError as error:
-            log.warning("call.unreadable", error=str(error))
+        message = _genuine(broker, queue, name, arguments)
+        if message is None:
             return
         done = _perform(function, message, is_secret=is_secret, now_ms=broker.link.now_ms())
         if done.kind == "done" and is_secret:
             box = broker.box.seal(done.body, bound_to=bound_to(message.call_id))
             done = msgspec.structs.replace(done, body=box.encode(), is_sealed=True)
-        broker.answer(answer_key(broker.namespace, message.call_id), pack(done), kept_ms=ANSWER_KEPT_MS)
+        body = broker.stamps.pack(queue, name, message.call_id, done)
+        broker.answer(answer_key(broker.namespace, message.call_id), body, kept_ms=ANSWER_KEPT_MS)
 
     return answer
+
+
+def _genuine(broker: SluiceBroker, queue: str, name: str, arguments: dict[str, Any]) -> CallMessage | None:
+    """Return the call that a process of ours sent to this actor; None, and nothing is done or answered, for others.
+
+    Where it was a caller's own after all, of other SECRET_KEYS, its wait ends with a tombstone.
+    """
+    if not broker.stamps.is_call(queue, name, arguments):
+        log.error("call.forged", call_id=str(arguments.get("call_id"))[:UUID_CHARS], so_far=next(_forged))
+        return None
+    try:
+        message = msgspec.convert(arguments, CallMessage)
+    except msgspec.ValidationError as error:
+        log.warning("call.unreadable", error=str(error))
+        return None
+    if abs(time.time() * 1000 - message.until_ms) > CLOCKS_APART_MS:
+        log.error("call.of_another_day", call_id=str(message.call_id))
+        return None
+    return message
 
 
 def _perform(function: CallFunction, message: CallMessage, *, is_secret: bool, now_ms: int) -> Answer:

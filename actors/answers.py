@@ -1,12 +1,24 @@
-"""What a call and its answer look like on their way through Redis. Used by actors.calls and actors.answering."""
+"""What a call and its answer look like on their way through Redis. Used by actors.calls and actors.answering.
+
+Redis is a place where anybody may have written. So both carry a stamp: the call's is over its queue, its actor and
+every argument, the answer's over the call that it answers, with its queue and actor, and every field.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID
 
 import msgspec
+
+from core.stamps import Stamps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# The argument that carries a call's stamp; it is the only one that the stamp does not cover.
+STAMP: Final = "stamp"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +54,55 @@ class Answer(msgspec.Struct, array_like=True, kw_only=True):
     text: str = ""
 
 
-pack: Final = msgspec.msgpack.Encoder().encode
-unpack: Final = msgspec.msgpack.Decoder(Answer).decode
+class _Stamped(msgspec.Struct, array_like=True):
+    """An answer as it stands in Redis."""
+
+    stamp: str
+    answer: bytes
+
+
+_canonical: Final = msgspec.json.Encoder(order="deterministic").encode
+_pack: Final = msgspec.msgpack.Encoder().encode
+_unpack: Final = msgspec.msgpack.Decoder(Answer).decode
+_unpack_stamped: Final = msgspec.msgpack.Decoder(_Stamped).decode
 UNDECIDED: Final = Answer(kind="undecided")
+
+
+class ForgedAnswerError(Exception):
+    """An answer was not written by an actor of ours, or not to this call."""
+
+
+class CallStamps:
+    """Makes and checks the stamps of calls and of answers. Safe to share between threads."""
+
+    def __init__(self, secret_keys: str) -> None:
+        self._calls = Stamps(secret_keys, purpose="call")
+        self._answers = Stamps(secret_keys, purpose="answer")
+
+    def stamp_call(self, queue: str, actor: str, arguments: Mapping[str, Any]) -> str:
+        """Return the stamp of a call that has these arguments."""
+        return self._calls.stamp(queue.encode(), actor.encode(), _canonical(arguments))
+
+    def is_call(self, queue: str, actor: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether a call's arguments, its stamp among them, are those that a process of ours sent to this actor."""
+        rest = dict(arguments)
+        stamp = rest.pop(STAMP, None)
+        return isinstance(stamp, str) and self._calls.is_genuine(
+            stamp, queue.encode(), actor.encode(), _canonical(rest)
+        )
+
+    def pack(self, queue: str, actor: str, call_id: UUID, answer: Answer) -> bytes:
+        """Return an answer as it goes into Redis."""
+        text = _pack(answer)
+        return _pack(_Stamped(self._answers.stamp(queue.encode(), actor.encode(), call_id.bytes, text), text))
+
+    def unpack(self, queue: str, actor: str, call_id: UUID, data: bytes) -> Answer:
+        """Return the answer to a call. Raises ForgedAnswerError, msgspec.MsgspecError for what is no answer."""
+        stamped = _unpack_stamped(data)
+        parts = (queue.encode(), actor.encode(), call_id.bytes, stamped.answer)
+        if not self._answers.is_genuine(stamped.stamp, *parts):
+            raise ForgedAnswerError
+        return _unpack(stamped.answer)
 
 
 def answer_key(namespace: str, call_id: object) -> str:

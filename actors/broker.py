@@ -16,9 +16,10 @@ import dramatiq
 from dramatiq.brokers import redis as stock
 from dramatiq.middleware import ShutdownNotifications
 
+from actors.answers import CallStamps
 from actors.consumer import BlockingConsumer
 from actors.doorbells import doorbell, ring, use
-from actors.middleware import LogContext, ThreadKeeping
+from actors.middleware import LogContext, OwnQueue, ThreadKeeping
 from actors.redis_link import LinkDownError, RedisLink
 from actors.redrive import DOORBELLS
 from actors.registry import AWAITED_QUEUES, REGISTRY
@@ -74,7 +75,7 @@ class SluiceBroker(stock.RedisBroker):
     """Safe to share between threads. Every command goes over the calling thread's own connection."""
 
     def __init__(
-        self, *, url: str, namespace: str, box: SecretBox, heartbeat_timeout_ms: int = HEARTBEAT_TIMEOUT_MS
+        self, *, url: str, namespace: str, secret_keys: str, heartbeat_timeout_ms: int = HEARTBEAT_TIMEOUT_MS
     ) -> None:
         self.link = RedisLink(url)
         self.signs = Signs(self.link, namespace)
@@ -82,10 +83,12 @@ class SluiceBroker(stock.RedisBroker):
             url=url,
             namespace=namespace,
             heartbeat_timeout=heartbeat_timeout_ms,
-            middleware=[ShutdownNotifications(), LogContext(), ThreadKeeping(self.link)],
+            middleware=[ShutdownNotifications(), OwnQueue(), LogContext(), ThreadKeeping(self.link)],
         )
         # Seals what must not lie open in Redis.
-        self.box = box
+        self.box = SecretBox(secret_keys)
+        # Tells what we wrote there from what anybody did.
+        self.stamps = CallStamps(secret_keys)
         self._dispatch_sha = self.link.script(stock._scripts["dispatch"])  # noqa: SLF001 - its one home
         self._ring_sha = self.link.script(_RING)
         self._answer = threading.local()
@@ -207,8 +210,6 @@ class SluiceBroker(stock.RedisBroker):
 def make_broker(settings: Settings) -> SluiceBroker:
     """Return the process's broker. No connection is made before the first use."""
     dramatiq.set_encoder(WireEncoder())
-    broker = SluiceBroker(
-        url=settings.redis_url, namespace=settings.redis_namespace, box=SecretBox(settings.secret_keys)
-    )
+    broker = SluiceBroker(url=settings.redis_url, namespace=settings.redis_namespace, secret_keys=settings.secret_keys)
     use(broker)
     return broker

@@ -8,6 +8,7 @@ models.calls.abandon, and by nothing else.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,17 @@ import msgspec
 import structlog
 
 from actors.answering import Record, call_actor, recorded
-from actors.answers import UNDECIDED, Answer, CallMessage, CallReply, answer_key, bound_to, unpack
+from actors.answers import (
+    STAMP,
+    UNDECIDED,
+    Answer,
+    CallMessage,
+    CallReply,
+    CallStamps,
+    ForgedAnswerError,
+    answer_key,
+    bound_to,
+)
 from actors.redis_link import LinkDownError
 from actors.wire import Envelope, encode
 from core.errors import ERRORS, DomainError, GatewayBusy, IdempotencyUnavailable
@@ -42,6 +53,8 @@ class Caller:
         self._broker = broker
         self._wait_s = settings.call_wait_s
         self._slots = threading.BoundedSemaphore(settings.call_slots)
+        # Counts answers that somebody else wrote: Redis is open to a stranger, or processes differ in SECRET_KEYS.
+        self._forged = itertools.count(1)
         self._long_slots = threading.BoundedSemaphore(max(1, settings.call_slots // LONG_SHARE))
 
     def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
@@ -63,13 +76,24 @@ class Caller:
         broker = self._broker
         waiting = ("BLPOP", answer_key(broker.namespace, info.call_id), wait_s)
         try:
-            message = _envelope(actor, queue, info, payload, now_ms=broker.link.now_ms(), wait_s=wait_s)
+            now_ms = broker.link.now_ms()
+            message = _envelope(actor, queue, info, payload, now_ms=now_ms, wait_s=wait_s, stamps=broker.stamps)
             sending = broker.appending(queue, message.message_id, encode(message))
             answered = broker.link.run([*sending, waiting], wait_s=wait_s)[-1]
-            return unpack(answered[1]) if answered else UNDECIDED
+            return broker.stamps.unpack(queue, actor, info.call_id, answered[1]) if answered else UNDECIDED
+        except ForgedAnswerError:
+            return self._note_forged(actor, info)
         except (LinkDownError, msgspec.MsgspecError) as error:
             log.warning("call.answer_lost", actor=actor, error=str(error))
             return UNDECIDED
+        except Exception:
+            # Something that Redis never says, or a bug. The message may be on its way, so PostgreSQL decides.
+            log.exception("call.answer_unusable", actor=actor)
+            return UNDECIDED
+
+    def _note_forged(self, actor: str, info: CallInfo) -> Answer:
+        log.error("call.answer_forged", actor=actor, call_id=str(info.call_id), so_far=next(self._forged))
+        return UNDECIDED
 
     def _read(self, answer: Answer, queue: str, info: CallInfo) -> CallReply:
         match answer.kind:
@@ -104,9 +128,11 @@ class Caller:
         return CallReply(body=response.encode())
 
 
-def _envelope(actor: str, queue: str, info: CallInfo, payload: bytes, *, now_ms: int, wait_s: float) -> Envelope:
+def _envelope(
+    actor: str, queue: str, info: CallInfo, payload: bytes, *, now_ms: int, wait_s: float, stamps: CallStamps
+) -> Envelope:
     call_id = str(info.call_id)
-    arguments = CallMessage(
+    message = CallMessage(
         call_id=info.call_id,
         merchant_id=info.merchant_id,
         request_id=info.request_id,
@@ -116,11 +142,12 @@ def _envelope(actor: str, queue: str, info: CallInfo, payload: bytes, *, now_ms:
         until_ms=now_ms + int(wait_s * 1000),
         signature_key=info.signature_key,
     )
+    arguments = msgspec.structs.asdict(message)
     return Envelope(
         queue_name=queue,
         actor_name=actor,
         args=[],
-        kwargs=msgspec.structs.asdict(arguments),
+        kwargs=arguments | {STAMP: stamps.stamp_call(queue, actor, arguments)},
         # One id for all, so that a message can be withdrawn by its call's id.
         options={"redis_message_id": call_id},
         message_id=call_id,

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import structlog
 from dramatiq import Middleware
+from dramatiq.middleware import SkipMessage
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from models import base
@@ -20,6 +22,20 @@ if TYPE_CHECKING:
     from actors.redis_link import RedisLink
 
 # ruff: noqa: ARG002 - dramatiq gives every hook the broker and its subject.
+
+log = structlog.get_logger()
+
+
+class OwnQueue(Middleware):
+    """Lets an actor work off its own queue alone: dramatiq runs it for whatever queue its name turns up in."""
+
+    def before_process_message(self, broker: Broker, message: MessageProxy) -> None:
+        """Leave out what somebody put elsewhere. Raises SkipMessage."""
+        actor = broker.actors.get(message.actor_name)
+        # One that is not known here is passed on by its consumer.
+        if actor is not None and actor.queue_name != message.queue_name:
+            log.error("queue.misplaced", actor=message.actor_name, queue=message.queue_name)
+            raise SkipMessage
 
 
 class LogContext(Middleware):

@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from actors import answering, calls
-from actors.answers import Answer, pack
+from actors.answers import STAMP, Answer
 from actors.calls import Caller, CallInfo, CallReply, recorded
 from actors.redis_link import LinkDownError
 from actors.wire import encode
@@ -85,7 +85,8 @@ def state(info: CallInfo) -> str | None:
 
 def send_again(broker: SluiceBroker, info: CallInfo, *, wait_s: float = 60.0) -> None:
     """Deliver a call's message once more, as a redelivery does."""
-    message = calls._envelope("work", QUEUE, info, b"{}", now_ms=broker.link.now_ms(), wait_s=wait_s)
+    now_ms = broker.link.now_ms()
+    message = calls._envelope("work", QUEUE, info, b"{}", now_ms=now_ms, wait_s=wait_s, stamps=broker.stamps)
     broker.do_enqueue(QUEUE, message.message_id, encode(message))
 
 
@@ -175,6 +176,8 @@ def test_arguments_of_a_newer_version_are_ignored(
     def newer(*args: Any, **kwargs: Any) -> Any:
         made = envelope(*args, **kwargs)
         made.kwargs["colour"] = "green"
+        del made.kwargs[STAMP]
+        made.kwargs[STAMP] = broker.stamps.stamp_call(QUEUE, "work", made.kwargs)
         return made
 
     monkeypatch.setattr(calls, "_envelope", newer)
@@ -185,8 +188,10 @@ def test_arguments_of_a_newer_version_are_ignored(
 
 def test_a_call_that_cannot_be_read_does_not_stop_the_worker(broker: SluiceBroker, caller: Caller) -> None:
     declare_call(broker, take_effect)
-    message = calls._envelope("work", QUEUE, call_info(), b"{}", now_ms=0, wait_s=60)
-    message.kwargs["call_id"] = "no uuid"
+    arguments = {"call_id": "no uuid"}
+    arguments[STAMP] = broker.stamps.stamp_call(QUEUE, "work", arguments)
+    message = calls._envelope("work", QUEUE, call_info(), b"{}", now_ms=0, wait_s=60, stamps=broker.stamps)
+    message.kwargs = arguments
     with working(broker, threads=1):
         broker.do_enqueue(QUEUE, message.message_id, encode(message))
         assert ask(caller).body == FIRST
@@ -389,7 +394,7 @@ def test_a_duplicate_delivery_takes_effect_once_and_is_answered_again(
 
     assert first.body == FIRST
     assert answer is not None
-    assert answer[1] == pack(Answer(kind="done", body=FIRST))
+    assert broker.stamps.unpack(QUEUE, "work", info.call_id, answer[1]) == Answer(kind="done", body=FIRST)
     assert effects() == 1
 
 
@@ -726,7 +731,8 @@ def test_a_secret_answer_of_another_call_does_not_open(
 ) -> None:
     info, other = call_info(), call_info()
     box = broker.box.seal(b"secret", bound_to=f"reply:{other.call_id}").encode()
-    server.lpush(f"{NAMESPACE}:answer:{info.call_id}", pack(Answer(kind="done", body=box, is_sealed=True)))
+    answer = Answer(kind="done", body=box, is_sealed=True)
+    server.lpush(f"{NAMESPACE}:answer:{info.call_id}", broker.stamps.pack(QUEUE, "work", info.call_id, answer))
 
     with pytest.raises(GatewayBusy):
         ask(caller, info)

@@ -11,12 +11,11 @@ import dramatiq
 from dramatiq import Worker
 
 from actors import answering
-from actors.answers import UNDECIDED, answer_key, pack
+from actors.answers import UNDECIDED, answer_key
 from actors.broker import SluiceBroker
 from actors.calls import CallInfo, CallReply, recorded
 from actors.wire import WireEncoder
 from core.errors import PaymentBadAmount
-from core.secretbox import SecretBox
 from core.settings import DEVELOPMENT_SECRET_KEYS, Settings, load_settings
 from models.base import execute, one
 
@@ -32,7 +31,7 @@ FINGERPRINT: Final = b"\x01" * 32
 def make_broker(redis_url: str, **options: Any) -> SluiceBroker:
     """As actors.broker.make_broker, but not the process's."""
     dramatiq.set_encoder(WireEncoder())
-    return SluiceBroker(url=redis_url, namespace=NAMESPACE, box=SecretBox(DEVELOPMENT_SECRET_KEYS), **options)
+    return SluiceBroker(url=redis_url, namespace=NAMESPACE, **({"secret_keys": DEVELOPMENT_SECRET_KEYS} | options))
 
 
 def make_settings(redis_url: str = "redis://127.0.0.1:1/0", **fields: object) -> Settings:
@@ -52,7 +51,7 @@ def declare(broker: SluiceBroker, function: Callable[..., None], *, name: str = 
 
 
 def declare_call(broker: SluiceBroker, function: Any, *, name: str = "work", is_secret: bool = False) -> None:
-    declare(broker, answering._answering(function, broker, is_secret=is_secret), name=name)
+    declare(broker, answering._answering(function, broker, queue=QUEUE, name=name, is_secret=is_secret), name=name)
 
 
 @contextlib.contextmanager
@@ -81,7 +80,8 @@ def call_info(idem_key: str | None = None, *, fingerprint: bytes = FINGERPRINT) 
 
 def give_up(broker: SluiceBroker, info: CallInfo) -> None:
     """End a caller's wait as its own end does: without an answer that decides."""
-    broker.link.run([("LPUSH", answer_key(NAMESPACE, info.call_id), pack(UNDECIDED))])
+    body = broker.stamps.pack(QUEUE, "work", info.call_id, UNDECIDED)
+    broker.link.run([("LPUSH", answer_key(NAMESPACE, info.call_id), body)])
 
 
 # An effect that can be counted, in the transaction of its call.

@@ -22,7 +22,7 @@ import psycopg2
 import pytest
 import redis
 
-from actors.answers import UNDECIDED, answer_key, pack
+from actors.answers import UNDECIDED, CallStamps, answer_key
 from cli.embedded.ports import free_port
 from cli.embedded.postgres import Postgres
 from cli.embedded.valkey import Valkey
@@ -308,6 +308,7 @@ def test_an_expectation_is_met(server: Server) -> None:
 def test_calls_that_nobody_works_on_end_busy_while_reads_go_on(server: Server, valkey: Valkey) -> None:
     body = b'{"amount":"1","currency":"USD"}'
     answers: list[bytes] = []
+    stamps = CallStamps(DEVELOPMENT_SECRET_KEYS)
     callers = [
         threading.Thread(target=lambda: answers.append(server.talk(server.signed(b"/v1/payment", body))))
         for _ in range(2)
@@ -322,7 +323,8 @@ def test_calls_that_nobody_works_on_end_busy_while_reads_go_on(server: Server, v
         assert answers == [], "both were answered while the first two calls waited"
         # A message has its call's id; their waits end without an answer that decides.
         for call_id in queue.hkeys("server:invoices.msgs"):
-            queue.lpush(answer_key("server", call_id.decode()), pack(UNDECIDED))
+            body = stamps.pack("invoices", "create_invoice", uuid.UUID(call_id.decode()), UNDECIDED)
+            queue.lpush(answer_key("server", call_id.decode()), body)
         for caller in callers:
             caller.join()
 
