@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from core.errors import PaymentBadCursor, PaymentBadDate
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _MOMENT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
 )
+# The clocks of the world are at most 14 hours from UTC, and PostgreSQL knows none that is 16 or more.
+_OFFSET_MAX: Final = timedelta(hours=15, minutes=59)
 
 
 def read_page(merchant_id: UUID, wanted: PaymentHistory, *, limit: int) -> Page[InvoiceRow]:
@@ -52,11 +54,16 @@ def read_page(merchant_id: UUID, wanted: PaymentHistory, *, limit: int) -> Page[
 
 
 def read_moment(text: str, *, error: type[DomainError] = PaymentBadDate) -> datetime:
-    """Read an ISO 8601 date or moment; UTC where it names no zone. Raises `error` for anything else."""
+    """Return an ISO 8601 date or moment in UTC, which it is in where it names no zone. Raises `error` for all else."""
     if _MOMENT.fullmatch(text) is None:
         raise error
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        offset = moment.utcoffset() or timedelta()
+        # In UTC it may be before the first year or after the last.
+        in_utc = (moment - offset).replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise error from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if abs(offset) > _OFFSET_MAX:
+        raise error
+    return in_utc

@@ -80,6 +80,30 @@ def test_a_date_that_is_none_is_refused(client: Client, moment: Any) -> None:
     assert code_of(client.post(PATH, {"date_to": moment})) == "payment.bad_date"
 
 
+OFFSETS = [
+    "2026-01-01T00:00:00+24:00",
+    "2026-01-01T00:00:00+23:59",
+    "2026-01-01T00:00:00-23:59",
+    "2026-01-01T00:00:00+16:00",
+    "0001-01-01T00:00:00+01:00",
+    "9999-12-31T23:59:59-01:00",
+]
+
+
+@pytest.mark.parametrize("moment", OFFSETS)
+@pytest.mark.usefixtures("merchant_id")
+def test_a_date_with_an_offset_of_a_day_is_refused(client: Client, moment: str) -> None:
+    for name in ("date_from", "date_to"):
+        answer = client.post(PATH, {name: moment})
+        assert (answer.status_code, code_of(answer)) == (400, "payment.bad_date")
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01", "9999-12-31T23:59:59.999999Z", "2026-01-01T00:00:00+15:59"])
+@pytest.mark.usefixtures("merchant_id")
+def test_a_date_at_the_edge_of_all_dates_is_one(client: Client, moment: str) -> None:
+    assert client.post(PATH, {"date_from": moment, "date_to": moment}).json["result"]["items"] == []
+
+
 @pytest.mark.usefixtures("merchant_id")
 def test_a_status_that_is_none_is_refused(client: Client) -> None:
     assert code_of(client.post(PATH, {"status": "payed"})) == "request.bad_field"

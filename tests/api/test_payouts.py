@@ -254,6 +254,13 @@ def test_a_date_that_is_none_is_refused(shop: Client, moment: Any) -> None:
         assert code_of(shop.post("/v1/payout/history", {name: moment})) == "payout.bad_date"
 
 
+@pytest.mark.parametrize("moment", ["2026-01-01T00:00:00+24:00", "2026-01-01T00:00:00-23:59"])
+def test_a_date_with_an_offset_of_a_day_is_refused(shop: Client, moment: str) -> None:
+    for name in ("date_from", "date_to"):
+        answer = shop.post("/v1/payout/history", {name: moment})
+        assert (answer.status_code, code_of(answer)) == (400, "payout.bad_date")
+
+
 def test_confirmations_follow_the_scan(shop: Client) -> None:
     payout = make(shop, "payout-1")
     execute("UPDATE payouts SET status = 'sent', txid = '0xab', block_height = 100 WHERE id = %s", (payout,))
