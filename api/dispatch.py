@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 import falcon
 from falcon import Request, Response
@@ -25,8 +26,9 @@ from core.errors import (
     MerchantBadSignature,
     MerchantUnknownKey,
     MerchantWrongKeyKind,
+    PayNotFound,
 )
-from core.ids import uuid7
+from core.ids import is_uuid, uuid7
 from core.schemas import read_request
 from models.base import StoreUnavailableError
 
@@ -89,20 +91,29 @@ class Operation:
             resp.set_headers(CORS)
         if endpoint.is_guarded:
             self._check_token(req, resp)
-        call, body = self._read(req, params)
-        if endpoint.actor is not None:
-            resp.data = self._ask(req, resp, endpoint.actor, call, body)
-        elif endpoint.reader is not None:
-            self._send(req, resp, endpoint.reader(self._gateway, call))
+        try:
+            self._answer(req, resp, params)
+        except PayNotFound:
+            if endpoint.is_payment_page:
+                self._gateway.limiter.note_unknown(self._source(req))
+            raise
         if endpoint.status != HTTP_OK:
             resp.status = endpoint.status
         if not endpoint.cached:
             resp.set_header("Cache-Control", "no-store")
 
+    def _answer(self, req: Request, resp: Response, params: dict[str, str]) -> None:
+        endpoint = self._endpoint
+        call, body = self._read(req, params)
+        if endpoint.actor is not None:
+            resp.data = self._ask(req, resp, endpoint.actor, call, body)
+        elif endpoint.reader is not None:
+            self._send(req, resp, endpoint.reader(self._gateway, call))
+
     def _read(self, req: Request, params: dict[str, str]) -> tuple[Call, bytes]:
         endpoint, settings = self._endpoint, self._gateway.settings
         if endpoint.limit is not None:
-            self._admit_source(req, endpoint.limit)
+            self._admit_source(req, endpoint.limit, params)
         body = b""
         if endpoint.request is not None:
             length = content_length(req.env, limit=settings.body_limit)
@@ -121,15 +132,21 @@ class Operation:
         )
         return call, body
 
-    def _admit_source(self, req: Request, limit: LimitName) -> None:
-        source = client_ip(req.env, self._gateway.settings.trusted_proxies)
-        self._gateway.limiter.admit(limit, source_name(source))
+    def _admit_source(self, req: Request, limit: LimitName, params: dict[str, str]) -> None:
+        limiter, source = self._gateway.limiter, self._source(req)
+        if self._endpoint.is_payment_page and is_uuid(params["invoice_id"]):
+            limiter.admit_page(limit, source, UUID(params["invoice_id"]))
+        else:
+            limiter.admit(limit, source)
+
+    def _source(self, req: Request) -> str:
+        return source_name(client_ip(req.env, self._gateway.settings.trusted_proxies))
 
     def _check_token(self, req: Request, resp: Response) -> None:
         try:
             check_metrics_token(self._gateway.settings, req.env)
         except AuthBadToken:
-            self._admit_source(req, "unproved")
+            self._gateway.limiter.admit("unproved", self._source(req))
             resp.set_header("WWW-Authenticate", "Bearer")
             raise
 
@@ -139,7 +156,7 @@ class Operation:
             principal = self._gateway.authenticator.authenticate(req.env, req.method, req.context.target, body)
         except NOT_PROVED:
             # Only failures count: whoever shares an address with a guesser can still prove a key.
-            self._admit_source(req, "unproved")
+            self._gateway.limiter.admit("unproved", self._source(req))
             raise
         except StoreUnavailableError as error:
             if endpoint.creates and "HTTP_IDEMPOTENCY_KEY" in req.env:

@@ -153,6 +153,8 @@ class Endpoint:
     limit: LimitName | None = None
     # Asks for METRICS_TOKEN: for machines of the operator's.
     is_guarded: bool = False
+    # The limit holds for each payment of the path and source by itself: the path has {invoice_id}.
+    is_payment_page: bool = False
     content_type: str = JSON
     examples: Mapping[str, Any] = field(default_factory=dict)
 

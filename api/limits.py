@@ -21,6 +21,8 @@ from actors.redis_link import LinkDownError
 from api.windows import Subject
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from actors.redis_link import Command
     from api.client_ip import Address
     from core.settings import Settings
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger("sluice.api")
 
 # What is counted: an API key's requests; a source address's public ones, its purchases, its claims of cheques, its
-# failures to prove a key.
-LimitName = Literal["key", "public", "buyer", "claim", "unproved"]
+# failures to prove a key, its pages of payments that there are none of.
+LimitName = Literal["key", "public", "buyer", "claim", "unproved", "unknown"]
 # Windows of so many milliseconds, each with the most requests in it.
 Limit = Sequence[tuple[int, int]]
 
@@ -108,8 +110,26 @@ class Limiter:
                 wait_ms = self._tell(self._link, f"{self._namespace}:limit:{name}:{who}", subject, now_ms)
             finally:
                 self._telling.release()
-        if wait_ms:
-            raise TooManyRequestsError(max(1, math.ceil(wait_ms / 1000)))
+        _refuse_for(wait_ms)
+
+    def admit_page(self, name: LimitName, source: str, payment_id: UUID) -> None:
+        """As admit(), for a payment's page: by payment and source, since many buyers may share an address.
+
+        Ids that lead nowhere count for the source: call note_unknown(). So nobody has more pages than payments.
+        """
+        self._refuse_full("unknown", source)
+        self.admit(name, f"{source} {payment_id}")
+
+    def note_unknown(self, source: str) -> None:
+        """Count a page of no payment. Raises TooManyRequestsError."""
+        self.admit("unknown", source)
+
+    def _refuse_full(self, name: LimitName, who: str) -> None:
+        """Raise TooManyRequestsError where one request more would be too many; count nothing."""
+        with self._lock:
+            subject = self._subjects.get((name, who))
+            wait_ms = subject.next_wait_ms(int(self._now() * 1000)) if subject else 0.0
+        _refuse_for(wait_ms)
 
     def _subject(self, name: LimitName, who: str) -> Subject:
         subject = self._subjects.get((name, who))
@@ -140,6 +160,11 @@ class Limiter:
             return subject.excess_wait_ms(now_ms)
 
 
+def _refuse_for(wait_ms: float) -> None:
+    if wait_ms:
+        raise TooManyRequestsError(max(1, math.ceil(wait_ms / 1000)))
+
+
 def limits_of(settings: Settings) -> dict[LimitName, Limit]:
     """Return the limits that an operator set."""
     public = ((MINUTE_MS, settings.rate_limit_public_minute),)
@@ -149,6 +174,7 @@ def limits_of(settings: Settings) -> dict[LimitName, Limit]:
         "buyer": ((MINUTE_MS, settings.rate_limit_buyer_minute),),
         "claim": ((MINUTE_MS, settings.rate_limit_claim_minute),),
         "unproved": public,
+        "unknown": public,
     }
 
 

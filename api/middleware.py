@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from core.errors import RequestMethodNotAllowed, RequestNotFound
-from core.ids import uuid7
+from core.ids import is_uuid, uuid7
 from core.log import bind_request
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ UNMATCHED: Final = "(none)"
 CLIENT_ERROR: Final = 400
 SERVER_ERROR: Final = 500
 
-_UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 # What RFC 3986 lets stand in a segment, and escapes of what it does not. Every other spelling (an escaped letter or
 # slash, an empty or dotted segment) is refused: a signature checked for one path must not serve for another.
 _CANONICAL_PATH: Final = re.compile(r"(?:/(?!\.{1,2}(?:/|$))(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-F]{2})+)+|/")
@@ -48,7 +47,7 @@ def is_canonical(target: str) -> bool:
 def _begin(req: Request, resp: Response) -> None:
     """Give a request its id and its start, the answer the headers that all answers have."""
     given = req.env.get("HTTP_X_REQUEST_ID", "")
-    request_id = given if _UUID.fullmatch(given) else str(uuid7())
+    request_id = given if is_uuid(given) else str(uuid7())
     req.context.request_id = request_id
     req.context.started_at = time.perf_counter()
     resp.set_header("X-Request-Id", request_id)

@@ -13,6 +13,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import jinja2
 
@@ -23,7 +24,8 @@ from api.limits import TooManyRequestsError, source_name
 from api.routes.claims import find as find_claim
 from api.routes.pay import find, public_view
 from core import payout_link_views
-from core.errors import DomainError, RequestNotFound
+from core.errors import DomainError, PayNotFound, RequestNotFound
+from core.ids import is_uuid
 from models.payout_rules import MEMO_FAMILIES
 
 if TYPE_CHECKING:
@@ -116,20 +118,30 @@ class HostedPage:
         self._page = templates.get_template(self.template)
         self._error_page = templates.get_template("error.html")
 
-    def _show(self, req: Request, resp: Response, render: Callable[[], str]) -> None:
-        """Send a page, or say in plain words why not."""
+    def _show(self, req: Request, resp: Response, render: Callable[[], str], *, payment_id: UUID | None = None) -> None:
+        """Send a page, or say in plain words why not. payment_id: whose page it is, and counted as."""
         resp.set_headers(self._headers)
-        source = client_ip(req.env, self._gateway.settings.trusted_proxies)
+        source = source_name(client_ip(req.env, self._gateway.settings.trusted_proxies))
         try:
-            self._gateway.limiter.admit("public", source_name(source))
+            self._admit(source, payment_id)
+            self._send(resp, source, render)
         except TooManyRequestsError as refusal:
             self._show_limit(req, resp, refusal)
-            return
+
+    def _admit(self, source: str, payment_id: UUID | None) -> None:
+        if payment_id is None:
+            self._gateway.limiter.admit("public", source)
+        else:
+            self._gateway.limiter.admit_page("public", source, payment_id)
+
+    def _send(self, resp: Response, source: str, render: Callable[[], str]) -> None:
         resp.content_type = HTML
         try:
             resp.text = render()
         except Exception as error:  # noqa: BLE001 - a buyer gets a page, whatever happened
             domain = as_domain_error(error)
+            if isinstance(domain, PayNotFound):
+                self._gateway.limiter.note_unknown(source)
             resp.status = domain.status
             resp.text = self._error_page.render(title=self._error_title(domain), subject=self.subject)
 
@@ -160,7 +172,8 @@ class PaymentPage(HostedPage):
 
     def on_get(self, req: Request, resp: Response, invoice_id: str) -> None:
         """Show a payment."""
-        self._show(req, resp, lambda: self._render(invoice_id))
+        payment_id = UUID(invoice_id) if is_uuid(invoice_id) else None
+        self._show(req, resp, lambda: self._render(invoice_id), payment_id=payment_id)
 
     on_head = on_get
 

@@ -88,6 +88,15 @@ class Subject:
             window.count(-1)
         return max(window.wait_ms(now_ms) for window in over)
 
+    def next_wait_ms(self, now_ms: int) -> float:
+        """Return when one request more will not be too many; 0 for now. Counts nothing."""
+        self.count(1, now_ms)
+        wait_ms = self.excess_wait_ms(now_ms)
+        if not wait_ms:
+            for window in self.windows:
+                window.count(-1)
+        return wait_ms
+
     def is_due(self, now_ms: int) -> bool:
         """Whether the other processes should be told: it is a while ago, or a tenth of a limit."""
         return now_ms >= self.tell_at_ms or any(10 * window.untold >= window.requests_max for window in self.windows)

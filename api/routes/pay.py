@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
@@ -26,6 +25,7 @@ from core.errors import (
     PayNotSelectable,
     PayUnknownCurrency,
 )
+from core.ids import is_uuid
 from core.schemas import MethodChoice, SelectMethod
 from models import invoices
 from models.terms import load_terms
@@ -37,12 +37,10 @@ if TYPE_CHECKING:
 PATH: Final = "/v1/pay/{invoice_id}"
 PRIVATE: Final = ("additional_data", "payer_email", "payer_address")
 
-_UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
-
 
 def invoice_id(text: str) -> UUID:
     """Return the id in a path; only one spelling of a UUID is one."""
-    if _UUID.fullmatch(text) is None:
+    if not is_uuid(text):
         raise PayBadUuid
     return UUID(text)
 
@@ -90,6 +88,7 @@ ENDPOINTS: Final = (
         rights=PUBLIC,
         cors=True,
         limit="public",
+        is_payment_page=True,
         result=PublicPayment,
         reader=read_payment,
         cached=True,
@@ -106,6 +105,7 @@ ENDPOINTS: Final = (
         rights=PUBLIC,
         cors=True,
         limit="buyer",
+        is_payment_page=True,
         request=MethodChoice,
         result=PublicPayment,
         actor=Actor(name="select_method", queue="invoices", message=choice_message),

@@ -20,7 +20,9 @@ from api.limits import Limiter, LimitName, TooManyRequestsError, limits_of, sour
 from api.routes import ENDPOINTS
 from api.windows import Window
 from core.settings import Settings
+from models import base
 from tests.api.conftest import NOW, Client, FakeCaller, FakeQueues, Keys, code_of, make_settings, path_of
+from tests.api.rows import add_invoice, add_merchant
 
 GOOD = {"amount": "10", "currency": "USD"}
 CHOICE = {"currency": "USDT", "network": "ethereum"}
@@ -66,6 +68,7 @@ def test_production_has_the_documented_limits_and_development_practically_none()
         "buyer": ((60_000, 20),),
         "claim": ((60_000, 20),),
         "unproved": ((60_000, 120),),
+        "unknown": ((60_000, 120),),
     }
     assert min(most for limit in limits_of(make_settings()).values() for _, most in limit) >= 1_000_000
 
@@ -131,6 +134,55 @@ def test_public_endpoints_are_limited_by_source_address(low: Client, endpoint: A
     assert refused.headers["access-control-allow-origin"] == "*", "a page of another origin may read it"
     assert "Retry-After" in refused.headers["access-control-expose-headers"]
     assert ask("198.51.100.2").status_code != 429
+
+
+def paying(client: Client, invoice: str, source: str = "198.51.100.1") -> list[int]:
+    """Return what a buyer is answered who opens the page, looks at the payment, and looks again."""
+    paths = (f"/pay/{invoice}", f"/v1/pay/{invoice}", f"/v1/pay/{invoice}")
+    return [client.simulate_get(path, remote_addr=source).status_code for path in paths]
+
+
+@pytest.mark.usefixtures("database")
+def test_thirty_buyers_behind_one_address_pay_undisturbed(low: Client) -> None:
+    shop = add_merchant("Shop")
+
+    for _ in range(30):
+        invoice = str(add_invoice(shop, status="select"))
+        assert paying(low, invoice) == [200, 200, 200]
+        chosen = low.simulate_post(f"/v1/pay/{invoice}/select", json=CHOICE, remote_addr="198.51.100.1")
+        assert chosen.status_code == 200
+
+
+@pytest.mark.usefixtures("database")
+def test_a_payment_page_is_limited_by_payment_and_source(low: Client) -> None:
+    invoice = str(add_invoice(add_merchant("Shop")))
+    assert paying(low, invoice) == [200, 200, 200]
+
+    assert paying(low, invoice) == [429, 429, 429]
+    # Another spelling of the id is the same payment.
+    assert paying(low, invoice.upper()) == [429, 429, 429]
+    assert paying(low, invoice, source="198.51.100.2") == [200, 200, 200]
+
+
+@pytest.mark.usefixtures("database")
+def test_whoever_guesses_payments_is_limited_by_source_and_not_by_payment(low: Client) -> None:
+    def guess(source: str = "198.51.100.1") -> list[int]:
+        guessed = uuid.uuid4()
+        return [low.simulate_get(f"{at}{guessed}", remote_addr=source).status_code for at in ("/pay/", "/v1/pay/")]
+
+    assert [guess(), guess(), guess()] == [[404, 404], [404, 429], [429, 429]]
+    assert guess("198.51.100.2") == [404, 404]
+    assert paying(low, "no-uuid") == [400, 400, 400]
+    assert paying(low, "no-uuid")[1:] == [429, 429]
+
+
+@pytest.mark.usefixtures("database")
+def test_a_page_that_there_is_none_of_is_not_looked_up_past_the_limit(low: Client) -> None:
+    for _ in range(3):
+        low.simulate_get(f"/v1/pay/{uuid.uuid4()}")
+
+    base.execute("ALTER TABLE invoices RENAME TO gone")
+    assert_refused(low.simulate_get(f"/v1/pay/{uuid.uuid4()}"))
 
 
 def test_every_public_endpoint_but_those_of_operation_is_limited() -> None:
@@ -204,7 +256,7 @@ def clock() -> Clock:
 
 
 def make(clock: Clock, link: Any = None, limit: Any = MINUTE) -> Limiter:
-    names: tuple[LimitName, ...] = ("key", "public", "buyer", "claim", "unproved")
+    names: tuple[LimitName, ...] = ("key", "public", "buyer", "claim", "unproved", "unknown")
     return Limiter(dict.fromkeys(names, limit), link=link, namespace="t", now=clock)
 
 
