@@ -13,6 +13,7 @@ from actors import signer_policy
 from core import claim_tokens, mail, payout_link_views
 from core.claim_tokens import ClaimTokens
 from core.errors import (
+    DomainError,
     PayoutlinkBadAmount,
     PayoutlinkDisabled,
     PayoutlinkFundsMaturing,
@@ -23,12 +24,14 @@ from core.errors import (
 from core.ids import uuid7
 from core.secretbox import SecretBox
 from core.views import coin_text
-from models import emails, freezes, merchants, payout_links, payout_rules
+from models import emails, freezes, merchants, payout_link_batches, payout_links, payout_rules
+from models.emails import Draft
 from models.ledger import InsufficientFundsError
 from models.payout_links import NewPayoutLink
 from models.payout_rules import MethodErrors
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from uuid import UUID
 
     from actors.context import Context
@@ -45,23 +48,15 @@ def require_enabled(ctx: Context) -> None:
 
 
 def create(
-    ctx: Context,
-    *,
-    merchant_id: UUID,
-    principal: str,
-    body: CreatePayoutLink,
-    request_id: str,
-    place: tuple[UUID, int] | None = None,
+    ctx: Context, *, merchant_id: UUID, principal: str, body: CreatePayoutLink, request_id: str
 ) -> dict[str, Any]:
     """Write a link and its e-mail and hold its money, in the caller's transaction; return it as its creation answers.
 
-    place: its batch, and where it stands in it. Raises payoutlink.* errors, payout.frozen and payout.fee_unavailable,
-    after which nothing of the transaction may be committed. Ring deliver_emails after the commit.
+    Raises payoutlink.* errors, payout.frozen and payout.fee_unavailable, after which nothing of the transaction may be
+    committed. Ring deliver_emails after the commit.
     """
     tokens = ClaimTokens(ctx.settings.secret_keys)
     new = _planned(ctx, tokens, merchant_id=merchant_id, principal=principal, body=body, request_id=request_id)
-    if place is not None:
-        new = msgspec.structs.replace(new, batch_id=place[0], position=place[1])
     link = payout_links.insert(new, lifetime_h=body.expires_in_hours or 1)
     freezes.check(merchant_id, link.network, link.currency)
     try:
@@ -74,18 +69,47 @@ def create(
             insufficient=PayoutlinkInsufficientFunds,
             maturing=PayoutlinkFundsMaturing,
         )
-    if link.email and ctx.settings.smtp_url is not None:
-        _write_email(ctx, link, tokens.token(link.id, tokens.current))
+    _write_emails(ctx, tokens, [link])
     return payout_link_views.created(ctx.catalogue, link, tokens.current)
 
 
-def again(ctx: Context, merchant_id: UUID, place: tuple[UUID, int]) -> dict[str, Any] | None:
-    """Return the link at a place of a batch as its creation answers; None where there is none yet."""
-    link = payout_links.find_in_batch(merchant_id, *place)
-    if link is None:
-        return None
-    kid = ClaimTokens(ctx.settings.secret_keys).kid_of(link.id, bytes(link.token_hash))
-    return payout_link_views.created(ctx.catalogue, link, kid)
+def create_all(
+    ctx: Context,
+    *,
+    merchant_id: UUID,
+    principal: str,
+    bodies: Sequence[CreatePayoutLink | DomainError],
+    request_id: str,
+    batch_id: UUID,
+) -> list[dict[str, Any] | DomainError]:
+    """As create(), for a batch: each is made, or refused with its error, as if it came alone after those before it.
+
+    All of them in a few statements, in the caller's transaction. An error among the bodies is returned as it is.
+    """
+    tokens = ClaimTokens(ctx.settings.secret_keys)
+    outcomes: list[dict[str, Any] | DomainError] = []
+    wanted: dict[int, tuple[NewPayoutLink, int]] = {}
+    for position, body in enumerate(bodies):
+        planned: Any = body
+        if not isinstance(body, DomainError):
+            try:
+                new = _planned(
+                    ctx, tokens, merchant_id=merchant_id, principal=principal, body=body, request_id=request_id
+                )
+            except DomainError as refusal:
+                planned = refusal
+            else:
+                new = msgspec.structs.replace(new, batch_id=batch_id, position=position)
+                wanted[position] = (new, body.expires_in_hours or 1)
+        outcomes.append(planned)
+    made = payout_link_batches.fund(list(wanted.values()))
+    _write_emails(ctx, tokens, [link for link in made if not isinstance(link, DomainError)])
+    for position, link in zip(wanted, made, strict=True):
+        if isinstance(link, DomainError):
+            outcomes[position] = link
+        else:
+            outcomes[position] = payout_link_views.created(ctx.catalogue, link, tokens.current)
+    return outcomes
 
 
 def _planned(
@@ -117,24 +141,35 @@ def _planned(
     )
 
 
-def _write_email(ctx: Context, link: PayoutLinkRow, token: str) -> None:
+def _write_emails(ctx: Context, tokens: ClaimTokens, links: Sequence[PayoutLinkRow]) -> None:
+    """Write what recipients are told of new links, where there is a server and an address."""
+    told = [link for link in links if link.email] if ctx.settings.smtp_url is not None else []
+    if not told:
+        return
+    sender = merchants.name_of(told[0].merchant_id)
+    emails.write(
+        told[0].merchant_id,
+        [_draft(ctx, link, tokens.token(link.id, tokens.current), sender) for link in told],
+        kind="cheque",
+        box=SecretBox(ctx.settings.secret_keys),
+    )
+
+
+def _draft(ctx: Context, link: PayoutLinkRow, token: str, sender: str) -> Draft:
     amount = coin_text(ctx.catalogue, link.currency, link.amount_units)
     body = mail.cheque_body(
         amount=amount,
         currency=link.currency,
         network_name=ctx.catalogue.networks[link.network].name,
-        sender=merchants.name_of(link.merchant_id),
+        sender=sender,
         title=link.title,
         note=link.note,
         until=f"{link.expires_at:%d %B %Y, %H:%M} UTC",
         claim_url=claim_tokens.claim_url(ctx.settings.pay_url, token),
     )
-    emails.write(
-        link.merchant_id,
-        link.id,
-        kind="cheque",
+    return Draft(
+        object_id=link.id,
         recipient=link.email,
         subject=mail.cheque_subject(amount, link.currency),
         body=msgspec.json.encode(body),
-        box=SecretBox(ctx.settings.secret_keys),
     )

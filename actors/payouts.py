@@ -17,15 +17,7 @@ from core.errors import DomainError, GatewayBusy, GatewayInternalError
 from core.payout_schemas import ORDER_ID_CHARS_MAX, CreatePayout, MassOrder, PayoutFeeSettings
 from core.principals import Signed
 from models import calls, payout_rules
-from models.base import (
-    LOCK_NOT_AVAILABLE,
-    QUERY_CANCELED,
-    StoreUnavailableError,
-    pgcode,
-    repeat_on_deadlock,
-    transaction,
-)
-from models.calls import AbandonedError
+from models.base import DEADLOCK, LOCK_NOT_AVAILABLE, QUERY_CANCELED, SERIALIZATION_FAILURE, part, pgcode
 
 if TYPE_CHECKING:
     from actors.calls import CallInfo
@@ -55,15 +47,15 @@ def create_payout(info: CallInfo, payload: bytes) -> CallReply:
     return reply
 
 
-@call_actor(queue="payouts")
+@call_actor(queue="bulk")
 def create_payouts(info: CallInfo, payload: bytes) -> CallReply:
-    """Create each payout of a mass call in a transaction of its own; its order_id finds it again.
+    """Create the payouts of a mass call in one transaction: one that is refused is refused alone.
 
-    The last transaction stores the answer. Whoever waits no longer gets none, but what was made until then stays made:
-    the same call again returns it. Raises what models.calls.begin() raises before anything is made.
+    So whoever waits no longer has none of them; its order_id finds one that there was already.
     """
     order, ctx = _decode_mass.decode(payload), context()
-    with calls.holding_key(info):
+    with recorded(info) as record:
+        calls.take_turn(info.merchant())
         items = []
         made: list[dict[str, Any]] = []
         for text in order.items:
@@ -73,8 +65,7 @@ def create_payouts(info: CallInfo, payload: bytes) -> CallReply:
                 items.append(payout_views.mass_success(made[-1]))
             except DomainError as refusal:
                 items.append(payout_views.mass_failure(_order_id(fields), refusal.message))
-        with recorded(info) as record:
-            reply = record.store(msgspec.json.encode({"items": items}))
+        reply = record.store(msgspec.json.encode({"items": items}))
     payout_orders.announce(*made)
     return reply
 
@@ -83,28 +74,24 @@ def _make(ctx: Context, info: CallInfo, order: MassOrder, fields: object) -> dic
     """Create one payout of a mass call. Raises DomainError for one that is refused, others for the whole call."""
     body = payout_orders.read_item(ctx, fields)
     try:
-        return repeat_on_deadlock(lambda: _commit(ctx, info, order, body))
-    except (DomainError, AbandonedError, StoreUnavailableError):
-        raise
+        with part():
+            return payout_orders.create(
+                ctx,
+                merchant_id=info.merchant(),
+                principal=order.principal,
+                body=body,
+                request_id=info.request_id,
+                source=order.source,
+            )
     except psycopg2.Error as error:
-        if pgcode(error) in {LOCK_NOT_AVAILABLE, QUERY_CANCELED}:
+        code = pgcode(error)
+        # Without a code the connection is lost, and a victim of a deadlock is begun anew: neither is one item's matter.
+        if code is None or code in {DEADLOCK, SERIALIZATION_FAILURE}:
+            raise
+        if code in {LOCK_NOT_AVAILABLE, QUERY_CANCELED}:
             raise GatewayBusy from error
         log.exception("payout.item_failed", request_id=info.request_id)
         raise GatewayInternalError from error
-
-
-def _commit(ctx: Context, info: CallInfo, order: MassOrder, body: CreatePayout) -> dict[str, Any]:
-    with transaction():
-        if calls.is_abandoned(info.call_id):
-            raise AbandonedError
-        return payout_orders.create(
-            ctx,
-            merchant_id=info.merchant(),
-            principal=order.principal,
-            body=body,
-            request_id=info.request_id,
-            source=order.source,
-        )
 
 
 def _order_id(fields: object) -> str:

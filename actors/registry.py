@@ -34,8 +34,9 @@ QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
         "actors.transfers",
         "actors.wallet_refunds",
     ),
+    "bulk": ("actors.payout_links", "actors.payouts", "actors.webhook_endpoints", "actors.webhook_trials"),
     "batches": ("actors.batch_runs",),
-    "webhooks": ("actors.webhook_trials", "actors.webhooks"),
+    "webhooks": ("actors.webhooks",),
     "emails": ("actors.emails",),
     "maintenance": (
         "actors.address_reclaim",
@@ -60,7 +61,8 @@ QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
 """The modules that a worker loads for each queue it serves, and no others: a web-facing one loads no signing code."""
 
 AWAITED_QUEUES: Final = frozenset({"invoices", "payouts"})
-"""Those whose actors are waited for: their messages are short, and their statements short or refused."""
+"""Those whose actors are waited for: their messages are short, and their statements short or refused. What is waited
+for and long is done from `bulk`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,7 @@ _decode: Final = msgspec.json.Decoder(RegisterWebhook)
 _decode_redeliver: Final = msgspec.json.Decoder(Redeliver)
 
 
-@call_actor(queue="invoices", secret=True)
+@call_actor(queue="bulk", secret=True)
 def register_webhook(info: CallInfo, payload: bytes) -> CallReply:
     """Replace the merchant's endpoint (POST /v1/webhooks) and return it with its secret, which is kept sealed."""
     settings = context().settings

@@ -1,7 +1,7 @@
 """Tries a merchant's endpoint with a webhook of no object (POST /v1/webhooks/test). The API waits for what comes of it.
 
 A receiver may take all of its ten seconds, so trials have places of their own: they take no slot from deliveries, no
-thread from the quick queue, and at most TRIALS_MAX threads of the webhooks workers, one for each merchant.
+thread from the quick queues, and at most TRIALS_MAX threads of the workers for what takes long, one for each merchant.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from core.ids import uuid7
 from core.secretbox import SecretBox
 from core.webhook_schemas import TryWebhook, WebhookTrial
 from core.webhook_sender import TOTAL_S, Post, Sender
-from models import outbox
+from models import calls, outbox
 from models.base import in_transaction
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from core.settings import Settings
     from core.webhook_sender import Outcome
 
-# Under way in one process; well below its threads, since deliveries need one and rings another.
+# Under way in one process; well below its threads, which long calls of others need.
 TRIALS_MAX: Final = 4
 EVENT_DEFAULT: Final = "invoice.paid"
 # Ends a wait that the sender's own time limit should have ended.
@@ -42,7 +42,7 @@ _places: Final = threading.BoundedSemaphore(TRIALS_MAX)
 _decode: Final = msgspec.json.Decoder(TryWebhook)
 
 
-@call_actor(queue="webhooks")
+@call_actor(queue="bulk")
 def try_webhook(info: CallInfo, payload: bytes) -> CallReply:
     """Send one webhook to the endpoint in force, and tell what came of it."""
     event = _decode.decode(payload).event or EVENT_DEFAULT
@@ -65,9 +65,9 @@ def _place(merchant_id: UUID) -> Iterator[None]:
     if not _places.acquire(blocking=False):
         raise GatewayBusy
     try:
-        with single_flight(f"webhook_trial:{merchant_id}") as is_mine:
+        with single_flight(calls.long_call(merchant_id)) as is_mine:
             if not is_mine:
-                raise GatewayBusy("A test of this endpoint is under way.")
+                raise GatewayBusy("Another long call of this merchant is under way.")
             yield
     finally:
         _places.release()

@@ -173,6 +173,15 @@ def transaction() -> Iterator[None]:
         raise
 
 
+@contextlib.contextmanager
+def part() -> Iterator[None]:
+    """Part of a transaction that may fail by itself: what is raised inside takes back the part alone."""
+    if db.transaction_depth() == 0:
+        raise RuntimeError("a part outside a step")
+    with db.savepoint():
+        yield
+
+
 def pgcode(error: BaseException) -> str | None:
     """Return the SQLSTATE behind a psycopg2 or peewee error."""
     for candidate in (error, getattr(error, "orig", None), error.__cause__):

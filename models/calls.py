@@ -6,7 +6,6 @@ id: whichever of the two is in first decides, whatever any clock says. Called by
 
 from __future__ import annotations
 
-import contextlib
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -14,7 +13,7 @@ from uuid import UUID, uuid5
 
 import psycopg2
 
-from core.errors import IdempotencyInProgress, IdempotencyKeyReused
+from core.errors import GatewayBusy, IdempotencyInProgress, IdempotencyKeyReused
 from models import locks
 from models.base import (
     LOCK_NOT_AVAILABLE,
@@ -24,11 +23,10 @@ from models.base import (
     in_transaction,
     one,
     pgcode,
-    transaction,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 # The longest that a call's transaction may wait for a lock, run a statement, or lie idle.
 STEP_TIMEOUT_MS: Final = 2_000
@@ -127,32 +125,18 @@ def _begin(info: CallInfo) -> None:
         raise _REFUSALS[outcome](response)
 
 
-@contextlib.contextmanager
-def holding_key(info: CallInfo) -> Iterator[None]:
-    """Keep a call's Idempotency-Key over several transactions, of which the last one begins and finishes the call.
+def take_turn(merchant_id: UUID) -> None:
+    """Be the merchant's only long call until the transaction ends. Raises GatewayBusy at once where another is.
 
-    Nobody else can begin with the key meanwhile. Raises what begin() raises, before anything was done.
+    After begin(): a call that comes twice waits there for its own first delivery, and must not be refused for it.
     """
-    if info.idem_key is None:
-        _refuse_known(info)
-        yield
-        return
-    # The very lock that begin() takes: it is the session's own then.
-    with locks.single_flight(f"{info.merchant_id}{info.idem_key}", seed=locks.IDEMPOTENCY_SEED) as is_mine:
-        if not is_mine:
-            raise IdempotencyInProgress
-        _refuse_known(info)
-        yield
+    if not locks.try_turn(long_call(merchant_id)):
+        raise GatewayBusy("Another long call of this merchant is under way.")
 
 
-class _LookedUpError(Exception):
-    """Rolls back a transaction that only looked."""
-
-
-def _refuse_known(info: CallInfo) -> None:
-    with contextlib.suppress(_LookedUpError), transaction():
-        begin(info)
-        raise _LookedUpError
+def long_call(merchant_id: UUID) -> str:
+    """Return the name of the lock that a merchant's long calls take: they are one at a time."""
+    return f"long_call:{merchant_id}"
 
 
 def finish(call_id: UUID, response: str) -> None:

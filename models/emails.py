@@ -12,7 +12,7 @@ from core.ids import uuid7
 from models.base import execute, in_transaction, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
     from uuid import UUID
 
     from core.secretbox import SecretBox
@@ -44,26 +44,37 @@ class EmailRow:
         return box.open(self.body_box, bound_to=_binding(self.id))
 
 
-def write(
-    merchant_id: UUID,
-    object_id: UUID,
-    *,
-    kind: Literal["cheque"],
-    recipient: str,
-    subject: str,
-    body: bytes,
-    box: SecretBox,
-) -> UUID:
-    """Write an e-mail in the caller's transaction and return its id. Ring deliver_emails after the commit."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """An e-mail to be: what it tells of, and what it says."""
+
+    object_id: UUID
+    recipient: str
+    subject: str
+    body: bytes
+
+
+def write(merchant_id: UUID, drafts: Sequence[Draft], *, kind: Literal["cheque"], box: SecretBox) -> list[UUID]:
+    """Write e-mails in the caller's transaction and return their ids. Ring deliver_emails after the commit."""
     if not in_transaction():
         raise RuntimeError("an e-mail is written in the transaction of what it tells of")
-    email_id = uuid7()
+    ids = [uuid7() for _ in drafts]
     execute(
         "INSERT INTO emails (id, merchant_id, object_id, kind, recipient, subject, body_box)"
-        " VALUES (%s, %s, %s, %s, %s, %s, %s)",
-        (email_id, merchant_id, object_id, kind, recipient, subject, box.seal(body, bound_to=_binding(email_id))),
+        " SELECT id, %s, object_id, %s, recipient, subject, body_box"
+        " FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[])"
+        " AS new (id, object_id, recipient, subject, body_box)",
+        (
+            merchant_id,
+            kind,
+            ids,
+            [draft.object_id for draft in drafts],
+            [draft.recipient for draft in drafts],
+            [draft.subject for draft in drafts],
+            [box.seal(draft.body, bound_to=_binding(email_id)) for email_id, draft in zip(ids, drafts, strict=True)],
+        ),
     )
-    return email_id
+    return ids
 
 
 def _binding(email_id: UUID) -> str:

@@ -74,21 +74,34 @@ def post(reference: str, transfers: Sequence[Transfer]) -> None:
     reference was booked before. Deltas are netted by account and rows are locked in id order, so that two steps
     over the same accounts cannot wait for each other.
     """
+    post_all([(reference, transfers)])
+
+
+def post_all(entries: Sequence[tuple[str, Sequence[Transfer]]]) -> None:
+    """As post(), for many references at once: either all are booked or none is."""
+    booked = [(reference, *row) for reference, transfers in entries for row in _legs(transfers)]
+    if not booked:
+        return
+    legs = [transfer for _, _, transfer in booked]
+    ids = _account_ids(sorted({account for t in legs for account in (t.debit, t.credit)}))
+    _apply_deltas(legs, ids)
+    execute(
+        "INSERT INTO ledger_transfers (reference, leg, debit_account, credit_account, currency, units)"
+        " SELECT * FROM unnest(%s::text[], %s::smallint[], %s::bigint[], %s::bigint[], %s::text[], %s::numeric[])",
+        _columns(
+            [(reference, leg, ids[t.debit], ids[t.credit], t.debit.currency, t.units) for reference, leg, t in booked]
+        ),
+    )
+
+
+def _legs(transfers: Sequence[Transfer]) -> list[tuple[int, Transfer]]:
+    """Number the transfers of a reference that move anything. Raises ValueError."""
     if any(type(t.units) is not int or t.units < 0 for t in transfers):
         raise ValueError("units are whole and not negative")
     legs = [t for t in transfers if t.units != 0]
     if any(t.debit.currency != t.credit.currency for t in legs):
         raise ValueError("a transfer has one currency")
-    if not legs:
-        return
-    ids = _account_ids(sorted({account for t in legs for account in (t.debit, t.credit)}))
-    _apply_deltas(legs, ids)
-    for leg, transfer in enumerate(legs):
-        execute(
-            "INSERT INTO ledger_transfers (reference, leg, debit_account, credit_account, currency, units)"
-            " VALUES (%s, %s, %s, %s, %s, %s)",
-            (reference, leg, ids[transfer.debit], ids[transfer.credit], transfer.debit.currency, transfer.units),
-        )
+    return list(enumerate(legs))
 
 
 def _account_ids(accounts: Sequence[Account]) -> dict[Account, int]:
@@ -115,8 +128,8 @@ def _find(accounts: Sequence[Account]) -> dict[Account, int]:
     return {Account(*row[1:]): row[0] for row in found}
 
 
-def _columns(accounts: Sequence[Account]) -> tuple[list[object], ...]:
-    return tuple(list(column) for column in zip(*accounts, strict=True))
+def _columns(table: Sequence[tuple[object, ...]]) -> tuple[list[object], ...]:
+    return tuple(list(column) for column in zip(*table, strict=True))
 
 
 def _apply_deltas(transfers: Sequence[Transfer], ids: dict[Account, int]) -> None:

@@ -31,6 +31,15 @@ def single_flight(name: str, *, seed: int = SINGLE_FLIGHT_SEED) -> Iterator[bool
             _unlock(name, seed)
 
 
+def try_turn(name: str) -> bool:
+    """Try to be the only one in the whole gateway that does `name`, until the caller's transaction ends.
+
+    Never waits. It is the lock of single_flight().
+    """
+    found = base.one("SELECT pg_try_advisory_xact_lock(hashtextextended(%s, %s))", (name, SINGLE_FLIGHT_SEED))
+    return bool(found and found[0])
+
+
 def _unlock(name: str, seed: int) -> None:
     try:
         base.one("SELECT pg_advisory_unlock(hashtextextended(%s, %s))", (name, seed))

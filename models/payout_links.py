@@ -18,6 +18,7 @@ from models.base import execute, one, rows
 from models.ledger import AVAILABLE, DEBT, PAYOUT_HELD, Account, Transfer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -71,6 +72,27 @@ class NewPayoutLink(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str = ""
 
 
+# The columns of a new link, and how long it lives.
+_TYPES: Final = {
+    "id": "uuid",
+    "merchant_id": "uuid",
+    "batch_id": "uuid",
+    "position": "integer",
+    "currency": "text",
+    "network": "text",
+    "amount_units": "numeric",
+    "fee_units": "numeric",
+    "title": "text",
+    "note": "text",
+    "email": "text",
+    "reference": "text",
+    "token_hash": "bytea",
+    "created_by": "text",
+    "request_id": "text",
+    "lifetime_h": "integer",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class PayoutLinkRow:
     """A link as stored."""
@@ -120,22 +142,42 @@ def insert(new: NewPayoutLink, *, lifetime_h: int) -> PayoutLinkRow:
 
     Raises PayoutlinkDuplicateReference. Whoever writes the same reference at the same time is waited for.
     """
-    values: dict[str, object] = msgspec.structs.asdict(new)
-    written = execute(
-        f"INSERT INTO payout_links ({', '.join(values)}, status, expires_at) VALUES ({', '.join(['%s'] * len(values))},"
-        " 'funded', date_trunc('milliseconds', app_now()) + make_interval(hours => %s))"
-        " ON CONFLICT (merchant_id, reference) WHERE reference IS NOT NULL DO NOTHING",
-        (*values.values(), lifetime_h),
-    )
-    if not written:
+    if not insert_all([(new, lifetime_h)]):
         raise PayoutlinkDuplicateReference
     return reread(new.id)
 
 
-def hold(link: PayoutLinkRow) -> None:
-    """Put a new link's money aside. Raises ledger.InsufficientFundsError."""
-    available, held = _account(link, AVAILABLE), _account(link, PAYOUT_HELD)
-    ledger.post(link.hold_reference, [Transfer(available, held, link.held_units)])
+def insert_all(news: Sequence[tuple[NewPayoutLink, int]]) -> set[UUID]:
+    """Write links that live so many hours, and return the ids of those whose references nobody had."""
+    fields = [msgspec.structs.asdict(new) | {"lifetime_h": lifetime_h} for new, lifetime_h in news]
+    names = ", ".join(_TYPES)
+    written = rows(
+        f"INSERT INTO payout_links ({names.removesuffix(', lifetime_h')}, status, expires_at)"
+        f" SELECT {names.removesuffix(', lifetime_h')}, 'funded',"
+        " date_trunc('milliseconds', app_now()) + make_interval(hours => lifetime_h)"
+        f" FROM unnest({', '.join(f'%s::{kind}[]' for kind in _TYPES.values())}) AS new ({names})"
+        " ON CONFLICT (merchant_id, reference) WHERE reference IS NOT NULL DO NOTHING RETURNING id",
+        [[row[name] for row in fields] for name in _TYPES],
+    )
+    return {row[0] for row in written}
+
+
+def hold(*links: PayoutLinkRow | NewPayoutLink) -> None:
+    """Put new links' money aside. Raises ledger.InsufficientFundsError."""
+    ledger.post_all(
+        [
+            (
+                hold_reference(link.id),
+                [Transfer(_account(link, AVAILABLE), _account(link, PAYOUT_HELD), link.amount_units + link.fee_units)],
+            )
+            for link in links
+        ]
+    )
+
+
+def reread_all(link_ids: Sequence[UUID]) -> dict[UUID, PayoutLinkRow]:
+    """Return links by id."""
+    return {row[0]: PayoutLinkRow(*row) for row in rows(f"{READ} WHERE l.id = ANY(%s)", (list(link_ids),))}
 
 
 def find(merchant_id: UUID, link_id: UUID) -> PayoutLinkRow | None:
@@ -146,11 +188,6 @@ def find(merchant_id: UUID, link_id: UUID) -> PayoutLinkRow | None:
 def find_by_token(token_hash: bytes) -> PayoutLinkRow | None:
     """Return the link of a token, by the token's SHA-256."""
     return _read_one("l.token_hash = %s", (token_hash,))
-
-
-def find_in_batch(merchant_id: UUID, batch_id: UUID, position: int) -> PayoutLinkRow | None:
-    """Return the link at a place of a batch."""
-    return _read_one("l.batch_id = %s AND l.position = %s AND l.merchant_id = %s", (batch_id, position, merchant_id))
 
 
 def page(merchant_id: UUID, *, limit: int, offset: int) -> list[PayoutLinkRow]:
@@ -271,7 +308,7 @@ def _end(link: PayoutLinkRow, status: Literal["cancelled", "expired"]) -> Payout
     return ended
 
 
-def _account(link: PayoutLinkRow, kind: str) -> Account:
+def _account(link: PayoutLinkRow | NewPayoutLink, kind: str) -> Account:
     return Account(link.merchant_id, kind, link.currency)
 
 

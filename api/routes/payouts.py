@@ -198,12 +198,12 @@ ENDPOINTS: Final = (
         description=(
             "Each by itself: one that is refused, or cannot even be read, stops no other. items stand in the order in"
             " which the payouts were sent. Each order_id makes its payout safe to repeat, and so the whole call: after"
-            " a 503 send it again. An Idempotency-Key covers the whole call, refusals included."
+            " a 503, when none was made, send it again. An Idempotency-Key covers the whole call, refusals included."
         ),
         rights=PAYOUT_KEYS,
         request=MassPayout,
         result=MassResult,
-        actor=Actor(name="create_payouts", queue="payouts", message=mass_message, wait_s=MASS_WAIT_S),
+        actor=Actor(name="create_payouts", queue="bulk", message=mass_message, wait_s=MASS_WAIT_S),
         creates=True,
         errors=(PayoutEmptyBatch, PayoutBatchTooLarge),
         examples={

@@ -72,7 +72,7 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=RegisterWebhook,
         result=WebhookEndpoint,
-        actor=Actor(name="register_webhook", queue="invoices"),
+        actor=Actor(name="register_webhook", queue="bulk"),
         status=201,
         bare=True,
         errors=(WebhookNoUrl, WebhookBadUrl),
@@ -133,7 +133,7 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=TryWebhook,
         result=WebhookTrial,
-        actor=Actor(name="try_webhook", queue="webhooks", wait_s=TRIAL_WAIT_S),
+        actor=Actor(name="try_webhook", queue="bulk", wait_s=TRIAL_WAIT_S),
         errors=(WebhookNoUrl,),
         examples={
             "request": {"event": "invoice.paid"},

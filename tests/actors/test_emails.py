@@ -47,15 +47,8 @@ def shop() -> UUID:
 
 def write(merchant_id: UUID, recipient: str = "ann@mail.example", body: bytes = b'{"text":"t","html":"h"}') -> UUID:
     with transaction():
-        return emails.write(
-            merchant_id,
-            merchant_id,
-            kind="cheque",
-            recipient=recipient,
-            subject="S",
-            body=body,
-            box=SecretBox(DEVELOPMENT_SECRET_KEYS),
-        )
+        draft = emails.Draft(object_id=merchant_id, recipient=recipient, subject="S", body=body)
+        return emails.write(merchant_id, [draft], kind="cheque", box=SecretBox(DEVELOPMENT_SECRET_KEYS))[0]
 
 
 def state() -> list[tuple[Any, ...]]:

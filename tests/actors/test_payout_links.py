@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
 
-from actors import context, payout_link_orders, payout_links
+from actors import context, payout_links
 from core.claim_tokens import token_hash
 from core.errors import (
     DomainError,
+    GatewayBusy,
     IdempotencyInProgress,
     PayoutFeeUnavailable,
     PayoutFrozen,
@@ -23,8 +26,8 @@ from core.errors import (
     PayoutlinkUnknownCurrency,
     PayoutlinkUnsupportedNetwork,
 )
-from models import freezes
-from models.base import execute, one, rows, transaction
+from models import base, calls, freezes, payout_link_batches
+from models.base import close, execute, one, repeat_on_deadlock, rows, transaction
 from models.calls import AbandonedError, ReplayedError
 from models.ledger import AVAILABLE, MATURING, Account, Transfer, post
 from tests.actors.link_world import (
@@ -41,7 +44,7 @@ from tests.actors.link_world import (
 )
 from tests.models.builders import USDT, assert_sound, at_once, held, merchant
 from tests.models.link_builders import rich_merchant
-from tests.models.payout_builders import FEE, fund, trade
+from tests.models.payout_builders import FEE, charge, fund, trade
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,6 +73,11 @@ def shop() -> UUID:
 
 def links() -> int:
     return (one("SELECT count(*) FROM payout_links") or (0,))[0]
+
+
+def mature(shop: UUID, units: int) -> None:
+    with transaction():
+        post("mature", [Transfer(Account(shop, MATURING, "USDT"), Account(shop, AVAILABLE, "USDT"), units)])
 
 
 # Create -----------------------------------------------------------------------------------------------------
@@ -153,8 +161,7 @@ def test_what_is_maturing_is_told_apart(shop: UUID) -> None:
     with pytest.raises(PayoutlinkInsufficientFunds):
         create(shop, amount="109")
 
-    with transaction():
-        post("mature", [Transfer(Account(shop, MATURING, "USDT"), Account(shop, AVAILABLE, "USDT"), 10 * USDT)])
+    mature(shop, 10 * USDT)
     assert create(shop, amount="100")["status"] == "funded"
 
 
@@ -257,24 +264,86 @@ def test_a_reference_used_twice_in_a_batch_fails_the_second_time(shop: UUID) -> 
     assert links() == 1
 
 
-def test_a_batch_that_was_cut_off_goes_on_where_it_stopped(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
-    call, make, made = info(shop, "\nsignature"), payout_link_orders.create, []
+def test_a_reference_goes_to_the_first_of_a_batch_that_can_be_paid_for(shop: UUID) -> None:
+    same = LINK | {"reference": "same"}
 
-    def cut_off(*args: Any, **arguments: Any) -> dict[str, Any]:
-        if len(made) == 2:
-            raise ZeroDivisionError("the power fails")
-        made.append(make(*args, **arguments))
-        return made[-1]
+    items = create_batch(shop, same | {"amount": "99"}, same, same | {"amount": "1"}, LINK)["items"]
 
-    monkeypatch.setattr(payout_link_orders, "create", cut_off)
-    with pytest.raises(ZeroDivisionError):
-        create_batch(shop, *[LINK] * 3, call=call)
-    monkeypatch.undo()
-    monkeypatch.setattr(payout_links, "ring", lambda *_: None)
+    assert [item["success"] for item in items] == [False, True, False, True]
+    assert [item["error"]["code"] for item in items if not item["success"]] == [
+        "payoutlink.insufficient_funds",
+        "payoutlink.duplicate_reference",
+    ]
+    assert rows("SELECT position, reference FROM payout_links ORDER BY position") == [(1, "same"), (3, None)]
+
+
+def test_a_batch_is_refused_item_by_item_as_if_each_came_alone(shop: UUID) -> None:
+    """The errors come in the order of a single link's: reference, freeze, funds."""
+    charge(network="bsc")
+    bsc = LINK | {"network": "bsc"}
+    fund(shop, 10 * USDT, kind=MATURING)
+    create(shop, amount="1", reference="used")
+    freezes.freeze("network", "bsc", reason="test", frozen_by="test")
+    poor = LINK | {"amount": "500"}
+
+    items = create_batch(
+        shop,
+        bsc | {"reference": "used"},
+        bsc | {"amount": "500"},
+        poor | {"reference": "used"},
+        poor,
+        LINK | {"amount": "100"},
+        LINK,
+    )["items"]
+
+    assert [item["error"]["code"] if "error" in item else None for item in items] == [
+        "payoutlink.duplicate_reference",
+        "payout.frozen",
+        "payoutlink.duplicate_reference",
+        "payoutlink.insufficient_funds",
+        "payoutlink.funds_maturing",
+        None,
+    ]
+    mature(shop, 10 * USDT)
+
+
+def test_what_is_left_of_the_balance_goes_to_those_behind(shop: UUID) -> None:
+    items = create_batch(shop, *[LINK | {"amount": amount} for amount in ("40", "60", "50", "5", "0.6")])["items"]
+
+    assert [item["success"] for item in items] == [True, False, True, True, False]
+    assert held(shop) == {"available": 5 * USDT - 3 * FEE, "payout_held": 95 * USDT + 3 * FEE}
+    # Each is held under a reference of its own.
+    assert rows("SELECT reference FROM ledger_transfers WHERE reference LIKE 'payout_link:%' ORDER BY 1") == rows(
+        "SELECT 'payout_link:' || id || ':hold' FROM payout_links ORDER BY 1"
+    )
+
+
+def test_a_batch_writes_the_emails_of_those_that_were_made(shop: UUID, database: str) -> None:
+    configure(database, SMTP_URL="smtp://127.0.0.1:1")
+    mailed = [LINK | {"amount": amount, "email": f"{amount}@mail.example"} for amount in ("1", "1000", "2")]
+
+    create_batch(shop, *mailed, LINK)
+
+    assert rows("SELECT recipient FROM emails ORDER BY recipient") == [("1@mail.example",), ("2@mail.example",)]
+    assert one("SELECT count(*) FROM emails e JOIN payout_links l ON l.id = e.object_id AND l.email = e.recipient") == (
+        2,
+    )
+
+
+def test_a_batch_that_was_cut_off_leaves_nothing_funded_and_its_repetition_makes_it_whole(
+    shop: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut_off(*_: Any) -> None:
+        raise ZeroDivisionError("the power fails")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(calls, "finish", cut_off)
+        with pytest.raises(ZeroDivisionError):
+            create_batch(shop, *[LINK] * 3, call=info(shop, "\nsignature"))
+    assert (links(), held(shop)) == (0, {"available": 100 * USDT})
 
     answer = create_batch(shop, *[LINK] * 3, call=info(shop, "\nsignature"))
 
-    assert [item["link_id"] for item in answer["items"]][:2] == [link["link_id"] for link in made]
     assert all(item["claim_token"] for item in answer["items"])
     assert (links(), held(shop)["payout_held"]) == (3, 3 * HELD)
 
@@ -292,19 +361,109 @@ def test_a_repeated_batch_makes_nothing_even_of_what_failed_the_first_time(shop:
     assert links() == 2
 
 
-def test_a_batch_that_nobody_waits_for_stops(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
-    call, make = info(shop), payout_link_orders.create
+def test_a_batch_whose_caller_was_told_503_leaves_nothing_funded(shop: UUID) -> None:
+    call = info(shop)
+    give_up(call)
 
-    def given_up(*args: Any, **arguments: Any) -> dict[str, Any]:
-        made = make(*args, **arguments)
-        at_once(1, lambda _: give_up(call))
-        return made
-
-    monkeypatch.setattr(payout_link_orders, "create", given_up)
     with pytest.raises(AbandonedError):
         create_batch(shop, *[LINK] * 3, call=call)
 
-    assert links() == 1
+    assert (links(), held(shop)) == (0, {"available": 100 * USDT})
+
+
+def test_who_gives_up_while_a_batch_is_written_gets_its_answer(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    call, fund_all, told = info(shop), payout_link_batches.fund, []
+
+    def meanwhile(*args: Any) -> Any:
+        made = fund_all(*args)
+        thread = threading.Thread(target=lambda: told.append(in_thread(lambda: calls.abandon(call))))
+        thread.start()
+        threads.append(thread)
+        return made
+
+    threads: list[threading.Thread] = []
+    monkeypatch.setattr(payout_link_batches, "fund", meanwhile)
+    answer = create_batch(shop, *[LINK] * 3, call=call)
+    threads[0].join()
+
+    # He waited for the batch, and it was first: what he is told is what happened.
+    assert [item["link_id"] for item in json.loads(told[0])["items"]] == [item["link_id"] for item in answer["items"]]
+    assert links() == 3
+
+
+def in_thread(step: Any) -> Any:
+    try:
+        return step()
+    finally:
+        close()
+
+
+def test_a_merchant_has_one_long_call_at_a_time_and_others_are_not_kept(shop: UUID) -> None:
+    other, held_up, release = rich_merchant(), threading.Event(), threading.Event()
+
+    def hold(_: int) -> None:
+        with transaction():
+            calls.take_turn(shop)
+            held_up.set()
+            release.wait(60)
+
+    holder = threading.Thread(target=lambda: at_once(1, hold))
+    holder.start()
+    assert held_up.wait(60)
+    try:
+        with pytest.raises(GatewayBusy):
+            create_batch(shop, LINK)
+        assert create_batch(other, LINK)["items"][0]["success"]
+        assert create(shop)["status"] == "funded", "what is short is not kept waiting"
+    finally:
+        release.set()
+        holder.join()
+    assert links() == 2
+    assert create_batch(shop, LINK)["items"][0]["success"]
+
+
+def test_a_batch_that_comes_twice_is_not_refused_for_its_own_first_delivery(shop: UUID) -> None:
+    call = info(shop)
+    answers = at_once(4, lambda _: create_batch(shop, *[LINK] * 3, call=call))
+
+    assert links() == 3
+    assert sorted(type(answer).__name__ for answer in answers) == ["ReplayedError"] * 3 + ["dict"]
+
+
+def test_a_batch_and_single_links_at_once_with_the_same_references_make_each_once(shop: UUID) -> None:
+    fund(shop, 10_000 * USDT)
+    names = [f"w-{number}" for number in range(40)]
+
+    def race(number: int) -> Any:
+        if number == 0:
+            return repeat_on_deadlock(
+                lambda: create_batch(shop, *[LINK | {"amount": "1", "reference": name} for name in names])
+            )
+        return repeat_on_deadlock(lambda: create(shop, amount="1", reference=names[-number]))
+
+    at_once(12, race)
+
+    assert one("SELECT count(*), count(DISTINCT reference) FROM payout_links") == (40, 40)
+    assert held(shop)["payout_held"] == 40 * (USDT + FEE)
+
+
+def test_five_hundred_cheques_are_written_in_a_few_statements(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    fund(shop, 100_000 * USDT)
+    asked: list[str] = []
+    run = base.run
+
+    def counted(sql: str, params: Any = ()) -> Any:
+        asked.append(sql)
+        return run(sql, params)
+
+    monkeypatch.setattr(base, "run", counted)
+    items = [LINK | {"amount": "1", "reference": f"w-{number}"} for number in range(500)]
+
+    answer = create_batch(shop, *items)
+
+    assert sum(item["success"] for item in answer["items"]) == 500
+    assert len(asked) <= 25, asked
+    assert held(shop)["payout_held"] == 500 * (USDT + FEE)
 
 
 def test_the_same_batch_twice_at_once_makes_its_links_once(shop: UUID) -> None:

@@ -15,6 +15,7 @@ from actors.payouts import create_payout, create_payouts, set_payout_fees
 from core.errors import (
     ComplianceAddressBlocked,
     DomainError,
+    GatewayBusy,
     IdempotencyInProgress,
     IdempotencyKeyReused,
     PayoutAmountBelowFee,
@@ -35,7 +36,7 @@ from core.payout_schemas import MassOrder
 from core.principals import Signed
 from core.settings import load_settings
 from models import calls, conversion, freezes, payout_endings, payouts
-from models.base import StoreUnavailableError, execute, one, rows, transaction
+from models.base import StoreUnavailableError, execute, one, repeat_on_deadlock, rows, transaction
 from models.calls import AbandonedError, CallInfo, ReplayedError, begin
 from models.ledger import AVAILABLE, DEBT, EQUITY, GATEWAY, MATURING, PAYOUT_HELD, Account, Transfer, post
 from tests.models.builders import assert_sound, at_once, endpoint, held, merchant
@@ -440,23 +441,48 @@ def test_a_mass_call_with_a_key_is_stored_refusals_and_all(shop: UUID) -> None:
 
 def test_a_mass_call_keeps_its_key_from_others_while_it_works(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     refused: list[Exception | Any] = []
+    create_one = payout_orders.create
 
-    def meanwhile(*_: object) -> bool:
+    def meanwhile(*args: Any, **kwargs: Any) -> dict[str, Any]:
         def try_it(_: int) -> None:
             with transaction():
                 begin(info(shop, key="k", fingerprint=b"another body"))
 
         refused.extend(at_once(1, try_it))
         refused.extend(at_once(1, lambda _: mass(shop, order(), call=info(shop, key="k", fingerprint=b"o"))))
-        return False
+        return create_one(*args, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(calls, "is_abandoned", meanwhile)
+        patch.setattr(payout_orders, "create", meanwhile)
         items = mass(shop, order(), call=info(shop, key="k"))
 
     assert [type(error) for error in refused] == [IdempotencyInProgress, IdempotencyInProgress]
     assert items[0]["success"]
     assert count("payouts") == 1
+
+
+def test_a_merchant_has_one_mass_call_at_a_time_and_others_are_not_kept(
+    shop: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, create_one = merchant(), payout_orders.create
+    fund(other, 100 * USDT)
+    outcomes: list[Any] = []
+
+    def meanwhile(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        if not outcomes:
+            outcomes.append(None)
+            outcomes.extend(at_once(1, lambda _: mass(shop, order())))
+            outcomes.extend(at_once(1, lambda _: mass(other, order())))
+            outcomes.extend(at_once(1, lambda _: create(other)))
+        return create_one(*args, **kwargs)
+
+    monkeypatch.setattr(payout_orders, "create", meanwhile)
+    assert mass(shop, order())[0]["success"]
+
+    assert isinstance(outcomes[1], GatewayBusy)
+    assert outcomes[2][0]["success"]
+    assert outcomes[3]["status"] == "process"
+    assert count("payouts") == 3
 
 
 def test_a_mass_call_that_is_delivered_again_makes_nothing_twice(shop: UUID) -> None:
@@ -470,7 +496,9 @@ def test_a_mass_call_that_is_delivered_again_makes_nothing_twice(shop: UUID) -> 
     assert count("payouts") == 2
 
 
-def test_a_mass_call_that_died_is_finished_by_its_repetition(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mass_call_that_died_leaves_nothing_and_its_repetition_makes_it_whole(
+    shop: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
     items, call = [order(), order(), order()], info(shop, key="k")
     create_one, made = payout_orders.create, count_up(1)
 
@@ -483,30 +511,39 @@ def test_a_mass_call_that_died_is_finished_by_its_repetition(shop: UUID, monkeyp
         patch.setattr(payout_orders, "create", dies)
         with pytest.raises(StoreUnavailableError):
             mass(shop, *items, call=call)
-    assert (count("payouts"), count("calls")) == (2, 0)
+    assert (count("payouts"), count("calls"), count("webhook_deliveries")) == (0, 0, 0)
+    assert held(shop) == {AVAILABLE: 100 * USDT}
 
     again = mass(shop, *items, call=info(shop, key="k"))
 
     assert [item["success"] for item in again] == [True, True, True]
-    assert count("payouts") == 3
     assert {item["uuid"] for item in again} == {str(found) for (found,) in rows("SELECT id FROM payouts")}
 
 
-def test_a_mass_call_stops_once_nobody_waits_for_it(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
-    call, create_one = info(shop), payout_orders.create
+def test_a_mass_call_whose_caller_was_told_503_leaves_nothing_funded(shop: UUID) -> None:
+    call = info(shop)
+    assert calls.abandon(call) is None
 
-    def gives_up(*args: Any, **kwargs: Any) -> dict[str, Any]:
-        at_once(1, lambda _: calls.abandon(call))
+    with pytest.raises(AbandonedError):
+        mass(shop, order(), order(), call=call)
+
+    assert count("payouts") == 0
+    assert held(shop) == {AVAILABLE: 100 * USDT}
+
+
+def test_a_deadlock_begins_the_whole_call_anew_and_fails_no_item(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    create_one, tries = payout_orders.create, count_up(1)
+
+    def victim(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        if next(tries) == 2:
+            execute("DO $$ BEGIN RAISE EXCEPTION 'deadlock' USING ERRCODE = '40P01'; END $$")
         return create_one(*args, **kwargs)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(payout_orders, "create", gives_up)
-        with pytest.raises(AbandonedError):
-            mass(shop, order(), order(), call=call)
+    monkeypatch.setattr(payout_orders, "create", victim)
+    items = repeat_on_deadlock(lambda: mass(shop, order(), order()))
 
-    assert count("payouts") == 1
-    with pytest.raises(AbandonedError):
-        mass(shop, order(), call=call)
+    assert [item["success"] for item in items] == [True, True]
+    assert count("payouts") == 2
 
 
 def test_one_that_breaks_does_not_break_the_others(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:

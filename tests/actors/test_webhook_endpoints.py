@@ -181,6 +181,6 @@ def test_no_name_is_looked_up_inside_a_transaction() -> None:
         accept(URL)
 
 
-def test_it_is_answered_from_a_quick_queue_with_a_sealed_reply() -> None:
-    assert REGISTRY["register_webhook"].queue == "invoices"
-    assert "actors.webhook_endpoints" in QUEUES["invoices"]
+def test_no_name_is_looked_up_on_a_queue_that_sells_or_pays_out() -> None:
+    assert REGISTRY["register_webhook"].queue == "bulk"
+    assert "actors.webhook_endpoints" in QUEUES["bulk"]

@@ -75,12 +75,12 @@ def in_threads(merchants: list[UUID]) -> list[dict[str, Any] | type[Exception]]:
 
 
 def test_it_runs_where_no_sale_waits_for_it() -> None:
-    assert REGISTRY["try_webhook"].queue == "webhooks"
-    assert "actors.webhook_trials" in QUEUES["webhooks"]
+    assert REGISTRY["try_webhook"].queue == "bulk"
+    assert "actors.webhook_trials" in QUEUES["bulk"]
 
 
 def test_a_worker_has_threads_left_when_all_trials_hang() -> None:
-    words = read_procfile(ROOT / "Procfile")["webhooks"].split()
+    words = read_procfile(ROOT / "Procfile")["bulk"].split()
     assert int(words[words.index("-t") + 1]) >= TRIALS_MAX + 2
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from core.settings import Settings
 
 RATES: Final = json.loads((Path(__file__).parents[2] / "core" / "development_rates.json").read_text(encoding="utf-8"))
-ANSWERED_QUEUES: Final = ("invoices", "payouts", "webhooks")
+ANSWERED_QUEUES: Final = ("invoices", "payouts", "bulk")
 
 
 class LocalCaller:

@@ -459,7 +459,7 @@ def test_the_call_waits_longer_than_its_receiver_may_take(client: Client, caller
     first, second = caller.calls
     assert (first.actor, first.queue, first.payload, first.wait_s) == (
         "try_webhook",
-        "webhooks",
+        "bulk",
         {"event": "wallet.paid"},
         15,
     )

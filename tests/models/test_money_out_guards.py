@@ -418,15 +418,6 @@ def test_the_memo_of_a_claim_is_its_payouts(shop: UUID) -> None:
     assert made.memo == "7001"
 
 
-def test_a_link_of_a_batch_is_found_by_its_merchant_alone(shop: UUID) -> None:
-    batch_id = uuid7()
-    link = funded_link(shop, batch_id=batch_id, position=3)
-
-    assert payout_links.find_in_batch(shop, batch_id, 3) == link
-    assert payout_links.find_in_batch(merchant(), batch_id, 3) is None
-    assert payout_links.find_in_batch(shop, batch_id, 2) is None
-
-
 def expiry(link: PayoutLinkRow) -> Any:
     return payout_links.reread(link.id).expires_at
 
