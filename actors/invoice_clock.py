@@ -11,7 +11,7 @@ from actors.context import Context, context
 from actors.isolated import isolated
 from core.errors import DomainError
 from models import invoice_plan, invoices, settlement
-from models.base import repeat_on_deadlock, transaction
+from models.base import transaction
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -37,29 +37,26 @@ def settle_due_invoices() -> None:
 
 @doorbell(queue="maintenance")
 def requote_invoices() -> None:
-    """Give unpaid invoices whose rate has run out a new generation."""
+    """Give invoices whose rate has run out, and whose quote nobody holds, a new generation."""
     ctx = context()
     market = ctx.market.read()
     due = invoices.due_for_requote(DUE_PER_STEP)
-    quoted = [_quoted_anew(ctx, market, invoice_id) for invoice_id in due]
-    if len(due) == DUE_PER_STEP and any(quoted):
+    moved = [isolated(lambda i=i: _quoted_anew(ctx, market, i), of=i) for i in due]  # type: ignore[misc]
+    if len(due) == DUE_PER_STEP and any(moved):
         ring("requote_invoices")
 
 
 def _quoted_anew(ctx: Context, market: Market, invoice_id: UUID) -> bool:
-    """Quote one invoice; a coin without a fresh rate keeps its old quote and holds up no other."""
-    try:
-        repeat_on_deadlock(lambda: _requote(ctx, market, invoice_id))
-    except DomainError as error:
-        log.warning("no new quote for now; the old one holds", invoice_id=str(invoice_id), problem=error.code)
-        return False
-    return True
-
-
-def _requote(ctx: Context, market: Market, invoice_id: UUID) -> None:
+    """Quote one invoice, or put it off where its coin has no fresh rate; returns whether it is due no more."""
     with transaction():
         invoice = invoices.lock_for_requote(invoice_id)
         if invoice is None:
-            return
-        quote = invoice_plan.quote_again(ctx.catalogue, market, invoice, ctx.terms.read(invoice.merchant_id))
-        invoices.requote(invoice, quote, quote_s=invoice_plan.QUOTE_S)
+            return False
+        try:
+            quote = invoice_plan.quote_again(ctx.catalogue, market, invoice, ctx.terms.read(invoice.merchant_id))
+        except DomainError as error:
+            log.warning("quote.postponed", invoice_id=str(invoice_id), problem=error.code)
+            invoices.postpone_requote(invoice, quote_s=invoice_plan.QUOTE_S)
+        else:
+            invoices.requote(invoice, quote, quote_s=invoice_plan.QUOTE_S)
+    return True

@@ -12,15 +12,15 @@ from core.money import PPM
 
 InvoiceStatus = Literal["select", "check", "paid", "paid_over", "wrong_amount", "expired"]
 
-# From each status to those it may reach; expired comes back to select and check by is_refresh alone. Settlement
-# refuses anything else.
+# From each status to those it may reach; expired comes back to select and check by is_refresh alone, and becomes paid
+# or paid_over by what was sent in time and found late. Settlement refuses anything else.
 INVOICE_TRANSITIONS: Final[dict[InvoiceStatus, frozenset[InvoiceStatus]]] = {
     "select": frozenset({"check", "expired"}),
     "check": frozenset({"paid", "paid_over", "wrong_amount", "expired"}),
     "paid": frozenset({"paid_over", "check"}),
     "paid_over": frozenset({"check"}),
-    "wrong_amount": frozenset({"paid", "expired"}),
-    "expired": frozenset({"wrong_amount", "check", "select"}),
+    "wrong_amount": frozenset({"paid", "paid_over", "expired"}),
+    "expired": frozenset({"paid", "paid_over", "wrong_amount", "check", "select"}),
 }
 
 # Statuses in which an order_id still stands for an open sale; wrong_amount is live only until it is resolved.
@@ -62,6 +62,8 @@ class InvoiceFacts:
     resolved_strays: int = 0
     # The sum that the merchant accepted in place of what was asked.
     accepted_units: int | None = None
+    # Something of it was sent back, or is about to be.
+    has_refund: bool = False
 
 
 def is_short(paid_units: int, target_units: int, accuracy_ppm: int) -> bool:
@@ -84,14 +86,28 @@ def judge(facts: InvoiceFacts) -> InvoiceStatus:
         case "paid" | "paid_over":
             return _judge_decided(facts)
         case "expired":
-            return "wrong_amount" if facts.confirmed_units > 0 else "expired"
+            return _judge_expired(facts)
         case "wrong_amount":
             return _judge_wrong_amount(facts)
+
+
+def _judge_expired(facts: InvoiceFacts) -> InvoiceStatus:
+    if facts.target_units is None:
+        return "expired"
+    # What was sent in time and is found only now is judged as if it had been found then.
+    if facts.pending_in_time > 0 and _is_short_in_time(facts, facts.target_units):
+        return "expired"
+    return _paid_in_time(facts, facts.target_units) or ("wrong_amount" if facts.confirmed_units > 0 else "expired")
 
 
 def _judge_wrong_amount(facts: InvoiceFacts) -> InvoiceStatus:
     if facts.accepted_units is not None and facts.confirmed_units >= facts.accepted_units:
         return "paid"
+    # Found late, as above; but where money went back the merchant has settled it otherwise.
+    if facts.target_units is not None and not facts.has_refund:
+        decided = _paid_in_time(facts, facts.target_units)
+        if decided is not None:
+            return decided
     strays = facts.resolvable_strays + facts.resolved_strays
     return "wrong_amount" if facts.confirmed_units > 0 or strays > 0 else "expired"
 
@@ -99,12 +115,23 @@ def _judge_wrong_amount(facts: InvoiceFacts) -> InvoiceStatus:
 def _judge_check(facts: InvoiceFacts) -> InvoiceStatus:
     if facts.target_units is None:
         raise ForbiddenTransitionError("an invoice in check has a target")
-    if not is_short(facts.confirmed_in_time_units, facts.target_units, facts.accuracy_ppm):
-        over = is_over(facts.confirmed_units, facts.target_units, facts.accuracy_ppm)
-        return "paid_over" if over else "paid"
+    decided = _paid_in_time(facts, facts.target_units)
+    if decided is not None:
+        return decided
     if not facts.expiry_passed or facts.pending_in_time > 0:
         return "check"
     return "wrong_amount" if facts.confirmed_units > 0 or facts.resolvable_strays > 0 else "expired"
+
+
+def _paid_in_time(facts: InvoiceFacts, target_units: int) -> InvoiceStatus | None:
+    """Return what an invoice becomes once enough came in time; None where it did not."""
+    if _is_short_in_time(facts, target_units):
+        return None
+    return "paid_over" if is_over(facts.confirmed_units, target_units, facts.accuracy_ppm) else "paid"
+
+
+def _is_short_in_time(facts: InvoiceFacts, target_units: int) -> bool:
+    return is_short(facts.confirmed_in_time_units, target_units, facts.accuracy_ppm)
 
 
 def _judge_decided(facts: InvoiceFacts) -> InvoiceStatus:

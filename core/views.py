@@ -43,6 +43,8 @@ class Invoice(Protocol):
     @property
     def payer_units(self) -> int | None: ...
     @property
+    def is_unpriced(self) -> bool: ...
+    @property
     def address(self) -> str: ...
     @property
     def required_confirmations(self) -> int: ...
@@ -86,8 +88,8 @@ def coin_text(catalogue: Catalogue, currency: str | None, units: int | None) -> 
 
 
 def remaining_units(invoice: Invoice) -> int | None:
-    """Return what is still due: nothing once a sale is decided, None before a coin is chosen."""
-    if invoice.payer_units is None:
+    """Return what is still due: nothing once a sale is decided, None before a coin is chosen or without a price."""
+    if invoice.payer_units is None or invoice.is_unpriced:
         return None
     if invoice.status in {"paid", "paid_over"}:
         return 0
@@ -98,6 +100,8 @@ def payment_core(catalogue: Catalogue, invoice: Invoice, *, pay_url: str, public
     """Return a payment object but for its moments, which the creating statement alone knows."""
     coin = invoice.pay_currency
     chosen = coin is not None
+    # Without a rate nobody can say it: empty, as before a coin is chosen.
+    payer_units = None if invoice.is_unpriced else invoice.payer_units
     body: dict[str, Any] = {
         "uuid": str(invoice.id),
         "order_id": invoice.order_id or "",
@@ -105,7 +109,7 @@ def payment_core(catalogue: Catalogue, invoice: Invoice, *, pay_url: str, public
         "payment_amount": coin_text(catalogue, coin, invoice.confirmed_units) if invoice.confirmed_units else None,
         "amount_paid": coin_text(catalogue, coin, invoice.detected_units),
         "amount_remaining": coin_text(catalogue, coin, remaining_units(invoice)),
-        "payer_amount": coin_text(catalogue, coin, invoice.payer_units),
+        "payer_amount": coin_text(catalogue, coin, payer_units),
         "payer_currency": coin or "",
         "currency": invoice.price_currency,
         "network": invoice.network or "",

@@ -22,12 +22,17 @@ COLUMNS: Final = (
     " payer_units, generation, address_ordinal, address, required_confirmations, accuracy_ppm, discount_ppm,"
     " subtract_percent, fee_ppm, fee_fixed_usd_cents, fee_fixed_units, confirmed_units, detected_units, deposit_height,"
     " fee_fixed_taken_units, txid, payer_address, decided_at, accepted_units, url_callback, url_return, url_success,"
-    " additional_data, payer_email, theme, is_payment_multiple, created_at, updated_at, expires_at, rate_expires_at"
+    " additional_data, payer_email, theme, is_payment_multiple, created_at, updated_at, expires_at, rate_expires_at,"
+    " requote_after"
 )
 _SELECTED: Final = ", ".join(f"i.{name.strip()}" for name in COLUMNS.split(","))
 _LIVE: Final = "(i.status IN ('select', 'check') OR (i.status = 'wrong_amount' AND NOT i.is_final))"
 
 
+# Deposits made in time hold a quote once they reach this part of it: a tenth.
+HOLDING_PART: Final = 10
+# How long an invoice without a rate waits before it is quoted again, so that others have their turn.
+REQUOTE_RETRY_S: Final = 30
 # Longer than any invoice lives: a quote without an end of its own ends with its invoice.
 LIFETIME_CEILING_S: Final = 86_400
 
@@ -74,6 +79,11 @@ class NewInvoice(msgspec.Struct, frozen=True, kw_only=True):
         """None yet."""
         return 0
 
+    @property
+    def is_unpriced(self) -> bool:
+        """Never at its beginning."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class InvoiceRow:
@@ -119,7 +129,18 @@ class InvoiceRow:
     updated_at: datetime
     expires_at: datetime
     rate_expires_at: datetime
+    # Set while nobody can say what it costs: its quote ran out, extended once, and there is no rate for another.
+    requote_after: datetime | None
     scanned_height: int | None
+
+    @property
+    def is_unpriced(self) -> bool:
+        """Whether what its buyer owes cannot be told now. Who has paid into it knows: that holds the last quote."""
+        return (
+            self.status == "check"
+            and self.requote_after is not None
+            and self.detected_units * HOLDING_PART < (self.payer_units or 0)
+        )
 
     @property
     def confirmations(self) -> int:
@@ -265,7 +286,7 @@ def reopen(invoice: InvoiceRow, *, lifetime_s: int, quote_s: int | None) -> None
     """Give an expired invoice a new expiry, in the status that its coin calls for."""
     execute(
         "UPDATE invoices SET status = CASE WHEN pay_currency IS NULL THEN 'select' ELSE 'check' END, is_final = false,"
-        " expires_at = date_trunc('second', app_now()) + make_interval(secs => %s),"
+        " requote_after = NULL, expires_at = date_trunc('second', app_now()) + make_interval(secs => %s),"
         " rate_expires_at = date_trunc('second', app_now()) + make_interval(secs => %s),"
         " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s AND status = 'expired'",
         (lifetime_s, min(lifetime_s, quote_s or lifetime_s), invoice.id),
@@ -309,14 +330,14 @@ def choose(
 
 
 def due_for_requote(limit: int) -> list[UUID]:
-    """Return unpaid invoices whose rate has run out, once their network's scan has passed that moment."""
+    """Return invoices whose rate has run out, once their network's scan has passed that moment, and nobody holds it."""
     return [
         row[0]
         for row in rows(
             "SELECT i.id FROM invoices i JOIN chain_cursors c ON c.network = i.network"
-            " WHERE i.status = 'check' AND i.detected_units = 0 AND i.rate_expires_at < i.expires_at"
-            " AND i.rate_expires_at <= app_now() AND c.block_time > i.rate_expires_at"
-            " ORDER BY i.rate_expires_at LIMIT %s",
+            " WHERE i.status = 'check' AND i.detected_units * 10 < i.payer_units AND i.rate_expires_at < i.expires_at"
+            " AND COALESCE(i.requote_after, i.rate_expires_at) <= app_now() AND c.block_time > i.rate_expires_at"
+            " ORDER BY COALESCE(i.requote_after, i.rate_expires_at) LIMIT %s",
             (limit,),
         )
     ]
@@ -326,11 +347,11 @@ def lock_for_requote(invoice_id: UUID) -> InvoiceRow | None:
     """Lock an invoice that is due for a new quote; None when it was paid into, decided or quoted meanwhile."""
     invoice = lock(invoice_id)
     still_due = one(
-        "SELECT 1 FROM invoices i WHERE i.id = %s AND i.status = 'check' AND i.rate_expires_at <= app_now()"
-        " AND i.rate_expires_at < i.expires_at"
-        " AND NOT EXISTS (SELECT 1 FROM deposits d WHERE d.owner_id = i.id AND d.status <> 'reversed'"
-        "   AND d.stray_reason IS NULL)",
-        (invoice_id,),
+        "SELECT 1 FROM invoices i WHERE i.id = %s AND i.status = 'check'"
+        " AND COALESCE(i.requote_after, i.rate_expires_at) <= app_now() AND i.rate_expires_at < i.expires_at"
+        " AND i.payer_units > %s * (SELECT COALESCE(sum(d.amount_units), 0) FROM deposits d WHERE d.owner_id = i.id"
+        "   AND d.status <> 'reversed' AND d.stray_reason IS NULL AND d.seen_at <= i.expires_at)",
+        (invoice_id, HOLDING_PART),
     )
     return invoice if still_due else None
 
@@ -338,9 +359,25 @@ def lock_for_requote(invoice_id: UUID) -> InvoiceRow | None:
 def requote(invoice: InvoiceRow, quote: Quote, *, quote_s: int) -> None:
     """Put the next generation's quote in force."""
     execute(
-        "UPDATE invoices SET updated_at = date_trunc('milliseconds', app_now()),"
+        "UPDATE invoices SET updated_at = date_trunc('milliseconds', app_now()), requote_after = NULL,"
         " rate_expires_at = LEAST(expires_at, date_trunc('second', app_now()) + make_interval(secs => %s))"
         " WHERE id = %s",
         (quote_s, invoice.id),
     )
     add_quote(invoice, quote, generation=invoice.generation + 1)
+
+
+def postpone_requote(invoice: InvoiceRow, *, quote_s: int) -> None:
+    """Do without a rate: extend a quote once; from then on nobody can say what the buyer owes, until there is one."""
+    execute(
+        "UPDATE invoices SET"
+        " rate_expires_at = CASE WHEN extended_generation IS DISTINCT FROM generation"
+        "   THEN LEAST(expires_at, date_trunc('second', app_now()) + make_interval(secs => %s))"
+        "   ELSE rate_expires_at END,"
+        " requote_after = CASE WHEN extended_generation IS NOT DISTINCT FROM generation"
+        "   THEN app_now() + make_interval(secs => %s) END,"
+        " updated_at = CASE WHEN requote_after IS NULL THEN date_trunc('milliseconds', app_now())"
+        "   ELSE updated_at END,"
+        " extended_generation = generation WHERE id = %s",
+        (quote_s, REQUOTE_RETRY_S, invoice.id),
+    )

@@ -7,6 +7,7 @@ any number of times.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -113,17 +114,19 @@ def _confirm_deep_enough(catalogue: Catalogue, invoice: InvoiceRow) -> None:
 
 def _standing(invoice: InvoiceRow) -> _Standing:
     found = deposits.of_owner(invoice.id)
-    first = next((d for d in found if d.stray_reason is None and d.status != "reversed"), None)
+    in_time = [
+        d for d in found if d.stray_reason is None and d.status != "reversed" and d.seen_at <= invoice.expires_at
+    ]
     return _Standing(
         invoice=invoice,
         deposits=found,
-        quote=_quote_at(invoice, first.seen_at if first else None),
+        quote=_quote_held(invoice, in_time),
         expiry_passed=_expiry_passed(invoice),
     )
 
 
-def _quote_at(invoice: InvoiceRow, moment: datetime | None) -> _Quote | None:
-    """Return the quote in force at a deposit's moment, the first for earlier ones; the newest without a deposit."""
+def _quote_held(invoice: InvoiceRow, in_time: Sequence[Deposit]) -> _Quote | None:
+    """Return the first quote that deposits held, by reaching a part of it before the next was made; else the newest."""
     quotes = [
         _Quote(*row)
         for row in rows(
@@ -132,10 +135,11 @@ def _quote_at(invoice: InvoiceRow, moment: datetime | None) -> _Quote | None:
             (invoice.id,),
         )
     ]
-    if not quotes:
-        return None
-    in_force = [q for q in quotes if moment is None or q.valid_from <= moment]
-    return in_force[-1] if in_force else quotes[0]
+    for quote, after in pairwise(quotes):
+        seen_units = sum(d.amount_units for d in in_time if d.seen_at < after.valid_from)
+        if seen_units * invoices.HOLDING_PART >= quote.payer_units:
+            return quote
+    return quotes[-1] if quotes else None
 
 
 def _expiry_passed(invoice: InvoiceRow) -> bool:
@@ -174,6 +178,7 @@ def _facts(standing: _Standing, status: InvoiceStatus) -> states.InvoiceFacts:
         expiry_passed=standing.expiry_passed,
         resolved_strays=standing.resolved_strays,
         accepted_units=invoice.accepted_units,
+        has_refund=any(d.refund_id is not None for d in standing.counted),
     )
 
 

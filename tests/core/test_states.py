@@ -30,14 +30,16 @@ if TYPE_CHECKING:
 STATUSES: Final[tuple[InvoiceStatus, ...]] = get_args(InvoiceStatus)
 TARGET: Final = 100_000_000
 PERCENT_5: Final = 50_000
-# What the specification's table allows; wrong_amount to paid is resolve, expired to select and check is is_refresh.
+# What the specification's table allows; wrong_amount to paid is resolve, expired to select and check is is_refresh;
+# from both to paid and paid_over leads what was sent in time and found late.
 ALLOWED: Final = {
     ("select", "check"), ("select", "expired"),
     ("check", "paid"), ("check", "paid_over"), ("check", "wrong_amount"), ("check", "expired"),
     ("paid", "paid_over"), ("paid", "check"),
     ("paid_over", "check"),
-    ("wrong_amount", "paid"), ("wrong_amount", "expired"),
-    ("expired", "wrong_amount"), ("expired", "check"), ("expired", "select"),
+    ("wrong_amount", "paid"), ("wrong_amount", "paid_over"), ("wrong_amount", "expired"),
+    ("expired", "paid"), ("expired", "paid_over"), ("expired", "wrong_amount"),
+    ("expired", "check"), ("expired", "select"),
 }  # fmt: skip
 
 
@@ -98,6 +100,22 @@ def facts(
         pytest.param(facts("expired", confirmed=1, in_time=0), "wrong_amount", id="a late deposit reopens expired"),
         pytest.param(
             facts("expired", confirmed=TARGET, in_time=0), "wrong_amount", id="a late deposit of the whole sum too"
+        ),
+        pytest.param(facts("expired", confirmed=TARGET), "paid", id="the whole sum in time, found late"),
+        pytest.param(facts("expired", confirmed=TARGET + 1), "paid_over", id="more in time, found late"),
+        pytest.param(
+            facts("expired", confirmed=1, pending_in_time=1), "expired", id="a part found late waits for the rest of it"
+        ),
+        pytest.param(
+            facts("expired", confirmed=TARGET, pending_in_time=1), "paid", id="enough found late waits for nothing"
+        ),
+        pytest.param(facts("expired", target_units=None), "expired", id="without a coin there is nothing to find"),
+        pytest.param(facts("wrong_amount", confirmed=TARGET), "paid", id="the rest of a part, found late"),
+        pytest.param(
+            facts("wrong_amount", confirmed=TARGET + 1, in_time=TARGET), "paid_over", id="found late beside a late one"
+        ),
+        pytest.param(
+            facts("wrong_amount", confirmed=TARGET, has_refund=True), "wrong_amount", id="not where money went back"
         ),
         pytest.param(facts("paid", confirmed=TARGET), "paid", id="paid stays"),
         pytest.param(facts("paid", confirmed=TARGET, expiry_passed=True), "paid", id="paid does not expire"),

@@ -44,6 +44,7 @@ class Invoice:
     pay_currency: str | None = "USDT"
     network: str | None = "bsc"
     payer_units: int | None = 10_500_000 * 10**12
+    is_unpriced: bool = False
     address: str = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94"
     required_confirmations: int = 20
     confirmations: int = 0
@@ -193,6 +194,12 @@ def test_amounts_count_what_was_seen_and_what_was_confirmed_apart() -> None:
 )
 def test_what_is_still_due(status: str, detected_units: int, remaining: str) -> None:
     assert shown(Invoice(status=status, detected_units=detected_units))["amount_remaining"] == remaining
+
+
+def test_without_a_rate_nobody_says_what_is_owed() -> None:
+    body = views.payment(CATALOGUE, Invoice(is_unpriced=True), pay_url="https://pay.example", public=True)
+
+    assert (body["payer_amount"], body["amount_remaining"], body["amount"]) == ("", "", "10.00")
 
 
 def test_an_absent_order_id_is_an_empty_text() -> None:
