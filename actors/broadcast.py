@@ -73,7 +73,7 @@ def broadcast(network: str) -> None:
 
 def _take_up(ctx: Context, network: Network) -> int:
     """Send what is due, as much as nodes keep of one sender; returns how many payouts are approved no more."""
-    due = payout_queue.due(network.code, limit=TAKEN_PER_STEP)
+    due = payout_queue.due(network, limit=TAKEN_PER_STEP)
     if not due:
         return 0
     try:
@@ -201,6 +201,9 @@ def _claim(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, inte
     if payout is None or payout.status != "approved":
         return False
     if freezes.is_frozen(payout.merchant_id, network.code, payout.currency):
+        return False
+    if not payout_queue.is_here(network, payout_id):
+        # A reorg put what it sends back into a newer block.
         return False
     if _intent(ctx, network, wallet, payout) != intent:
         raise _UnsoundError("the payout changed while it was quoted")

@@ -6,7 +6,7 @@ import contextlib
 import re
 import select
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, NoReturn, TypeVar, cast
@@ -18,7 +18,7 @@ import psycopg2.extras
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
 T = TypeVar("T")
-Params = Sequence[object]
+Params = Sequence[object] | Mapping[str, object]
 
 STATEMENT_TIMEOUT_MS: Final = 10_000
 LOCK_TIMEOUT_MS: Final = 2_000

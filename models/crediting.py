@@ -5,11 +5,11 @@ Locks are taken in one order everywhere: the row of the maturing credit, the mer
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from core.pricing import split_credit
-from models import debts, deposits, ledger
+from models import debts, deposits, ledger, maturity
 from models.base import execute, one, repeat_on_deadlock, rows, transaction
 from models.ledger import (
     AVAILABLE,
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from core.catalogue import Catalogue, Network
     from core.pricing import CreditSplit
     from models.deposits import Deposit
-
-# A credit waits for the chain's own finality up to so many times its maturity depth.
-FINALITY_PATIENCE: Final = 2
 
 
 def book_confirmed(deposit: Deposit, merchant_id: UUID) -> None:
@@ -168,15 +165,12 @@ def _stop_maturing(deposit: Deposit) -> int:
 def release_matured(network: Network, *, limit: int) -> int:
     """Make credits available whose deposits the scan has buried to the maturity depth; returns how many.
 
-    Where the chain tells what is final, they wait for that too, but not for ever: a tag that no node moves would
-    hold everybody's money.
+    Where the chain tells what is final, they wait for that too; see models.maturity.
     """
     due = rows(
         "SELECT m.deposit_id, m.round FROM maturing_credits m JOIN chain_cursors c ON c.network = m.network"
-        " WHERE m.network = %s AND m.block_height <= c.height - %s + 1"
-        " AND (m.block_height <= COALESCE(c.final_height, m.block_height) OR m.block_height <= c.height - %s + 1)"
-        " ORDER BY m.block_height LIMIT %s",
-        (network.code, network.maturity, FINALITY_PATIENCE * network.maturity, limit),
+        f" WHERE m.network = %(network)s AND {maturity.condition('m')} ORDER BY m.block_height LIMIT %(limit)s",
+        maturity.bounds(network) | {"network": network.code, "limit": limit},
     )
     return sum(repeat_on_deadlock(lambda d=deposit_id, n=life: _release(d, n)) for deposit_id, life in due)  # type: ignore[misc]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from models import maturity
 from models.base import execute, one, rows
 from models.ledger import balance
 from models.payouts import READ, PayoutRow
@@ -14,6 +15,7 @@ from models.payouts import READ, PayoutRow
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from core.catalogue import Network
 
 # Why a payout waits that a sweep may help: it does not come before those.
 SHORT_OF_COIN: Final = "the hot wallet holds too little"
@@ -22,9 +24,15 @@ REFUSED_FOR_S: Final = 1_800
 REFUSED_PAUSE_MIN_S: Final = 5
 REFUSED_PAUSE_MAX_S: Final = 300
 
+# What a refund out of suspense sends back may leave: it is here for good. All other money left suspense that way.
+_HERE: Final = (
+    "(p.funded_from = 'available' OR NOT EXISTS (SELECT 1 FROM deposits d LEFT JOIN chain_cursors c"
+    f" ON c.network = d.network WHERE d.refund_id = p.id AND {maturity.condition('d')} IS NOT TRUE))"
+)
+
 # A turn of each merchant before the second of any; within a merchant urgent ones first, then the oldest. Walks from
 # merchant to merchant by the index, so that one's crowd costs the others nothing.
-_DUE: Final = """
+_DUE: Final = f"""
     WITH RECURSIVE moment AS MATERIALIZED (SELECT app_now() AS at), shops AS (
         (SELECT merchant_id FROM payouts WHERE network = %(network)s AND status = 'approved'
             ORDER BY merchant_id LIMIT 1)
@@ -36,7 +44,7 @@ _DUE: Final = """
     SELECT due.id FROM shops CROSS JOIN LATERAL (
         SELECT p.id, p.due_at, row_number() OVER (ORDER BY p.priority, p.due_at, p.id) AS turn FROM payouts p
         WHERE p.network = %(network)s AND p.status = 'approved' AND p.merchant_id = shops.merchant_id
-            AND p.due_at <= (SELECT at FROM moment) AND p.wait_reason IS DISTINCT FROM %(but_for)s
+            AND p.due_at <= (SELECT at FROM moment) AND p.wait_reason IS DISTINCT FROM %(but_for)s AND {_HERE}
         ORDER BY p.priority, p.due_at, p.id LIMIT %(limit)s
     ) due
     WHERE NOT EXISTS (SELECT 1 FROM payout_freezes f WHERE (f.scope, f.name) IN
@@ -45,18 +53,30 @@ _DUE: Final = """
 """
 
 
-def due(network: str, *, limit: int) -> list[UUID]:
-    """Return the approved payouts to take up now, in the order to do so; the frozen ones are left out."""
+def due(network: Network, *, limit: int) -> list[UUID]:
+    """Return the approved payouts to take up now, in the order to do so.
+
+    The frozen ones are left out, and refunds of what is not mature and final yet.
+    """
     return _due(network, limit=limit)
 
 
-def is_any_due(network: str) -> bool:
+def is_any_due(network: Network) -> bool:
     """Whether a payout is due that waits for its turn, and for no coin that is still to be gathered."""
     return bool(_due(network, limit=1, but_for=SHORT_OF_COIN))
 
 
-def _due(network: str, *, limit: int, but_for: str | None = None) -> list[UUID]:
-    return [row[0] for row in rows(_DUE, {"network": network, "limit": limit, "but_for": but_for})]  # type: ignore[arg-type]
+def _due(network: Network, *, limit: int, but_for: str | None = None) -> list[UUID]:
+    wanted = {"network": network.code, "limit": limit, "but_for": but_for}
+    return [row[0] for row in rows(_DUE, maturity.bounds(network) | wanted)]
+
+
+def is_here(network: Network, payout_id: UUID) -> bool:
+    """Whether what an approved payout sends is here for good, as far as it came for that very payout."""
+    found = one(
+        f"SELECT 1 FROM payouts p WHERE p.id = %(payout)s AND {_HERE}", maturity.bounds(network) | {"payout": payout_id}
+    )
+    return found is not None
 
 
 def read(payout_id: UUID) -> PayoutRow | None:

@@ -255,7 +255,7 @@ def test_what_cannot_be_quoted_stays_approved_and_comes_later(world: SpendWorld,
     world.step()
     assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
     assert world.reasons() == ["the network does not answer, or not as it must"]
-    assert payout_queue.due("ethereum", limit=9) == []
+    assert payout_queue.due(world.network, limit=9) == []
 
     world.chain.is_silent, world.chain.price = False, 10
     world.pass_time(60)
@@ -577,7 +577,12 @@ def test_a_crowd_of_one_merchant_does_not_stand_before_another(world: SpendWorld
     for _ in range(30):
         world.order(crowd, priority="high")
     order = world.order(lone)
-    assert whose(payout_queue.due("ethereum", limit=4), crowd=crowd, lone=lone) == ["crowd", "lone", "crowd", "crowd"]
+    assert whose(payout_queue.due(world.network, limit=4), crowd=crowd, lone=lone) == [
+        "crowd",
+        "lone",
+        "crowd",
+        "crowd",
+    ]
     world.step()
     assert world.payout(order).status == "sent"
 
@@ -586,7 +591,7 @@ def test_within_a_merchant_the_urgent_come_first_and_then_the_oldest(world: Spen
     shop = world.shop()
     first, second = world.order(shop), world.order(shop)
     urgent = world.order(shop, priority="high")
-    assert payout_queue.due("ethereum", limit=9) == [urgent.id, first.id, second.id]
+    assert payout_queue.due(world.network, limit=9) == [urgent.id, first.id, second.id]
 
 
 def test_what_is_put_off_frozen_or_elsewhere_is_not_due(world: SpendWorld) -> None:
@@ -594,10 +599,10 @@ def test_what_is_put_off_frozen_or_elsewhere_is_not_due(world: SpendWorld) -> No
     payout_queue.postpone(later.id, seconds=10, reason="test")
     freezes.freeze("merchant", str(frozen.merchant_id), reason="test", frozen_by="test")
     due = world.order()
-    assert payout_queue.due("ethereum", limit=9) == [due.id]
-    assert payout_queue.due("polygon", limit=9) == [elsewhere.id]
+    assert payout_queue.due(world.network, limit=9) == [due.id]
+    assert payout_queue.due(CATALOGUE.networks["polygon"], limit=9) == [elsewhere.id]
     freezes.freeze("all", reason="test", frozen_by="test")
-    assert payout_queue.due("polygon", limit=9) == []
+    assert payout_queue.due(CATALOGUE.networks["polygon"], limit=9) == []
 
 
 def test_so_many_wait_at_the_nodes_and_no_more(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:

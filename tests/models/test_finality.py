@@ -9,6 +9,7 @@ import pytest
 from models import crediting, cursors
 from models.base import rows
 from models.ledger import AVAILABLE, MATURING
+from models.maturity import FINALITY_PATIENCE
 from tests.models.builders import Chain, assert_sound, held, invoice, merchant, paid
 
 
@@ -61,7 +62,7 @@ def test_what_is_final_still_waits_for_its_depth(shop: UUID) -> None:
 def test_a_tag_that_nobody_moves_holds_money_no_longer_than_twice_the_depth(shop: UUID) -> None:
     chain = credited(shop)
     cursors.seen_final("ethereum", 1)
-    chain.mine(crediting.FINALITY_PATIENCE * chain.network.maturity - chain.network.confirmations - 1)
+    chain.mine(FINALITY_PATIENCE * chain.network.maturity - chain.network.confirmations - 1)
     assert release(chain) == 0
     chain.mine()
 
