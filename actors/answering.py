@@ -19,6 +19,7 @@ from models import calls
 from models.base import (
     LOCK_NOT_AVAILABLE,
     QUERY_CANCELED,
+    StepOverdueError,
     StoreUnavailableError,
     pgcode,
     repeat_on_deadlock,
@@ -111,6 +112,7 @@ def _perform(function: CallFunction, message: CallMessage, *, is_secret: bool, n
         fingerprint=message.fingerprint,
         is_secret=is_secret,
         signature_key=None if is_secret else message.signature_key,
+        ends_at=time.monotonic() + (message.until_ms - now_ms) / 1000,
     )
     return _outcome(function, info, message.payload.encode())
 
@@ -139,8 +141,11 @@ def _again(replay: ReplayedError) -> Answer:
 
 def _report(error: Exception) -> None:
     """Log a failed step: what passes by itself briefly, a bug in full."""
-    if isinstance(error, StoreUnavailableError) or pgcode(error) in {LOCK_NOT_AVAILABLE, QUERY_CANCELED}:
-        log.warning("call.store_refused", error=str(error))
+    if isinstance(error, (StoreUnavailableError, StepOverdueError)) or pgcode(error) in {
+        LOCK_NOT_AVAILABLE,
+        QUERY_CANCELED,
+    }:
+        log.warning("call.store_refused", error=repr(error))
     else:
         log.error("call.failed", exc_info=error)
 

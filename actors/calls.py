@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
+import time
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -69,7 +70,8 @@ class Caller:
                 if not slots.acquire(blocking=False):
                     raise GatewayBusy
                 held.callback(slots.release)
-            return self._read(self._exchange(actor, queue, info, payload, longest_s), queue, info)
+            ends_at = time.monotonic() + longest_s
+            return self._read(self._exchange(actor, queue, info, payload, longest_s), queue, info, ends_at=ends_at)
 
     def _exchange(self, actor: str, queue: str, info: CallInfo, payload: bytes, wait_s: float) -> Answer:
         """Send the call and wait for its answer, in one write."""
@@ -95,14 +97,14 @@ class Caller:
         log.error("call.answer_forged", actor=actor, call_id=str(info.call_id), so_far=next(self._forged))
         return UNDECIDED
 
-    def _read(self, answer: Answer, queue: str, info: CallInfo) -> CallReply:
+    def _read(self, answer: Answer, queue: str, info: CallInfo, *, ends_at: float) -> CallReply:
         match answer.kind:
             case "done":
                 return CallReply(body=self._open(answer, info), replayed=answer.replayed)
             case "error":
                 raise _refusal(answer)
             case _:
-                return self._decide(queue, info)
+                return self._decide(queue, info, life_left_s=max(0.0, ends_at - time.monotonic()))
 
     def _open(self, answer: Answer, info: CallInfo) -> bytes:
         if not answer.is_sealed:
@@ -114,9 +116,9 @@ class Caller:
             log.warning("call.sealed_answer_closed", call_id=str(info.call_id))
             raise GatewayBusy from error
 
-    def _decide(self, queue: str, info: CallInfo) -> CallReply:
+    def _decide(self, queue: str, info: CallInfo, *, life_left_s: float) -> CallReply:
         try:
-            response = calls.abandon(info)
+            response = calls.abandon(info, life_left_s=life_left_s)
         except UndecidedError as error:
             log.warning("call.undecided", error=str(error))
             # The next best thing: a message that is still in Redis can be taken out of it.

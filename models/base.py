@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import select
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -80,6 +81,24 @@ class StoreUnavailableError(Exception):
     """PostgreSQL cannot be reached. Nothing of the step took effect, unless it was cut at COMMIT."""
 
 
+class StepOverdueError(Exception):
+    """The time that a transaction was given is over: it is rolled back, and so has no effect."""
+
+
+class _Step(threading.local):
+    """The end of the thread's transaction, by the monotonic clock."""
+
+    ends_at: float | None = None
+
+
+_step: Final = _Step()
+
+
+def end_step_at(ends_at: float) -> None:
+    """Give the open transaction until then, by time.monotonic(); afterwards its next statement ends it."""
+    _step.ends_at = ends_at
+
+
 def connect(url: str, *, statement_timeout_ms: int = STATEMENT_TIMEOUT_MS, application_name: str = "sluice") -> None:
     """Point this process at a database. Connections open lazily, one a thread."""
     close()
@@ -123,8 +142,10 @@ def run(sql: str, params: Params = ()) -> Any:
     """Run one statement on this thread's connection and return its cursor; outside a transaction it is a step itself.
 
     A connection that was ended while idle is replaced before. No statement is ever repeated: one that was under way
-    when the connection broke may have taken effect.
+    when the connection broke may have taken effect. Raises StepOverdueError past the transaction's end.
     """
+    if _step.ends_at is not None and time.monotonic() >= _step.ends_at:
+        raise StepOverdueError
     _drop_ended()
     try:
         cursor = db.cursor()
@@ -171,6 +192,8 @@ def transaction() -> Iterator[None]:
         if _is_connection_loss(error):
             raise StoreUnavailableError(str(error)) from error
         raise
+    finally:
+        _step.ends_at = None
 
 
 @contextlib.contextmanager

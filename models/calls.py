@@ -19,6 +19,7 @@ from models.base import (
     LOCK_NOT_AVAILABLE,
     QUERY_CANCELED,
     StoreUnavailableError,
+    end_step_at,
     execute,
     in_transaction,
     one,
@@ -33,6 +34,8 @@ STEP_TIMEOUT_MS: Final = 2_000
 # A tombstone waits for the call's own transaction, which its timeouts end.
 ABANDON_ATTEMPTS: Final = 3
 ABANDON_PAUSE_S: Final = 0.1
+# How much longer than its life a call's transaction may hold its row: a last statement or pause, and its rollback.
+GRACE_S: Final = 2.5 * STEP_TIMEOUT_MS / 1000
 KEPT_DAYS: Final = 7
 PRUNED_AT_ONCE: Final = 1_000
 
@@ -50,6 +53,8 @@ class CallInfo:
     is_secret: bool = False
     # A second key, of the very same request: an Idempotency-Key is not signed, so whoever captured one may change it.
     signature_key: str | None = None
+    # When nobody waits any more, by this process's monotonic clock; None for a call that has no end.
+    ends_at: float | None = None
 
     def twin(self) -> CallInfo | None:
         """Return the call under its second key, whose row stands beside its own; None without one."""
@@ -93,6 +98,9 @@ _REFUSALS: Final[Mapping[str, Callable[[str | None], Exception]]] = {
 def begin(info: CallInfo) -> None:
     """Write the call's row; call it first in the transaction of its effect, which it puts under short timeouts.
 
+    The whole of it ends with the call's life: past that its next statement raises StepOverdueError, and PostgreSQL
+    itself refuses its COMMIT.
+
     Raises ReplayedError, AbandonedError, IdempotencyInProgress (at once: nobody queues for a key) and
     IdempotencyKeyReused. An error that leaves the transaction takes the row with it, and so frees the key.
 
@@ -117,12 +125,23 @@ def begin(info: CallInfo) -> None:
 def _begin(info: CallInfo) -> None:
     key = info.idem_key if info.merchant_id is not None else None
     found = one(
-        "SELECT outcome, response FROM begin_call(%s, %s, %s, %s, %s)",
-        (info.call_id, info.merchant_id, key, info.fingerprint, STEP_TIMEOUT_MS),
+        "SELECT outcome, response FROM begin_call(%s, %s, %s, %s, %s, %s)",
+        (info.call_id, info.merchant_id, key, info.fingerprint, STEP_TIMEOUT_MS, _life_left_ms(info)),
     )
     outcome, response = found or ("abandoned", None)
     if outcome != "new":
         raise _REFUSALS[outcome](response)
+
+
+def _life_left_ms(info: CallInfo) -> int | None:
+    """Return how long a call still has, and hold its transaction to that. Raises AbandonedError where it is over."""
+    if info.ends_at is None:
+        return None
+    left_ms = int((info.ends_at - time.monotonic()) * 1000)
+    if left_ms <= 0:
+        raise AbandonedError
+    end_step_at(info.ends_at)
+    return left_ms
 
 
 def take_turn(merchant_id: UUID) -> None:
@@ -149,23 +168,23 @@ def forget(call_id: UUID) -> None:
     execute("DELETE FROM calls WHERE call_id = %s", (call_id,))
 
 
-def abandon(info: CallInfo) -> str | None:
+def abandon(info: CallInfo, *, life_left_s: float = 0.0) -> str | None:
     """Make sure that a call never takes effect, or return its answer if it has.
 
-    None: it never will; or it did, and its answer was a secret that is shown once. Raises UndecidedError.
+    A transaction of it that is open is waited for: it ends with the call's life. None: it never will take effect; or it
+    did, and its answer was a secret that is shown once. Raises UndecidedError.
     """
-    for attempt in range(1, ABANDON_ATTEMPTS + 1):
+    patient_until, losses = time.monotonic() + life_left_s + GRACE_S, 0
+    while True:
         try:
             return _tombstone(info)
         except (StoreUnavailableError, psycopg2.Error) as error:
-            if not _may_pass(error) or attempt == ABANDON_ATTEMPTS:
+            is_locked = pgcode(error) in {LOCK_NOT_AVAILABLE, QUERY_CANCELED}
+            losses += not is_locked
+            is_final = not is_locked and not isinstance(error, StoreUnavailableError)
+            if is_final or losses == ABANDON_ATTEMPTS or (is_locked and time.monotonic() >= patient_until):
                 raise UndecidedError(str(error)) from error
             time.sleep(ABANDON_PAUSE_S)
-    raise AssertionError("unreachable")
-
-
-def _may_pass(error: Exception) -> bool:
-    return isinstance(error, StoreUnavailableError) or pgcode(error) in {LOCK_NOT_AVAILABLE, QUERY_CANCELED}
 
 
 def _tombstone(info: CallInfo) -> str | None:

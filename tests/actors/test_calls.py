@@ -353,6 +353,31 @@ def test_a_commit_just_before_the_wait_ends_is_answered(
     assert effects() == 1
 
 
+def test_a_transaction_that_takes_longer_than_its_call_lives_never_takes_effect(
+    broker: SluiceBroker, caller: Caller
+) -> None:
+    """Given many short statements, as of thousands of small deposits, that end after the caller was told."""
+    told = threading.Event()
+
+    def slow(info: CallInfo, payload: bytes) -> CallReply:
+        with recorded(info) as record:
+            execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
+            while not told.is_set():
+                execute("SELECT pg_sleep(0.01)")
+            return record.store(FIRST)
+
+    declare_call(broker, slow)
+    info = call_info()
+    with working(broker):
+        with pytest.raises(GatewayBusy):
+            ask(caller, info, wait_s=1)
+        told.set()
+        eventually(lambda: worked_off(broker))
+
+    assert effects() == 0
+    assert state(info) == "abandoned"
+
+
 def test_a_bug_in_an_actor_is_busy_at_once_and_takes_no_effect(broker: SluiceBroker, caller: Caller) -> None:
     def fail(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info):

@@ -277,7 +277,7 @@ def test_a_step_that_rolls_back_loses_to_the_tombstone(other: connection) -> Non
 
 def test_a_step_that_does_not_end_leaves_it_undecided(other: connection, monkeypatch: pytest.MonkeyPatch) -> None:
     """It cannot happen while the step's own timeouts hold."""
-    monkeypatch.setattr(calls, "ABANDON_ATTEMPTS", 2)
+    monkeypatch.setattr(calls, "GRACE_S", 0.3)
     call = info()
     with other.cursor() as cursor:
         cursor.execute("INSERT INTO calls (call_id, fingerprint, state) VALUES (%s, '', 'done')", (call.call_id,))
@@ -285,6 +285,66 @@ def test_a_step_that_does_not_end_leaves_it_undecided(other: connection, monkeyp
 
     with pytest.raises(UndecidedError):
         calls.abandon(call)
+
+
+def test_a_step_is_waited_for_as_long_as_its_call_lives(other: connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often the wait for its row is cut short."""
+    monkeypatch.setattr(calls, "GRACE_S", 0.0)
+    call = info()
+    begin_in(other, call)
+    with other.cursor() as cursor:
+        cursor.execute("UPDATE calls SET response = 'in time' WHERE call_id = %s", (call.call_id,))
+    execute("SET lock_timeout = '50ms'")
+    committing = threading.Timer(1.0, other.commit)
+    committing.start()
+
+    assert calls.abandon(call, life_left_s=60) == "in time"
+    committing.join()
+
+
+def test_a_transaction_cannot_commit_past_its_call_s_life(other: connection) -> None:
+    """Whatever its process thinks of the time: PostgreSQL looks at COMMIT."""
+    with other.cursor() as cursor:
+        cursor.execute("SELECT * FROM begin_call(%s, %s, NULL, %s, 2000, 500)", (uuid.uuid4(), MERCHANT, b"f"))
+        for _ in range(6):
+            cursor.execute("SELECT pg_sleep(0.1)")
+
+    with pytest.raises(psycopg2.errors.QueryCanceled, match="ended"):
+        other.commit()
+    assert one("SELECT count(*) FROM calls") == (0,)
+
+
+def test_a_transaction_within_its_call_s_life_commits_and_the_next_has_no_end() -> None:
+    succeed(replace(info(), ends_at=time.monotonic() + 60))
+    with transaction():
+        assert one("SELECT current_setting('sluice.call_ends_at', true)") in {("",), (None,)}
+    assert one("SELECT count(*) FROM calls") == (1,)
+
+
+def test_the_first_statement_past_a_call_s_life_ends_its_transaction() -> None:
+    def step() -> None:
+        with transaction():
+            calls.begin(replace(info(), ends_at=time.monotonic() + 0.3))
+            while True:
+                execute("SELECT pg_sleep(0.02)")
+
+    with pytest.raises(base.StepOverdueError):
+        step()
+    assert one("SELECT count(*) FROM calls") == (0,)
+
+
+def test_a_call_whose_life_is_over_cannot_begin() -> None:
+    with pytest.raises(AbandonedError), transaction():
+        calls.begin(replace(info(), ends_at=time.monotonic()))
+    assert one("SELECT count(*) FROM calls") == (0,)
+
+
+def test_no_statement_lock_or_pause_of_a_step_is_given_longer_than_its_call_lives() -> None:
+    with transaction():
+        calls.begin(replace(info(), ends_at=time.monotonic() + 1))
+        for name in ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"):
+            found = one(f"SELECT extract(epoch FROM current_setting('{name}')::interval) <= 1")
+            assert found == (True,), name
 
 
 def test_a_pause_within_a_step_ends_it(other: connection, monkeypatch: pytest.MonkeyPatch) -> None:
