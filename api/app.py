@@ -22,6 +22,7 @@ from api.metrics import Metrics
 from api.middleware import Frame
 from api.pages import ClaimPage, PaymentPage, static_files
 from api.routes import ENDPOINTS
+from api.slots import Slots
 from core.catalogue import load_catalogue
 from core.secretbox import SecretBox
 from models import merchants
@@ -51,14 +52,17 @@ def create_app(
 
     Without a link to Redis, rate limits hold for this process alone.
     """
+    reads = Slots(settings.reads_max)
     authenticator = Authenticator(
         secret_box=SecretBox(settings.secret_keys),
         trusted_proxies=settings.trusted_proxies,
-        find_key=find_key,
+        find_key=_in_slot(reads, find_key),
         now=now,
     )
     limiter = Limiter(limits_of(settings), link=link, namespace=settings.redis_namespace, now=now)
-    gateway = _gateway(settings, caller=caller, queues=queues, authenticator=authenticator, limiter=limiter)
+    gateway = _gateway(
+        settings, caller=caller, queues=queues, authenticator=authenticator, limiter=limiter, reads=reads
+    )
     app = falcon.App(middleware=[Frame(gateway.metrics)])
     errors.install(app)
     by_path: dict[str, list[Endpoint]] = defaultdict(list)
@@ -74,7 +78,13 @@ def create_app(
 
 
 def _gateway(
-    settings: Settings, *, caller: Caller, queues: Queues, authenticator: Authenticator, limiter: Limiter
+    settings: Settings,
+    *,
+    caller: Caller,
+    queues: Queues,
+    authenticator: Authenticator,
+    limiter: Limiter,
+    reads: Slots,
 ) -> Gateway:
     metrics = Metrics()
     metrics.register(gauges(queues, settings))
@@ -86,8 +96,17 @@ def _gateway(
         caller=caller,
         authenticator=authenticator,
         limiter=limiter,
+        reads=reads,
         readiness=Readiness(store_checks(queues)),
         attention=Attention(settings, queues.signs),
         metrics=metrics,
         openapi=functools.cache(lambda: msgspec.json.encode(openapi.describe(ENDPOINTS, base_url=settings.base_url))),
     )
+
+
+def _in_slot(reads: Slots, find_key: Callable[[str], ApiKeyRow | None]) -> Callable[[str], ApiKeyRow | None]:
+    def find(public_id: str) -> ApiKeyRow | None:
+        with reads.taken():
+            return find_key(public_id)
+
+    return find

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 from typing import TYPE_CHECKING, Final
@@ -108,7 +109,9 @@ class Operation:
         if endpoint.actor is not None:
             resp.data = self._ask(req, resp, endpoint.actor, call, body)
         elif endpoint.reader is not None:
-            self._send(req, resp, endpoint.reader(self._gateway, call))
+            with self._gateway.reads.taken() if endpoint.takes_slot else contextlib.nullcontext():
+                reply = endpoint.reader(self._gateway, call)
+            self._send(req, resp, reply)
 
     def _read(self, req: Request, params: dict[str, str]) -> tuple[Call, bytes]:
         endpoint, settings = self._endpoint, self._gateway.settings

@@ -151,6 +151,8 @@ class Endpoint:
     cors: bool = False
     # What counts the requests of a public endpoint, by source address; those that are signed count for their key.
     limit: LimitName | None = None
+    # Its reader waits for PostgreSQL in one of the slots for that; not what operators ask when there is none.
+    takes_slot: bool = True
     # Asks for METRICS_TOKEN: for machines of the operator's.
     is_guarded: bool = False
     # The limit holds for each payment of the path and source by itself: the path has {invoice_id}.

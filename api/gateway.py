@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from api.health import Readiness
     from api.limits import Limiter
     from api.metrics import Metrics
+    from api.slots import Slots
     from core.catalogue import Catalogue
     from core.settings import Settings
 
@@ -63,6 +64,8 @@ class Gateway:
     caller: Caller
     authenticator: Authenticator
     limiter: Limiter
+    # What reads PostgreSQL takes one of these.
+    reads: Slots
     readiness: Readiness
     attention: Attention
     metrics: Metrics

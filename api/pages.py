@@ -137,7 +137,8 @@ class HostedPage:
     def _send(self, resp: Response, source: str, render: Callable[[], str]) -> None:
         resp.content_type = HTML
         try:
-            resp.text = render()
+            with self._gateway.reads.taken():
+                resp.text = render()
         except Exception as error:  # noqa: BLE001 - a buyer gets a page, whatever happened
             domain = as_domain_error(error)
             if isinstance(domain, PayNotFound):

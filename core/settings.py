@@ -207,6 +207,8 @@ class Settings(BaseModel):
 
     web_threads: int = Field(32, ge=2, le=512)
     call_slots: int = Field(24, ge=1, le=511)
+    # Threads that may wait for PostgreSQL's answer to a read; three quarters of them where it is not said.
+    read_slots: int | None = Field(None, ge=1, le=511)
     call_wait_s: float = Field(10.0, gt=0, le=25)
     body_limit: int = Field(1024 * 1024, ge=1024, le=1024 * 1024)
     # Requests: of an API key, of a source address on public endpoints, and there on those that choose or check out.
@@ -228,6 +230,9 @@ class Settings(BaseModel):
             "CALL_SLOTS must be below WEB_THREADS, or pages and health stall with the calls": (
                 self.call_slots < self.web_threads
             ),
+            "READ_SLOTS must be below WEB_THREADS, or everything stalls with PostgreSQL": (
+                self.reads_max < self.web_threads
+            ),
             "POOL_LOW must be below POOL_HIGH": self.pool_low < self.pool_high,
             "SIGNER_PAYOUT_MAX_USD must not be above SIGNER_HOURLY_USD, nor that above SIGNER_DAILY_USD": (
                 self.signer_payout_max_usd <= self.signer_hourly_usd <= self.signer_daily_usd
@@ -237,6 +242,11 @@ class Settings(BaseModel):
         if broken:
             raise ValueError("; ".join(broken))
         return self
+
+    @property
+    def reads_max(self) -> int:
+        """How many threads of a web process may read PostgreSQL at once."""
+        return self.read_slots or max(1, self.web_threads * 3 // 4)
 
     @property
     def own_hosts(self) -> frozenset[str]:

@@ -18,6 +18,8 @@ import psycopg2.extensions
 import psycopg2.extras
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
+from models import silence
+
 T = TypeVar("T")
 Params = Sequence[object] | Mapping[str, object]
 
@@ -38,7 +40,33 @@ _DRIVER_ERRORS: Final = (
     peewee.InterfaceError,
 )
 
-db = peewee.PostgresqlDatabase(None, autoconnect=True)
+
+class _Database(peewee.PostgresqlDatabase):
+    """A connection per thread, each opened without the others waiting for it, and none waited for without end."""
+
+    statement_timeout_ms = STATEMENT_TIMEOUT_MS
+    # Of the thread that asks.
+    _state: Any
+    _connect: Callable[[], silence.WatchedConnection]
+
+    def connect(self, reuse_if_open: bool = False) -> bool:  # noqa: FBT001, FBT002 - peewee's
+        """Open this thread's connection. Peewee itself opens one at a time, under a lock."""
+        if self.deferred:
+            raise peewee.InterfaceError("no database was named")
+        if not self._state.closed:
+            if reuse_if_open:
+                return False
+            raise peewee.OperationalError("the connection is open already")
+        self._state.reset()
+        with silence.answering.connecting():
+            connection = self._connect()
+        connection.watch(self.statement_timeout_ms)
+        self._state.set_connection(connection)
+        return True
+
+
+_own = _Database(None, autoconnect=True)
+db: peewee.PostgresqlDatabase = _own
 
 
 def _number(text: str | bytes | None, _cursor: object) -> int | Decimal | None:
@@ -102,12 +130,22 @@ def end_step_at(ends_at: float) -> None:
 def connect(url: str, *, statement_timeout_ms: int = STATEMENT_TIMEOUT_MS, application_name: str = "sluice") -> None:
     """Point this process at a database. Connections open lazily, one a thread."""
     close()
+    _own.statement_timeout_ms = statement_timeout_ms
+    session = {
+        "statement_timeout": statement_timeout_ms,
+        "lock_timeout": LOCK_TIMEOUT_MS,
+        "TimeZone": "UTC",
+        **silence.SERVER_OPTIONS,
+    }
     db.init(
         # libpq reads the whole address, sslmode and all; peewee hands it over only under this name of the scheme.
         re.sub(r"^postgres://", "postgresql://", url),
         connect_timeout=CONNECT_TIMEOUT_S,
         application_name=application_name,
-        options=f"-c statement_timeout={statement_timeout_ms} -c lock_timeout={LOCK_TIMEOUT_MS} -c TimeZone=UTC",
+        options=" ".join(f"-c {name}={value}" for name, value in session.items()),
+        connection_factory=silence.WatchedConnection,
+        cursor_factory=silence.WatchedCursor,
+        **silence.CLIENT_OPTIONS,
     )
 
 
@@ -194,6 +232,18 @@ def transaction() -> Iterator[None]:
         raise
     finally:
         _step.ends_at = None
+
+
+@contextlib.contextmanager
+def long_statements(timeout_ms: int) -> Iterator[None]:
+    """Allow the statements inside, which are the rest of a transaction, so much time."""
+    execute(f"SET LOCAL statement_timeout = {timeout_ms}")
+    connection = db.connection()
+    usual_s, connection.patience_s = connection.patience_s, silence.patience_s(timeout_ms)
+    try:
+        yield
+    finally:
+        connection.patience_s = usual_s
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from models import checkpoint
-from models.base import execute, rows, transaction
+from models.base import execute, long_statements, rows, transaction
 from models.checkpoint import DIFFERENCES, MOVES
 from models.payout_invariants import PAYOUT_INVARIANTS
 
@@ -239,11 +239,11 @@ def check(*, is_full: bool = False) -> list[Violation]:
     found = []
     with transaction():
         execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        execute(f"SET LOCAL statement_timeout = {STATEMENT_TIMEOUT_MS}")
-        for name, (meaning, query) in named(is_full=is_full).items():
-            broken = rows(f"{query} LIMIT {ROWS_SHOWN_MAX}")
-            if broken:
-                found.append(Violation(name, meaning, broken))
+        with long_statements(STATEMENT_TIMEOUT_MS):
+            for name, (meaning, query) in named(is_full=is_full).items():
+                broken = rows(f"{query} LIMIT {ROWS_SHOWN_MAX}")
+                if broken:
+                    found.append(Violation(name, meaning, broken))
     return found
 
 
