@@ -151,10 +151,13 @@ def _refused(ctx: Context, payout_id: UUID, problem: str) -> bool:
 def _fail(ctx: Context, payout_id: UUID, error: str) -> bool:
     """End a payout for which nothing is signed: an approved one without a spend, or whose spends are provably dead.
 
-    False where somebody cancelled it meanwhile.
+    False where somebody cancelled it meanwhile, and while its network is frozen.
     """
     try:
         with transaction():
+            payout = payout_queue.read(payout_id)
+            if payout is not None and freezes.is_network_frozen(payout.network):
+                return False
             # Judged after it, under its locks: whoever signed meanwhile makes all of this undone.
             after = payout_endings.end(ctx.catalogue, payout_id, "failed", error=error)
             if after is not None and spends.of_payout(payout_id) is not None:

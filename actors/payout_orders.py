@@ -130,7 +130,7 @@ def _make(ctx: Context, new: NewPayout) -> PayoutRow:
     """Convert where that was asked for, hold the money, and write the payout."""
     freezes.check(new.merchant_id, new.network, new.currency)
     if new.from_currency is not None and new.from_units is not None:
-        freezes.check(new.merchant_id, new.network, new.from_currency)
+        freezes.check_merchant(new.merchant_id, new.from_currency)
         conversion.book(new, from_currency=new.from_currency, from_units=new.from_units)
     held_units = new.to_units + new.fee_units
     try:

@@ -191,12 +191,13 @@ class _Check:
         if fate.kind is not FateKind.INCLUDED or fate.height > self._books.cursor.height:
             return None
         is_out = spend.sender == self._books.hot
-        units = spend.token_units if fate.is_success else 0
-        stays = spend.sender == spend.recipient
+        left, arrived = fate.left_units, fate.arrived_units
+        if fate.is_success:
+            left = arrived = spend.token_units
         return Flow(
             spend.currency,
             spend.decimals,
-            0 if stays else -units if is_out else units,
+            (0 if spend.recipient != self._books.hot else arrived) - (left if is_out else 0),
             fate.fee_units if is_out else 0,
         )
 

@@ -99,9 +99,11 @@ def _included(ctx: Context, spend: SpendRow, fate: Fate) -> None:
                 txid=fate.txid,
                 height=fate.height,
                 block_hash=fate.block_hash,
-                is_success=fate.is_success,
+                effect=fate.effect,
                 fee_units=fate.fee_units,
                 problem=fate.problem,
+                left_units=fate.left_units if fate.effect == "other" else None,
+                arrived_units=fate.arrived_units if fate.effect == "other" else None,
             ),
         )
     reached("watch.mined")

@@ -98,10 +98,12 @@ class _Keeper:
         page = sweeps.walk(self._network.code, "sweep", family=self._network.family, limit=JUDGED_PER_STEP)
         policy = treasury_plan.policy_of(self._ctx.settings)
         market = self._ctx.market.read()
-        busy = sweeps.busy_addresses(self._network.code)
+        busy, frozen = sweeps.busy_addresses(self._network.code), freezes.frozen_coins(self._network.code)
         for planned in treasury_plan.judged(self._ctx.catalogue, market, policy, self._network, page):
             if self.started >= STARTED_PER_STEP:
                 break
+            if planned.found.currency in frozen:
+                continue
             if planned.verdict == "sweep" and planned.found.address not in busy:
                 busy.add(planned.found.address)
                 self._sweep(planned.found)
@@ -215,7 +217,8 @@ class _Keeper:
     def _cool(self, cold: str) -> None:
         """Move what the hot wallet holds above its limit and above what open payouts take."""
         code, catalogue, market = self._network.code, self._ctx.catalogue, self._ctx.market.read()
-        needed, on_its_way = sweeps.open_payout_units(code), sweeps.cooling(code)
+        needed = sweeps.open_payout_units(code)
+        on_its_way = sweeps.cooling(code) | freezes.frozen_coins(code)
         for pair in catalogue.pairs_on(code):
             if pair.currency in on_its_way:
                 continue

@@ -186,6 +186,12 @@ def payout_gauges() -> Iterator[Metric]:
         "network",
         payout_queue.kept_back(),
     )
+    yield _gauge(
+        "sluice_payouts_to_settle",
+        "Payouts that moved something else than they were to move: `sluice payouts settle` ends them.",
+        "network",
+        spend_reads.unclear_by_network(),
+    )
     waiting = spend_reads.open_by_network()
     yield _gauge(
         "sluice_spends_waiting",

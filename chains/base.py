@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from core.catalogue import Pair
 
@@ -232,6 +232,10 @@ class FateKind(Enum):
     DEAD = "dead"
 
 
+Effect = Literal["none", "exact", "other"]
+"""What an included spend moved: nothing at all, exactly what it was to move and nothing else, or anything else."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
     """Where a spend stands, proved by receipts. Not knowing raises ProviderError."""
@@ -240,12 +244,20 @@ class Fate:
     txid: str = ""
     height: int = 0
     block_hash: str = ""
-    # Included and with its effect: not reverted, and the token's own log shows the transfer.
-    is_success: bool = False
+    # Of what is included. Only "none" ever gives back what was held.
+    effect: Effect = "none"
+    # Where it moved something else: what the token's own logs say left the sender, and came to the recipient.
+    left_units: int = 0
+    arrived_units: int = 0
     # What the chain took, all included, in base units of the gas coin.
     fee_units: int = 0
-    # Why it had no effect, in a merchant's words.
+    # Why it had no effect, or another one, in a merchant's words.
     problem: str = ""
+
+    @property
+    def is_success(self) -> bool:
+        """Whether it is included and moved exactly what it was to move."""
+        return self.effect == "exact"
 
 
 class Spender(Protocol):

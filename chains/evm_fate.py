@@ -1,23 +1,27 @@
 """What became of a spend: in a block and with what effect, waiting, or overtaken for good. Called by chains.evm_spend.
 
 One node at a time tells a fate that its own chain proves; then the voices are held against each other. A verdict that
-releases money (failed, dead) takes two voices where there are two providers: a lie must not pay a merchant twice.
+releases money (no effect, dead) takes two voices where there are two providers: a lie must not pay a merchant twice. So
+does another effect than the one that was asked for, which stops the coin's payouts.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import mode
-from typing import Final
+from typing import Final, NamedTuple
 
 from chains import evm_wire as wire
-from chains.base import Fate, FateKind, Intent, ProviderError
+from chains.base import Effect, Fate, FateKind, Intent, ProviderError
 from chains.evm_block import ERC20_TOPICS, TRANSFER_TOPIC
 from chains.rpc import JsonRpc
 
 REVERTED: Final = "the transaction was reverted"
 OUT_OF_GAS: Final = "the transaction ran out of gas"
 NO_TRANSFER: Final = "the token did not make the transfer"
+OTHER_TRANSFER: Final = "the token moved something else than was asked for"
+# What a token's amount may be at most; sums of a hostile one's logs are cut to it.
+WORD_MAX: Final = 2**256 - 1
 # So many voices, where there are so many providers, take a hold back.
 WITNESSES_MIN: Final = 2
 
@@ -31,6 +35,15 @@ class _Receipt(wire.Receipt, kw_only=True, rename="camel"):
 
 class _Terms(wire.Transaction, kw_only=True):
     gas: str
+
+
+class _Effect(NamedTuple):
+    """What one receipt shows; units are told where something else was moved."""
+
+    name: Effect
+    problem: str = ""
+    left_units: int = 0
+    arrived_units: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +93,7 @@ def _included(included: Sequence[Fate], voices: int, needed: int) -> Fate:
             raise ProviderError("providers disagree about what became of a spend")
         return Fate(kind=FateKind.WAITING)
     if not verdict.is_success and count < needed:
-        raise ProviderError("one provider alone says that a spend failed")
+        raise ProviderError("one provider alone says that a spend has not its effect")
     fees = (fate.fee_units for fate in included if replace(fate, fee_units=0) == verdict)
     return replace(verdict, fee_units=mode(sorted(fees, reverse=True)))
 
@@ -103,39 +116,61 @@ def _proved(node: JsonRpc, intent: Intent, txid: str) -> Fate | None:
     block_hash = wire.block_or_tx_hash(receipt.block_hash)
     if header is None or wire.block(header, height).hash != block_hash:
         return None
-    problem = _problem(node, intent, txid, receipt)
+    effect = _effect(node, intent, txid, receipt)
     fee = wire.quantity(receipt.gas_used) * wire.quantity(receipt.effective_gas_price)
     return Fate(
         kind=FateKind.INCLUDED,
         txid=txid,
         height=height,
         block_hash=block_hash,
-        is_success=not problem,
+        effect=effect.name,
+        left_units=effect.left_units,
+        arrived_units=effect.arrived_units,
         fee_units=fee + wire.quantity(receipt.l1_fee or "0x0"),
-        problem=problem,
+        problem=effect.problem,
     )
 
 
-def _problem(node: JsonRpc, intent: Intent, txid: str, receipt: _Receipt) -> str:
+def _effect(node: JsonRpc, intent: Intent, txid: str, receipt: _Receipt) -> _Effect:
     if wire.quantity(receipt.status) != wire.SUCCESS:
         terms = node.call("eth_getTransactionByHash", [txid], _Terms)
-        return OUT_OF_GAS if wire.quantity(receipt.gas_used) == wire.quantity(terms.gas) else REVERTED
+        return _Effect("none", OUT_OF_GAS if wire.quantity(receipt.gas_used) == wire.quantity(terms.gas) else REVERTED)
     contract = None if intent.pair is None else intent.pair.contract
-    if contract is None:
-        return ""
-    moved = any(_is_transfer(log, intent, wire.address(contract)) for log in receipt.logs)
-    return "" if moved else NO_TRANSFER
+    return _Effect("exact") if contract is None else _of_logs(receipt.logs, intent, wire.address(contract))
 
 
-def _is_transfer(log: wire.Log, intent: Intent, contract: str) -> bool:
+def _of_logs(logs: Sequence[wire.Log], intent: Intent, contract: str) -> _Effect:
+    """Return what a token's logs show: any transfer from the sender but the one asked for is another effect."""
+    sender, recipient = wire.address(intent.sender), wire.address(intent.recipient)
+    moved = [_transfer(log) for log in logs if _is_transfer(log, contract)]
+    sent = [each for each in moved if each[0] == sender]
+    if not sent:
+        return _Effect("none", NO_TRANSFER)
+    if sent == [(sender, recipient, intent.units)]:
+        return _Effect("exact")
+    left = sum(units or 0 for _, _, units in sent) - sum(units or 0 for _, to, units in moved if to == sender)
+    arrived = sum(units or 0 for _, to, units in moved if to == recipient)
+    return _Effect(
+        "other", OTHER_TRANSFER, left_units=max(0, min(left, WORD_MAX)), arrived_units=min(arrived, WORD_MAX)
+    )
+
+
+def _is_transfer(log: wire.Log, contract: str) -> bool:
     return (
         not log.removed
         and wire.address(log.address) == contract
         and len(log.topics) == ERC20_TOPICS
         and log.topics[0].lower() == TRANSFER_TOPIC
-        and wire.topic_address(log.topics[1]) == wire.address(intent.sender)
-        and wire.topic_address(log.topics[2]) == wire.address(intent.recipient)
-        and wire.data(log.data) == intent.units.to_bytes(wire.WORD_BYTES, "big")
+    )
+
+
+def _transfer(log: wire.Log) -> tuple[str | None, str | None, int | None]:
+    """Return sender, recipient and units of a transfer's log; None for what no honest token writes there."""
+    units = wire.data(log.data)
+    return (
+        wire.topic_address(log.topics[1]),
+        wire.topic_address(log.topics[2]),
+        int.from_bytes(units) if len(units) == wire.WORD_BYTES else None,
     )
 
 

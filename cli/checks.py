@@ -19,7 +19,7 @@ from chains.rpc import JsonRpc
 from core.catalogue import Network, load_catalogue
 from core.deny_list import DenyList
 from core.settings import Settings
-from models import freezes, migrate
+from models import freezes, migrate, spend_reads
 from models.address_claims import CLAIMS, level
 from models.base import one
 
@@ -86,6 +86,10 @@ def check_tables(settings: Settings) -> Iterator[Finding]:
     frozen = freezes.listing()
     text = f"{len(frozen)} freezes in force (sluice payouts frozen)" if frozen else "nothing is frozen"
     yield Finding("payouts", Verdict.WARN if frozen else Verdict.OK, text)
+    unclear = sum(count for _, count in spend_reads.unclear_by_network())
+    if unclear:
+        text = f"{unclear} moved something else than they were to move (sluice payouts unsettled)"
+        yield Finding("payouts to settle", Verdict.FAIL, text)
 
 
 def check_deny_list(settings: Settings) -> Iterator[Finding]:

@@ -1,10 +1,11 @@
-"""`sluice payouts`: stops money from leaving, lets it leave again, and gives back what cannot leave. For operators.
+"""`sluice payouts`: stops money from leaving, lets it leave again, and ends what only a person can judge.
 
-A freeze is a row that the signer reads in the very transaction in which it commits a signed payout: what it has not
-judged when the command returns is not signed while the freeze stands.
+Run by operators, in an emergency as a rule. A freeze is a row that the signer reads in the very transaction in which it
+commits a signed payout: what it has not judged when the command returns is not signed while the freeze stands.
 """
 
-from typing import Annotated, Any, Final
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 import structlog
@@ -12,15 +13,19 @@ import typer
 
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
-from core.catalogue import load_catalogue
+from core.catalogue import Catalogue, load_catalogue
 from core.errors import PayoutNotPending
+from core.money import format_coin
 from core.settings import Settings
-from models import freezes, merchants, payout_decisions, payout_queue
+from models import freezes, merchants, payout_decisions, payout_queue, payout_settlements
 from models.base import transaction
 from models.freezes import Freeze, Scope
+from models.payout_settlements import SettleError, Unclear
 
 log = structlog.get_logger()
-app = typer.Typer(no_args_is_help=True, help="Freezing payouts, who is frozen, and cancelling one.")
+app = typer.Typer(
+    no_args_is_help=True, help="Freezing payouts, who is frozen, cancelling one, and what an operator has to end."
+)
 
 OPERATOR: Final = "operator"
 REASON_CHARS_MAX: Final = 255
@@ -28,6 +33,9 @@ REASON_CHARS_MAX: Final = 255
 AllFlag = Annotated[bool, typer.Option("--all", help="Every payout of the gateway.")]
 NetworkOption = Annotated[str | None, typer.Option("--network", help="The payouts of a network, by its code.")]
 MerchantOption = Annotated[UUID | None, typer.Option("--merchant", help="The payouts of a merchant, by its id.")]
+CoinOption = Annotated[
+    str | None, typer.Option("--coin", help="The payouts of one coin on one network, as USDT:ethereum.")
+]
 ConversionFlag = Annotated[bool, typer.Option("--conversion", help="Payouts paid for in another coin; others go on.")]
 
 
@@ -38,11 +46,12 @@ def freeze(
     everything: AllFlag = False,
     network: NetworkOption = None,
     merchant: MerchantOption = None,
+    coin: CoinOption = None,
     conversion: ConversionFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Stop payouts from now on: all, a network's, a merchant's, or conversions. Nothing that is held is lost."""
-    scope, name = _target(everything=everything, network=network, merchant=merchant, conversion=conversion)
+    scope, name = _target(everything=everything, network=network, merchant=merchant, coin=coin, conversion=conversion)
     _check_reason(reason)
     with database() as settings:
         _check_name(settings, scope, name)
@@ -57,11 +66,12 @@ def unfreeze(
     everything: AllFlag = False,
     network: NetworkOption = None,
     merchant: MerchantOption = None,
+    coin: CoinOption = None,
     conversion: ConversionFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Lift every freeze of exactly that name, the reconciler's too; what waited meanwhile is sent."""
-    scope, name = _target(everything=everything, network=network, merchant=merchant, conversion=conversion)
+    scope, name = _target(everything=everything, network=network, merchant=merchant, coin=coin, conversion=conversion)
     with database():
         lifted = freezes.unfreeze(scope, name)
         left = freezes.listing()
@@ -105,17 +115,101 @@ def _status(payout_id: UUID) -> str:
     return f"payout {payout_id} is {'gone' if now is None else now.status}"
 
 
-def _target(*, everything: bool, network: str | None, merchant: UUID | None, conversion: bool) -> tuple[Scope, str]:
+class Outcome(StrEnum):
+    """How an operator may end a payout that moved something else than it was to move."""
+
+    PAID = "paid"
+    FAILED = "failed"
+
+
+@app.command("unsettled")
+def unsettled(*, as_json: JsonFlag = False) -> None:
+    """List the payouts that moved something else than they were to move: each waits for `settle`."""
+    with database() as settings:
+        catalogue = load_catalogue(settings.environment)
+        found = payout_settlements.listing(catalogue)
+    lines = [_unclear_line(catalogue, each) for each in found] or ["no payout waits to be settled"]
+    show({"items": [_unclear_document(catalogue, each) for each in found]}, lines, as_json=as_json)
+
+
+@app.command("settle")
+def settle(
+    payout: Annotated[UUID, typer.Argument(help="The payout's uuid.")],
+    outcome: Annotated[Outcome, typer.Option("--as", help="paid: it leaves the books. failed: all of it goes back.")],
+    reason: Annotated[str, typer.Option(help="Why; kept with the settlement.")] = "",
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """End a payout that moved something else than it was to move. The gateway bears what is missing.
+
+    Find out first, on the chain and with the recipient, what became of the money. Lifts no freeze.
+    """
+    if reason:
+        _check_reason(reason)
+    with database() as settings:
+        catalogue = load_catalogue(settings.environment)
+        found = payout_settlements.listing(catalogue, payout)
+        if not found:
+            raise CommandError("no such payout waits to be settled; see sluice payouts unsettled")
+        if not yes:
+            typer.confirm(f"{_unclear_line(catalogue, found[0])}. Settle it as {outcome}?", abort=True, err=True)
+        word: Literal["paid", "failed"] = "paid" if outcome is Outcome.PAID else "failed"
+        try:
+            with transaction():
+                after = payout_settlements.settle(catalogue, found[0], word, settled_by=OPERATOR, reason=reason)
+        except SettleError as error:
+            raise CommandError(str(error)) from None
+    lost = _amount(catalogue, after.currency, int(after.lost_units))
+    document = _unclear_document(catalogue, found[0]) | {"outcome": word, "lost": lost, "reason": reason}
+    show(document, [f"{payout}: {word}; the gateway bears {lost} {after.currency}"], as_json=as_json)
+
+
+def _unclear_line(catalogue: Catalogue, each: Unclear) -> str:
+    shown = _unclear_document(catalogue, each)
+    return (
+        f"{each.payout_id} on {each.network}: of {shown['asked']} {each.currency} to {each.address}"
+        f" {shown['left']} left and {shown['arrived']} arrived by {each.txid}; {shown['held']} held"
+    )
+
+
+def _unclear_document(catalogue: Catalogue, each: Unclear) -> dict[str, Any]:
+    amounts = {
+        "asked": each.asked_units,
+        "left": each.left_units,
+        "arrived": each.arrived_units,
+        "held": each.held_units,
+    }
+    return {
+        "payout": str(each.payout_id),
+        "merchant": str(each.merchant_id),
+        "currency": each.currency,
+        "network": each.network,
+        "address": each.address,
+        "txid": each.txid,
+        **{name: _amount(catalogue, each.currency, units) for name, units in amounts.items()},
+    }
+
+
+def _amount(catalogue: Catalogue, currency: str, units: int) -> str:
+    scale = catalogue.scale(currency)
+    return f"-{format_coin(-units, scale)}" if units < 0 else format_coin(units, scale)
+
+
+def _target(
+    *, everything: bool, network: str | None, merchant: UUID | None, coin: str | None, conversion: bool
+) -> tuple[Scope, str]:
     """Return the one scope that was named, and its name. Raises CommandError."""
     named: dict[Scope, str | None] = {
         "all": "" if everything else None,
         "network": network,
         "merchant": None if merchant is None else str(merchant),
+        "coin": coin,
         "conversion": "" if conversion else None,
     }
     chosen = [(scope, name) for scope, name in named.items() if name is not None]
     if len(chosen) != 1:
-        raise CommandError("name exactly one of --all, --network, --merchant and --conversion")
+        raise CommandError("name exactly one of --all, --network, --merchant, --coin and --conversion")
     return chosen[0]
 
 
@@ -126,8 +220,11 @@ def _check_reason(reason: str) -> None:
 
 def _check_name(settings: Settings, scope: Scope, name: str) -> None:
     """Refuse a name that would freeze nothing: a slip must not look like a stop. Raises CommandError, IdentityError."""
-    if scope == "network" and name not in load_catalogue(settings.environment).networks:
+    catalogue = load_catalogue(settings.environment)
+    if scope == "network" and name not in catalogue.networks:
         raise CommandError(f"the catalogue has no network {name!r}")
+    if scope == "coin" and name not in {freezes.coin(*pair) for pair in catalogue.pairs}:
+        raise CommandError(f"the catalogue has no coin on a network called {name!r}; write it as USDT:ethereum")
     if scope == "merchant":
         merchants.check_exists(UUID(name))
 
@@ -137,6 +234,7 @@ def _words(scope: Scope, name: str) -> str:
         "all": "all payouts",
         "network": f"payouts on {name}",
         "merchant": f"payouts of merchant {name}",
+        "coin": f"payouts of {name}",
         "conversion": "conversions",
     }[scope]
 

@@ -7,7 +7,7 @@ commits signed bytes: a freeze therefore holds from the moment that its row is t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from core.errors import PayoutConvertFrozen, PayoutFrozen
 from models import ledger
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-Scope = Literal["all", "network", "merchant", "conversion"]
+Scope = Literal["all", "network", "merchant", "conversion", "coin"]
 
 # Scopes of which there is one; they need no name.
 UNNAMED: Final[frozenset[Scope]] = frozenset({"all", "conversion"})
 RECONCILER: Final = "reconciler"
+SIGNER: Final = "signer"
 LIST_MAX: Final = 1000
 
 
@@ -39,9 +40,10 @@ class Freeze:
 def check(merchant_id: UUID, network: str, currency: str) -> None:
     """Refuse what would let a merchant's money leave by a network now. Raises PayoutFrozen.
 
-    Frozen are all, the network or the merchant; or he owes the gateway in that coin, until that is repaid.
+    Frozen are all, the network, the coin on it or the merchant; or he owes the gateway in that coin, until that is
+    repaid.
     """
-    if _stands(network, merchant_id) or ledger.debt(merchant_id, currency) > 0:
+    if _stands(network, merchant_id, currency) or ledger.debt(merchant_id, currency) > 0:
         raise PayoutFrozen
 
 
@@ -73,10 +75,22 @@ def check_conversion() -> None:
         raise PayoutConvertFrozen
 
 
-def _stands(network: str, merchant_id: UUID) -> bool:
+def coin(currency: str, network: str) -> str:
+    """Return the name of a coin on one network, for the scope of that name."""
+    return f"{currency}:{network}"
+
+
+def frozen_coins(network: str) -> set[str]:
+    """Return the coins that are frozen on a network, each by itself."""
+    found = rows("SELECT name FROM payout_freezes WHERE scope = 'coin'")
+    return {currency for (name,) in found for currency, _, code in [str(name).partition(":")] if code == network}
+
+
+def _stands(network: str, merchant_id: UUID, currency: str) -> bool:
     found = one(
-        "SELECT 1 FROM payout_freezes WHERE (scope, name) IN (('all', ''), ('network', %s), ('merchant', %s)) LIMIT 1",
-        (network, str(merchant_id)),
+        "SELECT 1 FROM payout_freezes"
+        " WHERE (scope, name) IN (('all', ''), ('network', %s), ('merchant', %s), ('coin', %s)) LIMIT 1",
+        (network, str(merchant_id), coin(currency, network)),
     )
     return found is not None
 
@@ -84,8 +98,8 @@ def _stands(network: str, merchant_id: UUID) -> bool:
 def freeze(scope: Scope, name: str = "", *, reason: str, frozen_by: str) -> bool:
     """Freeze something in somebody's name; False where he has done so before, and only his reason changes.
 
-    name: a network's code or a merchant's id; nothing for the other scopes. Raises ValueError for a scope with the
-    wrong kind of name.
+    name: a network's code, a merchant's id or a coin() on one network; nothing for the other scopes. Raises ValueError
+    for a scope with the wrong kind of name.
     """
     if (scope in UNNAMED) != (name == ""):
         raise ValueError(f"a freeze of {scope} named {name!r}")
@@ -118,4 +132,4 @@ def listing() -> list[Freeze]:
 def counts() -> dict[str, int]:
     """Return how many freezes stand in each scope, the empty ones too."""
     found: dict[str, int] = dict(rows("SELECT scope, count(*) FROM payout_freezes GROUP BY scope"))
-    return {scope: found.get(scope, 0) for scope in ("all", "network", "merchant", "conversion")}
+    return {scope: found.get(scope, 0) for scope in get_args(Scope)}

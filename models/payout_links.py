@@ -40,7 +40,8 @@ KEPT_OPEN_UNTIL_S: Final = 7_200
 # A freeze, but not a debt: what an expired link gives back repays that.
 _IS_FROZEN: Final = (
     "EXISTS (SELECT 1 FROM payout_freezes f WHERE (f.scope, f.name) IN"
-    " (('all', ''), ('network', l.network), ('merchant', l.merchant_id::text)))"
+    " (('all', ''), ('network', l.network), ('merchant', l.merchant_id::text),"
+    " ('coin', l.currency || ':' || l.network)))"
 )
 _COLUMNS: Final = (
     "l.id, l.merchant_id, l.batch_id, l.position, l.status, l.currency, l.network, l.amount_units, l.fee_units,"

@@ -45,6 +45,8 @@ _DUE: Final = f"""
         SELECT p.id, p.due_at, row_number() OVER (ORDER BY p.priority, p.due_at, p.id) AS turn FROM payouts p
         WHERE p.network = %(network)s AND p.status = 'approved' AND p.merchant_id = shops.merchant_id
             AND p.due_at <= (SELECT at FROM moment) AND p.wait_reason IS DISTINCT FROM %(but_for)s AND {_HERE}
+            AND p.currency || ':' || p.network
+                <> ALL (ARRAY(SELECT f.name FROM payout_freezes f WHERE f.scope = 'coin'))
         ORDER BY p.priority, p.due_at, p.id LIMIT %(limit)s
     ) due
     WHERE NOT EXISTS (SELECT 1 FROM payout_freezes f WHERE (f.scope, f.name) IN
@@ -116,6 +118,14 @@ def postpone(payout_id: UUID, *, seconds: int, reason: str) -> None:
         "UPDATE payouts SET due_at = app_now() + make_interval(secs => %s), wait_reason = %s"
         " WHERE id = %s AND status = 'approved'",
         (seconds, reason[:200], payout_id),
+    )
+
+
+def explain(payout_id: UUID, *, reason: str) -> None:
+    """Note why a payout that was sent does not end; '' where it may again."""
+    execute(
+        "UPDATE payouts SET wait_reason = %s WHERE id = %s AND wait_reason <> %s",
+        (reason[:200], payout_id, reason[:200]),
     )
 
 

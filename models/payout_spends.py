@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from models import freezes, payout_endings, payouts
+from models import freezes, payout_endings, payout_queue, payouts
 from models.base import execute
 from models.spend_hooks import Hooks, register
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from models.spends import SpendRow
 
 FAILED: Final = "The transaction was included and had no effect."
+UNCLEAR: Final = "the transaction moved something else than was asked for; sluice payouts settle"
 
 
 def _payout_id(spend: SpendRow) -> UUID:
@@ -40,6 +41,7 @@ def _show_newest(_catalogue: Catalogue, spend: SpendRow) -> None:
     payout = _lock(spend, "broadcasting", "sent")
     if payout is not None:
         payouts.note_inclusion(payout.id, txid=spend.txid, block_height=None)
+        payout_queue.explain(payout.id, reason="")
 
 
 def _mined(catalogue: Catalogue, spend: SpendRow) -> None:
@@ -50,6 +52,7 @@ def _mined(catalogue: Catalogue, spend: SpendRow) -> None:
         # Whoever sent it died before he could say so.
         payouts.move(catalogue, payout, "sent", txid=spend.mined_txid)
     payouts.note_inclusion(payout.id, txid=spend.mined_txid or spend.txid, block_height=spend.mined_height)
+    payout_queue.explain(payout.id, reason=UNCLEAR if spend.effect == "other" else "")
 
 
 def _confirmed(catalogue: Catalogue, spend: SpendRow) -> None:
@@ -79,6 +82,11 @@ def _dead(catalogue: Catalogue, spend: SpendRow) -> None:
     execute("UPDATE payouts SET due_at = app_now() WHERE id = %s", (payout.id,))
 
 
+def _may_fail(spend: SpendRow) -> bool:
+    """While all payouts are frozen, or the network's, nothing that is held is given back: what is seen may be wrong."""
+    return not freezes.is_network_frozen(spend.network)
+
+
 def _may_send(spend: SpendRow) -> bool:
     """While all payouts are frozen, or the network's, not even bytes that are signed go out.
 
@@ -97,6 +105,8 @@ register(
         on_confirmed=_confirmed,
         on_failed=_failed,
         on_dead=_dead,
+        may_fail=_may_fail,
+        is_settled_by_hand=True,
         may_send=_may_send,
     ),
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from models import cursors, topups, treasury
 from models.base import execute, one, rows, transaction
+from models.spends import ARRIVED, LEFT
 from models.topups import NewTopup, Origin
 
 if TYPE_CHECKING:
@@ -122,8 +123,8 @@ def _topups(network: str, height: int, *, origins: tuple[str, ...] = ORIGINS) ->
 
 def _cooled(network: str, height: int) -> list[Flow]:
     found = rows(
-        "SELECT currency, decimals, sum(token_units) FROM spends WHERE network = %s AND purpose = 'cold'"
-        " AND is_success AND mined_height <= %s GROUP BY currency, decimals",
+        f"SELECT currency, decimals, sum({ARRIVED}) FROM spends s WHERE network = %s AND purpose = 'cold'"
+        " AND (is_success OR arrived_units > 0) AND mined_height <= %s GROUP BY currency, decimals",
         (network, height),
     )
     return [Flow(currency, decimals, int(units), 0) for currency, decimals, units in found]
@@ -139,8 +140,8 @@ _MISPLACED = (
 def _flows(network: str, hot: str, height: int) -> list[Flow]:
     found = rows(
         "SELECT currency, decimals,"
-        " COALESCE(sum(CASE WHEN recipient = %s AND is_success THEN token_units ELSE 0 END), 0)"
-        " - COALESCE(sum(CASE WHEN sender = %s AND is_success THEN token_units ELSE 0 END), 0),"
+        f" COALESCE(sum({ARRIVED}) FILTER (WHERE recipient = %s), 0)"
+        f" - COALESCE(sum({LEFT}) FILTER (WHERE sender = %s), 0),"
         " COALESCE(sum(CASE WHEN sender = %s THEN chain_fee_units ELSE 0 END), 0)"
         " FROM spends s WHERE network = %s AND (sender = %s OR recipient = %s) AND mined_height <= %s"
         f" AND (settled_at IS NOT NULL OR NOT {_MISPLACED}) GROUP BY currency, decimals",

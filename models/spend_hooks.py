@@ -49,6 +49,11 @@ class Hooks:
     on_dead: Hook = _nothing
     # A confirmed one turned out to have no effect, for good: a reorg deeper than was thought possible.
     on_undone: Hook = _nothing
+    # Asked before on_failed: whether what was held may be given back now. A spend for which it may not stays as it is.
+    may_fail: Callable[[SpendRow], bool] = _always
+    # Whether one that moved something else than it was to move waits for somebody who says what that means. The others
+    # end by themselves, and the gateway bears what is missing.
+    is_settled_by_hand: bool = False
     # Asked outside of a transaction before bytes are given to a node, and in the one that commits further bytes.
     may_send: Callable[[SpendRow], bool] = _always
 

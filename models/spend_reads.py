@@ -121,6 +121,15 @@ def scanned_since(spend_id: UUID) -> int:
     return int(row[0]) if row else 0
 
 
+def unclear_by_network() -> list[tuple[str, int]]:
+    """Return, by network, how many payouts moved something else than they were to move, and wait for an operator."""
+    found = rows(
+        "SELECT network, count(*) FROM spends WHERE effect = 'other' AND state = 'mined' AND payout_id IS NOT NULL"
+        " GROUP BY network"
+    )
+    return [(network, count) for network, count in found]
+
+
 def open_by_network() -> list[tuple[str, int, float]]:
     """Return, by network, how many spends are in no block, and for how many seconds the oldest has been."""
     return [

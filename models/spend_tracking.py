@@ -6,13 +6,14 @@ actors.spend_watch. Locks: the spend first, then whatever its hooks lock (invoic
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import structlog
 
-from models import ledger, spend_reads, spends
+from core.money import rescale_down
+from models import freezes, ledger, spend_reads, spends
 from models.cursors import BLOCKS_SETTLED
-from models.ledger import CUSTODY, GAS, GATEWAY, Account, Transfer
+from models.ledger import CUSTODY, EQUITY, GAS, GATEWAY, Account, Transfer
 from models.spend_hooks import hooks_of
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from core.catalogue import Catalogue
     from models.spend_hooks import Hooks
-    from models.spends import SpendRow
+    from models.spends import Effect, SpendRow
 
 log = structlog.get_logger()
 
@@ -32,14 +33,17 @@ LOST: Final = "a reorg took it, and another transaction used its slot"
 
 
 class Inclusion(NamedTuple):
-    """Where a receipt says that a spend stands; the fee is in base units of the gas coin."""
+    """Where a receipt says that a spend stands, and what it moved; the fee is in base units of the gas coin."""
 
     txid: str
     height: int
     block_hash: str
-    is_success: bool
+    effect: Effect
     fee_units: int
     problem: str
+    # Of another effect alone, in the token's own units.
+    left_units: int | None = None
+    arrived_units: int | None = None
 
 
 def note_sent(catalogue: Catalogue, spend_id: UUID) -> None:
@@ -57,6 +61,8 @@ def note_mined(catalogue: Catalogue, spend_id: UUID, found: Inclusion) -> None:
     after = _reread(spend_id)
     if spend.state == "confirmed":
         log.critical("a confirmed spend moved to another block", **_names(after), txid=found.txid, height=found.height)
+    if found.effect == "other":
+        _stop_coin(after)
     _hooks(after).on_mined(catalogue, after)
 
 
@@ -76,25 +82,36 @@ def note_taken_out(catalogue: Catalogue, spend_id: UUID) -> None:
 def ripen(catalogue: Catalogue, spend_id: UUID) -> SpendRow | None:
     """End a spend that lies deep enough in what was scanned; None where nothing changed.
 
-    Its effect counts at the network's confirmations. That it has none counts at maturity: what was held is given
-    back then, and no reorg may make the transfer succeed after all.
+    Its effect counts at the network's confirmations. That it has none, or another one, counts at maturity: what was
+    held is given back then, and no reorg may make the transfer succeed after all. Where that waits for somebody who
+    says what it means, and while nothing may be given back, the spend stays as it is.
     """
     spend = spends.lock(spend_id)
     if spend is None or spend.mined_height is None or spend.mined_hash is None or spend.settled_at is not None:
         return None
-    network = catalogue.networks[spend.network]
-    depth = spend_reads.depth(
-        spend.network, height=spend.mined_height, block_hash=spend.mined_hash, settled_blocks=BLOCKS_SETTLED
-    )
-    # A provider that is alone for a moment may name an old block, which is deep at once.
-    depth = min(depth, spend_reads.scanned_since(spend.id))
+    network, depth = catalogue.networks[spend.network], _depth(spend)
     if spend.state == "mined" and spend.is_success and depth >= network.confirmations:
         return _end(catalogue, spend, is_success=True)
-    if spend.state == "mined" and not spend.is_success and depth >= network.maturity:
-        return _end(catalogue, spend, is_success=False)
+    if spend.state == "mined" and spend.effect == "none" and depth >= network.maturity:
+        return _end(catalogue, spend, is_success=False) if _hooks(spend).may_fail(spend) else None
+    if spend.state == "mined" and spend.effect == "other" and depth >= network.maturity:
+        return None if _hooks(spend).is_settled_by_hand else _end(catalogue, spend, is_success=True)
     if spend.state == "confirmed" and depth >= network.maturity + WATCHED_ON_BLOCKS:
         return _settle(catalogue, spend)
     return None
+
+
+def settle_by_hand(catalogue: Catalogue, spend_id: UUID, *, is_paid: bool) -> SpendRow | None:
+    """End a payout's spend that moved something else, as somebody says; book gas and loss.
+
+    None unless it waits for that, as deep as failures count. What hangs on it is for the caller to end.
+    """
+    spend = spends.lock(spend_id)
+    if spend is None or spend.state != "mined" or spend.effect != "other" or spend.mined_height is None:
+        return None
+    if _depth(spend) < catalogue.networks[spend.network].maturity:
+        return None
+    return _finish(catalogue, spend, "confirmed" if is_paid else "failed", owed_units=spend.token_units * is_paid)
 
 
 def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int) -> SpendRow | None:
@@ -123,25 +140,46 @@ def note_bumped(catalogue: Catalogue, spend_id: UUID) -> None:
     _hooks(after).on_bumped(catalogue, after)
 
 
+def _depth(spend: SpendRow) -> int:
+    """Return how deep a spend that is in a block lies in what was scanned."""
+    depth = spend_reads.depth(
+        spend.network,
+        height=spend.mined_height or 0,
+        block_hash=spend.mined_hash or "",
+        settled_blocks=BLOCKS_SETTLED,
+    )
+    # A provider that is alone for a moment may name an old block, which is deep at once.
+    return min(depth, spend_reads.scanned_since(spend.id))
+
+
 def _end(catalogue: Catalogue, spend: SpendRow, *, is_success: bool) -> SpendRow | None:
-    fee = _ledger_fee(catalogue, spend)
-    if not spends.finish(spend, "confirmed" if is_success else "failed", booked_fee_units=fee):
+    after = _finish(catalogue, spend, "confirmed" if is_success else "failed", owed_units=_owed_units(spend))
+    if after is not None:
+        hooks = _hooks(after)
+        (hooks.on_confirmed if is_success else hooks.on_failed)(catalogue, after)
+    return after
+
+
+def _finish(
+    catalogue: Catalogue, spend: SpendRow, state: Literal["confirmed", "failed"], *, owed_units: int
+) -> SpendRow | None:
+    fee, lost = _ledger_fee(catalogue, spend), _lost_units(catalogue, spend, owed_units)
+    if not spends.finish(spend, state, booked_fee_units=fee, lost_units=lost):
         return None
     _book_gas(catalogue, spend, f"spend:{spend.id}:gas", fee)
-    after = _reread(spend.id)
-    hooks = _hooks(after)
-    (hooks.on_confirmed if is_success else hooks.on_failed)(catalogue, after)
-    return after
+    _book_loss(spend, f"spend:{spend.id}:loss", lost)
+    return _reread(spend.id)
 
 
 def _settle(catalogue: Catalogue, spend: SpendRow) -> SpendRow | None:
     """Close the books of a confirmed spend: a reorg may have let another attempt win, at another price."""
-    fee = _ledger_fee(catalogue, spend)
-    if not spends.settle(spend.id, booked_fee_units=fee):
+    fee, lost = _ledger_fee(catalogue, spend), _lost_units(catalogue, spend, _owed_units(spend))
+    if not spends.settle(spend.id, booked_fee_units=fee, lost_units=lost):
         return None
     _book_gas(catalogue, spend, f"spend:{spend.id}:gas-settled", fee - spend.booked_fee_units)
+    _book_loss(spend, f"spend:{spend.id}:loss-settled", lost - spend.lost_units)
     after = _reread(spend.id)
-    if not spend.is_success:
+    if spend.effect == "none":
         log.critical("a confirmed spend has no effect after a reorg", **_names(spend), txid=spend.mined_txid)
         _hooks(after).on_undone(catalogue, after)
     return after
@@ -152,10 +190,38 @@ def _lose(catalogue: Catalogue, spend: SpendRow) -> SpendRow | None:
     if not spends.settle(spend.id, booked_fee_units=0, problem=LOST):
         return None
     _book_gas(catalogue, spend, f"spend:{spend.id}:gas-settled", -spend.booked_fee_units)
+    _book_loss(spend, f"spend:{spend.id}:loss-settled", -spend.lost_units)
     log.critical("the slot of a confirmed spend was used by another: who else has this key?", **_names(spend))
     after = _reread(spend.id)
     _hooks(after).on_undone(catalogue, after)
     return after
+
+
+def _owed_units(spend: SpendRow) -> int:
+    """Return what of a coin left custody by a spend that took effect, as the books of whatever it was made for say.
+
+    In token units: a payout takes what was to arrive; between our own addresses only what did not arrive has left.
+    """
+    return spend.token_units if spend.purpose == "payout" else spend.arrived_units or 0
+
+
+def _lost_units(catalogue: Catalogue, spend: SpendRow, owed_units: int) -> int:
+    """Return what left beyond that, in the ledger's units; less than 0 where less did. Only of another effect."""
+    if spend.effect != "other":
+        return 0
+    lost = (spend.left_units or 0) - owed_units
+    units = rescale_down(abs(lost), spend.decimals, catalogue.scale(spend.currency))
+    return units if lost >= 0 else -units
+
+
+def _stop_coin(spend: SpendRow) -> None:
+    """Freeze the payouts of a coin on a network: it does not move as it is told to. An operator has to look."""
+    detail = (
+        f"{spend.currency} on {spend.network}: of {spend.token_units} units that a {spend.purpose} was to move,"
+        f" {spend.left_units} left and {spend.arrived_units} arrived by transaction {spend.mined_txid}"
+    )
+    freezes.freeze("coin", freezes.coin(spend.currency, spend.network), reason=detail, frozen_by=freezes.SIGNER)
+    log.critical("a spend moved something else than it was to move", **_names(spend), detail=detail)
 
 
 def _ledger_fee(catalogue: Catalogue, spend: SpendRow) -> int:
@@ -167,9 +233,17 @@ def _ledger_fee(catalogue: Catalogue, spend: SpendRow) -> int:
 
 def _book_gas(catalogue: Catalogue, spend: SpendRow, reference: str, units: int) -> None:
     """Book gas that left custody, or with a negative number gas that did not leave after all."""
-    currency = catalogue.networks[spend.network].gas_currency
-    gas, custody = Account(GATEWAY, GAS, currency), Account(GATEWAY, CUSTODY, currency, spend.network)
-    ledger.post(reference, [Transfer(gas, custody, units) if units >= 0 else Transfer(custody, gas, -units)])
+    _book_out(reference, GAS, catalogue.networks[spend.network].gas_currency, spend.network, units)
+
+
+def _book_loss(spend: SpendRow, reference: str, units: int) -> None:
+    """Book what left custody and nobody is charged for; with a negative number what did not leave."""
+    _book_out(reference, EQUITY, spend.currency, spend.network, units)
+
+
+def _book_out(reference: str, kind: str, currency: str, network: str, units: int) -> None:
+    own, custody = Account(GATEWAY, kind, currency), Account(GATEWAY, CUSTODY, currency, network)
+    ledger.post(reference, [Transfer(own, custody, units) if units >= 0 else Transfer(custody, own, -units)])
 
 
 def _hooks(spend: SpendRow) -> Hooks:

@@ -19,19 +19,28 @@ if TYPE_CHECKING:
 
 Purpose = Literal["payout", "gas", "sweep", "cold", "filler"]
 State = Literal["signed", "sent", "mined", "confirmed", "failed", "dead"]
+# What an included spend moved; see chains.base.Effect.
+Effect = Literal["none", "exact", "other"]
 
 PURPOSES: Final[frozenset[str]] = frozenset(get_args(Purpose))
 
 _COLUMNS: Final = (
     "id, network, purpose, payout_id, sender, key_ordinal, recipient, currency, contract, decimals, memo, token_units,"
-    " slot, state, attempts, mined_txid, mined_height, mined_hash, is_success, chain_fee_units, booked_fee_units,"
-    " problem, created_at, sent_at, bumped_at, mined_at, ended_at, settled_at"
+    " slot, state, attempts, mined_txid, mined_height, mined_hash, is_success, effect, left_units, arrived_units,"
+    " lost_units, chain_fee_units, booked_fee_units, problem, created_at, sent_at, bumped_at, mined_at, ended_at,"
+    " settled_at"
 )
 _SELECTED: Final = ", ".join(f"s.{name.strip()}" for name in _COLUMNS.split(","))
 _READ: Final = (
     f"SELECT {_SELECTED}, COALESCE((SELECT a.txid FROM spend_attempts a WHERE a.spend_id = s.id"
     " ORDER BY a.number DESC LIMIT 1), '') FROM spends s"
 )
+
+
+# What a spend s took from its sender and brought to its recipient of its coin, in token units: by the token's own logs
+# where these tell of anything else than the transfer that was asked for.
+LEFT: Final = "CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.left_units, 0) END"
+ARRIVED: Final = "CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.arrived_units, 0) END"
 
 
 class NewSpend(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +95,14 @@ class SpendRow:
     mined_txid: str | None
     mined_height: int | None
     mined_hash: str | None
+    # Whether its effect is "exact".
     is_success: bool | None
+    effect: Effect | None
+    # Of another effect alone: what left the sender and came to the recipient, in the token's own units.
+    left_units: int | None
+    arrived_units: int | None
+    # What the gateway bears of that, in the ledger's units; negative where it gained.
+    lost_units: int
     chain_fee_units: int | None
     booked_fee_units: int
     problem: str
@@ -192,19 +208,30 @@ def mark_sent(spend_id: UUID) -> bool:
 
 
 def mark_mined(
-    before: SpendRow, *, txid: str, height: int, block_hash: str, is_success: bool, fee_units: int, problem: str
+    before: SpendRow,
+    *,
+    txid: str,
+    height: int,
+    block_hash: str,
+    effect: Effect,
+    fee_units: int,
+    problem: str,
+    left_units: int | None,
+    arrived_units: int | None,
 ) -> bool:
     """Note where a spend stands in the chain; False where that was known. One that ended keeps its state."""
     return bool(
         execute(
             "UPDATE spends SET state = CASE WHEN state IN ('signed', 'sent') THEN 'mined' ELSE state END,"
-            " mined_txid = %s, mined_height = %s, mined_hash = %s, is_success = %s, chain_fee_units = %s, problem = %s,"
-            " mined_at = app_now() WHERE id = %s AND settled_at IS NULL"
-            " AND (mined_txid, mined_height, mined_hash, is_success, chain_fee_units)"
-            " IS DISTINCT FROM (%s, %s::bigint, %s, %s::boolean, %s::numeric)",
+            " mined_txid = %s, mined_height = %s, mined_hash = %s, is_success = %s, effect = %s, left_units = %s,"
+            " arrived_units = %s, chain_fee_units = %s, problem = %s, mined_at = app_now()"
+            " WHERE id = %s AND settled_at IS NULL"
+            " AND (mined_txid, mined_height, mined_hash, effect, left_units, arrived_units, chain_fee_units)"
+            " IS DISTINCT FROM (%s, %s::bigint, %s, %s, %s::numeric, %s::numeric, %s::numeric)",
             (
-                txid, height, block_hash, is_success, fee_units, problem[:500], before.id,
-                txid, height, block_hash, is_success, fee_units,
+                txid, height, block_hash, effect == "exact", effect, left_units, arrived_units, fee_units,
+                problem[:500], before.id,
+                txid, height, block_hash, effect, left_units, arrived_units, fee_units,
             ),
         )
     )  # fmt: skip
@@ -214,8 +241,9 @@ def take_out(spend_id: UUID) -> bool:
     """Note that a spend is in no block any more, nor need any node have its bytes; a confirmed one stays confirmed."""
     is_out = execute(
         "UPDATE spends SET state = CASE WHEN state = 'mined' THEN 'sent' ELSE state END, mined_txid = NULL,"
-        " mined_height = NULL, mined_hash = NULL, is_success = NULL, chain_fee_units = NULL, problem = '',"
-        " mined_at = NULL WHERE id = %s AND mined_txid IS NOT NULL AND settled_at IS NULL",
+        " mined_height = NULL, mined_hash = NULL, is_success = NULL, effect = NULL, left_units = NULL,"
+        " arrived_units = NULL, chain_fee_units = NULL, problem = '', mined_at = NULL"
+        " WHERE id = %s AND mined_txid IS NOT NULL AND settled_at IS NULL",
         (spend_id,),
     )
     if is_out:
@@ -223,26 +251,28 @@ def take_out(spend_id: UUID) -> bool:
     return bool(is_out)
 
 
-def finish(before: SpendRow, state: Literal["confirmed", "failed", "dead"], *, booked_fee_units: int) -> bool:
+def finish(
+    before: SpendRow, state: Literal["confirmed", "failed", "dead"], *, booked_fee_units: int, lost_units: int = 0
+) -> bool:
     """End a spend that is as it was read; False where it is not. A confirmed one is watched on."""
     return bool(
         execute(
-            "UPDATE spends SET state = %s, ended_at = app_now(), booked_fee_units = %s,"
+            "UPDATE spends SET state = %s, ended_at = app_now(), booked_fee_units = %s, lost_units = %s,"
             " settled_at = CASE WHEN %s = 'confirmed' THEN NULL ELSE app_now() END"
             " WHERE id = %s AND state = %s AND settled_at IS NULL",
-            (state, booked_fee_units, state, before.id, before.state),
+            (state, booked_fee_units, lost_units, state, before.id, before.state),
         )
     )
 
 
-def settle(spend_id: UUID, *, booked_fee_units: int, problem: str = "") -> bool:
+def settle(spend_id: UUID, *, booked_fee_units: int, lost_units: int = 0, problem: str = "") -> bool:
     """Watch a confirmed spend no more. problem: what became of it, where that is not what was told."""
     return bool(
         execute(
-            "UPDATE spends SET settled_at = app_now(), booked_fee_units = %s,"
+            "UPDATE spends SET settled_at = app_now(), booked_fee_units = %s, lost_units = %s,"
             " problem = CASE WHEN %s = '' THEN problem ELSE %s END"
             " WHERE id = %s AND state = 'confirmed' AND settled_at IS NULL",
-            (booked_fee_units, problem, problem, spend_id),
+            (booked_fee_units, lost_units, problem, problem, spend_id),
         )
     )
 

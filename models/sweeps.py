@@ -41,7 +41,7 @@ class Unswept:
 _MOVED_FOR_OTHERS: Final = (
     "COALESCE((SELECT sum(r.amount_units) FROM deposits r JOIN spends s ON s.id = r.sweep_id"
     " WHERE r.network = d.network AND r.currency = d.currency AND r.address = d.address AND r.status = 'reversed'"
-    " AND s.is_success IS DISTINCT FROM false), 0)"
+    " AND (s.is_success IS DISTINCT FROM false OR s.effect = 'other')), 0)"
 )
 
 
@@ -114,7 +114,7 @@ def claim(network: str, found: Unswept, spend_id: UUID) -> bool:
     moved = rows(
         "WITH gone AS (SELECT r.id, r.amount_units FROM deposits r JOIN spends s ON s.id = r.sweep_id"
         "   WHERE r.network = %s AND r.currency = %s AND r.address = %s AND r.status = 'reversed'"
-        "   AND s.is_success IS DISTINCT FROM false)"
+        "   AND (s.is_success IS DISTINCT FROM false OR s.effect = 'other'))"
         " UPDATE deposits d SET sweep_id = NULL FROM gone WHERE d.id = gone.id RETURNING gone.amount_units",
         place,
     )

@@ -40,7 +40,7 @@ def test_an_old_block_proves_no_payout_however_deep_it_lies(world: SpendWorld, m
     with monkeypatch.context() as lie:
         told = Fate(
             kind=FateKind.INCLUDED, txid=world.spend(order).txid, height=old.height, block_hash=old.hash,
-            is_success=True, fee_units=1,
+            effect="exact", fee_units=1,
         )  # fmt: skip
         lie.setattr(world.chain, "fate", lambda *_a, **_k: told)
         world.step(3)

@@ -1,12 +1,12 @@
 """What became of a spend: proved by one node's own chain, then by most nodes' word. A lie decides nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from chains.base import Attempt, Fate, FateKind, Fee, Intent, ProviderError
-from chains.evm_fate import NO_TRANSFER, OUT_OF_GAS, REVERTED, judge
+from chains.evm_fate import NO_TRANSFER, OTHER_TRANSFER, OUT_OF_GAS, REVERTED, judge
 from tests.chains.conftest import OURS, THEIRS
 from tests.chains.spend_world import CAP, GWEI, HOT, HOT_KEY, World, world
 from tests.peers.anvil import HandMined
@@ -73,7 +73,7 @@ def test_what_is_included_is_told_with_its_place_and_its_cost(alone: World, curr
         txid=attempt.txid,
         height=alone.node.height(),
         block_hash=receipt["blockHash"],
-        is_success=True,
+        effect="exact",
         fee_units=int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16),
     )
 
@@ -85,23 +85,88 @@ def test_a_token_that_returns_nothing_has_moved(alone: World) -> None:
     assert alone.fate(intent, attempt).is_success
 
 
-@pytest.mark.parametrize("code", ["token_false", "token_fee"], ids=["nothing", "less"])
-def test_a_token_that_moves_something_else_has_not_made_the_transfer(alone: World, code: str) -> None:
+def effect_of(fate: Fate) -> tuple[str, int, int, str]:
+    return fate.effect, fate.left_units, fate.arrived_units, fate.problem
+
+
+@pytest.mark.parametrize(
+    ("code", "effect"),
+    [("token_false", ("none", 0, 0, NO_TRANSFER)), ("token_fee", ("other", 1_000, 990, OTHER_TRANSFER))],
+    ids=["nothing", "less"],
+)
+def test_a_token_that_moves_something_else_has_not_failed(
+    alone: World, code: str, effect: tuple[str, int, int, str]
+) -> None:
     alone.token(code=code)
     intent = alone.intent(1_000)
     attempt = alone.sign(intent, fee=FEE, claim=0)
     alone.include(attempt)
-    fate = alone.fate(intent, attempt)
 
-    assert (fate.is_success, fate.problem) == (False, NO_TRANSFER)
+    assert effect_of(alone.fate(intent, attempt)) == effect
 
 
-@pytest.mark.parametrize("change", [{"units": 78}, {"recipient": THEIRS}, {"sender": OURS}])
-def test_only_the_very_transfer_counts(alone: World, change: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("change", "effect"),
+    [
+        ({"units": 78}, ("other", 77, 77, OTHER_TRANSFER)),
+        ({"recipient": THEIRS}, ("other", 77, 0, OTHER_TRANSFER)),
+        ({"sender": OURS}, ("none", 0, 0, NO_TRANSFER)),
+    ],
+)
+def test_only_the_very_transfer_counts(alone: World, change: dict[str, Any], effect: tuple[str, int, int, str]) -> None:
     intent, attempt = included(alone)
     told = {"sender": HOT, "recipient": OURS, "pair": intent.pair, "units": 77} | change
 
-    assert alone.fate(Intent(**told), attempt).problem == NO_TRANSFER
+    assert effect_of(alone.fate(Intent(**told), attempt)) == effect
+
+
+def logged(sender: str, recipient: str, data: str) -> Callable[[Any], Any]:
+    """Return a change of a receipt's logs: one more of the same token."""
+
+    def change(logs: Any) -> Any:
+        topics = [
+            logs[0]["topics"][0],
+            *("0x" + part.removeprefix("0x").rjust(64, "0") for part in (sender, recipient)),
+        ]
+        return [*logs, logs[0] | {"topics": topics, "data": data, "logIndex": "0x1"}]
+
+    return change
+
+
+ONE_MORE = "0x" + "1".rjust(64, "0")
+
+
+@pytest.mark.parametrize(
+    ("change", "effect"),
+    [
+        (logged(HOT, THEIRS, ONE_MORE), ("other", 78, 77, OTHER_TRANSFER)),
+        (logged(HOT, OURS, ONE_MORE), ("other", 78, 78, OTHER_TRANSFER)),
+        (logged(HOT, OURS, "0x"), ("other", 77, 77, OTHER_TRANSFER)),
+        (logged(HOT, OURS, "0x" + "ff" * 32), ("other", 2**256 - 1, 2**256 - 1, OTHER_TRANSFER)),
+        (logged(THEIRS, HOT, ONE_MORE), ("exact", 0, 0, "")),
+        (lambda logs: [log | {"data": ONE_MORE * 1 + "00" * 32} for log in logs], ("other", 0, 0, OTHER_TRANSFER)),
+    ],
+    ids=["a fee on top", "twice", "an odd one", "absurd", "something came back", "too long a number"],
+)
+def test_more_than_the_one_transfer_from_us_is_another_effect(
+    alone: World, change: Callable[[Any], Any], effect: tuple[str, int, int, str]
+) -> None:
+    intent, attempt = included(alone)
+    alone.providers[0].lies["eth_getTransactionReceipt"] = lambda truth, _: truth | {"logs": change(truth["logs"])}
+
+    assert effect_of(alone.fate(intent, attempt)) == effect
+
+
+def test_one_provider_alone_does_not_declare_another_effect(pair: World) -> None:
+    """It would stop the coin's payouts."""
+    intent, attempt = included(pair)
+    pair.providers[0].lies["eth_getTransactionReceipt"] = lambda truth, _: (
+        truth | {"logs": logged(HOT, THEIRS, ONE_MORE)(truth["logs"])}
+    )
+    pair.providers[1].failure = DOWN
+
+    with pytest.raises(ProviderError, match="alone"):
+        pair.fate(intent, attempt)
 
 
 def test_a_revert_costs_and_has_no_effect(alone: World) -> None:
@@ -304,7 +369,7 @@ def test_a_receipt_of_another_transaction_is_refused(alone: World) -> None:
 
 def test_of_the_cost_that_is_told_the_commonest_counts() -> None:
     costs = (7, 5, 5, 7)
-    fates = [Fate(kind=FateKind.INCLUDED, txid="0x1", is_success=True, fee_units=cost) for cost in costs]
+    fates = [Fate(kind=FateKind.INCLUDED, txid="0x1", effect="exact", fee_units=cost) for cost in costs]
 
     # As many say either: one of them left out what a rollup adds.
     assert judge(fates, 4).fee_units == 7

@@ -178,11 +178,17 @@ def test_a_revert_without_words_is_a_refusal(alone: World) -> None:
 # Verdicts ---------------------------------------------------------------------------------------------------
 
 WAITING, DEAD = Fate(kind=FateKind.WAITING), Fate(kind=FateKind.DEAD)
-PAID, FAILED, ELSEWHERE, OTHER = (
-    Fate(kind=FateKind.INCLUDED, txid=txid, height=height, block_hash=f"0x{height}", is_success=is_success)
-    for txid, height, is_success in (("0x1", 7, True), ("0x1", 7, False), ("0x1", 8, True), ("0x2", 7, True))
+PAID, FAILED, ELSEWHERE, OTHER, *_ = UNLIKE = (
+    Fate(kind=FateKind.INCLUDED, txid=txid, height=height, block_hash=f"0x{height}", effect=effect)  # type: ignore[arg-type]
+    for txid, height, effect in (
+        ("0x1", 7, "exact"),
+        ("0x1", 7, "none"),
+        ("0x1", 8, "exact"),
+        ("0x2", 7, "exact"),
+        ("0x1", 7, "other"),
+    )
 )
-FATES = (WAITING, DEAD, PAID, FAILED, ELSEWHERE, OTHER)
+FATES = (WAITING, DEAD, *UNLIKE)
 
 
 def verdict(told: Sequence[Fate], providers: int) -> Fate | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from models import base, freezes
 from models.base import one
 from models.freezes import RECONCILER
 from models.ledger import AVAILABLE, PAYOUT_HELD
-from tests.models.builders import USDT, held
+from tests.models.builders import USDT, Chain, assert_sound, held
 from tests.models.held_payouts import funded, payout, reread, taken
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def test_every_scope_is_frozen_listed_and_lifted(sluice_db: CommandLine, merchan
         ("--network", "ethereum"): ("network", "ethereum"),
         ("--merchant", merchant): ("merchant", merchant),
         ("--conversion",): ("conversion", ""),
+        ("--coin", "USDT:ethereum"): ("coin", "USDT:ethereum"),
     }
     for words, (scope, name) in scopes.items():
         done = sluice_db("payouts", "freeze", *words, *REASON, "--json").json
@@ -94,6 +96,8 @@ def test_a_list_for_people_says_who_why_and_since_when(sluice_db: CommandLine, m
         ("freeze", "--all", "--network", "ethereum", *REASON),
         ("freeze", "--network", "atlantis", *REASON),
         ("freeze", "--network", "", *REASON),
+        ("freeze", "--coin", "USDT", *REASON),
+        ("freeze", "--coin", "USDT:bitcoin", *REASON),
         ("freeze", "--merchant", str(uuid4()), *REASON),
         ("freeze", "--all", "--reason", " "),
         ("freeze", "--all", "--reason", "x" * 256),
@@ -164,3 +168,53 @@ def test_an_operator_cancels_an_approved_payout_whoevers_it_is(sluice_db: Comman
         assert problem in outcome.err
     with connected(sluice_db):
         assert reread(gone).status == "broadcasting"
+
+
+# Payouts that moved something else ----------------------------------------------------------------------------------
+
+
+def unclear(sluice: CommandLine) -> str:
+    """Write a payout of 10 USDT of which 9 arrived and 10 left, as deep as failures count; returns its id."""
+    base.connect(sluice.env["DATABASE_URL"])
+    chain = Chain()
+    order = payout(funded(chain=chain), is_approval_required=False, status="approved")
+    taken(order, "broadcasting", "sent")
+    base.execute(
+        "UPDATE spends SET state = 'mined', effect = 'other', is_success = false, left_units = 10000000,"
+        " arrived_units = 9000000, mined_txid = '0xabc', mined_height = %s, mined_hash = %s, problem = 'moved',"
+        " chain_fee_units = 0, signed_height = %s",
+        (chain.height, chain._hash(), chain.height - 1),
+    )
+    chain.mature()
+    base.close()
+    return str(order.id)
+
+
+def test_a_payout_that_moved_something_else_is_listed_shown_by_the_doctor_and_settled(sluice_db: CommandLine) -> None:
+    assert sluice_db("payouts", "unsettled").out == "no payout waits to be settled\n"
+    payout_id = unclear(sluice_db)
+    [item] = sluice_db("payouts", "unsettled", "--json").json["items"]
+    amounts = [item[name] for name in ("payout", "asked", "left", "arrived", "held")]
+    assert amounts == [payout_id, "10", "10", "9", "11"]
+    assert "payouts to settle" in sluice_db("doctor").out
+
+    done = sluice_db("payouts", "settle", payout_id, "--as", "failed", *REASON, "--yes", "--json")
+    assert (done.code, done.json["outcome"], done.json["lost"]) == (0, "failed", "10")
+    with connected(sluice_db):
+        assert base.rows("SELECT status FROM payouts") == [("failed",)]
+        assert base.rows("SELECT outcome, reason, settled_by FROM payout_settlements") == [
+            ("failed", "a leak", "operator")
+        ]
+        assert_sound()
+    assert "payouts to settle" not in sluice_db("doctor").out
+    again = sluice_db("payouts", "settle", payout_id, "--as", "paid", "--yes")
+    assert (again.code, "no such payout waits" in again.err) == (1, True)
+
+
+def test_nothing_is_settled_without_a_yes(sluice_db: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    payout_id = unclear(sluice_db)
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    assert sluice_db("payouts", "settle", payout_id, "--as", "paid").code != 0
+    assert sluice_db("payouts", "settle", payout_id, "--as", "unknown", "--yes").code == 2
+    with connected(sluice_db):
+        assert base.rows("SELECT status FROM payouts") == [("sent",)]

@@ -51,6 +51,8 @@ def test_each_scope_stops_what_it_names(shop: UUID) -> None:
         ("network", "ethereum"): nothing | {"ethereum": True, "other": True},
         ("merchant", str(shop)): nothing | {"ethereum": True, "bsc": True, "balance": True},
         ("conversion", ""): nothing,
+        ("coin", "USDT:ethereum"): nothing | {"ethereum": True, "other": True},
+        ("coin", "USDC:ethereum"): nothing,
     }
     for (scope, name), expected in stopped.items():
         assert freezes.freeze(scope, name, reason="look into it", frozen_by="operator")
@@ -113,7 +115,7 @@ def test_each_who_freezes_has_a_reason_of_his_own_and_an_operator_lifts_all(shop
         (RECONCILER, "13 USDT are missing"),
         ("operator", "nodes are upgraded"),
     ]
-    assert freezes.counts() == {"all": 0, "network": 2, "merchant": 0, "conversion": 0}
+    assert freezes.counts() == {"all": 0, "network": 2, "merchant": 0, "conversion": 0, "coin": 0}
 
     assert freezes.unfreeze("network", "bsc", frozen_by=RECONCILER) == 1
     assert freezes.is_frozen(shop, "bsc", "USDT")

@@ -48,7 +48,15 @@ def read(spend_id: object) -> SpendRow:
 
 def mined(row: SpendRow, *, height: int = 7, fee_units: int = 3) -> bool:
     return spends.mark_mined(
-        row, txid=row.txid, height=height, block_hash="0xb", is_success=True, fee_units=fee_units, problem=""
+        row,
+        txid=row.txid,
+        height=height,
+        block_hash="0xb",
+        effect="exact",
+        fee_units=fee_units,
+        problem="",
+        left_units=None,
+        arrived_units=None,
     )
 
 
@@ -96,7 +104,7 @@ def test_a_change_starts_from_the_state_that_was_read() -> None:
     assert not spends.finish(row, "confirmed", booked_fee_units=3)
     assert mined(row, height=8), "a confirmed one may move"
     assert read(row.id).state == "confirmed"
-    assert [spends.settle(row.id, booked_fee_units=3), spends.settle(row.id, booked_fee_units=3)] == [True, False]
+    assert [spends.settle(row.id, booked_fee_units=3, lost_units=0) for _ in range(2)] == [True, False]
     assert not mined(row, height=9)
     assert not spends.take_out(row.id)
 

@@ -108,7 +108,7 @@ def include(chain: Chain, spend_id: UUID, *, is_success: bool = True) -> None:
                 txid="0xswept",
                 height=chain.height,
                 block_hash=chain._hash(),
-                is_success=is_success,
+                effect="exact" if is_success else "none",
                 fee_units=7,
                 problem="" if is_success else "reverted",
             ),

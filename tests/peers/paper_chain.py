@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from chains.base import (
     Attempt,
+    Effect,
     Fate,
     FateKind,
     Fee,
@@ -54,6 +55,8 @@ class PaperChain:
     # Recipients to whom the token makes no transfer: told by a quote, or found out in the block alone.
     refused: set[str] = field(default_factory=set)
     reverting: set[str] = field(default_factory=set)
+    # Recipients to whom the token brings a tenth less than leaves the sender.
+    taxed: set[str] = field(default_factory=set)
     # Answers to come: "drop" takes bytes and does not answer, "deaf" takes nothing, "lose" says it took them.
     sendings: list[str] = field(default_factory=list)
     is_silent: bool = False
@@ -171,7 +174,11 @@ class PaperChain:
                         is_success = block.included[txid]
                         return Fate(
                             kind=FateKind.INCLUDED, txid=txid, height=block.height, block_hash=block.hash,
-                            is_success=is_success, fee_units=self._fee(txid), problem="" if is_success else "reverted",
+                            effect=self._effect(txid, is_success=is_success),
+                            left_units=self._taxed(txid) and self.known[txid]["units"],
+                            arrived_units=self._taxed(txid) and self.known[txid]["units"] - self._taxed(txid),
+                            fee_units=self._fee(txid),
+                            problem="" if is_success and not self._taxed(txid) else "reverted",
                         )  # fmt: skip
             buried = [txid for block in self.blocks[: len(self.blocks) - depth + 1] for txid in block.included]
             gone = sum(self.known[txid]["sender"] == intent.sender for txid in buried) > claim
@@ -218,6 +225,16 @@ class PaperChain:
     def _fee(self, txid: str) -> int:
         return GAS * min(int(self.known[txid]["price"]), 10 * FIRST_PRICE)
 
+    def _taxed(self, txid: str) -> int:
+        """Return what of a transfer does not arrive, though it leaves."""
+        tx = self.known[txid]
+        return int(tx["units"]) // 10 if tx["recipient"] in self.taxed else 0
+
+    def _effect(self, txid: str, *, is_success: bool) -> Effect:
+        if not is_success:
+            return "none"
+        return "other" if self._taxed(txid) else "exact"
+
     def _include(self, block: PaperBlock, txid: str) -> None:
         tx = self.known[txid]
         # One nonce, one transaction: whatever else has it can never be included.
@@ -227,7 +244,7 @@ class PaperChain:
         is_success = self.funds[tx["sender"], tx["contract"]] >= tx["units"] and tx["recipient"] not in self.reverting
         if is_success:
             self.funds[tx["sender"], tx["contract"]] -= tx["units"]
-            self.funds[tx["recipient"], tx["contract"]] += tx["units"]
+            self.funds[tx["recipient"], tx["contract"]] += tx["units"] - self._taxed(txid)
         block.included[txid] = is_success
 
     def _undo(self, txid: str, *, is_success: bool) -> None:
@@ -235,7 +252,7 @@ class PaperChain:
         self.funds[tx["sender"], None] += self._fee(txid)
         if is_success:
             self.funds[tx["sender"], tx["contract"]] += tx["units"]
-            self.funds[tx["recipient"], tx["contract"]] -= tx["units"]
+            self.funds[tx["recipient"], tx["contract"]] -= tx["units"] - self._taxed(txid)
 
 
 def _txid(raw: bytes) -> str:
