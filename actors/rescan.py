@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from actors.broker import doorbell, single_flight
+from actors.broker import doorbell, ring, single_flight
 from actors.context import context
 from actors.intake import Matching, settle_owners, take_late
 from chains.base import ProviderError
@@ -28,6 +28,7 @@ log = structlog.get_logger()
 BLOCKS_PER_STEP: Final = 40
 # So many of the newest blocks are left to the scan: nodes that lag by a block or two have caught up then.
 BEHIND: Final = 6
+MS_PER_S: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,14 +48,12 @@ def rescan_recent(network: str) -> None:
     ctx = context()
     known = ctx.catalogue.networks[network]
     cursor = cursors.read(network)
-    if cursor is None or ctx.settings.rescan_blocks == 0:
+    if cursor is None or ctx.settings.rescan_s == 0:
         return
     with single_flight(f"rescan:{network}") as mine:
         if not mine:
             return
-        last = cursor.height - BEHIND
-        oldest = max(cursor.height - ctx.settings.rescan_blocks, (cursors.started_height(network) or 0) + 1)
-        first = max(oldest, (cursors.reread_height(network) or 0) + 1)
+        first, last = _span(known, cursor.height, depth=depth_blocks(known, ctx.settings.rescan_s))
         chain = adapter(known, ctx.settings)
         try:
             with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
@@ -63,6 +62,21 @@ def rescan_recent(network: str) -> None:
                     cursors.reread_to(network, height)
         except ProviderError as error:
             log.warning("the second reading waits", network=network, error=str(error))
+            return
+    if last >= first + BLOCKS_PER_STEP:
+        # Fast chains make more blocks between two rings than a step reads.
+        ring("rescan_recent", network)
+
+
+def depth_blocks(network: Network, seconds: int) -> int:
+    """Return how many blocks a network makes in so many seconds."""
+    return seconds * MS_PER_S // network.block_time_ms
+
+
+def _span(network: Network, scanned: int, *, depth: int) -> tuple[int, int]:
+    """Return the first and the last block that are to be read now."""
+    oldest = max(scanned - depth, (cursors.started_height(network.code) or 0) + 1)
+    return max(oldest, (cursors.reread_height(network.code) or 0) + 1), scanned - BEHIND
 
 
 def reread(ctx: Context, network: Network, chain: ChainAdapter, height: int) -> Reread:

@@ -167,8 +167,8 @@ class Settings(BaseModel):
     # make together in an hour on one network without that.
     quorum_usd: int = Field(1_000, ge=0)
     quorum_hourly_usd: int = Field(10_000, ge=0)
-    # The second reading of the chain goes back so far at most.
-    rescan_blocks: int = Field(256, ge=0, le=512)
+    # The second reading of the chain goes back so far at most: an hour is 300 blocks here and 14,400 there.
+    rescan_s: int = Field(3_600, ge=0, le=86_400)
     rates_source: Literal["static", "live"]
     # By source, without those that are switched off. May hold the operator's key.
     rates_urls: Annotated[Mapping[str, HttpUrl], AfterValidator(MappingProxyType)] = Field(

@@ -12,6 +12,7 @@ from actors import rescan
 from actors.context import context
 from actors.intake import Matching, take_late
 from chains.registry import adapter
+from core.catalogue import load_catalogue
 from models import cursors
 from models.base import one, rows
 from tests.actors.chain_world import USDT_UNITS, World
@@ -89,7 +90,7 @@ def test_reading_again_and_again_changes_nothing(start: Callable[..., World]) ->
 
 
 def test_the_second_reading_follows_the_scan_and_never_goes_back_further_than_set(start: Callable[..., World]) -> None:
-    world = start(RESCAN_BLOCKS="20")
+    world = start(RESCAN_S="20")
     world.mine(50)
     world.catch_up()
     read: list[int] = []
@@ -101,6 +102,41 @@ def test_the_second_reading_follows_the_scan_and_never_goes_back_further_than_se
     assert sorted(set(read)) == list(range(world.cursor()[0] - 20, newest + 1))
     assert len(read) == len(set(read))
     assert cursors.reread_height("ethereum") == newest
+
+
+def test_the_second_reading_is_bounded_in_time_whatever_a_block_takes() -> None:
+    networks = load_catalogue("production").networks
+    assert {code: rescan.depth_blocks(networks[code], 3_600) for code in ("ethereum", "bsc", "arbitrum")} == {
+        "ethereum": 300,
+        "bsc": 4_800,
+        "arbitrum": 14_400,
+    }
+
+
+def test_what_was_hidden_is_found_after_an_outage_of_minutes(
+    start: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rung: list[tuple[str, ...]] = []
+    monkeypatch.setattr(rescan, "ring", lambda *bell: rung.append(bell))
+    world = start(network="arbitrum")
+    mine = world.invoice()
+    world.providers[0].hide_logs()
+    world.pay(mine)
+    world.mine()
+    # The second reading stands still while the scan goes on: two minutes here, a good minute where blocks are fast.
+    world.mine(300)
+    world.catch_up()
+    world.providers[0].lies.clear()
+
+    steps = 0
+    while steps == 0 or rung:
+        rung.clear()
+        world.rescan()
+        steps += 1
+    world.poll()
+
+    assert steps == 8
+    assert world.status(mine) == "paid"
 
 
 def test_a_second_reading_of_another_branch_records_nothing(start: Callable[..., World]) -> None:
