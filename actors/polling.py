@@ -63,8 +63,15 @@ def _scan(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
     cursors.seen_head(network.code, head)
     # A step that died in the middle of a reorg left some.
     _reverse_orphans(ctx, network)
-    if cursor.height < head:
-        cursors.seen_final(network.code, chain.final_height())
+    final = chain.final_height() if cursor.height < head else None
+    try:
+        return _scan_on(ctx, network, chain, cursor, head)
+    finally:
+        # It counts as far as the scan has come, and is noted before anything is released.
+        cursors.seen_final(network.code, final)
+
+
+def _scan_on(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, head: int) -> bool:
     first, ours = cursor.height, Matching(network)
     while cursor.height - first < BLOCKS_PER_STEP:
         if cursor.height >= head:

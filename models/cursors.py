@@ -154,10 +154,14 @@ def resume(network: str) -> None:
 
 
 def seen_final(network: str, height: int | None) -> None:
-    """Note what the chain calls final. It never goes back, whatever a node says."""
+    """Note what the chain calls final, and when it moved. It never goes back, whatever a node says.
+
+    Nor does it count beyond what is scanned: a height that a node made up would be believed for ever.
+    """
     execute(
-        "UPDATE chain_cursors SET final_height = %s WHERE network = %s AND COALESCE(final_height, -1) < %s",
-        (height, network, height),
+        "UPDATE chain_cursors SET final_height = LEAST(%s, height), final_moved_at = app_now()"
+        " WHERE network = %s AND COALESCE(final_height, -1) < LEAST(%s::bigint, height) AND %s::bigint IS NOT NULL",
+        (height, network, height, height),
     )
 
 

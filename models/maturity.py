@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from core.catalogue import Network
 
-# The chain's own word is waited for up to so many times the maturity depth: a tag that no node moves would hold
-# everybody's money.
+# The chain's own word is waited for up to so many times the maturity depth, in blocks, and in the time that they take
+# since it last moved. A tag that no node moves would hold everybody's money; one that moves is waited for, however many
+# blocks a provider makes up meanwhile.
 FINALITY_PATIENCE: Final = 2
+MS_PER_S: Final = 1_000
 
 
 def condition(alias: str) -> str:
@@ -20,10 +22,16 @@ def condition(alias: str) -> str:
     return (
         f"({alias}.block_height <= c.height - %(maturity)s + 1"
         f" AND ({alias}.block_height <= COALESCE(c.final_height, {alias}.block_height)"
-        f" OR {alias}.block_height <= c.height - %(patience)s + 1))"
+        f" OR ({alias}.block_height <= c.height - %(patience)s + 1"
+        f" AND c.final_moved_at <= app_now() - make_interval(secs => %(patience_s)s))))"
     )
 
 
 def bounds(network: Network) -> dict[str, object]:
-    """Return the parameters of condition(), in blocks."""
-    return {"maturity": network.maturity, "patience": FINALITY_PATIENCE * network.maturity}
+    """Return the parameters of condition(), in blocks and in seconds."""
+    patience = FINALITY_PATIENCE * network.maturity
+    return {
+        "maturity": network.maturity,
+        "patience": patience,
+        "patience_s": patience * network.block_time_ms // MS_PER_S,
+    }

@@ -77,6 +77,8 @@ def test_a_refund_out_of_suspense_waits_for_the_maturity_of_its_deposits(world: 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_refund_out_of_suspense_waits_for_finality_but_not_for_ever(world: SpendWorld, kind: str) -> None:
     cursors.seen_final(world.network.code, 1)
+    # Nobody has moved the tag for long.
+    execute("UPDATE chain_cursors SET final_moved_at = app_now() - interval '1 day'")
     order = refund(world, kind)
     world.mine(FINALITY_PATIENCE * world.network.maturity - world.network.confirmations - 1)
     world.step()
