@@ -1,11 +1,13 @@
 """Gathers deposits in the hot wallet where that pays, and moves its excess to the cold address. Rung by the scheduler.
 
 Runs in the signer process, which has the keys. A token needs coin at its address before it can leave, so that a sweep
-may take two rings: gas first, then the sweep. What became of them is followed by actors.broadcast, like all spends.
+may take two rings: gas first, as much as the sweep is about to offer, then the sweep. What is left is used by the next
+one, or comes home. What became of all that is followed by actors.broadcast, like all spends.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -13,17 +15,24 @@ import structlog
 from actors import funding, spending
 from actors.broker import doorbell, ring, single_flight
 from actors.context import context
-from chains.base import FeeTooHighError, InsufficientCoinError, Intent, ProviderError, SpendRefusedError
+from chains.base import (
+    FeeTooHighError,
+    InsufficientCoinError,
+    Intent,
+    ProviderError,
+    SpendRefusedError,
+    UnderfundedError,
+)
 from chains.keystore import KeystoreError
 from chains.registry import adapter, gas_cap_units
 from core.money import rescale_down
-from core.treasury_rules import FUNDING_FACTOR, coin_left_to_sweep, excess_units, funding_units
+from core.treasury_rules import excess_units
 from models import cursors, freezes, probes, sweeps, treasury, treasury_plan
 
 if TYPE_CHECKING:
     from actors.context import Context
     from actors.spending import Wallet
-    from chains.base import ChainAdapter, Spender
+    from chains.base import ChainAdapter, Fee, Spender
     from core.catalogue import Network, Pair
     from models.cursors import Cursor
     from models.sweeps import Unswept
@@ -33,6 +42,8 @@ log = structlog.get_logger()
 # Addresses that are judged, and spends that are started, in one step.
 JUDGED_PER_STEP: Final = 200
 STARTED_PER_STEP: Final = 20
+# Addresses at which gas may be left that are looked at in a step with nothing better to do.
+COLLECTED_PER_STEP: Final = 20
 
 
 @doorbell(queue="signer", arguments="networks")
@@ -81,7 +92,7 @@ class _Keeper:
         self.chain: ChainAdapter = adapter(network, ctx.settings)
         self._spender: Spender = spending.spender_of(ctx, network)
         self._is_hot_dry = False
-        self._fees: dict[str, int] = {}
+        self._cap_units = gas_cap_units(network, ctx.settings)
         self.started = 0
 
     def run(self) -> None:
@@ -107,6 +118,8 @@ class _Keeper:
             if planned.verdict == "sweep" and planned.found.address not in busy:
                 busy.add(planned.found.address)
                 self._sweep(planned.found)
+        if not self.started:
+            self._collect()
 
     # Sweeps ------------------------------------------------------------------------------------------------
 
@@ -122,7 +135,7 @@ class _Keeper:
                 self._sweep_coin(found, wallet)
             else:
                 self._sweep_token(found, wallet, pair)
-        except SpendRefusedError as error:
+        except (SpendRefusedError, InsufficientCoinError) as error:
             log.warning(
                 "a deposit address cannot be swept",
                 network=self._network.code,
@@ -138,46 +151,48 @@ class _Keeper:
                 "a deposit address holds less than its deposits", network=self._network.code, address=found.address
             )
             return
-        fee = self._transfer_fee(pair)
-        missing = funding_units(fee_units=fee, held_units=self._spender.native_balance(found.address))
-        if missing:
-            self._fund(found.address, missing)
-            return
         intent = Intent(sender=found.address, recipient=self._hot.address, pair=pair, units=units)
+        held = self._spender.native_balance(found.address)
         try:
-            self._start_sweep(found, wallet, intent)
-        except InsufficientCoinError:
-            # It takes more gas than is usual, or a rollup charges for the data.
-            self._fund(found.address, FUNDING_FACTOR * fee)
-
-    def _sweep_coin(self, found: Unswept, wallet: Wallet) -> None:
-        """Send what an address holds of the network's own coin, as far as it is explained; its fee stays behind."""
-        if treasury.is_in_motion(self._network.code, [found.address]):
+            fee = self._spender.frugal(intent, cap_units=self._cap_units, held_units=held)
+        except UnderfundedError as error:
+            self._fund(found, error.fee, held)
             return
-        height = self._cursor.height
-        pair = self._ctx.catalogue.pairs[found.currency, self._network.code]
-        scale = self._ctx.catalogue.scale(found.currency)
-        come = pair.from_ledger(
-            probes.confirmed_units(self._network.code, found.address, found.currency, height=height), scale
-        )
-        explained = come + treasury.moved_native_units(self._network.code, found.address, found.currency, height=height)
+        self._start_sweep(found, wallet, intent, fee)
+
+    def _sweep_coin(self, found: Unswept, wallet: Wallet) -> Fee | None:
+        """Send what an address holds of the network's own coin, as far as it is explained; its fee stays behind.
+
+        Returns what was offered. Where no deposit is claimed it is what was left of gas, which has to be worth the fee.
+        """
+        if treasury.is_in_motion(self._network.code, [found.address]):
+            return None
         held = min(
-            explained,
+            self._explained_units(found),
             self._spender.balance_at(found.address, None, self._cursor.hash),
             self._spender.native_balance(found.address),
         )
         trial = Intent(sender=found.address, recipient=self._hot.address, pair=None, units=1)
-        fee = self._spender.quote(trial, cap_units=gas_cap_units(self._network, self._ctx.settings))
-        units = coin_left_to_sweep(held_units=held, ceiling_units=fee.ceiling_units)
-        if units <= 0:
-            return
-        intent = Intent(sender=found.address, recipient=self._hot.address, pair=None, units=units)
         try:
-            self._start_sweep(found, wallet, intent)
-        except InsufficientCoinError:
-            log.info("a sweep waits for the price that it was reckoned with", address=found.address)
+            fee = self._spender.frugal(trial, cap_units=self._cap_units, held_units=held)
+        except UnderfundedError as error:
+            return error.fee
+        units = held - fee.ceiling_units
+        if units > 0 and (found.units > 0 or units >= fee.ceiling_units):
+            self._start_sweep(found, wallet, replace(trial, units=units), fee)
+        return fee
 
-    def _start_sweep(self, found: Unswept, wallet: Wallet, intent: Intent) -> None:
+    def _explained_units(self, found: Unswept) -> int:
+        """Return what rows say that an address holds of the gas coin, in base units."""
+        code, height = self._network.code, self._cursor.height
+        moved = treasury.moved_native_units(code, found.address, found.currency, height=height)
+        pair = self._ctx.catalogue.pair(found.currency, code)
+        if pair is None:
+            return moved
+        come = probes.confirmed_units(code, found.address, found.currency, height=height)
+        return moved + pair.from_ledger(come, self._ctx.catalogue.scale(found.currency))
+
+    def _start_sweep(self, found: Unswept, wallet: Wallet, intent: Intent, fee: Fee) -> None:
         code = self._network.code
         spend_id = spending.start(
             self._ctx,
@@ -185,32 +200,42 @@ class _Keeper:
             purpose="sweep",
             wallet=wallet,
             intent=intent,
+            fee=fee,
             within=lambda spend_id: sweeps.claim(code, found, spend_id),
         )
         if spend_id is not None:
             self.started += 1
             log.info("sweep", network=code, address=found.address, currency=found.currency, spend=str(spend_id))
 
-    def _fund(self, address: str, units: int) -> None:
-        """Send gas to a deposit address, unless the hot wallet was found without.
-
-        Where that was not enough before, twice as much; not for ever, since it may be something else that is missing.
-        """
-        before = sweeps.fundings_lately(self._network.code, address)
-        if self._is_hot_dry:
+    def _fund(self, found: Unswept, fee: Fee, held_units: int) -> None:
+        """Send a deposit address the gas that its sweep lacks, if that is worth it and the hot wallet has it."""
+        missing = fee.ceiling_units - held_units
+        # Sending it costs as well; on a rollup, posting that about as much as posting the sweep.
+        cost = missing + (self._network.coin_gas or 0) * fee.price_units + fee.data_units
+        market, policy = self._ctx.market.read(), treasury_plan.policy_of(self._ctx.settings)
+        if self._is_hot_dry or not treasury_plan.is_worth(
+            self._ctx.catalogue, market, policy, self._network, found, gas_units=cost
+        ):
             return
         try:
-            is_sent = funding.fund(self._ctx, self._network, self._hot, address, units * 2**before)
+            is_sent = funding.fund(self._ctx, self._network, self._hot, found.address, missing)
         except InsufficientCoinError as error:
             self._is_hot_dry = True
             log.warning("the hot wallet lacks gas: nothing is swept", network=self._network.code, reason=str(error))
             return
         self.started += is_sent
 
-    def _transfer_fee(self, pair: Pair) -> int:
-        if pair.currency not in self._fees:
-            self._fees[pair.currency] = self.chain.transfer_fee(pair)
-        return self._fees[pair.currency]
+    def _collect(self) -> None:
+        """Bring home what is left of gas at addresses that need none, once the fee is less than what arrives."""
+        code, busy, known = self._network.code, sweeps.busy_addresses(self._network.code), 0
+        for each in sweeps.walk_gas(
+            code, self._network.gas_currency, family=self._network.family, limit=COLLECTED_PER_STEP
+        ):
+            if each.address in busy or self._explained_units(each) <= 2 * known:
+                continue
+            wallet = spending.deposit_wallet(self._network, each.ordinal)
+            if wallet.address == each.address and (fee := self._sweep_coin(each, wallet)) is not None:
+                known = fee.ceiling_units
 
     # The cold address --------------------------------------------------------------------------------------
 

@@ -172,6 +172,15 @@ class InsufficientCoinError(ProviderError):
     """The sender holds too little for it now, coin for the fee included; wait for a top-up or a sweep."""
 
 
+class UnderfundedError(InsufficientCoinError):
+    """The sender holds too little of the gas coin for the fee, and enough of what it is to send."""
+
+    def __init__(self, problem: str, *, fee: "Fee") -> None:
+        super().__init__(problem)
+        # What would be offered.
+        self.fee = fee
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
     """What is to move. Amounts in the network's token units, addresses in the stored form."""
@@ -276,6 +285,14 @@ class Spender(Protocol):
 
         Raises FeeTooHighError above the cap, SpendRefusedError where the chain says that it would revert,
         InsufficientCoinError where the sender cannot pay.
+        """
+        ...
+
+    def frugal(self, intent: Intent, *, cap_units: int, held_units: int) -> Fee:
+        """Return what to offer for something that can wait, so that as little as can be is left of held_units.
+
+        held_units: what the sender has for the fee. Raises UnderfundedError with the offer where that is too little,
+        and what quote() raises.
         """
         ...
 

@@ -40,10 +40,28 @@ def todays_offer(providers: Providers, network: Network, *, cap_wei: int) -> Off
     Where the cap leaves less than is usual, but enough for the next blocks, the cap is offered. Raises FeeTooHighError
     where it does not, ProviderError.
     """
+    price = _todays_price(providers, network, cap_wei=cap_wei)
+    return Offer(price_wei=min(price.max_wei, cap_wei), tip_wei=price.tip_wei)
+
+
+def frugal_offer(providers: Providers, network: Network, *, cap_wei: int, affordable_wei: int) -> Offer:
+    """Return what to offer for what can wait: enough for two full blocks, and so a quarter above the base fee.
+
+    Where the sender cannot afford that, but what gets in with the next block, it is what he can afford. Raises
+    FeeTooHighError where two full blocks would take it above the cap, ProviderError.
+    """
+    price = _todays_price(providers, network, cap_wei=cap_wei)
+    usual = price.expected_wei
+    offered = affordable_wei if price.least_wei <= affordable_wei < usual else usual
+    # Where all is tip, it stays so: without a base fee this is what is offered.
+    return Offer(price_wei=offered, tip_wei=min(price.tip_wei, offered - price.base_wei * 9 // 8))
+
+
+def _todays_price(providers: Providers, network: Network, *, cap_wei: int) -> GasPrice:
     price = middle(providers.voices(lambda node: _price(node, network)), key=lambda price: price.max_wei)
     if price.expected_wei > cap_wei:
         raise FeeTooHighError(f"{network.code}: a unit of gas costs {price.expected_wei} wei, the cap is {cap_wei}")
-    return Offer(price_wei=min(price.max_wei, cap_wei), tip_wei=price.tip_wei)
+    return price
 
 
 def dearer_offer(today: Offer, *, before: Offer, cap_wei: int) -> Offer:

@@ -3,15 +3,21 @@
 What decides about money is asked of every provider; what one of them says alone is not believed where others speak.
 """
 
+from typing import Final
+
 from chains import evm_fate, evm_gas, evm_internal, evm_sending, evm_trial
 from chains import evm_wire as wire
-from chains.base import Attempt, Fate, Fee, InsufficientCoinError, Intent, ProviderError, Sending
+from chains.base import Attempt, Fate, Fee, InsufficientCoinError, Intent, ProviderError, Sending, UnderfundedError
 from chains.evm_gas import Offer
 from chains.evm_tx import Spend, plan_spend, sign_fee
 from chains.providers import Providers, middle
 from chains.rpc import JsonRpc, RpcError
 from core.addresses import keccak256
 from core.catalogue import Network, Pair
+
+# Of the gas that a sweep was seen to take, so much more is offered. It is our own token and our own address, tried a
+# moment ago; what a payout's margin leaves over would stay at an address that is used once.
+FRUGAL_MARGIN_PERCENT: Final = 5
 
 
 class EvmSpender:
@@ -57,6 +63,30 @@ class EvmSpender:
         )
         if trial.native_wei < spend.value_wei + fee.ceiling_units:
             raise InsufficientCoinError(f"{intent.sender} holds {trial.native_wei} wei, fees are {fee.ceiling_units}")
+        return fee
+
+    def frugal(self, intent: Intent, *, cap_units: int, held_units: int) -> Fee:
+        """Return what to offer for something that can wait; see chains.base. Tried as if gas cost nothing."""
+        spend = _spend(intent)
+        # What a plain transfer takes is known to the last unit.
+        is_plain = spend.data == "0x" and self._network.coin_gas == evm_trial.INTRINSIC_GAS
+        margin = 0 if is_plain else FRUGAL_MARGIN_PERCENT
+        figure = evm_trial.gas_figure(intent, self._network)
+        trial = evm_trial.judge(
+            self.providers.voices(
+                lambda node: evm_trial.attempt(
+                    node, intent, spend, gas_figure=figure, price_wei=0, margin_percent=margin
+                )
+            )
+        )
+        data_units = self._data_fee(spend, trial.gas * cap_units)
+        offer = evm_gas.frugal_offer(
+            self.providers, self._network, cap_wei=cap_units,
+            affordable_wei=max(0, held_units - data_units) // trial.gas,
+        )  # fmt: skip
+        fee = Fee(gas_limit=trial.gas, price_units=offer.price_wei, tip_units=offer.tip_wei, data_units=data_units)
+        if held_units < fee.ceiling_units:
+            raise UnderfundedError(f"{intent.sender} has {held_units} wei for a fee of {fee.ceiling_units}", fee=fee)
         return fee
 
     def replacement(self, intent: Intent, *, before: Fee, cap_units: int) -> Fee:

@@ -55,8 +55,19 @@ def gas_figure(intent: Intent, network: Network) -> int:
     return found
 
 
-def attempt(node: JsonRpc, intent: Intent, spend: Spend, *, gas_figure: int, price_wei: int) -> Trial:
-    """Ask one node. Balances come first, so that a shortage is never taken for a refusal."""
+def attempt(
+    node: JsonRpc,
+    intent: Intent,
+    spend: Spend,
+    *,
+    gas_figure: int,
+    price_wei: int,
+    margin_percent: int = GAS_MARGIN_PERCENT,
+) -> Trial:
+    """Ask one node. Balances come first, so that a shortage is never taken for a refusal.
+
+    margin_percent: what is added to the gas that it takes.
+    """
     native_wei = wire.quantity(node.call("eth_getBalance", [intent.sender, "latest"], str))
     if native_wei < spend.value_wei + INTRINSIC_GAS * price_wei:
         return Trial(native_wei=native_wei, shortage=f"{intent.sender} holds {native_wei} wei")
@@ -74,7 +85,7 @@ def attempt(node: JsonRpc, intent: Intent, spend: Spend, *, gas_figure: int, pri
         return Trial(native_wei=native_wei, refusal="the token answers that it does not make the transfer")
     gas_max = GAS_FACTOR_MAX * gas_figure
     if gas <= gas_max:
-        return Trial(native_wei=native_wei, gas=min(gas * (100 + GAS_MARGIN_PERCENT) // 100, gas_max))
+        return Trial(native_wei=native_wei, gas=min(gas * (100 + margin_percent) // 100, gas_max))
     if spend.data != "0x":
         raise AbsurdFeeError(f"{gas} gas for one transfer")
     # The recipient is a contract that does as it likes; we do not pay for that.

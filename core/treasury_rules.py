@@ -16,12 +16,6 @@ Verdict = Literal["sweep", "small", "dear", "unknown"]
 
 CENTS: Final = 100
 PERCENT: Final = 100
-# The gas of a plain transfer of coin, with which a deposit address is funded before a token can leave it.
-COIN_TRANSFER_GAS: Final = 21_000
-# What a deposit address is given for a transfer, as a multiple of what one costs now: prices may double meanwhile.
-FUNDING_FACTOR: Final = 3
-# From a balance of coin, the fee is left behind with this much to spare, in percent of it.
-COIN_MARGIN_PERCENT: Final = 25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +36,17 @@ def usd_units(usd: int, *, rate: int, scale: int) -> int:
     return mul_div_up(usd, 10 ** (scale + RATE_DIGITS), rate)
 
 
-def sweep_cost(fee_units: int, *, transfer_gas: int, is_token: bool) -> int:
+def sweep_cost(fee_units: int, *, transfer_gas: int, funding_gas: int) -> int:
     """Return what a sweep costs altogether in its own coin: a token's needs coin to be sent there first.
 
-    fee_units: what one transfer of the coin costs now.
+    fee_units: what one transfer of the coin costs now. funding_gas: what sending the gas takes; 0 for the gas coin.
     """
-    if not is_token:
-        return fee_units
-    return fee_units + mul_div_up(fee_units, COIN_TRANSFER_GAS, transfer_gas)
+    return fee_units + mul_div_up(fee_units, funding_gas, transfer_gas)
+
+
+def is_dear(units: int, *, cost_units: int, policy: SweepPolicy) -> bool:
+    """Whether sweeping an amount would cost more of it than the operator allows."""
+    return cost_units * PERCENT > units * policy.fee_max_percent
 
 
 def judge_sweep(
@@ -60,7 +57,7 @@ def judge_sweep(
         return "unknown"
     if rate is not None and not is_wanted and usd_cents(units, rate=rate, scale=scale) < policy.min_usd * CENTS:
         return "small"
-    if cost_units * PERCENT > units * policy.fee_max_percent:
+    if is_dear(units, cost_units=cost_units, policy=policy):
         return "dear"
     return "sweep"
 
@@ -75,16 +72,3 @@ def excess_units(*, held_units: int, limit_usd: int, needed_units: int, rate: in
     limit_units = usd_units(limit_usd, rate=rate, scale=scale)
     kept_units = limit_units + needed_units
     return held_units - kept_units if held_units > kept_units + limit_units // 2 else 0
-
-
-def funding_units(*, fee_units: int, held_units: int) -> int:
-    """Return how much coin to send to a deposit address so that it can pay for a transfer; 0 where it can already.
-
-    All in the gas coin. fee_units: what the transfer costs now.
-    """
-    return FUNDING_FACTOR * fee_units - held_units if held_units < 2 * fee_units else 0
-
-
-def coin_left_to_sweep(*, held_units: int, ceiling_units: int) -> int:
-    """Return how much of its own coin a deposit address can send; what the transfer may cost at most stays behind."""
-    return max(0, held_units - ceiling_units * (PERCENT + COIN_MARGIN_PERCENT) // PERCENT)

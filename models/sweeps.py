@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Payouts that one sweep lets be tried again at once; the others wait for their own time.
 WOKEN_MAX: Final = 500
 
-Walker = Literal["sweep", "reconcile"]
+Walker = Literal["sweep", "reconcile", "gas"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,30 @@ def walk(network: str, walker: Walker, *, family: str, limit: int, height: int |
             (network, walker, *last),
         )
     return _there(page)
+
+
+def walk_gas(network: str, gas_currency: str, *, family: str, limit: int) -> list[Unswept]:
+    """Return the next addresses that were given gas and hold no deposit to be swept, round and round; no amounts.
+
+    What is left at the others pays for their next sweep.
+    """
+    kept = one("SELECT address FROM treasury_walks WHERE network = %s AND walker = 'gas'", (network,))
+    page = rows(
+        "SELECT g.recipient, p.ordinal, EXISTS (SELECT 1 FROM deposits d WHERE d.network = %s"
+        "   AND d.address = g.recipient AND d.sweep_id IS NULL AND d.status <> 'reversed') FROM ("
+        "   SELECT DISTINCT recipient FROM spends WHERE network = %s AND purpose = 'gas' AND recipient > %s"
+        "   ORDER BY recipient LIMIT %s) g"
+        " JOIN pool_addresses p ON p.address = g.recipient AND p.family = %s ORDER BY g.recipient",
+        (network, network, kept[0] if kept else "", limit, family),
+    )
+    last = str(page[-1][0]) if len(page) == limit else ""
+    execute(
+        "INSERT INTO treasury_walks (network, walker, currency, address) VALUES (%s, 'gas', %s, %s)"
+        " ON CONFLICT (network, walker) DO UPDATE SET currency = EXCLUDED.currency, address = EXCLUDED.address"
+        " WHERE treasury_walks.address <> EXCLUDED.address",
+        (network, gas_currency, last),
+    )
+    return [Unswept(gas_currency, address, ordinal, 0) for address, ordinal, is_needed in page if not is_needed]
 
 
 def claim(network: str, found: Unswept, spend_id: UUID) -> bool:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from core.treasury_rules import SweepPolicy, Verdict, judge_sweep, sweep_cost, usd_cents
+from core.errors import InvoiceQuoteFailed
+from core.pricing import fee_in_coin
+from core.treasury_rules import SweepPolicy, Verdict, is_dear, judge_sweep, sweep_cost, usd_cents
 from models import sweeps
 
 if TYPE_CHECKING:
@@ -60,10 +62,27 @@ def _planned(
     rate, scale = market.rates.get(found.currency), catalogue.scale(found.currency)
     cost = None
     if fee is not None and pair.transfer_gas is not None:
-        cost = sweep_cost(fee, transfer_gas=pair.transfer_gas, is_token=pair.contract is not None)
+        funding_gas = 0 if pair.contract is None else network.coin_gas or 0
+        cost = sweep_cost(fee, transfer_gas=pair.transfer_gas, funding_gas=funding_gas)
     verdict = judge_sweep(found.units, cost_units=cost, rate=rate, scale=scale, policy=policy, is_wanted=is_wanted)
     worth = None if rate is None else usd_cents(found.units, rate=rate, scale=scale)
     return Planned(found=found, cost_units=cost, usd_cents=worth, verdict=verdict)
+
+
+def is_worth(
+    catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, found: Unswept, *, gas_units: int
+) -> bool:
+    """Whether what lies at an address is worth so much of the gas coin, in its base units.
+
+    The plan knows the last quotes; this is asked with what is about to be offered. Without rates the plan's word holds.
+    """
+    try:
+        cost = fee_in_coin(
+            catalogue, market.rates, gas_units=gas_units, gas_currency=network.gas_currency, currency=found.currency
+        )
+    except InvoiceQuoteFailed:
+        return True
+    return not is_dear(found.units, cost_units=cost, policy=policy)
 
 
 def whole(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from actors import context, funding, spending
-from actors import treasury as treasury_actor
 from chains.base import FeeTooHighError, InsufficientCoinError, Intent, ProviderError, SpendRefusedError
 from core.ids import uuid7
 from models import freezes, payout_queue, reconciliation, treasury
@@ -114,11 +113,15 @@ def test_coin_that_no_deposit_explains_stays_where_it_is(world: TreasuryWorld) -
     assert [units < ETHER for (units,) in world.spends("token_units")] == [True]
 
 
-def test_nothing_is_swept_where_the_fee_leaves_nothing(world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.paid_invoice(ETHER, currency="ETH")
-    monkeypatch.setattr(treasury_actor, "coin_left_to_sweep", lambda **_named: 0)
+def test_nothing_is_swept_where_the_fee_leaves_nothing(world: TreasuryWorld) -> None:
+    world.paid_invoice(ETHER // 2_000, currency="ETH")
+    # Dearer than by the quotes that the plan knows.
+    world.node.ask("anvil_setNextBlockBaseFeePerGas", hex(40 * 10**9))
     world.keep()
     assert world.spends() == []
+    world.node.ask("anvil_setNextBlockBaseFeePerGas", hex(10**9))
+    world.keep()
+    assert world.spends("purpose") == [("sweep",)]
 
 
 def test_small_amounts_are_swept_while_a_payout_waits_for_them(database: str, anvil: Callable[..., Anvil]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from chains.base import FeeTooHighError, InsufficientCoinError, Intent, ProviderError
 from chains.evm_fees import AbsurdFeeError
-from chains.evm_gas import DATA_FEE_SELECTOR, Offer, data_fee, dearer_offer, todays_offer
+from chains.evm_gas import DATA_FEE_SELECTOR, Offer, data_fee, dearer_offer, frugal_offer, todays_offer
 from chains.providers import Providers
 from cli.embedded.anvil import Anvil
 from core.catalogue import Network, load_catalogue
@@ -96,6 +96,40 @@ def test_a_node_that_fails_to_tell_its_base_fee_is_no_node_without_one() -> None
         node.answers["eth_feeHistory"] = Refusal(-32000, "internal error")
         with pytest.raises(ProviderError):
             todays_offer(providers, ETHEREUM, cap_wei=CAP)
+
+
+# What can wait ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("affordable", "offer"),
+    [
+        (100 * GWEI, (14_500_000_000, 2 * GWEI)),
+        # As much as is there, as long as it gets in with the next block; the tip gives way.
+        (14 * GWEI, (14 * GWEI, 2 * GWEI)),
+        (13 * GWEI, (13 * GWEI, 1_750_000_000)),
+        (12_250_000_000, (12_250_000_000, 1 * GWEI)),
+        (12_249_999_999, (14_500_000_000, 2 * GWEI)),
+    ],
+)
+def test_what_can_wait_offers_a_quarter_more_than_the_base_fee(affordable: int, offer: tuple[int, int]) -> None:
+    with nodes(ETHEREUM, (10, 2)) as (providers, _):
+        found = frugal_offer(providers, ETHEREUM, cap_wei=CAP, affordable_wei=affordable)
+    assert (found.price_wei, found.tip_wei) == offer
+
+
+@pytest.mark.parametrize(
+    ("affordable", "price"), [(100 * GWEI, 22 * GWEI), (20 * GWEI, 20 * GWEI), (20 * GWEI - 1, 22 * GWEI)]
+)
+def test_without_a_base_fee_what_can_wait_offers_what_is_asked_for(affordable: int, price: int) -> None:
+    with nodes(BSC, (1, 1)) as (providers, _):
+        found = frugal_offer(providers, BSC, cap_wei=CAP, affordable_wei=affordable)
+    assert found == Offer(price_wei=price, tip_wei=price)
+
+
+def test_what_can_wait_waits_above_the_cap() -> None:
+    with nodes(ETHEREUM, (10, 2)) as (providers, _), pytest.raises(FeeTooHighError, match="the cap is"):
+        frugal_offer(providers, ETHEREUM, cap_wei=14 * GWEI, affordable_wei=CAP)
 
 
 # Replacements -----------------------------------------------------------------------------------------------

@@ -6,9 +6,7 @@ import pytest
 
 from core.treasury_rules import (
     SweepPolicy,
-    coin_left_to_sweep,
     excess_units,
-    funding_units,
     judge_sweep,
     sweep_cost,
     usd_cents,
@@ -41,8 +39,8 @@ def test_an_address_is_swept_once_it_is_worth_it(
 
 
 def test_a_tokens_sweep_pays_for_its_gas_transfer_too() -> None:
-    assert sweep_cost(70_000, transfer_gas=70_000, is_token=True) == 91_000
-    assert sweep_cost(70_000, transfer_gas=21_000, is_token=False) == 70_000
+    assert sweep_cost(70_000, transfer_gas=70_000, funding_gas=21_000) == 91_000
+    assert sweep_cost(70_000, transfer_gas=21_000, funding_gas=0) == 70_000
 
 
 def test_dollars_and_units_of_a_coin() -> None:
@@ -64,14 +62,3 @@ def test_the_hot_wallet_keeps_its_limit_and_what_payouts_need(held: int, needed:
 
 def test_nothing_goes_to_the_cold_address_without_a_rate() -> None:
     assert excess_units(held_units=10**30, limit_usd=0, needed_units=0, rate=None, scale=18) == 0
-
-
-def test_gas_is_topped_up_only_where_there_is_too_little() -> None:
-    assert funding_units(fee_units=100, held_units=0) == 300
-    assert funding_units(fee_units=100, held_units=199) == 101
-    assert funding_units(fee_units=100, held_units=200) == 0
-
-
-def test_the_fee_of_a_coin_sweep_stays_behind() -> None:
-    assert coin_left_to_sweep(held_units=1_000, ceiling_units=100) == 875
-    assert coin_left_to_sweep(held_units=100, ceiling_units=100) == 0
