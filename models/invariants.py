@@ -100,10 +100,11 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         " WHERE COALESCE(m.units, 0) <> COALESCE(w.units, 0)",
     ),
     "sales_are_credited": (
-        "a decided invoice holds no confirmed deposit back, and an undecided one credits none for the first time",
+        "a decided invoice holds no confirmed deposit back, unless its row says that some are due; an undecided one"
+        " credits none for the first time",
         "SELECT i.id, i.status, d.id FROM invoices i JOIN deposits d ON d.owner_id = i.id"
         " WHERE d.stray_reason IS NULL AND ((i.status IN ('paid', 'paid_over') AND d.status = 'confirmed'"
-        " AND d.refund_id IS NULL)"
+        " AND d.refund_id IS NULL AND i.is_credit_due IS NOT TRUE)"
         " OR (i.status IN ('select', 'expired') AND d.status = 'credited'))",
     ),
     "sums_are_kept": (

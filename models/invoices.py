@@ -268,6 +268,17 @@ def due_for_settlement(limit: int) -> list[UUID]:
     ]
 
 
+def credit_due(limit: int) -> list[UUID]:
+    """Return decided invoices with confirmed deposits that no page of their settlement has credited yet."""
+    return [
+        row[0]
+        for row in rows(
+            "SELECT id FROM invoices WHERE is_credit_due AND status IN ('paid', 'paid_over') ORDER BY id LIMIT %s",
+            (limit,),
+        )
+    ]
+
+
 def reread(invoice_id: UUID) -> InvoiceRow:
     """Return an invoice that this transaction wrote."""
     found = find_public(invoice_id)

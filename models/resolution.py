@@ -29,7 +29,8 @@ def accept_payment(catalogue: Catalogue, invoice: InvoiceRow) -> None:
 def accept_stray(catalogue: Catalogue, invoice: InvoiceRow, txid: str) -> None:
     """Credit a confirmed stray in its own coin, less the percent fee, in whatever status the invoice is.
 
-    All strays of the transaction are meant. Raises payment.not_resolvable. The invoice is locked.
+    All strays of the transaction are meant, but no more than a page of them at once, the largest first: the same call
+    again takes the next ones. Raises payment.not_resolvable. The invoice is locked.
     """
     strays = [
         deposit
@@ -41,6 +42,7 @@ def accept_stray(catalogue: Catalogue, invoice: InvoiceRow, txid: str) -> None:
     ]
     if not strays:
         raise PaymentNotResolvable
-    for stray in strays:
+    strays.sort(key=lambda stray: (-stray.amount_units, stray.id))
+    for stray in strays[: settlement.DEPOSITS_PER_PAGE]:
         crediting.credit(catalogue, stray, invoice.merchant_id, fee_ppm=invoice.fee_ppm, fee_fixed_due_units=0)
     settlement.settle_locked(catalogue, invoice.id)

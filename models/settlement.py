@@ -1,7 +1,7 @@
 """Brings an invoice to the status that its deposits and the time call for: the one writer of its sums and status.
 
-Called by actors.polling after a block, by actors.invoice_clock when time passed, and by models.reversals. Safe to run
-any number of times.
+Called by actors.polling after a block, by actors.invoice_clock when time passed or credits are left, and by
+models.reversals. Safe to run any number of times.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from core import states, views
 from core.addresses import display
 from models import crediting, deposits, invoices, outbox
-from models.base import app_now, execute, one, rows, transaction
+from models.base import app_now, execute, one, repeat_on_deadlock, rows, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 # paid can fall back to check and rise again in one settlement; more rounds than this would be a loop.
 JUDGEMENTS_MAX: Final = 4
+# A crowd of specks must hold no lock for long, nor let a call outlive its caller, nor keep a scan from its blocks.
+DEPOSITS_PER_PAGE: Final = 100
+PAGES_PER_STEP: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,30 +89,70 @@ class _Standing:
 
 
 def settle(catalogue: Catalogue, invoice_id: UUID) -> bool:
-    """Settle one invoice in a transaction of its own. Returns whether a webhook was queued."""
-    with transaction():
-        return settle_locked(catalogue, invoice_id)
+    """Settle one invoice in pages, each a transaction of its own. Returns whether a webhook was queued.
+
+    It is judged once all that is deep enough is confirmed. What this step leaves, the next one finds: pending deposits
+    that are deep enough, or an invoice whose row says that credits are due.
+    """
+    emitted = False
+    for _ in range(PAGES_PER_STEP):
+        page = repeat_on_deadlock(lambda: _settle_page(catalogue, invoice_id))
+        emitted |= page.emitted
+        if page.is_last:
+            break
+    return emitted
 
 
 def settle_locked(catalogue: Catalogue, invoice_id: UUID) -> bool:
-    """Settle one invoice inside the caller's transaction."""
+    """Settle one invoice inside the caller's transaction, by one page; the clock of invoices brings the others."""
     invoice = invoices.lock(invoice_id)
     if invoice is None:
         return False
-    _confirm_deep_enough(catalogue, invoice)
+    _confirm_some(catalogue, invoice)
+    return _judge(catalogue, invoice).emitted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Page:
+    """What one transaction of a settlement did: whether it was the last one, and whether it queued a webhook."""
+
+    is_last: bool
+    emitted: bool = False
+
+
+def _settle_page(catalogue: Catalogue, invoice_id: UUID) -> _Page:
+    with transaction():
+        invoice = invoices.lock(invoice_id)
+        if invoice is None:
+            return _Page(is_last=True)
+        if _confirm_some(catalogue, invoice):
+            _write(catalogue, _standing(invoice), invoice.status)
+            return _Page(is_last=False)
+        return _judge(catalogue, invoice)
+
+
+def _judge(catalogue: Catalogue, invoice: InvoiceRow) -> _Page:
+    """Write what an invoice is now, and credit a page of what a decided one holds."""
     standing = _standing(invoice)
     status = _judged(standing)
-    if status in states.DECIDED_STATUSES:
-        _credit_confirmed(catalogue, standing)
+    is_last = status not in states.DECIDED_STATUSES or not _credit_some(catalogue, standing)
     _write(catalogue, standing, status)
-    return _emit(catalogue, invoice, status)
+    return _Page(is_last=is_last, emitted=_emit(catalogue, invoice, status))
 
 
-def _confirm_deep_enough(catalogue: Catalogue, invoice: InvoiceRow) -> None:
-    for deposit in deposits.of_owner(invoice.id):
-        deep_enough = deposit.depth >= catalogue.networks[deposit.network].confirmations
-        if deposit.status == "pending" and deep_enough and deposits.confirm(deposit.id):
+def _confirm_some(catalogue: Catalogue, invoice: InvoiceRow) -> bool:
+    """Confirm a page of the deposits that are deep enough; returns whether there are more."""
+    due = [
+        deposit
+        for deposit in deposits.of_owner(invoice.id)
+        if deposit.status == "pending"
+        and not deposit.awaits_quorum
+        and deposit.depth >= catalogue.networks[deposit.network].confirmations
+    ]
+    for deposit in due[:DEPOSITS_PER_PAGE]:
+        if deposits.confirm(deposit.id):
             crediting.book_confirmed(deposit, invoice.merchant_id)
+    return len(due) > DEPOSITS_PER_PAGE
 
 
 def _standing(invoice: InvoiceRow) -> _Standing:
@@ -182,19 +225,24 @@ def _facts(standing: _Standing, status: InvoiceStatus) -> states.InvoiceFacts:
     )
 
 
-def _credit_confirmed(catalogue: Catalogue, standing: _Standing) -> None:
+def _credit_some(catalogue: Catalogue, standing: _Standing) -> bool:
+    """Credit a page of what is confirmed; returns whether there is more, which the invoice's row then says."""
     invoice, quote = standing.invoice, standing.quote
     if quote is None:
         raise states.ForbiddenTransitionError("a decided invoice has a quote")
-    due = quote.fee_fixed_units - invoice.fee_fixed_taken_units
-    for deposit in standing.confirmed:
-        if deposit.status != "confirmed" or deposit.refund_id is not None:
-            continue
+    fee_due = quote.fee_fixed_units - invoice.fee_fixed_taken_units
+    due = [deposit for deposit in standing.confirmed if deposit.status == "confirmed" and deposit.refund_id is None]
+    for deposit in due[:DEPOSITS_PER_PAGE]:
         split = crediting.credit(
-            catalogue, deposit, invoice.merchant_id, fee_ppm=invoice.fee_ppm, fee_fixed_due_units=max(0, due)
+            catalogue, deposit, invoice.merchant_id, fee_ppm=invoice.fee_ppm, fee_fixed_due_units=max(0, fee_due)
         )
-        due -= split.fee_fixed_units if split else 0
-    execute("UPDATE invoices SET fee_fixed_taken_units = %s WHERE id = %s", (quote.fee_fixed_units - due, invoice.id))
+        fee_due -= split.fee_fixed_units if split else 0
+    is_more = len(due) > DEPOSITS_PER_PAGE
+    execute(
+        "UPDATE invoices SET fee_fixed_taken_units = %s, is_credit_due = %s WHERE id = %s",
+        (quote.fee_fixed_units - fee_due, is_more, invoice.id),
+    )
+    return is_more
 
 
 def _is_final(standing: _Standing, status: InvoiceStatus) -> bool:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from actors import context, invoice_clock
 from core.errors import PaymentNotResolvable
 from core.pricing import PPM
-from models import invoices, resolution
+from models import invoices, resolution, settlement
 from models.base import execute, rows, transaction
 from models.ledger import AVAILABLE, MATURING, SUSPENSE, Account
+from tests.actors.workers import make_settings
 from tests.models.builders import (
     CATALOGUE,
     FIXED_FEE,
@@ -192,3 +195,49 @@ def test_dust_and_unconfirmed_strays_cannot_be_accepted(shop: UUID, chain: Chain
     with pytest.raises(PaymentNotResolvable):
         accept(mine, "0xstray")
     assert rows("SELECT 1 FROM deposits WHERE status = 'credited'") == []
+
+
+def test_accepting_a_crowd_credits_a_page_and_the_clock_of_invoices_the_rest(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a call is over long before its caller gives up, however many deposits there are."""
+    monkeypatch.setattr(settlement, "DEPOSITS_PER_PAGE", 2)
+    mine = invoice(shop)
+    chain.mine(1, *(chain.transfer(mine, HALF // 5) for _ in range(5)))
+    chain.confirm()
+    settled(mine)
+    short_of = expired(chain, mine)
+
+    assert accept(short_of).status == "paid"
+
+    assert rows("SELECT status, count(*) FROM deposits GROUP BY status ORDER BY status") == [
+        ("confirmed", 3),
+        ("credited", 2),
+    ]
+    assert_sound()
+    assert invoices.due_for_settlement(9) == []
+    context.configure(make_settings())
+    invoice_clock.settle_due_invoices()
+    assert held(shop) == {MATURING: HALF_NET}
+    assert events(mine)[-1:] == ["invoice.paid"]
+    assert invoices.credit_due(9) == []
+
+
+def test_a_crowd_of_strays_is_accepted_page_by_page_the_largest_first(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settlement, "DEPOSITS_PER_PAGE", 2)
+    mine = invoice(shop)
+    strays = [chain.transfer(mine, DAI * n, currency="DAI", stray="asset", txid="0xstray") for n in (1, 3, 2)]
+    chain.mine(1, *(replace(stray, ordinal=str(n)) for n, stray in enumerate(strays)))
+    chain.confirm()
+    settled(mine)
+
+    accept(mine, "0xstray")
+    first = rows("SELECT amount_units FROM deposits WHERE status = 'credited' ORDER BY amount_units")
+    accept(mine, "0xstray")
+
+    assert first == [(2 * DAI,), (3 * DAI,)]
+    assert rows("SELECT count(*) FROM deposits WHERE status = 'credited'") == [(3,)]
+    with pytest.raises(PaymentNotResolvable):
+        accept(mine, "0xstray")

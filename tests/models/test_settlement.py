@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -232,6 +233,114 @@ def test_the_fixed_fee_is_taken_from_as_many_deposits_as_it_needs(shop: UUID, ch
         (NET, FIXED_FEE - USDT // 10 * (PPM - 15_000) // PPM),
     ]
     assert (got.fee_fixed_taken_units, fees()) == (FIXED_FEE, FEE + FIXED_FEE)
+
+
+CROWD = 7
+
+
+def crowd(chain: Chain, of: InvoiceRow) -> None:
+    """Pay an invoice by many small deposits, all of one block."""
+    chain.mine(1, *(chain.transfer(of, PRICE // CROWD + 1) for _ in range(CROWD)))
+    chain.confirm()
+
+
+def in_pages(monkeypatch: pytest.MonkeyPatch, *, pages: int = 100) -> None:
+    monkeypatch.setattr(settlement, "DEPOSITS_PER_PAGE", 2)
+    monkeypatch.setattr(settlement, "PAGES_PER_STEP", pages)
+
+
+def uncredited() -> int:
+    found = one("SELECT count(*) FROM deposits WHERE status <> 'credited'")
+    assert found is not None
+    return int(found[0])
+
+
+def test_a_crowd_of_deposits_is_settled_in_pages_and_told_of_once(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if there had been one page: the same status, sums, fees and event."""
+    in_pages(monkeypatch)
+    mine, other = invoice(shop, accuracy_ppm=10), invoice(shop, accuracy_ppm=10)
+    crowd(chain, mine)
+    took: list[int] = []
+    confirm, credit = deposits.confirm, crediting.credit
+    monkeypatch.setattr(deposits, "confirm", lambda i: took.append(txid()) or confirm(i))
+    monkeypatch.setattr(crediting, "credit", lambda *a, **k: took.append(txid()) or credit(*a, **k))
+
+    got = settled(mine)
+
+    # A page of each.
+    assert max(Counter(took).values()) <= 4
+    assert (got.status, got.confirmed_units, uncredited()) == ("paid", CROWD * (PRICE // CROWD + 1), 0)
+    assert events(mine) == ["invoice.paid"]
+    assert got.fee_fixed_taken_units == FIXED_FEE
+    monkeypatch.setattr(settlement, "DEPOSITS_PER_PAGE", 1_000)
+    paged = held(shop)
+    crowd(chain, other)
+    settled(other)
+    assert held(shop) == {kind: 2 * units for kind, units in paged.items()}
+
+
+def txid() -> int:
+    found = one("SELECT pg_current_xact_id()::text::bigint")
+    assert found is not None
+    return int(found[0])
+
+
+def test_a_crowd_that_is_half_confirmed_is_not_judged(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a payment in one block would be told of as paid first, and as paid over then."""
+    in_pages(monkeypatch, pages=3)
+    mine = invoice(shop)
+    chain.mine(1, *(chain.transfer(mine, PRICE // 2) for _ in range(CROWD)))
+    chain.confirm()
+
+    assert settled(mine).status == "check"
+    assert events(mine) == []
+
+    while uncredited():
+        settled(mine)
+    assert events(mine) == ["invoice.paid_over"]
+
+
+def test_what_a_step_leaves_of_a_crowd_is_due_until_it_is_credited(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_pages(monkeypatch, pages=1)
+    mine = invoice(shop, accuracy_ppm=10)
+    crowd(chain, mine)
+    due: list[tuple[int, list[UUID], list[UUID]]] = []
+    while uncredited():
+        settled(mine)
+        pending = deposits.owners_due("ethereum", kind="invoice", confirmations=chain.network.confirmations, limit=9)
+        due.append((uncredited(), pending, invoices.credit_due(9)))
+
+    assert due == [
+        (7, [mine.id], []),
+        (7, [mine.id], []),
+        (7, [mine.id], []),
+        (5, [], [mine.id]),
+        (3, [], [mine.id]),
+        (1, [], [mine.id]),
+        (0, [], []),
+    ]
+    assert events(mine) == ["invoice.paid"]
+
+
+def test_a_reorg_in_the_middle_of_a_crowd_is_followed(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_pages(monkeypatch, pages=5)
+    mine = invoice(shop, accuracy_ppm=10)
+    crowd(chain, mine)
+    assert settled(mine).status == "paid"
+    assert uncredited() == CROWD - 4
+
+    chain.reorg(chain.network.confirmations)
+
+    assert invoices.reread(mine.id).status == "check"
+    assert (held(shop), invoices.credit_due(9)) == ({}, [])
 
 
 def test_what_is_finer_than_the_coin_goes_to_rounding(shop: UUID, chain: Chain) -> None:
