@@ -182,7 +182,7 @@ def _intent(ctx: Context, network: Network, wallet: Wallet, payout: PayoutRow) -
 
 def _cents(ctx: Context, payout: PayoutRow) -> int:
     """Return what leaves with a payout, in US cents. Raises NoRateError."""
-    return signer_policy.usd_cents(ctx.catalogue, ctx.market.read(), payout.currency, payout.to_units)
+    return signer_policy.usd_cents(ctx.catalogue, signer_policy.market(ctx), payout.currency, payout.to_units)
 
 
 def _is_blocked(ctx: Context, network: Network, payout: PayoutRow) -> bool:

@@ -7,6 +7,7 @@ wallet of ours to another is not limited; the price of gas is capped where it is
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from core.money import mul_div_up
@@ -32,6 +33,16 @@ class LimitReachedError(Exception):
     """It would be more than the signer may let go."""
 
 
+def market(ctx: Context) -> Market:
+    """Return the market's rates, each raised to the signer's own where that is more: the careful one of both counts.
+
+    Rates are rows that others write. One that is made low would make a large payout look small.
+    """
+    told = ctx.market.read()
+    own = ctx.settings.signer_rates
+    return replace(told, rates={coin: max(rate, own.get(coin, 0)) for coin, rate in told.rates.items() if rate})
+
+
 def usd_cents(catalogue: Catalogue, market: Market, currency: str, units: int) -> int:
     """Return what ledger units of a coin are worth in US cents, rounded up. Raises NoRateError."""
     rate = market.rates.get(currency)
@@ -46,7 +57,7 @@ def check_size(ctx: Context, currency: str, units: int, *, error: type[DomainErr
     A coin without a rate is let through: what it is worth is asked again before it is signed.
     """
     try:
-        cents = usd_cents(ctx.catalogue, ctx.market.read(), currency, units)
+        cents = usd_cents(ctx.catalogue, market(ctx), currency, units)
     except NoRateError:
         return
     if cents > ctx.settings.signer_payout_max_usd * CENTS:

@@ -19,9 +19,11 @@ from chains.rpc import JsonRpc
 from core.catalogue import Network, load_catalogue
 from core.deny_list import DenyList
 from core.settings import Settings
-from models import freezes, migrate, spend_reads
+from core.settings_rules import Role
+from models import freezes, grants, migrate, rights, spend_reads
 from models.address_claims import CLAIMS, level
 from models.base import one
+from models.rates import load_market
 
 POSTGRESQL_MIN: Final = 140_000
 REDIS_MIN: Final = (6, 2)
@@ -29,6 +31,8 @@ REDIS_TIMEOUT_S: Final = 3
 # A signature is good for five minutes either way; half a minute of that is already somebody's.
 SKEW_WARN_S: Final = 2
 SKEW_FAIL_S: Final = 30
+# The market's rate over the signer's own.
+SIGNER_RATE_OLD: Final = 2
 
 
 class Verdict(StrEnum):
@@ -153,6 +157,43 @@ def check_running(settings: Settings) -> Iterator[Finding]:
         link.close()
 
 
+def check_signer_rates(settings: Settings) -> Iterator[Finding]:
+    """Name coins that are worth far more by now than the signer's own rate says: its limits lean on the market."""
+    rates = load_market().rates
+    old = [coin for coin, own in settings.signer_rates.items() if rates.get(coin, 0) > SIGNER_RATE_OLD * own]
+    yield Finding(
+        "signer rates",
+        Verdict.WARN if old else Verdict.OK,
+        f"SIGNER_RATES is far below the market: {', '.join(old)}" if old else "not far below the market",
+    )
+
+
+# The roles of PostgreSQL by the kinds of process that have one; the others run as the tables' owner.
+_RIGHTS: Final = {"web": grants.WEB, "worker": grants.WORKERS, "signer": grants.SIGNER}
+RIGHTS_SHOWN_MAX: Final = 5
+
+
+def check_rights(role: Role, _settings: Settings) -> Iterator[Finding]:
+    """Say where the user of this DATABASE_URL may do more than that kind of process needs, or less."""
+    missing = rights.missing_roles()
+    if missing:
+        yield Finding("roles", Verdict.WARN, f"not made, for want of CREATEROLE: {', '.join(missing)}")
+    if role not in _RIGHTS:
+        return
+    held = rights.compare(_RIGHTS[role])
+    if held.more:
+        yield Finding("rights", Verdict.WARN, f"this process has more than it needs: {_some(held.more)}")
+    if held.less:
+        yield Finding("rights", Verdict.FAIL, f"this process lacks {_some(held.less)}")
+    if held == ([], []):
+        yield Finding("rights", Verdict.OK, f"those of {_RIGHTS[role]}")
+
+
+def _some(texts: list[str]) -> str:
+    rest = len(texts) - RIGHTS_SHOWN_MAX
+    return ", ".join(texts[:RIGHTS_SHOWN_MAX]) + (f", and {rest} more" if rest > 0 else "")
+
+
 CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("settings", check_settings),
     ("postgresql", check_postgresql),
@@ -162,6 +203,7 @@ CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("running", check_running),
     ("providers", check_providers),
     ("keystore", check_keystore),
+    ("signer rates", check_signer_rates),
 )
 
 

@@ -1,11 +1,12 @@
 """`sluice doctor`: says what is wrong with an installation, line by line. Run by operators; exits 1 on a failure."""
 
+import functools
 from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
-from cli.checks import CHECKS, Check, Finding, Verdict
+from cli.checks import CHECKS, Check, Finding, Verdict, check_rights
 from cli.output import JsonFlag, show
 from cli.session import open_settings
 from core.redact import Redactor, secrets_of
@@ -44,6 +45,7 @@ def examine(role: Role) -> Iterator[Finding]:
     try:
         for name, check in CHECKS:
             yield from _run(name, check, settings)
+        yield from _run("rights", functools.partial(check_rights, role), settings)
     finally:
         base.close()
 

@@ -14,5 +14,6 @@ def register(app: typer.Typer) -> None:
 
 def migrate(*, as_json: JsonFlag = False) -> None:
     """Apply pending migrations; several machines may do so at once."""
-    applied = migrations.migrate(open_settings().database_url)
+    settings = open_settings()
+    applied = migrations.migrate(settings.database_url, is_production=settings.environment == "production")
     show({"applied": applied}, [f"applied {name}" for name in applied] or ["nothing to apply"], as_json=as_json)

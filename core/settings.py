@@ -31,6 +31,7 @@ from core.settings_rules import (
     rpc_variables,
     split,
 )
+from core.signer_rates import dollar_rates, parse_signer_rates, signer_rate_problems
 
 _DEFAULTS: Mapping[Environment, Mapping[str, str]] = {
     "development": {
@@ -191,6 +192,10 @@ class Settings(BaseModel):
     signer_payout_max_usd: int = Field(ge=0)
     signer_hourly_usd: int = Field(ge=0)
     signer_daily_usd: int = Field(ge=0)
+    # What the signer reckons a coin to be worth at least, by coin, in core.pricing's scale.
+    signer_rates: Annotated[
+        Mapping[str, int], BeforeValidator(parse_signer_rates), AfterValidator(MappingProxyType)
+    ] = Field(default_factory=lambda: MappingProxyType(dollar_rates()))
 
     # Where what the hot wallet need not hold goes; by network code.
     cold_addresses: Annotated[
@@ -289,6 +294,7 @@ def load_settings(env: Mapping[str, str] | None = None, *, role: Role = "cli") -
     problems = [
         *problems_of(values, environment, role),
         *rate_problems(values, is_production=environment == "production"),
+        *signer_rate_problems(values, environment, role),
     ]
     try:
         settings = Settings.model_validate(_fields(values, environment))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import psycopg2
 
+from models import grants
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -30,6 +32,10 @@ _STATEMENT_END: Final = re.compile(r";[ \t]*$", re.MULTILINE)
 
 class ChangedMigrationError(Exception):
     """A file that was applied has another text now; history is never edited."""
+
+
+class MovedClockError(Exception):
+    """A development gateway's database was given to a production gateway."""
 
 
 def available() -> list[tuple[str, str]]:
@@ -66,8 +72,11 @@ def pending(url: str) -> list[str]:
     return [name for name, _ in available() if name not in done]
 
 
-def migrate(url: str) -> list[str]:
-    """Apply what is pending and return its names. Safe to run from several machines at once."""
+def migrate(url: str, *, is_production: bool = False) -> list[str]:
+    """Apply what is pending and return its names; make the grants what they are to be, and production's clock real.
+
+    Safe to run from several machines at once. Raises MovedClockError.
+    """
     with _session(url) as session, session.cursor() as cursor:
         _wait_for_turn(session)
         cursor.execute(
@@ -75,7 +84,22 @@ def migrate(url: str) -> list[str]:
             " applied_at timestamptz NOT NULL DEFAULT clock_timestamp())"
         )
         done = _applied(session)
-        return [name for name, sql in available() if _apply(session, name, sql, done)]
+        applied = [name for name, sql in available() if _apply(session, name, sql, done)]
+        grants.apply(session)
+        if is_production:
+            _keep_clock_real(session)
+        return applied
+
+
+def _keep_clock_real(session: connection) -> None:
+    """Have the database refuse to move its clock from now on."""
+    with session.cursor() as cursor:
+        cursor.execute("SELECT ahead <> '0', is_real FROM app_clock")
+        moved, is_real = cursor.fetchone() or (False, True)
+        if moved:
+            raise MovedClockError("this database's clock was moved: it is no production gateway's")
+        if not is_real:
+            cursor.execute("UPDATE app_clock SET is_real = true")
 
 
 def _wait_for_turn(session: connection) -> None:

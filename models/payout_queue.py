@@ -190,8 +190,9 @@ def store_verdict(network: str, address: str, *, is_sanctioned: bool) -> None:
 def prune_verdicts() -> int:
     """Forget some verdicts that are no longer believed; returns how many. Again while it returns PRUNED_AT_ONCE."""
     return execute(
-        "DELETE FROM sanction_verdicts WHERE ctid = ANY(ARRAY(SELECT ctid FROM sanction_verdicts"
-        " WHERE checked_at < app_now() - make_interval(secs => %s)"
-        " ORDER BY checked_at LIMIT %s FOR UPDATE SKIP LOCKED))",
+        "WITH limits AS MATERIALIZED (SELECT app_now() - make_interval(secs => %s) AS at)"
+        " DELETE FROM sanction_verdicts WHERE checked_at < (SELECT at FROM limits) AND (network, address) IN"
+        " (SELECT network, address FROM sanction_verdicts WHERE checked_at < (SELECT at FROM limits)"
+        "  ORDER BY checked_at LIMIT %s)",
         (VERDICT_HOLDS_S, PRUNED_AT_ONCE),
     )

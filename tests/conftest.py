@@ -73,13 +73,17 @@ def _roomy_memory() -> str | None:
 @pytest.fixture(scope="session")
 def postgres(server_folder: Path, leash: Leash) -> Iterator[Postgres]:
     """A PostgreSQL with a database that has all migrations: TEMPLATE."""
-    from models.migrate import migrate  # noqa: PLC0415  tests of lower rooms need no models
+    from models.grants import unlisted  # noqa: PLC0415  tests of lower rooms need no models
+    from models.migrate import migrate  # noqa: PLC0415
 
     server = Postgres(server_folder, port=free_port(), leash=leash, durable=False)
     server.start()
     with _admin(server) as cursor:
         cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE)))
     migrate(server.database_url(TEMPLATE))
+    with contextlib.closing(psycopg2.connect(server.database_url(TEMPLATE))) as session:
+        forgotten = unlisted(session)
+    assert not forgotten, f"no process was given rights to {forgotten}: say in models/grants.py who needs which"
     yield server
     server.stop()
 

@@ -16,6 +16,7 @@ from cli.embedded.environment import app_environment, settings_environment
 from cli.embedded.files import write_json
 from cli.embedded.identity import load_identity
 from cli.embedded.leash import Leash
+from cli.embedded.logins import make_logins, url_of
 from cli.embedded.nodes import Nodes
 from cli.embedded.plan import CACHE, ROOT
 from cli.embedded.ports import LOOPBACK, KeptPorts, is_free
@@ -59,6 +60,8 @@ class Stack:
         self._apps: list[str] = []
         self.chains: list[DevChain] = []
         self._servers: list[Program] = []
+        self._has_own_database = False
+        self._logins: Mapping[str, str] = {}
         self.port = self._web_port()
         self.base_url = f"http://{LOOPBACK}:{self.port}"
 
@@ -161,6 +164,7 @@ class Stack:
                 postgres = Postgres(folder, port=ports.take("postgres"), leash=self._leash)
                 self._start(postgres)
                 self.database_url = postgres.url
+                self._has_own_database = True
                 step.detail = postgres.place
         if given := self._inherited.get("REDIS_URL"):
             self.redis_url = given
@@ -178,6 +182,8 @@ class Stack:
                 applied = migrate.migrate(self.database_url)
             except psycopg2.OperationalError as error:
                 raise StartError(f"DATABASE_URL cannot be used: {error}") from error
+            if self._has_own_database:
+                self._logins = make_logins(self.database_url)
             step.detail = ", ".join(applied) or "none pending"
         base.connect(self.database_url, application_name="sluice-dev")
 
@@ -202,13 +208,18 @@ class Stack:
             env = app_environment(
                 name,
                 inherited=self._inherited,
-                settings=self.environment(),
+                settings=self._settings_of(name),
                 leash=self._leash,
                 mnemonic=self._identity.mnemonic,
             )
             app = App(name, command, env=env, cwd=ROOT, log=self._folder.logs / f"{name}.log")
             self._apps.append(name)
             self._supervisor.watch(app, app.launch())
+
+    def _settings_of(self, name: str) -> dict[str, str]:
+        """Return what one process is told: as all are, and to log in as one that may do no more than it needs."""
+        told = self.environment()
+        return told | {"DATABASE_URL": url_of(name, self._logins)} if self._logins else told
 
     def _await_serving(self) -> None:
         waiting = dict(readiness.conditions(self.base_url, self.plan.networks))

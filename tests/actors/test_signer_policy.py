@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from actors import signer_policy
+from actors.context import configure
 from actors.signer_policy import LimitReachedError, NoRateError
 from core.pricing import RATE_DIGITS, Market
 from core.settings import SettingsError, load_settings
 from models import signer_counters
 from models.base import execute, transaction
+from models.rates import MarketBoard
 from tests.models.builders import CATALOGUE, USDT, at_once
 
 if TYPE_CHECKING:
+    from actors.context import Context
     from core.settings import Settings
 
 
@@ -109,3 +114,60 @@ def test_production_is_limited_unless_the_operator_says_otherwise() -> None:
     limits = [int(_DEFAULTS["production"][name]) for name in names]
     assert limits == sorted(limits)
     assert limits[-1] < 10**6
+
+
+def context_of(settings: Settings, **usd_ppm: int) -> Context:
+    """The process of a signer that is told these rates."""
+    told = replace(configure(settings), market=MarketBoard())
+    told.market.read = lambda: market(**usd_ppm)  # type: ignore[method-assign]
+    return told
+
+
+def test_a_thief_of_the_workers_rates_makes_no_large_payout_look_small() -> None:
+    """Rates are rows that workers write; the signer's limits count by its own where these are higher."""
+    ctx = context_of(settings(SIGNER_RATES="ETH:2500.5"), ETH=1_000_000, USDT=10_000, BNB=900_000_000)
+
+    def cents(currency: str, units: int) -> int:
+        return signer_policy.usd_cents(CATALOGUE, signer_policy.market(ctx), currency, units)
+
+    assert cents("ETH", 10**18) == 250_050
+    assert cents("USDT", USDT) == 100, "a dollar is one without being told"
+    assert cents("BNB", 10**18) == 90_000, "of a coin without a rate of its own the market's counts"
+
+
+def test_a_market_above_the_signers_own_rate_counts() -> None:
+    ctx = context_of(settings(SIGNER_RATES="ETH:2500"), ETH=3_000_000_000)
+
+    assert signer_policy.usd_cents(CATALOGUE, signer_policy.market(ctx), "ETH", 10**18) == 300_000
+
+
+def test_a_coin_that_the_market_has_no_rate_for_waits_whatever_the_signers_own() -> None:
+    ctx = context_of(settings(SIGNER_RATES="ETH:2500"), ETH=0)
+
+    with pytest.raises(NoRateError):
+        signer_policy.usd_cents(CATALOGUE, signer_policy.market(ctx), "ETH", 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["ETH", "ETH:", "ETH:x", "ETH:-1", "ETH:0", "ETH:1e3", "ETH:٣", "DOGE:1", "ETH:1.", "eth:1", "ETH=1"]
+)
+def test_a_rate_of_the_signers_own_is_a_price_of_a_coin_that_there_is(text: str) -> None:
+    with pytest.raises(SettingsError, match="SIGNER_RATES"):
+        settings(SIGNER_RATES=text)
+
+
+def test_production_signs_for_no_coin_without_a_rate_of_its_own() -> None:
+    environment = {
+        "ENVIRONMENT": "production", "DATABASE_URL": "postgresql://x/y", "REDIS_URL": "redis://x",
+        "BASE_URL": "https://x.example", "SECRET_KEYS": "k:" + base64.b64encode(b"k" * 32).decode(),
+        "SINGLE_PROVIDER_OK": "1", "ETHEREUM_RPC_URLS": "https://n.example", "BSC_RPC_URLS": "https://n.example",
+        "WALLET_KEYSTORE": "/k", "WALLET_PASSPHRASE": "p",
+    }  # fmt: skip
+    with pytest.raises(SettingsError, match="SIGNER_RATES: the signer needs a rate of its own for BNB, ETH, POL"):
+        load_settings(environment, role="signer")
+    with pytest.raises(SettingsError, match=r"for POL$"):
+        load_settings(environment | {"SIGNER_RATES": "ETH:2500,BNB:600"}, role="signer")
+    own = load_settings(environment | {"SIGNER_RATES": "ETH:2500,BNB:600,POL:0.2"}, role="signer").signer_rates
+    assert own["POL"] == 2 * 10 ** (RATE_DIGITS - 1)
+    others = {name: value for name, value in environment.items() if not name.startswith("WALLET_")}
+    assert "ETH" not in load_settings(others, role="web").signer_rates

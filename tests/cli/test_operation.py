@@ -99,6 +99,7 @@ def test_the_doctor_finds_nothing_wrong_with_a_sound_stack(stack: CommandLine) -
         "proxies": "ok",
         "providers": "warn",
         "keystore": "ok",
+        "signer rates": "ok",
     }
 
 

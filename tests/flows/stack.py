@@ -56,6 +56,13 @@ class Stack:
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(60) == 0, (self.folder / "dev.log").read_text()[-4000:]
+        # Every process runs under the grants of its role, so that each story proves that they are enough.
+        refused = [line for line in self.postgres_log().splitlines() if "permission denied" in line]
+        assert not refused, refused[:10]
+
+    def postgres_log(self) -> str:
+        """Return what the stack's PostgreSQL had to say."""
+        return (self.data / "postgres.log").read_text(errors="replace")
 
     def merchant(self) -> Merchant:
         return Merchant(self.ready["base_url"], self.ready["public_id"], self.ready["secret"])
