@@ -22,7 +22,7 @@ MNEMONIC = "test test test test test test test test test test test junk"
 @pytest.fixture
 def empty_database(postgres: Postgres) -> Iterator[str]:
     """A database without a table."""
-    name = "empty"
+    name = "untouched"
     session = psycopg2.connect(postgres.url)
     session.autocommit = True
     with session.cursor() as cursor:
