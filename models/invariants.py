@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from models import checkpoint
+from models import audit_scope, checkpoint
 from models.base import execute, long_statements, rows, transaction
 from models.checkpoint import DIFFERENCES, MOVES
 from models.payout_invariants import PAYOUT_INVARIANTS
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 ROWS_SHOWN_MAX: Final = 20
 # An audit is nobody's caller, and may take longer than a step of a call.
@@ -233,17 +236,20 @@ def named(*, is_full: bool) -> dict[str, tuple[str, str]]:
     return INVARIANTS | (FULL_INVARIANTS if is_full else {})
 
 
-def check(*, is_full: bool = False) -> list[Violation]:
+def check(*, is_full: bool = False, since: UUID | None = None) -> list[Violation]:
     """Return what does not hold, all judged on one snapshot; empty is sound.
 
-    The ledger is taken from its checkpoint and what came since; a full audit compares the checkpoint with the ledger.
+    The ledger is taken from its checkpoint and what came since, single objects where they are young or open; since is
+    the identifier from which on they are young. A full audit compares the checkpoint with the ledger and looks at all.
     """
     found = []
+    young = since or audit_scope.young_since()
     with transaction():
         execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         with long_statements(STATEMENT_TIMEOUT_MS):
             for name, (meaning, query) in named(is_full=is_full).items():
-                broken = rows(f"{query} LIMIT {ROWS_SHOWN_MAX}")
+                looked_at = query if is_full else audit_scope.narrowed(name, query, young)
+                broken = rows(f"{looked_at} LIMIT {ROWS_SHOWN_MAX}")
                 if broken:
                     found.append(Violation(name, meaning, broken))
     return found

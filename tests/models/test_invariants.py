@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 import pytest
 
-from models import crediting, topups, wallet_settlement
+from core.ids import uuid7
+from models import audit_scope, crediting, topups, wallet_settlement
+from models.audit_scope import YOUNG_S
 from models.base import execute, in_transaction, rows, transaction
-from models.invariants import INVARIANTS, ROWS_SHOWN_MAX, check
+from models.checkpoint import FULL_EVERY_S
+from models.invariants import INVARIANTS, MONEY, ROWS_SHOWN_MAX, check
 from models.ledger import AVAILABLE, CUSTODY, GAS, GATEWAY, Account, Transfer, post
 from tests.models.builders import (
     CATALOGUE,
@@ -31,8 +35,6 @@ from tests.models.treasury_builders import spend, topup
 from tests.models.wallet_builders import set_blocked, wallet
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from models.invoices import InvoiceRow
 
 # What a hand could do to the story below: at least one change for each invariant, each with several faces.
@@ -258,3 +260,58 @@ def test_checking_writes_nothing(shop: UUID, monkeypatch: pytest.MonkeyPatch) ->
 
     with pytest.raises(Exception, match="read-only transaction"):
         check()
+
+
+# What an audit looks at between two full ones -------------------------------------------------------------------
+
+
+def identifiers() -> list[UUID]:
+    """Return where "young" may begin in the story: at each of its objects, and behind them all."""
+    found = [
+        row[0]
+        for table in ("invoices", "deposits", "payouts", "payout_links", "wallets")
+        for row in rows(f"SELECT id FROM {table}")
+    ]
+    return [*sorted(found), UUID(int=2**128 - 1)]
+
+
+@pytest.mark.usefixtures("shop")
+def test_whatever_is_called_young_a_sound_gateway_is_found_sound() -> None:
+    """What is narrowed keeps everything with it that it is compared with."""
+    for since in identifiers():
+        assert check(since=since) == []
+
+
+@pytest.mark.usefixtures("shop")
+def test_objects_that_ended_long_ago_are_looked_at_by_a_full_audit_alone() -> None:
+    corrupt("UPDATE invoices SET confirmed_units = confirmed_units + 1 WHERE status = 'paid'")
+    behind = identifiers()[-1]
+
+    assert check(since=behind) == []
+    assert "sums_are_kept" in {violation.name for violation in check(is_full=True, since=behind)}
+    assert "sums_are_kept" in broken()
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_young_deposit_makes_its_old_invoice_be_looked_at() -> None:
+    (deposit_id, owner_id) = rows(
+        "SELECT d.id, d.owner_id FROM deposits d JOIN invoices i ON i.id = d.owner_id WHERE d.status = 'credited'"
+        " ORDER BY d.id DESC LIMIT 1"
+    )[0]
+    assert owner_id < deposit_id
+    corrupt(f"UPDATE invoices SET confirmed_units = confirmed_units + 1 WHERE id = '{owner_id}'")
+
+    assert "sums_are_kept" in {violation.name for violation in check(since=deposit_id)}
+
+
+@pytest.mark.usefixtures("shop")
+def test_books_are_judged_as_a_whole_however_old() -> None:
+    corrupt("UPDATE balances SET units = units + 1")
+
+    assert "balances_equal_transfers" in {violation.name for violation in check(since=identifiers()[-1])}
+
+
+def test_what_is_narrowed_are_invariants_and_none_about_money() -> None:
+    assert audit_scope._SCOPES.keys() <= INVARIANTS.keys() - MONEY
+    assert YOUNG_S > FULL_EVERY_S
+    assert UUID(int=0) < audit_scope.young_since() < uuid7()
