@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg2.errors
 
-from actors import signer_policy
+from actors import gas_reserves, signer_policy
 from actors.broker import ring
 from core import payout_views
 from core.errors import (
@@ -131,7 +131,12 @@ def _make(ctx: Context, new: NewPayout) -> PayoutRow:
     freezes.check(new.merchant_id, new.network, new.currency)
     if new.from_currency is not None and new.from_units is not None:
         freezes.check_merchant(new.merchant_id, new.from_currency)
-        conversion.book(new, from_currency=new.from_currency, from_units=new.from_units)
+        conversion.book(
+            new,
+            from_currency=new.from_currency,
+            from_units=new.from_units,
+            reserve_units=gas_reserves.reserve_units(ctx, new.currency),
+        )
     held_units = new.to_units + new.fee_units
     try:
         return payouts.insert(ctx.catalogue, new)

@@ -207,6 +207,9 @@ class Settings(BaseModel):
     # What the hot wallet of a network keeps of a coin; what is above goes to the cold address, where there is one.
     hot_limit_usd: int = Field(10_000, ge=0)
 
+    # Of a gas coin so many transfers' worth is sold to nobody, for each network that takes it.
+    gas_reserve_transfers: int = Field(20, ge=0, le=100_000)
+
     # What a conversion gives less than the market, in parts per million.
     conversion_spread_ppm: int = Field(5_000, ge=0, le=500_000)
 

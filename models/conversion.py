@@ -86,18 +86,19 @@ def _rate(rates: Rates, currency: str, spread_ppm: int) -> int:
     return rate
 
 
-def book(new: NewPayout, *, from_currency: str, from_units: int) -> None:
+def book(new: NewPayout, *, from_currency: str, from_units: int, reserve_units: int = 0) -> None:
     """Make what a payout takes available to its merchant out of another coin, in the caller's transaction.
 
-    Raises payout.convert_frozen where conversions are frozen or the gateway owns less of the coin, and
-    payout.convert_insufficient where the merchant has too little; nothing may be committed after either.
+    reserve_units: what the gateway keeps of that coin in any case. Raises payout.convert_frozen where conversions are
+    frozen or the gateway would own less than that, and payout.convert_insufficient where the merchant has too little;
+    nothing may be committed after either.
     """
     units = new.to_units + new.fee_units
     freezes.check_conversion()
     inventory = Account(GATEWAY, CONVERSION, new.currency)
     # Whoever else converts waits here, and then finds what is left.
     ledger.lock_account(inventory)
-    if owned_units(new.currency) < units:
+    if owned_units(new.currency) - reserve_units < units:
         raise PayoutConvertFrozen("The gateway owns too little of this coin at the moment; retry later.")
     paid = Transfer(
         Account(new.merchant_id, AVAILABLE, from_currency), Account(GATEWAY, CONVERSION, from_currency), from_units

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from actors import context, payout_orders
+from actors import context, gas_reserves, payout_orders
 from actors.payouts import create_payout, create_payouts, set_payout_fees
 from core.errors import (
     ComplianceAddressBlocked,
@@ -21,6 +21,7 @@ from core.errors import (
     PayoutAmountBelowFee,
     PayoutAssetMismatch,
     PayoutBadAmount,
+    PayoutConvertFrozen,
     PayoutConvertInsufficient,
     PayoutDestinationInternal,
     PayoutDuplicateReference,
@@ -384,6 +385,30 @@ def test_a_conversion_is_part_of_its_payout_or_does_not_happen(shop: UUID) -> No
     assert held(shop) == {AVAILABLE: 100 * USDT - 22_110_553 * 10**12}
     assert held(shop, "ETH") == {PAYOUT_HELD: 11 * 10**15}
     assert conversion.owned_units("ETH") == 10**18 - 11 * 10**15
+
+
+def test_conversions_keep_a_reserve_of_the_coin_that_gas_is_paid_with(shop: UUID, database: str) -> None:
+    """Twenty transfers at the cap of 300 gwei: 0.42 ETH; the catalogue's dearest coin takes 70 000 gas."""
+    charge("ETH", units=10**15)
+    fund(shop, 2_000 * USDT)
+    stock(42 * 10**16 + 11 * 10**15 - 1, currency="ETH")
+    body = order(currency="ETH", from_currency="USDT", amount="0.01")
+    with pytest.raises(PayoutConvertFrozen):
+        create(shop, body)
+    stock(1, currency="ETH")
+    create(shop, body)
+    assert conversion.owned_units("ETH") == 42 * 10**16
+    with pytest.raises(PayoutConvertFrozen):
+        create(shop, body | {"order_id": "another"})
+
+    configure(database, GAS_RESERVE_TRANSFERS="0")
+    create(shop, body | {"order_id": "another"})
+
+
+def test_every_served_network_that_takes_a_coin_for_gas_has_its_reserve(database: str) -> None:
+    configure(database, BASE_RPC_URLS="http://127.0.0.1:1", ETHEREUM_GAS_CAP_GWEI="10")
+    reserves = [gas_reserves.reserve_units(context.context(), coin) for coin in ("ETH", "BNB", "POL", "USDT")]
+    assert reserves == [20 * 70_000 * (10 + 20) * 10**9, 20 * 70_000 * 20 * 10**9, 0, 0]
 
 
 # Many -------------------------------------------------------------------------------------------------------
