@@ -121,6 +121,40 @@ def test_a_confirmed_sweep_that_comes_to_nothing_gives_its_deposits_back(world: 
     assert world.findings() == []
 
 
+def test_a_deposit_that_comes_back_after_its_confirmed_sweep_came_to_nothing_is_swept_anew(
+    world: TreasuryWorld,
+) -> None:
+    """The same transaction, in a later block than the sweep: the row still names a sweep that moved nothing."""
+    before, made = world.node.height(), world.invoice()
+    txid, raw = world.signed(made.address.lower(), USDT_UNITS)
+    assert world.node.ask("eth_sendRawTransaction", raw) == txid
+    world.mine()
+    world.confirm()
+    for _ in range(2):
+        world.keep()
+        world.follow()
+    world.mine(world.network.maturity)
+    world.catch_up()
+    world.watch()
+    undo(world, before)
+    for _ in range(4):
+        world.pass_time(10)
+        world.follow()
+    assert world.node.ask("eth_sendRawTransaction", raw) == txid
+    world.mine()
+    world.confirm()
+    assert ("USDT", "confirmed", False) in world.spends("currency", "state", "is_success")
+    assert rows("SELECT status, sweep_id IS NULL FROM deposits") == [("confirmed", False)]
+
+    world.mine(world.network.maturity + WATCHED_ON_BLOCKS)
+    world.catch_up()
+    world.watch()
+    settle(world)
+    assert (world.tokens(made.address.lower()), world.tokens(world.hot)) == (0, USDT_UNITS)
+    world.reconcile(4)
+    assert world.findings() == []
+
+
 def test_an_address_whose_confirmed_sweep_left_the_chain_is_left_alone_until_it_is_back(world: TreasuryWorld) -> None:
     made, before = swept(world)
     undo(world, before)
