@@ -476,7 +476,7 @@ CASES: Final[dict[tuple[str, str], Case]] = {
     **payout_lookups("approvePayout", "/v1/payout/approve"),
     **payout_lookups("cancelPayout", "/v1/payout/cancel"),
     ("approvePayout", "payout.not_pending"): deciding("/v1/payout/approve", status="approved"),
-    ("cancelPayout", "payout.not_pending"): deciding("/v1/payout/cancel", status="approved"),
+    ("cancelPayout", "payout.not_pending"): deciding("/v1/payout/cancel", status="sent"),
     ("approvePayout", "payout.approver_is_creator"): deciding("/v1/payout/approve", by="pk_unified"),
     ("approvePayout", "payout.frozen"): deciding("/v1/payout/approve", sql=FREEZE_ALL),
     ("approvePayout", "compliance.address_blocked"): deciding_for_a_denied_address,
@@ -584,12 +584,19 @@ def test_shared_errors_are_those_that_are_tried_below() -> None:
     shared = {error.code for e in ENDPOINTS for error in e.all_errors() if (e.name, error.code) not in own}
 
     assert shared == {
-        "auth.bad_timestamp", "merchant.unknown_key", "merchant.bad_signature", "auth.ip_not_allowed",
+        "auth.bad_token", "auth.bad_timestamp", "merchant.unknown_key", "merchant.bad_signature", "auth.ip_not_allowed",
         "merchant.wrong_key_kind", "request.bad_json", "request.bad_field", "request.length_required",
         "request.not_found", "request.too_large", "request.bad_content_type", "auth.body_read", "idempotency.bad_key",
         "idempotency.in_progress", "idempotency.key_reused", "idempotency.unavailable", "gateway.busy",
         "gateway.internal_error",
     }  # fmt: skip
+
+
+@of_all(lambda e: e.is_guarded)
+def test_whoever_does_not_show_the_token_is_refused(make_client: Callable[..., Client], endpoint: Endpoint) -> None:
+    answer = ask(make_client(METRICS_TOKEN="a-token-of-some-length"), endpoint, headers={"Authorization": "Bearer no"})
+
+    assert (answer.status_code, code_of(answer)) == (401, "auth.bad_token")
 
 
 @of_all(lambda e: e.rights is not None)
