@@ -9,6 +9,7 @@ from core.catalogue import load_catalogue
 from core.deny_list import DenyList, DenyListError
 from core.settings import SettingsError
 from models.address_pool import AddressStash
+from models.offered import OfferedNetworks
 from models.rates import MarketBoard
 from models.terms import TermsCache
 
@@ -25,6 +26,8 @@ class Context:
     catalogue: Catalogue
     # The networks that this gateway has providers for.
     available: frozenset[str]
+    # Those of them that buyers may pay on.
+    offered: OfferedNetworks
     market: MarketBoard
     terms: TermsCache
     addresses: AddressStash
@@ -46,6 +49,7 @@ def configure(settings: Settings) -> Context:
         settings=settings,
         catalogue=load_catalogue(settings.environment),
         available=frozenset(settings.rpc_urls),
+        offered=OfferedNetworks(frozenset(settings.rpc_urls)),
         market=MarketBoard(),
         terms=TermsCache(),
         addresses=AddressStash(settings.address_public_key),

@@ -38,7 +38,7 @@ def plan(ctx: Context, merchant_id: UUID, body: CreatePayment, terms: Terms) -> 
         catalogue=ctx.catalogue,
         terms=terms,
         market=ctx.market.read(),
-        available=ctx.available,
+        available=ctx.offered.read(),
     )
 
 

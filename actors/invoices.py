@@ -182,7 +182,7 @@ def _selected(ctx: Context, terms: Terms, choice: SelectMethod) -> Method:
     if network is None:
         raise PaymentNetworkRequired
     method = (choice.currency, network)
-    if method not in pricing.acceptable_methods(ctx.catalogue, terms, ctx.available):
+    if method not in pricing.acceptable_methods(ctx.catalogue, terms, ctx.offered.read()):
         raise PayMethodNotAccepted
     return method
 

@@ -61,7 +61,7 @@ def _method(ctx: Context, terms: Terms, body: CreateWallet) -> Method:
     if network is None:
         raise WalletNoNetwork
     method = (body.currency, network)
-    if method not in pricing.acceptable_methods(ctx.catalogue, terms, ctx.available):
+    if method not in pricing.acceptable_methods(ctx.catalogue, terms, ctx.offered.read()):
         raise WalletUnsupportedNetwork
     return method
 

@@ -25,10 +25,11 @@ from api.routes import ENDPOINTS
 from api.slots import Slots
 from core.catalogue import load_catalogue
 from core.secretbox import SecretBox
-from models import merchants
+from models import cursors, merchants
+from models.offered import OfferedNetworks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from falcon import App, Request, Response
 
@@ -46,6 +47,7 @@ def create_app(
     queues: Queues,
     link: Link | None = None,
     find_key: Callable[[str], ApiKeyRow | None] = merchants.find_key,
+    find_begun: Callable[[Collection[str]], Collection[str]] = cursors.begun,
     now: Callable[[], float] = time.time,
 ) -> App[Request, Response]:
     """Return the application. The process has pointed models.base at its database; now is the real clock.
@@ -61,7 +63,13 @@ def create_app(
     )
     limiter = Limiter(limits_of(settings), link=link, namespace=settings.redis_namespace, now=now)
     gateway = _gateway(
-        settings, caller=caller, queues=queues, authenticator=authenticator, limiter=limiter, reads=reads
+        settings,
+        caller=caller,
+        queues=queues,
+        authenticator=authenticator,
+        limiter=limiter,
+        reads=reads,
+        find_begun=find_begun,
     )
     app = falcon.App(middleware=[Frame(gateway.metrics)])
     errors.install(app)
@@ -85,6 +93,7 @@ def _gateway(
     authenticator: Authenticator,
     limiter: Limiter,
     reads: Slots,
+    find_begun: Callable[[Collection[str]], Collection[str]],
 ) -> Gateway:
     metrics = Metrics()
     metrics.register(gauges(queues, settings))
@@ -92,6 +101,7 @@ def _gateway(
         settings=settings,
         catalogue=load_catalogue(settings.environment),
         available=frozenset(settings.rpc_urls),
+        offered=OfferedNetworks(frozenset(settings.rpc_urls), find_begun=find_begun),
         own_hosts=settings.own_hosts,
         caller=caller,
         authenticator=authenticator,

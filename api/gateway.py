@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from api.slots import Slots
     from core.catalogue import Catalogue
     from core.settings import Settings
+    from models.offered import OfferedNetworks
 
 
 class Caller(Protocol):
@@ -59,6 +60,8 @@ class Gateway:
     catalogue: Catalogue
     # The networks that this gateway has providers for.
     available: frozenset[str]
+    # Those of them that buyers may pay on.
+    offered: OfferedNetworks
     # Where the gateway itself is reached; no webhook may lead there.
     own_hosts: frozenset[str]
     caller: Caller

@@ -49,6 +49,7 @@ class Product:
         base.connect(self.database_url)
         fill_pool(self._signer, addresses)
         store_rates(self.database_url)
+        begin_scan(self.database_url)
         base.execute("ANALYZE pool_addresses")
         self.key = merchants.create_key(
             merchants.create_merchant("Benchmark").id, "unified", "", SecretBox(DEVELOPMENT_SECRET_KEYS)
@@ -179,6 +180,16 @@ def store_rates(url: str) -> None:
             cursor,
             "INSERT INTO rates (currency, usd, source, quoted_at) VALUES %s",
             [(currency, usd, "benchmark", datetime.now(UTC) + FRESH) for currency, usd in RATES],
+        )
+
+
+def begin_scan(url: str) -> None:
+    """Write where the scan of the network began: before that it is not offered."""
+    with _session(url) as cursor:
+        cursor.execute(
+            "INSERT INTO chain_cursors (network, height, hash, block_time, head_height, started_height)"
+            " VALUES (%s, 1, '0x1', now(), 1, 1)",
+            ("ethereum",),
         )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from models.base import execute, one, rows, transaction
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
 # Blocks kept for walking back; deeper reorgs than this stop the scan with an alarm instead of guessing.
@@ -29,6 +30,11 @@ def read(network: str) -> Cursor | None:
     """Return a network's cursor, or None before its first scan."""
     found = one("SELECT height, hash, block_time FROM chain_cursors WHERE network = %s", (network,))
     return Cursor(*found) if found else None
+
+
+def begun(networks: Collection[str]) -> set[str]:
+    """Return those of the networks whose scan has begun."""
+    return {row[0] for row in rows("SELECT network FROM chain_cursors WHERE network = ANY(%s)", (list(networks),))}
 
 
 def start(network: str, *, height: int, block_hash: str, parent_hash: str, block_time: datetime) -> None:

@@ -17,8 +17,8 @@ CACHE_S: Final = 60
 
 
 def read_currencies(gateway: Gateway, _call: Call) -> Reply:
-    """Return every coin and currency; a network without a provider stands there as unavailable."""
-    view = render(gateway.catalogue, gateway.available)
+    """Return every coin and currency; a network that is not scanned stands there as unavailable."""
+    view = render(gateway.catalogue, gateway.offered.read())
     return Reply(body=envelope(msgspec.json.encode(view)), headers={"Cache-Control": f"public, max-age={CACHE_S}"})
 
 

@@ -57,7 +57,7 @@ def public_view(gateway: Gateway, row: InvoiceRow) -> dict[str, Any]:
     """Return the public payment object, with what may be chosen while nothing is."""
     methods: list[tuple[str, str]] = []
     if row.status == "select":
-        methods = pricing.acceptable_methods(gateway.catalogue, load_terms(row.merchant_id), gateway.available)
+        methods = pricing.acceptable_methods(gateway.catalogue, load_terms(row.merchant_id), gateway.offered.read())
     return views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=True, methods=methods)
 
 

@@ -58,7 +58,7 @@ def read_qr(gateway: Gateway, call: Call) -> Reply:
 def read_services(gateway: Gateway, call: Call) -> Reply:
     """Return every method of the catalogue with this merchant's terms."""
     terms = load_terms(call.merchant().merchant_id)
-    usable = frozenset(pricing.acceptable_methods(gateway.catalogue, terms, gateway.available))
+    usable = frozenset(pricing.acceptable_methods(gateway.catalogue, terms, gateway.offered.read()))
     items = service_views.payment_methods(gateway.catalogue, terms, load_market(), usable)
     return Reply(body=envelope(msgspec.json.encode({"items": items})))
 

@@ -34,7 +34,7 @@ from models import invoices
 from models.base import execute, one, transaction
 from models.calls import AbandonedError, CallInfo, ReplayedError, abandon
 from models.terms import TermsCache, load_terms
-from tests.models.builders import at_once, merchant
+from tests.models.builders import at_once, begin_scans, merchant
 from tests.models.test_address_pool import PUBLIC_KEY, add_chunk
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def _gateway(database: str) -> None:
         "BSC_RPC_URLS": "http://127.0.0.1:1",
     }
     context.configure(load_settings(env))
+    begin_scans()
     for chunk in range(3):
         add_chunk(chunk)
     for currency, usd in RATES.items():
@@ -315,10 +316,7 @@ def test_a_discount_is_taken_at_the_first_quote_and_kept_by_later_ones(shop: UUI
     discount(shop, 10, ETHEREUM)
     made = ask(create_invoice, shop, price("100"))
     discount(shop, 50, ETHEREUM)
-    execute(
-        "INSERT INTO chain_cursors (network, height, hash, block_time, head_height)"
-        " VALUES ('ethereum', 1, '0x1', app_now() + interval '20 minutes', 1)"
-    )
+    execute("UPDATE chain_cursors SET block_time = app_now() + interval '20 minutes' WHERE network = 'ethereum'")
     execute("UPDATE app_clock SET ahead = interval '16 minutes'")
     execute("UPDATE rates SET quoted_at = app_now()")
 

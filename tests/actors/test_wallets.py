@@ -29,8 +29,9 @@ from models import term_changes, wallet_settlement
 from models.base import execute, one, rows, transaction
 from models.calls import CallInfo, ReplayedError, begin
 from models.ledger import MATURING
+from models.offered import OfferedNetworks
 from models.wallets import find_by_order
-from tests.models.builders import Chain, assert_sound, at_once, endpoint, held, merchant
+from tests.models.builders import Chain, assert_sound, at_once, begin_scans, endpoint, held, merchant
 from tests.models.test_address_pool import PUBLIC_KEY, add_chunk
 from tests.models.wallet_builders import reread, settled
 
@@ -44,6 +45,7 @@ ETHEREUM: dict[str, Any] = {"currency": "USDT", "network": "ethereum"}
 def _gateway(database: str) -> Iterator[None]:
     """A gateway with providers for ethereum and bsc, and a full pool."""
     configure(database)
+    begin_scans()
     for chunk in range(2):
         add_chunk(chunk)
     yield
@@ -154,7 +156,7 @@ def test_a_key_is_answered_with_what_it_got(shop: UUID) -> None:
 
 def test_a_key_is_answered_even_where_the_network_is_watched_no_more(shop: UUID) -> None:
     create(shop, call=info(shop, "key"))
-    object.__setattr__(context.context(), "available", frozenset())
+    object.__setattr__(context.context(), "offered", OfferedNetworks(frozenset()))
 
     with pytest.raises(ReplayedError):
         create(shop, call=info(shop, "key"))

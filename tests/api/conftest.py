@@ -209,7 +209,9 @@ def keys(settings: Settings) -> Keys:
 
 @pytest.fixture
 def client(settings: Settings, caller: FakeCaller, queues: FakeQueues, keys: Keys) -> Client:
-    app = create_app(settings, caller=caller, queues=queues, find_key=keys.find, now=lambda: NOW)
+    app = create_app(
+        settings, caller=caller, queues=queues, find_key=keys.find, find_begun=lambda codes: codes, now=lambda: NOW
+    )
     return Client(app)
 
 
@@ -217,7 +219,14 @@ def client(settings: Settings, caller: FakeCaller, queues: FakeQueues, keys: Key
 def make_client(caller: FakeCaller, queues: FakeQueues, keys: Keys) -> Callable[..., Client]:
     def make(**env: str) -> Client:
         return Client(
-            create_app(make_settings(**env), caller=caller, queues=queues, find_key=keys.find, now=lambda: NOW)
+            create_app(
+                make_settings(**env),
+                caller=caller,
+                queues=queues,
+                find_key=keys.find,
+                find_begun=lambda codes: codes,
+                now=lambda: NOW,
+            )
         )
 
     return make

@@ -19,6 +19,7 @@ from core.secretbox import SecretBox
 from models import base, outbox
 from tests.api.conftest import NOW, Client, FakeQueues, Keys, make_settings
 from tests.api.rows import add_invoice, add_merchant
+from tests.models.builders import begin_scans
 from tests.models.test_address_pool import PUBLIC_KEY, add_chunk
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def open_live(keys: Keys, queues: FakeQueues, database_url: str) -> Live:
         " SELECT currency, usd::numeric, 'test', app_now() FROM unnest(%s, %s) AS new (currency, usd)",
         (list(RATES), list(RATES.values())),
     )
+    begin_scans()
     for chunk in range(2):
         add_chunk(chunk)
     settings = make_settings(DATABASE_URL=database_url, ADDRESS_PUBLIC_KEY=PUBLIC_KEY)

@@ -17,6 +17,7 @@ from models.base import execute
 from models.calls import ReplayedError
 from tests.api.conftest import NOW, Client, FakeCaller, FakeQueues, Keys, code_of, make_settings
 from tests.api.rows import add_merchant
+from tests.models.builders import begin_scans
 from tests.models.test_address_pool import PUBLIC_KEY, add_chunk
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def shop(keys: Keys, database: str, queues: FakeQueues) -> Client:
     keys.add("pk_payment", "payment", merchant_id)
     keys.add("pk_other", "unified", add_merchant("Other"))
     context.configure(make_settings(DATABASE_URL=database, ADDRESS_PUBLIC_KEY=PUBLIC_KEY))
+    begin_scans()
     add_chunk(0)
     for currency in ("USD", "USDT", "BNB"):
         execute("INSERT INTO rates (currency, usd, source, quoted_at) VALUES (%s, 1, 'test', app_now())", (currency,))

@@ -18,6 +18,7 @@ from models.base import execute
 from models.calls import ReplayedError
 from tests.api.conftest import NOW, Client, FakeCaller, FakeQueues, Keys, code_of, make_settings
 from tests.api.rows import CREATED, UNIT, add_deposit, add_invoice, add_merchant
+from tests.models.builders import begin_scans
 from tests.models.test_address_pool import PUBLIC_KEY, add_chunk
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def merchant_id(keys: Keys, database: str) -> uuid.UUID:
     keys.add("pk_unified", "unified", merchant_id)
     keys.add("pk_other", "unified", add_merchant("Other"))
     context.configure(make_settings(DATABASE_URL=database, ADDRESS_PUBLIC_KEY=PUBLIC_KEY))
+    begin_scans()
     add_chunk(0)
     return merchant_id
 

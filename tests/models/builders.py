@@ -280,6 +280,12 @@ class Chain:
         self.time = moved.block_time
 
 
+def begin_scans() -> None:
+    """Let the scan of every network begin, so that it is offered; far behind, so that nothing expires by it."""
+    for network in CATALOGUE.networks:
+        cursors.start(network, height=1, block_hash="0x1", parent_hash="0x0", block_time=app_now())
+
+
 def settled(of: InvoiceRow) -> InvoiceRow:
     """Settle an invoice and return it; nothing that must always hold may be broken then."""
     settlement.settle(CATALOGUE, of.id)
