@@ -13,6 +13,7 @@ from redis.retry import Retry
 from actors.redis_link import RedisLink
 from actors.signs import Signs
 from api.attention import concerns
+from chains import evm_methods
 from chains.base import ProviderError
 from chains.evm_wire import quantity
 from chains.rpc import JsonRpc
@@ -121,7 +122,7 @@ def check_redis(settings: Settings) -> Iterator[Finding]:
 
 
 def check_providers(settings: Settings) -> Iterator[Finding]:
-    """Ask every provider which chain it serves."""
+    """Ask every provider which chain it serves, and for the methods that the scan leans on."""
     if not settings.rpc_urls:
         yield Finding("providers", Verdict.WARN, "no <NETWORK>_RPC_URLS: no network is served")
     networks = load_catalogue(settings.environment).networks
@@ -129,6 +130,9 @@ def check_providers(settings: Settings) -> Iterator[Finding]:
         if networks[code].family == "evm":
             answers = [_ask_chain(networks[code], url, settings.rpc_timeout_s) for url in urls]
             yield from _judge_providers(networks[code], answers)
+            for number, (url, (is_good, _)) in enumerate(zip(urls, answers, strict=True), start=1):
+                if is_good:
+                    yield from _check_methods(settings, networks[code], url, number)
 
 
 def check_keystore(settings: Settings) -> Iterator[Finding]:
@@ -224,6 +228,23 @@ def _ask_chain(network: Network, url: str, timeout_s: float) -> tuple[bool, str]
     except ProviderError as error:
         return False, str(error)
     return chain_id == network.chain_id, f"chain {chain_id}, expected {network.chain_id}"
+
+
+def _check_methods(settings: Settings, network: Network, url: str, number: int) -> Iterator[Finding]:
+    """Name the methods that a provider lacks; it is used all the same, for what it can."""
+    name = f"{network.code} provider {number} methods"
+    pairs = load_catalogue(settings.environment).pairs_on(network.code)
+    try:
+        lines = evm_methods.lacking(
+            JsonRpc(url, timeout_s=settings.rpc_timeout_s),
+            finality_tag=network.finality_tag,
+            is_coin_offered=any(pair.contract is None for pair in pairs),
+        )
+    except ProviderError as error:
+        lines = [f"could not be tried: {error}"]
+    yield from (Finding(name, Verdict.WARN, line) for line in lines)
+    if not lines:
+        yield Finding(name, Verdict.OK, "all that the scan asks for")
 
 
 def _judge_providers(network: Network, answers: list[tuple[bool, str]]) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from cli.embedded.postgres import Postgres
 from models import base, invariants
 from models.migrate import available
 from tests.cli.conftest import CommandLine
-from tests.peers.json_rpc_node import JsonRpcNode
+from tests.peers.json_rpc_node import JsonRpcNode, Refusal
 
 MNEMONIC = "test test test test test test test test test test test junk"
 
@@ -211,6 +211,20 @@ def test_a_provider_that_is_away_is_a_warning_beside_a_good_one(stack: CommandLi
         found = findings(stack)
     assert (found["ethereum provider 1"]["verdict"], found["ethereum provider 2"]["verdict"]) == ("warn", "ok")
     assert "providerkey" not in str(found)
+
+
+def test_a_provider_that_lacks_a_method_is_a_warning_that_names_it(stack: CommandLine) -> None:
+    answers = {
+        "eth_chainId": "0x1", "eth_blockNumber": "0x10", "eth_getLogs": [], "eth_getBlockByNumber": {},
+        "trace_block": [], "eth_getBlockReceipts": [],
+    }  # fmt: skip
+    missing = Refusal(-32601, "the method does not exist")
+    with JsonRpcNode(answers) as whole, JsonRpcNode(answers | {"eth_getBlockReceipts": missing}) as poor:
+        stack.env["ETHEREUM_RPC_URLS"] = f"{whole.url},{poor.url}"
+        found = findings(stack)
+    assert found["ethereum provider 1 methods"]["verdict"] == "ok"
+    lack = found["ethereum provider 2 methods"]
+    assert (lack["verdict"], lack["text"].partition(":")[0]) == ("warn", "lacks eth_getBlockReceipts")
 
 
 def test_an_empty_address_pool_is_a_failure(stack: CommandLine) -> None:
