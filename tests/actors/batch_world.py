@@ -19,6 +19,7 @@ from models import merchants
 from models.base import execute, one, rows
 from models.batch_items import LEASE_S
 from models.calls import CallInfo
+from tests.models.builders import begin_scans
 from tests.models.payout_builders import RECIPIENT
 from tests.models.test_address_pool import PUBLIC_KEY
 
@@ -60,6 +61,7 @@ def configure(database: str, **env: str) -> None:
         "POOL_LOW": "2",
     }
     context.configure(load_settings(environment | env))
+    begin_scans()
 
 
 def key_of(merchant_id: UUID) -> str:

@@ -31,7 +31,7 @@ from tests.actors.batch_world import (
     take,
     work_on,
 )
-from tests.models.builders import Chain, assert_sound, at_once, begin_scans, endpoint, held, merchant, paid
+from tests.models.builders import Chain, assert_sound, at_once, endpoint, held, merchant, paid
 from tests.models.payout_builders import FEE, RECIPIENT, USDT, charge, events_of, fund, trade
 from tests.models.test_address_pool import add_chunk
 
@@ -51,7 +51,6 @@ def _gateway(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(batch_runs, "_round", batch_runs._Round())
     charge()
     trade(USD="1", USDT="1", ETH="2000")
-    begin_scans()
     for chunk in range(FREE_ADDRESSES // 64):
         add_chunk(chunk)
     yield

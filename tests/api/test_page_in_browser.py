@@ -54,7 +54,11 @@ def site(caller: FakeCaller, queues: FakeQueues, keys: Keys, database: str) -> I
     del database
     server = Server(("127.0.0.1", 0), QuietHandler)
     url = f"http://127.0.0.1:{server.server_port}"
-    server.set_app(create_app(make_settings(PAY_URL=url), caller=caller, queues=queues, find_key=keys.find))
+    server.set_app(
+        create_app(
+            make_settings(PAY_URL=url), caller=caller, queues=queues, find_key=keys.find, find_begun=lambda codes: codes
+        )
+    )
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield url
