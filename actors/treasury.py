@@ -123,18 +123,20 @@ class _Keeper:
 
     # Sweeps ------------------------------------------------------------------------------------------------
 
-    def _sweep(self, found: Unswept) -> None:
-        """Take a step towards sweeping an address; what stands in the way of one is no matter to the others."""
+    def _sweep(self, found: Unswept) -> Fee | None:
+        """Take a step towards sweeping an address; what stands in the way of one is no matter to the others.
+
+        Returns what was offered for moving the gas coin.
+        """
         wallet = spending.deposit_wallet(self._network, found.ordinal)
         if wallet.address != found.address:
             log.error("an address of the pool is not this wallet's", network=self._network.code, address=found.address)
-            return
-        pair = self._ctx.catalogue.pairs[found.currency, self._network.code]
+            return None
+        pair = self._ctx.catalogue.pair(found.currency, self._network.code)
         try:
-            if pair.contract is None:
-                self._sweep_coin(found, wallet)
-            else:
-                self._sweep_token(found, wallet, pair)
+            if pair is None or pair.contract is None:
+                return self._sweep_coin(found, wallet)
+            self._sweep_token(found, wallet, pair)
         except (SpendRefusedError, InsufficientCoinError) as error:
             log.warning(
                 "a deposit address cannot be swept",
@@ -143,6 +145,7 @@ class _Keeper:
                 currency=found.currency,
                 reason=str(error),
             )
+        return None
 
     def _sweep_token(self, found: Unswept, wallet: Wallet, pair: Pair) -> None:
         units = pair.from_ledger(found.units, self._ctx.catalogue.scale(found.currency))
@@ -233,9 +236,8 @@ class _Keeper:
         ):
             if each.address in busy or self._explained_units(each) <= 2 * known:
                 continue
-            wallet = spending.deposit_wallet(self._network, each.ordinal)
-            if wallet.address == each.address and (fee := self._sweep_coin(each, wallet)) is not None:
-                known = fee.ceiling_units
+            fee = self._sweep(each)
+            known = known if fee is None else fee.ceiling_units
 
     # The cold address --------------------------------------------------------------------------------------
 

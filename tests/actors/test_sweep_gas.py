@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from actors import context, network_fees
+from chains.base import SpendRefusedError
 from models.base import execute, rows
 from tests.actors.chain_world import ETHER
+from tests.actors.test_treasury_guards import refusing
 from tests.actors.treasury_world import TreasuryWorld
 
 if TYPE_CHECKING:
@@ -191,3 +193,14 @@ def test_only_explained_coin_is_gas_that_was_left(world: TreasuryWorld) -> None:
     world.keep()
     assert [units < ETHER // 100 for purpose, units, coin in world.spends("purpose", "token_units", "currency")
             if (purpose, coin) == ("sweep", "ETH")] == [True]  # fmt: skip
+
+
+def test_an_address_whose_gas_cannot_leave_keeps_no_other_waiting(
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = [world.paid_invoice() for _ in range(2)]
+    sweep(world, both[0])
+    refusing(monkeypatch, SpendRefusedError("the hot wallet does not want it"), purpose="sweep", times=1)
+    price(world, 1)
+    world.keep()
+    assert len(collected(world)) == 1
