@@ -1,5 +1,6 @@
 """How gunicorn serves the API: `gunicorn api.wsgi:app` finds this file in the project's folder by itself."""
 
+from api.worker import serving
 from core.settings import load_settings
 
 _settings = load_settings(role="web")
@@ -7,8 +8,8 @@ _settings = load_settings(role="web")
 _host = "127.0.0.1" if _settings.environment == "development" else "0.0.0.0"  # noqa: S104
 
 bind = f"{_host}:{_settings.port}"
-# Threads that no slow client can hold for ever. WEB_CONCURRENCY raises the number of processes.
-worker_class = "api.worker.BoundedThreadWorker"
+# Threads that no slow client holds. WEB_CONCURRENCY raises the number of processes.
+worker_class = serving(trusted_proxies=_settings.trusted_proxies, open_max=_settings.open_requests_max)
 threads = _settings.web_threads
 # Idle connections wait in a poller, not in a thread.
 worker_connections = 2000

@@ -23,7 +23,7 @@ def client_ip(env: Mapping[str, Any], trusted_proxies: Proxies) -> Address | Non
     """
     nearest = _address(env.get("REMOTE_ADDR", ""))
     for hop in _hops_nearest_first(env.get("HTTP_X_FORWARDED_FOR", "")):
-        if nearest is None or not _is_trusted(nearest, trusted_proxies):
+        if nearest is None or not is_trusted(nearest, trusted_proxies):
             break
         claimed = _address(hop)
         if claimed is None:
@@ -36,7 +36,8 @@ def _hops_nearest_first(forwarded_for: str) -> Iterator[str]:
     yield from reversed(forwarded_for.rsplit(",", HOPS_MAX)[-HOPS_MAX:])
 
 
-def _is_trusted(address: Address, trusted_proxies: Proxies) -> bool:
+def is_trusted(address: Address, trusted_proxies: Proxies) -> bool:
+    """Whether an address is one of the proxies."""
     return any(address in network for network in trusted_proxies)
 
 

@@ -218,6 +218,8 @@ class Settings(BaseModel):
     # Threads that may wait for PostgreSQL's answer to a read; three quarters of them where it is not said.
     read_slots: int | None = Field(None, ge=1, le=511)
     call_wait_s: float = Field(10.0, gt=0, le=25)
+    # Requests that one source address may have on their way to us; trusted proxies' count for whom they forward.
+    open_requests_max: int = Field(128, ge=8, le=2000)
     body_limit: int = Field(1024 * 1024, ge=1024, le=1024 * 1024)
     # Requests: of an API key, of a source address on public endpoints, and there on those that choose or check out.
     rate_limit_key_minute: int = Field(600, ge=1, le=10_000_000)

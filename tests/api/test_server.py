@@ -87,12 +87,12 @@ def code_of(answer: bytes) -> tuple[int, str]:
     return status, body["error"]["code"]
 
 
-def start(env: dict[str, str], folder: Path, port: int) -> subprocess.Popen[bytes]:
+def start(env: dict[str, str], folder: Path, port: int, *, request_s: float = REQUEST_S) -> subprocess.Popen[bytes]:
     config = folder / "gunicorn.conf.py"
     config.write_text(
         f"exec(open({str(ROOT / 'gunicorn.conf.py')!r}).read())\n"
         f"bind = '127.0.0.1:{port}'\n"
-        f"import api.worker\napi.worker.REQUEST_S = {REQUEST_S}\napi.worker.EXCHANGE_S = 60.0\n"
+        f"import api.worker\napi.worker.REQUEST_S = {request_s}\napi.worker.EXCHANGE_S = 60.0\n"
     )
     process = subprocess.Popen(
         [sys.executable, "-m", "gunicorn", "-c", str(config), "api.wsgi:app"], cwd=ROOT, env=os.environ | env
