@@ -17,7 +17,7 @@ from uuid import UUID
 
 import jinja2
 
-from api import http_cache
+from api import http_cache, payment_stages
 from api.client_ip import client_ip
 from api.errors import as_domain_error
 from api.limits import TooManyRequestsError, source_name
@@ -26,6 +26,8 @@ from api.routes.pay import find, public_view
 from core import payout_link_views
 from core.errors import DomainError, PayNotFound, RequestNotFound
 from core.ids import is_uuid
+from models import arrivals
+from models.base import app_now
 from models.payout_rules import MEMO_FAMILIES
 
 if TYPE_CHECKING:
@@ -53,17 +55,9 @@ _PAGE_HEADERS: Final = (
     ("Cache-Control", "no-store"),
     ("X-Robots-Tag", "noindex"),
 )
+# The gateway's time in milliseconds, for the countdown of the page that asks.
+CLOCK_HEADER: Final = "X-Gateway-Time"
 _HSTS: Final = ("Strict-Transport-Security", "max-age=31536000")
-
-HEADINGS: Final[Mapping[str, str]] = {
-    "select": "Choose how to pay",
-    "check": "Waiting for your payment",
-    "paid": "Payment received",
-    "paid_over": "Payment received",
-    "wrong_amount": "The amount does not match",
-    "expired": "This payment has expired",
-}
-
 
 CLAIM_HEADINGS: Final[Mapping[str, str]] = {
     "funded": "Where should it go?",
@@ -118,7 +112,9 @@ class HostedPage:
         self._page = templates.get_template(self.template)
         self._error_page = templates.get_template("error.html")
 
-    def _show(self, req: Request, resp: Response, render: Callable[[], str], *, payment_id: UUID | None = None) -> None:
+    def _show(
+        self, req: Request, resp: Response, render: Callable[[], str | None], *, payment_id: UUID | None = None
+    ) -> None:
         """Send a page, or say in plain words why not. payment_id: whose page it is, and counted as."""
         resp.set_headers(self._headers)
         source = source_name(client_ip(req.env, self._gateway.settings.trusted_proxies))
@@ -134,17 +130,19 @@ class HostedPage:
         else:
             self._gateway.limiter.admit_page("public", source, payment_id)
 
-    def _send(self, resp: Response, source: str, render: Callable[[], str]) -> None:
-        resp.content_type = HTML
+    def _send(self, resp: Response, source: str, render: Callable[[], str | None]) -> None:
         try:
             with self._gateway.reads.taken():
                 resp.text = render()
+            if resp.text is None:
+                return
         except Exception as error:  # noqa: BLE001 - a buyer gets a page, whatever happened
             domain = as_domain_error(error)
             if isinstance(domain, PayNotFound):
                 self._gateway.limiter.note_unknown(source)
             resp.status = domain.status
             resp.text = self._error_page.render(title=self._error_title(domain), subject=self.subject)
+        resp.content_type = HTML
 
     def _show_limit(self, req: Request, resp: Response, refusal: TooManyRequestsError) -> None:
         """Ask a browser for patience in words, anything else in the shape of every 429."""
@@ -172,24 +170,27 @@ class PaymentPage(HostedPage):
     subject = "payment"
 
     def on_get(self, req: Request, resp: Response, invoice_id: str) -> None:
-        """Show a payment."""
+        """Show a payment; a page that is open already asks for itself, and is told when nothing has changed."""
         payment_id = UUID(invoice_id) if is_uuid(invoice_id) else None
-        self._show(req, resp, lambda: self._render(invoice_id), payment_id=payment_id)
+        self._show(req, resp, lambda: self._render(req, resp, invoice_id), payment_id=payment_id)
 
     on_head = on_get
 
-    def _render(self, invoice_id: str) -> str:
-        row = find(invoice_id)
+    def _render(self, req: Request, resp: Response, invoice_id: str) -> str | None:
+        row, now = find(invoice_id), app_now()
+        came = arrivals.read(row.id, expires_at=row.expires_at)
+        stage = payment_stages.stage(self._gateway.catalogue, row, came, is_over_time=now >= row.expires_at)
         view = public_view(self._gateway, row)
-        return self._page.render(
+        text = self._page.render(
             payment=view,
-            heading=HEADINGS[row.status],
-            headings=HEADINGS,
+            stage=stage,
             methods=[self._method(method) for method in view.get("accepted", ())],
             network_name=self._network_name(row.network),
             theme=row.theme,
-            invites_rest=row.is_payment_multiple,
         )
+        # The countdown goes by the gateway's clock, not by the device's. Not in the page: it would never be the same.
+        resp.set_header(CLOCK_HEADER, str(int(now.timestamp() * 1000)))
+        return None if http_cache.is_known(req, resp, text.encode()) else text
 
     def _method(self, method: Mapping[str, str]) -> dict[str, Any]:
         asset = self._gateway.catalogue.assets[method["currency"]]

@@ -1,18 +1,28 @@
-// Keeps the payment page current: polls the public payment, counts down, lets the buyer choose and copy.
-// The page is complete without it; whatever is written here comes from the API and is set as text, never as markup.
+// Keeps the payment page current: asks the server for the page again and shows what has changed, counts down by the
+// server's clock, lets the buyer choose and copy. The page is complete without it, and every word of it is the server's.
 "use strict";
 
 (() => {
   const POLL_MS = 3000;
   const POLL_HIDDEN_MS = 15000;
+  // What is final may still change: a late payment comes, or the chain takes one back.
+  const POLL_FINAL_MS = 15000;
+  const POLL_FINAL_HIDDEN_MS = 60000;
+  const POLL_MAX_MS = 60000;
   const REDIRECT_MS = 5000;
+  const STALE_AFTER = 2;
+  const SHOWN_DATA = ["stage", "tone", "expires", "final"];
   const page = document.getElementById("payment");
   const byId = (id) => document.getElementById(id);
   const api = `/v1/pay/${encodeURIComponent(page.dataset.id)}`;
-  const headings = JSON.parse(page.dataset.headings);
+  // The server's own text of what is swapped, before this script touched it.
+  const shown = new Map();
   let etag = "";
-  let shownStatus = page.dataset.status;
-  let expiresAt = Number(page.dataset.expires);
+  let failures = 0;
+  let timer = 0;
+  let freshAt = Date.now();
+  // Added to performance.now(), which no change of the device's clock moves, it gives the server's time.
+  let clockOffsetMs = Date.now() - performance.now();
 
   const setText = (id, text) => {
     const element = byId(id);
@@ -22,70 +32,112 @@
     const element = byId(id);
     if (element) element.hidden = !visible;
   };
+  const isDone = () => page.dataset.stage === "paid" || page.dataset.stage === "paid_over";
 
-  function outcome(payment) {
-    const arrived = `${payment.payment_amount || "0"} ${payment.payer_currency}`;
-    if (payment.payment_status === "wrong_amount") {
-      return `${arrived} of ${payment.payer_amount} ${payment.payer_currency} arrived. Please contact the shop.`;
-    }
-    if (payment.payment_status === "expired") {
-      return "Please do not send anything to its address. The shop can give you a new payment.";
-    }
-    return `Thank you. ${arrived} arrived.`;
-  }
-
-  function render(payment) {
-    const status = payment.payment_status;
-    const isOpen = status === "select" || status === "check";
-    const isPaid = status === "paid" || status === "paid_over";
-    if (payment.address !== page.dataset.address) {
-      // A coin was chosen, here or in another window: the address and its code come from the server.
+  // Takes over what the server's new page says. Its text is escaped there, and nothing that is taken over can run.
+  function take(html) {
+    const fresh = new DOMParser().parseFromString(html, "text/html");
+    const next = fresh.getElementById("payment");
+    if (!next) return;
+    if (next.dataset.address !== page.dataset.address) {
+      // A coin was chosen, here or in another window: all of the page is another.
       window.location.reload();
       return;
     }
-    expiresAt = payment.expired_at;
-    setText("heading", headings[status] || status);
-    show("view-select", status === "select");
-    show("view-pay", status === "check");
-    show("view-done", !isOpen);
-    show("countdown", isOpen);
-    show("success", isPaid);
-    setText("amount", page.dataset.rest === "yes" ? payment.amount_remaining : payment.payer_amount);
-    const received = !["", "0"].includes(payment.amount_paid);
-    show("progress", received);
-    if (received) {
-      setText("progress", `Received ${payment.amount_paid} ${payment.payer_currency}, `
-        + `${payment.confirmations} of ${payment.required_confirmations} confirmations.`);
-    }
-    if (!isOpen) setText("outcome", outcome(payment));
-    if (isPaid && status !== shownStatus && /^https?:\/\//i.test(page.dataset.success)) {
+    const wasDone = isDone();
+    const focused = document.activeElement ? document.activeElement.id : "";
+    SHOWN_DATA.forEach((name) => { page.dataset[name] = next.dataset[name]; });
+    swap("lines", fresh);
+    swap("body", fresh);
+    ["heading", "progress-text"].forEach((id) => setText(id, fresh.getElementById(id).textContent));
+    ["progress", "progress-text", "countdown", "success"].forEach((id) => {
+      const element = fresh.getElementById(id);
+      if (element) show(id, !element.hidden);
+    });
+    byId("progress").max = fresh.getElementById("progress").max;
+    byId("progress").value = fresh.getElementById("progress").value;
+    enable();
+    countDown();
+    // Whoever goes by keyboard stays where he was.
+    if (focused && byId(focused)) byId(focused).focus();
+    if (isDone() && !wasDone && /^https?:\/\//i.test(page.dataset.success)) {
       window.setTimeout(() => window.location.assign(page.dataset.success), REDIRECT_MS);
     }
-    shownStatus = status;
-    page.dataset.final = payment.is_final ? "yes" : "no";
+  }
+
+  // Puts the server's children in place of ours where they differ.
+  function swap(id, fresh) {
+    const mine = byId(id);
+    const theirs = fresh.getElementById(id);
+    if (shown.get(id) === theirs.innerHTML) return;
+    shown.set(id, theirs.innerHTML);
+    mine.replaceChildren(...Array.from(theirs.childNodes, (node) => document.importNode(node, true)));
+  }
+
+  function setClock(answer, askedAt) {
+    const serverMs = Number(answer.headers.get("X-Gateway-Time"));
+    // It was taken somewhere between the question and the answer.
+    if (serverMs) clockOffsetMs = serverMs - (askedAt + performance.now()) / 2;
+  }
+
+  const retryAfterMs = (answer) => 1000 * (Number(answer.headers.get("Retry-After")) || 0);
+
+  async function ask() {
+    const askedAt = performance.now();
+    const headers = { Accept: "text/html" };
+    if (etag) headers["If-None-Match"] = etag;
+    const answer = await fetch(window.location.pathname, { headers, cache: "no-store" });
+    if (!answer.ok && answer.status !== 304) return { isFresh: false, waitMs: retryAfterMs(answer) };
+    setClock(answer, askedAt);
+    if (answer.ok) {
+      const html = await answer.text();
+      etag = answer.headers.get("ETag") || "";
+      take(html);
+    }
+    return { isFresh: true, waitMs: 0 };
   }
 
   async function poll() {
+    window.clearTimeout(timer);
+    let outcome = { isFresh: false, waitMs: 0 };
     try {
-      const answer = await fetch(api, { headers: etag ? { "If-None-Match": etag } : {}, cache: "no-store" });
-      if (answer.ok) {
-        etag = answer.headers.get("ETag") || "";
-        render((await answer.json()).result);
-      }
+      outcome = await ask();
     } catch {
       // Offline for a moment: the next poll tells.
     }
-    if (page.dataset.final !== "yes") {
-      window.setTimeout(poll, document.hidden ? POLL_HIDDEN_MS : POLL_MS);
-    }
+    failures = outcome.isFresh ? 0 : failures + 1;
+    if (outcome.isFresh) freshAt = Date.now();
+    showStale();
+    timer = window.setTimeout(poll, waitMs(outcome.waitMs));
+  }
+
+  // A server that asks for patience has it; one that fails is asked ever more seldom, by no two pages in step.
+  function waitMs(askedMs) {
+    const isFinal = page.dataset.final === "yes";
+    const [seenMs, hiddenMs] = isFinal ? [POLL_FINAL_MS, POLL_FINAL_HIDDEN_MS] : [POLL_MS, POLL_HIDDEN_MS];
+    const usualMs = document.hidden ? hiddenMs : seenMs;
+    if (!failures) return usualMs;
+    return Math.max(askedMs, Math.min(POLL_MAX_MS, usualMs * 2 ** failures)) * (1 + Math.random() / 4);
+  }
+
+  function showStale() {
+    show("stale", failures >= STALE_AFTER);
+    if (failures < STALE_AFTER) return;
+    const at = new Date(freshAt).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    setText("stale", `The gateway does not answer right now. What you see is of ${at}; it is asked again by itself.`);
   }
 
   function countDown() {
-    const left = Math.max(0, expiresAt - Math.floor(Date.now() / 1000));
+    const expiresAt = Number(page.dataset.expires);
+    const left = Math.ceil(expiresAt - (performance.now() + clockOffsetMs) / 1000);
     const two = (number) => String(number).padStart(2, "0");
-    const hours = Math.floor(left / 3600);
+    const seconds = Math.max(0, left);
+    const hours = Math.floor(seconds / 3600);
+    const clock = `${hours ? `${hours}:` : ""}${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
     setText("expiry", new Date(expiresAt * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }));
-    setText("remaining", ` · ${hours ? `${hours}:` : ""}${two(Math.floor(left / 60) % 60)}:${two(left % 60)} left`);
+    setText("remaining", ` · ${clock} left`);
+    // Nobody may read an address a moment longer than it is good for.
+    if (left === 0 && !byId("countdown").hidden) poll();
   }
 
   async function choose(button) {
@@ -93,26 +145,29 @@
     const choice = { currency: button.dataset.currency, network: button.dataset.network };
     buttons.forEach((other) => { other.disabled = true; });
     show("select-error", false);
+    let pauseMs = 0;
     try {
       const answer = await fetch(`${api}/select`, {
         method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(choice),
       });
-      const body = await answer.json();
       if (answer.ok) {
-        render(body.result);
+        await poll();
         return;
       }
+      pauseMs = retryAfterMs(answer);
+      const body = await answer.json();
       setText("select-error", body.error ? body.error.message : "Please try again in a moment.");
     } catch {
       setText("select-error", "The gateway could not be reached. Please try again.");
     }
     show("select-error", true);
-    buttons.forEach((other) => { other.disabled = false; });
+    window.setTimeout(enable, pauseMs);
   }
 
   async function copy(button) {
     const text = byId(button.dataset.copy).textContent.trim();
-    const label = button.textContent;
+    const label = button.dataset.label || button.textContent;
+    button.dataset.label = label;
     try {
       await navigator.clipboard.writeText(text);
       button.textContent = "Copied";
@@ -122,15 +177,23 @@
     window.setTimeout(() => { button.textContent = label; }, 2000);
   }
 
-  document.querySelectorAll("[data-currency]").forEach((button) => {
-    button.disabled = false;
-    button.addEventListener("click", () => choose(button));
+  // What only works with this script is shown by it.
+  function enable() {
+    document.querySelectorAll("[data-currency]").forEach((button) => { button.disabled = false; });
+    document.querySelectorAll("[data-copy]").forEach((button) => { button.hidden = false; });
+    show("remaining", true);
+  }
+
+  page.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (button && button.dataset.currency) choose(button);
+    if (button && button.dataset.copy) copy(button);
   });
-  document.querySelectorAll("[data-copy]").forEach((button) => {
-    button.hidden = false;
-    button.addEventListener("click", () => copy(button));
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && !failures) poll();
   });
-  show("remaining", true);
+  ["lines", "body"].forEach((id) => shown.set(id, byId(id).innerHTML));
+  enable();
   countDown();
   window.setInterval(countDown, 1000);
   poll();
