@@ -129,15 +129,12 @@
 
   function countDown() {
     const expiresAt = Number(page.dataset.expires);
-    const left = Math.ceil(expiresAt - (performance.now() + clockOffsetMs) / 1000);
+    const seconds = Math.max(0, Math.ceil(expiresAt - (performance.now() + clockOffsetMs) / 1000));
     const two = (number) => String(number).padStart(2, "0");
-    const seconds = Math.max(0, left);
     const hours = Math.floor(seconds / 3600);
     const clock = `${hours ? `${hours}:` : ""}${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
     setText("expiry", new Date(expiresAt * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }));
     setText("remaining", ` · ${clock} left`);
-    // Nobody may read an address a moment longer than it is good for.
-    if (left === 0 && !byId("countdown").hidden) poll();
   }
 
   async function choose(button) {
