@@ -120,7 +120,7 @@ def _judge_and_sign(ctx: Context, network: Network, wallet: Wallet, payout: Payo
     if freezes.is_frozen(payout.merchant_id, network.code, payout.currency):
         payout_queue.postpone(payout.id, seconds=PAUSE_S, reason="frozen")
         return False
-    signer_policy.check(ctx.settings, _cents(ctx, payout))
+    signer_policy.check(ctx.settings, _cents(ctx, payout), merchant_id=payout.merchant_id)
     if _is_blocked(ctx, network, payout):
         return _fail(ctx, payout.id, BLOCKED)
     return _sign(ctx, network, wallet, payout.id, intent)
@@ -129,7 +129,7 @@ def _judge_and_sign(ctx: Context, network: Network, wallet: Wallet, payout: Payo
 def _sign(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, intent: Intent) -> bool:
     spend_id = spending.start(
         ctx, network, purpose="payout", wallet=wallet, intent=intent, payout_id=payout_id,
-        within=lambda _spend_id: _claim(ctx, network, wallet, payout_id, intent),
+        within=lambda spend_id: _claim(ctx, network, wallet, payout_id, intent, spend_id),
     )  # fmt: skip
     if spend_id is None:
         payout_queue.postpone(payout_id, seconds=PAUSE_S, reason="frozen")
@@ -198,7 +198,7 @@ def _is_blocked(ctx: Context, network: Network, payout: PayoutRow) -> bool:
     return known
 
 
-def _claim(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, intent: Intent) -> bool:
+def _claim(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, intent: Intent, spend_id: UUID) -> bool:
     """Take a payout for the spend that is signed next in the same transaction; False where it is not to be paid now."""
     payout = payouts.lock(payout_id)
     if payout is None or payout.status != "approved":
@@ -214,7 +214,8 @@ def _claim(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, inte
         raise _UnsoundError("the ledger does not hold its money")
     if payout_rules.is_internal(network.family, payout.address) or payout.address == wallet.address:
         raise _UnsoundError("the address is the gateway's own")
-    signer_policy.allow(ctx.settings, network.code, _cents(ctx, payout))
+    cents = _cents(ctx, payout)
+    signer_policy.allow(ctx.settings, network.code, cents, merchant_id=payout.merchant_id, spend_id=spend_id)
     payout_queue.take(payout_id)
     reached("broadcast.judged")
     return payout_spends.begin(ctx.catalogue, payout)

@@ -33,6 +33,7 @@ def refresh_network_fees(network: str) -> None:
             quotes = [
                 (
                     pair.currency,
+                    cost,
                     fee_in_coin(
                         ctx.catalogue,
                         market.rates,
@@ -51,5 +52,5 @@ def refresh_network_fees(network: str) -> None:
             )
             return
     with transaction():
-        for currency, units in quotes:
-            rates.store_network_fee(currency, network, units)
+        for currency, cost, units in quotes:
+            rates.store_network_fee(currency, network, units, gas_units=cost)

@@ -15,6 +15,8 @@ from core.pricing import RATE_DIGITS
 from models import signer_counters
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from actors.context import Context
     from core.catalogue import Catalogue
     from core.errors import DomainError
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 DAY_H: Final = 24
 CENTS: Final = 100
+PERCENT: Final = 100
 
 
 class NoRateError(Exception):
@@ -64,17 +67,18 @@ def check_size(ctx: Context, currency: str, units: int, *, error: type[DomainErr
         raise error(f"One payout may be worth {ctx.settings.signer_payout_max_usd} USD at most.")
 
 
-def allow(settings: Settings, network: str, cents: int) -> None:
+def allow(settings: Settings, network: str, cents: int, *, merchant_id: UUID, spend_id: UUID) -> None:
     """Count a payout that is signed in the caller's transaction. Raises LimitReachedError, having counted nothing."""
     signer_counters.lock()
-    check(settings, cents)
-    signer_counters.add(network, cents)
+    check(settings, cents, merchant_id=merchant_id)
+    signer_counters.add(spend_id, merchant_id=merchant_id, network=network, usd_cents=cents)
 
 
-def check(settings: Settings, cents: int) -> None:
+def check(settings: Settings, cents: int, *, merchant_id: UUID) -> None:
     """Tell whether so much may leave now, and count nothing. Raises LimitReachedError.
 
-    The hour is the clock's, the day its last 24 hours; all networks together.
+    The hour is the clock's, the day its last 24 hours; all networks together. One merchant has a share of each, so that
+    his payouts do not use up what others may send. What his failed ones took of it was given back.
     """
     if cents > settings.signer_payout_max_usd * CENTS:
         raise LimitReachedError("above SIGNER_PAYOUT_MAX_USD")
@@ -82,3 +86,12 @@ def check(settings: Settings, cents: int) -> None:
         raise LimitReachedError("above SIGNER_HOURLY_USD")
     if signer_counters.spent(DAY_H) + cents > settings.signer_daily_usd * CENTS:
         raise LimitReachedError("above SIGNER_DAILY_USD")
+    if signer_counters.spent_by(merchant_id, 1) + cents > share_usd(settings, settings.signer_hourly_usd) * CENTS:
+        raise LimitReachedError("above the merchant's share of SIGNER_HOURLY_USD")
+    if signer_counters.spent_by(merchant_id, DAY_H) + cents > share_usd(settings, settings.signer_daily_usd) * CENTS:
+        raise LimitReachedError("above the merchant's share of SIGNER_DAILY_USD")
+
+
+def share_usd(settings: Settings, limit_usd: int) -> int:
+    """Return what of a limit one merchant may use up: never less than one payout may be worth."""
+    return max(settings.signer_payout_max_usd, limit_usd * settings.signer_merchant_percent // PERCENT)

@@ -51,9 +51,7 @@ class EvmSpender:
         offer = evm_gas.todays_offer(self.providers, self._network, cap_wei=cap_units)
         figure = evm_trial.gas_figure(intent, self._network)
         trial = evm_trial.judge(
-            self.providers.voices(
-                lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, price_wei=offer.price_wei)
-            )
+            self.providers.voices(lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, offer=offer))
         )
         fee = Fee(
             gas_limit=trial.gas,
@@ -75,7 +73,7 @@ class EvmSpender:
         trial = evm_trial.judge(
             self.providers.voices(
                 lambda node: evm_trial.attempt(
-                    node, intent, spend, gas_figure=figure, price_wei=0, margin_percent=margin
+                    node, intent, spend, gas_figure=figure, offer=evm_trial.UNPRICED, margin_percent=margin
                 )
             )
         )

@@ -10,6 +10,7 @@ from typing import Final
 from chains import evm_wire as wire
 from chains.base import InsufficientCoinError, Intent, ProviderError, SpendRefusedError
 from chains.evm_fees import AbsurdFeeError
+from chains.evm_gas import Offer
 from chains.evm_tx import Spend
 from chains.providers import middle
 from chains.rpc import JsonRpc, RpcError
@@ -20,13 +21,18 @@ BALANCE_SELECTOR: Final = "70a08231"
 # No transaction takes less.
 INTRINSIC_GAS: Final = 21_000
 GAS_MARGIN_PERCENT: Final = 20
-# More than so many times the catalogue's figure is no transfer any more.
-GAS_FACTOR_MAX: Final = 5
+# A network fee is charged for the catalogue's figure. A limit of more than twice as much is not signed: whoever burns
+# it all has paid for half of it.
+GAS_FACTOR_MAX: Final = 2
+# What a call may use at most that is only to tell whether it would have its effect.
+CALL_FACTOR_MAX: Final = 4
+# Where what is offered depends on the gas that the trial finds: for spends between our own addresses alone.
+UNPRICED: Final = Offer(price_wei=0, tip_wei=0)
 REVERTED: Final = 3
 # What nodes call a transaction that would fail; most, not all, also use the code above.
 REVERT_TEXTS: Final = (
     "revert", "invalid opcode", "vm exception", "vm execution error", "bad instruction", "out of gas",
-    "gas required exceeds",
+    "gas required exceeds", "invalidfeopcode",
 )  # fmt: skip
 SHORTAGE_TEXTS: Final = ("insufficient funds", "insufficient balance")
 
@@ -61,15 +67,16 @@ def attempt(
     spend: Spend,
     *,
     gas_figure: int,
-    price_wei: int,
+    offer: Offer,
     margin_percent: int = GAS_MARGIN_PERCENT,
 ) -> Trial:
     """Ask one node. Balances come first, so that a shortage is never taken for a refusal.
 
-    margin_percent: what is added to the gas that it takes.
+    It is tried as it will be signed, at the price that is offered: a contract may do another thing for a call that
+    costs nothing. margin_percent: what is added to the gas that it takes.
     """
     native_wei = wire.quantity(node.call("eth_getBalance", [intent.sender, "latest"], str))
-    if native_wei < spend.value_wei + INTRINSIC_GAS * price_wei:
+    if native_wei < spend.value_wei + INTRINSIC_GAS * offer.price_wei:
         return Trial(native_wei=native_wei, shortage=f"{intent.sender} holds {native_wei} wei")
     if intent.pair is not None and intent.pair.contract is not None:
         held = token_balance(node, intent.pair.contract, intent.sender, "latest")
@@ -77,13 +84,14 @@ def attempt(
             return Trial(
                 native_wei=native_wei, shortage=f"{intent.sender} holds {held} units of {intent.pair.currency}"
             )
+    gas_max = GAS_FACTOR_MAX * gas_figure
+    affordable_gas = (native_wei - spend.value_wei) // offer.price_wei if offer.price_wei else CALL_FACTOR_MAX * gas_max
     try:
-        gas = _run(node, intent, spend)
+        gas = _run(node, intent, spend, offer, call_gas=min(affordable_gas, CALL_FACTOR_MAX * gas_max))
     except RpcError as error:
-        return _failed(error, native_wei)
+        return _failed(error, native_wei, is_short=affordable_gas < gas_max)
     if gas is None:
         return Trial(native_wei=native_wei, refusal="the token answers that it does not make the transfer")
-    gas_max = GAS_FACTOR_MAX * gas_figure
     if gas <= gas_max:
         return Trial(native_wei=native_wei, gas=min(gas * (100 + margin_percent) // 100, gas_max))
     if spend.data != "0x":
@@ -107,21 +115,24 @@ def judge(trials: Sequence[Trial]) -> Trial:
     return Trial(gas=max(trial.gas for trial in good), native_wei=middle([trial.native_wei for trial in trials]))
 
 
-def _failed(error: RpcError, native_wei: int) -> Trial:
+def _failed(error: RpcError, native_wei: int, *, is_short: bool) -> Trial:
+    """Tell a refusal from a shortage. is_short: with more coin for gas it might have gone well."""
     text = error.text.lower()
     # A token may name a shortage as its reason; but there is enough of it, as was seen before.
     if error.code == REVERTED or any(known in text for known in REVERT_TEXTS):
-        return Trial(native_wei=native_wei, refusal=error.text)
+        refusal, shortage = ("", error.text) if is_short else (error.text, "")
+        return Trial(native_wei=native_wei, refusal=refusal, shortage=shortage)
     if any(known in text for known in SHORTAGE_TEXTS):
         return Trial(native_wei=native_wei, shortage=error.text)
     raise error
 
 
-def _run(node: JsonRpc, intent: Intent, spend: Spend) -> int | None:
+def _run(node: JsonRpc, intent: Intent, spend: Spend, offer: Offer, *, call_gas: int) -> int | None:
     """Return the gas that it takes, or None where it would answer false. RpcError where it would revert."""
-    call = {"from": intent.sender, "to": spend.to, "value": hex(spend.value_wei), "data": spend.data}
+    call = {"from": intent.sender, "to": spend.to, "value": hex(spend.value_wei), "data": spend.data} | _priced(offer)
     if spend.data != "0x":
-        answer = wire.data(node.call("eth_call", [call, "latest"], str))
+        # Without a limit of its own, nodes ask whether the sender could pay for as much as they ever allow.
+        answer = wire.data(node.call("eth_call", [call | {"gas": hex(call_gas)}, "latest"], str))
         # Some tokens (USDT on Ethereum) answer nothing and mean yes.
         if answer and not any(answer):
             return None
@@ -130,3 +141,12 @@ def _run(node: JsonRpc, intent: Intent, spend: Spend) -> int | None:
         # Signed with so little it could never be included, nor could anything behind it.
         raise ProviderError(f"eth_estimateGas: no transaction takes {gas} gas")
     return gas
+
+
+def _priced(offer: Offer) -> dict[str, str]:
+    """Return the price as it will be signed: see chains.evm_gas about the legacy one."""
+    if offer == UNPRICED:
+        return {}
+    if offer.tip_wei == offer.price_wei:
+        return {"gasPrice": hex(offer.price_wei)}
+    return {"maxFeePerGas": hex(offer.price_wei), "maxPriorityFeePerGas": hex(offer.tip_wei)}

@@ -14,7 +14,7 @@ import typer
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
 from core.catalogue import Catalogue, load_catalogue
-from core.errors import PayoutNotPending
+from core.errors import PayoutFrozen, PayoutNotPending
 from core.money import format_coin
 from core.settings import Settings
 from models import freezes, merchants, payout_decisions, payout_queue, payout_settlements
@@ -105,6 +105,8 @@ def cancel(
                 payout_decisions.cancel(load_catalogue(settings.environment), found, by=OPERATOR)
         except PayoutNotPending:
             raise CommandError(f"{_status(payout_id)}: only what nothing is signed for is cancelled") from None
+        except PayoutFrozen:
+            raise CommandError("while its network is frozen nothing that was approved is given back") from None
     log.warning("payout.cancelled_by_operator", payout=str(payout_id), merchant=str(found.merchant_id))
     document = {"payout": str(payout_id), "merchant": str(found.merchant_id), "status": "cancelled"}
     show(document, [f"payout {payout_id} of merchant {found.merchant_id}: cancelled"], as_json=as_json)

@@ -41,6 +41,8 @@ class Payout(Protocol):
     @property
     def fee_units(self) -> int: ...
     @property
+    def kept_units(self) -> int: ...
+    @property
     def from_currency(self) -> str | None: ...
     @property
     def from_units(self) -> int | None: ...
@@ -83,7 +85,7 @@ def payout(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:
         "approval_required": shown.is_approval_required,
         "source": shown.source,
         "memo": shown.memo,
-        "commission": coin_text(catalogue, shown.currency, shown.fee_units),
+        "commission": _commission(catalogue, shown),
         "confirmations": shown.confirmations,
         "error": shown.error if shown.status == "failed" else None,
         "created_at": iso_time(shown.created_at),
@@ -105,8 +107,15 @@ def created(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:
 
 
 def webhook(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:
-    """Return the body of a payout.* event."""
-    return {"type": "payout"} | _core(catalogue, shown)
+    """Return the body of a payout.* event; that of a failed one tells what of its fee stays taken."""
+    kept = {"commission": _commission(catalogue, shown)} if shown.status == "failed" else {}
+    return {"type": "payout"} | _core(catalogue, shown) | kept
+
+
+def _commission(catalogue: Catalogue, shown: Payout) -> str:
+    """Return the network fee that is charged; of a failed payout, what of it stays taken."""
+    units = shown.kept_units if shown.status == "failed" else shown.fee_units
+    return coin_text(catalogue, shown.currency, units)
 
 
 def _core(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:

@@ -44,6 +44,7 @@ _DEFAULTS: Mapping[Environment, Mapping[str, str]] = {
         "SIGNER_PAYOUT_MAX_USD": "1000000000",
         "SIGNER_HOURLY_USD": "1000000000",
         "SIGNER_DAILY_USD": "1000000000",
+        "SIGNER_MERCHANT_PERCENT": "100",
         # Every deposit is swept at once, whatever that costs.
         "SWEEP_MIN_USD": "0",
         "SWEEP_FEE_MAX_PERCENT": "10000",
@@ -63,6 +64,7 @@ _DEFAULTS: Mapping[Environment, Mapping[str, str]] = {
         "SIGNER_PAYOUT_MAX_USD": "25000",
         "SIGNER_HOURLY_USD": "100000",
         "SIGNER_DAILY_USD": "500000",
+        "SIGNER_MERCHANT_PERCENT": "50",
         "SWEEP_MIN_USD": "20",
         "SWEEP_FEE_MAX_PERCENT": "5",
     },
@@ -192,6 +194,8 @@ class Settings(BaseModel):
     signer_payout_max_usd: int = Field(ge=0)
     signer_hourly_usd: int = Field(ge=0)
     signer_daily_usd: int = Field(ge=0)
+    # What of both one merchant may use up.
+    signer_merchant_percent: int = Field(ge=1, le=100)
     # What the signer reckons a coin to be worth at least, by coin, in core.pricing's scale.
     signer_rates: Annotated[
         Mapping[str, int], BeforeValidator(parse_signer_rates), AfterValidator(MappingProxyType)

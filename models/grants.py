@@ -80,6 +80,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "sanction_verdicts": ("", "rd", "riu"),
     "schema_migrations": ("r", "r", "r"),
     # The signer's own count: what it lets leave is bounded by rows that nobody else can write.
+    "signer.counted": ("", "", "riu"),
     "signer.spent": ("", "", "riu"),
     "spend_accounts": ("", "", "riu"),
     "spend_attempts": ("", "r", "riu"),

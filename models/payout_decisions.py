@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from core.errors import (
     ComplianceAddressBlocked,
     PayoutApproverIsCreator,
+    PayoutFrozen,
     PayoutNotFound,
     PayoutNotPending,
 )
@@ -61,11 +62,11 @@ def _next(before: PayoutRow) -> PayoutStatus:
 def cancel(catalogue: Catalogue, found: PayoutRow, *, by: str | None = None) -> PayoutRow:
     """Cancel a payout for which nothing is signed, and give its money back. Raises PayoutNotPending.
 
-    by: who did it, where that is not the merchant.
+    by: who did it, where that is not the merchant. Raises PayoutFrozen for an approved one while its network is frozen.
     """
     after = payout_endings.cancel_unsigned(catalogue, found.id, error=None if by is None else f"Cancelled by the {by}.")
     if after is None:
-        raise PayoutNotPending
+        raise PayoutFrozen if payout_endings.is_kept(_locked(found)) else PayoutNotPending
     return after
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from core.payout_states import UNSIGNED_PAYOUTS
-from models import invoices, ledger, payouts, refund_endings, spends, wallets
+from models import freezes, invoices, ledger, payouts, refund_endings, spends, wallets
 from models.base import one
 from models.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, NETWORK_FEES, Account, Transfer
 
@@ -30,15 +30,19 @@ def end(
     txid: str | None = None,
     block_height: int | None = None,
     error: str | None = None,
+    kept_units: int = 0,
 ) -> PayoutRow | None:
     """End a payout in the caller's transaction: status, event, ledger, and what else hangs on it.
 
-    None where it has ended already. Raises ForbiddenTransitionError where its status does not allow it.
+    kept_units: what of the fee a failed one does not get back. None where it has ended already.
+    Raises ForbiddenTransitionError where its status does not allow it.
     """
     before = _lock(payout_id)
     if before is None or before.status == ending:
         return None
-    after = payouts.move(catalogue, before, ending, txid=txid, block_height=block_height, error=error)
+    after = payouts.move(
+        catalogue, before, ending, txid=txid, block_height=block_height, error=error, kept_units=kept_units
+    )
     if after is None:
         return None
     if ending == "confirmed":
@@ -52,16 +56,26 @@ def end(
     return after
 
 
-def cancel_unsigned(catalogue: Catalogue, payout_id: UUID, *, error: str | None = None) -> PayoutRow | None:
+def cancel_unsigned(
+    catalogue: Catalogue, payout_id: UUID, *, error: str | None = None, is_forced: bool = False
+) -> PayoutRow | None:
     """Cancel a payout for which nothing was signed that may still take effect; None where that is not so any more.
 
     Under the locks that the signer takes in the transaction that commits its bytes: whoever is first, the other finds
-    it so.
+    it so. While its network is frozen an approved one is kept, unless is_forced: that nothing was signed may be what
+    somebody has yet to find out.
     """
     found = _lock(payout_id)
     if found is None or found.status not in UNSIGNED_PAYOUTS or spends.of_payout(payout_id) is not None:
         return None
+    if is_kept(found) and not is_forced:
+        return None
     return end(catalogue, payout_id, "cancelled", error=error)
+
+
+def is_kept(payout: PayoutRow) -> bool:
+    """Tell whether an approved payout may not be given back, because its network or all payouts are frozen."""
+    return payout.status == "approved" and freezes.is_network_frozen(payout.network)
 
 
 def _lock(payout_id: UUID) -> PayoutRow | None:
@@ -88,12 +102,14 @@ def _book_left(payout: PayoutRow) -> None:
 
 
 def _book_returned(payout: PayoutRow) -> None:
-    """Give what was held back to the merchant: debts first, then available."""
-    repaid = min(payout.held_units, ledger.lock_debt(payout.merchant_id, payout.currency))
+    """Give what was held back to the merchant, less what of the fee is kept: debts first, then available."""
+    returned = payout.held_units - payout.kept_units
+    repaid = min(returned, ledger.lock_debt(payout.merchant_id, payout.currency))
     ledger.post(
         f"payout:{payout.id}:return",
         [
             Transfer(payout.held, Account(payout.merchant_id, DEBT, payout.currency), repaid),
-            Transfer(payout.held, Account(payout.merchant_id, AVAILABLE, payout.currency), payout.held_units - repaid),
+            Transfer(payout.held, Account(payout.merchant_id, AVAILABLE, payout.currency), returned - repaid),
+            Transfer(payout.held, Account(GATEWAY, NETWORK_FEES, payout.currency), payout.kept_units),
         ],
     )

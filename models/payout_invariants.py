@@ -43,6 +43,13 @@ PAYOUT_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         f" OR {_booked('return', side='debit', kind='payout_held')}"
         "  <> CASE WHEN p.status IN ('failed', 'cancelled') THEN p.held_units ELSE 0 END",
     ),
+    "failed_payouts_keep_what_they_say": (
+        "what a failed payout does not get back of its fee is the gateway's, and no other payout keeps any of its hold",
+        "SELECT p.id, p.status, p.kept_units FROM payouts p WHERE p.kept_units <>"
+        " CASE WHEN p.status = 'failed' THEN (SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t"
+        "   JOIN accounts a ON a.id = t.credit_account WHERE t.reference = 'payout:' || p.id || ':return'"
+        "   AND a.kind = 'network_fees') ELSE 0 END",
+    ),
     "conversions_are_booked": (
         "a payout that was paid for in another coin took what it says, and got what it holds; no other converted",
         "SELECT p.id, p.from_currency, p.from_units FROM payouts p"

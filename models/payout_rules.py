@@ -22,7 +22,7 @@ from core.errors import (
     PayoutMemoUnsupported,
     PayoutUnknownCurrency,
 )
-from core.money import parse_units, round_up
+from core.money import mul_div_up, parse_units, round_up
 from core.pricing import only_network
 from models import ledger, payout_queue
 from models.base import execute, one
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from core.errors import DomainError
     from core.payout_states import PayoutStatus
     from core.pricing import Market, Method
+    from models.payouts import PayoutRow
 
 # The families whose transfers carry a comment.
 MEMO_FAMILIES: Final = frozenset({"ton", "solana"})
@@ -150,6 +151,18 @@ def fee_units(catalogue: Catalogue, market: Market, currency: str, network: str)
     if units is None:
         raise PayoutFeeUnavailable
     return units
+
+
+def kept_units(catalogue: Catalogue, payout: PayoutRow, gas_units: int) -> int:
+    """Return what of its fee a payout pays that was included without effect: what the chain took, in its own coin.
+
+    gas_units: that, in the ledger's units of the gas coin. Changed at the quote of the moment when the payout was made,
+    rounded up to the coin's precision, and never more than was charged: that much, too, where there was no quote.
+    """
+    if not payout.quote_gas_units or payout.quote_units is None:
+        return payout.fee_units
+    units = mul_div_up(gas_units, payout.quote_units, payout.quote_gas_units)
+    return min(payout.fee_units, round_up(units, step(catalogue, payout.currency)))
 
 
 def amounts(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from models import freezes, payout_endings, payout_queue, payouts
+from models import freezes, payout_endings, payout_queue, payout_rules, payouts, signer_counters
 from models.base import execute
 from models.spend_hooks import Hooks, register
 
@@ -62,10 +62,14 @@ def _confirmed(catalogue: Catalogue, spend: SpendRow) -> None:
 
 
 def _failed(catalogue: Catalogue, spend: SpendRow) -> None:
+    """End the payout, less what the chain took; what is given back may leave again within the signer's limits."""
+    payout = payout_queue.read(_payout_id(spend))
+    signer_counters.give_back(spend.id)
     payout_endings.end(
         catalogue,
         _payout_id(spend),
         "failed",
+        kept_units=0 if payout is None else payout_rules.kept_units(catalogue, payout, spend.booked_fee_units),
         txid=spend.mined_txid,
         block_height=spend.mined_height,
         error=spend.problem or FAILED,
@@ -74,6 +78,7 @@ def _failed(catalogue: Catalogue, spend: SpendRow) -> None:
 
 def _dead(catalogue: Catalogue, spend: SpendRow) -> None:
     """Let the payout be taken up anew: nothing that was signed for it can ever be included."""
+    signer_counters.give_back(spend.id)
     payout = _lock(spend, "broadcasting", "sent")
     if payout is None:
         return

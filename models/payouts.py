@@ -29,8 +29,8 @@ FundedFrom = Literal["available", "suspense"]
 _COLUMNS: Final = (
     "id, merchant_id, order_id, kind, funded_from, hold_reference, invoice_id, wallet_id, currency, network, address,"
     " memo, amount_units, fee_units, to_units, held_units, is_fee_on_top, status, source, priority,"
-    " is_approval_required, created_by, url_callback, request_id, from_currency, from_units, rate, txid, block_height,"
-    " error, due_at, created_at, updated_at"
+    " is_approval_required, created_by, url_callback, request_id, from_currency, from_units, rate, quote_units,"
+    " quote_gas_units, kept_units, txid, block_height, error, due_at, created_at, updated_at"
 )
 _SELECTED: Final = ", ".join(f"p.{name.strip()}" for name in _COLUMNS.split(","))
 READ: Final = (
@@ -104,6 +104,11 @@ class PayoutRow:
     from_currency: str | None
     from_units: int | None
     rate: str | None
+    # What one transfer of its coin was quoted to cost when it was made, in its coin and in the gas coin.
+    quote_units: int | None
+    quote_gas_units: int | None
+    # What of the fee stays taken although it failed.
+    kept_units: int
     txid: str
     block_height: int | None
     error: str | None
@@ -137,8 +142,10 @@ def insert(catalogue: Catalogue, new: NewPayout) -> PayoutRow:
         ledger.post(reference, [Transfer(source, Account(new.merchant_id, PAYOUT_HELD, new.currency), held_units)])
     values: dict[str, object] = msgspec.structs.asdict(new) | {"hold_reference": reference, "held_units": held_units}
     execute(
-        f"INSERT INTO payouts ({', '.join(values)}) VALUES ({', '.join(['%s'] * len(values))})",
-        tuple(values.values()),
+        f"INSERT INTO payouts ({', '.join(values)}, quote_units, quote_gas_units)"
+        f" SELECT {', '.join(['%s'] * len(values))}, max(units), max(gas_units) FROM network_fees"
+        " WHERE (currency, network) = (%s, %s)",
+        (*values.values(), new.currency, new.network),
     )
     row = _reread(new.id)
     _emit(catalogue, row)
@@ -158,6 +165,7 @@ def move(
     txid: str | None = None,
     block_height: int | None = None,
     error: str | None = None,
+    kept_units: int = 0,
 ) -> PayoutRow | None:
     """Change a payout's status in the caller's transaction and write its event; None where somebody was first.
 
@@ -166,8 +174,9 @@ def move(
     check_payout_transition(before.status, status)
     changed = execute(
         "UPDATE payouts SET status = %s, txid = COALESCE(%s, txid), block_height = COALESCE(%s, block_height),"
-        " error = %s, updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s AND status = %s",
-        (status, txid, block_height, error, before.id, before.status),
+        " error = %s, kept_units = %s, updated_at = date_trunc('milliseconds', app_now())"
+        " WHERE id = %s AND status = %s",
+        (status, txid, block_height, error, kept_units, before.id, before.status),
     )
     if not changed:
         return None

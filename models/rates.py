@@ -113,10 +113,11 @@ def unpriced_networks(networks: Collection[str]) -> list[str]:
     return [code for (code,) in found]
 
 
-def store_network_fee(currency: str, network: str, units: int) -> None:
-    """Record what one payout of a pair costs on chain now, in the ledger's units of its coin."""
+def store_network_fee(currency: str, network: str, units: int, *, gas_units: int | None = None) -> None:
+    """Record what one payout of a pair costs on chain now, in the ledger's units of its coin, and of the gas coin."""
     execute(
-        "INSERT INTO network_fees (currency, network, units, quoted_at) VALUES (%s, %s, %s, app_now())"
-        " ON CONFLICT (network, currency) DO UPDATE SET units = EXCLUDED.units, quoted_at = app_now()",
-        (currency, network, units),
+        "INSERT INTO network_fees (currency, network, units, gas_units, quoted_at) VALUES (%s, %s, %s, %s, app_now())"
+        " ON CONFLICT (network, currency) DO UPDATE SET units = EXCLUDED.units, gas_units = EXCLUDED.gas_units,"
+        " quoted_at = app_now()",
+        (currency, network, units, gas_units),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from models import crediting, deposits, ledger, settlement, wallets
-from models.ledger import AVAILABLE, DEBT, SUSPENSE, Account, Transfer
+from models.ledger import AVAILABLE, DEBT, GATEWAY, NETWORK_FEES, SUSPENSE, Account, Transfer
 
 if TYPE_CHECKING:
     from core.catalogue import Catalogue
@@ -19,19 +19,25 @@ def book_returned(payout: PayoutRow) -> None:
     """Put what a failed or cancelled refund held back into suspense, and let its deposits be decided anew.
 
     What came from deposits that a reorg took is nobody's any more: their merchant came to owe it, so it repays that.
+    Deposits go back whole. So what of the fee is kept comes out of available, and what that lacks is owed.
     """
     merchant_id, currency = payout.merchant_id, payout.currency
     waiting = [deposit for deposit in deposits.of_refund(payout.id) if deposit.status == "confirmed"]
     taken_units = sum(deposit.refund_units or 0 for deposit in waiting)
     lost_units = payout.held_units - taken_units
     repaid_units = min(lost_units, ledger.lock_debt(merchant_id, currency))
-    suspense = Account(merchant_id, SUSPENSE, currency)
+    suspense, available = (Account(merchant_id, kind, currency) for kind in (SUSPENSE, AVAILABLE))
+    debt, fees = Account(merchant_id, DEBT, currency), Account(GATEWAY, NETWORK_FEES, currency)
+    [spendable] = ledger.lock_balances(available)
+    from_available = min(payout.kept_units, spendable)
     ledger.post(
         f"payout:{payout.id}:return",
         [
             *crediting.rounded(payout.held, suspense, out=taken_units, into=sum(d.amount_units for d in waiting)),
-            Transfer(payout.held, Account(merchant_id, DEBT, currency), repaid_units),
-            Transfer(payout.held, Account(merchant_id, AVAILABLE, currency), lost_units - repaid_units),
+            Transfer(payout.held, debt, repaid_units),
+            Transfer(payout.held, available, lost_units - repaid_units),
+            Transfer(available, fees, from_available),
+            Transfer(debt, fees, payout.kept_units - from_available),
         ],
     )
     deposits.give_back(payout.id)

@@ -87,5 +87,5 @@ def _stop_refund_of(catalogue: Catalogue, deposit_id: UUID) -> bool:
 
 def _stop(catalogue: Catalogue, stopped: Iterable[PayoutRow]) -> bool:
     """Cancel locked refunds that are not signed; returns whether there was one."""
-    ended = [payout_endings.cancel_unsigned(catalogue, refund.id, error=REASON) for refund in stopped]
+    ended = [payout_endings.cancel_unsigned(catalogue, refund.id, error=REASON, is_forced=True) for refund in stopped]
     return any(refund is not None for refund in ended)

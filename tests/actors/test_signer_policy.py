@@ -11,6 +11,7 @@ import pytest
 from actors import signer_policy
 from actors.context import configure
 from actors.signer_policy import LimitReachedError, NoRateError
+from core.ids import uuid7
 from core.pricing import RATE_DIGITS, Market
 from core.settings import SettingsError, load_settings
 from models import signer_counters
@@ -33,6 +34,10 @@ def market(**usd_ppm: int) -> Market:
     return Market(rates=rates, network_fees={})
 
 
+def allow(limited: Settings, network: str, cents: int) -> None:
+    signer_policy.allow(limited, network, cents, merchant_id=uuid7(), spend_id=uuid7())
+
+
 @pytest.mark.parametrize(
     ("currency", "ppm", "units", "cents"),
     [("USDT", 1_000_000, USDT, 100), ("USDT", 1_000_000, 1, 1), ("ETH", 3_000_000_000, 10**18 // 2, 150_000),
@@ -52,13 +57,13 @@ def test_a_limit_includes_what_it_names(database: str) -> None:
     del database
     limited = settings(SIGNER_PAYOUT_MAX_USD="5", SIGNER_HOURLY_USD="8", SIGNER_DAILY_USD="100")
     with pytest.raises(LimitReachedError, match="PAYOUT_MAX"), transaction():
-        signer_policy.allow(limited, "ethereum", 501)
+        allow(limited, "ethereum", 501)
     with transaction():
-        signer_policy.allow(limited, "ethereum", 500)
+        allow(limited, "ethereum", 500)
     with pytest.raises(LimitReachedError, match="HOURLY"), transaction():
-        signer_policy.allow(limited, "polygon", 301)
+        allow(limited, "polygon", 301)
     with transaction():
-        signer_policy.allow(limited, "polygon", 300)
+        allow(limited, "polygon", 300)
     assert signer_counters.spent(1) == 800
 
 
@@ -67,7 +72,7 @@ def test_what_is_rolled_back_was_not_counted(database: str) -> None:
 
     def fail() -> None:
         with transaction():
-            signer_policy.allow(settings(), "ethereum", 100)
+            allow(settings(), "ethereum", 100)
             _ = 1 // 0
 
     with pytest.raises(ZeroDivisionError):
@@ -78,7 +83,7 @@ def test_what_is_rolled_back_was_not_counted(database: str) -> None:
 def test_the_day_forgets_what_is_older_and_the_hour_sooner(database: str) -> None:
     del database
     with transaction():
-        signer_policy.allow(settings(), "ethereum", 700)
+        allow(settings(), "ethereum", 700)
     assert (signer_counters.spent(1), signer_counters.spent(24)) == (700, 700)
     execute("UPDATE app_clock SET ahead = ahead + interval '1 hour'")
     assert (signer_counters.spent(1), signer_counters.spent(24)) == (0, 700)
@@ -92,7 +97,7 @@ def test_two_networks_at_once_do_not_pass_a_limit_together(database: str) -> Non
 
     def sign(number: int) -> None:
         with transaction():
-            signer_policy.allow(limited, ("ethereum", "polygon")[number % 2], 400)
+            allow(limited, ("ethereum", "polygon")[number % 2], 400)
 
     outcomes = at_once(6, sign)
     assert sum(isinstance(outcome, LimitReachedError) for outcome in outcomes) == 4
@@ -110,6 +115,7 @@ def test_a_limit_that_another_makes_meaningless_stops_the_start(limits: dict[str
 def test_production_is_limited_unless_the_operator_says_otherwise() -> None:
     from core.settings import _DEFAULTS  # noqa: PLC0415
 
+    assert int(_DEFAULTS["production"]["SIGNER_MERCHANT_PERCENT"]) < 100
     names = ("SIGNER_PAYOUT_MAX_USD", "SIGNER_HOURLY_USD", "SIGNER_DAILY_USD")
     limits = [int(_DEFAULTS["production"][name]) for name in names]
     assert limits == sorted(limits)

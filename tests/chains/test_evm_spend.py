@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from chains.base import Fee, InsufficientCoinError, ProviderError, Sending, Spen
 from chains.evm_spend import EvmSpender
 from chains.providers import Providers
 from cli.embedded.anvil import Anvil
+from cli.embedded.tokens import install_code
 from core.addresses import keccak256
 from tests.chains.conftest import CATALOGUE, FORWARDER, OURS, THEIRS
 from tests.chains.spend_world import CAP, ETHER, GWEI, HOT, REVERT_CODE, World, world
@@ -210,13 +212,13 @@ def test_one_provider_that_tells_too_little_gas_fails_nothing(trio: World) -> No
 
 def test_absurd_gas_for_a_token_is_not_believed(trio: World) -> None:
     honest = trio.spender.quote(trio.intent(5), cap_units=CAP)
-    trio.providers[0].lies["eth_estimateGas"] = hex(5 * 70_000 + 1)
+    trio.providers[0].lies["eth_estimateGas"] = hex(2 * 70_000 + 1)
 
     assert trio.spender.quote(trio.intent(5), cap_units=CAP).gas_limit == honest.gas_limit
 
 
 def test_absurd_gas_for_a_token_stops_a_lone_provider(alone: World) -> None:
-    alone.providers[0].lies["eth_estimateGas"] = hex(5 * 70_000 + 1)
+    alone.providers[0].lies["eth_estimateGas"] = hex(2 * 70_000 + 1)
 
     with pytest.raises(ProviderError, match="gas for one transfer"):
         alone.spender.quote(alone.intent(5), cap_units=CAP)
@@ -383,3 +385,68 @@ def test_a_price_is_within_the_cap(alone: World) -> None:
     fee = alone.spender.quote(alone.intent(5), cap_units=3 * GWEI // 2)
 
     assert fee.price_units <= 3 * GWEI // 2
+
+
+# A trial as it will be signed --------------------------------------------------------------------------------
+
+
+def heard(found: World, method: str) -> list[dict[str, str]]:
+    """Return the calls that a provider is asked to try from now on."""
+    calls: list[dict[str, str]] = []
+
+    def hear(truth: object, params: Any) -> object:
+        calls.append(params[0])
+        return truth
+
+    found.providers[0].lies[method] = hear
+    return calls
+
+
+@pytest.mark.parametrize("currency", ["USDT", "ETH"])
+def test_the_trial_offers_the_price_that_is_signed(alone: World, currency: str) -> None:
+    estimated, called = heard(alone, "eth_estimateGas"), heard(alone, "eth_call")
+    fee = alone.spender.quote(alone.intent(5, currency=currency), cap_units=CAP)
+    priced = {"maxFeePerGas": hex(fee.price_units), "maxPriorityFeePerGas": hex(fee.tip_units)}
+    calls = [*estimated, *(call for call in called if "from" in call)]
+    assert len(calls) == (2 if currency == "USDT" else 1)
+    for call in calls:
+        assert call["from"] == HOT
+        assert call.items() >= priced.items()
+
+
+def test_where_all_is_tip_the_trial_offers_a_legacy_price(anvil: Callable[..., Anvil]) -> None:
+    with world(HandMined(anvil("bsc", block_time_s=None).url), network="bsc") as found:
+        found.token()
+        estimated = heard(found, "eth_estimateGas")
+        fee = found.spender.quote(found.intent(5), cap_units=CAP)
+        [call] = estimated
+        assert call["gasPrice"] == hex(fee.price_units)
+
+
+def test_a_contract_that_takes_coin_only_in_a_call_that_costs_nothing_is_refused(alone: World) -> None:
+    install_code(alone.node.rpc, THEIRS, "burner")
+    with pytest.raises(SpendRefusedError):
+        alone.spender.quote(alone.intent(5, currency="ETH", to=THEIRS), cap_units=CAP)
+
+
+def test_what_may_be_for_want_of_gas_is_no_refusal(alone: World) -> None:
+    """A wallet that could not pay for all the gas that may be signed has not seen the transfer refused."""
+    install_code(alone.node.rpc, THEIRS, "burner")
+    price = alone.spender.quote(alone.intent(5, currency="ETH"), cap_units=CAP).price_units
+    alone.node.ask("anvil_setBalance", HOT, hex(5 + 42_000 * price))
+    with pytest.raises(SpendRefusedError):
+        alone.spender.quote(alone.intent(5, currency="ETH", to=THEIRS), cap_units=CAP)
+    alone.node.ask("anvil_setBalance", HOT, hex(5 + 42_000 * price - 1))
+    with pytest.raises(InsufficientCoinError):
+        alone.spender.quote(alone.intent(5, currency="ETH", to=THEIRS), cap_units=CAP)
+
+
+@pytest.mark.parametrize(("gas", "is_signed"), [(35_000, True), (42_000, True), (42_001, False)])
+def test_a_limit_is_at_most_twice_what_the_fee_was_charged_for(alone: World, gas: int, *, is_signed: bool) -> None:
+    alone.providers[0].lies["eth_estimateGas"] = hex(gas)
+    intent = alone.intent(5, currency="ETH", to=THEIRS)
+    if is_signed:
+        assert alone.spender.quote(intent, cap_units=CAP).gas_limit == 42_000
+        return
+    with pytest.raises(SpendRefusedError, match="takes 42001 gas"):
+        alone.spender.quote(intent, cap_units=CAP)

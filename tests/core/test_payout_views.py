@@ -31,6 +31,7 @@ class Stored:
     memo: str = ""
     amount_units: int = 25 * USDT
     fee_units: int = 12 * USDT // 10
+    kept_units: int = 0
     from_currency: str | None = None
     from_units: int | None = None
     rate: str | None = None
@@ -83,6 +84,13 @@ def test_a_payout() -> None:
 
 def test_the_event_of_a_payout() -> None:
     assert payout_views.webhook(CATALOGUE, Stored()) == {"type": "payout"} | CORE
+
+
+@pytest.mark.parametrize(("kept", "told"), [(0, "0"), (USDT // 2, "0.5")])
+def test_a_failed_payout_tells_what_of_its_fee_stays_taken(kept: int, told: str) -> None:
+    failed = Stored(status="failed", kept_units=kept)
+    assert payout_views.webhook(CATALOGUE, failed)["commission"] == told
+    assert payout_views.payout(CATALOGUE, failed)["commission"] == told
 
 
 def test_a_conversion_is_told_where_the_payout_is_made_and_nowhere_else() -> None:

@@ -44,6 +44,10 @@ PAYOUT_CORRUPTIONS: Final[dict[str, list[str]]] = {
         "UPDATE payouts SET status = 'approved' WHERE status = 'cancelled'",
         "UPDATE payouts SET status = 'failed' WHERE status = 'sent'",
     ],
+    "failed_payouts_keep_what_they_say": [
+        "UPDATE payouts SET kept_units = 1 WHERE status = 'failed'",
+        "UPDATE payouts SET kept_units = 1 WHERE status = 'sent'",
+    ],
     "conversions_are_booked": [
         "UPDATE payouts SET from_units = from_units + 1 WHERE from_units IS NOT NULL",
         "UPDATE payouts SET from_currency = 'DAI' WHERE from_currency IS NOT NULL",

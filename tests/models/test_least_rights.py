@@ -20,6 +20,8 @@ PROCESSES: Final = {
 WRITES: Final = {"INSERT", "UPDATE", "DELETE"}
 # Locked by SELECT … FOR UPDATE, and never changed.
 LOCKED_ALONE: Final = {("accounts", WORKERS), ("accounts", SIGNER)}
+# Changed by hooks alone (models.payout_spends), which are registered where the reader does not look.
+BY_HOOKS: Final = {("signer.counted", SIGNER)}
 
 
 def granted(role: str, privilege: str) -> set[str]:
@@ -45,7 +47,7 @@ def test_what_a_process_may_write_it_does(role: str) -> None:
         for privilege in WRITES
         for table in granted(role, privilege) & tables()
         if (table, privilege) not in done
-        and not (privilege == "UPDATE" and ((table, role) in LOCKED_ALONE or (table, "LOCK") in done))
+        and not (privilege == "UPDATE" and ((table, role) in LOCKED_ALONE | BY_HOOKS or (table, "LOCK") in done))
     }
 
     assert idle == set(), f"{role} has more than it needs"

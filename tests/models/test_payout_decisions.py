@@ -167,6 +167,20 @@ def test_a_frozen_merchant_and_one_who_owes_approve_nothing_but_may_cancel(shop:
         post("paid back", [Transfer(custody, Account(shop, AVAILABLE, "USDT"), 4 * USDT)])
 
 
+@pytest.mark.parametrize("name", ["ethereum", ""])
+def test_what_was_approved_is_not_cancelled_while_its_network_is_frozen(shop: UUID, name: str) -> None:
+    """After a restore it may have been sent by a signer whose rows are lost."""
+    approved, waits = payout(shop, status="approved"), payout(shop)
+    freezes.freeze("network" if name else "all", name, reason="restored", frozen_by="operator")
+    with pytest.raises(PayoutFrozen):
+        cancel(approved)
+    assert reread(approved).status == "approved"
+    assert cancel(waits).status == "cancelled"
+
+    freezes.unfreeze("network" if name else "all", name)
+    assert cancel(approved).status == "cancelled"
+
+
 def test_a_destination_that_came_onto_the_deny_list_is_not_approved(shop: UUID, tmp_path: Path) -> None:
     order = payout(shop)
     (tmp_path / "deny").write_text(DESTINATION.upper().replace("0X", "0x") + "  # since today\n")

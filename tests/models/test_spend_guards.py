@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from core.ids import uuid7
 from models import payout_queue, signer_counters, spend_reads, spends
 from models.base import execute, rows, transaction
 from models.ledger import AVAILABLE, Account, Transfer, post
@@ -112,5 +113,5 @@ def test_what_is_on_its_way_is_neither_put_off_nor_refused() -> None:
 
 def test_the_signer_adds_up_what_leaves_by_one_network_within_one_hour() -> None:
     for cents in (300, 400):
-        signer_counters.add("ethereum", cents)
+        signer_counters.add(uuid7(), merchant_id=uuid7(), network="ethereum", usd_cents=cents)
     assert (signer_counters.spent(1), signer_counters.spent(24)) == (700, 700)
