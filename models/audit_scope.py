@@ -19,22 +19,31 @@ if TYPE_CHECKING:
 YOUNG_S: Final = 2 * 86_400
 
 # Each puts a part of some tables in front of their names; what a query compares with the part is in it too. An invoice
-# is looked at when it is young or a young deposit came to it.
+# is looked at when it is young or a young deposit came to it. OFFSET 0 has every row looked up by its key: the planner
+# does not know how small the parts are, and would rather read a whole table.
+_ADDRESSES: Final = """
+    address_owners AS MATERIALIZED (SELECT o.* FROM {holders} h CROSS JOIN unnest('{families}'::text[]) AS f (name)
+        CROSS JOIN LATERAL (SELECT * FROM public.address_owners
+            WHERE (family, ordinal) = (f.name, h.address_ordinal) OFFSET 0) o),
+    pool_addresses AS MATERIALIZED (SELECT p.* FROM address_owners o CROSS JOIN LATERAL
+        (SELECT * FROM public.pool_addresses WHERE (family, ordinal) = (o.family, o.ordinal) OFFSET 0) p)
+"""
 _SALES: Final = """
     WITH young AS MATERIALIZED (SELECT id, owner_id FROM public.deposits WHERE id >= '{since}'),
-    invoices AS MATERIALIZED (SELECT * FROM public.invoices WHERE id IN
-        (SELECT id FROM public.invoices WHERE id >= '{since}' UNION SELECT owner_id FROM young)),
-    deposits AS MATERIALIZED (SELECT * FROM public.deposits WHERE id IN
-        (SELECT id FROM young UNION SELECT d.id FROM public.deposits d WHERE d.owner_id IN (SELECT id FROM invoices))),
-    quotes AS MATERIALIZED (SELECT * FROM public.quotes WHERE invoice_id IN (SELECT id FROM invoices)),
-    address_owners AS MATERIALIZED (SELECT * FROM public.address_owners WHERE (family, ordinal) IN
-        (SELECT c.family, i.address_ordinal FROM unnest('{families}'::text[]) AS c (family), invoices i))
-"""
-_WALLETS: Final = """
-    WITH wallets AS MATERIALIZED (SELECT * FROM public.wallets WHERE id >= '{since}'),
-    address_owners AS MATERIALIZED (SELECT * FROM public.address_owners WHERE (family, ordinal) IN
-        (SELECT c.family, w.address_ordinal FROM unnest('{families}'::text[]) AS c (family), wallets w))
-"""
+    invoices AS MATERIALIZED (SELECT i.* FROM
+        (SELECT id FROM public.invoices WHERE id >= '{since}' UNION SELECT owner_id FROM young) y
+        CROSS JOIN LATERAL (SELECT * FROM public.invoices WHERE id = y.id OFFSET 0) i),
+    deposits AS MATERIALIZED (SELECT d.* FROM
+        (SELECT id FROM young UNION SELECT o.id FROM invoices i
+            CROSS JOIN LATERAL (SELECT id FROM public.deposits WHERE owner_id = i.id OFFSET 0) o) y
+        CROSS JOIN LATERAL (SELECT * FROM public.deposits WHERE id = y.id OFFSET 0) d),
+    quotes AS MATERIALIZED (SELECT q.* FROM invoices i
+        CROSS JOIN LATERAL (SELECT * FROM public.quotes WHERE invoice_id = i.id OFFSET 0) q),
+""" + _ADDRESSES.replace("{holders}", "invoices")
+_WALLETS: Final = (
+    "WITH wallets AS MATERIALIZED (SELECT * FROM public.wallets WHERE id >= '{since}'),"
+    + _ADDRESSES.replace("{holders}", "wallets")
+)
 _DEPOSITS: Final = "WITH deposits AS MATERIALIZED (SELECT * FROM public.deposits WHERE id >= '{since}')"
 _PAYOUTS: Final = """
     WITH payouts AS MATERIALIZED (SELECT * FROM public.payouts WHERE id IN

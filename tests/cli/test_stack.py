@@ -196,6 +196,20 @@ def test_a_further_command_runs_with_the_environment_of_the_ready_file(stack: Ru
     assert "Demo shop" in done.stdout.decode()
 
 
+def test_each_process_logs_in_as_one_that_may_do_no_more_than_it_needs(stack: Running) -> None:
+    """So that every story told on a stack proves that the grants are enough."""
+    with contextlib.closing(psycopg2.connect(stack.ready["database_url"])) as session, session.cursor() as cursor:
+        cursor.execute(
+            "SELECT application_name, usename FROM pg_stat_activity"
+            " WHERE application_name = 'sluice-web' OR application_name LIKE 'sluice-worker-%'"
+        )
+        found = dict(cursor.fetchall())
+
+    assert {"sluice-web", "sluice-worker-signer", "sluice-worker-chain", "sluice-worker-maintenance"} <= found.keys()
+    roles = {"sluice-web": "sluice_web_login", "sluice-worker-signer": "sluice_signer_login"}
+    assert found == {name: roles.get(name, "sluice_workers_login") for name in found}
+
+
 def test_every_process_is_in_the_file_of_pids_and_the_supervisor_is_not(stack: Running) -> None:
     pids = stack.pids
 
