@@ -103,20 +103,20 @@ def test_what_the_sweep_of_the_first_left_of_a_larger_payment_is_swept_after_it(
     assert world.frozen() == []
 
 
-def test_a_confirmed_sweep_that_comes_to_nothing_gives_its_deposits_back(world: TreasuryWorld) -> None:
-    """After the reorg its bytes are included before the buyer has paid anew: they move nothing."""
+def test_a_confirmed_sweep_that_came_to_nothing_takes_nothing_of_what_is_paid_anew(world: TreasuryWorld) -> None:
+    """After the reorg its bytes are included before the buyer has paid again: they move nothing."""
     made, before = swept(world)
     undo(world, before)
     settle(world)
     assert ("USDT", "confirmed", False) in world.spends("currency", "state", "is_success")
-    world.mine(world.network.maturity + WATCHED_ON_BLOCKS)
-    world.catch_up()
-    world.watch()
     pay_anew(world, made, USDT_UNITS)
     settle(world)
     settle(world)
 
     assert (world.tokens(made.address.lower()), world.tokens(world.hot)) == (0, USDT_UNITS)
+    world.mine(world.network.maturity + WATCHED_ON_BLOCKS)
+    world.catch_up()
+    world.watch()
     world.reconcile(4)
     assert world.findings() == []
 
