@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from actors.spending import Wallet
     from core.catalogue import Network
 
-# Of the transactions that nodes keep of the hot wallet, as many are left to payouts at all times.
+# Of the transactions that nodes keep of the hot wallet, so many at most are gas for sweeps: the others are for payouts.
 SLOTS_MAX: Final = spending.WAITING_MAX // 4
 # Times that one address is given gas within an hour: what it lacks then is something else.
 FUNDINGS_MAX: Final = 6
