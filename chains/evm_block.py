@@ -154,6 +154,8 @@ class BlockReader:
     ) -> Iterator[Transfer]:
         """Turn candidates into transfers by their receipts. Raises ProviderError where one tells another story."""
         wanted = dict.fromkeys(c.txid for c in matched)
+        if not wanted:
+            return
         asked = self._book.collect(self._node, block, [txid for txid in wanted if txid not in known])
         receipts = {txid: known[txid] if txid in known else asked[txid] for txid in wanted}
         shown = Counter(wire.block_or_tx_hash(log.transaction_hash) for log in logs if self._assets.is_ours(log))
