@@ -7,6 +7,7 @@ import structlog
 from actors.broker import doorbell
 from actors.context import context
 from chains.keys import Keys, load_keys
+from models import signing
 from models.address_claims import CHUNK, level, next_chunk
 from models.address_pool import chunk_message, fill
 
@@ -22,6 +23,7 @@ def fill_address_pool(family: str) -> None:
         # Whoever hands out addresses would refuse every one of this wallet's.
         log.critical("ADDRESS_PUBLIC_KEY is not this wallet's: the pool is left as it is")
         return
+    signing.renew_pool(family)
     made = fill_pool(family, keys, low=settings.pool_low, high=settings.pool_high)
     if made:
         log.info("address_pool_filled", family=family, addresses=made)

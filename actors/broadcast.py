@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from actors import signer_policy, spend_watch, spending
+from actors import recovery, signer_policy, spend_watch, spending
 from actors.broker import doorbell, ring, single_flight
 from actors.context import Context, context
 from actors.isolated import isolated
 from actors.signer_policy import LimitReachedError, NoRateError
+from actors.spending import SigningStoppedError
 from chains.base import InsufficientCoinError, Intent, ProviderError, SpendRefusedError
 from chains.budget import BudgetSpentError, budget
 from chains.evm_sanctions import is_sanctioned
@@ -23,7 +24,17 @@ from chains.keystore import KeystoreError
 from core.checkpoints import reached
 from core.money import PrecisionLostError
 from core.states import ForbiddenTransitionError
-from models import freezes, payout_endings, payout_queue, payout_rules, payout_spends, payouts, spend_reads, spends
+from models import (
+    freezes,
+    payout_endings,
+    payout_queue,
+    payout_rules,
+    payout_spends,
+    payouts,
+    signing,
+    spend_reads,
+    spends,
+)
 from models.base import transaction
 
 if TYPE_CHECKING:
@@ -61,9 +72,10 @@ def broadcast(network: str) -> None:
         # Half for each, so that many under way keep nothing new from its turn.
         seconds, requests = ctx.settings.rpc_step_s / 2, ctx.settings.rpc_step_requests // 2
         with budget(seconds=seconds, requests=requests):
+            may_sign = recovery.advance(ctx, known)
             is_moved = spend_watch.advance(ctx, known)
         with budget(seconds=seconds, requests=requests):
-            taken = _take_up(ctx, known)
+            taken = _take_up(ctx, known) if may_sign else 0
     if is_moved or taken:
         ring("deliver_webhooks")
     if taken:
@@ -80,6 +92,8 @@ def _take_up(ctx: Context, network: Network) -> int:
         wallet = spending.hot_wallet(network)
     except KeystoreError as error:
         log.critical("nothing can be signed", network=network.code, problem=str(error))
+        return 0
+    if not recovery.check_pools(network, spending.spender_of(ctx, network), wallet.address):
         return 0
     room = spending.WAITING_MAX - spend_reads.waiting_of(network.code, wallet.address)
     return sum(
@@ -103,7 +117,7 @@ def _pay(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID) -> boo
         # The step is over; it says nothing about the payout.
         return False
     except ProviderError as error:
-        _postponed(payout_id, PAUSE_S, "the network does not answer, or not as it must", error)
+        _postponed(payout_id, PAUSE_S, _why(error), error)
     except NoRateError as error:
         _postponed(payout_id, PAUSE_S, "the coin has no rate", error)
     except LimitReachedError as error:
@@ -135,6 +149,12 @@ def _sign(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, inten
         payout_queue.postpone(payout_id, seconds=PAUSE_S, reason="frozen")
     reached("broadcast.paid")
     return spend_id is not None
+
+
+def _why(error: ProviderError) -> str:
+    if isinstance(error, SigningStoppedError):
+        return signing.waiting_reason(str(error))
+    return "the network does not answer, or not as it must"
 
 
 def _postponed(payout_id: UUID, seconds: int, reason: str, error: Exception) -> None:

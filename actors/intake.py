@@ -5,6 +5,7 @@ What we move ourselves, gas and sweeps, is nobody's payment; what others send to
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -13,17 +14,18 @@ from actors.broker import ring
 from actors.isolated import isolated
 from chains.base import NATIVE
 from core.pricing import RATE_DIGITS
-from models import cursors, deposits, probes, quorum, settlement, topups, treasury, wallet_settlement
+from models import cursors, deposits, probes, quorum, settlement, topups, treasury, unknown_spends, wallet_settlement
 from models.base import transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from uuid import UUID
 
     from actors.context import Context
     from chains.base import Block, BlockScan, ChainAdapter, Transfer
     from core.catalogue import Catalogue, Network
     from models.deposits import Found, Owner, OwnerKind
+    from models.unknown_spends import NewUnknown
 
 log = structlog.get_logger()
 
@@ -129,16 +131,27 @@ def _topup(ctx: Context, network: Network, block: Block, transfer: Transfer) -> 
     )
 
 
-def take_late(ctx: Context, network: Network, chain: ChainAdapter, scan: BlockScan, ours: Matching) -> int:
+def take_late(
+    ctx: Context,
+    network: Network,
+    chain: ChainAdapter,
+    scan: BlockScan,
+    ours: Matching,
+    left: Mapping[str, Sequence[NewUnknown]] = MappingProxyType({}),
+) -> int:
     """Record what a second look at a scanned block found; returns how many deposits and top-ups were new.
 
-    Nothing is recorded unless the block is one that the cursor stands on.
+    left: what left our addresses without a row, by block. Nothing is recorded unless the block is one that the cursor
+    stands on.
     """
-    if not scan.transfers:
+    departures = left.get(scan.block.hash, ())
+    if not scan.transfers and not departures:
         return 0
     with transaction():
         if not cursors.is_scanned(network.code, height=scan.block.height, block_hash=scan.block.hash):
             return 0
+        for departure in departures:
+            unknown_spends.note(departure)
         return sum(take_transfer(ctx, network, chain, scan.block, transfer, ours) for transfer in scan.transfers)
 
 

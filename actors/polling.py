@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from actors import departures
 from actors.broker import doorbell, ring, single_flight
 from actors.context import Context, context
 from actors.intake import SETTLE, Matching, settle_owners, take_transfer
 from chains.base import ProviderError
 from chains.registry import adapter
-from models import crediting, cursors, deposits, reversals, topups
+from models import crediting, cursors, deposits, reversals, signing, topups, unknown_spends
 from models.base import repeat_on_deadlock, transaction
 from models.cursors import Cursor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from chains.base import BlockScan, ChainAdapter
     from core.catalogue import Network
+    from models.unknown_spends import NewUnknown
 
 log = structlog.get_logger()
 
@@ -56,6 +58,8 @@ def poll_network(network: str) -> None:
 
 def _scan(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
     """Scan up to BLOCKS_PER_STEP blocks; returns whether there are more."""
+    # Seen before the head is asked for: whatever was signed before the stop is in a block up to there, or in none yet.
+    is_stopped = signing.watch(network.code) is not None
     head = chain.head()
     cursor = cursors.read(network.code) or _first_cursor(network, chain, head)
     if cursor is None:
@@ -65,18 +69,22 @@ def _scan(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
     _reverse_orphans(ctx, network)
     final = chain.final_height() if cursor.height < head else None
     try:
-        return _scan_on(ctx, network, chain, cursor, head)
+        return _scan_on(ctx, network, chain, cursor, head, is_stopped=is_stopped)
     finally:
         # It counts as far as the scan has come, and is noted before anything is released.
         cursors.seen_final(network.code, final)
 
 
-def _scan_on(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, head: int) -> bool:
+def _scan_on(
+    ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, head: int, *, is_stopped: bool
+) -> bool:
     first, ours = cursor.height, Matching(network)
     while cursor.height - first < BLOCKS_PER_STEP:
         if cursor.height >= head:
+            if is_stopped:
+                signing.note_caught_up(network.code)
             return _check_tip(ctx, network, chain, cursor, head)
-        moved = _scan_next(ctx, network, chain, cursor, head, ours)
+        moved = _scan_next(ctx, network, chain, cursor, head, ours, whole=is_stopped)
         if moved is None:
             return False
         cursor = moved
@@ -108,14 +116,16 @@ def _check_tip(ctx: Context, network: Network, chain: ChainAdapter, cursor: Curs
 
 
 def _scan_next(
-    ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, head: int, ours: Matching
+    ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, head: int, ours: Matching, *, whole: bool
 ) -> Cursor | None:
     """Record the next blocks' deposits and move the cursor; None when there is nothing to go on with."""
     at = cursor
-    for scan in chain.scan_ahead(cursor.height + 1, head, ours):
+    scans = chain.scan_ahead(cursor.height + 1, head, ours, whole=whole)
+    left = departures.unknown_in(ctx, network, chain, scans)
+    for scan in scans:
         if scan.block.height == at.height + 1 and scan.block.parent_hash != at.hash:
             return _walk_back(ctx, network, chain, at)
-        if not repeat_on_deadlock(lambda at=at, scan=scan: _record(ctx, network, chain, at, scan, ours, head)):  # type: ignore[misc]
+        if not repeat_on_deadlock(lambda at=at, scan=scan: _record(ctx, network, chain, at, scan, ours, head, left)):  # type: ignore[misc]
             return None
         settle_owners(ctx, ours.of(scan.transfers))
         at = Cursor(scan.block.height, scan.block.hash, scan.block.time)
@@ -133,6 +143,7 @@ def _record(
     scan: BlockScan,
     ours: Matching,
     head: int,
+    left: Mapping[str, Sequence[NewUnknown]],
 ) -> bool:
     with transaction():
         block = scan.block
@@ -146,6 +157,8 @@ def _record(
             head=head,
         ):
             return False
+        for departure in left.get(block.hash, ()):
+            unknown_spends.note(departure)
         for transfer in scan.transfers:
             take_transfer(ctx, network, chain, block, transfer, ours)
     return True
@@ -243,6 +256,7 @@ def _from_the_start(
 
 def _reverse_orphans(ctx: Context, network: Network) -> None:
     topups.reverse_orphans(network.code)
+    unknown_spends.take_out(network.code)
     if reversals.reverse_orphans(ctx.catalogue, network.code):
         ring("deliver_webhooks")
 

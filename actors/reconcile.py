@@ -216,6 +216,7 @@ class _Check:
         """Compare the hot wallet's coin; None while what differs may be what the spends that wait have done."""
         books = self._books
         expected = books.topup_units.get(coin.currency, 0) + moved_units
+        expected -= books.written_off_units.get(coin.currency, 0)
         held = coin.to_ledger(self._spender.balance_at(books.hot, coin.pair, books.cursor.hash))
         may_be = range(-self._may_have_left[coin.currency], self._may_have_come[coin.currency] + 1)
         if held != expected and held - expected in may_be:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from actors import departures
 from actors.broker import doorbell, ring, single_flight
 from actors.context import context
 from actors.intake import Matching, settle_owners, take_late
@@ -85,7 +86,7 @@ def reread(ctx: Context, network: Network, chain: ChainAdapter, height: int) -> 
     scan = chain.scan_block(height, ours, thorough=True)
     if scan is None or cursors.kept_hash(network.code, height) not in {None, scan.block.hash}:
         return Reread(height=height, block_hash=None)
-    found = take_late(ctx, network, chain, scan, ours)
+    found = take_late(ctx, network, chain, scan, ours, departures.unknown_in(ctx, network, chain, [scan]))
     if found:
         log.warning("a second reading found deposits", network=network.code, height=height, count=found)
     settle_owners(ctx, ours.of(scan.transfers))

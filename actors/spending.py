@@ -25,7 +25,7 @@ from chains.keys import Keys, load_keys
 from chains.keystore import KeystoreError
 from core.checkpoints import reached
 from core.ids import uuid7
-from models import spend_reads, spend_tracking, spends, treasury
+from models import signing, spend_reads, spend_tracking, spends, treasury
 from models.base import in_transaction, repeat_on_deadlock, transaction
 from models.spend_hooks import hooks_of
 from models.spends import NewAttempt, NewSpend
@@ -42,16 +42,14 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
-# A stranger's transactions are made room for, but no more of them: beyond, a lie would leave a gap that nothing closes.
-SLOT_JUMP_MAX: Final = 64
 # Nodes keep only so many transactions of one sender that wait.
 WAITING_MAX: Final = 64
 # A spend is quoted so often before it waits, where others sign for its sender all the time.
 QUOTES_MAX: Final = 6
 
 
-class SlotJumpError(ProviderError):
-    """The chain is said to have used slots that we know nothing of; nothing is signed until an operator has looked."""
+class SigningStoppedError(ProviderError):
+    """Nothing is signed for this network: rows of what was signed before may be lost. See models.signing."""
 
 
 class _OvertakenError(Exception):
@@ -148,13 +146,23 @@ def start(
 
 
 def _next_claim(network: Network, spender: Spender, sender: str) -> int:
-    """Return the first slot that the chain has not used. Raises SlotJumpError where it is far beyond our own."""
+    """Return the sender's next slot. Raises SigningStoppedError where the chain has used it, which stops the network.
+
+    What was signed there is known to no row: whether it paid what is to be paid now, the scan has to find out.
+    """
     ours = spends.next_slot(network.code, sender)
-    claim = spender.next_claim(sender, ours=ours)
-    if claim > ours + SLOT_JUMP_MAX:
-        log.critical("a node tells of many transactions that are not ours", network=network.code, sender=sender)
-        raise SlotJumpError(f"slot {claim} where {ours} is next: a node is wrong, or somebody else has the key")
-    return claim
+    used = spender.next_claim(sender, ours=ours)
+    if used <= ours:
+        return ours
+    reason = beyond(sender, used, ours)
+    with transaction():
+        signing.stop(network.code, reason=reason, sender=sender)
+    raise SigningStoppedError(reason)
+
+
+def beyond(sender: str, told: int, ours: int) -> str:
+    """Return in words that transactions of a sender exist which no row knows."""
+    return f"the next slot of {sender} is {told} by its chain and {ours} by our rows"
 
 
 def _unless_overtaken(attempt: Callable[[], UUID], sender: str) -> UUID:
@@ -248,7 +256,13 @@ def _row(
 def sign(
     network: Network, spender: Spender, intent: Intent, *, key_ordinal: int | None, slot: int, fee: Fee
 ) -> Attempt:
-    """Sign with the hot wallet's key, or a deposit address's. No network is used. Commit the bytes before all else."""
+    """Sign with the hot wallet's key, or a deposit address's. No network is used. Commit the bytes before all else.
+
+    Called in the transaction that commits them. Raises SigningStoppedError.
+    """
+    obstacle = signing.obstacle(network.code)
+    if obstacle:
+        raise SigningStoppedError(obstacle)
     own = keys()
     key = own.hot_key(network.family) if key_ordinal is None else own.deposit_key(network.family, key_ordinal)
     return spender.sign(intent, claim=slot, fee=fee, private_key=key)

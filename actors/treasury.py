@@ -27,7 +27,7 @@ from chains.keystore import KeystoreError
 from chains.registry import adapter, gas_cap_units
 from core.money import rescale_down
 from core.treasury_rules import excess_units
-from models import cursors, freezes, probes, sweeps, treasury, treasury_plan
+from models import cursors, freezes, probes, signing, sweeps, treasury, treasury_plan
 
 if TYPE_CHECKING:
     from actors.context import Context
@@ -52,7 +52,7 @@ def keep_treasury(network: str) -> None:
     ctx = context()
     known = ctx.catalogue.networks[network]
     with single_flight(f"treasury:{network}") as mine:
-        if not mine:
+        if not mine or signing.watch(network) is not None:
             return
         keeper = _keeper(ctx, known)
         if keeper is None:

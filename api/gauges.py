@@ -16,7 +16,18 @@ from prometheus_client.registry import Collector
 from actors.registry import QUEUES
 from api.attention import unpriced_coins
 from core.catalogue import load_catalogue
-from models import base, checkpoint, freezes, outbox, payout_queue, quorum, reconciliation, spend_reads
+from models import (
+    base,
+    checkpoint,
+    freezes,
+    outbox,
+    payout_queue,
+    quorum,
+    reconciliation,
+    signing,
+    spend_reads,
+    unknown_spends,
+)
 from models.address_claims import CLAIMS, level
 from models.invariants import INVARIANTS
 
@@ -162,6 +173,18 @@ def freeze_gauges() -> Iterator[Metric]:
         "Freezes in force; `sluice payouts frozen` says whose and why.",
         "scope",
         ((scope, float(count)) for scope, count in freezes.counts().items()),
+    )
+    yield _gauge(
+        "sluice_signing_stopped_seconds",
+        "For how long nothing is signed for a network; `sluice treasury recover` says why.",
+        "network",
+        ((stopped.network, float(stopped.age_s)) for stopped in signing.listing()),
+    )
+    yield _gauge(
+        "sluice_unknown_spends",
+        "Transactions that left our addresses, that no row knows and that wait for an operator.",
+        "network",
+        ((network, float(count)) for network, count in unknown_spends.waiting().items()),
     )
 
 

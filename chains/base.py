@@ -6,7 +6,7 @@ form of core.addresses. Not knowing is an error or None, never a zero.
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import Final, Literal, Protocol
@@ -65,6 +65,9 @@ class BlockScan:
 
     block: Block
     transfers: tuple[Transfer, ...]
+    # (sender, txid) of whatever may have left one of our addresses: all that was sent in the block, as far as it was
+    # read. Whoever has our keys does not announce himself.
+    sent: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,11 +120,15 @@ class ChainAdapter(Protocol):
         """
         ...
 
-    def scan_ahead(self, first: int, head: int, matcher: Matcher) -> Sequence[BlockScan]:
+    def scan_ahead(self, first: int, head: int, matcher: Matcher, *, whole: bool = False) -> Sequence[BlockScan]:
         """Return scans from a height on, in order: the next block, or many while the head is far; none if not yet.
 
-        Where heights are left out, nothing in them was for us, and they are too deep to be replaced.
+        Where heights are left out, nothing in them was for us, and they are too deep to be replaced. whole: none is.
         """
+        ...
+
+    def departure(self, txid: str, block: Block) -> "Departure | None":
+        """Return a transaction that left one of our addresses in a block; None where nothing proves our signature."""
         ...
 
     def final_height(self) -> int | None:
@@ -191,6 +198,25 @@ class Intent:
     pair: Pair | None
     units: int
     memo: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Departure:
+    """A transaction that one of our keys signed, as it stands in a block; the bytes and their signature prove it."""
+
+    txid: str
+    # What it moves; where it calls a contract in another way than for a transfer, the coin that goes with the call.
+    intent: Intent
+    is_transfer: bool
+    claim: int
+    raw: bytes
+    gas_limit: int
+    price_units: int
+    tip_units: int
+    is_success: bool
+    fee_units: int
+    height: int
+    block_hash: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,6 +303,14 @@ class Spender(Protocol):
 
         ours: the first that we have not used ourselves. What goes beyond takes two providers where there are as many,
         since a claim that follows an invented one can never be included; ProviderError. Less than ours is usual.
+        """
+        ...
+
+    def waiting_claim(self, sender: str, *, ours: int, cautious: bool) -> int:
+        """Return the first claim that no transaction has of which nodes know, those that wait for a block included.
+
+        cautious: one node's word is enough for more than ours; otherwise it takes two where there are as many, since
+        pools differ and one that lies must not stop a wallet for ever. Never less than ours is told.
         """
         ...
 

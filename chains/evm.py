@@ -12,13 +12,14 @@ from typing import Final
 
 import structlog
 
-from chains import evm_internal, evm_witness
+from chains import evm_departures, evm_internal, evm_witness
 from chains import evm_wire as wire
 from chains.base import (
     Agreement,
     Block,
     BlockScan,
     Claim,
+    Departure,
     Matcher,
     NotYetError,
     ProviderError,
@@ -50,7 +51,9 @@ class EvmAdapter:
     def __init__(self, network: Network, pairs: Iterable[Pair], providers: Providers) -> None:
         self._providers = providers
         self._finality_tag = network.finality_tag
-        self._assets = Assets(pairs)
+        offered = tuple(pairs)
+        self._assets = Assets(offered)
+        self._tokens = {pair.contract.lower(): pair for pair in offered if pair.contract is not None}
         self._book = ReceiptBook()
         self._ranges = RangeScanner(providers, self._assets, self._book)
 
@@ -88,14 +91,14 @@ class EvmAdapter:
                 lambda node: self._scan(node, height, matcher, strict=False, thorough=False), second=thorough
             )
 
-    def scan_ahead(self, first: int, head: int, matcher: Matcher) -> Sequence[BlockScan]:
+    def scan_ahead(self, first: int, head: int, matcher: Matcher, *, whole: bool = False) -> Sequence[BlockScan]:
         """Return the scan of the next block, or of many while the head is far; see chains.base.
 
         Where a range fails, the block by itself is read at once: some nodes give no ranges, and none gives all.
         """
         if head - first >= CATCH_UP_FROM and self._ranges.size.blocks > 1:
             try:
-                return self._ranges.scan(first, head, matcher)
+                return self._ranges.scan(first, head, matcher, whole=whole)
             except BudgetSpentError:
                 raise
             except ProviderError as error:
@@ -132,6 +135,10 @@ class EvmAdapter:
         )
         heights = [wire.quantity(r.block_number) for r in found if isinstance(r, wire.Receipt) and r.block_number]
         return max(heights, default=None)
+
+    def departure(self, txid: str, block: Block) -> Departure | None:
+        """Return a transaction that one of our keys signed."""
+        return self._providers.attempt(lambda node: evm_departures.read(node, txid, block, self._tokens))
 
     def second_opinion(self, claim: Claim) -> Agreement:
         """Ask every provider for a deposit's transaction itself."""

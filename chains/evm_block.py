@@ -147,7 +147,9 @@ class BlockReader:
         ]
         ours = frozenset(matcher({found.recipient for found in candidates})) if candidates else frozenset()
         matched = [found for found in candidates if found.recipient in ours]
-        return BlockScan(block=block, transfers=tuple(self.prove(matched, block, logs, receipts or {})))
+        return BlockScan(
+            block=block, transfers=tuple(self.prove(matched, block, logs, receipts or {})), sent=sent_in(full)
+        )
 
     def prove(
         self, matched: Sequence[Candidate], block: Block, logs: Sequence[wire.Log], known: Receipts
@@ -198,6 +200,11 @@ class BlockReader:
             for contract in self._assets.tokens
             if contract not in heard and bloom.may_hold(admitted, contract, TRANSFER_TOPIC)
         ]
+
+
+def sent_in(full: wire.FullBlock) -> tuple[tuple[str, str], ...]:
+    """Return (sender, txid) of a block's transactions."""
+    return tuple((wire.address(each.sender), wire.block_or_tx_hash(each.hash)) for each in full.transactions)
 
 
 def check_transactions(full: wire.FullBlock, block: Block) -> None:

@@ -26,7 +26,9 @@ WORD_MAX: Final = 2**256 - 1
 WITNESSES_MIN: Final = 2
 
 
-class _Receipt(wire.Receipt, kw_only=True, rename="camel"):
+class PaidReceipt(wire.Receipt, kw_only=True, rename="camel"):
+    """What became of a transaction, and what the chain took for it."""
+
     gas_used: str
     effective_gas_price: str
     # What a rollup took for posting the data.
@@ -106,7 +108,7 @@ def _inclusion(node: JsonRpc, case: Case) -> Fate | None:
 
 
 def _proved(node: JsonRpc, intent: Intent, txid: str) -> Fate | None:
-    receipt = node.call_or_none("eth_getTransactionReceipt", [txid], _Receipt)
+    receipt = node.call_or_none("eth_getTransactionReceipt", [txid], PaidReceipt)
     if receipt is None or receipt.block_number is None:
         return None
     if wire.block_or_tx_hash(receipt.transaction_hash) != txid:
@@ -117,7 +119,6 @@ def _proved(node: JsonRpc, intent: Intent, txid: str) -> Fate | None:
     if header is None or wire.block(header, height).hash != block_hash:
         return None
     effect = _effect(node, intent, txid, receipt)
-    fee = wire.quantity(receipt.gas_used) * wire.quantity(receipt.effective_gas_price)
     return Fate(
         kind=FateKind.INCLUDED,
         txid=txid,
@@ -126,12 +127,26 @@ def _proved(node: JsonRpc, intent: Intent, txid: str) -> Fate | None:
         effect=effect.name,
         left_units=effect.left_units,
         arrived_units=effect.arrived_units,
-        fee_units=fee + wire.quantity(receipt.l1_fee or "0x0"),
+        fee_units=fee_of(receipt),
         problem=effect.problem,
     )
 
 
-def _effect(node: JsonRpc, intent: Intent, txid: str, receipt: _Receipt) -> _Effect:
+def fee_of(receipt: PaidReceipt) -> int:
+    """Return what the chain took for a transaction, in wei."""
+    gas = wire.quantity(receipt.gas_used) * wire.quantity(receipt.effective_gas_price)
+    return gas + wire.quantity(receipt.l1_fee or "0x0")
+
+
+def moved_anything(receipt: PaidReceipt, intent: Intent) -> bool:
+    """Whether a transaction that was to make a transfer moved anything by it, exactly that or something else."""
+    contract = None if intent.pair is None else intent.pair.contract
+    return wire.quantity(receipt.status) == wire.SUCCESS and (
+        contract is None or _of_logs(receipt.logs, intent, wire.address(contract)).name != "none"
+    )
+
+
+def _effect(node: JsonRpc, intent: Intent, txid: str, receipt: PaidReceipt) -> _Effect:
     if wire.quantity(receipt.status) != wire.SUCCESS:
         terms = node.call("eth_getTransactionByHash", [txid], _Terms)
         return _Effect("none", OUT_OF_GAS if wire.quantity(receipt.gas_used) == wire.quantity(terms.gas) else REVERTED)

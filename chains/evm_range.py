@@ -52,15 +52,17 @@ class RangeScanner:
         self._book = book
         self.size = RangeSize()
 
-    def scan(self, first: int, head: int, matcher: Matcher) -> Sequence[BlockScan]:
+    def scan(self, first: int, head: int, matcher: Matcher, *, whole: bool = False) -> Sequence[BlockScan]:
         """Return scans from `first` on: consecutive ones, or with gaps where nothing was for us. Never none.
+
+        whole: without gaps, whatever it costs.
 
         Raises ProviderError; the range is smaller then next time.
         """
         last = min(first + self.size.blocks - 1, head)
         # What one node makes up about its head must not make the newest blocks look settled.
         settled = min(head, self._providers.agreed_head() or head) - SETTLED_DEPTH
-        is_sparse = self._assets.native is None and last <= settled
+        is_sparse = not whole and self._assets.native is None and last <= settled
         if not is_sparse:
             last = min(last, first + FULL_BLOCKS_MAX - 1)
         read = self._sparse if is_sparse else self._dense
@@ -121,9 +123,12 @@ class RangeScanner:
         reader = BlockReader(node, self._assets, book=self._book)
         logs = self._logs_by_block(reader, first, last)
         self._compare(logs, first, last)
-        paid = {height: {found.recipient for found in self._candidates(shown)} for height, shown in logs.items()}
-        ours = frozenset(matcher(frozenset().union(*paid.values()))) if paid else frozenset()
-        heights = [height for height, recipients in paid.items() if recipients & ours]
+        touched = {
+            height: {address for found in self._candidates(shown) for address in (found.sender, found.recipient)}
+            for height, shown in logs.items()
+        }
+        ours = frozenset(matcher(frozenset().union(*touched.values()))) if touched else frozenset()
+        heights = [height for height, addresses in touched.items() if addresses & ours]
         return [self._sparse_block(node, reader, height, ours, logs) for height in sorted({first, last, *heights})]
 
     def _sparse_block(
@@ -141,7 +146,8 @@ class RangeScanner:
         if any(wire.block_or_tx_hash(log.block_hash) != block.hash for log in shown):
             raise ProviderError(f"a log of another block than {height}")
         matched = [found for found in self._candidates(shown) if found.recipient in ours]
-        return BlockScan(block=block, transfers=tuple(reader.prove(matched, block, shown, {})))
+        sent = tuple((found.sender, found.txid) for found in self._candidates(shown))
+        return BlockScan(block=block, transfers=tuple(reader.prove(matched, block, shown, {})), sent=sent)
 
     def _candidates(self, logs: Iterable[wire.Log]) -> Iterator[Candidate]:
         return self._assets.token_transfers(logs)

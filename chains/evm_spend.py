@@ -42,6 +42,14 @@ class EvmSpender:
             raise ProviderError(f"one provider alone says that {sender} used claims beyond {ours}")
         return claim
 
+    def waiting_claim(self, sender: str, *, ours: int, cautious: bool) -> int:
+        """Return the nonce that follows what waits in the nodes' pools too; see chains.base."""
+        answers = self.providers.everyone(lambda node: evm_fate.nonce(node, sender, "pending"))
+        told = sorted((answer for answer in answers if isinstance(answer, int)), reverse=True)
+        place = 0 if cautious else evm_fate.witnesses(self.providers.count) - 1
+        # Not every node tells of its pool; the slots in blocks are asked for besides.
+        return max(ours, *told[place : place + 1]) if told else ours
+
     def quote(self, intent: Intent, *, cap_units: int) -> Fee:
         """Return what to offer now; see chains.base.
 

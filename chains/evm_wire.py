@@ -21,6 +21,11 @@ _DATA: Final = re.compile("0x(?:[0-9a-fA-F]{2})*")
 _ADDRESS_TOPIC: Final = re.compile("0x0{24}([0-9a-fA-F]{40})")
 
 
+def _camel(name: str) -> str:
+    first, *others = ("from" if name == "sender" else name).split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
 class Header(msgspec.Struct, rename="camel"):
     """A block as eth_getBlockByNumber gives it. A pending one has no hash and is refused by type."""
 
@@ -42,6 +47,35 @@ class Transaction(msgspec.Struct, rename={"sender": "from", "block_hash": "block
     to: str | None = None
     block_hash: str | None = None
     index: str | None = None
+
+
+class Permitted(msgspec.Struct, rename="camel"):
+    """An entry of an access list."""
+
+    address: str
+    storage_keys: list[str]
+
+
+class SignedTransaction(msgspec.Struct, rename=_camel, kw_only=True):
+    """A transaction with all that its signature covers."""
+
+    hash: str
+    sender: str
+    nonce: str
+    value: str
+    input: str
+    gas: str
+    v: str
+    r: str
+    s: str
+    to: str | None = None
+    type: str | None = None
+    chain_id: str | None = None
+    gas_price: str | None = None
+    max_fee_per_gas: str | None = None
+    max_priority_fee_per_gas: str | None = None
+    access_list: list[Permitted] | None = None
+    y_parity: str | None = None
 
 
 class FullBlock(Header, kw_only=True):

@@ -21,7 +21,7 @@ from core.catalogue import Network, load_catalogue
 from core.deny_list import DenyList
 from core.settings import Settings
 from core.settings_rules import Role
-from models import freezes, grants, migrate, rights, spend_reads
+from models import freezes, grants, migrate, rights, signing, spend_reads
 from models.address_claims import CLAIMS, level
 from models.base import one
 from models.rates import load_market
@@ -95,6 +95,9 @@ def check_tables(settings: Settings) -> Iterator[Finding]:
     if unclear:
         text = f"{unclear} moved something else than they were to move (sluice payouts unsettled)"
         yield Finding("payouts to settle", Verdict.FAIL, text)
+    for stopped in signing.listing():
+        hint = f"sluice treasury recover {stopped.network}"
+        yield Finding("signing", Verdict.FAIL, f"{stopped.network}: {stopped.reason} ({hint})")
 
 
 def check_deny_list(settings: Settings) -> Iterator[Finding]:

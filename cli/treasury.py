@@ -12,6 +12,7 @@ from actors.redis_link import LinkDownError
 from chains.base import ProviderError
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
+from cli.treasury_recovery import recover, skip_addresses, writeoff
 from core.catalogue import Catalogue
 from core.money import format_coin
 from models import freezes, reconciliation, sweeps, treasury, treasury_plan
@@ -19,6 +20,10 @@ from models.reconciliation import Kept
 from models.treasury_plan import Planned
 
 app = typer.Typer(no_args_is_help=True, help="The gateway's own wallets: balances, sweeps, surplus.")
+
+app.command()(recover)
+app.command()(writeoff)
+app.command("skip-addresses")(skip_addresses)
 
 SHOWN_MAX: Final = 1_000
 CENTS: Final = 100

@@ -17,6 +17,8 @@ CHUNK: Final = 64
 # Longer than any process keeps an ordinal that it claimed before it gives that to an owner, or drops it.
 RECLAIM_AFTER_S: Final = 600
 RECLAIM_STEP: Final = 100_000
+# More addresses than are sold between two backups' log files, and few enough to be made within seconds.
+SKIPPED: Final = 1_024
 
 # Families that have a pool, and the sequence that numbers their claims. SQL is composed from these alone.
 CLAIMS: Final[Mapping[str, str]] = MappingProxyType({"evm": "address_claims_evm"})
@@ -75,6 +77,22 @@ def reclaim(family: str) -> int:
             (family,),
         )
         return _reclaim_step(family)
+
+
+def skip_ahead(family: str) -> int:
+    """Hand out no ordinal again that may have been handed out before, in the caller's transaction; return the next one.
+
+    For a database that lost its last commits: whoever was shown an address then may still pay to it. Nothing that is
+    free now is handed out, nor the next ones that the pool would have made.
+    """
+    for name in (f"address_pool:{family}", f"address_reclaim:{family}"):
+        execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
+    last = max(_last_claim(family), next_chunk(family) * CHUNK - 1) + SKIPPED
+    execute(f"SELECT setval('{CLAIMS[family]}', %s)", (last,))
+    execute("UPDATE address_returns SET taken_at = 'infinity' WHERE family = %s", (family,))
+    execute("DELETE FROM address_marks WHERE family = %s AND marked_at <> 'epoch'", (family,))
+    execute("UPDATE address_marks SET ordinal = %s WHERE family = %s AND marked_at = 'epoch'", (last, family))
+    return last + 1
 
 
 def try_lock(name: str) -> bool:

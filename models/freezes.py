@@ -23,6 +23,9 @@ Scope = Literal["all", "network", "merchant", "conversion", "coin"]
 UNNAMED: Final[frozenset[Scope]] = frozenset({"all", "conversion"})
 RECONCILER: Final = "reconciler"
 SIGNER: Final = "signer"
+# Stops the signing of a network, see models.signing. Orders are taken meanwhile: a repeat of one that the database has
+# forgotten is how the transaction that paid it finds its payout again.
+RECOVERY: Final = "recovery"
 LIST_MAX: Final = 1000
 
 
@@ -53,7 +56,9 @@ def check_merchant(merchant_id: UUID, currency: str) -> None:
 
 
 def is_frozen(merchant_id: UUID, network: str, currency: str) -> bool:
-    """Tell whether check() would refuse."""
+    """Tell whether check() would refuse, or nothing is signed for the network."""
+    if is_network_frozen(network):
+        return True
     try:
         check(merchant_id, network, currency)
     except PayoutFrozen:
@@ -89,8 +94,9 @@ def frozen_coins(network: str) -> set[str]:
 def _stands(network: str, merchant_id: UUID, currency: str) -> bool:
     found = one(
         "SELECT 1 FROM payout_freezes"
-        " WHERE (scope, name) IN (('all', ''), ('network', %s), ('merchant', %s), ('coin', %s)) LIMIT 1",
-        (network, str(merchant_id), coin(currency, network)),
+        " WHERE (scope, name) IN (('all', ''), ('network', %s), ('merchant', %s), ('coin', %s))"
+        " AND frozen_by <> %s LIMIT 1",
+        (network, str(merchant_id), coin(currency, network), RECOVERY),
     )
     return found is not None
 
@@ -113,10 +119,14 @@ def freeze(scope: Scope, name: str = "", *, reason: str, frozen_by: str) -> bool
 
 
 def unfreeze(scope: Scope, name: str = "", *, frozen_by: str | None = None) -> int:
-    """Lift every freeze of that scope and name, or one's own alone; return how many there were."""
+    """Lift every freeze of that scope and name, or one's own alone; return how many there were.
+
+    What stops the signing is lifted by whoever stopped it alone: it stands until nothing is unknown.
+    """
     return execute(
-        "DELETE FROM payout_freezes WHERE (scope, name) = (%s, %s) AND frozen_by = COALESCE(%s, frozen_by)",
-        (scope, name, frozen_by),
+        "DELETE FROM payout_freezes WHERE (scope, name) = (%s, %s)"
+        " AND CASE WHEN %s::text IS NULL THEN frozen_by <> %s ELSE frozen_by = %s END",
+        (scope, name, frozen_by, RECOVERY, frozen_by),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from models import cursors, topups, treasury
+from models import cursors, topups, treasury, writeoffs
 from models.base import execute, one, rows, transaction
 from models.spends import ARRIVED, LEFT
 from models.topups import NewTopup, Origin
@@ -55,6 +55,8 @@ class Books:
     cold: str | None
     # Top-ups, by coin, in the ledger's units.
     topup_units: Mapping[str, int]
+    # What an operator gave up that no transaction explains, by coin, in the ledger's units.
+    written_off_units: Mapping[str, int]
     # What went to the cold address, by flows that are more than nothing; and what came back from there.
     cooled: list[Flow]
     returned_units: Mapping[str, int]
@@ -105,6 +107,7 @@ def read_books(network: str) -> Books | None:
             hot=hot,
             cold=treasury.address(network, "cold"),
             topup_units=_topups(network, cursor.height),
+            written_off_units=writeoffs.unexplained_units(network),
             cooled=_cooled(network, cursor.height),
             returned_units=_topups(network, cursor.height, origins=("cold",)),
             flows=_flows(network, hot, cursor.height),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 import structlog
 
 from core.money import rescale_down
-from models import freezes, ledger, spend_reads, spends
+from models import freezes, ledger, signing, spend_reads, spends, unknown_spends
 from models.cursors import BLOCKS_SETTLED
 from models.ledger import CUSTODY, EQUITY, GAS, GATEWAY, Account, Transfer
 from models.spend_hooks import hooks_of
@@ -30,6 +30,9 @@ log = structlog.get_logger()
 WATCHED_ON_BLOCKS: Final = 32
 # What a confirmed spend says for good whose slot another transaction has after all.
 LOST: Final = "a reorg took it, and another transaction used its slot"
+
+
+UNSEEN: Final = "a slot was used by a transaction that no scan has shown: sluice rescan finds it"
 
 
 class Inclusion(NamedTuple):
@@ -124,11 +127,20 @@ def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int) -> SpendRow | N
     spend = spends.lock(spend_id)
     if spend is None or not spend.is_waiting or spend.attempts != attempts:
         return None
+    user = unknown_spends.user_of_slot(spend)
+    if user is None:
+        # Only our key can have signed what has the slot. Until the scan shows it, it may be what paid for this.
+        if signing.stop(spend.network, reason=UNSEEN, sender=spend.sender):
+            log.critical("a slot was used by a transaction that no scan has shown", **_names(spend))
+        return None
+    if (user.recipient, user.contract, user.token_units) == (spend.recipient, spend.contract, spend.token_units):
+        # The same transfer: it becomes an attempt of this spend (models.adoption).
+        return None
     if spend.state == "confirmed":
         return _lose(catalogue, spend)
     if not spends.finish(spend, "dead", booked_fee_units=0):
         return None
-    log.error("a stranger used a slot: who else has this key?", **_names(spend))
+    log.error("a slot was used by a transaction that no row knew", **_names(spend), txid=user.txid)
     after = _reread(spend_id)
     _hooks(after).on_dead(catalogue, after)
     return after
@@ -206,12 +218,22 @@ def _owed_units(spend: SpendRow) -> int:
 
 
 def _lost_units(catalogue: Catalogue, spend: SpendRow, owed_units: int) -> int:
-    """Return what left beyond that, in the ledger's units; less than 0 where less did. Only of another effect."""
-    if spend.effect != "other":
+    """Return what left beyond that, in the ledger's units; less than 0 where less did. Of another effect, or lost."""
+    if spend.purpose == "lost":
+        lost = _given_up(spend)
+    elif spend.effect == "other":
+        lost = (spend.left_units or 0) - owed_units
+    else:
         return 0
-    lost = (spend.left_units or 0) - owed_units
     units = rescale_down(abs(lost), spend.decimals, catalogue.scale(spend.currency))
     return units if lost >= 0 else -units
+
+
+def _given_up(spend: SpendRow) -> int:
+    """Return what left our addresses by a transaction that was written off, in token units."""
+    if spend.sender == spend.recipient or spend.effect == "none":
+        return 0
+    return spend.token_units if spend.effect == "exact" else spend.left_units or 0
 
 
 def _stop_coin(spend: SpendRow) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-Purpose = Literal["payout", "gas", "sweep", "cold", "filler"]
+Purpose = Literal["payout", "gas", "sweep", "cold", "filler", "lost"]
 State = Literal["signed", "sent", "mined", "confirmed", "failed", "dead"]
 # What an included spend moved; see chains.base.Effect.
 Effect = Literal["none", "exact", "other"]
@@ -158,6 +158,15 @@ def take_slot(network: str, sender: str, *, at_least: int) -> int:
 def lock_account(network: str, sender: str) -> None:
     """Let others who sign for a sender wait until the caller's transaction ends, as take_slot does."""
     execute("SELECT 1 FROM spend_accounts WHERE network = %s AND sender = %s FOR UPDATE", (network, sender))
+
+
+def raise_slot(network: str, sender: str, next_slot: int) -> None:
+    """Let a sender's next slot be at least this one, in the caller's transaction."""
+    execute(
+        "INSERT INTO spend_accounts AS a (network, sender, next_slot) VALUES (%s, %s, %s)"
+        " ON CONFLICT (network, sender) DO UPDATE SET next_slot = GREATEST(a.next_slot, EXCLUDED.next_slot)",
+        (network, sender, next_slot),
+    )
 
 
 def insert(new: NewSpend, attempt: NewAttempt) -> None:
@@ -307,8 +316,18 @@ def of_payout(payout_id: UUID) -> SpendRow | None:
 
 def next_slot(network: str, sender: str) -> int:
     """Return which slot a sender gets next, by our own count: the chain may have used more."""
+    return known_slot(network, sender) or 0
+
+
+def known_slot(network: str, sender: str) -> int | None:
+    """Return a sender's next slot, None for one who never signed anything by our rows."""
     row = one("SELECT next_slot FROM spend_accounts WHERE network = %s AND sender = %s", (network, sender))
-    return 0 if row is None else int(row[0])
+    return None if row is None else int(row[0])
+
+
+def at_slot(network: str, sender: str, slot: int) -> SpendRow | None:
+    """Return the spend that has a slot and is not dead."""
+    return _read_one("s.network = %s AND s.sender = %s AND s.slot = %s AND s.state <> 'dead'", (network, sender, slot))
 
 
 def to_watch(network: str, *, limit: int) -> list[SpendRow]:

@@ -68,13 +68,15 @@ def is_cold(network: str, candidate: str) -> bool:
 def is_own_move(network: str, txid: str, sender: str) -> bool:
     """Whether a transfer is what one of our spends did: gas for a deposit address, a sweep. Never anybody's payment.
 
+    So is one that our key signed for a row that is lost.
     Its sender has to be the spend's: what a recipient's contract passes on in the same transaction is a payment.
     """
     return bool(
         one(
             "SELECT 1 FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
-            " WHERE a.network = %s AND a.txid = %s AND s.sender = %s",
-            (network, txid, sender),
+            " WHERE a.network = %s AND a.txid = %s AND s.sender = %s UNION ALL"
+            " SELECT 1 FROM unknown_spends WHERE network = %s AND txid = %s AND sender = %s LIMIT 1",
+            (network, txid, sender) * 2,
         )
     )
 

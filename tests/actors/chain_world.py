@@ -59,20 +59,24 @@ class World:
             self.providers = [
                 stack.enter_context(LyingRpc(self.node.url, key=f"provider-{number}")) for number in range(count)
             ]
-            context.configure(
-                load_settings(
-                    {
-                        "ENVIRONMENT": "development",
-                        "DATABASE_URL": self._database,
-                        "REDIS_URL": "redis://127.0.0.1:1/0",
-                        f"{self.network.code.upper()}_RPC_URLS": ",".join(peer.url for peer in self.providers),
-                    }
-                    | self._env
-                )
-            )
+            self.reconfigure()
             self.mine()
             self.poll()
             yield self
+
+    def reconfigure(self) -> None:
+        """Begin as a process does, with the settings of now."""
+        context.configure(
+            load_settings(
+                {
+                    "ENVIRONMENT": "development",
+                    "DATABASE_URL": self._database,
+                    "REDIS_URL": "redis://127.0.0.1:1/0",
+                    f"{self.network.code.upper()}_RPC_URLS": ",".join(peer.url for peer in self.providers),
+                }
+                | self._env
+            )
+        )
 
     # The chain ---------------------------------------------------------------------------------------------
 

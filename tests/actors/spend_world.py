@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
@@ -11,12 +12,14 @@ from chains import registry
 from core import checkpoints
 from core.ids import uuid7
 from core.settings import load_settings
-from models import cursors, payouts, scales, spends
+from models import cursors, payouts, scales, signing, spends, unknown_spends, writeoffs
 from models.base import app_now, execute, one, rows, transaction
 from models.ledger import AVAILABLE, CUSTODY, GATEWAY, Account, Transfer, balance, post
 from models.payouts import NewPayout
 from models.spend_tracking import WATCHED_ON_BLOCKS
+from models.unknown_spends import NewUnknown
 from tests.models.builders import CATALOGUE, USDT, assert_sound, merchant
+from tests.peers.paper_chain import GAS as PAPER_GAS
 from tests.peers.paper_chain import PaperChain
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
     from models.payouts import PayoutRow
     from models.spends import SpendRow
+    from tests.peers.paper_chain import PaperBlock
 
 MNEMONIC = " ".join(["abandon"] * 11 + ["about"])
 ETHER = 10**18
@@ -141,7 +145,13 @@ class SpendWorld:
         self.scan()
 
     def scan(self) -> None:
-        """Let the scan stand where the chain does."""
+        """Let the scan stand where the chain does, with what left our addresses noted."""
+        is_stopped = signing.watch(self.network.code) is not None
+        self._follow()
+        if is_stopped:
+            signing.note_caught_up(self.network.code)
+
+    def _follow(self) -> None:
         blocks = {block.height: block for block in self.chain.blocks}
         cursor = cursors.read(self.network.code)
         if cursor is None:
@@ -154,6 +164,7 @@ class SpendWorld:
                     if height in blocks and blocks[height].hash == block_hash]  # fmt: skip
             with transaction():
                 assert cursors.retreat(self.network.code, expected=cursor, to_height=max(kept))
+                unknown_spends.take_out(self.network.code)
         cursor = cursors.read(self.network.code)
         assert cursor is not None
         for height in range(cursor.height + 1, self.chain.blocks[-1].height + 1):
@@ -162,8 +173,44 @@ class SpendWorld:
                     self.network.code, expected=cursor, height=height, block_hash=blocks[height].hash,
                     parent_hash=cursor.hash, block_time=app_now(), head=height,
                 )  # fmt: skip
+                self._note_departures(blocks[height])
             cursor = cursors.read(self.network.code)
             assert cursor is not None
+
+    def _note_departures(self, block: PaperBlock) -> None:
+        """Note what left our addresses and no row knows, as a scan does."""
+        senders = {self.chain.known[txid]["sender"] for txid in block.included}
+        ours = unknown_spends.own(self.network.code, self.network.family, senders)
+        for txid in sorted(unknown_spends.unheard_of(self.network.code, list(block.included))):
+            tx = self.chain.known[txid]
+            if tx["sender"] in ours:
+                unknown_spends.note(self._unknown(block, txid, tx, ours[tx["sender"]]))
+
+    def _unknown(self, block: PaperBlock, txid: str, tx: dict[str, Any], ordinal: int | None) -> NewUnknown:
+        currency = "ETH" if tx["contract"] is None else "USDT"
+        return NewUnknown(
+            network=self.network.code, txid=txid, sender=tx["sender"], key_ordinal=ordinal, slot=tx["claim"],
+            recipient=tx["recipient"], currency=currency, contract=tx["contract"],
+            decimals=CATALOGUE.pairs[currency, self.network.code].decimals, token_units=tx["units"], is_transfer=True,
+            raw=json.dumps(tx).encode(), gas_limit=PAPER_GAS, price_units=tx["price"], tip_units=1,
+            is_success=block.included[txid], chain_fee_units=self.chain._fee(txid), block_height=block.height,
+            block_hash=block.hash,
+        )  # fmt: skip
+
+    def history(self, slots: int) -> None:
+        """Let the wallet's key have been used so often before anything was scanned."""
+        for _ in range(slots):
+            self.chain.stranger(self.hot)
+            self.mine()
+        execute("DELETE FROM unknown_spends")
+        self.scan()
+        self.step()
+
+    def write_off(self, currency: str = "ETH", units: int = 0) -> None:
+        """Let the operator give up what left by transactions that no row knows; the next steps sign again."""
+        writeoffs.write_off(CATALOGUE, self.network.code, currency, units, reason="a test", by="operator")
+        self.scan()
+        self.step()
 
     # What came of it ----------------------------------------------------------------------------------------
 

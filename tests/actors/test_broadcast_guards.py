@@ -163,10 +163,11 @@ def test_what_no_node_takes_is_not_sent_and_is_offered_again(
 def test_the_first_slot_of_a_wallet_is_not_made_up_either(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     order = world.order()
     with monkeypatch.context() as lie:
-        lie.setattr(world.chain, "next_claim", lambda _sender, *, ours: ours + spending.SLOT_JUMP_MAX + 1)
+        lie.setattr(world.chain, "next_claim", lambda _sender, *, ours: ours + 1)
         world.step()
     assert (world.payout(order).status, world.count("spend_accounts")) == ("approved", 0)
 
+    world.scan()
     world.pass_time(60)
     world.step()
     assert world.spend(order).slot == 0
@@ -192,9 +193,7 @@ def test_the_chain_is_told_which_slots_are_ours(world: SpendWorld, monkeypatch: 
 
 def test_a_node_that_forgets_what_was_used_gets_no_filler(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first slots were somebody else's, long ago; a later one of ours is in a block."""
-    for _ in range(3):
-        world.chain.stranger(world.hot)
-        world.mine()
+    world.history(3)
     world.order()
     world.step()
     world.mine()
@@ -211,9 +210,7 @@ def test_a_node_that_forgets_what_was_used_gets_no_filler(world: SpendWorld, mon
 
 def test_all_slots_that_the_chain_lost_are_filled_at_once(world: SpendWorld) -> None:
     """One a minute would keep everybody waiting."""
-    for _ in range(3):
-        world.chain.stranger(world.hot)
-        world.mine()
+    world.history(3)
     order = world.order()
     world.step()
     world.reorg(3, is_lost=True)
@@ -245,6 +242,7 @@ def test_whatever_a_deposit_address_signs_later_it_signs_with_its_own_key(
     monkeypatch.setattr(world.chain, "sign", sign)
     world.chain.stranger(wallet.address)
     world.mine()
+    execute("INSERT INTO spend_accounts (network, sender, next_slot) VALUES ('ethereum', %s, 1)", (wallet.address,))
     intent = Intent(sender=wallet.address, recipient=world.hot, pair=None, units=5)
     spending.start(world.ctx, world.network, purpose="filler", wallet=wallet, intent=intent)
     world.chain.price = 50

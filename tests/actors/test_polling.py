@@ -73,7 +73,8 @@ class Node:
     def agreement(self, _height: int, _block_hash: str) -> Agreement:
         return self.agree
 
-    def scan_ahead(self, first: int, _head: int, matcher: Matcher) -> tuple[BlockScan, ...]:
+    def scan_ahead(self, first: int, _head: int, matcher: Matcher, *, whole: bool) -> tuple[BlockScan, ...]:
+        del whole
         scan = self.scan_block(first, matcher)
         return () if scan is None else (scan,)
 

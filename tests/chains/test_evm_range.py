@@ -213,3 +213,11 @@ def test_sizes_stay_within_bounds() -> None:
     for _ in range(40):
         size.shrink()
     assert size.blocks == 1
+
+
+def test_no_block_is_left_out_where_all_are_wanted(base: HandMined) -> None:
+    """What left our own addresses stands in no log."""
+    base.ask("anvil_mine", hex(400))
+    scans = evm_adapter(base.url, network="base").scan_ahead(1, base.height(), ours, whole=True)
+    assert [scan.block.height for scan in scans] == list(range(1, len(scans) + 1))
+    assert len(scans) > 2

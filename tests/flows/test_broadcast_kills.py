@@ -103,6 +103,7 @@ class Stage:
                 self.gateway.bury(CATALOGUE.networks["ethereum"].maturity + WATCHED_ON_BLOCKS)
                 self.gateway.step()
                 break
+            self.gateway.give_up()
             self.gateway.bury(2)
         return self.status(payout_id)
 

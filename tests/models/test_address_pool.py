@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from core.errors import InvoiceAddressFailed
 from core.ids import uuid7
-from models import address_claims, address_pool
+from models import address_claims, address_pool, signing
 from models.address_claims import CHUNK, claim, level, next_chunk, reclaim
 from models.address_pool import STASH, AddressStash, chunk_message, fill
 from models.base import StoreUnavailableError, close, connect, execute, one, rows, transaction
@@ -541,3 +541,28 @@ def test_claims_go_on_after_the_server_ended_the_connection(database: str) -> No
         connect(database)
 
     assert stash.take("evm")[1].startswith("0x")
+
+
+# A database that lost its last commits -------------------------------------------------------------------------
+
+
+def test_after_a_restore_no_address_is_handed_out_that_a_buyer_may_have_been_shown() -> None:
+    for chunk in range(2):
+        add_chunk(chunk)
+    assert signing.renew_pool("evm") is None
+    taken = claim("evm", 3)
+    address_claims.give_back("evm", taken[0])
+    age_everything()
+    execute("UPDATE database_marks SET system_identifier = 'another'")
+    first = signing.renew_pool("evm")
+    assert first == 2 * CHUNK + address_claims.SKIPPED
+    assert signing.renew_pool("evm") is None
+    assert (level("evm"), claim("evm", 9)) == (-address_claims.SKIPPED, [])
+    reclaim("evm")
+    age_everything()
+    reclaim("evm")
+    assert claim("evm", 9) == []
+
+    for chunk in range(2, 2 + address_claims.SKIPPED // CHUNK + 1):
+        add_chunk(chunk)
+    assert claim("evm", 2) == [first, first + 1]

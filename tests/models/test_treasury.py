@@ -13,7 +13,7 @@ from models.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.spend_tracking import Inclusion
 from models.sweeps import Unswept
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, held, invoice, merchant, net_of, paid
-from tests.models.treasury_builders import COLD, HOT, pin_hot, spend, topup, topup_rows
+from tests.models.treasury_builders import COLD, HOT, other_with_slot, pin_hot, spend, topup, topup_rows
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -86,6 +86,8 @@ def test_a_sweep_that_came_to_nothing_gives_its_deposits_back(database: str, end
 
     if ending == "dead":
         with transaction():
+            assert spend_tracking.bury(CATALOGUE, spend_id, attempts=1) is None, "nobody knows what has its slot"
+            other_with_slot(spend_id)
             assert spend_tracking.bury(CATALOGUE, spend_id, attempts=1) is not None
     else:
         chain.mine()

@@ -89,3 +89,14 @@ def topup(chain: Chain, units: int, *, currency: str = "ETH", origin: str = "tra
 def topup_rows(*columns: str) -> list[tuple[Any, ...]]:
     """Return columns of all top-ups, oldest first."""
     return rows(f"SELECT {', '.join(columns or ('units', 'status', 'origin'))} FROM treasury_topups ORDER BY id")
+
+
+def other_with_slot(spend_id: UUID) -> None:
+    """Let another transaction of the same key be known to have a spend's slot; call it inside a transaction."""
+    execute(
+        "INSERT INTO unknown_spends (id, network, txid, sender, key_ordinal, slot, recipient, currency, decimals,"
+        " token_units, is_transfer, raw, gas_limit, price_units, tip_units, is_success, chain_fee_units, block_height,"
+        " block_hash) SELECT %s, network, %s, sender, key_ordinal, slot, '0xelsewhere', currency, decimals, 1, true,"
+        " '', 21000, 1, 1, true, 0, 1, '0x' FROM spends WHERE id = %s",
+        (uuid7(), "0x" + uuid4().hex * 2, spend_id),
+    )

@@ -91,13 +91,14 @@ class PaperChain:
         """Lose all that waits."""
         self.pool.clear()
 
-    def stranger(self, sender: str, *, claim: int | None = None) -> None:
-        """Let somebody else with the sender's key use up a nonce in the next block."""
+    def stranger(self, sender: str, *, claim: int | None = None, **more: Any) -> str:
+        """Let somebody else with the sender's key use up a nonce in the next block; returns the transaction's id."""
         claim = self.used(sender) if claim is None else claim
         tx = {"sender": sender, "recipient": "0xstranger", "contract": None, "units": 0, "claim": claim, "price": 10**9,
-              "salt": len(self.known)}  # fmt: skip
+              "salt": len(self.known)} | more  # fmt: skip
         raw = json.dumps(tx).encode()
         self._accept(_txid(raw), tx)
+        return _txid(raw)
 
     def received(self, recipient: str) -> list[str]:
         """Return the ids of the transfers that took effect for somebody."""
@@ -118,6 +119,15 @@ class PaperChain:
         self._answer()
         with self.lock:
             return self.used(sender)
+
+    def waiting_claim(self, sender: str, *, ours: int, cautious: bool) -> int:
+        del cautious
+        self._answer()
+        with self.lock:
+            claim = self.used(sender)
+            while any((self.known[t]["sender"], self.known[t]["claim"]) == (sender, claim) for t in self.pool):
+                claim += 1
+            return max(ours, claim)
 
     def quote(self, intent: Intent, *, cap_units: int) -> Fee:
         self._answer()

@@ -1,0 +1,154 @@
+"""The drill of docs/backup.md: a dump is restored into another cluster after more was paid, and nobody is paid twice.
+
+PostgreSQL's own tools, a real node, the real actors, and the command line as an operator types it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg2
+import pytest
+
+from cli.embedded import postgres as embedded
+from cli.embedded.ports import free_port
+from cli.embedded.postgres import Postgres
+from models import base, signing
+from models.base import rows
+from models.migrate import migrate
+from tests.actors.recovery_world import RecoveryWorld
+from tests.cli.conftest import CommandLine, Outcome
+
+if TYPE_CHECKING:
+    from cli.embedded.anvil import Anvil
+    from cli.embedded.leash import Leash
+
+
+class Drill(RecoveryWorld):
+    """As RecoveryWorld, with an operator."""
+
+    sluice: CommandLine
+
+    def operate(self, *words: str) -> Outcome:
+        """Type a command; the test's own connection is opened again after it."""
+        self.sluice.env["DATABASE_URL"] = self._database
+        self.sluice.env["ETHEREUM_RPC_URLS"] = self.providers[0].url
+        outcome = self.sluice(*words)
+        base.connect(self._database)
+        self.reconfigure()
+        return outcome
+
+
+@pytest.fixture
+def drill(database: str, anvil: Callable[..., Anvil], sluice: CommandLine) -> Iterator[Drill]:
+    made = Drill(database, anvil)
+    made.sluice = sluice
+    for world in made.opened():
+        assert world is made
+        yield made
+
+
+@pytest.fixture
+def second_cluster(server_folder: Path, leash: Leash) -> Iterator[Postgres]:
+    server = Postgres(server_folder / "second", port=free_port(), leash=leash, durable=False)
+    server.start()
+    session = psycopg2.connect(server.url)
+    session.autocommit = True
+    with session.cursor() as cursor:
+        cursor.execute("CREATE DATABASE restored")
+    session.close()
+    yield server
+    base.close()
+    server.stop()
+
+
+def tool(name: str, *words: str) -> None:
+    program = embedded._programs() / name
+    subprocess.run([str(program), *words], check=True, env={"PATH": os.environ["PATH"], "LC_ALL": "C"}, timeout=120)
+
+
+def test_a_dump_that_is_restored_after_more_was_paid_pays_nobody_twice(
+    second_cluster: Postgres, drill: Drill, tmp_path: Path
+) -> None:
+    people = {name: drill.recipient() for name in ("before", "again", "never again", "new")}
+    drill.pay_out("before", people["before"])
+    dump = tmp_path / "sluice.dump"
+    tool("pg_dump", "--format=custom", f"--file={dump}", drill._database)
+    again = drill.pay_out("again", people["again"], "20")
+    never = drill.pay_out("never again", people["never again"], "30")
+
+    restored = second_cluster.database_url("restored")
+    tool("pg_restore", f"--dbname={restored}", "--no-owner", "--no-privileges", "--exit-on-error", str(dump))
+    migrate(restored)
+    drill.restore(restored)
+    order = drill.order("again", people["again"], "20")
+    drill.sign()
+    assert (drill.stopped(), drill.count("spends")) == (signing.ANOTHER_DATABASE, 1)
+    told = drill.operate("doctor", "--json").json["findings"]
+    assert [f["verdict"] for f in told if f["check"] == "signing"] == ["fail"]
+
+    drill.catch_up()
+    drill.sign(3)
+    found = drill.reread(order)
+    assert (found.status, found.txid) == ("confirmed", again.txid)
+    assert drill.frozen_by() == ["recovery"]
+
+    listed = drill.operate("treasury", "recover", "ethereum", "--json").json
+    assert [(u["txid"], u["status"], u["amount"], u["currency"]) for u in listed["unknown"]] == [
+        (never.txid, "open", "30", "USDT"),
+        (again.txid, "matched", "20", "USDT"),
+    ]
+    words = ("treasury", "recover", "ethereum", "--adopt", never.txid, "--merchant", str(drill.shop))
+    assert drill.operate(*words).code == 1, "an order is missing"
+    done = drill.operate(*words, "--order-id", "never again", "--yes", "--json").json
+    drill.sign(2)
+    repeated = drill.order("never again", people["never again"], "30")
+    assert (str(repeated.id), repeated.status, repeated.txid) == (done["payout"], "confirmed", never.txid)
+    assert (drill.stopped(), drill.frozen_by()) == ("", [])
+
+    assert drill.pay_out("new", people["new"]).status == "confirmed"
+    assert [drill.arrived(to) for to in people.values()] == [10, 20, 30, 10]
+    drill.reconcile(3)
+    assert drill.findings() == []
+    audit = drill.operate("audit", "--json")
+    assert (audit.code, audit.json["ok"]) == (0, True)
+    assert rows("SELECT settled_by LIKE 'operator%%', reason FROM unknown_spends WHERE status = 'order'") == [
+        (True, "order never again")
+    ]
+
+
+def test_what_nobody_claims_is_written_off_by_command(drill: Drill, monkeypatch: pytest.MonkeyPatch) -> None:
+    backup = drill.copy()
+    drill.pay_out("lost", drill.recipient())
+    drill.restore(backup)
+    drill.catch_up()
+    drill.sign(2)
+    words = ("treasury", "writeoff", "ethereum", "USDT")
+    reason = ("--reason", "the merchant is gone")
+    assert "moved 10 USDT" in drill.operate(*words, "9", *reason, "--yes").err
+    assert "lacks 0 USDT" in drill.operate(*words, "11", *reason, "--yes").err
+    assert "nothing to write off" in drill.operate("treasury", "writeoff", "ethereum", "ETH", "0", *reason).err
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    assert drill.operate(*words, "10", *reason).code == 1
+    assert drill.unknown() == [("open",)]
+    assert drill.operate(*words, "10", *reason, "--yes", "--json").json["amount"] == "10"
+    drill.sign(3)
+    drill.mine()
+    drill.catch_up()
+    drill.reconcile(2)
+    assert (drill.stopped(), drill.findings()) == ("", [])
+    assert drill.operate("audit").code == 0
+    lines = drill.operate("treasury", "recover", "ethereum").out
+    assert "ethereum is signed for" in lines
+    assert "the merchant is gone, by operator" in lines
+
+
+def test_addresses_are_skipped_by_command(drill: Drill) -> None:
+    skipped = drill.operate("treasury", "skip-addresses", "evm", "--yes", "--json").json
+    assert skipped["first"] >= 1_024
+    assert drill.operate("treasury", "skip-addresses", "bitcoin", "--yes").code == 1
