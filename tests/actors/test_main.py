@@ -80,7 +80,7 @@ def test_a_worker_that_cannot_start_says_why(environment: dict[str, str], queue:
     assert why in done.stderr
 
 
-@pytest.mark.parametrize("queue", ["invoices", "payouts", "batches", "webhooks", "maintenance"])
+@pytest.mark.parametrize("queue", ["invoices", "payouts", "bulk", "batches", "webhooks", "maintenance"])
 def test_a_worker_that_signs_nothing_loads_nothing_that_signs(environment: dict[str, str], queue: str) -> None:
     script = (
         f"import sys; sys.argv = ['dramatiq', 'actors.main', '-Q', {queue!r}]; import actors.main;"
