@@ -38,7 +38,7 @@ def forge(stack: Stack, actor: str, payload: dict[str, Any], **more: Any) -> Non
     call_id, now_ms = str(uuid.uuid4()), int(time.time() * 1000)
     arguments = {
         "call_id": call_id,
-        "merchant_id": ask(stack, "SELECT id FROM merchants LIMIT 1"),
+        "merchant_id": ask(stack, "SELECT id::text FROM merchants LIMIT 1"),
         "request_id": "forged",
         "idem_key": None,
         "fingerprint": "AAAA",
