@@ -61,7 +61,7 @@ ENDPOINTS: Final = (
         request=PayoutLookup,
         result=Payout,
         actor=Actor(name="cancel_payout", queue="payouts"),
-        errors=(PayoutBadUuid, PayoutNoLookup, PayoutNotFound, PayoutNotPending),
+        errors=(PayoutBadUuid, PayoutNoLookup, PayoutNotFound, PayoutNotPending, PayoutFrozen),
         examples={
             "request": {"order_id": "payout-77"},
             "result": _EXAMPLE | {"status": "cancel", "is_final": True},
