@@ -7,7 +7,7 @@ import structlog
 from actors.broker import doorbell, single_flight
 from actors.context import context
 from chains.base import ProviderError
-from chains.registry import adapter
+from chains.registry import adapter, gas_cap_units
 from core.errors import InvoiceQuoteFailed
 from core.pricing import fee_in_coin
 from models import rates
@@ -26,7 +26,8 @@ def refresh_network_fees(network: str) -> None:
             return
         chain = adapter(known, ctx.settings)
         try:
-            costs = [(pair, chain.transfer_fee(pair)) for pair in ctx.catalogue.pairs_on(network)]
+            cap_units = gas_cap_units(known, ctx.settings)
+            costs = [(pair, chain.transfer_fee(pair, cap_units=cap_units)) for pair in ctx.catalogue.pairs_on(network)]
             # A moment ago there may have been no rates; see actors.rates.
             ctx.market.forget()
             market = ctx.market.read()

@@ -16,6 +16,7 @@ from actors import funding, spending
 from actors.broker import doorbell, ring, single_flight
 from actors.context import context
 from chains.base import (
+    DisagreementError,
     FeeTooHighError,
     InsufficientCoinError,
     Intent,
@@ -137,7 +138,7 @@ class _Keeper:
             if pair is None or pair.contract is None:
                 return self._sweep_coin(found, wallet)
             self._sweep_token(found, wallet, pair)
-        except (SpendRefusedError, InsufficientCoinError) as error:
+        except (SpendRefusedError, InsufficientCoinError, DisagreementError) as error:
             log.warning(
                 "a deposit address cannot be swept",
                 network=self._network.code,
@@ -250,7 +251,11 @@ class _Keeper:
             if pair.currency in on_its_way:
                 continue
             scale = catalogue.scale(pair.currency)
-            held = self._spender.balance_at(self._hot.address, pair, self._cursor.hash)
+            try:
+                held = self._spender.balance_at(self._hot.address, pair, self._cursor.hash)
+            except DisagreementError as error:
+                log.warning("the excess stays", network=code, currency=pair.currency, reason=str(error))
+                continue
             excess = excess_units(
                 held_units=pair.to_ledger(held, scale),
                 limit_usd=self._ctx.settings.hot_limit_usd,

@@ -32,6 +32,10 @@ class NotYetError(ProviderError):
     """This node lacks what another of its network is known to have. It lags, which is no fault of its answers."""
 
 
+class DisagreementError(ProviderError):
+    """Nodes answer, and contradict each other so that none of them can be believed."""
+
+
 class UnprovedSilenceError(ProviderError):
     """A node shows no transfers where its own header says that there may be some, and cannot give the proof."""
 
@@ -155,8 +159,11 @@ class ChainAdapter(Protocol):
         """Return coin that contracts passed on to an address in a block; none where no provider can tell."""
         ...
 
-    def transfer_fee(self, pair: Pair) -> int:
-        """Return what one transfer of a coin of this network costs now, in base units of the network's gas coin."""
+    def transfer_fee(self, pair: Pair, *, cap_units: int) -> int:
+        """Return what one transfer of a coin of this network costs now, in base units of the network's gas coin.
+
+        cap_units: the most for a unit of gas; nothing above it is ever offered.
+        """
         ...
 
 
@@ -347,9 +354,13 @@ class Spender(Protocol):
         ...
 
     def native_balance(self, address: str) -> int:
-        """Return how much of the gas coin an address holds at the newest block, the lowest that any node tells."""
+        """Return how much of the gas coin an address holds at the newest block: the middle of what nodes tell."""
         ...
 
-    def balance_at(self, address: str, pair: Pair | None, block_hash: str) -> int:
-        """Return what an address holds of a coin (None: the gas coin) after a block, in token units."""
+    def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, voices: int = 1) -> int:
+        """Return what an address holds of a coin (None: the gas coin) after a block, in token units.
+
+        voices: how many providers have to tell it, where there are as many. Raises DisagreementError where too few do,
+        or as many tell something else.
+        """
         ...

@@ -28,7 +28,7 @@ from chains.base import (
 )
 from chains.budget import BudgetSpentError, budget
 from chains.evm_block import TRANSFER_TOPIC, Assets, BlockReader
-from chains.evm_fees import gas_price
+from chains.evm_gas import todays_price
 from chains.evm_range import RangeScanner
 from chains.evm_receipts import ReceiptBook
 from chains.providers import Providers, middle
@@ -49,6 +49,7 @@ class EvmAdapter:
     """One EVM network, as chains.base.ChainAdapter."""
 
     def __init__(self, network: Network, pairs: Iterable[Pair], providers: Providers) -> None:
+        self._network = network
         self._providers = providers
         self._finality_tag = network.finality_tag
         offered = tuple(pairs)
@@ -122,11 +123,11 @@ class EvmAdapter:
         heights = [wire.quantity(header.number) for header in answers if isinstance(header, wire.Header)]
         return middle(heights) if len(heights) >= min(WITNESSES_MIN, self.providers) else None
 
-    def transfer_fee(self, pair: Pair) -> int:
+    def transfer_fee(self, pair: Pair, *, cap_units: int) -> int:
         """Return what one transfer costs now, in wei; what a rollup adds for its data is not in it."""
         if pair.transfer_gas is None:
             raise ValueError(f"{pair.currency} on {pair.network} has no gas figure")
-        return pair.transfer_gas * gas_price(self._providers).expected_wei
+        return pair.transfer_gas * min(todays_price(self._providers, self._network).expected_wei, cap_units)
 
     def locate(self, txid: str) -> int | None:
         """Return the height at which a transaction is included, or None where no node knows it."""

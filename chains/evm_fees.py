@@ -1,5 +1,6 @@
 """What a unit of gas costs on an EVM network now. Used by chains.evm for quotes, by evm_gas and evm_tx for spends."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -7,6 +8,7 @@ import msgspec
 
 from chains import evm_wire as wire
 from chains.base import FeeTooHighError, ProviderError
+from chains.providers import middle
 from chains.rpc import Rpc
 
 HISTORY_BLOCKS: Final = 5
@@ -70,6 +72,21 @@ def legacy_price(node: Rpc) -> GasPrice:
     """Ask for the price where there is no base fee. Raises AbsurdFeeError, ProviderError."""
     asked = wire.quantity(node.call("eth_gasPrice", [], str))
     return _checked(GasPrice(base_wei=0, tip_wei=max(TIP_MIN_WEI, asked * (100 + LEGACY_MARGIN_PERCENT) // 100)))
+
+
+def agreed_price(voices: Sequence[GasPrice]) -> GasPrice:
+    """Return a price of which each figure is the middle of what nodes tell.
+
+    Nodes with a base fee and nodes without speak of different figures: the larger side counts, of two equal ones the
+    cheaper, so that a lie about the kind raises nothing either.
+    """
+    sides = [[price for price in voices if price.base_wei], [price for price in voices if not price.base_wei]]
+    agreed = [(len(side), _middle_of(side)) for side in sides if side]
+    return max(agreed, key=lambda each: (each[0], -each[1].max_wei))[1]
+
+
+def _middle_of(side: Sequence[GasPrice]) -> GasPrice:
+    return GasPrice(base_wei=middle([price.base_wei for price in side]), tip_wei=middle([p.tip_wei for p in side]))
 
 
 def _checked(price: GasPrice) -> GasPrice:

@@ -9,7 +9,7 @@ from typing import Final
 
 from chains import evm_wire as wire
 from chains.base import FeeTooHighError
-from chains.evm_fees import AbsurdFeeError, GasPrice, gas_price, legacy_price
+from chains.evm_fees import AbsurdFeeError, GasPrice, agreed_price, gas_price, legacy_price
 from chains.providers import Providers, middle
 from chains.rpc import JsonRpc, RpcError
 from core.addresses import keccak256
@@ -35,7 +35,7 @@ class Offer:
 
 
 def todays_offer(providers: Providers, network: Network, *, cap_wei: int) -> Offer:
-    """Return what gets in now: of every provider's word the middle one, lest one alone set our price.
+    """Return what gets in now, as a price and a tip of which no provider alone decides.
 
     Where the cap leaves less than is usual, but enough for the next blocks, the cap is offered. Raises FeeTooHighError
     where it does not, ProviderError.
@@ -58,10 +58,15 @@ def frugal_offer(providers: Providers, network: Network, *, cap_wei: int, afford
 
 
 def _todays_price(providers: Providers, network: Network, *, cap_wei: int) -> GasPrice:
-    price = middle(providers.voices(lambda node: _price(node, network)), key=lambda price: price.max_wei)
+    price = todays_price(providers, network)
     if price.expected_wei > cap_wei:
         raise FeeTooHighError(f"{network.code}: a unit of gas costs {price.expected_wei} wei, the cap is {cap_wei}")
     return price
+
+
+def todays_price(providers: Providers, network: Network) -> GasPrice:
+    """Return what a unit of gas costs now, of every provider's word the middle one. Raises ProviderError."""
+    return agreed_price(providers.voices(lambda node: _price(node, network)))
 
 
 def dearer_offer(today: Offer, *, before: Offer, cap_wei: int) -> Offer:

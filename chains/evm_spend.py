@@ -3,11 +3,22 @@
 What decides about money is asked of every provider; what one of them says alone is not believed where others speak.
 """
 
+from collections import Counter
 from typing import Final
 
 from chains import evm_fate, evm_gas, evm_internal, evm_sending, evm_trial
 from chains import evm_wire as wire
-from chains.base import Attempt, Fate, Fee, InsufficientCoinError, Intent, ProviderError, Sending, UnderfundedError
+from chains.base import (
+    Attempt,
+    DisagreementError,
+    Fate,
+    Fee,
+    InsufficientCoinError,
+    Intent,
+    ProviderError,
+    Sending,
+    UnderfundedError,
+)
 from chains.evm_gas import Offer
 from chains.evm_tx import Spend, plan_spend, sign_fee
 from chains.providers import Providers, middle
@@ -123,24 +134,27 @@ class EvmSpender:
         return evm_fate.judge(self.providers.voices(lambda node: evm_fate.testimony(node, case)), self.providers.count)
 
     def native_balance(self, address: str) -> int:
-        """Return an address's coin at the newest block, the lowest that any provider tells."""
-        return min(
+        """Return an address's coin at the newest block: the middle of what providers tell, of two the lower."""
+        return middle(
             self.providers.voices(lambda node: wire.quantity(node.call("eth_getBalance", [address, "latest"], str)))
         )
 
-    def balance_at(self, address: str, pair: Pair | None, block_hash: str) -> int:
-        """Return what an address holds of a coin after a block, in token units.
+    def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, voices: int = 1) -> int:
+        """Return what an address holds of a coin after a block, in token units; see chains.base.
 
-        Every node that can tell has to tell the same: one that lies could have all payouts of the network frozen.
+        Honest nodes tell the same of one block, so that no middle is needed: more have to tell it than not.
         """
         contract = None if pair is None else pair.contract
         if contract is None:
             told = self.providers.voices(lambda node: evm_internal.balance(node, address, block_hash))
         else:
             told = self.providers.voices(lambda node: _tokens_after(node, contract, address, block_hash))
-        if len(set(told)) > 1:
-            raise ProviderError(f"{self._network.code}: providers tell of different balances after one block")
-        return told[0]
+        [(units, count), *_] = Counter(told).most_common()
+        if 2 * count <= len(told):
+            raise DisagreementError(f"{self._network.code}: providers tell of different balances after one block")
+        if count < min(voices, self.providers.count):
+            raise DisagreementError(f"{self._network.code}: one provider alone tells of a balance")
+        return units
 
     def _data_fee(self, spend: Spend, limit_wei: int) -> int:
         return evm_gas.data_fee(

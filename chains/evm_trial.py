@@ -111,8 +111,10 @@ def judge(trials: Sequence[Trial]) -> Trial:
         raise InsufficientCoinError(short[0].shortage)
     if not good:
         raise SpendRefusedError(trials[0].refusal)
-    # Gas that is not used costs nothing; too little of it would fail the payout.
-    return Trial(gas=max(trial.gas for trial in good), native_wei=middle([trial.native_wei for trial in trials]))
+    # Of two the higher: gas that is not used costs nothing, too little of it would fail the payout.
+    return Trial(
+        gas=middle([trial.gas for trial in good], upper=True), native_wei=middle([trial.native_wei for trial in trials])
+    )
 
 
 def _failed(error: RpcError, native_wei: int, *, is_short: bool) -> Trial:

@@ -30,10 +30,13 @@ SLOW_FACTOR: Final = 4
 SLOW_FROM_S: Final = 0.3
 
 
-def middle(voices: Sequence[T], *, key: Callable[[T], int] | None = None) -> T:
-    """Return the lower median: one liar among three cannot move it far, among two cannot raise it."""
-    ranked = sorted(voices, key=key)  # type: ignore[type-var,arg-type]
-    return ranked[(len(ranked) - 1) // 2]
+def middle(voices: Sequence[T], *, upper: bool = False) -> T:
+    """Return the lower median: one liar among three cannot move it far, among two cannot raise it.
+
+    upper: the upper one, for figures of which too little does the harm: among two he cannot lower it.
+    """
+    ranked = sorted(voices)  # type: ignore[type-var]
+    return ranked[len(ranked) // 2 if upper else (len(ranked) - 1) // 2]
 
 
 class Providers:

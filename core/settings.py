@@ -208,6 +208,8 @@ class Settings(BaseModel):
     # A deposit address is swept once it holds so much of a coin, and while that costs no more than so much of it.
     sweep_min_usd: int = Field(ge=0)
     sweep_fee_max_percent: int = Field(ge=1, le=10_000)
+    # What one deposit address is sent for gas at once, at most.
+    gas_funding_max_usd: int = Field(50, ge=0)
     # What the hot wallet of a network keeps of a coin; what is above goes to the cold address, where there is one.
     hot_limit_usd: int = Field(10_000, ge=0)
 

@@ -30,9 +30,9 @@ class TreasuryWorld(World):
         self._ordinals = count(1_000_000)
         spending.keys.cache_clear()
 
-    def opened(self, *, gas_wei: int = 5 * ETHER) -> Iterator[TreasuryWorld]:
-        """Serve with one provider and a hot wallet that has gas; what must always hold is checked at the end."""
-        with self.served_by():
+    def opened(self, *, gas_wei: int = 5 * ETHER, providers: int = 1) -> Iterator[TreasuryWorld]:
+        """Serve with providers and a hot wallet that has gas; what must always hold is checked at the end."""
+        with self.served_by(providers):
             self.keep()
             if gas_wei:
                 self.send(self.hot, gas_wei, currency="ETH")

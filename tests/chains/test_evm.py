@@ -307,8 +307,9 @@ def test_a_node_that_cannot_tell_finality_says_so(chain: Chain, monkeypatch: pyt
 def test_the_fee_of_a_transfer_is_gas_times_price(chain: Chain) -> None:
     pair = CATALOGUE.pairs["USDT", "ethereum"]
 
-    fee = chain.adapter.transfer_fee(pair)
+    fee = chain.adapter.transfer_fee(pair, cap_units=100 * 10**9)
 
     assert pair.transfer_gas is not None
     assert fee % pair.transfer_gas == 0
     assert 10**8 < fee // pair.transfer_gas < 100 * 10**9
+    assert chain.adapter.transfer_fee(pair, cap_units=7) == 7 * pair.transfer_gas, "more is never offered"

@@ -7,14 +7,14 @@ import pytest
 
 from chains.base import FeeTooHighError, InsufficientCoinError, Intent, ProviderError
 from chains.evm_fees import AbsurdFeeError
-from chains.evm_gas import DATA_FEE_SELECTOR, Offer, data_fee, dearer_offer, frugal_offer, todays_offer
+from chains.evm_gas import DATA_FEE_SELECTOR, Offer, data_fee, dearer_offer, frugal_offer, todays_offer, todays_price
 from chains.providers import Providers
 from cli.embedded.anvil import Anvil
 from core.catalogue import Network, load_catalogue
 from tests.chains.conftest import OURS
 from tests.chains.spend_world import CAP, ETHER, GWEI, HOT, rolled_up, world
 from tests.peers.anvil import HandMined
-from tests.peers.json_rpc_node import JsonRpcNode, Refusal
+from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal
 
 NETWORKS = load_catalogue("production").networks
 ETHEREUM, BSC, BASE = (NETWORKS[code] for code in ("ethereum", "bsc", "base"))
@@ -66,6 +66,36 @@ def test_one_of_three_does_not_set_our_price(liar: tuple[int, int]) -> None:
 
 def test_one_of_two_does_not_raise_our_price() -> None:
     with nodes(ETHEREUM, (10, 2), (400, 2)) as (providers, _):
+        assert todays_offer(providers, ETHEREUM, cap_wei=CAP).price_wei == 22 * GWEI
+
+
+def test_one_of_three_decides_neither_price_nor_tip() -> None:
+    """A liar whose price is the middle one, and all of it a tip, would have us pay all of it."""
+    with nodes(ETHEREUM, (10, 1), (1, 20), (11, 1)) as (providers, _):
+        assert todays_offer(providers, ETHEREUM, cap_wei=CAP) == Offer(price_wei=21 * GWEI, tip_wei=GWEI)
+
+
+@pytest.mark.parametrize("liars", [1, 2])
+def test_a_lie_about_the_kind_of_price_raises_nothing(liars: int) -> None:
+    """Without a base fee the whole price is tip: 60 gwei here, where 22 are the most and 12 are paid."""
+    with nodes(ETHEREUM, (10, 2), (2, 4), (10, 2)) as (providers, running):
+        running[1].answers["eth_feeHistory"] = Refusal(-32601, "no such method")
+        if liars == 2:
+            # Of three one is silent: one against one.
+            running[2].answers["eth_feeHistory"] = Raw(drop=True)
+        offer = todays_offer(providers, ETHEREUM, cap_wei=CAP)
+        assert offer == Offer(price_wei=22 * GWEI, tip_wei=2 * GWEI)
+
+
+def test_what_a_transfer_is_reckoned_with_is_the_middle_too() -> None:
+    with nodes(ETHEREUM, (10, 2), (900, 9), (10, 2)) as (providers, _):
+        assert todays_price(providers, ETHEREUM).expected_wei == 14_500_000_000
+
+
+@pytest.mark.parametrize("lie", [{"baseFeePerGas": []}, {"baseFeePerGas": ["x"]}, None, "0x1", Raw(drop=True)])
+def test_nonsense_about_prices_is_a_voice_less(lie: object) -> None:
+    with nodes(ETHEREUM, (10, 2), (10, 2), (10, 2)) as (providers, running):
+        running[0].answers["eth_feeHistory"] = lie
         assert todays_offer(providers, ETHEREUM, cap_wei=CAP).price_wei == 22 * GWEI
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chains.base import Fee, InsufficientCoinError, ProviderError, Sending, SpendRefusedError
+from chains.base import DisagreementError, Fee, InsufficientCoinError, ProviderError, Sending, SpendRefusedError
 from chains.evm_spend import EvmSpender
 from chains.providers import Providers
 from cli.embedded.anvil import Anvil
@@ -15,7 +15,7 @@ from core.addresses import keccak256
 from tests.chains.conftest import CATALOGUE, FORWARDER, OURS, THEIRS
 from tests.chains.spend_world import CAP, ETHER, GWEI, HOT, REVERT_CODE, World, world
 from tests.peers.anvil import HandMined
-from tests.peers.json_rpc_node import Refusal
+from tests.peers.json_rpc_node import Raw, Refusal
 from tests.peers.lying_rpc import DOWN
 
 REVERT = Refusal(REVERT_CODE, "execution reverted")
@@ -99,10 +99,13 @@ def test_a_claim_counts_what_is_included_alone(alone: World) -> None:
     assert alone.spender.next_claim(HOT, ours=0) == 0
 
 
-def test_the_balance_is_the_lowest_that_anybody_tells(trio: World) -> None:
-    trio.providers[1].lies["eth_getBalance"] = hex(7)
+@pytest.mark.parametrize("lie", ["0x0", hex(10**30), "0x", "nonsense", Raw(drop=True)])
+def test_a_balance_is_the_middle_of_what_all_tell(trio: World, lie: object) -> None:
+    """One of three neither makes an address look empty, which would be funded again and again, nor rich."""
+    true = int(trio.node.ask("eth_getBalance", HOT, "latest"), 16)
+    trio.providers[1].lies["eth_getBalance"] = lie
 
-    assert trio.spender.native_balance(HOT) == 7
+    assert trio.spender.native_balance(HOT) == true
 
 
 # What a quote refuses ---------------------------------------------------------------------------------------
@@ -208,6 +211,16 @@ def test_one_provider_that_tells_too_little_gas_fails_nothing(trio: World) -> No
     trio.providers[0].lies["eth_estimateGas"] = "0x5208"
 
     assert trio.spender.quote(trio.intent(5), cap_units=CAP).gas_limit == honest.gas_limit
+
+
+@pytest.mark.parametrize("told", [hex(4 * 65_000), hex(22_000), "0x", "nonsense", Raw(drop=True)])
+def test_one_provider_alone_does_not_set_the_gas(trio: World, told: object) -> None:
+    """At 300 gwei five times the gas is 0.1 ETH that an address would be sent for nothing."""
+    trio.token()
+    honest = trio.spender.quote(trio.intent(1), cap_units=CAP).gas_limit
+    trio.providers[0].lies["eth_estimateGas"] = told
+
+    assert trio.spender.quote(trio.intent(1), cap_units=CAP).gas_limit == honest
 
 
 def test_absurd_gas_for_a_token_is_not_believed(trio: World) -> None:
@@ -345,14 +358,20 @@ def test_a_balance_that_only_one_of_two_tells_is_none(trio: World, currency: str
     true = trio.spender.balance_at(HOT, pair, header["hash"])
     liar, silent, _ = trio.providers
     liar.lies[method] = "0x" + f"{true - 1:064x}"
+    assert trio.spender.balance_at(HOT, pair, header["hash"]) == true, "two of three tell it"
 
+    silent.lies[method] = Refusal(-32000, "header not found")
     with pytest.raises(ProviderError, match="different balances"):
         trio.spender.balance_at(HOT, pair, header["hash"])
 
     # Not knowing is no other opinion.
     liar.lies.clear()
-    silent.lies[method] = Refusal(-32000, "header not found")
     assert trio.spender.balance_at(HOT, pair, header["hash"]) == true
+    assert trio.spender.balance_at(HOT, pair, header["hash"], voices=2) == true
+    trio.providers[2].lies[method] = Refusal(-32000, "header not found")
+    assert trio.spender.balance_at(HOT, pair, header["hash"]) == true
+    with pytest.raises(DisagreementError, match="alone"):
+        trio.spender.balance_at(HOT, pair, header["hash"], voices=2)
 
 
 def test_a_network_that_is_no_evm_network_has_no_such_spender() -> None:

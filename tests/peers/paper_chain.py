@@ -198,7 +198,8 @@ class PaperChain:
         self._answer()
         return self.funds[address, None]
 
-    def balance_at(self, address: str, pair: Pair | None, block_hash: str) -> int:
+    def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, voices: int = 1) -> int:
+        del voices
         del block_hash
         self._answer()
         return self.funds[address, None if pair is None else pair.contract]
