@@ -14,7 +14,18 @@ from actors.broker import ring
 from actors.isolated import isolated
 from chains.base import NATIVE
 from core.pricing import RATE_DIGITS
-from models import cursors, deposits, probes, quorum, settlement, topups, treasury, unknown_spends, wallet_settlement
+from models import (
+    cursors,
+    deposits,
+    probes,
+    quorum,
+    settlement,
+    topup_doubts,
+    topups,
+    treasury,
+    unknown_spends,
+    wallet_settlement,
+)
 from models.base import transaction
 
 if TYPE_CHECKING:
@@ -101,7 +112,7 @@ def take(ctx: Context, chain: ChainAdapter, found: Found) -> bool:
     if not deposits.record(found):
         return False
     if chain.providers > 1:
-        quorum.guard(found, usd_cents=_usd_cents(ctx, found), policy=_policy(ctx))
+        quorum.guard(found, usd_cents=_usd_cents(ctx, found.currency, found.amount_units), policy=_policy(ctx))
     return True
 
 
@@ -112,8 +123,17 @@ def take_transfer(
     if treasury.is_own_move(network.code, transfer.txid, transfer.sender):
         return False
     if transfer.recipient == ours.hot:
-        return topups.record(_topup(ctx, network, block, transfer))
+        return _take_topup(ctx, chain, _topup(ctx, network, block, transfer))
     return take(ctx, chain, found_in(ctx, network, block, transfer, ours.owners[transfer.recipient]))
+
+
+def _take_topup(ctx: Context, chain: ChainAdapter, new: topups.NewTopup) -> bool:
+    """Record a top-up as take() records a deposit: conversions will sell it."""
+    if not topups.record(new):
+        return False
+    if chain.providers > 1:
+        topup_doubts.guard(new, usd_cents=_usd_cents(ctx, new.currency, new.units), policy=_policy(ctx))
+    return True
 
 
 def _topup(ctx: Context, network: Network, block: Block, transfer: Transfer) -> topups.NewTopup:
@@ -161,13 +181,13 @@ def _policy(ctx: Context) -> quorum.Policy:
     )
 
 
-def _usd_cents(ctx: Context, found: Found) -> int | None:
-    """Return what a deposit is worth now, rounded up; None without a fresh rate."""
-    rate: int | None = ctx.market.read().rates.get(found.currency)
+def _usd_cents(ctx: Context, currency: str, units: int) -> int | None:
+    """Return what has come is worth now, rounded up; None without a fresh rate."""
+    rate: int | None = ctx.market.read().rates.get(currency)
     if rate is None:
         return None
-    scale = 10 ** (ctx.catalogue.scale(found.currency) + RATE_DIGITS)
-    return int(-(-found.amount_units * rate * CENTS // scale))
+    scale = 10 ** (ctx.catalogue.scale(currency) + RATE_DIGITS)
+    return int(-(-units * rate * CENTS // scale))
 
 
 def settle_owners(ctx: Context, owners: Iterable[tuple[OwnerKind, UUID]]) -> None:

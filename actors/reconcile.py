@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 ADDRESSES_PER_STEP: Final = 20
+# Providers that have to tell of what only the balance shows, where there are as many; and what asking them may take.
+WITNESSES_MIN: Final = 2
+ADOPTION_REQUESTS: Final = 100
 # More spends than this in no known block: whoever follows them is behind, and comes first.
 OPEN_MAX: Final = 200
 
@@ -109,7 +112,7 @@ def _judge(ctx: Context, network: Network, books: Books, found: Finding) -> None
     if surplus > 0 and (coin.pair is None or not reconciliation.was_compared(network.code, found.currency)):
         # The scan does not look for this coin; or it was there before anything was compared. Adopted before it is kept,
         # after which it would be no first comparison any more.
-        if _adopt(network, books, found, surplus):
+        if _adopt(ctx, network, books, found, coin):
             reconciliation.note(network.code, found)
         return
     misses = reconciliation.note(network.code, found)
@@ -120,13 +123,29 @@ def _judge(ctx: Context, network: Network, books: Books, found: Finding) -> None
         return
     if surplus > 0 and coin.is_gas:
         # A contract passed it on, which only the balance shows.
-        _adopt(network, books, found, surplus)
+        _adopt(ctx, network, books, found, coin)
         return
     log.error("payouts are frozen: the books and the chain differ", network=network.code, detail=found.detail)
     freezes.freeze("network", network.code, reason=found.detail, frozen_by=freezes.RECONCILER)
 
 
-def _adopt(network: Network, books: Books, found: Finding, surplus: int) -> bool:
+def _adopt(ctx: Context, network: Network, books: Books, found: Finding, coin: Coin) -> bool:
+    """Take a surplus for the gateway's own; False where too few providers tell of it, or a reorg took its block.
+
+    Nothing but the balance shows it, so that where there are two providers two have to tell that.
+    """
+    spender = registry.spender(network, ctx.settings)
+    try:
+        with registry.adapter(network, ctx.settings).budget(
+            seconds=ctx.settings.rpc_step_s, requests=ADOPTION_REQUESTS
+        ):
+            held = coin.to_ledger(spender.balance_at(books.hot, coin.pair, books.cursor.hash, voices=WITNESSES_MIN))
+    except ProviderError as error:
+        log.warning("a surplus waits for a second opinion", network=network.code, error=str(error))
+        return False
+    surplus = held - found.expected_units
+    if surplus <= 0:
+        return False
     log.warning("the hot wallet holds what nobody told of", network=network.code, detail=found.detail)
     return reconciliation.adopt(network.code, found.currency, surplus, books.cursor, origin="balance")
 
@@ -218,7 +237,9 @@ class _Check:
         expected = books.topup_units.get(coin.currency, 0) + moved_units
         expected -= books.written_off_units.get(coin.currency, 0)
         held = coin.to_ledger(self._spender.balance_at(books.hot, coin.pair, books.cursor.hash))
-        may_be = range(-self._may_have_left[coin.currency], self._may_have_come[coin.currency] + 1)
+        # What one provider alone tells of may have come or not.
+        may_have_come = self._may_have_come[coin.currency] + books.doubted_units.get(coin.currency, 0)
+        may_be = range(-self._may_have_left[coin.currency], may_have_come + 1)
         if held != expected and held - expected in may_be:
             return None
         return self._finding(coin, "hot", books.hot, held=held, expected=expected, is_sound=held == expected)

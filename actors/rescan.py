@@ -17,7 +17,7 @@ from actors.context import context
 from actors.intake import Matching, settle_owners, take_late
 from chains.base import ProviderError
 from chains.registry import adapter
-from models import cursors, deposits, quorum
+from models import cursors, deposits, quorum, topup_doubts
 
 if TYPE_CHECKING:
     from actors.context import Context
@@ -99,11 +99,13 @@ def _doubt_absent(network: Network, chain: ChainAdapter, scan: BlockScan) -> int
     shown = {(transfer.txid, transfer.ordinal) for transfer in scan.transfers}
     absent = [
         (txid, ordinal)
-        for txid, ordinal in deposits.keys_in_block(network.code, scan.block.height, scan.block.hash)
+        for read in (deposits.keys_in_block, topup_doubts.keys_in_block)
+        for txid, ordinal in read(network.code, scan.block.height, scan.block.hash)
         if (txid, ordinal) not in shown
     ]
     for txid, ordinal in absent:
-        log.error("a second reading lacks a deposit", network=network.code, height=scan.block.height, txid=txid)
+        log.error("a second reading lacks what was recorded", network=network.code, height=scan.block.height, txid=txid)
         if chain.providers > 1:
             quorum.doubt(network.code, txid, ordinal)
+            topup_doubts.doubt(network.code, txid, ordinal)
     return len(absent)

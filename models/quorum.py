@@ -7,7 +7,7 @@ it is open. actors.quorum asks the providers, outside of any transaction, and wr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from models.base import execute, one, rows
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from models.deposits import Found, OwnerKind
+
+Reason = Literal["amount", "unpriced", "hourly", "missing"]
 
 RETRY_S: Final = 5
 RETRY_MAX_S: Final = 300
@@ -55,12 +57,13 @@ class Doubt:
 
 def guard(found: Found, *, usd_cents: int | None, policy: Policy) -> None:
     """Decide whether a deposit that was just recorded needs a second opinion; call inside the same transaction."""
-    reason = _reason(found.network, usd_cents, policy)
-    if reason is not None:
-        _ask(found.network, found.txid, found.ordinal, reason)
+    why = reason(found.network, usd_cents, policy)
+    if why is not None:
+        _ask(found.network, found.txid, found.ordinal, why)
 
 
-def _reason(network: str, usd_cents: int | None, policy: Policy) -> str | None:
+def reason(network: str, usd_cents: int | None, policy: Policy) -> Reason | None:
+    """Return why what came needs a second opinion, None where it does not; that uses up the hour's budget."""
     if usd_cents is None:
         return "unpriced"
     if usd_cents >= policy.threshold_usd_cents:
@@ -81,13 +84,13 @@ def _spend(network: str, usd_cents: int, limit: int) -> bool:
     )
 
 
-def _ask(network: str, txid: str, ordinal: str, reason: str) -> bool:
+def _ask(network: str, txid: str, ordinal: str, why: Reason) -> bool:
     return bool(
         execute(
             "INSERT INTO deposit_quorums (deposit_id, round, network, reason)"
             " SELECT id, round, network, %s FROM deposits"
             " WHERE network = %s AND txid = %s AND ordinal = %s AND status = 'pending' ON CONFLICT DO NOTHING",
-            (reason, network, txid, ordinal),
+            (why, network, txid, ordinal),
         )
     )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from models import cursors, topups, treasury, writeoffs
 from models.base import execute, one, rows, transaction
 from models.spends import ARRIVED, LEFT
+from models.topup_doubts import OPEN
 from models.topups import NewTopup, Origin
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ class Books:
     cursor: Cursor
     hot: str
     cold: str | None
-    # Top-ups, by coin, in the ledger's units.
+    # Top-ups, by coin, in the ledger's units; those that one provider alone tells of apart.
     topup_units: Mapping[str, int]
+    doubted_units: Mapping[str, int]
     # What an operator gave up that no transaction explains, by coin, in the ledger's units.
     written_off_units: Mapping[str, int]
     # What went to the cold address, by flows that are more than nothing; and what came back from there.
@@ -107,6 +109,7 @@ def read_books(network: str) -> Books | None:
             hot=hot,
             cold=treasury.address(network, "cold"),
             topup_units=_topups(network, cursor.height),
+            doubted_units=_topups(network, cursor.height, is_doubted=True),
             written_off_units=writeoffs.unexplained_units(network),
             cooled=_cooled(network, cursor.height),
             returned_units=_topups(network, cursor.height, origins=("cold",)),
@@ -115,11 +118,13 @@ def read_books(network: str) -> Books | None:
         )
 
 
-def _topups(network: str, height: int, *, origins: tuple[str, ...] = ORIGINS) -> dict[str, int]:
+def _topups(
+    network: str, height: int, *, origins: tuple[str, ...] = ORIGINS, is_doubted: bool = False
+) -> dict[str, int]:
     found = rows(
-        "SELECT currency, sum(units) FROM treasury_topups WHERE network = %s AND status <> 'reversed'"
-        " AND block_height <= %s AND origin = ANY(%s) GROUP BY currency",
-        (network, height, list(origins)),
+        "SELECT currency, sum(units) FROM treasury_topups t WHERE network = %s AND status <> 'reversed'"
+        f" AND block_height <= %s AND origin = ANY(%s) AND {OPEN} = %s GROUP BY currency",
+        (network, height, list(origins), is_doubted),
     )
     return {currency: int(units) for currency, units in found}
 

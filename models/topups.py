@@ -12,6 +12,7 @@ from core.ids import uuid7
 from models import ledger
 from models.base import execute, one, repeat_on_deadlock, rows, transaction
 from models.ledger import CUSTODY, EQUITY, GATEWAY, Account, Transfer
+from models.topup_doubts import OPEN
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -58,7 +59,9 @@ def record(new: NewTopup) -> bool:
             " block_height, block_hash) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
             " ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = t.round + 1,"
             " currency = EXCLUDED.currency, units = EXCLUDED.units, sender = EXCLUDED.sender,"
-            " origin = EXCLUDED.origin, block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash"
+            " origin = EXCLUDED.origin, block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash,"
+            # What a reorg brought back has to be witnessed anew.
+            " doubted_for = NULL, agreed_at = NULL, attempts = 0, problem = ''"
             " WHERE t.status = 'reversed'",
             (
                 uuid7(),
@@ -98,10 +101,14 @@ def _covers(new: NewTopup) -> bool:
 
 
 def book_matured(network: Network, *, limit: int) -> int:
-    """Book the top-ups that the scan has buried to the maturity depth; returns how many."""
+    """Book the top-ups that the scan has buried to the maturity depth; returns how many.
+
+    Those that wait for a second opinion are left; see models.topup_doubts.
+    """
     due = rows(
         "SELECT t.id FROM treasury_topups t JOIN chain_cursors c ON c.network = t.network"
         " WHERE t.network = %s AND t.status = 'pending' AND t.block_height <= c.height - %s + 1"
+        f" AND NOT {OPEN}"
         " ORDER BY t.block_height LIMIT %s",
         (network.code, network.maturity, limit),
     )
@@ -111,7 +118,7 @@ def book_matured(network: Network, *, limit: int) -> int:
 def _book(topup_id: UUID) -> bool:
     with transaction():
         found = one(
-            "UPDATE treasury_topups SET status = 'booked' WHERE id = %s AND status = 'pending'"
+            f"UPDATE treasury_topups t SET status = 'booked' WHERE id = %s AND status = 'pending' AND NOT {OPEN}"
             " RETURNING round, currency, network, units, origin",
             (topup_id,),
         )
