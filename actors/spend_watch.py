@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from actors import signer_policy
 from actors.funding import fund
 from actors.isolated import isolated
 from actors.spend_intents import intent_of
@@ -18,7 +19,8 @@ from actors.spending import Wallet, give, hot_wallet, new_attempt, sign, spender
 from chains import registry
 from chains.base import FateKind, Fee, FeeTooHighError, InsufficientCoinError, Intent, ProviderError, SpendRefusedError
 from core.checkpoints import reached
-from models import freezes, spend_reads, spend_tracking, spends
+from core.money import rescale_down
+from models import freezes, payout_queue, spend_reads, spend_tracking, spends
 from models.base import transaction
 from models.spend_hooks import hooks_of
 from models.spend_tracking import Inclusion
@@ -44,6 +46,8 @@ PATIENCE_MIN_S: Final = 60
 LOOK_MAX_S: Final = 15
 LOOK_CONFIRMED_MAX_S: Final = 60
 LOOK_UNKNOWN_S: Final = 60
+# Why a payout that one provider alone calls done stays sent.
+ALONE: Final = "one provider alone tells that it was included"
 
 
 def advance(ctx: Context, network: Network) -> bool:
@@ -107,10 +111,35 @@ def _included(ctx: Context, spend: SpendRow, fate: Fate) -> None:
             ),
         )
     reached("watch.mined")
+    if not _is_believed(ctx, spend, fate):
+        return
     with transaction():
         spend_tracking.ripen(ctx.catalogue, spend.id)
         reached("watch.ended")
     reached("watch.ripe")
+
+
+def _is_believed(ctx: Context, spend: SpendRow, fate: Fate) -> bool:
+    """Whether a spend may end by what was told of it: one provider alone confirms no large payout."""
+    if spend.payout_id is None or spend.state == "confirmed":
+        return True
+    is_believed = fate.is_witnessed or not _is_large(ctx, spend)
+    if not is_believed:
+        log.warning("a payout waits for a second opinion", payout=str(spend.payout_id), network=spend.network)
+        payout_queue.explain(spend.payout_id, reason=ALONE)
+    elif fate.effect == "exact":
+        payout_queue.explain(spend.payout_id, reason="")
+    return is_believed
+
+
+def _is_large(ctx: Context, spend: SpendRow) -> bool:
+    """Whether a spend is worth as much as a deposit that needs witnesses; one that nobody can price is."""
+    units = rescale_down(spend.token_units, spend.decimals, ctx.catalogue.scale(spend.currency))
+    try:
+        cents = signer_policy.usd_cents(ctx.catalogue, signer_policy.market(ctx), spend.currency, units)
+    except signer_policy.NoRateError:
+        return True
+    return cents >= ctx.settings.quorum_usd * signer_policy.CENTS
 
 
 def _dead(ctx: Context, spend: SpendRow, attempts: list[AttemptRow]) -> None:

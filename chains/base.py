@@ -295,6 +295,8 @@ class Fate:
     fee_units: int = 0
     # Why it had no effect, or another one, in a merchant's words.
     problem: str = ""
+    # Two providers tell the same of its receipt, where there are two.
+    is_witnessed: bool = True
 
     @property
     def is_success(self) -> bool:

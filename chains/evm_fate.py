@@ -97,7 +97,7 @@ def _included(included: Sequence[Fate], voices: int, needed: int) -> Fate:
     if not verdict.is_success and count < needed:
         raise ProviderError("one provider alone says that a spend has not its effect")
     fees = (fate.fee_units for fate in included if replace(fate, fee_units=0) == verdict)
-    return replace(verdict, fee_units=mode(sorted(fees, reverse=True)))
+    return replace(verdict, fee_units=mode(sorted(fees, reverse=True)), is_witnessed=count >= needed)
 
 
 def _inclusion(node: JsonRpc, case: Case) -> Fate | None:

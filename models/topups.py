@@ -100,17 +100,18 @@ def _covers(new: NewTopup) -> bool:
     return bool(later)
 
 
-def book_matured(network: Network, *, limit: int) -> int:
+def book_matured(network: Network, *, limit: int, after_rereading: bool = False) -> int:
     """Book the top-ups that the scan has buried to the maturity depth; returns how many.
 
-    Those that wait for a second opinion are left; see models.topup_doubts.
+    Those that wait for a second opinion are left; see models.topup_doubts. after_rereading: and those whose block was
+    not read a second time yet, which may doubt them.
     """
     due = rows(
         "SELECT t.id FROM treasury_topups t JOIN chain_cursors c ON c.network = t.network"
         " WHERE t.network = %s AND t.status = 'pending' AND t.block_height <= c.height - %s + 1"
-        f" AND NOT {OPEN}"
+        f" AND NOT {OPEN} AND (NOT %s OR t.block_height <= COALESCE(c.reread_height, -1))"
         " ORDER BY t.block_height LIMIT %s",
-        (network.code, network.maturity, limit),
+        (network.code, network.maturity, after_rereading, limit),
     )
     return sum(repeat_on_deadlock(lambda t=topup_id: _book(t)) for (topup_id,) in due)  # type: ignore[misc]
 

@@ -380,3 +380,15 @@ def test_the_key_is_that_of_the_sender() -> None:
     from chains.evm_tx import account  # noqa: PLC0415 - slow to import
 
     assert account().from_key(HOT_KEY).address.lower() == HOT
+
+
+def test_an_inclusion_tells_whether_two_have_seen_it(trio: World) -> None:
+    intent, attempt = included(trio)
+    for silent, is_witnessed in ((0, True), (1, True), (2, False)):
+        for provider in trio.providers[:silent]:
+            provider.failure = DOWN
+        assert trio.fate(intent, attempt).is_witnessed is is_witnessed
+
+
+def test_a_provider_alone_is_all_the_witnesses_there_are(alone: World) -> None:
+    assert alone.fate(*included(alone)).is_witnessed
