@@ -81,7 +81,7 @@ def test_one_liar_of_three_changes_nothing(trio: TreasuryWorld, lies: dict[str, 
 
     assert swept(trio) == ["gas", "sweep"]
 
-    assert honest * 2 // 3 < funded(trio) < honest * 3 // 2
+    assert honest // 3 < funded(trio) < honest * 3 // 2
     trio.providers[0].lies.clear()
 
 
