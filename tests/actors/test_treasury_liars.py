@@ -107,20 +107,24 @@ def test_an_address_that_two_tell_apart_holds_up_no_other(duo: TreasuryWorld) ->
     assert {row[0] for row in rows("SELECT sender FROM spends WHERE purpose = 'sweep'")} == {odd, other}
 
 
-def test_no_funding_is_above_the_operators_limit(trio: TreasuryWorld) -> None:
+def test_no_funding_is_above_the_operators_limit(database: str, anvil: Callable[..., Anvil]) -> None:
     """Whatever all of them say: an address is sent no more than GAS_FUNDING_MAX_USD at once."""
-    trio.paid_invoice()
-    execute("UPDATE rates SET usd = 1000000000000 WHERE currency = 'ETH'")
-    context().market.forget()
-    with structlog.testing.capture_logs() as logged:
-        trio.keep()
-    assert [purpose for purpose, _ in trio.spends()] == []
-    assert "funding.refused" in [line["event"] for line in logged]
+    world = TreasuryWorld(database, anvil, GAS_FUNDING_MAX_USD="0")
+    for opened in world.opened():
+        opened.paid_invoice()
+        with structlog.testing.capture_logs() as logged:
+            opened.keep()
+        assert opened.spends() == []
+        assert "funding.refused" in [line["event"] for line in logged]
 
+
+def test_without_a_rate_of_gas_nothing_is_funded(trio: TreasuryWorld) -> None:
+    """What it would be worth is not known."""
+    trio.paid_invoice()
     execute("DELETE FROM rates WHERE currency = 'ETH'")
     context().market.forget()
     trio.keep()
-    assert trio.spends() == [], "what gas is worth is not known"
+    assert trio.spends() == []
 
 
 def test_the_fee_that_merchants_are_charged_is_the_middle_one(trio: TreasuryWorld) -> None:
