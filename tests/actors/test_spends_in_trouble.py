@@ -152,6 +152,7 @@ def test_an_unfunded_hot_wallet_signs_no_higher_offers_and_says_so(world: SpendW
         world.step()
     assert len(spends.attempts_of(spend_id)) == 1
     assert [log["missing_units"] for log in logs if "cannot pay for more" in log["event"]] == [1]
+    assert [log for log in logs if "for a deposit address" in log["event"]] == [], "it is not given its own gas"
     world.chain.funds[world.hot, None] += 1
     world.step()
     assert len(spends.attempts_of(spend_id)) == 2
