@@ -12,7 +12,7 @@ from actors import spend_watch, spending
 from chains.base import Fate, FateKind, InsufficientCoinError, Intent, SpendRefusedError
 from core import checkpoints
 from core.ids import uuid7
-from models import freezes, spend_hooks, spend_reads, spend_tracking, spends
+from models import freezes, signing, spend_hooks, spend_reads, spend_tracking, spends
 from models.base import execute, rows, transaction
 from models.ledger import GAS, GATEWAY, Account
 from models.spend_hooks import Hooks
@@ -113,6 +113,30 @@ def test_a_slot_that_our_key_used_without_a_row_stops_the_signing_until_that_is_
     world.write_off()
     start(world)
     assert rows("SELECT slot, purpose FROM spends ORDER BY slot") == [(0, "cold"), (1, "lost"), (2, "cold")]
+
+
+def test_a_database_that_is_another_one_by_the_commit_gets_nothing_signed(world: SpendWorld, told: Told) -> None:
+    """The standby was promoted between the quote and the signature; so for a higher offer."""
+    spend_id = start(world)
+    for label in ("spending.quoted", "watch.priced"):
+        checkpoints.listen(
+            lambda seen, label=label: execute("UPDATE database_marks SET timeline = 'x'") if seen == label else None  # type: ignore[misc]
+        )
+        if label == "spending.quoted":
+            with pytest.raises(spending.SigningStoppedError, match="another one"):
+                start(world)
+        else:
+            world.chain.price = 50
+            world.pass_time(PATIENCE_S)
+            world.step()
+        checkpoints.listen(None)
+        assert (world.count("spends"), world.count("spend_attempts")) == (1, 1)
+        world.step()
+        assert signing.read("ethereum") is not None
+        world.scan()
+        world.step()
+        assert signing.read("ethereum") is None
+    assert (state(spend_id), told.words[0]) == ("sent", "sent")
 
 
 def test_a_node_that_lags_gives_no_slot_away_again(
