@@ -387,8 +387,8 @@ ARGUMENTS: Final[list[list[Any]]] = [
 
 
 def rows_written() -> dict[str, int]:
-    """How many rows each table has."""
-    tables = rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    """How many rows each table has, but for the marks of the database itself: whoever looks notes them."""
+    tables = rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'database_marks'")
     found = {}
     for (table,) in tables:
         count = one(f'SELECT count(*) FROM "{table}"')
