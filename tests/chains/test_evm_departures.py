@@ -1,7 +1,9 @@
 """What one of our keys signed, read whole from a real chain: the bytes prove it, and no node can make one up."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -9,6 +11,7 @@ from chains import evm_departures
 from chains import evm_wire as wire
 from chains.base import Block, Fee, ProviderError
 from chains.evm import EvmAdapter
+from core.addresses import keccak256
 from tests.chains.conftest import CATALOGUE, OURS
 from tests.chains.spend_world import CAP, HOT, World, world
 from tests.peers.anvil import HandMined
@@ -100,3 +103,24 @@ def test_other_kinds_are_encoded_or_left_alone(kind: str) -> None:
     )  # fmt: skip
     raw = evm_departures.encode(body)
     assert (raw[:1] == b"\x01") if kind == "0x1" else raw == b""
+
+
+def test_bytes_that_somebody_else_signed_are_not_ours() -> None:
+    """A node that lies can make up everything but our signature."""
+    body = wire.SignedTransaction(
+        hash="", sender=HOT, nonce="0x0", value="0x5", input="0x", gas="0x5208", v="0x1", r="0x" + "11" * 32,
+        s="0x" + "22" * 32, to=OURS, type="0x2", chain_id="0x1", max_fee_per_gas="0x5", max_priority_fee_per_gas="0x1",
+    )  # fmt: skip
+    txid = "0x" + keccak256(evm_departures.encode(body)).hex()
+    asked: list[str] = []
+
+    class Liar:
+        def call(self, method: str, _params: Sequence[object], _kind: type[Any]) -> Any:
+            asked.append(method)
+            return body
+
+        call_or_none = call
+
+    block = Block(height=1, hash="0x" + "0" * 64, parent_hash="0x" + "1" * 64, time=datetime.now(UTC))
+    assert evm_departures.read(Liar(), txid, block, {}) is None
+    assert asked == ["eth_getTransactionByHash"]
