@@ -145,6 +145,7 @@ def test_a_page_left_open_on_an_expired_payment_notices_a_late_one(page: Page, s
     page.clock.install()
     page.goto(f"{site}/pay/{invoice_id}")
     assert "This payment has expired" in page.inner_text("#heading")
+    page.wait_for_load_state("networkidle")
 
     pay(invoice_id, 125, seen_at="2099-01-01")
     page.clock.run_for(16_000)
@@ -196,6 +197,7 @@ def test_a_page_that_is_told_to_wait_does(page: Page, site: str, status: int) ->
     page.wait_for_timeout(300)
     assert len(asked) == 2
     # It does not pretend to know better.
+    assert page.is_visible("#stale")
     assert "does not answer right now" in page.inner_text("#stale")
 
     page.unroute(f"{site}/pay/*")
