@@ -52,7 +52,7 @@ def poll_network(network: str) -> None:
         _settle_due(ctx, known)
         crediting.release_matured(known, limit=RELEASED_PER_STEP)
         # With one provider alone, a second reading is its own.
-        is_reread = ctx.settings.rescan_s > 0 and len(ctx.settings.rpc_urls[network]) > 1
+        is_reread = ctx.settings.rescan_s > 0 and chain.providers > 1
         topups.book_matured(known, limit=RELEASED_PER_STEP, after_rereading=is_reread)
     if more:
         ring("poll_network", network)

@@ -387,8 +387,11 @@ ARGUMENTS: Final[list[list[Any]]] = [
 
 
 def rows_written() -> dict[str, int]:
-    """How many rows each table has, but for the marks of the database itself: whoever looks notes them."""
-    tables = rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'database_marks'")
+    """How many rows each table has, but for what whoever looks notes: the database's marks and our own addresses."""
+    tables = rows(
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+        " AND tablename NOT IN ('database_marks', 'treasury_addresses')"
+    )
     found = {}
     for (table,) in tables:
         count = one(f'SELECT count(*) FROM "{table}"')

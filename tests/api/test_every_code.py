@@ -477,6 +477,7 @@ CASES: Final[dict[tuple[str, str], Case]] = {
     **payout_lookups("cancelPayout", "/v1/payout/cancel"),
     ("approvePayout", "payout.not_pending"): deciding("/v1/payout/approve", status="approved"),
     ("cancelPayout", "payout.not_pending"): deciding("/v1/payout/cancel", status="sent"),
+    ("cancelPayout", "payout.frozen"): deciding("/v1/payout/cancel", status="approved", sql=FREEZE_ALL),
     ("approvePayout", "payout.approver_is_creator"): deciding("/v1/payout/approve", by="pk_unified"),
     ("approvePayout", "payout.frozen"): deciding("/v1/payout/approve", sql=FREEZE_ALL),
     ("approvePayout", "compliance.address_blocked"): deciding_for_a_denied_address,

@@ -142,6 +142,7 @@ def test_secrets_stay_out_of_the_repr() -> None:
         **KEYSTORE,
         "ETHEREUM_RPC_URLS": "https://node/providerkey,https://other",
         "SMTP_URL": "smtp://u:mailpassword@m",
+        "SIGNER_RATES": "ETH:2500,POL:0.5",
     }
     shown = repr(load_settings(env, role="signer"))
     for secret in ("dbpassword", "redispassword", "mailpassword", "providerkey", "sesame", KEY.partition(":")[2]):
