@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import psycopg2
 import pytest
 import redis
+import structlog
 from psycopg2 import sql
 from pytest_socket import socket_allow_hosts
 
@@ -30,6 +31,12 @@ TEMPLATE: Final = "sluice_template"
 MEMORY: Final = "/dev/shm"  # noqa: S108  a file system, not a file
 MEMORY_MIN_BYTES: Final = 4 * 1024**3
 _names = (f"test_{number}" for number in itertools.count(1))
+
+
+def pytest_configure() -> None:
+    """Write errors that tests provoke as plain text: drawing them with all their variables outlasts transactions."""
+    plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
