@@ -120,16 +120,17 @@ def book_credited(deposit: Deposit, merchant_id: UUID, split: CreditSplit, netwo
 def book_reversed(deposit: Deposit, merchant_id: UUID) -> None:
     """Take a reorged deposit back: from maturing, then available; what they lack becomes the merchant's debt.
 
-    So does what a refund sent back, or holds for that and cannot let go any more.
+    So does what available lacks of what a refund sent back, or holds for that and cannot let go any more.
     """
     if deposit.status == "pending":
         return
     name = f"deposit:{deposit.id}:{deposit.round}:reverse"
     if deposit.refund_units is not None:
         ledger.lock_debt(merchant_id, deposit.currency)
-        debt = Account(merchant_id, DEBT, deposit.currency)
-        debts.note(merchant_id, deposit.currency)
-        ledger.post(name, rounded(debt, _custody(deposit), out=deposit.refund_units, into=deposit.amount_units))
+        available, debt = (Account(merchant_id, kind, deposit.currency) for kind in (AVAILABLE, DEBT))
+        legs = rounded(debt, _custody(deposit), out=deposit.refund_units, into=deposit.amount_units)
+        repaid = debts.take(merchant_id, deposit.currency, deposit.refund_units)
+        ledger.post(name, [*legs, Transfer(available, debt, repaid)])
         return
     suspense = _suspense(deposit, merchant_id)
     legs = _uncredit(deposit, merchant_id, suspense) if deposit.status == "credited" else []

@@ -1,13 +1,16 @@
 """Who owes the gateway since a reorg took what he had spent: rows that last until the debt is repaid.
 
-Written by models.crediting in the transaction in which a debt arises, worked off by models.debt_repayment.
+Written by models.crediting and models.refund_endings in the transaction in which a debt arises, worked off by
+models.debt_repayment. A debt arises only where nothing is available: take() is how what is lost is charged.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from models import ledger
 from models.base import execute, one, rows
+from models.ledger import AVAILABLE, Account
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -25,6 +28,19 @@ def note(merchant_id: UUID, currency: str) -> None:
     execute(
         "INSERT INTO debtors (merchant_id, currency) VALUES (%s, %s) ON CONFLICT DO NOTHING", (merchant_id, currency)
     )
+
+
+def take(merchant_id: UUID, currency: str, units: int, *, coming_units: int = 0) -> int:
+    """Return how much of what a merchant must give back his available balance pays; he is noted for owing the rest.
+
+    coming_units: what the caller adds to that balance in the same posting. The debt's account is locked by the caller,
+    the balance is locked here.
+    """
+    [spendable] = ledger.lock_balances(Account(merchant_id, AVAILABLE, currency))
+    paid = min(units, spendable + coming_units)
+    if paid < units:
+        note(merchant_id, currency)
+    return paid
 
 
 def due(limit: int) -> list[Debtor]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from models import crediting, deposits, ledger, settlement, wallets
+from models import crediting, debts, deposits, ledger, settlement, wallets
 from models.ledger import AVAILABLE, DEBT, GATEWAY, NETWORK_FEES, SUSPENSE, Account, Transfer
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ def book_returned(payout: PayoutRow) -> None:
     repaid_units = min(lost_units, ledger.lock_debt(merchant_id, currency))
     suspense, available = (Account(merchant_id, kind, currency) for kind in (SUSPENSE, AVAILABLE))
     debt, fees = Account(merchant_id, DEBT, currency), Account(GATEWAY, NETWORK_FEES, currency)
-    [spendable] = ledger.lock_balances(available)
-    from_available = min(payout.kept_units, spendable)
+    from_available = debts.take(merchant_id, currency, payout.kept_units, coming_units=lost_units - repaid_units)
     ledger.post(
         f"payout:{payout.id}:return",
         [

@@ -113,13 +113,13 @@ def sent(refund_: PayoutRow) -> PayoutRow:
     return move(signed(refund_), "sent")
 
 
-def end(refund_: PayoutRow, ending: Ending) -> PayoutRow:
+def end(refund_: PayoutRow, ending: Ending, *, kept_units: int = 0) -> PayoutRow:
     """End a refund as the chain or somebody decided; nothing that must always hold may be broken then."""
     if ending != "cancelled" and reread(refund_).status == "approved":
         sent(refund_)
     with transaction():
         execute("UPDATE spends SET state = %s WHERE payout_id = %s", (ending, refund_.id))
-        payout_endings.end(CATALOGUE, refund_.id, ending, txid="0xrefund")
+        payout_endings.end(CATALOGUE, refund_.id, ending, txid="0xrefund", kept_units=kept_units)
     as_signed(refund_)
     assert_sound()
     return reread(refund_)

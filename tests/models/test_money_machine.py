@@ -94,7 +94,7 @@ class Order:
     is_open: bool = True
     has_left: bool = False
     is_sent: bool = False
-    # Of suspense, to which it goes back while its deposit stands.
+    # Of suspense, to which it goes back where its deposit stands.
     money: Money | None = None
 
 
@@ -112,7 +112,7 @@ class Money:
     matured: bool = False
     # Less than its sale asked for: it waits in suspense for a decision.
     is_short: bool = False
-    # The refund that took it out of suspense.
+    # The refund that took it out of suspense, and that it pays for again when it comes back after a reorg.
     taken_by: Order | None = None
 
     @property
@@ -216,6 +216,8 @@ class MoneyMachine(RuleBasedStateMachine):
         for money in sorted(deep, key=lambda m: m.is_sale):
             if money.is_short:
                 money.state = "suspense"
+                if money.taken_by is not None:
+                    self.free += money.gross
             else:
                 self._credit(money)
         for money in sorted(self.moneys, key=lambda m: m.height):
@@ -256,13 +258,15 @@ class MoneyMachine(RuleBasedStateMachine):
         self._settle()
 
     def _lose_taken(self, money: Money, order: Order) -> None:
-        """The deposit that a refund took out of suspense is gone: unsigned it is cancelled, signed it is a debt."""
+        """The deposit that a refund took out of suspense is gone: unsigned it is cancelled, signed its merchant pays.
+
+        The deposit stays the refund's: once it is back and confirmed, it pays for what the merchant paid.
+        """
         if order.is_open and not order.is_sent:
             assert self._status(order) == "cancelled"
             order.is_open, money.taken_by = False, None
-        else:
+        elif money.state == "suspense":
             self.free -= money.gross
-            money.taken_by, order.money = None, None
 
     def _learn_cancelled(self, lost: list[Money]) -> None:
         """Refunds of what is gone were cancelled unless they were signed; those of what is left were not."""
@@ -407,10 +411,12 @@ class MoneyMachine(RuleBasedStateMachine):
         order.is_open, order.has_left = False, has_left
         if has_left:
             return
-        if order.money is None:
+        money = order.money
+        if money is None or money.state != "suspense":
+            # Of a refund whose deposit is gone: what its merchant paid for it.
             self.free += order.held
-        else:
-            order.money.taken_by = None
+        if money is not None:
+            money.taken_by = None
 
     # Cheques and transfers ------------------------------------------------------------------------------
 

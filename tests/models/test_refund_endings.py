@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from core.errors import PaymentNotResolvable
-from models import base, invoices, resolution, reversals, wallets
+from models import base, debts, invoices, resolution, reversals, wallets
 from models.base import execute, one, rows, transaction
 from models.ledger import AVAILABLE, GATEWAY, MATURING, PAYOUT_HELD, ROUNDING, Account
 from tests.models import wallet_builders
@@ -31,6 +31,7 @@ from tests.models.builders import (
     settled,
     wait_until_somebody_waits,
 )
+from tests.models.payout_builders import fund
 from tests.models.refund_builders import FEE, end, payout_events, reread, send_back, sent, signed, suspense
 
 if TYPE_CHECKING:
@@ -234,6 +235,13 @@ def test_a_reorg_cancels_a_refund_that_is_not_signed(shop: UUID, chain: Chain, s
 
 def sent_away(chain: Chain, shop: UUID, status: str) -> tuple[InvoiceRow, PayoutRow]:
     """A payment whose refund was signed, sent or confirmed when a reorg took its deposit."""
+    mine, refund = refunded(chain, shop, status)
+    chain.reorg(3)
+    return mine, refund
+
+
+def refunded(chain: Chain, shop: UUID, status: str) -> tuple[InvoiceRow, PayoutRow]:
+    """A payment whose refund was signed, sent or confirmed."""
     mine = short(chain, shop, HALF + SPECK)
     refund = send_back(mine)
     match status:
@@ -243,7 +251,6 @@ def sent_away(chain: Chain, shop: UUID, status: str) -> tuple[InvoiceRow, Payout
             sent(refund)
         case _:
             end(refund, "confirmed")
-    chain.reorg(3)
     return mine, refund
 
 
@@ -260,6 +267,29 @@ def test_what_was_sent_back_becomes_a_debt_when_a_reorg_takes_the_deposit(
         end(refund, "confirmed")
     assert (owes(shop), held(shop), rounding()) == (HALF, {"debt": HALF}, 0)
     assert expired(chain, mine).status == "expired"
+
+
+@pytest.mark.parametrize("status", ["broadcasting", "sent", "confirmed"])
+@pytest.mark.parametrize("available", [HALF - 1, HALF, HALF + 1])
+def test_what_was_sent_back_is_taken_from_available_before_it_becomes_a_debt(
+    shop: UUID, chain: Chain, status: PayoutStatus, available: int
+) -> None:
+    mine, refund = refunded(chain, shop, status)
+    txid = rows("SELECT txid FROM deposits")[0][0]
+    fund(shop, available)
+
+    chain.reorg(3)
+
+    owed = max(0, HALF - available)
+    assert (held(shop).get(AVAILABLE, 0), owes(shop)) == (max(0, available - HALF), owed)
+    assert debts.due(10) == ([(shop, "USDT")] if owed else [])
+    assert reread(refund).status == status
+
+    chain.pay(mine, HALF + SPECK, txid=txid)
+    chain.confirm()
+    settled(mine)
+
+    assert (held(shop)[AVAILABLE], owes(shop), suspense(shop), rounding()) == (available, 0, 0, SPECK)
 
 
 @pytest.mark.parametrize("status", ["sent", "confirmed"])
@@ -328,6 +358,25 @@ def test_a_refund_that_fails_after_its_debt_was_repaid_is_the_merchants(shop: UU
     end(refund, "failed")
 
     assert (owes(shop), held(shop)[AVAILABLE]) == (0, HALF)
+
+
+def test_the_fee_kept_of_a_refund_is_paid_out_of_what_the_refund_gives_back(shop: UUID, chain: Chain) -> None:
+    _, refund = sent_away(chain, shop, "sent")
+    paid(chain, invoice(shop))
+    assert (held(shop).get(AVAILABLE, 0), owes(shop)) == (0, 0)
+
+    end(refund, "failed", kept_units=USDT // 20)
+
+    assert (held(shop)[AVAILABLE], owes(shop)) == (HALF - USDT // 20, 0)
+
+
+def test_who_owes_the_fee_kept_of_a_refund_is_noted_as_a_debtor(shop: UUID, chain: Chain) -> None:
+    refund = sent(send_back(short(chain, shop)))
+
+    end(refund, "failed", kept_units=USDT // 20)
+
+    assert (held(shop), owes(shop)) == ({"debt": USDT // 20}, USDT // 20)
+    assert debts.due(10) == [(shop, "USDT")]
 
 
 def test_a_reorg_of_one_of_two_deposits_leaves_the_other_its_part(shop: UUID, chain: Chain) -> None:
