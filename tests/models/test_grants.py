@@ -10,10 +10,10 @@ import psycopg2
 import pytest
 from psycopg2 import sql
 
-from models import base, grants, rights
+from models import base, debts, grants, rights
 from models.grants import READ_ONLY, ROLES, SIGNER, WEB, WORKERS, Grant
 from models.migrate import MovedClockError, migrate
-from tests.models.builders import Chain, invoice, paid
+from tests.models.builders import Chain, invoice, merchant, paid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,6 +92,15 @@ def test_an_account_is_locked_and_not_changed() -> None:
         refused(role, "UPDATE accounts SET currency = 'USDC'", "UPDATE accounts SET holder = gen_random_uuid()")
         with acting_as(role), pytest.raises(Exception, match="can only be updated to DEFAULT"):
             base.execute("UPDATE accounts SET id = 7")
+
+
+@pytest.mark.usefixtures("database")
+def test_the_signer_notes_a_debtor_and_forgets_none() -> None:
+    shop = merchant()
+    with acting_as(SIGNER):
+        debts.note(shop, "USDT")
+    assert debts.due(10) == [(shop, "USDT")]
+    refused(SIGNER, "DELETE FROM debtors", "UPDATE debtors SET looked_at = app_now()")
 
 
 @pytest.mark.usefixtures("database")
