@@ -303,8 +303,11 @@ def _late(words: _Words) -> Stage:
 
 
 def _expired(words: _Words) -> Stage:
-    if words.all_units:
+    if words.late_units:
         return _late(words)
+    if words.all_units:
+        # Made in time and found late: it will be judged as if it had been found then.
+        return _short(words) if words.is_short(words.in_time_units) else _detected(words)
     if words.came.strays:
         return Stage(
             name="wrong_coin",

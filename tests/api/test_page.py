@@ -180,6 +180,20 @@ STAGES: list[tuple[str, dict[str, object], list[dict[str, object]], str, str]] =
         "The payment came late",
         "125 USDT arrived after the time to pay was over.",
     ),
+    (
+        "detected",
+        sums(125) | {"status": "expired", "is_final": True},
+        [PENDING | {"amount_units": 125 * UNIT}],
+        "Your payment was found",
+        "125 USDT of 125 USDT arrived. The network is confirming it.",
+    ),
+    (
+        "short",
+        sums(5) | {"status": "expired", "is_final": True},
+        [PENDING],
+        "Less than was asked arrived",
+        "5 USDT of 125 USDT arrived until the time to pay was over: 120 USDT is missing.",
+    ),
     ("wrong_coin", {"status": "wrong_amount"}, [{}], "Another coin arrived", "5 USDC on Ethereum arrived"),
     ("wrong_coin", {"status": "expired", "is_final": True}, [{}], "Another coin arrived", "the time to pay is over"),
     (
