@@ -50,7 +50,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "chain_cursors": ("r", "riu", "r"),
     # The signer alone says that another database is the one to sign from.
     "database_marks": ("", "ri", "riu"),
-    "debtors": ("", "riud", "i"),
+    "debtors": ("", "riud", "ri"),
     "deposit_quorums": ("r", "riu", "r"),
     "deposits": ("r", "riu", "ru"),
     "discounts": ("r", "rid", "r"),
