@@ -1,15 +1,24 @@
-"""Pages of long lists: a cursor names the last row of the page before. Used by the models that list things."""
+"""Pages of long lists: a cursor names the last row of the page before, moments bound what is listed. Used by models."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 from uuid import UUID
 
 if TYPE_CHECKING:
     from core.errors import DomainError
+
+# datetime.fromisoformat takes more than this; what it would guess is refused.
+_MOMENT: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
+# The clocks of the world are at most 14 hours from UTC, and PostgreSQL knows none that is 16 or more.
+_OFFSET_MAX: Final = timedelta(hours=15, minutes=59)
 
 
 class Listed(Protocol):
@@ -51,3 +60,19 @@ def decode_cursor(text: str, *, error: type[DomainError]) -> UUID:
     if encode_cursor(found) != text:
         raise error
     return found
+
+
+def read_moment(text: str, *, error: type[DomainError]) -> datetime:
+    """Return an ISO 8601 date or moment in UTC, which it is in where it names no zone. Raises `error` for all else."""
+    if _MOMENT.fullmatch(text) is None:
+        raise error
+    try:
+        moment = datetime.fromisoformat(text)
+        offset = moment.utcoffset() or timedelta()
+        # In UTC it may be before the first year or after the last.
+        in_utc = (moment - offset).replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise error from None
+    if abs(offset) > _OFFSET_MAX:
+        raise error
+    return in_utc

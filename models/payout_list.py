@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from core.errors import PayoutBadCursor, PayoutBadDate
 from core.payout_states import SHOWN
 from models.base import rows
-from models.invoice_history import read_moment
-from models.paging import Page, cut_page, decode_cursor
+from models.paging import Page, cut_page, decode_cursor, read_moment
 from models.payouts import READ, PayoutRow
 
 if TYPE_CHECKING:
