@@ -47,11 +47,12 @@ def test_each_module_of_a_queue_has_an_actor_on_it(registry: Mapping[str, Regist
 def test_no_module_with_an_actor_is_forgotten() -> None:
     listed = {module for modules in QUEUES.values() for module in modules}
     holding = {
-        f"actors.{path.stem}"
-        for path in (ROOT / "actors").glob("*.py")
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in (ROOT / "actors").rglob("*.py")
         if any(line.startswith(("@doorbell", "@call_actor")) for line in path.read_text().splitlines())
     }
 
+    assert holding
     assert holding == listed
 
 
