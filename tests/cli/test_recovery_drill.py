@@ -1,16 +1,18 @@
-"""The drill of docs/backup.md: a dump is restored into another cluster after more was paid, and nobody is paid twice.
+"""The drill of docs/backup.md: a database comes back without its last payouts, and nobody is paid twice.
 
-PostgreSQL's own tools, a real node, the real actors, and the command line as an operator types it.
+A dump that is restored into another cluster, and a standby that lagged and is promoted. PostgreSQL's own tools, a real
+node, the real actors, and the command line as an operator types it.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg2
 import pytest
@@ -23,6 +25,7 @@ from models.base import rows
 from models.migrate import migrate
 from tests.actors.recovery_world import RecoveryWorld
 from tests.cli.conftest import CommandLine, Outcome
+from tests.peers.standby import Standby, ask
 
 if TYPE_CHECKING:
     from cli.embedded.anvil import Anvil
@@ -65,6 +68,21 @@ def second_cluster(server_folder: Path, leash: Leash) -> Iterator[Postgres]:
     yield server
     base.close()
     server.stop()
+
+
+@pytest.fixture
+def standby(database: str, postgres: Postgres, server_folder: Path, leash: Leash) -> Iterator[Standby]:
+    del database  # it exists before the base backup, and its changes are streamed
+    server = Standby(server_folder / "standby", postgres, leash)
+    server.start()
+    yield server
+    base.close()
+    server.stop()
+    shutil.rmtree(server_folder / "standby")
+
+
+def identity(server: Postgres) -> tuple[Any, ...]:
+    return ask(server, "SELECT system_identifier FROM pg_control_system()")
 
 
 def tool(name: str, *words: str) -> None:
@@ -120,6 +138,73 @@ def test_a_dump_that_is_restored_after_more_was_paid_pays_nobody_twice(
     assert rows("SELECT settled_by LIKE 'operator%%', reason FROM unknown_spends WHERE status = 'order'") == [
         (True, "order never again")
     ]
+
+
+def test_a_standby_that_lagged_and_is_promoted_pays_nobody_twice(
+    standby: Standby, postgres: Postgres, drill: Drill
+) -> None:
+    people = {name: drill.recipient() for name in ("before", "again", "never again", "on its way", "new")}
+    assert signing.renew_pool("evm") is None
+    drill.pay_out("before", people["before"])
+    standby.follow()
+    standby.cut_off()
+    again = drill.pay_out("again", people["again"], "20")
+    never = drill.pay_out("never again", people["never again"], "30")
+    drill.order("on its way", people["on its way"])
+    drill.sign()
+    assert drill.count("spends") == 4
+
+    standby.promote()
+    assert identity(standby) == identity(postgres), "only the timeline tells"
+    drill.restore(standby.database_url(drill._database.rsplit("/", 1)[1]))
+    assert drill.count("spends") == 1, "the standby had everything, so that it did not lag"
+    orders = [drill.order("again", people["again"], "20"), drill.order("on its way", people["on its way"])]
+    drill.sign(2)
+    assert (drill.stopped(), drill.count("spends")) == (signing.ANOTHER_DATABASE, 1)
+    assert (signing.renew_pool("evm"), signing.renew_pool("evm")) == (1_024, None)
+
+    drill.catch_up()
+    drill.sign(3)
+    assert [drill.reread(each).status for each in orders] == ["confirmed", "approved"]
+    assert drill.reread(orders[0]).txid == again.txid
+    drill.mine()
+    drill.catch_up()
+    drill.sign(2)
+    assert drill.unknown("status", "txid")[:2] == [("matched", again.txid), ("open", never.txid)]
+    assert drill.frozen_by() == ["recovery"]
+
+    words = ("treasury", "recover", "ethereum", "--adopt", never.txid, "--merchant", str(drill.shop))
+    assert drill.operate(*words, "--order-id", "never again", "--yes").code == 0
+    drill.sign(2)
+    drill.settle_payouts()
+    assert (drill.stopped(), drill.frozen_by()) == ("", [])
+    assert drill.reread(orders[1]).status == "confirmed"
+    assert drill.pay_out("new", people["new"]).status == "confirmed"
+    assert [drill.arrived(to) for to in people.values()] == [10, 20, 30, 10, 10]
+    drill.reconcile(3)
+    assert drill.findings() == []
+    assert drill.operate("audit").code == 0
+
+
+def test_a_promoted_standby_that_lacks_nothing_goes_on_by_itself_once_the_scan_has_looked(
+    standby: Standby, drill: Drill
+) -> None:
+    first, second = drill.recipient(), drill.recipient()
+    drill.pay_out("one", first)
+    waiting = drill.order("two", second)
+    standby.follow()
+    standby.cut_off()
+    standby.promote()
+    drill.restore(standby.database_url(drill._database.rsplit("/", 1)[1]))
+    drill.mine()
+    drill.sign(2)
+    assert (drill.reread(waiting).status, drill.stopped()) == ("approved", signing.ANOTHER_DATABASE)
+    drill.catch_up()
+    drill.sign(2)
+    assert (drill.stopped(), drill.frozen_by(), drill.unknown()) == ("", [], [])
+    drill.settle_payouts()
+    assert drill.reread(waiting).status == "confirmed"
+    assert [drill.arrived(to) for to in (first, second)] == [10, 10]
 
 
 def test_what_nobody_claims_is_written_off_by_command(drill: Drill, monkeypatch: pytest.MonkeyPatch) -> None:
