@@ -6,6 +6,8 @@ What decides about money is asked of every provider; what one of them says alone
 from collections import Counter
 from typing import Final
 
+import structlog
+
 from chains import evm_fate, evm_gas, evm_internal, evm_sending, evm_trial
 from chains import evm_wire as wire
 from chains.base import (
@@ -25,6 +27,8 @@ from chains.providers import Providers, middle
 from chains.rpc import JsonRpc, RpcError
 from core.addresses import keccak256
 from core.catalogue import Network, Pair
+
+log = structlog.get_logger()
 
 # Of the gas that a sweep was seen to take, so much more is offered. It is our own token and our own address, tried a
 # moment ago; what a payout's margin leaves over would stay at an address that is used once.
@@ -78,6 +82,11 @@ class EvmSpender:
             tip_units=offer.tip_wei,
             data_units=self._data_fee(spend, trial.gas * cap_units),
         )
+        if intent.pair is not None and trial.gas > figure:
+            log.warning(
+                "gas.above_charge", network=self._network.code, currency=intent.pair.currency,
+                gas_limit=trial.gas, charged_gas=figure,
+            )  # fmt: skip
         if trial.native_wei < spend.value_wei + fee.ceiling_units:
             raise InsufficientCoinError(f"{intent.sender} holds {trial.native_wei} wei, fees are {fee.ceiling_units}")
         return fee

@@ -21,8 +21,8 @@ BALANCE_SELECTOR: Final = "70a08231"
 # No transaction takes less.
 INTRINSIC_GAS: Final = 21_000
 GAS_MARGIN_PERCENT: Final = 20
-# A network fee is charged for the catalogue's figure. A limit of more than twice as much is not signed: whoever burns
-# it all has paid for half of it.
+# What no recipient decides may take this many times the catalogue's figure: a token that was changed, which only its
+# issuer can do, and transfers that are nobody's payout.
 GAS_FACTOR_MAX: Final = 2
 # What a call may use at most that is only to tell whether it would have its effect.
 CALL_FACTOR_MAX: Final = 4
@@ -61,6 +61,24 @@ def gas_figure(intent: Intent, network: Network) -> int:
     return found
 
 
+def gas_max(intent: Intent, gas_figure: int) -> int:
+    """Return the gas that a transfer may take at most.
+
+    A recipient of coin may burn all that he is given: in a payout that is what its fee was charged for.
+    """
+    is_recipients_choice = intent.pair is not None and intent.pair.contract is None
+    return gas_figure if is_recipients_choice else GAS_FACTOR_MAX * gas_figure
+
+
+def gas_limit(intent: Intent, gas: int, *, gas_figure: int, margin_percent: int) -> int:
+    """Return what to sign for a transfer that takes so much gas in a trial, and no more than gas_max.
+
+    The margin ends at what the fee was charged for, where the trial itself did not go beyond it.
+    """
+    is_covered = intent.pair is not None and gas <= gas_figure
+    return min(gas * (100 + margin_percent) // 100, gas_figure if is_covered else gas_max(intent, gas_figure))
+
+
 def attempt(
     node: JsonRpc,
     intent: Intent,
@@ -84,16 +102,17 @@ def attempt(
             return Trial(
                 native_wei=native_wei, shortage=f"{intent.sender} holds {held} units of {intent.pair.currency}"
             )
-    gas_max = GAS_FACTOR_MAX * gas_figure
-    affordable_gas = (native_wei - spend.value_wei) // offer.price_wei if offer.price_wei else CALL_FACTOR_MAX * gas_max
+    most = gas_max(intent, gas_figure)
+    affordable_gas = (native_wei - spend.value_wei) // offer.price_wei if offer.price_wei else CALL_FACTOR_MAX * most
     try:
-        gas = _run(node, intent, spend, offer, call_gas=min(affordable_gas, CALL_FACTOR_MAX * gas_max))
+        gas = _run(node, intent, spend, offer, call_gas=min(affordable_gas, CALL_FACTOR_MAX * most))
     except RpcError as error:
-        return _failed(error, native_wei, is_short=affordable_gas < gas_max)
+        return _failed(error, native_wei, is_short=affordable_gas < most)
     if gas is None:
         return Trial(native_wei=native_wei, refusal="the token answers that it does not make the transfer")
-    if gas <= gas_max:
-        return Trial(native_wei=native_wei, gas=min(gas * (100 + margin_percent) // 100, gas_max))
+    if gas <= most:
+        limit = gas_limit(intent, gas, gas_figure=gas_figure, margin_percent=margin_percent)
+        return Trial(native_wei=native_wei, gas=limit)
     if spend.data != "0x":
         raise AbsurdFeeError(f"{gas} gas for one transfer")
     # The recipient is a contract that does as it likes; we do not pay for that.
@@ -111,7 +130,8 @@ def judge(trials: Sequence[Trial]) -> Trial:
         raise InsufficientCoinError(short[0].shortage)
     if not good:
         raise SpendRefusedError(trials[0].refusal)
-    # Of two the higher: gas that is not used costs nothing, too little of it would fail the payout.
+    # Of two the higher: too little gas would fail the payout, and none of them is more than was charged for or, of a
+    # token, than its code makes use of.
     return Trial(
         gas=middle([trial.gas for trial in good], upper=True), native_wei=middle([trial.native_wei for trial in trials])
     )

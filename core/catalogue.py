@@ -69,7 +69,8 @@ class Network:
     finality_tag: Text | None
     # EVM only. The most that is offered for a unit of gas, unless the operator sets another cap.
     gas_cap_gwei: Positive | None
-    # The gas that one transfer of its own coin is reckoned with, whether or not that is offered for payments.
+    # The gas that a transfer of its own coin between our own addresses is reckoned with, whether or not that coin is
+    # offered for payments. A payout may go to a contract, and is charged for Pair.transfer_gas.
     coin_gas: Positive | None
     # Whether blocks have a base fee, so that offers name a price and a tip (EIP-1559) instead of a price alone.
     has_base_fee: bool | None
@@ -98,7 +99,7 @@ class Pair:
     decimals: Digits
     min_deposit_units: Positive
     min_payout_units: Positive
-    # EVM only: the gas that one transfer is quoted with.
+    # EVM only: the gas that the fee of one payout is charged for.
     transfer_gas: Positive | None
 
     def to_ledger(self, units: int, asset_scale: int) -> int:

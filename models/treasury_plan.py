@@ -62,8 +62,9 @@ def _planned(
     rate, scale = market.rates.get(found.currency), catalogue.scale(found.currency)
     cost = None
     if fee is not None and pair.transfer_gas is not None:
-        funding_gas = 0 if pair.contract is None else network.coin_gas or 0
-        cost = sweep_cost(fee, transfer_gas=pair.transfer_gas, funding_gas=funding_gas)
+        # Both a sweep of coin and the gas for a token go to a plain address, whatever a payout is charged for.
+        token_gas = 0 if pair.contract is None else pair.transfer_gas
+        cost = sweep_cost(fee, charged_gas=pair.transfer_gas, sweep_gas=token_gas + (network.coin_gas or 0))
     verdict = judge_sweep(found.units, cost_units=cost, rate=rate, scale=scale, policy=policy, is_wanted=is_wanted)
     worth = None if rate is None else usd_cents(found.units, rate=rate, scale=scale)
     return Planned(found=found, cost_units=cost, usd_cents=worth, verdict=verdict)

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from actors import broadcast
-from chains.evm_trial import GAS_FACTOR_MAX
 from cli.embedded.tokens import contracts, install_code
 from core import payout_views
 from core.ids import uuid7
@@ -21,6 +20,7 @@ from tests.actors.treasury_world import TreasuryWorld
 from tests.models.builders import CATALOGUE, USDT, endpoint, invoice, merchant, net_of
 from tests.models.link_builders import claiming, funded
 from tests.models.refund_builders import send_back, suspense
+from tests.peers.contract_wallet import install_wallet
 from tests.peers.paper_chain import FIRST_PRICE, GAS
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ def chain(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]
     yield from TreasuryWorld(database, anvil, COLD_ADDRESSES="").opened(gas_wei=20 * ETHER)
 
 
-def order(chain: TreasuryWorld, units: int = ETHER) -> PayoutRow:
+def order(chain: TreasuryWorld, units: int = ETHER, *, to: str = BURNER) -> PayoutRow:
     """Order coin to a contract, with the fee that is quoted now."""
     [(fee_units,)] = rows("SELECT units FROM network_fees WHERE (currency, network) = ('ETH', 'ethereum')")
     step = 10 ** (CATALOGUE.scale("ETH") - CATALOGUE.assets["ETH"].precision)
@@ -307,7 +307,7 @@ def order(chain: TreasuryWorld, units: int = ETHER) -> PayoutRow:
             CATALOGUE,
             NewPayout(
                 id=uuid7(), merchant_id=chain.shop, order_id=str(uuid7()), kind="payout", currency="ETH",
-                network="ethereum", address=BURNER, amount_units=units, fee_units=fee_units, to_units=units,
+                network="ethereum", address=to, amount_units=units, fee_units=fee_units, to_units=units,
                 is_fee_on_top=True, status="approved", created_by="test",
             ),
         )  # fmt: skip
@@ -319,18 +319,28 @@ def burns_since(chain: TreasuryWorld, height: int) -> None:
     chain.node.ask("anvil_setStorageAt", BURNER, hex(slot), f"0x{height:064x}")
 
 
-def test_a_recipient_that_burns_gas_when_it_is_mined_pays_for_itself(chain: TreasuryWorld) -> None:
+def works_and_burns_since(chain: TreasuryWorld, height: int) -> None:
+    """The same, by somebody who knows our margin: a trial takes nearly all that was charged for."""
+    work = "".join(f"60{slot:02x}5450" for slot in range(4))
+    # NUMBER < height: go and work; else for ever in a circle.
+    chain.node.ask("anvil_setCode", BURNER, f"0x4363{height:08x}11600e575b600a565b{work}00")
+
+
+@pytest.mark.parametrize("install", [burns_since, works_and_burns_since])
+def test_a_recipient_that_burns_gas_when_it_is_mined_pays_for_itself(
+    chain: TreasuryWorld, install: Callable[[TreasuryWorld, int], None]
+) -> None:
     """It passes the trial, at the price that is offered, and burns all its gas in the block."""
     chain.bury()
     endpoint(chain.shop)
-    burns_since(chain, chain.node.height() + 3)
+    install(chain, chain.node.height() + 3)
     paid = order(chain)
     before = balance(Account(chain.shop, AVAILABLE, "ETH"))
     chain.watch()
     assert payouts.find(chain.shop, paid.id).status == "sent"  # type: ignore[union-attr]
     [(txid, gas_limit)] = rows("SELECT txid, gas_limit FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
                                " WHERE s.purpose = 'payout'")  # fmt: skip
-    assert gas_limit <= GAS_FACTOR_MAX * 21_000
+    assert gas_limit <= (CATALOGUE.pairs["ETH", "ethereum"].transfer_gas or 0)
     assert signer_counters.spent_by(chain.shop, 1) > 0
     chain.node.ask("anvil_dropTransaction", txid)
     chain.mine(4)
@@ -347,6 +357,7 @@ def test_a_recipient_that_burns_gas_when_it_is_mined_pays_for_itself(chain: Trea
     took = int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)
     step = 10 ** (CATALOGUE.scale("ETH") - CATALOGUE.assets["ETH"].precision)
     assert ended.kept_units == min(ended.fee_units, -(-took // step) * step) > 0
+    assert took <= ended.kept_units, "at a steady price the gateway adds nothing"
     assert balance(Account(chain.shop, AVAILABLE, "ETH")) == before + ended.held_units - ended.kept_units
     assert net_of(Account(GATEWAY, NETWORK_FEES, "ETH")) == ended.kept_units
     assert signer_counters.spent_by(chain.shop, 24) == 0
@@ -360,3 +371,17 @@ def test_a_recipient_that_only_takes_coin_for_free_is_found_out_in_the_trial(cha
     waits = rows("SELECT status, refused_since IS NOT NULL FROM payouts WHERE id = %s", (paid.id,))
     assert waits == [("approved", True)]
     assert [purpose for purpose, _ in chain.spends()].count("payout") == 0
+
+
+def test_a_contract_wallet_is_paid_and_pays_for_it(chain: TreasuryWorld) -> None:
+    install_wallet(chain.node, BURNER)
+    paid = order(chain)
+    chain.watch()
+    chain.follow()
+    chain.bury()
+    ended = payouts.find(chain.shop, paid.id)
+    assert ended is not None
+    assert ended.status == "confirmed"
+    assert chain.coin(BURNER) == ETHER
+    [(took,)] = rows("SELECT chain_fee_units FROM spends WHERE purpose = 'payout'")
+    assert 0 < took <= ended.fee_units

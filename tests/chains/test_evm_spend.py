@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from chains.base import DisagreementError, Fee, InsufficientCoinError, ProviderError, Sending, SpendRefusedError
+from chains.evm_fees import AbsurdFeeError
 from chains.evm_spend import EvmSpender
 from chains.providers import Providers
 from cli.embedded.anvil import Anvil
@@ -15,6 +17,7 @@ from core.addresses import keccak256
 from tests.chains.conftest import CATALOGUE, FORWARDER, OURS, THEIRS
 from tests.chains.spend_world import CAP, ETHER, GWEI, HOT, REVERT_CODE, World, world
 from tests.peers.anvil import HandMined
+from tests.peers.contract_wallet import install_wallet
 from tests.peers.json_rpc_node import Raw, Refusal
 from tests.peers.lying_rpc import DOWN
 
@@ -246,7 +249,7 @@ def test_a_recipients_contract_does_not_make_us_pay_for_its_work(alone: World, c
 
 
 def test_a_recipients_contract_may_do_a_little_work(alone: World) -> None:
-    alone.node.ask("anvil_setCode", THEIRS, GREEDY[: 2 + 5 * 10])
+    alone.node.ask("anvil_setCode", THEIRS, GREEDY[: 2 + 4 * 8])
     intent = alone.intent(5, currency="ETH", to=THEIRS)
     attempt = alone.sign(intent)
     alone.include(attempt)
@@ -452,20 +455,63 @@ def test_what_may_be_for_want_of_gas_is_no_refusal(alone: World) -> None:
     """A wallet that could not pay for all the gas that may be signed has not seen the transfer refused."""
     install_code(alone.node.rpc, THEIRS, "burner")
     price = alone.spender.quote(alone.intent(5, currency="ETH"), cap_units=CAP).price_units
-    alone.node.ask("anvil_setBalance", HOT, hex(5 + 42_000 * price))
+    alone.node.ask("anvil_setBalance", HOT, hex(5 + 30_000 * price))
     with pytest.raises(SpendRefusedError):
         alone.spender.quote(alone.intent(5, currency="ETH", to=THEIRS), cap_units=CAP)
-    alone.node.ask("anvil_setBalance", HOT, hex(5 + 42_000 * price - 1))
+    alone.node.ask("anvil_setBalance", HOT, hex(5 + 30_000 * price - 1))
     with pytest.raises(InsufficientCoinError):
         alone.spender.quote(alone.intent(5, currency="ETH", to=THEIRS), cap_units=CAP)
 
 
-@pytest.mark.parametrize(("gas", "is_signed"), [(35_000, True), (42_000, True), (42_001, False)])
-def test_a_limit_is_at_most_twice_what_the_fee_was_charged_for(alone: World, gas: int, *, is_signed: bool) -> None:
+# A payout's limit against what its fee was charged for -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gas", "limit"), [(21_000, 25_200), (25_001, 30_000), (28_000, 30_000), (30_000, 30_000), (30_001, None)]
+)
+def test_who_receives_coin_is_given_no_more_gas_than_was_charged_for(alone: World, gas: int, limit: int | None) -> None:
     alone.providers[0].lies["eth_estimateGas"] = hex(gas)
     intent = alone.intent(5, currency="ETH", to=THEIRS)
-    if is_signed:
-        assert alone.spender.quote(intent, cap_units=CAP).gas_limit == 42_000
+    if limit is not None:
+        assert alone.spender.quote(intent, cap_units=CAP).gas_limit == limit
         return
-    with pytest.raises(SpendRefusedError, match="takes 42001 gas"):
+    with pytest.raises(SpendRefusedError, match="the recipient's contract takes 30001 gas"):
         alone.spender.quote(intent, cap_units=CAP)
+
+
+@pytest.mark.parametrize(
+    ("gas", "limit"),
+    [(50_000, 60_000), (65_000, 70_000), (70_000, 70_000), (70_001, 84_001), (140_000, 140_000), (140_001, None)],
+)
+def test_a_token_takes_more_than_was_charged_for_only_where_its_code_does(
+    alone: World, gas: int, limit: int | None
+) -> None:
+    alone.providers[0].lies["eth_estimateGas"] = hex(gas)
+    if limit is None:
+        with pytest.raises(AbsurdFeeError, match="140001 gas"):
+            alone.spender.quote(alone.intent(5), cap_units=CAP)
+        return
+    with capture_logs() as logs:
+        assert alone.spender.quote(alone.intent(5), cap_units=CAP).gas_limit == limit
+    told = [(entry["gas_limit"], entry["charged_gas"]) for entry in logs if entry["event"] == "gas.above_charge"]
+    assert told == ([(limit, 70_000)] if limit > 70_000 else [])
+
+
+def test_a_contract_wallet_is_paid(alone: World) -> None:
+    install_wallet(alone.node, THEIRS)
+    intent = alone.intent(5, currency="ETH", to=THEIRS)
+    attempt = alone.sign(intent)
+    alone.include(attempt)
+    assert alone.fate(intent, attempt).is_success
+    assert 27_000 < int(alone.node.receipt(attempt.txid)["gasUsed"], 16) < 28_000
+
+
+@pytest.mark.parametrize("network", ["ethereum", "arbitrum"])
+def test_transfers_that_are_nobodys_payout_keep_their_margin(anvil: Callable[..., Anvil], network: str) -> None:
+    """The cold address may be a contract wallet too; on arbitrum the gas of every transfer differs by the hour."""
+    with world(HandMined(anvil(network, block_time_s=None).url), network=network) as found:
+        figure = found.spender._network.coin_gas
+        assert figure is not None
+        for gas, limit in ((figure, figure * 12 // 10), (figure * 3 // 2, figure * 9 // 5), (2 * figure, 2 * figure)):
+            found.providers[0].lies["eth_estimateGas"] = hex(gas)
+            assert found.spender.quote(found.intent(5, currency=None), cap_units=CAP).gas_limit == limit

@@ -174,6 +174,13 @@ def test_what_offers_for_gas_follow_is_told_for_every_evm_network() -> None:
     }
 
 
+def test_a_payout_of_coin_is_charged_for_what_a_contract_wallet_takes() -> None:
+    pairs = load_catalogue("production").pairs
+    assert {key: pair.transfer_gas for key, pair in pairs.items() if pair.contract is None and pair.transfer_gas} == {
+        ("ETH", "ethereum"): 30_000, ("BNB", "bsc"): 30_000, ("POL", "polygon"): 30_000, ("AVAX", "avalanche"): 30_000,
+    }  # fmt: skip
+
+
 def test_development_has_a_faster_pace_and_smaller_minimums_and_differs_in_nothing_else() -> None:
     development, production = load_catalogue("development"), load_catalogue("production")
 
@@ -371,8 +378,8 @@ MUTATIONS: dict[str, tuple[Any, str]] = {
     "an oracle off EVM": (
         lambda d: row(d, "networks", code="ton").update(data_fee_oracle="0x00"), "ton: an oracle for data fees",
     ),
-    "two words on a coin's gas": (
-        lambda d: row(d, "networks", code="bsc").update(coin_gas=21_001), "BNB on bsc: its own coin's gas",
+    "a payout of coin for less gas than a plain transfer": (
+        lambda d: row(d, "networks", code="bsc").update(coin_gas=30_001), "BNB on bsc: its own coin's gas",
     ),
     "a token without a contract": (
         lambda d: pair_row(d, "USDT", "tron").update(contract=None), "USDT on tron: its own coin",

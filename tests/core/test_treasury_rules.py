@@ -39,8 +39,8 @@ def test_an_address_is_swept_once_it_is_worth_it(
 
 
 def test_a_tokens_sweep_pays_for_its_gas_transfer_too() -> None:
-    assert sweep_cost(70_000, transfer_gas=70_000, funding_gas=21_000) == 91_000
-    assert sweep_cost(70_000, transfer_gas=21_000, funding_gas=0) == 70_000
+    assert sweep_cost(70_000, charged_gas=70_000, sweep_gas=91_000) == 91_000
+    assert sweep_cost(70_000, charged_gas=21_000, sweep_gas=21_000) == 70_000
 
 
 def test_dollars_and_units_of_a_coin() -> None:

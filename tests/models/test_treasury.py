@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from core.ids import uuid7
-from models import spend_tracking, sweeps, topups, treasury
+from core.pricing import Market
+from core.treasury_rules import SweepPolicy
+from models import spend_tracking, sweeps, topups, treasury, treasury_plan
 from models.base import execute, one, rows, transaction
 from models.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.spend_tracking import Inclusion
@@ -19,6 +21,18 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from models.invoices import InvoiceRow
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(("currency", "fee_units", "cost_units"), [("ETH", 30_000, 21_000), ("USDT", 70_000, 91_000)])
+def test_a_sweep_is_reckoned_with_what_it_takes_and_not_with_what_a_payout_is_charged_for(
+    currency: str, fee_units: int, cost_units: int
+) -> None:
+    market = Market(rates={}, network_fees={(currency, "ethereum"): fee_units})
+    found = Unswept(currency=currency, address="0x1", ordinal=1, units=10**18)
+    policy = SweepPolicy(min_usd=1, fee_max_percent=1)
+    [planned] = treasury_plan.judged(CATALOGUE, market, policy, CATALOGUE.networks["ethereum"], [found])
+    assert planned.cost_units == cost_units
 
 
 def deposited(chain: Chain, count: int = 1) -> list[InvoiceRow]:

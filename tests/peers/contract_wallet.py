@@ -1,0 +1,27 @@
+"""A wallet that is a contract, as people are paid at: a proxy that has another contract tell of the coin it is given.
+
+Its two codes do what Safe's proxy and its singleton do when coin arrives, and take the same gas.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from core.addresses import keccak256
+
+if TYPE_CHECKING:
+    from tests.peers.anvil import HandMined
+
+SINGLETON: Final = "0x" + "5a" * 20
+# CALLDATASIZE 0 0 CALLDATACOPY, then 0 0 CALLDATASIZE 0 (0 SLOAD) GAS DELEGATECALL, then what that answered.
+PROXY_CODE: Final = "0x366000600037600060003660006000545af43d600060003e601f573d6000fd5b3d6000f3"
+RECEIVED: Final = keccak256(b"SafeReceived(address,uint256)").hex()
+# CALLVALUE 0 MSTORE, then LOG2 of it with the event's name and CALLER, STOP.
+SINGLETON_CODE: Final = f"0x34600052337f{RECEIVED}60206000a200"
+
+
+def install_wallet(node: HandMined, address: str) -> None:
+    """Put such a wallet at an address; where its singleton stands is in its first slot."""
+    node.ask("anvil_setCode", SINGLETON, SINGLETON_CODE)
+    node.ask("anvil_setCode", address, PROXY_CODE)
+    node.ask("anvil_setStorageAt", address, "0x0", f"0x{SINGLETON.removeprefix('0x'):0>64}")
