@@ -4,6 +4,7 @@ import functools
 
 import structlog
 
+from actors import watermark
 from actors.broker import doorbell
 from actors.context import context
 from chains.keys import Keys, load_keys
@@ -23,6 +24,7 @@ def fill_address_pool(family: str) -> None:
         # Whoever hands out addresses would refuse every one of this wallet's.
         log.critical("ADDRESS_PUBLIC_KEY is not this wallet's: the pool is left as it is")
         return
+    watermark.look()
     signing.renew_pool(family)
     made = fill_pool(family, keys, low=settings.pool_low, high=settings.pool_high)
     if made:

@@ -16,6 +16,7 @@ import dramatiq
 from dramatiq.brokers import redis as stock
 from dramatiq.middleware import ShutdownNotifications
 
+from actors import watermark
 from actors.answers import CallStamps
 from actors.consumer import BlockingConsumer
 from actors.doorbells import doorbell, ring, use
@@ -24,6 +25,7 @@ from actors.redis_link import LinkDownError, RedisLink
 from actors.redrive import DOORBELLS
 from actors.registry import AWAITED_QUEUES, REGISTRY
 from actors.signs import Signs
+from actors.watermark import Watermark
 from actors.wire import Envelope, WireEncoder, encode
 from core.secretbox import SecretBox
 from models.locks import single_flight
@@ -212,4 +214,5 @@ def make_broker(settings: Settings) -> SluiceBroker:
     dramatiq.set_encoder(WireEncoder())
     broker = SluiceBroker(url=settings.redis_url, namespace=settings.redis_namespace, secret_keys=settings.secret_keys)
     use(broker)
+    watermark.use(Watermark(broker.link, broker.namespace, settings.secret_keys))
     return broker

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from actors import watermark
 from core.catalogue import load_catalogue
 from core.deny_list import DenyList, DenyListError
 from core.settings import SettingsError
@@ -52,7 +53,7 @@ def configure(settings: Settings) -> Context:
         offered=OfferedNetworks(frozenset(settings.rpc_urls)),
         market=MarketBoard(),
         terms=TermsCache(),
-        addresses=AddressStash(settings.address_public_key),
+        addresses=AddressStash(settings.address_public_key, is_current=watermark.is_current),
         deny_list=deny_list,
     )
     return _Holder.context

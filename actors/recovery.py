@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from actors import spending
+from actors import spending, watermark
 from actors.isolated import isolated
 from chains.base import ProviderError
 from models import adoption, payout_spends, signing, spends, sweeps, treasury, unknown_spends, writeoffs
+from models.address_claims import CLAIMS
 from models.base import transaction
 
 if TYPE_CHECKING:
@@ -35,9 +36,13 @@ CAUTIOUS_S: Final = 1_800
 
 def advance(ctx: Context, network: Network) -> bool:
     """Take a step back to where the network may be signed for; returns whether it may."""
+    watermark.look()
     stopped = signing.watch(network.code)
     if stopped is None:
         return True
+    if network.family in CLAIMS:
+        # Before it can be over: what lost the transactions may have lost who was shown which address.
+        signing.renew_pool(network.family)
     for unknown in unknown_spends.open_ones(network.code):
         isolated(lambda unknown_id=unknown.id: _adopt(ctx, unknown_id), of=unknown.id)  # type: ignore[misc]
     try:

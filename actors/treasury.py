@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from actors import funding, spending
+from actors import funding, spending, watermark
 from actors.broker import doorbell, ring, single_flight
 from actors.context import context
 from chains.base import (
@@ -53,7 +53,10 @@ def keep_treasury(network: str) -> None:
     ctx = context()
     known = ctx.catalogue.networks[network]
     with single_flight(f"treasury:{network}") as mine:
-        if not mine or signing.watch(network) is not None:
+        if not mine:
+            return
+        watermark.look()
+        if signing.watch(network) is not None:
             return
         keeper = _keeper(ctx, known)
         if keeper is None:

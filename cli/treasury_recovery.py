@@ -211,7 +211,7 @@ def _adopt(
 def skip_addresses(family: str, *, yes: YesFlag = False, as_json: JsonFlag = False) -> None:
     """Hand out no deposit address again that may have been shown before the database lost its last commits.
 
-    The signer does so by itself, unless the restored database looks the same, as after a file system's snapshot.
+    The signer does so by itself, unless the restored database looks the same and Redis has forgotten how far it was.
     """
     if family not in CLAIMS:
         raise CommandError(f"no addresses are made in advance for {family!r}")

@@ -7,7 +7,7 @@ database could write an address of his own into the table, so none leaves the st
 import base64
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from time import monotonic
 from typing import Final
 
@@ -55,8 +55,12 @@ def fill(family: str, chunk: int, addresses: Sequence[str], signature: bytes) ->
 class AddressStash:
     """A process's few claimed addresses, so that an invoice waits for no claim. Safe to share between threads."""
 
-    def __init__(self, public_key: str) -> None:
-        """Take the signer's public key in base64; empty in a process that gives out no address."""
+    def __init__(self, public_key: str, *, is_current: Callable[[], bool] = lambda: True) -> None:
+        """Take the signer's public key in base64; empty in a process that gives out no address.
+
+        is_current: whether the database is known to have lost nothing; asked before anything is claimed.
+        """
+        self._is_current = is_current
         self._key = Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key)) if public_key else None
         self._lock = threading.Lock()
         self._ready: dict[str, deque[tuple[int, str]]] = {}
@@ -88,6 +92,8 @@ class AddressStash:
             log.warning("an address could not be given back yet", family=family, ordinal=ordinal)
 
     def _claim(self, family: str) -> list[tuple[int, str]]:
+        if not self._is_current():
+            return []
         places = [divmod(ordinal, CHUNK) for ordinal in address_claims.claim(family, STASH)]
         chunks = self._chunks(family, {chunk for chunk, _ in places})
         return [(chunk * CHUNK + place, chunks[chunk][place]) for chunk, place in places if chunk in chunks]

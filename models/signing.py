@@ -29,6 +29,8 @@ _IDENTITY: Final = (
     " FROM pg_control_system()"
 )
 ANOTHER_DATABASE: Final = "the database is another one than it was signed from: it may lack the last commits"
+# No database has this timeline.
+_GONE: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,29 +86,66 @@ def watch(network: str) -> Stop | None:
     return read(network) if is_stopped or (is_noted and not is_same) else None
 
 
-def renew_pool(family: str) -> int | None:
-    """Skip ahead in a family's addresses where the database is another one than they were made for; return to where.
+def position() -> tuple[str, int]:
+    """Return which database this is, and how far its log is surely written: it never goes back, whatever crashes."""
+    row = one(
+        "SELECT system_identifier || ':' || timeline, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint"
+        f" FROM ({_IDENTITY}) now"
+    )
+    if row is None:
+        raise LookupError("the database does not tell which one it is")
+    return str(row[0]), int(row[1])
 
-    None where it is the same, or the first. Not to be called inside a transaction.
+
+def distrust() -> None:
+    """Take this database for another one, for a reason that it cannot know: it went back to an older state of itself.
+
+    All networks stop until their scan has caught up, and no address is handed out that may have been. Not to be called
+    inside a transaction.
     """
-    name = f"pool:{family}"
+    with transaction():
+        execute("UPDATE database_marks SET timeline = %s", (_GONE,))
+        # A stop that came back with the old state may say that the scan has caught up: it had, then.
+        execute("UPDATE signing_stops SET is_caught_up = false WHERE is_caught_up")
+        for family in address_claims.CLAIMS:
+            execute(
+                "INSERT INTO database_marks (network, system_identifier, timeline) VALUES (%s, %s, %s)"
+                " ON CONFLICT DO NOTHING",
+                (_pool(family), _GONE, _GONE),
+            )
+    for family in address_claims.CLAIMS:
+        renew_pool(family)
+
+
+def renew_pool(family: str) -> int | None:
+    """Skip ahead in a family's addresses where the database may not know which were handed out; return to where.
+
+    That is where it is another one than they were made for, and since the chain knows more of us than our rows do.
+    None where nothing of that is new. Not to be called inside a transaction.
+    """
+    name = _pool(family)
     with transaction():
         execute(
-            f"INSERT INTO database_marks (network, system_identifier, timeline) SELECT %s, * FROM ({_IDENTITY}) now"
-            " ON CONFLICT DO NOTHING",
+            "INSERT INTO database_marks (network, noted_at, system_identifier, timeline)"
+            f" SELECT %s, 'epoch', * FROM ({_IDENTITY}) now ON CONFLICT DO NOTHING",
             (name,),
         )
         is_another = execute(
             "UPDATE database_marks m SET noted_at = app_now(), system_identifier = now.system_identifier,"
             f" timeline = now.timeline FROM ({_IDENTITY}) now WHERE m.network = %s"
-            " AND (m.system_identifier, m.timeline) <> (now.system_identifier, now.timeline)",
-            (name,),
+            " AND ((m.system_identifier, m.timeline) <> (now.system_identifier, now.timeline) OR EXISTS"
+            " (SELECT FROM signing_stops s WHERE s.stopped_at > m.noted_at AND s.reason <> %s))",
+            (name, ANOTHER_DATABASE),
         )
         if not is_another:
             return None
         first = address_claims.skip_ahead(family)
     log.warning("address_pool.renewed", family=family, first=first)
     return first
+
+
+def _pool(family: str) -> str:
+    return f"pool:{family}"
 
 
 def stop(network: str, *, reason: str, sender: str = "") -> bool:

@@ -17,15 +17,22 @@ from typing import TYPE_CHECKING, Any
 import psycopg2
 import pytest
 
+from actors import spending, watermark
+from actors.address_pool import fill_pool
+from actors.redis_link import RedisLink
+from actors.watermark import Watermark
 from cli.embedded import postgres as embedded
 from cli.embedded.ports import free_port
 from cli.embedded.postgres import Postgres
+from core.errors import InvoiceAddressFailed
+from core.settings import DEVELOPMENT_SECRET_KEYS
 from models import base, signing
+from models.address_pool import AddressStash
 from models.base import rows
 from models.migrate import migrate
 from tests.actors.recovery_world import RecoveryWorld
 from tests.cli.conftest import CommandLine, Outcome
-from tests.peers.standby import Standby, ask
+from tests.peers.standby import Snapshot, Standby, ask
 
 if TYPE_CHECKING:
     from cli.embedded.anvil import Anvil
@@ -79,6 +86,9 @@ def standby(database: str, postgres: Postgres, server_folder: Path, leash: Leash
     base.close()
     server.stop()
     shutil.rmtree(server_folder / "standby")
+
+
+TIMELINE = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)"
 
 
 def identity(server: Postgres) -> tuple[Any, ...]:
@@ -161,7 +171,8 @@ def test_a_standby_that_lagged_and_is_promoted_pays_nobody_twice(
     orders = [drill.order("again", people["again"], "20"), drill.order("on its way", people["on its way"])]
     drill.sign(2)
     assert (drill.stopped(), drill.count("spends")) == (signing.ANOTHER_DATABASE, 1)
-    assert (signing.renew_pool("evm"), signing.renew_pool("evm")) == (1_024, None)
+    assert rows("SELECT last_value FROM address_claims_evm") == [(1_023,)], "the next address is number 1024"
+    assert signing.renew_pool("evm") is None
 
     drill.catch_up()
     drill.sign(3)
@@ -205,6 +216,63 @@ def test_a_promoted_standby_that_lacks_nothing_goes_on_by_itself_once_the_scan_h
     drill.settle_payouts()
     assert drill.reread(waiting).status == "confirmed"
     assert [drill.arrived(to) for to in (first, second)] == [10, 10]
+
+
+@pytest.fixture
+def noted(redis_url: str) -> Iterator[None]:
+    """Redis keeps how far the database's log was written."""
+    link = RedisLink(redis_url)
+    watermark.use(Watermark(link, "drill", DEVELOPMENT_SECRET_KEYS))
+    yield
+    watermark.use(None)
+    link.close()
+
+
+@pytest.fixture
+def snapshot(database: str, postgres: Postgres, server_folder: Path, leash: Leash) -> Iterator[Snapshot]:
+    """A disk image, taken by the first start()."""
+    del database
+    server = Snapshot(server_folder / "snapshot", postgres, leash)
+    yield server
+    base.close()
+    server.stop()
+    shutil.rmtree(server_folder / "snapshot")
+
+
+@pytest.mark.usefixtures("noted")
+def test_a_disk_image_that_goes_back_gives_no_address_away_twice_and_pays_nobody_twice(
+    snapshot: Snapshot, postgres: Postgres, drill: Drill
+) -> None:
+    people = {name: drill.recipient() for name in ("before", "again", "waiting")}
+    fill_pool("evm", spending.keys(), low=64, high=128)
+    stash = AddressStash(spending.keys().pool_public_key, is_current=watermark.is_current)
+    drill.pay_out("before", people["before"])
+    snapshot.start()
+    shown = {stash.take("evm") for _ in range(20)}
+    again = drill.pay_out("again", people["again"], "20")
+
+    drill.restore(snapshot.database_url(drill._database.rsplit("/", 1)[1]))
+    assert identity(snapshot) == identity(postgres)
+    assert ask(snapshot, TIMELINE) == ask(postgres, TIMELINE)
+    worker = AddressStash(spending.keys().pool_public_key, is_current=watermark.is_current)
+    with pytest.raises(InvoiceAddressFailed):
+        worker.take("evm")
+    orders = [drill.order("again", people["again"], "20"), drill.order("waiting", people["waiting"])]
+    drill.sign(2)
+    assert (drill.stopped(), drill.count("spends")) == (signing.ANOTHER_DATABASE, 1)
+
+    fill_pool("evm", spending.keys(), low=64, high=128)
+    found = {AddressStash(spending.keys().pool_public_key, is_current=watermark.is_current).take("evm")}
+    assert not found & shown
+    assert min(ordinal for ordinal, _ in found) >= 1_024
+
+    drill.catch_up()
+    drill.sign(3)
+    drill.settle_payouts()
+    assert [drill.reread(each).status for each in orders] == ["confirmed", "confirmed"]
+    assert drill.reread(orders[0]).txid == again.txid
+    assert [drill.arrived(to) for to in people.values()] == [10, 20, 10]
+    assert (drill.stopped(), drill.frozen_by()) == ("", [])
 
 
 def test_what_nobody_claims_is_written_off_by_command(drill: Drill, monkeypatch: pytest.MonkeyPatch) -> None:

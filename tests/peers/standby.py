@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 class Standby(Postgres):
     """Made from a primary that runs, at its first start."""
 
+    mode: tuple[str, ...] = ("--write-recovery-conf",)
+
     def __init__(self, folder: Path, primary: Postgres, leash: Leash) -> None:
         super().__init__(folder, port=free_port(), leash=leash, durable=False)
         self._primary = primary
 
     def _initialise(self) -> None:
         argv = [str(self._programs / "pg_basebackup"), f"--pgdata={self._data}", f"--dbname={self._primary.url}"]
-        argv += ["--checkpoint=fast", "--wal-method=stream", "--write-recovery-conf", "--no-sync"]
+        argv += ["--checkpoint=fast", "--wal-method=stream", "--no-sync", *self.mode]
         subprocess.run(argv, check=True, capture_output=True, env={"LC_ALL": "C"}, timeout=60)
         for path in (self._data, *self._data.rglob("*")) if self._account is not None else ():
             shutil.chown(path, self._account.uid, self._account.gid)
@@ -52,6 +54,12 @@ class Standby(Postgres):
     def promote(self) -> None:
         """Make it a primary of its own, as an operator does."""
         assert ask(self, "SELECT pg_promote(wait => true)") == (True,)
+
+
+class Snapshot(Standby):
+    """What a disk image of the primary is that was taken then: it goes on by itself, on the same timeline."""
+
+    mode = ()
 
 
 def ask(server: Postgres, sql: str, *params: Any) -> tuple[Any, ...]:
