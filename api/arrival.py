@@ -1,4 +1,4 @@
-"""Tells when a request has arrived, so that no thread waits for one. Pure; used by api.worker in its one loop.
+"""Tells when a request has arrived, so that no thread waits for one. Pure; used by api.receiving in the one loop.
 
 It reads of a head only what decides that, and refuses nothing but length: what a request says, and whether it is one at
 all, is judged by gunicorn's parser. Where the two disagree, a request ends early; no thread ever waits for the rest.
@@ -15,8 +15,9 @@ HEAD_MAX: Final = 32 * 1024
 SMALL_BODY_MAX: Final = 32 * 1024
 
 _END: Final = b"\r\n\r\n"
-_LENGTH: Final = re.compile(rb"^content-length:[ \t]*([0-9]{1,19})[ \t]*\r$", re.IGNORECASE | re.MULTILINE)
-_CHUNKED: Final = re.compile(rb"^transfer-encoding[ \t]*:", re.IGNORECASE | re.MULTILINE)
+# In lower case, and behind the line before: what begins with letters of one case is found without trying every byte.
+_LENGTH: Final = re.compile(rb"\ncontent-length:[ \t]*([0-9]{1,19})[ \t]*\r(?=\n)")
+_CHUNKED: Final = re.compile(rb"\ntransfer-encoding[ \t]*:")
 _EXPECTATION: Final = re.compile(rb"^expect:[ \t]*100-continue[ \t]*\r\n", re.IGNORECASE | re.MULTILINE)
 _FORWARDED: Final = re.compile(rb"^x-forwarded-for:(.*)\r$", re.IGNORECASE | re.MULTILINE)
 _HEALTH: Final = re.compile(rb"(?:GET|HEAD) /healthz HTTP/1\.[01]\r\n")
@@ -92,7 +93,7 @@ class Arrival:
 
     def _read_head(self, head_bytes: int) -> None:
         self.head_bytes = head_bytes
-        head = self._head()
+        head = self._head().lower()
         lengths = _LENGTH.findall(head)
         # More than one is no request, which the parser will say.
         self._body_bytes = int(lengths[0]) if len(lengths) == 1 else 0

@@ -126,6 +126,17 @@ def test_what_looks_whole_and_is_none_holds_no_thread(server: Server, clients: C
     assert_serves(server)
 
 
+def test_a_body_that_nobody_saw_coming_is_not_taken_for_the_next_request(clients: Clients) -> None:
+    padded = b"%s%d" % (b"0" * 20, len(HEALTH))
+    client = clients.send(b"GET /v1/currencies HTTP/1.1\r\nHost: x\r\nContent-Length: " + padded + b"\r\n\r\n")
+    answers = client.recv(1)
+    with contextlib.suppress(OSError):
+        client.sendall(HEALTH)
+        answers += b"".join(iter(lambda: client.recv(65536), b""))
+
+    assert answers.count(b"HTTP/1.1 200") == 1
+
+
 @pytest.mark.parametrize("announced", [b"Content-Length: 900000", b"Transfer-Encoding: chunked"])
 def test_long_bodies_that_stall_hold_few_threads(server: Server, clients: Clients, announced: bytes) -> None:
     head = b"POST /v1/payment/info HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + announced + b"\r\n\r\n"
