@@ -20,7 +20,7 @@ from actors import watermark
 from actors.answers import CallStamps
 from actors.consumer import BlockingConsumer
 from actors.doorbells import doorbell, ring, use
-from actors.middleware import LogContext, OwnQueue, ThreadKeeping
+from actors.middleware import Entrance, ThreadKeeping
 from actors.redis_link import LinkDownError, RedisLink
 from actors.redrive import DOORBELLS
 from actors.registry import AWAITED_QUEUES, REGISTRY
@@ -85,7 +85,7 @@ class SluiceBroker(stock.RedisBroker):
             url=url,
             namespace=namespace,
             heartbeat_timeout=heartbeat_timeout_ms,
-            middleware=[ShutdownNotifications(), OwnQueue(), LogContext(), ThreadKeeping(self.link)],
+            middleware=[ShutdownNotifications(), Entrance(), ThreadKeeping(self.link)],
         )
         # Seals what must not lie open in Redis.
         self.box = SecretBox(secret_keys)

@@ -145,11 +145,12 @@ def _envelope(
         signature_key=info.signature_key,
     )
     arguments = msgspec.structs.asdict(message)
+    arguments[STAMP] = stamps.stamp_call(queue, actor, arguments)
     return Envelope(
         queue_name=queue,
         actor_name=actor,
         args=[],
-        kwargs=arguments | {STAMP: stamps.stamp_call(queue, actor, arguments)},
+        kwargs=arguments,
         # One id for all, so that a message can be withdrawn by its call's id.
         options={"redis_message_id": call_id},
         message_id=call_id,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import os
 import threading
 import time
@@ -48,6 +49,8 @@ class _Session(threading.local):
     connection: Any = None
     process_id = 0
     used_at = 0.0
+    # What its socket waits for now.
+    timeout_s = 0.0
 
 
 class RedisLink:
@@ -114,20 +117,26 @@ class RedisLink:
         sampling = time.monotonic() >= self._sample_at
         if sampling:
             packed.insert(0, _TIME)
-        timeout_s = wait_s + self._reply_timeout_s
+        self._allow(connection, math.ceil(wait_s) + self._reply_timeout_s)
         connection.send_packed_command([b"".join(packed)], check_health=False)
         if sampling:
-            self._sample_clock(connection.read_response(timeout=timeout_s))
-        answers = [self._read(connection, timeout_s) for _ in commands]
+            self._sample_clock(connection.read_response())
+        answers = [self._read(connection) for _ in commands]
         for index, answer in enumerate(answers):
             if answer is _NO_SCRIPT:
                 answers[index] = self._load_and_repeat(connection, commands[index])
         self._session.used_at = time.monotonic()
         return answers
 
-    def _read(self, connection: Any, timeout_s: float) -> Any:
+    def _allow(self, connection: Any, timeout_s: float) -> None:
+        """Have the socket wait so long. A timeout for each read would be two system calls for each."""
+        if timeout_s != self._session.timeout_s:
+            connection.update_current_socket_timeout(timeout_s)
+            self._session.timeout_s = timeout_s
+
+    def _read(self, connection: Any) -> Any:
         try:
-            return connection.read_response(timeout=timeout_s)
+            return connection.read_response()
         except NoScriptError:
             return _NO_SCRIPT
 
@@ -147,6 +156,7 @@ class RedisLink:
         connection = self._make_connection()
         connection.connect()
         session.connection, session.process_id, session.used_at = connection, os.getpid(), time.monotonic()
+        session.timeout_s = 0.0
         return connection
 
     def _is_open(self, connection: Any) -> bool:

@@ -64,12 +64,15 @@ class Signs:
         return None if ticked_ms is None else max(0, self._link.now_ms() - int(ticked_ms)) / 1000
 
     def _is_due(self, what: str) -> bool:
+        now = time.monotonic()
+        # Seldom: the lock is for those times alone.
+        if now < self._due_at.get(what, 0.0):
+            return False
         with self._lock:
-            now = time.monotonic()
-            if now < self._due_at.get(what, 0.0):
-                return False
-            self._due_at[what] = now + EVERY_S
-            return True
+            is_due = now >= self._due_at.get(what, 0.0)
+            if is_due:
+                self._due_at[what] = now + EVERY_S
+            return is_due
 
     def _serving(self, queue_name: str) -> str:
         return f"{self._namespace}:signs:{queue_name}"

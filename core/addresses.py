@@ -13,7 +13,7 @@ from typing import Final
 import sha3
 
 HEX_PREFIX: Final = "0x"
-HIGH_NIBBLE: Final = 8
+HIGH_NIBBLES: Final = "89abcdef"
 
 _EVM: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 # Addresses below this are precompiled contracts, or will be: nobody has their keys, the zero address's included.
@@ -62,8 +62,7 @@ def checksum_evm(address: str) -> str:
     digits = address.removeprefix(HEX_PREFIX).lower()
     nibbles = keccak256(digits.encode("ascii")).hex()
     return HEX_PREFIX + "".join(
-        digit.upper() if int(nibble, 16) >= HIGH_NIBBLE else digit
-        for digit, nibble in zip(digits, nibbles, strict=False)
+        [digit.upper() if nibble in HIGH_NIBBLES else digit for digit, nibble in zip(digits, nibbles, strict=False)]
     )
 
 

@@ -30,8 +30,7 @@ class OfferedNetworks:
 
     def read(self) -> frozenset[str]:
         """Return the codes of these networks; asks PostgreSQL only while a scan is still to begin."""
-        lacking = self._served - self._offered
-        if lacking and time.monotonic() - self._asked_at > CACHE_S:
-            self._offered |= frozenset(self._find_begun(lacking))
+        if len(self._offered) < len(self._served) and time.monotonic() - self._asked_at > CACHE_S:
+            self._offered |= frozenset(self._find_begun(self._served - self._offered))
             self._asked_at = time.monotonic()
         return self._offered

@@ -9,6 +9,9 @@ from core.stamps import Stamps
 OLD = "old:" + base64.b64encode(b"o" * 32).decode()
 NEW = "new:" + base64.b64encode(b"n" * 32).decode()
 PARTS = (b"payouts", b"approve_payout", b'{"a":1}')
+# Made by the first version that stamped.
+STAMPED = "old:3e7709ca5bda8e782e0220da24bc5ea271b9cd62bf8201a6dbc36182157acaac"
+LONG_STAMPED = "old:a521809bf059746d87d6fefae504c4247ee5bf760878a7446c2a539826bbfc30"
 
 
 def stamps(keys: str = OLD, purpose: str = "call") -> Stamps:
@@ -48,6 +51,18 @@ def test_every_digit_of_a_stamp_counts() -> None:
     for place in range(len("old:"), len(stamp)):
         other = stamp[:place] + ("0" if stamp[place] != "0" else "1") + stamp[place + 1 :]
         assert not stamps().is_genuine(other, *PARTS)
+
+
+@pytest.mark.parametrize("length", [1, 1_990, 2_047, 2_048, 5_000])
+def test_every_byte_of_a_long_part_counts(length: int) -> None:
+    stamp = stamps().stamp(b"x" * length)
+    for at in {0, length // 2, length - 1}:
+        assert not stamps().is_genuine(stamp, b"x" * at + b"y" + b"x" * (length - at - 1))
+
+
+def test_processes_of_different_versions_know_each_other_s_stamps() -> None:
+    assert stamps().is_genuine(STAMPED, *PARTS)
+    assert stamps().is_genuine(LONG_STAMPED, b"answer", b"x" * 5_000)
 
 
 def test_a_stamp_serves_one_purpose() -> None:
