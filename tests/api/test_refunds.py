@@ -26,8 +26,8 @@ UUID_TEXT = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
 @pytest.fixture(autouse=True)
 def _no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody listens for doorbells."""
-    for module in ("payment_upkeep", "payout_orders"):
-        monkeypatch.setattr(f"actors.{module}.ring", lambda *_: None)
+    for ring in ("actors.payment_upkeep.ring", "actors.payout_orders.ring"):
+        monkeypatch.setattr(ring, lambda *_: None)
 
 
 def info(live: Live, uuid: str) -> PaymentInfo:
