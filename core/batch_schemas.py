@@ -144,7 +144,7 @@ class BatchCreated(Answer, kw_only=True):
     status: Literal["pending"]
 
 
-class ItemError(Answer, kw_only=True):
+class BatchItemError(Answer, kw_only=True):
     """Why an item failed, as its own endpoint would have answered."""
 
     code: Annotated[str, Meta(description="batch.skipped: an item before it failed.", examples=["payment.bad_amount"])]
@@ -158,7 +158,7 @@ class BatchItem(Answer, kw_only=True):
     order_id: Annotated[str, Meta(description="As sent; empty where it had none.")]
     status: Literal["pending", "success", "error"]
     result: Annotated[dict[str, Any] | None, Meta(description="The object as it was created; null without success.")]
-    error: ItemError | None
+    error: BatchItemError | None
 
 
 class BatchInfo(Answer, kw_only=True):

@@ -164,7 +164,7 @@ class CreatedPayoutLink(PayoutLink, kw_only=True):
     claim_url: Annotated[str, Meta(description="The page on which the recipient names the address.")]
 
 
-class ItemError(Answer, kw_only=True):
+class BatchedPayoutLinkError(Answer, kw_only=True):
     """Why an item of a batch failed."""
 
     code: Annotated[str, Meta(examples=["payoutlink.bad_amount"])]
@@ -176,7 +176,7 @@ class BatchedPayoutLink(Answer, kw_only=True):
 
     index: Annotated[int, Meta(ge=0, description="The item's place in the request.")]
     success: bool
-    error: ItemError | UnsetType = UNSET
+    error: BatchedPayoutLinkError | UnsetType = UNSET
     link_id: UuidText | UnsetType = UNSET
     batch_id: UuidText | UnsetType = UNSET
     status: LinkStatus | UnsetType = UNSET

@@ -180,6 +180,10 @@ def test_what_the_description_allows_is_what_the_types_allow() -> None:
         assert not check.is_valid({"amount": "1", "currency": "USD"} | bad), bad
 
 
+def test_types_are_called_by_their_names_and_not_by_the_files_that_hold_them() -> None:
+    assert [name for name in DOCUMENT["components"]["schemas"] if "." in name] == []
+
+
 def test_no_text_of_the_description_names_a_machine() -> None:
     text = str(DOCUMENT)
 
