@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from actors import departures
+from actors import departures, missing
 from actors.broker import doorbell, ring, single_flight
 from actors.context import Context, context
 from actors.intake import SETTLE, Matching, settle_owners, take_transfer
@@ -46,6 +46,8 @@ def poll_network(network: str) -> None:
         try:
             with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
                 more = _scan(ctx, known, chain)
+                if not more:
+                    missing.seek(ctx, known, chain)
         except ProviderError as error:
             log.warning("the provider failed; the scan goes on where it stopped", network=network, error=str(error))
             more = False

@@ -13,7 +13,7 @@ import structlog
 from actors import spending, watermark
 from actors.isolated import isolated
 from chains.base import ProviderError
-from models import adoption, payout_spends, signing, spends, sweeps, treasury, unknown_spends, writeoffs
+from models import adoption, payout_spends, signing, slots, spends, sweeps, treasury, unknown_spends, writeoffs
 from models.address_claims import CLAIMS
 from models.base import transaction
 
@@ -82,11 +82,12 @@ def _agreed_slot(network: Network, spender: Spender, sender: str, *, cautious: b
     used = spender.next_claim(sender, ours=known or 0)
     ours = used if known is None else known
     waiting = spender.waiting_claim(sender, ours=ours, cautious=cautious)
-    if max(used, waiting) <= ours:
+    missing = slots.unexplained(network.code, sender, ours, limit=1)
+    if max(used, waiting) <= ours and not missing:
         return ours
     log.error(
         "the chain has used slots that no row explains", network=network.code, sender=sender, next_slot=ours,
-        used=used, waiting=waiting,
+        used=used, waiting=waiting, missing=missing,
     )  # fmt: skip
     return None
 

@@ -135,6 +135,17 @@ class ChainAdapter(Protocol):
         """Return a transaction that left one of our addresses in a block; None where nothing proves our signature."""
         ...
 
+    def used_slots(self, sender: str, height: int) -> int:
+        """Return how many slots one of our addresses has used up to a block. One node's word: it starts a search."""
+        ...
+
+    def slot_height(self, sender: str, slot: int, low: int, high: int) -> int:
+        """Return the block above `low`, at most `high`, in which a slot was used. One node's word: the block shows it.
+
+        Raises ProviderError also where no node has the state of old blocks any more.
+        """
+        ...
+
     def final_height(self) -> int | None:
         """Return the newest height that the chain itself calls final; None where it does not say."""
         ...

@@ -141,6 +141,14 @@ class EvmAdapter:
         """Return a transaction that one of our keys signed."""
         return self._providers.attempt(lambda node: evm_departures.read(node, txid, block, self._tokens))
 
+    def used_slots(self, sender: str, height: int) -> int:
+        """Return how many slots a sender has used up to a block, as the first node tells it that knows."""
+        return self._providers.attempt(lambda node: evm_departures.used_slots(node, sender, height))
+
+    def slot_height(self, sender: str, slot: int, low: int, high: int) -> int:
+        """Return in which block a sender used a slot; one node answers all of it."""
+        return self._providers.attempt(lambda node: evm_departures.height_of(node, sender, slot, low, high))
+
     def second_opinion(self, claim: Claim) -> Agreement:
         """Ask every provider for a deposit's transaction itself."""
         contract = self._assets.contracts.get(claim.currency)

@@ -60,6 +60,27 @@ def read(node: Rpc, txid: str, block: Block, tokens: Mapping[str, Pair]) -> Depa
     )
 
 
+def height_of(node: Rpc, sender: str, slot: int, low: int, high: int) -> int:
+    """Return the block above `low`, at most `high`, in which a sender used a slot: by his counts at blocks between.
+
+    Raises ProviderError where the node's chain has not used it by then, or where the node has no state of such blocks.
+    """
+    if used_slots(node, sender, high) <= slot:
+        raise ProviderError(f"{sender} had not used slot {slot} by block {high}")
+    while high - low > 1:
+        middle = (low + high) // 2
+        if used_slots(node, sender, middle) > slot:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def used_slots(node: Rpc, sender: str, height: int) -> int:
+    """Return how many slots a sender has used up to a block. Raises ProviderError where the node has no state of it."""
+    return wire.quantity(node.call("eth_getTransactionCount", [sender, hex(height)], str))
+
+
 def _intent(body: wire.SignedTransaction, tokens: Mapping[str, Pair]) -> tuple[Intent, bool]:
     """Return what a transaction moves, and whether it is a transfer and nothing else."""
     sender, recipient = wire.address(body.sender), wire.address(body.to or "0x" + "00" * 20)
