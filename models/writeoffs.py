@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from core.ids import uuid7
 from core.money import rescale_down
-from models import adoption, ledger, payouts, spend_hooks, spends, unknown_spends
+from models import adoption, debts, ledger, payouts, spend_hooks, spends, unknown_spends
 from models.base import execute, rows, transaction
 from models.ledger import AVAILABLE, CUSTODY, DEBT, EQUITY, GATEWAY, Account, Transfer
 from models.payouts import NewPayout
@@ -103,8 +103,8 @@ def _made(
     payout_id = uuid7()
     owed, available = (Account(merchant_id, kind, unknown.currency) for kind in (DEBT, AVAILABLE))
     ledger.lock_debt(merchant_id, unknown.currency)
-    (held,) = ledger.lock_balances(available)
-    ledger.post(f"recover:{payout_id}:debt", [Transfer(owed, available, max(0, units - held))])
+    paid = debts.take(merchant_id, unknown.currency, units)
+    ledger.post(f"recover:{payout_id}:debt", [Transfer(owed, available, units - paid)])
     return payouts.insert(
         catalogue,
         NewPayout(

@@ -10,9 +10,10 @@ import structlog
 
 from actors import context, rescan
 from chains.registry import adapter
-from models import freezes, ledger, signing, writeoffs
-from models.base import execute, rows
-from models.ledger import EQUITY, GATEWAY, Account
+from models import debts, freezes, ledger, signing, writeoffs
+from models.base import execute, rows, transaction
+from models.debts import Debtor
+from models.ledger import AVAILABLE, EQUITY, GATEWAY, Account, Transfer
 from models.writeoffs import RecoveryError
 from tests.actors.recovery_world import RecoveryWorld
 from tests.models.builders import CATALOGUE, USDT, merchant
@@ -131,6 +132,24 @@ def test_an_order_that_the_merchant_cannot_pay_any_more_becomes_debt(world: Reco
     writeoffs.pay_order(CATALOGUE, world.network.code, lost.txid, merchant_id=poor, order_id="lost", by="operator")
     world.sign(3)
     assert (world.stopped(), ledger.debt(poor, "USDT")) == ("", 10 * USDT)
+    assert debts.due(9) == [Debtor(poor, "USDT")], "whoever owes is noted, so that it is repaid"
+
+
+def test_an_order_that_the_merchant_can_pay_in_part_makes_him_owe_the_rest_alone(world: RecoveryWorld) -> None:
+    """What he then earns repays it, whoever looks."""
+    to, poor = world.recipient(), merchant()
+    with transaction():
+        equity, mine = Account(GATEWAY, EQUITY, "USDT"), Account(poor, AVAILABLE, "USDT")
+        ledger.post("test:poor", [Transfer(equity, mine, 4 * USDT)])
+    backup = world.copy()
+    lost = [world.pay_out(name, to) for name in ("lost", "paid")]
+    world.restore(backup)
+    world.another_timeline()
+    world.catch_up()
+    world.sign()
+    for shop, gone in zip((poor, world.shop), lost, strict=True):
+        writeoffs.pay_order(CATALOGUE, "ethereum", gone.txid, merchant_id=shop, order_id=gone.order_id, by="operator")
+    assert (ledger.debt(poor, "USDT"), debts.due(9)) == (6 * USDT, [Debtor(poor, "USDT")])
 
 
 def test_what_cannot_be_an_orders_payout_is_refused(world: RecoveryWorld) -> None:
