@@ -61,6 +61,7 @@ def _adopt(ctx: Context, unknown_id: UUID) -> bool:
 
 
 def _is_over(ctx: Context, network: Network, stopped: Stop) -> bool:
+    # Spares the nodes' questions; resume() decides, under its lock.
     if not stopped.is_caught_up or signing.has_unknown(network.code):
         return False
     spender = spending.spender_of(ctx, network)

@@ -234,11 +234,11 @@ class _Keeper:
 
     def _collect(self) -> None:
         """Bring home what is left of gas at addresses that need none, once the fee is less than what arrives."""
-        code, busy, known = self._network.code, sweeps.busy_addresses(self._network.code), 0
+        code, known = self._network.code, 0
         for each in sweeps.walk_gas(
             code, self._network.gas_currency, family=self._network.family, limit=COLLECTED_PER_STEP
         ):
-            if each.address in busy or self._explained_units(each) <= 2 * known:
+            if self._explained_units(each) <= 2 * known:
                 continue
             fee = self._sweep(each)
             known = known if fee is None else fee.ceiling_units

@@ -109,14 +109,16 @@ def book_matured(network: Network, *, limit: int, after_rereading: bool = False)
     due = rows(
         "SELECT t.id FROM treasury_topups t JOIN chain_cursors c ON c.network = t.network"
         " WHERE t.network = %s AND t.status = 'pending' AND t.block_height <= c.height - %s + 1"
-        f" AND NOT {OPEN} AND (NOT %s OR t.block_height <= COALESCE(c.reread_height, -1))"
-        " ORDER BY t.block_height LIMIT %s",
+        " AND (NOT %s OR t.block_height <= COALESCE(c.reread_height, -1))"
+        # Those that wait for a second opinion come last, so that they keep no other from its turn.
+        f" ORDER BY {OPEN}, t.block_height LIMIT %s",
         (network.code, network.maturity, after_rereading, limit),
     )
     return sum(repeat_on_deadlock(lambda t=topup_id: _book(t)) for (topup_id,) in due)  # type: ignore[misc]
 
 
 def _book(topup_id: UUID) -> bool:
+    """Book a top-up once; False where that is done, or while it waits for a second opinion."""
     with transaction():
         found = one(
             f"UPDATE treasury_topups t SET status = 'booked' WHERE id = %s AND status = 'pending' AND NOT {OPEN}"

@@ -6,8 +6,8 @@ spend, from where it is followed like every other (models.spend_tracking); the r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
+from uuid import UUID
 
 import msgspec
 
@@ -17,7 +17,6 @@ from models.base import execute, one, rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-    from uuid import UUID
 
     from models.spends import SpendRow
 
@@ -25,8 +24,8 @@ Status = Literal["open", "matched", "order", "written_off", "gone"]
 SETTLED_PER_STEP: Final = 200
 
 
-class NewUnknown(msgspec.Struct, frozen=True, kw_only=True):
-    """A transaction as the chain shows it. Units are the token's own; addresses are in the stored form."""
+class Unknown(msgspec.Struct, frozen=True, kw_only=True):
+    """What a transaction is, whatever block it is in. Units are the token's own; addresses are in the stored form."""
 
     network: str
     txid: str
@@ -45,32 +44,19 @@ class NewUnknown(msgspec.Struct, frozen=True, kw_only=True):
     tip_units: int
     is_success: bool
     chain_fee_units: int
+
+
+class NewUnknown(Unknown, frozen=True, kw_only=True):
+    """One as the chain shows it."""
+
     block_height: int
     block_hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownRow:
+class UnknownRow(Unknown, frozen=True, kw_only=True):
     """One as stored; in no block while a reorg has taken it."""
 
     id: UUID
-    network: str
-    txid: str
-    sender: str
-    key_ordinal: int | None
-    slot: int
-    recipient: str
-    currency: str
-    contract: str | None
-    decimals: int
-    token_units: int
-    is_transfer: bool
-    raw: bytes
-    gas_limit: int
-    price_units: int
-    tip_units: int
-    is_success: bool
-    chain_fee_units: int
     block_height: int | None
     block_hash: str | None
     status: Status
@@ -79,11 +65,7 @@ class UnknownRow:
     reason: str
 
 
-_COLUMNS: Final = (
-    "id, network, txid, sender, key_ordinal, slot, recipient, currency, contract, decimals, token_units, is_transfer,"
-    " raw, gas_limit, price_units, tip_units, is_success, chain_fee_units, block_height, block_hash, status, spend_id,"
-    " settled_by, reason"
-)
+_FIELDS: Final = UnknownRow.__struct_fields__
 
 
 def own(network: str, family: str, addresses: Collection[str]) -> dict[str, int | None]:
@@ -202,11 +184,9 @@ def is_slot_used_otherwise(unknown: UnknownRow) -> bool:
 
 
 def _read(condition: str, params: tuple[object, ...]) -> list[UnknownRow]:
-    found = rows(f"SELECT {_COLUMNS} FROM unknown_spends WHERE {condition}", params)
-    return [_row(list(row)) for row in found]
+    found = rows(f"SELECT {', '.join(_FIELDS)} FROM unknown_spends WHERE {condition}", params)
+    return [_row(dict(zip(_FIELDS, row, strict=True))) for row in found]
 
 
-def _row(values: list[Any]) -> UnknownRow:
-    place = _COLUMNS.split(", ").index("raw")
-    values[place] = bytes(values[place])
-    return UnknownRow(*values)
+def _row(values: dict[str, Any]) -> UnknownRow:
+    return UnknownRow(**values | {"raw": bytes(values["raw"])})

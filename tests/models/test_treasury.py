@@ -9,7 +9,7 @@ import pytest
 from core.ids import uuid7
 from core.pricing import Market
 from core.treasury_rules import SweepPolicy
-from models import spend_tracking, sweeps, topups, treasury, treasury_plan
+from models import spend_tracking, sweeps, topup_doubts, topups, treasury, treasury_plan
 from models.base import execute, one, rows, transaction
 from models.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.spend_tracking import Inclusion
@@ -175,6 +175,20 @@ def test_a_sweep_wakes_the_payouts_that_wait_for_its_coin(database: str) -> None
 
 
 # Top-ups ----------------------------------------------------------------------------------------------------
+
+
+def test_a_doubted_top_up_is_not_booked_and_keeps_no_other_from_its_turn(database: str) -> None:
+    del database
+    chain = Chain()
+    for units in (5, 7):
+        chain.mine()
+        topup(chain, units)
+    chain.mine(chain.network.maturity)
+    doubted, believed = [row[0] for row in rows("SELECT txid FROM treasury_topups ORDER BY block_height")]
+    assert topup_doubts.doubt("ethereum", doubted, str(rows("SELECT ordinal FROM treasury_topups")[0][0]))
+    assert topups.book_matured(chain.network, limit=1) == 1
+    assert topups.book_matured(chain.network, limit=9) == 0
+    assert rows("SELECT txid FROM treasury_topups WHERE status = 'booked'") == [(believed,)]
 
 
 def test_a_top_up_is_booked_once_at_maturity_and_taken_back_once(database: str) -> None:
