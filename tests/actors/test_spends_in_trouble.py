@@ -13,7 +13,7 @@ from core import checkpoints
 from models import freezes, payout_queue, spend_tracking, spends
 from models.base import execute, rows
 from models.ledger import GAS, GATEWAY, Account
-from tests.actors.spend_world import RICH_WEI, SpendWorld
+from tests.actors.spend_world import ETHER, RICH_WEI, SpendWorld
 from tests.actors.test_spending import ALICE, BOB, PATIENCE_S, intent, start
 from tests.models.builders import at_once, net_of
 from tests.peers.paper_chain import GAS as PAPER_GAS
@@ -95,6 +95,32 @@ def gas_sent(address: str) -> list[int]:
         int(row[0])
         for row in rows("SELECT token_units FROM spends WHERE purpose = 'gas' AND recipient = %s", (address,))
     ]
+
+
+@pytest.mark.parametrize(("more_wei", "is_sent"), [(0, True), (1, False)])
+def test_an_address_is_sent_as_much_gas_as_the_operator_allows_and_no_more(
+    world: SpendWorld, more_wei: int, *, is_sent: bool
+) -> None:
+    execute("UPDATE rates SET usd = 3000 WHERE currency = 'ETH'")
+    world.ctx.market.forget()
+    most = -(-world.ctx.settings.gas_funding_max_usd * ETHER // 3000)
+    with structlog.testing.capture_logs() as logs:
+        sent = funding.fund(world.ctx, world.network, spending.hot_wallet(world.network), ALICE, most + more_wei)
+    assert sent is is_sent
+    assert gas_sent(ALICE) == [most] * is_sent
+    assert [log["units"] for log in logs if log["event"] == "funding.refused"] == [most + 1] * (not is_sent)
+
+
+def test_a_stuck_sweep_is_given_no_more_than_the_operator_allows(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = SpendWorld(database, monkeypatch, GAS_FUNDING_MAX_USD="0")
+    address, _ = sweep(world)
+    with structlog.testing.capture_logs() as logs:
+        world.step(3)
+    assert gas_sent(address) == []
+    assert "funding.refused" in [log["event"] for log in logs]
+    world.close()
 
 
 def test_a_stuck_sweep_whose_address_cannot_pay_for_more_is_given_what_it_lacks(world: SpendWorld) -> None:

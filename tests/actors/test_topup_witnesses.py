@@ -165,6 +165,26 @@ def test_coin_that_one_balance_shows_is_not_adopted(database: str, anvil: Callab
         assert net_of(Account(GATEWAY, CUSTODY, "ETH", "ethereum")) == 0
 
 
+def test_coin_that_no_transfer_brought_is_adopted_once_two_tell_of_it(
+    database: str, anvil: Callable[..., Anvil]
+) -> None:
+    """Nobody lies here: the word of one is too little all the same, and waits for the other's."""
+    world = TreasuryWorld(database, anvil)
+    with world.served_by(2):
+        world.keep()
+        world.node.ask("anvil_setBalance", world.hot, hex(3 * ETHER))
+        world.mine()
+        world.catch_up()
+        world.providers[0].failure = DOWN
+        world.reconcile(5)
+        assert topup_rows() == []
+        world.providers[0].failure = None
+        world.mine()
+        world.catch_up()
+        world.reconcile(5)
+        assert topup_rows("currency", "units", "origin") == [("ETH", 3 * ETHER, "balance")]
+
+
 def test_a_reader_may_see_why_a_top_up_waits(trio: TreasuryWorld) -> None:
     invent(trio)
     trio.witness()

@@ -69,6 +69,21 @@ def test_one_of_two_does_not_raise_our_price() -> None:
         assert todays_offer(providers, ETHEREUM, cap_wei=CAP).price_wei == 22 * GWEI
 
 
+def test_one_of_two_does_not_raise_our_tip() -> None:
+    for tips in ((2, 40), (40, 2)):
+        with nodes(ETHEREUM, *((10, tip) for tip in tips)) as (providers, _):
+            assert todays_offer(providers, ETHEREUM, cap_wei=CAP) == Offer(price_wei=22 * GWEI, tip_wei=2 * GWEI)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_one_of_three_without_a_base_fee_does_not_lower_our_price(place: int) -> None:
+    """The side of the larger number counts, and not the cheaper one: nobody would include what that offers."""
+    told = [(10, 2), (10, 2)]
+    told.insert(place, (0, 1))
+    with nodes(ETHEREUM, *told) as (providers, _):
+        assert todays_offer(providers, ETHEREUM, cap_wei=CAP) == Offer(price_wei=22 * GWEI, tip_wei=2 * GWEI)
+
+
 def test_one_of_three_decides_neither_price_nor_tip() -> None:
     """A liar whose price is the middle one, and all of it a tip, would have us pay all of it."""
     with nodes(ETHEREUM, (10, 1), (1, 20), (11, 1)) as (providers, _):

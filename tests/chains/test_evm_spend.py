@@ -216,7 +216,7 @@ def test_one_provider_that_tells_too_little_gas_fails_nothing(trio: World) -> No
     assert trio.spender.quote(trio.intent(5), cap_units=CAP).gas_limit == honest.gas_limit
 
 
-@pytest.mark.parametrize("told", [hex(150_000), hex(22_000), "0x", "nonsense", Raw(drop=True)])
+@pytest.mark.parametrize("told", [hex(150_000), hex(69_000), hex(22_000), "0x", "nonsense", Raw(drop=True)])
 def test_one_provider_alone_does_not_set_the_gas(trio: World, told: object) -> None:
     """At 300 gwei five times the gas is 0.1 ETH that an address would be sent for nothing."""
     trio.token()
@@ -224,6 +224,51 @@ def test_one_provider_alone_does_not_set_the_gas(trio: World, told: object) -> N
     trio.providers[0].lies["eth_estimateGas"] = told
 
     assert trio.spender.quote(trio.intent(1), cap_units=CAP).gas_limit == honest
+
+
+@pytest.mark.parametrize(
+    ("currency", "told", "limit"), [("USDT", 22_000, None), ("USDT", 69_000, 70_000), ("ETH", 29_000, 30_000)]
+)
+def test_of_two_providers_gas_the_higher_counts_as_far_as_the_fee_allows(
+    ethereum: HandMined, currency: str, told: int, limit: int | None
+) -> None:
+    with world(ethereum, providers=2) as duo:
+        duo.token()
+        honest = duo.spender.quote(duo.intent(5, currency=currency), cap_units=CAP).gas_limit
+        for liar in duo.providers:
+            liar.lies["eth_estimateGas"] = hex(told)
+            assert duo.spender.quote(duo.intent(5, currency=currency), cap_units=CAP).gas_limit == (limit or honest)
+            liar.lies.clear()
+
+
+def test_a_contract_wallet_is_paid_although_one_of_two_calls_it_a_plain_address(ethereum: HandMined) -> None:
+    with world(ethereum, providers=2) as duo:
+        install_wallet(duo.node, THEIRS)
+        duo.providers[0].lies["eth_estimateGas"] = hex(21_000)
+        intent = duo.intent(5, currency="ETH", to=THEIRS)
+        attempt = duo.sign(intent)
+        duo.include(attempt)
+        assert duo.fate(intent, attempt).is_success
+
+
+@pytest.mark.parametrize("base_gwei", [0, 1, 40], ids=["no base fee", "cheap", "dear"])
+def test_one_provider_alone_does_not_set_the_price(trio: World, base_gwei: int) -> None:
+    """Whoever says it, and whoever comes first."""
+    intent = trio.intent(5)
+
+    def offers() -> list[Fee]:
+        fee = trio.spender.quote(intent, cap_units=CAP)
+        return [
+            fee, trio.spender.frugal(intent, cap_units=CAP, held_units=ETHER),
+            trio.spender.replacement(intent, before=Fee(gas_limit=1, price_units=1, tip_units=1), cap_units=CAP),
+        ]  # fmt: skip
+
+    honest = offers()
+    for liar in trio.providers:
+        liar.lies["eth_feeHistory"] = {"baseFeePerGas": [hex(base_gwei * GWEI)], "reward": [[hex(7 * GWEI)]]}
+        liar.lies["eth_gasPrice"] = hex(90 * GWEI)
+        assert offers() == honest
+        liar.lies.clear()
 
 
 def test_absurd_gas_for_a_token_is_not_believed(trio: World) -> None:
