@@ -114,7 +114,7 @@ def refresh(ctx: Context, merchant_id: UUID, body: CreatePayment, market: Market
 
 
 def _is_revivable(invoice: InvoiceRow) -> bool:
-    return invoice.status == "expired" and not deposits.of_owner(invoice.id)
+    return invoice.status == "expired" and not deposits.is_any_of(invoice.id)
 
 
 def _revive(ctx: Context, invoice: InvoiceRow, market: Market, *, lifetime_s: int) -> None:

@@ -8,15 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import msgspec
+
 from core.ids import uuid7
 from models import quorum
 from models.base import Params, execute, one, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
     from datetime import datetime
     from uuid import UUID
 
+    from core.catalogue import Catalogue
     from core.payout_states import PayoutStatus
 
 OwnerKind = Literal["invoice", "wallet"]
@@ -183,6 +186,50 @@ def read(condition: str, params: Params) -> list[Deposit]:
     return [Deposit(*row) for row in rows(f"{_DEPOSIT} WHERE {condition}", params)]
 
 
+def pending_due(catalogue: Catalogue, owner_id: UUID, *, limit: int) -> list[Deposit]:
+    """Return deposits that the scan of their own network has buried deep enough, oldest first. The owner is locked."""
+    confirmations = msgspec.json.encode({code: network.confirmations for code, network in catalogue.networks.items()})
+    return read(
+        "d.owner_id = %s AND d.status = 'pending'"
+        f" AND d.block_height <= c.height - (%s::jsonb ->> d.network)::integer + 1 AND NOT {quorum.OPEN}"
+        " ORDER BY d.seen_at, d.id LIMIT %s",
+        (owner_id, confirmations.decode(), limit),
+    )
+
+
+def credit_due(owner_id: UUID, *, limit: int) -> list[Deposit]:
+    """Return deposits in suspense that are neither strays nor taken by a refund, oldest first. The owner is locked."""
+    return read(
+        "d.owner_id = %s AND d.status = 'confirmed' AND d.stray_reason IS NULL AND d.refund_id IS NULL"
+        " ORDER BY d.seen_at, d.id LIMIT %s",
+        (owner_id, limit),
+    )
+
+
+def undecided_strays(owner_id: UUID, txid: str, *, limit: int) -> list[Deposit]:
+    """Return a transaction's strays in suspense that no refund took, the largest first. The owner is locked."""
+    return read(
+        "d.owner_id = %s AND d.txid = %s AND d.status = 'confirmed' AND d.stray_reason IN ('asset', 'network')"
+        " AND d.refund_id IS NULL ORDER BY d.amount_units DESC, d.id LIMIT %s",
+        (owner_id, txid, limit),
+    )
+
+
+def is_refund_under_way(owner_id: UUID) -> bool:
+    """Whether deposits that count are about to be sent back, and may still come back into suspense."""
+    found = one(
+        "SELECT 1 FROM deposits d JOIN payouts p ON p.id = d.refund_id WHERE d.owner_id = %s"
+        " AND d.stray_reason IS NULL AND p.status <> 'confirmed' LIMIT 1",
+        (owner_id,),
+    )
+    return found is not None
+
+
+def is_any_of(owner_id: UUID) -> bool:
+    """Whether anything ever came to an owner, whatever became of it."""
+    return one("SELECT 1 FROM deposits WHERE owner_id = %s LIMIT 1", (owner_id,)) is not None
+
+
 def owners_due(network: str, *, kind: OwnerKind, confirmations: int, limit: int) -> list[UUID]:
     """Return owners of pending deposits that the scan has buried deep enough."""
     return [
@@ -244,12 +291,16 @@ def take(deposit_id: UUID, *, refund_id: UUID, units: int) -> bool:
 
     units: what of the refund's hold comes from it.
     """
-    return bool(
-        execute(
-            "UPDATE deposits SET refund_id = %s, refund_units = %s"
-            " WHERE id = %s AND status = 'confirmed' AND refund_id IS NULL",
-            (refund_id, units, deposit_id),
-        )
+    return take_all(refund_id, [deposit_id], [units]) == 1
+
+
+def take_all(refund_id: UUID, deposit_ids: Sequence[UUID], units: Sequence[int]) -> int:
+    """As take(), for many in one statement; returns how many were there to be taken."""
+    return execute(
+        "UPDATE deposits d SET refund_id = %s, refund_units = t.units"
+        " FROM unnest(%s::uuid[], %s::numeric[]) AS t (id, units)"
+        " WHERE d.id = t.id AND d.status = 'confirmed' AND d.refund_id IS NULL",
+        (refund_id, list(deposit_ids), list(units)),
     )
 
 

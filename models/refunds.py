@@ -87,9 +87,8 @@ def send_back(catalogue: Catalogue, new: NewPayout, taken: Sequence[Deposit]) ->
     shares = _shares([deposit.amount_units for deposit in taken], step(catalogue, new.currency))
     if sum(shares) != refund.held_units:
         raise ValueError("a refund holds what its deposits have")
-    for deposit, units in zip(taken, shares, strict=True):
-        if not deposits.take(deposit.id, refund_id=refund.id, units=units):
-            raise LookupError(f"deposit {deposit.id} was taken while its owner was locked")
+    if deposits.take_all(refund.id, [deposit.id for deposit in taken], shares) != len(taken):
+        raise LookupError("a deposit was taken while its owner was locked")
     dust_units = sum(deposit.amount_units for deposit in taken) - refund.held_units
     suspense = payouts.source_account(refund.merchant_id, "suspense", refund.currency)
     ledger.post(

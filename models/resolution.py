@@ -20,7 +20,7 @@ def accept_payment(catalogue: Catalogue, invoice: InvoiceRow) -> None:
     """
     if invoice.status != "wrong_amount" or invoice.is_final or not invoice.confirmed_units:
         raise PaymentNotResolvable
-    if any(d.stray_reason is None and d.is_being_refunded for d in deposits.of_owner(invoice.id)):
+    if deposits.is_refund_under_way(invoice.id):
         raise PaymentNotResolvable("A refund of the payment is under way.")
     execute("UPDATE invoices SET accepted_units = confirmed_units WHERE id = %s", (invoice.id,))
     settlement.settle_locked(catalogue, invoice.id)
@@ -32,17 +32,9 @@ def accept_stray(catalogue: Catalogue, invoice: InvoiceRow, txid: str) -> None:
     All strays of the transaction are meant, but no more than a page of them at once, the largest first: the same call
     again takes the next ones. Raises payment.not_resolvable. The invoice is locked.
     """
-    strays = [
-        deposit
-        for deposit in deposits.of_owner(invoice.id)
-        if deposit.txid == txid
-        and deposit.stray_reason in {"asset", "network"}
-        and deposit.status == "confirmed"
-        and deposit.refund_id is None
-    ]
+    strays = deposits.undecided_strays(invoice.id, txid, limit=settlement.DEPOSITS_PER_PAGE)
     if not strays:
         raise PaymentNotResolvable
-    strays.sort(key=lambda stray: (-stray.amount_units, stray.id))
-    for stray in strays[: settlement.DEPOSITS_PER_PAGE]:
+    for stray in strays:
         crediting.credit(catalogue, stray, invoice.merchant_id, fee_ppm=invoice.fee_ppm, fee_fixed_due_units=0)
     settlement.settle_locked(catalogue, invoice.id)

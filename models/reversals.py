@@ -6,13 +6,14 @@ The owner of a deposit is locked before its refunds, these before debts and bala
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from models import crediting, deposits, invoices, payout_endings, payouts, refunds, settlement, wallets
 from models.base import execute, repeat_on_deadlock, transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
     from uuid import UUID
 
     from core.catalogue import Catalogue
@@ -31,15 +32,24 @@ def reverse_orphans(catalogue: Catalogue, network: str) -> bool:
     emitted = False
     for deposit_id, owner_id in deposits.orphans(network, kind="wallet"):
         emitted |= repeat_on_deadlock(lambda d=deposit_id, o=owner_id: reverse_of_wallet(catalogue, d, o))  # type: ignore[misc]
-    for deposit_id, owner_id in deposits.orphans(network, kind="invoice"):
-        emitted |= repeat_on_deadlock(lambda d=deposit_id, o=owner_id: reverse_of_invoice(catalogue, d, o))  # type: ignore[misc]
+    for deposit_id, owner_id, is_last in _with_lasts(deposits.orphans(network, kind="invoice")):
+        emitted |= repeat_on_deadlock(
+            lambda d=deposit_id, o=owner_id, j=is_last: reverse_of_invoice(catalogue, d, o, is_judged=j)  # type: ignore[misc]
+        )
     return emitted
 
 
-def reverse_of_invoice(catalogue: Catalogue, deposit_id: UUID, invoice_id: UUID) -> bool:
+def _with_lasts(found: Sequence[tuple[UUID, UUID]]) -> Iterator[tuple[UUID, UUID, bool]]:
+    """Say of each (deposit, owner) whether it is its owner's last; they are sorted by owners."""
+    for (deposit_id, owner_id), after in zip_longest(found, found[1:]):
+        yield deposit_id, owner_id, after is None or after[1] != owner_id
+
+
+def reverse_of_invoice(catalogue: Catalogue, deposit_id: UUID, invoice_id: UUID, *, is_judged: bool = True) -> bool:
     """Take back a deposit of an invoice and judge that anew, all in one transaction.
 
-    Returns whether a webhook was queued.
+    Not judged is one of which more is taken back at once: what those add up to would be read for every one of them. A
+    scan that died before the last goes on with it. Returns whether a webhook was queued.
     """
     with transaction():
         invoice = invoices.lock(invoice_id)
@@ -48,7 +58,8 @@ def reverse_of_invoice(catalogue: Catalogue, deposit_id: UUID, invoice_id: UUID)
         stopped = _stop_refund_of(catalogue, deposit_id)
         deposit = deposits.reverse(deposit_id)
         if deposit is None:
-            return stopped
+            # Somebody was first; the caller's others of this invoice may wait for the judgement all the same.
+            return (is_judged and settlement.settle_locked(catalogue, invoice_id)) or stopped
         if deposit.status == "credited":
             # Before the deposit is booked: what they held pays for it.
             stopped |= _stop(catalogue, refunds.beyond_refundable(invoice_id))
@@ -57,6 +68,9 @@ def reverse_of_invoice(catalogue: Catalogue, deposit_id: UUID, invoice_id: UUID)
             "UPDATE invoices SET fee_fixed_taken_units = fee_fixed_taken_units - %s WHERE id = %s",
             (deposit.fee_fixed_units, invoice_id),
         )
+        if not is_judged:
+            settlement.subtract(invoice_id, deposit)
+            return stopped
         return settlement.settle_locked(catalogue, invoice_id) or stopped
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from core import states, views
 from core.addresses import display
-from models import crediting, deposits, invoices, outbox
+from models import crediting, deposits, invoices, outbox, tallies
 from models.base import app_now, execute, one, repeat_on_deadlock, rows, transaction
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from core.states import InvoiceStatus
     from models.deposits import Deposit
     from models.invoices import InvoiceRow
+    from models.tallies import Tally
 
 # paid can fall back to check and rise again in one settlement; more rounds than this would be a loop.
 JUDGEMENTS_MAX: Final = 4
@@ -44,39 +45,40 @@ class _Quote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Standing:
-    """An invoice with its counted deposits and the quote it is judged by."""
+    """An invoice with what its deposits add up to and the quote it is judged by."""
 
     invoice: InvoiceRow
-    deposits: Sequence[Deposit]
+    tallies: Sequence[Tally]
     quote: _Quote | None
     expiry_passed: bool
 
     @property
-    def counted(self) -> list[Deposit]:
-        return [d for d in self.deposits if d.stray_reason is None and d.status != "reversed"]
+    def counted(self) -> list[Tally]:
+        return [t for t in self.tallies if t.is_counted]
 
     @property
-    def confirmed(self) -> list[Deposit]:
-        return [d for d in self.counted if d.status in {"confirmed", "credited"}]
+    def confirmed(self) -> list[Tally]:
+        return [t for t in self.tallies if t.is_confirmed]
 
     @property
     def confirmed_units(self) -> int:
-        return sum(d.amount_units for d in self.confirmed)
+        return sum(t.units for t in self.confirmed)
 
     @property
     def undecided_strays(self) -> int:
         """Count the confirmed deposits of another asset or network that were neither accepted nor sent back."""
-        return sum(d.status == "confirmed" and not d.is_refunded for d in self._strays)
+        return sum(t.count for t in self._strays if t.status == "confirmed" and not t.is_refunded)
 
     @property
     def resolved_strays(self) -> int:
         """Count those that were."""
-        return sum(d.status == "credited" or (d.status == "confirmed" and d.is_refunded) for d in self._strays)
+        return sum(
+            t.count for t in self._strays if t.status == "credited" or (t.status == "confirmed" and t.is_refunded)
+        )
 
     @property
-    def _strays(self) -> list[Deposit]:
-        """Dust is nobody's concern."""
-        return [d for d in self.deposits if d.stray_reason in {"asset", "network"}]
+    def _strays(self) -> list[Tally]:
+        return [t for t in self.tallies if t.is_stray]
 
     @property
     def payer(self) -> str:
@@ -84,7 +86,7 @@ class _Standing:
 
         Whoever sent a speck to the address would otherwise be sent the refund.
         """
-        senders = {d.sender for d in self.counted}
+        senders = {sender for t in self.counted for sender in (t.sender_first, t.sender_last)}
         return senders.pop() if len(senders) == 1 else ""
 
 
@@ -112,6 +114,20 @@ def settle_locked(catalogue: Catalogue, invoice_id: UUID) -> bool:
     return _judge(catalogue, invoice).emitted
 
 
+def subtract(invoice_id: UUID, reversed_one: Deposit) -> None:
+    """Take a deposit, as it was before its reversal, out of its locked invoice's sums; the caller judges later."""
+    if reversed_one.stray_reason is not None:
+        return
+    confirmed_units = 0 if reversed_one.status == "pending" else reversed_one.amount_units
+    execute(
+        # What was found and never settled was not added.
+        "UPDATE invoices SET confirmed_units = confirmed_units - %s,"
+        " detected_units = GREATEST(detected_units - %s, confirmed_units - %s),"
+        " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s",
+        (confirmed_units, reversed_one.amount_units, confirmed_units, invoice_id),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Page:
     """What one transaction of a settlement did: whether it was the last one, and whether it queued a webhook."""
@@ -125,8 +141,11 @@ def _settle_page(catalogue: Catalogue, invoice_id: UUID) -> _Page:
         invoice = invoices.lock(invoice_id)
         if invoice is None:
             return _Page(is_last=True)
-        if _confirm_some(catalogue, invoice):
-            _write(catalogue, _standing(invoice), invoice.status)
+        confirmed = _confirm_some(catalogue, invoice)
+        if confirmed.is_more:
+            _add(invoice, confirmed.units)
+            return _Page(is_last=False)
+        if not confirmed.count and _credit_more(catalogue, invoice):
             return _Page(is_last=False)
         return _judge(catalogue, invoice)
 
@@ -140,37 +159,50 @@ def _judge(catalogue: Catalogue, invoice: InvoiceRow) -> _Page:
     return _Page(is_last=is_last, emitted=_emit(catalogue, invoice, status))
 
 
-def _confirm_some(catalogue: Catalogue, invoice: InvoiceRow) -> bool:
-    """Confirm a page of the deposits that are deep enough; returns whether there are more."""
-    due = [
-        deposit
-        for deposit in deposits.of_owner(invoice.id)
-        if deposit.status == "pending"
-        and not deposit.awaits_quorum
-        and deposit.depth >= catalogue.networks[deposit.network].confirmations
-    ]
-    for deposit in due[:DEPOSITS_PER_PAGE]:
-        if deposits.confirm(deposit.id):
-            crediting.book_confirmed(deposit, invoice.merchant_id)
-    return len(due) > DEPOSITS_PER_PAGE
+@dataclass(frozen=True, slots=True)
+class _Confirmed:
+    """What a page confirmed: how many deposits, the sum of those that count, and whether more are deep enough."""
+
+    count: int
+    units: int
+    is_more: bool
+
+
+def _confirm_some(catalogue: Catalogue, invoice: InvoiceRow) -> _Confirmed:
+    """Confirm a page of the deposits that are deep enough."""
+    due = deposits.pending_due(catalogue, invoice.id, limit=DEPOSITS_PER_PAGE + 1)
+    confirmed = [deposit for deposit in due[:DEPOSITS_PER_PAGE] if deposits.confirm(deposit.id)]
+    for deposit in confirmed:
+        crediting.book_confirmed(deposit, invoice.merchant_id)
+    units = sum(d.amount_units for d in confirmed if d.stray_reason is None)
+    return _Confirmed(len(confirmed), units, len(due) > DEPOSITS_PER_PAGE)
+
+
+def _add(invoice: InvoiceRow, units: int) -> None:
+    """Add to an invoice's sums what a page confirmed: only the last page adds everything up, and judges."""
+    if units:
+        execute(
+            "UPDATE invoices SET confirmed_units = confirmed_units + %s,"
+            " detected_units = GREATEST(detected_units, confirmed_units + %s),"
+            " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s",
+            (units, units, invoice.id),
+        )
 
 
 def _standing(invoice: InvoiceRow) -> _Standing:
-    found = deposits.of_owner(invoice.id)
-    in_time = [
-        d for d in found if d.stray_reason is None and d.status != "reversed" and d.seen_at <= invoice.expires_at
-    ]
+    quotes = _quotes(invoice)
+    moments = sorted({after.valid_from for after in quotes[1:]})
+    tallied = tallies.of_invoice(invoice.id, expires_at=invoice.expires_at, moments=moments)
     return _Standing(
         invoice=invoice,
-        deposits=found,
-        quote=_quote_held(invoice, in_time),
+        tallies=tallied,
+        quote=_quote_held(quotes, moments, [t for t in tallied if t.is_counted and t.is_in_time]),
         expiry_passed=_expiry_passed(invoice),
     )
 
 
-def _quote_held(invoice: InvoiceRow, in_time: Sequence[Deposit]) -> _Quote | None:
-    """Return the first quote that deposits held, by reaching a part of it before the next was made; else the newest."""
-    quotes = [
+def _quotes(invoice: InvoiceRow) -> list[_Quote]:
+    return [
         _Quote(*row)
         for row in rows(
             "SELECT generation, payer_units, fee_fixed_units, valid_from FROM quotes WHERE invoice_id = %s"
@@ -178,8 +210,13 @@ def _quote_held(invoice: InvoiceRow, in_time: Sequence[Deposit]) -> _Quote | Non
             (invoice.id,),
         )
     ]
+
+
+def _quote_held(quotes: Sequence[_Quote], moments: Sequence[datetime], in_time: Sequence[Tally]) -> _Quote | None:
+    """Return the first quote that deposits held, by reaching a part of it before the next was made; else the newest."""
     for quote, after in pairwise(quotes):
-        seen_units = sum(d.amount_units for d in in_time if d.seen_at < after.valid_from)
+        place = moments.index(after.valid_from)
+        seen_units = sum(t.units for t in in_time if t.moments_before <= place)
         if seen_units * invoices.HOLDING_PART >= quote.payer_units:
             return quote
     return quotes[-1] if quotes else None
@@ -206,32 +243,64 @@ def _judged(standing: _Standing) -> InvoiceStatus:
 def _facts(standing: _Standing, status: InvoiceStatus) -> states.InvoiceFacts:
     invoice = standing.invoice
     # What was sent back and came again after a reorg pays for nothing.
-    in_time = [d for d in standing.confirmed if d.seen_at <= invoice.expires_at and d.refund_id is None]
+    in_time = [t for t in standing.confirmed if t.is_in_time and not t.has_refund]
     return states.InvoiceFacts(
         status=status,
         target_units=standing.quote.payer_units if standing.quote else None,
         accuracy_ppm=invoice.accuracy_ppm,
-        confirmed_in_time_units=sum(d.amount_units for d in in_time),
+        confirmed_in_time_units=sum(t.units for t in in_time),
         confirmed_units=standing.confirmed_units,
         pending_in_time=sum(
-            d.status == "pending" and d.stray_reason != "dust" and d.seen_at <= invoice.expires_at
-            for d in standing.deposits
+            t.count for t in standing.tallies if t.status == "pending" and t.stray_reason != "dust" and t.is_in_time
         ),
         resolvable_strays=standing.undecided_strays,
         expiry_passed=standing.expiry_passed,
         resolved_strays=standing.resolved_strays,
         accepted_units=invoice.accepted_units,
-        has_refund=any(d.refund_id is not None for d in standing.counted),
+        has_refund=any(t.has_refund for t in standing.counted),
+    )
+
+
+def _credit_more(catalogue: Catalogue, invoice: InvoiceRow) -> bool:
+    """Credit a page where more than one is due of an invoice that stays decided by its row; whether that was so.
+
+    Its sums and its quote are those that it was judged by, so that nothing has to be added up for every page.
+    """
+    if invoice.status not in states.DECIDED_STATUSES or states.judge(_facts_of_row(invoice)) != invoice.status:
+        return False
+    due = deposits.credit_due(invoice.id, limit=DEPOSITS_PER_PAGE + 1)
+    if len(due) <= DEPOSITS_PER_PAGE:
+        return False
+    _credit(catalogue, invoice, due, fee_fixed_units=invoice.fee_fixed_units or 0)
+    return True
+
+
+def _facts_of_row(invoice: InvoiceRow) -> states.InvoiceFacts:
+    """Return what decides whether an invoice stays decided: what is confirmed, and what was asked or accepted."""
+    return states.InvoiceFacts(
+        status=invoice.status,
+        target_units=invoice.payer_units,
+        accuracy_ppm=invoice.accuracy_ppm,
+        confirmed_in_time_units=0,
+        confirmed_units=invoice.confirmed_units,
+        pending_in_time=0,
+        resolvable_strays=0,
+        expiry_passed=False,
+        accepted_units=invoice.accepted_units,
     )
 
 
 def _credit_some(catalogue: Catalogue, standing: _Standing) -> bool:
-    """Credit a page of what is confirmed; returns whether there is more, which the invoice's row then says."""
-    invoice, quote = standing.invoice, standing.quote
-    if quote is None:
+    """Credit a page of what is confirmed; returns whether there is more."""
+    if standing.quote is None:
         raise states.ForbiddenTransitionError("a decided invoice has a quote")
-    fee_due = quote.fee_fixed_units - invoice.fee_fixed_taken_units
-    due = [deposit for deposit in standing.confirmed if deposit.status == "confirmed" and deposit.refund_id is None]
+    due = deposits.credit_due(standing.invoice.id, limit=DEPOSITS_PER_PAGE + 1)
+    return _credit(catalogue, standing.invoice, due, fee_fixed_units=standing.quote.fee_fixed_units)
+
+
+def _credit(catalogue: Catalogue, invoice: InvoiceRow, due: Sequence[Deposit], *, fee_fixed_units: int) -> bool:
+    """Credit a page of what is due; returns whether there is more, which the invoice's row then says."""
+    fee_due = fee_fixed_units - invoice.fee_fixed_taken_units
     for deposit in due[:DEPOSITS_PER_PAGE]:
         split = crediting.credit(
             catalogue, deposit, invoice.merchant_id, fee_ppm=invoice.fee_ppm, fee_fixed_due_units=max(0, fee_due)
@@ -240,7 +309,7 @@ def _credit_some(catalogue: Catalogue, standing: _Standing) -> bool:
     is_more = len(due) > DEPOSITS_PER_PAGE
     execute(
         "UPDATE invoices SET fee_fixed_taken_units = %s, is_credit_due = %s WHERE id = %s",
-        (quote.fee_fixed_units - fee_due, is_more, invoice.id),
+        (fee_fixed_units - fee_due, is_more, invoice.id),
     )
     return is_more
 
@@ -251,15 +320,15 @@ def _is_final(standing: _Standing, status: InvoiceStatus) -> bool:
         return status in states.FINAL_STATUSES
     if standing.undecided_strays:
         return False
-    if any(d.status == "confirmed" and not d.is_refunded for d in standing.confirmed):
+    if any(t.status == "confirmed" and not t.is_refunded for t in standing.confirmed):
         return False
-    return not standing.confirmed or any(d.is_refunded for d in standing.confirmed)
+    return not standing.confirmed or any(t.is_refunded for t in standing.confirmed)
 
 
 def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> None:
     """Write status and sums; nothing where nothing changed, so that updated_at means something."""
     invoice, quote, counted = standing.invoice, standing.quote, standing.counted
-    last = counted[-1] if counted else None
+    network, txid = tallies.newest_counted(invoice.id) or ("", "")
     after = (
         status,
         _is_final(standing, status),
@@ -267,10 +336,10 @@ def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> 
         quote.payer_units if quote else invoice.payer_units,
         quote.fee_fixed_units if quote else invoice.fee_fixed_units,
         standing.confirmed_units,
-        sum(d.amount_units for d in counted),
-        max((d.block_height for d in counted), default=None),
-        last.txid if last else "",
-        display(catalogue.networks[last.network].family, standing.payer) if last and standing.payer else "",
+        sum(t.units for t in counted),
+        max((t.height_max for t in counted), default=None),
+        txid,
+        display(catalogue.networks[network].family, standing.payer) if txid and standing.payer else "",
     )
     execute(
         "UPDATE invoices SET (status, is_final, generation, payer_units, fee_fixed_units, confirmed_units,"
