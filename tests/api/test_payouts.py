@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +13,16 @@ import pytest
 
 from actors import context, payout_orders
 from core.payout_schemas import CreatedPayout, MassResult, Payout, PayoutPage, PayoutQuote, PayoutServices
-from models import base
+from models import base, calls
 from models.base import app_now, execute
 from tests.api.conftest import Client, FakeCaller, code_of
 from tests.api.rows import UNIT
 from tests.models.payout_builders import RECIPIENT, charge, fund, stock
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
     from tests.api.live import Live
 
 UNKNOWN = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
@@ -74,6 +79,55 @@ def test_a_replay_says_so_and_a_key_used_otherwise_is_refused(shop: Client) -> N
     for refused in (other, many):
         assert (refused.status_code, code_of(refused)) == (409, "idempotency.key_reused")
     assert len(result(shop, "/history", {})["items"]) == 1
+
+
+def test_a_second_long_call_is_told_to_come_back_and_the_same_request_is_then_made_once(
+    shop: Client, live: Live
+) -> None:
+    """The retry bears the same key and orders: what was refused has burned neither."""
+    key, body = {"Idempotency-Key": "k"}, {"payouts": [ORDER, ORDER | {"order_id": "payout-2"}]}
+    with another_long_call(live.shop):
+        busy = shop.post("/v1/payout/mass", body, headers=key)
+        without_key = shop.post("/v1/payout/mass", body)
+        short = shop.post("/v1/payout", ORDER | {"order_id": "payout-3"})
+    assert [(b.status_code, code_of(b), b.headers["retry-after"]) for b in (busy, without_key)] == [
+        (503, "gateway.busy", "1")
+    ] * 2
+    assert busy.json["error"]["message"] == "Another long call of this merchant is under way."
+    assert short.status_code == 200
+    assert len(result(shop, "/history", {})["items"]) == 1
+
+    first, again = (shop.post("/v1/payout/mass", body, headers=key) for _ in range(2))
+
+    assert [item["success"] for item in first.json["result"]["items"]] == [True, True]
+    assert "idempotent-replayed" not in first.headers
+    assert (again.json, again.headers["idempotent-replayed"]) == (first.json, "true")
+    assert shop.post("/v1/payout/mass", body).json == first.json
+    assert len(result(shop, "/history", {})["items"]) == 3
+
+
+@contextlib.contextmanager
+def another_long_call(merchant_id: UUID) -> Iterator[None]:
+    """Hold a merchant's turn, as a long call does that another worker is at."""
+    begun, over = threading.Event(), threading.Event()
+
+    def work() -> None:
+        try:
+            with base.transaction():
+                calls.take_turn(merchant_id)
+                begun.set()
+                over.wait(60)
+        finally:
+            base.close()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        assert begun.wait(60)
+        yield
+    finally:
+        over.set()
+        worker.join()
 
 
 def test_a_conversion_is_told_by_the_creation_alone(shop: Client) -> None:
