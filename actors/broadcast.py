@@ -121,7 +121,7 @@ def _pay(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID) -> boo
     except NoRateError as error:
         _postponed(payout_id, PAUSE_S, "the coin has no rate", error)
     except LimitReachedError as error:
-        _postponed(payout_id, PAUSE_LIMIT_S, f"the signer's limit: {error}", error)
+        _postponed(payout_id, PAUSE_LIMIT_S, _limit(ctx, payout, error), error)
     except _UnsoundError as error:
         log.critical("a payout is not what it should be: it is not signed", payout=str(payout_id), problem=str(error))
         payout_queue.postpone(payout_id, seconds=PAUSE_ALARM_S, reason=str(error))
@@ -149,6 +149,12 @@ def _sign(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, inten
         payout_queue.postpone(payout_id, seconds=PAUSE_S, reason="frozen")
     reached("broadcast.paid")
     return spend_id is not None
+
+
+def _limit(ctx: Context, payout: PayoutRow, error: LimitReachedError) -> str:
+    """Say which limit a payout waits for, and where a rate of the signer's own is to blame, that."""
+    blamed = signer_policy.blamed_rate(ctx, payout.currency)
+    return f"the signer's limit: {error}" + (f" ({blamed})" if blamed else "")
 
 
 def _why(error: ProviderError) -> str:

@@ -10,8 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+import structlog
+
 from core.money import mul_div_up
 from core.pricing import RATE_DIGITS
+from core.signer_rates import far_above
 from models import signer_counters
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from core.errors import DomainError
     from core.pricing import Market
     from core.settings import Settings
+
+log = structlog.get_logger()
 
 DAY_H: Final = 24
 CENTS: Final = 100
@@ -54,6 +59,12 @@ def usd_cents(catalogue: Catalogue, market: Market, currency: str, units: int) -
     return mul_div_up(units * CENTS, rate, 10 ** (catalogue.scale(currency) + RATE_DIGITS))
 
 
+def blamed_rate(ctx: Context, currency: str) -> str | None:
+    """Name the signer's own rate of a coin where that is so far above the market's that a limit is met for it alone."""
+    own, told = ctx.settings.signer_rates.get(currency, 0), ctx.market.read().rates.get(currency, 0)
+    return far_above(currency, own, told)
+
+
 def check_size(ctx: Context, currency: str, units: int, *, error: type[DomainError]) -> None:
     """Refuse to create a payout that the signer would never sign. Raises `error`.
 
@@ -64,6 +75,10 @@ def check_size(ctx: Context, currency: str, units: int, *, error: type[DomainErr
     except NoRateError:
         return
     if cents > ctx.settings.signer_payout_max_usd * CENTS:
+        blamed = blamed_rate(ctx, currency)
+        if blamed is not None:
+            # Whoever ordered it is told the limit alone; the rate is the operator's.
+            log.warning("payout.refused_by_signer_rate", currency=currency, reason=blamed)
         raise error(f"One payout may be worth {ctx.settings.signer_payout_max_usd} USD at most.")
 
 

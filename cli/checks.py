@@ -17,13 +17,14 @@ from chains import evm_methods
 from chains.base import ProviderError
 from chains.evm_wire import quantity
 from chains.rpc import JsonRpc
+from core import signer_rates
 from core.catalogue import Network, load_catalogue
 from core.deny_list import DenyList
 from core.settings import Settings
 from core.settings_rules import Role
 from models import freezes, grants, migrate, rights, signing, spend_reads
 from models.address_claims import CLAIMS, level
-from models.base import one
+from models.base import app_now, one
 from models.rates import load_market
 
 POSTGRESQL_MIN: Final = 140_000
@@ -32,8 +33,6 @@ REDIS_TIMEOUT_S: Final = 3
 # A signature is good for five minutes either way; half a minute of that is already somebody's.
 SKEW_WARN_S: Final = 2
 SKEW_FAIL_S: Final = 30
-# The market's rate over the signer's own.
-SIGNER_RATE_OLD: Final = 2
 
 
 class Verdict(StrEnum):
@@ -165,14 +164,14 @@ def check_running(settings: Settings) -> Iterator[Finding]:
 
 
 def check_signer_rates(settings: Settings) -> Iterator[Finding]:
-    """Name coins that are worth far more by now than the signer's own rate says: its limits lean on the market."""
-    rates = load_market().rates
-    old = [coin for coin, own in settings.signer_rates.items() if rates.get(coin, 0) > SIGNER_RATE_OLD * own]
-    yield Finding(
-        "signer rates",
-        Verdict.WARN if old else Verdict.OK,
-        f"SIGNER_RATES is far below the market: {', '.join(old)}" if old else "not far below the market",
-    )
+    """Name coins whose rate of the signer's own is far from the market's, and say where the rates are old."""
+    lines = [*signer_rates.far_off(settings.signer_rates, load_market().rates)]
+    aging = signer_rates.aging(settings.signer_rates, settings.signer_rates_at, app_now().date())
+    if aging is not None:
+        lines.append(aging)
+    yield from (Finding("signer rates", Verdict.WARN, line) for line in lines)
+    if not lines:
+        yield Finding("signer rates", Verdict.OK, "not far from the market")
 
 
 # The roles of PostgreSQL by the kinds of process that have one; the others run as the tables' owner.

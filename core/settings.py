@@ -6,6 +6,7 @@ the strict rules of production hold, so that a forgotten variable cannot open a 
 
 import os
 from collections.abc import Iterator, Mapping
+from datetime import date
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from types import MappingProxyType
@@ -200,6 +201,8 @@ class Settings(BaseModel):
     signer_rates: Annotated[
         Mapping[str, int], BeforeValidator(parse_signer_rates), AfterValidator(MappingProxyType)
     ] = Field(default_factory=lambda: MappingProxyType(dollar_rates()))
+    # The day on which somebody last looked at them.
+    signer_rates_at: date | None = None
 
     # Where what the hot wallet need not hold goes; by network code.
     cold_addresses: Annotated[

@@ -556,6 +556,20 @@ def test_the_signers_limits_hold_whatever_is_approved(database: str, monkeypatch
     assert world.payout(large).status == "approved"
 
 
+def test_a_payout_that_waits_for_a_wrong_rate_of_the_signers_own_says_so(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = SpendWorld(database, monkeypatch, SIGNER_PAYOUT_MAX_USD="10", SIGNER_RATES="USDT:2.5")
+    order = world.order(units=5 * USDT)
+
+    world.step()
+
+    assert (world.payout(order).status, world.reasons()) == (
+        "approved",
+        ["the signer's limit: above SIGNER_PAYOUT_MAX_USD (SIGNER_RATES reckons 1 USDT as 2.5 USD, the market as 1)"],
+    )
+
+
 def test_without_a_rate_nothing_is_signed(world: SpendWorld) -> None:
     order = world.order()
     execute("DELETE FROM rates WHERE currency = 'USDT'")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import base64
 from dataclasses import replace
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from actors import signer_policy
 from actors.context import configure
 from actors.signer_policy import LimitReachedError, NoRateError
+from core import signer_rates
+from core.errors import PayoutBadAmount
 from core.ids import uuid7
 from core.pricing import RATE_DIGITS, Market
 from core.settings import SettingsError, load_settings
@@ -152,6 +156,52 @@ def test_a_coin_that_the_market_has_no_rate_for_waits_whatever_the_signers_own()
 
     with pytest.raises(NoRateError):
         signer_policy.usd_cents(CATALOGUE, signer_policy.market(ctx), "ETH", 1)
+
+
+def test_an_order_that_a_wrong_rate_of_the_signers_own_refuses_is_told_to_the_operator() -> None:
+    """Whoever ordered it learns the limit alone."""
+    limited = settings(SIGNER_RATES="ETH:9000,BNB:600", SIGNER_PAYOUT_MAX_USD="5000")
+    ctx = context_of(limited, ETH=2_500_000_000, BNB=500_000_000)
+
+    with capture_logs() as told, pytest.raises(PayoutBadAmount, match=r"^One payout may be worth 5000 USD at most\.$"):
+        signer_policy.check_size(ctx, "ETH", 10**18, error=PayoutBadAmount)
+    assert told == [
+        {
+            "event": "payout.refused_by_signer_rate",
+            "log_level": "warning",
+            "currency": "ETH",
+            "reason": "SIGNER_RATES reckons 1 ETH as 9000 USD, the market as 2500",
+        }
+    ]
+    with capture_logs() as told, pytest.raises(PayoutBadAmount):
+        signer_policy.check_size(ctx, "BNB", 9 * 10**18, error=PayoutBadAmount)
+    assert told == [], "it is above the limit by the market's rate too"
+
+
+@pytest.mark.parametrize(
+    ("own", "market", "told"),
+    [(2500, 2500, None), (5000, 2500, None), (5001, 2500, "as 5001 USD, the market as 2500: payouts"),
+     (2500, 5000, None), (2500, 5001, "1 ETH is 5001 USD by now, not 2500"), (2500, 0, None)],
+)  # fmt: skip
+def test_rates_that_are_off_by_more_than_a_factor_of_two_are_named(own: int, market: int, told: str | None) -> None:
+    scale = 10**RATE_DIGITS
+    found = list(signer_rates.far_off({"ETH": own * scale}, {"ETH": market * scale}))
+
+    assert len(found) == (told is not None)
+    assert all(told in line for line in found if told)
+
+
+@pytest.mark.parametrize(
+    ("days", "told"), [(0, None), (90, None), (91, "SIGNER_RATES is 91 days old"), (None, "SIGNER_RATES_AT does not")]
+)
+def test_rates_grow_old(days: int | None, told: str | None) -> None:
+    today = date(2026, 11, 22)
+    written = None if days is None else today - timedelta(days=days)
+
+    found = signer_rates.aging({"ETH": 1}, written, today)
+
+    assert (found is None) if told is None else (found is not None and found.startswith(told))
+    assert signer_rates.aging(signer_rates.dollar_rates(), None, today) is None, "nobody wrote these down"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,25 @@ def test_the_doctor_finds_nothing_wrong_with_a_sound_stack(stack: CommandLine) -
         "keystore": "ok",
         "signer rates": "ok",
     }
+
+
+def test_the_doctor_names_rates_of_the_signers_own_that_are_wrong_or_old(stack: CommandLine) -> None:
+    def told() -> list[str]:
+        found = stack("doctor", "--json").json["findings"]
+        return [f["text"] for f in found if f["check"] == "signer rates" and f["verdict"] == "warn"]
+
+    base.connect(stack.env["DATABASE_URL"])
+    base.execute("INSERT INTO rates (currency, usd, source, quoted_at) VALUES ('ETH', 2500, 'test', app_now())")
+    stack.env |= {"SIGNER_RATES": "ETH:1000000", "SIGNER_RATES_AT": "2020-01-01"}
+    above, old = told()
+    assert above.startswith("SIGNER_RATES reckons 1 ETH as 1000000 USD, the market as 2500: payouts of it are refused")
+    assert old.endswith("days old: look at the rates again")
+
+    stack.env |= {"SIGNER_RATES": "ETH:0.5", "SIGNER_RATES_AT": f"{datetime.now(UTC):%Y-%m-%d}"}
+    (below,) = told()
+    assert below.startswith("SIGNER_RATES is far below the market: 1 ETH is 2500 USD by now, not 0.5;")
+    stack.env["SIGNER_RATES_AT"] = "yesterday"
+    assert stack("doctor").code == 1
 
 
 def test_the_doctor_reads_the_deny_list_and_sees_freezes(stack: CommandLine, tmp_path: Path) -> None:
