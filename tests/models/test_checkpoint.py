@@ -224,3 +224,22 @@ def test_an_audit_tells_when_it_last_passed() -> None:
 def test_a_checkpoint_is_not_made_inside_a_step() -> None:
     with transaction(), pytest.raises(RuntimeError):
         advance()
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("suspense_equals_undecided", "deposits_in_suspense"),
+        ("custody_equals_what_came_and_left", "deposits_in_custody"),
+    ],
+)
+@pytest.mark.usefixtures("database")
+def test_what_waits_and_what_came_is_summed_by_an_index_alone(name: str, index: str) -> None:
+    """The rows of deposits are many, and wide."""
+    with transaction():
+        # An empty table is read whichever way.
+        execute("SET LOCAL enable_seqscan = off")
+        execute("SET LOCAL enable_bitmapscan = off")
+        plan = rows("EXPLAIN " + invariants.INVARIANTS[name][1])
+
+    assert any(f"Index Only Scan using {index} " in line for (line,) in plan)
