@@ -16,7 +16,7 @@ import structlog
 
 from actors.broker import doorbell, single_flight
 from actors.context import context
-from actors.spend_intents import intent_of
+from actors.spend_intents import as_meant, intent_of
 from chains import registry
 from chains.base import FateKind, ProviderError
 from core.money import format_coin, rescale_down
@@ -203,6 +203,7 @@ class _Check:
             txids=tuple(attempt.txid for attempt in attempts),
             depth=self._network.maturity,
         )
+        fate = as_meant(fate, attempts)
         if fate.kind is FateKind.WAITING:
             self._note_waiting(
                 spend, max((each.price_units * each.gas_limit + each.data_units for each in attempts), default=0)

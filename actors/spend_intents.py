@@ -1,14 +1,22 @@
-"""What a stored spend was signed for. Shared by whoever follows spends, with keys or without. No actor."""
+"""What a stored spend was signed for and what its fate means. Shared by all who follow spends, with keys or without.
+
+No actor.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from chains.base import Intent
 from core.catalogue import Pair
+from models.spend_tracking import VOIDED
 
 if TYPE_CHECKING:
-    from models.spends import SpendRow
+    from collections.abc import Iterable
+
+    from chains.base import Fate
+    from models.spends import AttemptRow, SpendRow
 
 
 def intent_of(spend: SpendRow) -> Intent:
@@ -25,3 +33,15 @@ def intent_of(spend: SpendRow) -> Intent:
             transfer_gas=None,
         )
     return Intent(sender=spend.sender, recipient=spend.recipient, pair=pair, units=spend.token_units, memo=spend.memo)
+
+
+def nothing_of(spend: SpendRow) -> Intent:
+    """Return what moves nothing and only uses up a slot of a spend's sender."""
+    return Intent(sender=spend.sender, recipient=spend.sender, pair=None, units=0)
+
+
+def as_meant(fate: Fate, attempts: Iterable[AttemptRow]) -> Fate:
+    """Return a fate as one without effect where what was included only used up the slot: that it may well have done."""
+    if all(attempt.txid != fate.txid for attempt in attempts if attempt.is_void):
+        return fate
+    return replace(fate, effect="none", left_units=0, arrived_units=0, problem=VOIDED)

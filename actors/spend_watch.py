@@ -14,10 +14,10 @@ import structlog
 from actors import signer_policy
 from actors.funding import fund
 from actors.isolated import isolated
-from actors.spend_intents import intent_of
+from actors.spend_intents import as_meant, intent_of, nothing_of
 from actors.spending import Wallet, give, hot_wallet, new_attempt, sign, spender_of, start
 from chains import registry
-from chains.base import FateKind, Fee, FeeTooHighError, InsufficientCoinError, Intent, ProviderError, SpendRefusedError
+from chains.base import FateKind, Fee, FeeTooHighError, InsufficientCoinError, ProviderError, SpendRefusedError
 from core.checkpoints import reached
 from core.money import rescale_down
 from models import freezes, payout_queue, spend_reads, spend_tracking, spends
@@ -26,6 +26,8 @@ from models.spend_hooks import hooks_of
 from models.spend_tracking import Inclusion
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from actors.context import Context
     from chains.base import Fate, Spender
     from core.catalogue import Network
@@ -52,6 +54,8 @@ ALONE: Final = "one provider alone tells that it was included"
 
 def advance(ctx: Context, network: Network) -> bool:
     """Look at each spend of a network that is due; returns whether any was, and so may have queued a webhook."""
+    for spend_id in spend_reads.replaced(network.code, limit=WATCHED_PER_STEP):
+        isolated(lambda spend_id=spend_id: _reopen(spend_id), of=spend_id)  # type: ignore[misc]
     silences, due = 0, spends.to_watch(network.code, limit=WATCHED_PER_STEP)
     for spend in due:
         if silences >= SILENCES_MAX:
@@ -60,6 +64,12 @@ def advance(ctx: Context, network: Network) -> bool:
         silences = 0 if is_known else silences + 1
         spends.check_later(spend.id, seconds=_look_again_s(network, spend))
     return bool(due)
+
+
+def _reopen(spend_id: UUID) -> bool:
+    with transaction():
+        spend_tracking.reopen(spend_id)
+    return True
 
 
 def _look_again_s(network: Network, spend: SpendRow) -> int:
@@ -83,7 +93,7 @@ def _look(ctx: Context, network: Network, spend: SpendRow) -> bool:
         reached("watch.told")
         match fate.kind:
             case FateKind.INCLUDED:
-                _included(ctx, spend, fate)
+                _included(ctx, spend, as_meant(fate, attempts))
             case FateKind.DEAD:
                 _dead(ctx, spend, attempts)
             case FateKind.WAITING:
@@ -124,6 +134,8 @@ def _is_believed(ctx: Context, spend: SpendRow, fate: Fate) -> bool:
     if spend.payout_id is None or spend.state == "confirmed":
         return True
     is_believed = fate.is_witnessed or not _is_large(ctx, spend)
+    if spend.state == "failed":
+        return is_believed
     if not is_believed:
         log.warning("a payout waits for a second opinion", payout=str(spend.payout_id), network=spend.network)
         payout_queue.explain(spend.payout_id, reason=ALONE)
@@ -160,6 +172,9 @@ def _waiting(ctx: Context, network: Network, spender: Spender, spend: SpendRow, 
         reached("watch.taken_out")
         give(ctx, network, spend, attempts)
         return
+    if spend.state == "failed" and not attempts[0].is_void:
+        _bump(ctx, network, spender, spend, attempts)
+        return
     resend_s = max(RESEND_MIN_S, min(RESEND_MAX_S, RESEND_BLOCKS * network.block_time_ms // 1000))
     if attempts[0].seconds_silent is None or attempts[0].seconds_silent >= resend_s:
         give(ctx, network, spend, attempts)
@@ -175,18 +190,22 @@ def _unstick(ctx: Context, network: Network, spender: Spender, spend: SpendRow, 
     """Offer more for the lowest slot, unless it waits for slots before it that the chain has lost."""
     claim = spender.next_claim(spend.sender, ours=spend.slot)
     before = range(claim, spend.slot)
-    lost = list(takewhile(lambda slot: spend_reads.is_gap(network.code, spend.sender, slot), before))
-    if lost:
-        for slot in lost:
+    settled = spends.settled_in(network.code, spend.sender, before)
+    for spend_id in settled.values():
+        _reopen(spend_id)
+    lost = list(takewhile(lambda slot: slot in settled or spend_reads.is_gap(network.code, spend.sender, slot), before))
+    for slot in lost:
+        if slot not in settled:
             _fill(ctx, network, spend, slot)
-    else:
+    # Where a node lags, the settled ones stand in their blocks, and it is the price after all.
+    if set(lost) <= settled.keys():
         _bump(ctx, network, spender, spend, attempts)
 
 
 def _fill(ctx: Context, network: Network, spend: SpendRow, slot: int) -> None:
     """Use up a slot that nobody used, with nothing sent to ourselves, so that what waits behind it can go on."""
     wallet = Wallet(address=spend.sender, key_ordinal=spend.key_ordinal)
-    intent = Intent(sender=spend.sender, recipient=spend.sender, pair=None, units=0)
+    intent = nothing_of(spend)
     log.warning("a slot before a spend is empty; it is filled", spend=str(spend.id), network=network.code, slot=slot)
     start(ctx, network, purpose="filler", wallet=wallet, intent=intent, slot=slot)
 
@@ -194,9 +213,11 @@ def _fill(ctx: Context, network: Network, spend: SpendRow, slot: int) -> None:
 def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
     """Sign another attempt for the same slot at a higher price: the chain includes one of them at most.
 
-    It ends where the price reaches the cap. What the sender could not pay for is not signed: no node would take it.
+    It ends where the price reaches the cap. What the sender could not pay for is not signed: no node would take it. In
+    the slot of a failed spend it is nothing, sent to ourselves.
     """
-    newest, intent = attempts[0], intent_of(spend)
+    newest, is_void = attempts[0], spend.state == "failed"
+    intent = nothing_of(spend) if is_void else intent_of(spend)
     before = Fee(
         gas_limit=newest.gas_limit,
         price_units=newest.price_units,
@@ -209,7 +230,7 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
         log.warning("a spend is stuck and may offer no more", spend=str(spend.id), error=str(error))
         return
     reached("watch.priced")
-    missing = intent.units * (spend.contract is None) + fee.ceiling_units - spender.native_balance(spend.sender)
+    missing = intent.units * (intent.pair is None) + fee.ceiling_units - spender.native_balance(spend.sender)
     if missing > 0:
         _unfunded(ctx, network, spend, fee, missing)
         return
@@ -219,7 +240,8 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
         if hooks is None or locked is None or not locked.is_waiting or not hooks.may_send(locked):
             return
         attempt = sign(network, spender, intent, key_ordinal=spend.key_ordinal, slot=spend.slot, fee=fee)
-        if not spends.add_attempt(spend.id, network.code, new_attempt(attempt, fee), number=len(attempts)):
+        new = new_attempt(attempt, fee, is_void=is_void)
+        if not spends.add_attempt(spend.id, network.code, new, number=len(attempts)):
             return
         spend_tracking.note_bumped(ctx.catalogue, spend.id)
         reached("watch.bump_signed")

@@ -268,7 +268,7 @@ def sign(
     return spender.sign(intent, claim=slot, fee=fee, private_key=key)
 
 
-def new_attempt(attempt: Attempt, fee: Fee) -> NewAttempt:
+def new_attempt(attempt: Attempt, fee: Fee, *, is_void: bool = False) -> NewAttempt:
     """Return an attempt's row."""
     return NewAttempt(
         txid=attempt.txid,
@@ -277,6 +277,7 @@ def new_attempt(attempt: Attempt, fee: Fee) -> NewAttempt:
         price_units=fee.price_units,
         tip_units=fee.tip_units,
         data_units=fee.data_units,
+        is_void=is_void,
     )
 
 
@@ -284,13 +285,15 @@ def give(ctx: Context, network: Network, spend: SpendRow, attempts: list[Attempt
     """Give committed bytes to the nodes, the dearest first, and note what they answered.
 
     Nothing is raised for what the nodes say: whatever they do with them, the bytes are sent again until their fate is
-    known. A freeze holds them back.
+    known. A freeze holds them back. What a failed spend moves was given back: only what uses up its slot goes out.
     """
     hooks = hooks_of(spend.purpose)
     if hooks is None or not hooks.may_send(spend):
         return
     spender = spender_of(ctx, network)
     for attempt in attempts:
+        if spend.state == "failed" and not attempt.is_void:
+            continue
         problem = _given(spender, attempt)
         reached("spending.given")
         with transaction():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from models import freezes, payout_endings, payout_queue, payout_rules, payouts, signer_counters
+from models import debts, freezes, ledger, payout_endings, payout_queue, payout_rules, payouts, signer_counters, spends
 from models.base import execute
+from models.ledger import AVAILABLE, DEBT, EQUITY, GATEWAY, Account, Transfer
 from models.spend_hooks import Hooks, register
 
 if TYPE_CHECKING:
@@ -76,6 +77,29 @@ def _failed(catalogue: Catalogue, spend: SpendRow) -> None:
     )
 
 
+def _failed_anew(_catalogue: Catalogue, spend: SpendRow) -> None:
+    """Charge its merchant for a failed payout that was paid after all; give that back where it was not, in the end.
+
+    What left has become the gateway's loss by then. Of another effect it stays that: an operator has to look.
+    """
+    payout = payout_queue.read(_payout_id(spend))
+    if payout is None:
+        raise LookupError(f"spend {spend.id} pays no payout that exists")
+    charged = payout.to_units if spend.is_success else 0
+    units = charged - spend.charged_units
+    available, debt = (Account(payout.merchant_id, kind, payout.currency) for kind in (AVAILABLE, DEBT))
+    loss = Account(GATEWAY, EQUITY, payout.currency)
+    owed = ledger.lock_debt(payout.merchant_id, payout.currency)
+    if units > 0:
+        taken = debts.take(payout.merchant_id, payout.currency, units)
+        legs = [Transfer(available, loss, taken), Transfer(debt, loss, units - taken)]
+    else:
+        repaid = min(-units, owed)
+        legs = [Transfer(loss, debt, repaid), Transfer(loss, available, -units - repaid)]
+    ledger.post(f"payout:{payout.id}:anew:{spend.reopened}", legs)
+    spends.note_charged(spend.id, charged)
+
+
 def _dead(catalogue: Catalogue, spend: SpendRow) -> None:
     """Let the payout be taken up anew: nothing that was signed for it can ever be included."""
     signer_counters.give_back(spend.id)
@@ -110,6 +134,7 @@ register(
         on_confirmed=_confirmed,
         on_failed=_failed,
         on_dead=_dead,
+        on_failed_anew=_failed_anew,
         may_fail=_may_fail,
         is_settled_by_hand=True,
         may_send=_may_send,

@@ -49,6 +49,8 @@ class Hooks:
     on_dead: Hook = _nothing
     # A confirmed one turned out to have no effect, for good: a reorg deeper than was thought possible.
     on_undone: Hook = _nothing
+    # A failed one was settled anew, after a reorg that deep: with its effect after all, or again without.
+    on_failed_anew: Hook = _nothing
     # Asked before on_failed: whether what was held may be given back now. A spend for which it may not stays as it is.
     may_fail: Callable[[SpendRow], bool] = _always
     # Whether one that moved something else than it was to move waits for somebody who says what that means. The others

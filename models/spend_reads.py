@@ -96,6 +96,17 @@ def is_gap(network: str, sender: str, slot: int) -> bool:
     return bool(row and row[0])
 
 
+def replaced(network: str, *, limit: int) -> list[UUID]:
+    """Return settled spends in whose place the scan has another block: a reorg deeper than was thought possible."""
+    found = rows(
+        "SELECT s.id FROM chain_blocks b JOIN spends s ON s.network = b.network AND s.mined_height = b.height"
+        " WHERE b.network = %s AND b.hash <> s.mined_hash AND s.settled_at IS NOT NULL"
+        " AND s.state IN ('confirmed', 'failed') ORDER BY s.slot LIMIT %s",
+        (network, limit),
+    )
+    return [spend_id for (spend_id,) in found]
+
+
 def depth(network: str, *, height: int, block_hash: str, settled_blocks: int) -> int:
     """Return how deep a block lies in what was scanned, itself included; 0 where that is not the scanned chain.
 

@@ -19,7 +19,7 @@ from models.spend_hooks import hooks_of
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from core.catalogue import Catalogue
+    from core.catalogue import Catalogue, Network
     from models.spend_hooks import Hooks
     from models.spends import Effect, SpendRow
 
@@ -32,6 +32,8 @@ WATCHED_ON_BLOCKS: Final = 32
 LOST: Final = "a reorg took it, and another transaction used its slot"
 
 
+# What used up the slot of a failed spend says for good.
+VOIDED: Final = "a reorg took it, and its slot was used up by nothing"
 UNSEEN: Final = "a slot was used by a transaction that no scan has shown: sluice rescan finds it"
 
 
@@ -64,6 +66,8 @@ def note_mined(catalogue: Catalogue, spend_id: UUID, found: Inclusion) -> None:
     after = _reread(spend_id)
     if spend.state == "confirmed":
         log.critical("a confirmed spend moved to another block", **_names(after), txid=found.txid, height=found.height)
+    if spend.state == "failed" and found.effect != "none":
+        log.critical("a failed spend took effect after all", **_names(after), txid=found.txid, height=found.height)
     if found.effect == "other":
         _stop_coin(after)
     _hooks(after).on_mined(catalogue, after)
@@ -77,31 +81,51 @@ def note_taken_out(catalogue: Catalogue, spend_id: UUID) -> None:
     after = _reread(spend_id)
     if spend.state == "confirmed":
         log.critical("a confirmed spend left the chain; it is sent again", **_names(spend), txid=spend.mined_txid)
+    elif spend.state == "failed":
+        log.critical("a failed spend left the chain; its slot is used up", **_names(spend), txid=spend.mined_txid)
     else:
         log.warning("a spend left the chain; it is sent again", **_names(spend), txid=spend.mined_txid)
     _hooks(after).on_taken_out(catalogue, after)
+
+
+def reopen(spend_id: UUID) -> None:
+    """Follow a settled spend again, as its block left the chain or its slot is empty.
+
+    A confirmed one is sent again. Of a failed one only that its slot is used up: what it moves was given back.
+    """
+    spend = spends.lock(spend_id)
+    if spend is not None and spends.reopen(spend_id):
+        log.critical("a settled spend left the chain", **_names(spend), state=spend.state, txid=spend.mined_txid)
 
 
 def ripen(catalogue: Catalogue, spend_id: UUID) -> SpendRow | None:
     """End a spend that lies deep enough in what was scanned; None where nothing changed.
 
     Its effect counts at the network's confirmations. That it has none, or another one, counts at maturity: what was
-    held is given back then, and no reorg may make the transfer succeed after all. Where that waits for somebody who
-    says what it means, and while nothing may be given back, the spend stays as it is.
+    held is given back then, and no reorg may make the transfer succeed after all; where one does, it counts like any
+    effect. Where that waits for somebody who says what it means, and while nothing may be given back, the spend stays
+    as it is.
     """
     spend = spends.lock(spend_id)
     if spend is None or spend.mined_height is None or spend.mined_hash is None or spend.settled_at is not None:
         return None
     network, depth = catalogue.networks[spend.network], _depth(spend)
+    if spend.state in {"confirmed", "failed"}:
+        return _settle(catalogue, spend) if depth >= _settled_depth(network, spend) else None
     if spend.state == "mined" and spend.is_success and depth >= network.confirmations:
         return _end(catalogue, spend, is_success=True)
     if spend.state == "mined" and spend.effect == "none" and depth >= network.maturity:
         return _end(catalogue, spend, is_success=False) if _hooks(spend).may_fail(spend) else None
     if spend.state == "mined" and spend.effect == "other" and depth >= network.maturity:
         return None if _hooks(spend).is_settled_by_hand else _end(catalogue, spend, is_success=True)
-    if spend.state == "confirmed" and depth >= network.maturity + WATCHED_ON_BLOCKS:
-        return _settle(catalogue, spend)
     return None
+
+
+def _settled_depth(network: Network, spend: SpendRow) -> int:
+    """Return how deep a spend that ended lies when it is watched no more; what a failed one paid is charged early."""
+    if spend.state == "confirmed":
+        return network.maturity + WATCHED_ON_BLOCKS
+    return network.confirmations if spend.is_success else network.maturity
 
 
 def settle_by_hand(catalogue: Catalogue, spend_id: UUID, *, is_paid: bool) -> SpendRow | None:
@@ -136,7 +160,7 @@ def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int) -> SpendRow | N
     if (user.recipient, user.contract, user.token_units) == (spend.recipient, spend.contract, spend.token_units):
         # The same transfer: it becomes an attempt of this spend (models.adoption).
         return None
-    if spend.state == "confirmed":
+    if spend.state in {"confirmed", "failed"}:
         return _lose(catalogue, spend)
     if not spends.finish(spend, "dead", booked_fee_units=0):
         return None
@@ -184,37 +208,50 @@ def _finish(
 
 
 def _settle(catalogue: Catalogue, spend: SpendRow) -> SpendRow | None:
-    """Close the books of a confirmed spend: a reorg may have let another attempt win, at another price."""
+    """Close the books of a spend that ended: a reorg may have let another attempt win, at another price."""
     fee, lost = _ledger_fee(catalogue, spend), _lost_units(catalogue, spend, _owed_units(spend))
     if not spends.settle(spend.id, booked_fee_units=fee, lost_units=lost):
         return None
-    _book_gas(catalogue, spend, f"spend:{spend.id}:gas-settled", fee - spend.booked_fee_units)
-    _book_loss(spend, f"spend:{spend.id}:loss-settled", lost - spend.lost_units)
+    _book_gas(catalogue, spend, f"spend:{spend.id}:gas-{_settled(spend)}", fee - spend.booked_fee_units)
+    _book_loss(spend, f"spend:{spend.id}:loss-{_settled(spend)}", lost - spend.lost_units)
     after = _reread(spend.id)
-    if spend.effect == "none":
+    if spend.state == "failed":
+        _hooks(after).on_failed_anew(catalogue, after)
+    elif spend.effect == "none":
         log.critical("a confirmed spend has no effect after a reorg", **_names(spend), txid=spend.mined_txid)
         _hooks(after).on_undone(catalogue, after)
     return after
 
 
+def _settled(spend: SpendRow) -> str:
+    """Return how what is booked when a spend is settled is named: each time in another way."""
+    return f"settled:{spend.reopened}" if spend.reopened else "settled"
+
+
 def _lose(catalogue: Catalogue, spend: SpendRow) -> SpendRow | None:
-    """Close the books of a confirmed spend that is in no block and never will be: the chain took nothing for it."""
+    """Close the books of a spend that ended, is in no block and never will be: the chain took nothing for it."""
     if not spends.settle(spend.id, booked_fee_units=0, problem=LOST):
         return None
-    _book_gas(catalogue, spend, f"spend:{spend.id}:gas-settled", -spend.booked_fee_units)
-    _book_loss(spend, f"spend:{spend.id}:loss-settled", -spend.lost_units)
-    log.critical("the slot of a confirmed spend was used by another: who else has this key?", **_names(spend))
+    _book_gas(catalogue, spend, f"spend:{spend.id}:gas-{_settled(spend)}", -spend.booked_fee_units)
+    _book_loss(spend, f"spend:{spend.id}:loss-{_settled(spend)}", -spend.lost_units)
+    if spend.state == "failed":
+        log.critical("the slot of a failed spend was used by another: who else has this key?", **_names(spend))
+    else:
+        log.critical("the slot of a confirmed spend was used by another: who else has this key?", **_names(spend))
     after = _reread(spend.id)
-    _hooks(after).on_undone(catalogue, after)
+    (_hooks(after).on_failed_anew if spend.state == "failed" else _hooks(after).on_undone)(catalogue, after)
     return after
 
 
 def _owed_units(spend: SpendRow) -> int:
     """Return what of a coin left custody by a spend that took effect, as the books of whatever it was made for say.
 
-    In token units: a payout takes what was to arrive; between our own addresses only what did not arrive has left.
+    In token units: a payout takes what was to arrive, one that failed nothing; between our own addresses only what did
+    not arrive has left.
     """
-    return spend.token_units if spend.purpose == "payout" else spend.arrived_units or 0
+    if spend.purpose == "payout":
+        return 0 if spend.state == "failed" else spend.token_units
+    return spend.arrived_units or 0
 
 
 def _lost_units(catalogue: Catalogue, spend: SpendRow, owed_units: int) -> int:
@@ -223,6 +260,8 @@ def _lost_units(catalogue: Catalogue, spend: SpendRow, owed_units: int) -> int:
         lost = _given_up(spend)
     elif spend.effect == "other":
         lost = (spend.left_units or 0) - owed_units
+    elif spend.effect == "exact" and spend.purpose == "payout":
+        lost = spend.token_units - owed_units
     else:
         return 0
     units = rescale_down(abs(lost), spend.decimals, catalogue.scale(spend.currency))

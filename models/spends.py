@@ -22,13 +22,15 @@ State = Literal["signed", "sent", "mined", "confirmed", "failed", "dead"]
 # What an included spend moved; see chains.base.Effect.
 Effect = Literal["none", "exact", "other"]
 
+# So many settled spends are followed again in one step.
+SETTLED_MAX: Final = 50
 PURPOSES: Final[frozenset[str]] = frozenset(get_args(Purpose))
 
 _COLUMNS: Final = (
     "id, network, purpose, payout_id, sender, key_ordinal, recipient, currency, contract, decimals, memo, token_units,"
     " slot, state, attempts, mined_txid, mined_height, mined_hash, is_success, effect, left_units, arrived_units,"
     " lost_units, chain_fee_units, booked_fee_units, problem, created_at, sent_at, bumped_at, mined_at, ended_at,"
-    " settled_at"
+    " settled_at, reopened, charged_units"
 )
 _SELECTED: Final = ", ".join(f"s.{name.strip()}" for name in _COLUMNS.split(","))
 _READ: Final = (
@@ -71,6 +73,8 @@ class NewAttempt(msgspec.Struct, frozen=True, kw_only=True):
     price_units: int
     tip_units: int
     data_units: int
+    # Moves nothing, so that the slot of a failed spend is used up.
+    is_void: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,10 @@ class SpendRow:
     mined_at: datetime | None
     ended_at: datetime | None
     settled_at: datetime | None
+    # How often its block left the chain after it was settled.
+    reopened: int
+    # What a merchant was charged for a failed payout that took effect after all, in the ledger's units.
+    charged_units: int
     # The newest attempt's.
     txid: str
 
@@ -133,6 +141,7 @@ class AttemptRow:
     tip_units: int
     data_units: int
     seconds_silent: int | None
+    is_void: bool
 
 
 # Writing ----------------------------------------------------------------------------------------------------
@@ -275,15 +284,31 @@ def finish(
 
 
 def settle(spend_id: UUID, *, booked_fee_units: int, lost_units: int = 0, problem: str = "") -> bool:
-    """Watch a confirmed spend no more. problem: what became of it, where that is not what was told."""
+    """Watch a spend that ended no more. problem: what became of it, where that is not what was told."""
     return bool(
         execute(
             "UPDATE spends SET settled_at = app_now(), booked_fee_units = %s, lost_units = %s,"
             " problem = CASE WHEN %s = '' THEN problem ELSE %s END"
-            " WHERE id = %s AND state = 'confirmed' AND settled_at IS NULL",
+            " WHERE id = %s AND state IN ('confirmed', 'failed') AND settled_at IS NULL",
             (booked_fee_units, lost_units, problem, problem, spend_id),
         )
     )
+
+
+def reopen(spend_id: UUID) -> bool:
+    """Follow a settled spend again; False where it is followed. One that is dead stays so."""
+    return bool(
+        execute(
+            "UPDATE spends SET settled_at = NULL, reopened = reopened + 1, check_at = app_now()"
+            " WHERE id = %s AND state IN ('confirmed', 'failed') AND settled_at IS NOT NULL",
+            (spend_id,),
+        )
+    )
+
+
+def note_charged(spend_id: UUID, units: int) -> None:
+    """Note what a merchant is charged for a failed payout that took effect after all, all in all."""
+    execute("UPDATE spends SET charged_units = %s WHERE id = %s", (units, spend_id))
 
 
 def check_later(spend_id: UUID, *, seconds: int) -> None:
@@ -330,6 +355,16 @@ def at_slot(network: str, sender: str, slot: int) -> SpendRow | None:
     return _read_one("s.network = %s AND s.sender = %s AND s.slot = %s AND s.state <> 'dead'", (network, sender, slot))
 
 
+def settled_in(network: str, sender: str, slots: range) -> dict[int, UUID]:
+    """Return, by slot, the settled spends that have some slots."""
+    found = rows(
+        "SELECT slot, id FROM spends WHERE network = %s AND sender = %s AND slot >= %s AND slot < %s"
+        " AND state <> 'dead' AND settled_at IS NOT NULL ORDER BY slot LIMIT %s",
+        (network, sender, slots.start, slots.stop, SETTLED_MAX),
+    )
+    return dict(found)
+
+
 def to_watch(network: str, *, limit: int) -> list[SpendRow]:
     """Return what has to be looked at now: whoever was not looked at for longest first, a sender's in slot order."""
     found = rows(
@@ -344,7 +379,8 @@ def attempts_of(spend_id: UUID) -> list[AttemptRow]:
     """Return a spend's attempts, newest first."""
     found = rows(
         "SELECT number, txid, raw, gas_limit, price_units, tip_units, data_units,"
-        " extract(epoch FROM app_now() - sent_at)::bigint FROM spend_attempts WHERE spend_id = %s ORDER BY number DESC",
+        " extract(epoch FROM app_now() - sent_at)::bigint, is_void FROM spend_attempts WHERE spend_id = %s"
+        " ORDER BY number DESC",
         (spend_id,),
     )
     return [AttemptRow(number, txid, bytes(raw), *more) for number, txid, raw, *more in found]

@@ -208,8 +208,32 @@ def _wake_payouts(_catalogue: Catalogue, spend: SpendRow) -> None:
         )
 
 
+def _failed_anew(catalogue: Catalogue, spend: SpendRow) -> None:
+    """Take the oldest deposits that a failed sweep moved after all, as far as what it moved goes; of gas coin all."""
+    _give_back(catalogue, spend)
+    pair = catalogue.pair(spend.currency, spend.network)
+    if not spend.is_success or pair is None:
+        return
+    # What a coin's own transfer cost is missing from what it moved.
+    moved = None if spend.contract is None else pair.to_ledger(spend.token_units, catalogue.scale(spend.currency))
+    execute(
+        "UPDATE deposits SET sweep_id = %s WHERE id IN (SELECT id FROM (SELECT id,"
+        "   sum(amount_units) OVER (ORDER BY block_height, id) AS units FROM deposits WHERE network = %s"
+        "   AND currency = %s AND address = %s AND sweep_id IS NULL AND status IN ('confirmed', 'credited')"
+        "   AND block_height <= %s) d WHERE d.units <= COALESCE(%s, d.units))",
+        (spend.id, spend.network, spend.currency, spend.sender, spend.mined_height, moved),
+    )
+
+
 spend_hooks.register(
-    "sweep", Hooks(on_mined=_wake_payouts, on_failed=_give_back, on_dead=_give_back, on_undone=_give_back)
+    "sweep",
+    Hooks(
+        on_mined=_wake_payouts,
+        on_failed=_give_back,
+        on_dead=_give_back,
+        on_undone=_give_back,
+        on_failed_anew=_failed_anew,
+    ),
 )
 # Between our own addresses nothing is booked but what the chain took.
 spend_hooks.register("gas", Hooks())

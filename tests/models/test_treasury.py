@@ -115,6 +115,40 @@ def test_a_sweep_that_came_to_nothing_gives_its_deposits_back(database: str, end
     assert_sound()
 
 
+@pytest.mark.parametrize("currency", ["USDT", "ETH"])
+def test_a_failed_sweep_that_moved_its_deposits_after_all_has_them_again(database: str, currency: str) -> None:
+    """What came to the address since then lies there; of coin the fee is missing from what was moved."""
+    del database
+    chain = Chain()
+    (made,) = deposited(chain)
+    (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
+    spend_id = take(found)
+    chain.mine()
+    include(chain, spend_id, is_success=False)
+    chain.mature()
+    with transaction():
+        assert spend_tracking.ripen(CATALOGUE, spend_id) is not None
+        spend_tracking.reopen(spend_id)
+        spend_tracking.note_taken_out(CATALOGUE, spend_id)
+    assert sweep_of(made) is None
+    chain.pay(made, USDT)
+    chain.confirm()
+    token = CATALOGUE.pairs["USDT", "ethereum"].contract
+    moved = (10 * 10**6, token) if currency == "USDT" else (1, None)
+    execute("UPDATE spends SET (token_units, contract, decimals, currency) = (%s, %s, 6, %s)", (*moved, currency))
+    execute("UPDATE deposits SET currency = %s, status = 'credited'", (currency,))
+
+    chain.mine()
+    include(chain, spend_id)
+    chain.confirm()
+    with transaction():
+        assert spend_tracking.ripen(CATALOGUE, spend_id) is not None
+
+    assert rows("SELECT state, settled_at IS NULL FROM spends") == [("failed", False)]
+    swept = [taken == spend_id for (taken,) in rows("SELECT sweep_id FROM deposits ORDER BY block_height")]
+    assert swept == ([True, False] if currency == "USDT" else [True, True])
+
+
 def include(chain: Chain, spend_id: UUID, *, is_success: bool = True) -> None:
     with transaction():
         spend_tracking.note_mined(
