@@ -19,6 +19,7 @@ def repay_debts() -> None:
     """Cancel what some debtors' debts need, and tell of it."""
     cancelled = 0
     for debtor in debts.due(DEBTORS_PER_STEP):
+        debts.look_later(debtor)
         for _ in range(PAYOUTS_PER_STEP):
             if not isolated(lambda d=debtor: debt_repayment.repay(context().catalogue, d), of=debtor.merchant_id):  # type: ignore[misc]
                 break

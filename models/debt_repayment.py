@@ -1,7 +1,8 @@
 """Repays debts out of payouts that are not signed: these could not leave while their merchant owes anyway.
 
 Called by actors.debts. The newest goes first, one in a transaction, and no more of them than the debt needs. Locks are
-taken in one order: the debtor, invoice or wallet, payout, debt, balances.
+taken in one order: the debtor, invoice or wallet, payout, debt, balances. The debtor's row is not changed before the
+debt is locked: whoever notes a debt holds that, and waits for a row that changes, though not for one that is locked.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ def repay(catalogue: Catalogue, debtor: Debtor) -> bool:
     with transaction():
         if not debts.lock(debtor):
             return False
-        debts.look_later(debtor)
         if ledger.debt(*debtor) <= 0:
             return _forget(debtor)
         newest = _newest(debtor)

@@ -58,8 +58,15 @@ def lock(debtor: Debtor) -> bool:
 
 
 def look_later(debtor: Debtor) -> None:
-    """Put a debtor behind the others."""
-    execute("UPDATE debtors SET looked_at = app_now() WHERE (merchant_id, currency) = (%s, %s)", tuple(debtor))
+    """Put a debtor behind the others, whatever becomes of his turn; no transaction may hold this longer than that.
+
+    One whom somebody else has in hand had his turn.
+    """
+    execute(
+        "UPDATE debtors SET looked_at = app_now() WHERE (merchant_id, currency) IN (SELECT merchant_id, currency"
+        " FROM debtors WHERE (merchant_id, currency) = (%s, %s) FOR UPDATE SKIP LOCKED)",
+        tuple(debtor),
+    )
 
 
 def forget(debtor: Debtor) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 import structlog
@@ -10,12 +12,33 @@ import structlog
 from actors import context, debts
 from core import checkpoints
 from core.errors import PayoutFrozen, PayoutNotPending
-from models import crediting, freezes, payout_decisions, payout_links, payout_queue, wallet_settlement
+from models import (
+    crediting,
+    debt_repayment,
+    freezes,
+    ledger,
+    payout_decisions,
+    payout_links,
+    payout_queue,
+    wallet_settlement,
+)
+from models import debts as debt_rows
 from models.base import execute, rows, transaction
+from models.debts import Debtor
 from models.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PAYOUT_HELD, Account, Transfer, post
 from tests.actors.spend_world import SpendWorld
 from tests.actors.workers import make_settings
-from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, at_once, endpoint, held, owes
+from tests.models.builders import (
+    CATALOGUE,
+    USDT,
+    Chain,
+    assert_sound,
+    at_once,
+    endpoint,
+    held,
+    owes,
+    wait_until_somebody_waits,
+)
 from tests.models.held_payouts import funded, payout, reread, taken, told
 from tests.models.link_builders import claimed
 from tests.models.link_builders import funded as cheque
@@ -267,6 +290,131 @@ def test_many_who_repay_one_debt_cancel_no_more_than_it_needs(shop_and_chain: tu
     assert owes(shop) == 0
     assert [reread(order).status for order in orders] == ["approved"] * 5 + ["cancelled"] * 5
     assert held(shop) == {AVAILABLE: 5 * USDT, PAYOUT_HELD: 50 * USDT}
+
+
+def owing(shop: UUID, units: int) -> Debtor:
+    """Let a merchant owe so much, as a reversal does."""
+    with transaction():
+        ledger.lock_debt(shop, "USDT")
+        owe(shop, units)
+        debt_rows.note(shop, "USDT")
+    return Debtor(shop, "USDT")
+
+
+def owe(shop: UUID, units: int) -> None:
+    custody = Account(GATEWAY, CUSTODY, "USDT", "ethereum")
+    post(f"owe:{uuid4()}", [Transfer(Account(shop, DEBT, "USDT"), custody, units)])
+
+
+@pytest.fixture
+def _tampered(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Debts come from nowhere here, so that the books are not sound in the end."""
+    context.configure(make_settings(database_url=database))
+    monkeypatch.setattr(debts, "ring", lambda *_bell: None)
+
+
+@pytest.mark.usefixtures("_tampered")
+def test_while_one_repays_a_debt_another_cancels_nothing_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both found the debt; the second would choose the payout after the one that has just repaid it."""
+    shop = funded(100 * USDT)
+    older, newest = (ordered(shop, to=9 * USDT, status="approved") for _ in range(2))
+    debtor, choose = owing(shop, 5 * USDT), debt_repayment._newest
+    others: list[Any] = []
+
+    def beside(found: Debtor) -> UUID | None:
+        if not others:
+            others.append(None)
+            others[:] = at_once(1, lambda _: debt_repayment.repay(CATALOGUE, debtor))
+        return choose(found)
+
+    monkeypatch.setattr(debt_repayment, "_newest", beside)
+    assert debt_repayment.repay(CATALOGUE, debtor)
+
+    assert others == [False]
+    assert [reread(each).status for each in (older, newest)] == ["approved", "cancelled"]
+    assert owes(shop) == 0
+
+
+@pytest.mark.usefixtures("_tampered")
+def test_whoever_comes_second_leaves_a_debtor_alone_until_the_first_is_done() -> None:
+    shop = funded(100 * USDT)
+    order = ordered(shop, to=9 * USDT, status="approved")
+    debtor = owing(shop, 5 * USDT)
+    with transaction():
+        assert debt_rows.lock(debtor)
+        assert at_once(1, lambda _: debt_repayment.repay(CATALOGUE, debtor)) == [False]
+    assert reread(order).status == "approved"
+    assert debt_repayment.repay(CATALOGUE, debtor)
+    assert (reread(order).status, owes(shop)) == ("cancelled", 0)
+
+
+@pytest.mark.usefixtures("_tampered")
+def test_a_debtor_is_not_forgotten_while_another_debt_of_his_arises() -> None:
+    shop = funded(100 * USDT)
+    debtor = owing(shop, 0)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction():
+            ledger.lock_debt(shop, "USDT")
+            debt_rows.note(shop, "USDT")
+            repaying = pool.submit(at_once, 1, lambda _: debt_repayment.repay(CATALOGUE, debtor))
+            wait_until_somebody_waits()
+            owe(shop, 5 * USDT)
+        assert repaying.result() == [False]
+    assert debt_rows.due(9) == [debtor]
+
+
+@pytest.mark.usefixtures("_tampered")
+def test_a_debt_that_arises_while_its_debtor_is_forgotten_notes_him_anew() -> None:
+    shop = funded(100 * USDT)
+    debtor = owing(shop, 0)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction():
+            assert debt_rows.lock(debtor)
+            assert ledger.lock_debt(shop, "USDT") == 0
+            debt_rows.forget(debtor)
+            arising = pool.submit(at_once, 1, lambda _: owing(shop, 5 * USDT))
+            wait_until_somebody_waits()
+        assert arising.result() == [debtor]
+    assert debt_rows.due(9) == [debtor]
+
+
+@pytest.mark.usefixtures("_tampered")
+def test_whoever_notes_a_debt_never_waits_for_whoever_repays_one() -> None:
+    """He holds the debt, for which the other waits: each would wait for the other."""
+    execute("SET deadlock_timeout = '100ms'")
+    shop = funded(100 * USDT)
+    order = ordered(shop, to=9 * USDT, status="approved")
+    debtor = owing(shop, 5 * USDT)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction():
+            ledger.lock_debt(shop, "USDT")
+            repaying = pool.submit(at_once, 1, lambda _: debt_repayment.repay(CATALOGUE, debtor))
+            wait_until_somebody_waits()
+            execute("SET LOCAL lock_timeout = '50ms'")
+            debt_rows.note(shop, "USDT")
+        assert repaying.result() == [True]
+    assert (reread(order).status, owes(shop)) == ("cancelled", 0)
+
+
+@pytest.mark.usefixtures("_tampered")
+def test_debtors_whose_repayment_breaks_keep_nobody_from_his_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(debts, "DEBTORS_PER_STEP", 2)
+    chain = Chain()
+    broken = {owing(funded(chain=chain), 5 * USDT).merchant_id for _ in range(2)}
+    shop = funded(100 * USDT, chain=chain)
+    order = ordered(shop, to=9 * USDT, status="approved")
+    owing(shop, 5 * USDT)
+    repay = debt_repayment.repay
+
+    def breaking(catalogue: Any, debtor: Debtor) -> bool:
+        if debtor.merchant_id in broken:
+            raise ValueError("broken")
+        return repay(catalogue, debtor)
+
+    monkeypatch.setattr(debt_repayment, "repay", breaking)
+    for _ in range(2):
+        debts.repay_debts()
+    assert (reread(order).status, owes(shop)) == ("cancelled", 0)
 
 
 # Before any node is asked -------------------------------------------------------------------------------------------
