@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from uuid import UUID
 
+    from models.freezes import Scope
     from models.payouts import PayoutRow
 
 
@@ -68,9 +69,9 @@ def _gateway(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert_sound()
 
 
-def cancel(of: PayoutRow) -> PayoutRow:
+def cancel(of: PayoutRow, *, by: str | None = None) -> PayoutRow:
     with transaction():
-        return payout_decisions.cancel(CATALOGUE, of)
+        return payout_decisions.cancel(CATALOGUE, of, by=by)
 
 
 # Cancelling ---------------------------------------------------------------------------------------------------------
@@ -128,6 +129,74 @@ def test_a_payout_whose_slot_a_stranger_used_is_kept_while_its_network_is_frozen
     # What used the slot may be this very payout, in rows that were lost.
     with pytest.raises(PayoutFrozen):
         cancel(order)
+
+
+@pytest.mark.parametrize("by", [None, "operator"])
+@pytest.mark.parametrize("scope", ["all", "network", "merchant", "coin"])
+def test_what_a_freeze_kept_from_being_signed_is_cancelled_once_it_is_lifted(
+    world: SpendWorld, scope: Scope, by: str | None
+) -> None:
+    order = world.order()
+    names = {"all": "", "network": "ethereum", "merchant": str(order.merchant_id), "coin": "USDT:ethereum"}
+    freezes.freeze(scope, names[scope], reason="look into it", frozen_by="operator")
+    world.step(2)
+    assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
+    if scope in {"all", "network"}:
+        with pytest.raises(PayoutFrozen):
+            cancel(order, by=by)
+
+    assert freezes.unfreeze(scope, names[scope]) == 1
+    done = cancel(order, by=by)
+    world.due_now()
+    world.step(2)
+
+    assert (done.status, done.error) == ("cancelled", by and "Cancelled by the operator.")
+    assert (world.held(order), world.available(order)) == (0, 1_000 * USDT)
+    assert (world.count("spends"), world.paid(order)) == (0, 0)
+
+
+@pytest.mark.parametrize("by", [None, "operator"])
+def test_what_the_signer_has_stopped_is_lifted_by_what_explains_it_and_by_nobodys_word(
+    world: SpendWorld, by: str | None
+) -> None:
+    """It stays frozen whatever an operator lifts; then its payouts are cancelled like all others."""
+    world.chain.stranger(world.hot)
+    world.mine()
+    order = world.order()
+    world.step()
+    assert freezes.unfreeze("network", "ethereum") == 0
+    with pytest.raises(PayoutFrozen):
+        cancel(order, by=by)
+
+    world.write_off()
+    assert [each for each in freezes.listing() if each.scope == "network"] == []
+    order = world.order()
+    assert cancel(order, by=by).status == "cancelled"
+    assert (world.held(order), world.paid(order)) == (0, 0)
+
+
+def test_a_payout_whose_slot_was_lost_under_a_freeze_is_cancelled_when_both_are_over(world: SpendWorld) -> None:
+    """What used the slot is explained, and the merchant's freeze is lifted."""
+    order = world.order()
+    world.step()
+    world.chain.forget()
+    world.chain.stranger(world.hot)
+    world.mine()
+    freezes.freeze("merchant", str(order.merchant_id), reason="test", frozen_by="operator")
+    world.mine(world.network.maturity)
+    world.step(2)
+    assert freezes.unfreeze("merchant", str(order.merchant_id)) == 1
+    with pytest.raises(PayoutFrozen):
+        cancel(order)
+
+    freezes.freeze("merchant", str(order.merchant_id), reason="test", frozen_by="operator")
+    world.write_off()
+    assert freezes.unfreeze("merchant", str(order.merchant_id)) == 1
+    assert rows("SELECT state FROM spends WHERE payout_id IS NOT NULL") == [("dead",)]
+    assert cancel(order).status == "cancelled"
+    world.due_now()
+    world.step(2)
+    assert (world.held(order), world.available(order), world.paid(order)) == (0, 1_000 * USDT, 0)
 
 
 @pytest.mark.parametrize(("label", "ends"), [("spending.quoted", "cancelled"), ("spending.committed", "sent")])
