@@ -15,13 +15,13 @@ import psycopg2
 import pytest
 import redis
 import structlog
-from psycopg2 import sql
 from pytest_socket import socket_allow_hosts
 
 from cli.embedded.leash import Leash
 from cli.embedded.ports import free_port
 from cli.embedded.postgres import Postgres
 from cli.embedded.valkey import Valkey
+from tests.peers.worker_database import WorkerDatabase, admin, copy_database, drop_database
 
 if TYPE_CHECKING:
     from cli.embedded.anvil import Anvil
@@ -30,6 +30,9 @@ ROOT: Final = Path(__file__).parents[1]
 TEMPLATE: Final = "sluice_template"
 MEMORY: Final = "/dev/shm"  # noqa: S108  a file system, not a file
 MEMORY_MIN_BYTES: Final = 4 * 1024**3
+# Folders and files that take minutes: those that wait most, and those that reckon most.
+FIRST: Final = frozenset({"flows", "test_stack"})
+SECOND: Final = frozenset({"test_money_machine", "test_fuzz"})
 _names = (f"test_{number}" for number in itertools.count(1))
 
 
@@ -40,8 +43,8 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with whole stories, which take longest: at the end nobody waits for a lone one."""
-    items.sort(key=lambda item: "flows" not in item.path.parts)
+    """Begin with whole stories, then the other long files: at the end nobody waits for a lone one."""
+    items.sort(key=lambda item: (not FIRST & {*item.path.parts, item.path.stem}, item.path.stem not in SECOND))
 
 
 @pytest.hookimpl(trylast=True)
@@ -85,8 +88,11 @@ def postgres(server_folder: Path, leash: Leash) -> Iterator[Postgres]:
 
     server = Postgres(server_folder, port=free_port(), leash=leash, durable=False)
     server.start()
-    with _admin(server) as cursor:
-        cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE)))
+    with admin(server) as cursor:
+        cursor.execute(f"CREATE DATABASE {TEMPLATE}")
+        # Statistics that come by themselves would change the plans of some tests on some days.
+        cursor.execute("ALTER SYSTEM SET autovacuum = off")
+        cursor.execute("SELECT pg_reload_conf()")
     migrate(server.database_url(TEMPLATE))
     with contextlib.closing(psycopg2.connect(server.database_url(TEMPLATE))) as session:
         forgotten = unlisted(session)
@@ -95,18 +101,51 @@ def postgres(server_folder: Path, leash: Leash) -> Iterator[Postgres]:
     server.stop()
 
 
-@pytest.fixture
-def database_url(postgres: Postgres) -> Iterator[str]:
-    """A fresh, migrated database of this test's own."""
+@pytest.fixture(scope="session")
+def worker_database(postgres: Postgres) -> Iterator[WorkerDatabase]:
+    """The one database that this process's tests use in turn."""
+    shared = WorkerDatabase(postgres, template=TEMPLATE)
+    yield shared
+    shared.close()
+
+
+@contextlib.contextmanager
+def _own_database(postgres: Postgres) -> Iterator[str]:
+    """A migrated database that no other test ever sees."""
     from models import base  # noqa: PLC0415  tests of lower rooms need no models
 
     name = next(_names)
-    with _admin(postgres) as cursor:
-        cursor.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(TEMPLATE)))
+    with admin(postgres) as cursor:
+        copy_database(cursor, name, TEMPLATE)
     yield postgres.database_url(name)
     base.close()
-    with _admin(postgres) as cursor:
-        cursor.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+    with admin(postgres) as cursor:
+        drop_database(cursor, name)
+
+
+@pytest.fixture
+def database_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A migrated database with nothing in it: this process's, or one of its own for a test that is fresh_database."""
+    from models import base  # noqa: PLC0415  tests of lower rooms need no models
+
+    if request.node.get_closest_marker("fresh_database"):
+        with _own_database(request.getfixturevalue("postgres")) as url:
+            yield url
+        return
+    shared: WorkerDatabase = request.getfixturevalue("worker_database")
+    yield shared.fresh()
+    base.close()
+    shared.end_sessions()
+
+
+@pytest.fixture(scope="module")
+def module_database(postgres: Postgres) -> Iterator[str]:
+    """A database that a file's tests share, with models.base connected to it: for those that write nothing."""
+    from models import base  # noqa: PLC0415  tests of lower rooms need no models
+
+    with _own_database(postgres) as url:
+        base.connect(url)
+        yield url
 
 
 @pytest.fixture
@@ -175,14 +214,3 @@ def anvil(anvil_program: Path, tmp_path: Path, leash: Leash) -> Iterator[Callabl
     yield start
     for chain in started:
         chain.stop()
-
-
-@contextlib.contextmanager
-def _admin(server: Postgres) -> Iterator[psycopg2.extensions.cursor]:
-    session = psycopg2.connect(server.url)
-    session.autocommit = True
-    try:
-        with session.cursor() as cursor:
-            yield cursor
-    finally:
-        session.close()

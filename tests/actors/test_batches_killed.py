@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from actors.broker import SluiceBroker
 
+pytestmark = pytest.mark.fresh_database
 ROOT: Final = Path(__file__).parents[2]
 SIZE: Final = 150
 LIMIT_S: Final = 60

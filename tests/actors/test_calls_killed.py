@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from actors.broker import SluiceBroker
     from actors.calls import CallInfo
 
+pytestmark = pytest.mark.fresh_database
 ROOT: Final = Path(__file__).parents[2]
 # Longer than any test: a wait is ended when its worker is where the test wants it.
 WAIT_S: Final = 90.0

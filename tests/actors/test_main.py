@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from actors.broker import SluiceBroker
 
+pytestmark = pytest.mark.fresh_database
 ROOT: Final = Path(__file__).parents[2]
 # What signs, and what the modules of other queues load.
 SIGNING: Final = ("chains.keys", "actors.address_pool", "embit", "eth_account", "coincurve")

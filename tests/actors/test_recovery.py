@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cli.embedded.anvil import Anvil
 
 
+pytestmark = pytest.mark.fresh_database
 PATIENCE_S = 120
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from cli.embedded.anvil import Anvil
 
+pytestmark = pytest.mark.fresh_database
 KEY = "test:watermark"
 FAR = 10**15
 

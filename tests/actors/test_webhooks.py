@@ -403,6 +403,7 @@ Dispatcher(settings).ring()
 """
 
 
+@pytest.mark.fresh_database
 def test_a_process_killed_in_mid_delivery_leaves_it_to_another(
     dispatcher: Dispatcher, receiver: Receiver, settings: Settings
 ) -> None:

@@ -18,12 +18,14 @@ from api.endpoints import Endpoint
 from api.middleware import raw_target
 from api.routes import ENDPOINTS
 from core.catalogue import load_catalogue
+from core.secretbox import SecretBox
 from core.signing import sign_request
 from models.rates import store_network_fee
 from tests.api.conftest import NOW, SECRET, Called, FakeCaller, FakeQueues, Keys, make_settings
 from tests.api.rows import add_merchant
 
 EXAMPLES = 25
+A_DAY_S = 86_400
 EXCLUDED = [
     # The merchant in front signs everything, so nothing can be learnt about what is not signed.
     checks.ignored_auth,
@@ -40,18 +42,30 @@ CASES = [
 RESULTS = {endpoint.actor.name: endpoint.examples["result"] for endpoint in ENDPOINTS if endpoint.actor}
 
 
+class Clock:
+    """The application's clock. A test that begins later has all of its rate limits."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> int:
+        return self.now
+
+
 class Signed:
     """A merchant in front of the application: signs whatever comes."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: Any, clock: Clock) -> None:
         self.app = app
+        self.clock = clock
 
     def __call__(self, env: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         body = env["wsgi.input"].read(int(env.get("CONTENT_LENGTH") or 0))
+        now = str(self.clock())
         signing = {
             "HTTP_X_PUBLIC_ID": "pk_unified",
-            "HTTP_X_TIMESTAMP": str(NOW),
-            "HTTP_X_SIGNATURE": sign_request(SECRET, str(NOW), env["REQUEST_METHOD"], raw_target(env), body),
+            "HTTP_X_TIMESTAMP": now,
+            "HTTP_X_SIGNATURE": sign_request(SECRET, now, env["REQUEST_METHOD"], raw_target(env), body),
         }
         return self.app(env | signing | {"wsgi.input": io.BytesIO(body)}, start_response)  # type: ignore[no-any-return]
 
@@ -60,19 +74,31 @@ def result(called: Called) -> Any:
     return RESULTS[called.actor]
 
 
-@pytest.fixture
-def api_schema(keys: Keys, database: str) -> Any:
-    del database
+@pytest.fixture(scope="module")
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(scope="module")
+def described(module_database: str, clock: Clock) -> Any:
+    """The description and the application, which the tests share: the actors are played, and nothing is written."""
+    del module_database
+    settings = make_settings()
+    keys = Keys(SecretBox(settings.secret_keys))
     keys.add("pk_unified", "unified", add_merchant())
     # Without a fee nothing can be reckoned, and a 5xx is taken for a defect.
     for currency, network in load_catalogue("development").pairs:
         store_network_fee(currency, network, 10**9)
-    app = create_app(
-        make_settings(), caller=FakeCaller(result=result), queues=FakeQueues(), find_key=keys.find, now=lambda: NOW
-    )
+    app = create_app(settings, caller=FakeCaller(result=result), queues=FakeQueues(), find_key=keys.find, now=clock)
     config = SchemathesisConfig()
     config.projects.default.generation = GenerationConfig(with_security_parameters=False, deterministic=True)
-    return schemathesis.openapi.from_wsgi("/openapi.json", Signed(app), config=config)
+    return schemathesis.openapi.from_wsgi("/openapi.json", Signed(app, clock), config=config)
+
+
+@pytest.fixture
+def api_schema(described: Any, clock: Clock) -> Any:
+    clock.now += A_DAY_S
+    return described
 
 
 @pytest.mark.timeout(300)

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from cli.embedded.anvil import Anvil
     from cli.embedded.leash import Leash
 
+pytestmark = pytest.mark.fresh_database
+
 
 class Drill(RecoveryWorld):
     """As RecoveryWorld, with an operator."""

@@ -394,6 +394,7 @@ def test_a_stack_that_is_asked_to_end_while_it_starts_leaves_nobody(anvil_progra
     assert not [command for command in commands if str(data).encode() in command]
 
 
+@pytest.mark.fresh_database
 def test_given_stores_are_used_instead_of_servers_of_its_own(
     anvil_program: Path, folder: Path, database_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

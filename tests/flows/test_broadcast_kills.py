@@ -146,6 +146,7 @@ def stage(database: str, anvil: Callable[..., Anvil], tmp_path: Path) -> Stage:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.fresh_database
 def test_a_signer_killed_at_any_checkpoint_leaves_one_transfer(stage: Stage) -> None:
     reached: set[str] = set()
     for part in PARTS:

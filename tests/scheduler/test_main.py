@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from actors.broker import SluiceBroker
     from cli.embedded.valkey import Valkey
 
+pytestmark = pytest.mark.fresh_database
 ROOT: Final = Path(__file__).parents[2]
 # Free ports are not needed: nothing listens on this one.
 NOWHERE: Final = "redis://127.0.0.1:1/0"
