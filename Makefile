@@ -1,4 +1,4 @@
-# `make demo` and `make test` need Python 3.11 to 3.13 (with venv) and make; everything else is fetched into .venv.
+# `make demo` and `make test` need Python 3.11 to 3.13 (with venv) and make; everything else is fetched, into .venv and .sluice/cache.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -46,7 +46,7 @@ lint: $(STAMP) ## check style, types and who may import whom
 
 .PHONY: lock
 lock: $(STAMP) ## pin what requirements*.in ask for, with hashes
-	for part in requirements requirements-dev; do \
+	for part in requirements requirements-dev cli/embedded/npm; do \
 		UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 			--generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate $$part.in -o $$part.txt; \
 	done

@@ -1,4 +1,4 @@
-"""An EVM chain of one machine: anvil with state that survives SIGKILL. Started by cli.dev and by the tests' fixture.
+"""An EVM chain of one machine: anvil with state that survives SIGKILL. Made by cli.embedded.stack and the tests.
 
 anvil writes its whole state into one file every second, and truncates the file first: killed in that moment it would
 leave nothing. So it writes through a link, which tick() moves between two files: one of them is always whole.
@@ -10,9 +10,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cli.embedded.evm_node import EvmNode
+from chains.base import ProviderError
+from chains.rpc import JsonRpc
 from cli.embedded.ports import LOOPBACK
 from cli.embedded.process import Child
+from cli.embedded.program import Program
 
 if TYPE_CHECKING:
     from cli.embedded.leash import Leash
@@ -21,9 +23,10 @@ if TYPE_CHECKING:
 SLOTS_IN_AN_EPOCH: Final = 2
 # A chain that has run for hours is tens of megabytes; it is then written less often.
 BYTES_PER_INTERVAL_SECOND: Final = 16 * 1024 * 1024
+ANSWER_LIMIT_S: Final = 2.0
 
 
-class Anvil(EvmNode):
+class Anvil(Program):
     """One chain. start() returns when it answers. Without block_time_s it makes a block for each transaction."""
 
     def __init__(
@@ -37,7 +40,9 @@ class Anvil(EvmNode):
         leash: Leash,
         block_time_s: int | None = 1,
     ) -> None:
-        super().__init__(network, port)
+        super().__init__(f"chain:{network}")
+        self.network = network
+        self.url = f"http://{LOOPBACK}:{port}"
         self._argv = [str(program), "--host", LOOPBACK, "--port", str(port), "--chain-id", str(chain_id)]
         # No accounts: the keys of anvil's own are known to everybody.
         self._argv += ["--accounts", "0", "--slots-in-an-epoch", str(SLOTS_IN_AN_EPOCH), "--silent"]
@@ -47,6 +52,14 @@ class Anvil(EvmNode):
         self._link = folder / "state.json"
         self._seen_ns = 0
         self._leash = leash
+
+    def is_ready(self) -> bool:
+        """Return whether it answers."""
+        try:
+            JsonRpc(self.url, timeout_s=ANSWER_LIMIT_S).call("eth_chainId", [], str)
+        except ProviderError:
+            return False
+        return True
 
     def tick(self) -> None:
         """Let the next state go to the other file, once this one has been written. Called several times a second."""

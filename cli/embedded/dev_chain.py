@@ -19,7 +19,7 @@ from models.base import StoreUnavailableError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cli.embedded.evm_node import EvmNode
+    from cli.embedded.anvil import Anvil
     from cli.embedded.process import Child
     from core.catalogue import Pair
 
@@ -32,7 +32,7 @@ TIMEOUT_S: Final = 10.0
 class DevChain(Program):
     """Equips its node once for the node's life, and again if a kill took the youngest second of that life."""
 
-    def __init__(self, node: EvmNode, *, pairs: Sequence[Pair], buyer: str) -> None:
+    def __init__(self, node: Anvil, *, pairs: Sequence[Pair], buyer: str) -> None:
         super().__init__(node.name)
         self.network = node.network
         self.url = node.url

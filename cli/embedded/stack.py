@@ -9,6 +9,8 @@ import psycopg2
 
 from cli.embedded import readiness
 from cli.embedded.accounts import Accounts, ensure_accounts
+from cli.embedded.anvil import Anvil
+from cli.embedded.anvil_binary import find_anvil
 from cli.embedded.app import App
 from cli.embedded.data_folder import DataFolder
 from cli.embedded.dev_chain import DevChain
@@ -17,7 +19,6 @@ from cli.embedded.files import write_json
 from cli.embedded.identity import load_identity
 from cli.embedded.leash import Leash
 from cli.embedded.logins import make_logins, url_of
-from cli.embedded.nodes import Nodes
 from cli.embedded.plan import CACHE, ROOT
 from cli.embedded.ports import LOOPBACK, KeptPorts, is_free
 from cli.embedded.postgres import Postgres
@@ -30,10 +31,12 @@ from models import base, migrate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from cli.embedded.console import Console
     from cli.embedded.plan import Plan
     from cli.embedded.program import Program
+    from core.catalogue import Network
 
 PORT_PREFERRED: Final = 8000
 STEP_S: Final = 0.1
@@ -56,7 +59,6 @@ class Stack:
         self._supervisor = Supervisor(self._folder.path / "pids.json", say=console.warn)
         self._ports = KeptPorts(self._folder.path / "ports.json")
         self._identity = load_identity(self._folder.path)
-        self._nodes = Nodes(self._folder.path / "chains", leash=self._leash, cache=CACHE)
         self._apps: list[str] = []
         self.chains: list[DevChain] = []
         self._servers: list[Program] = []
@@ -72,10 +74,10 @@ class Stack:
         self._start_servers()
         self._migrate()
         with self._console.step("anvil") as step:
-            self._nodes.find_anvil(self._inherited)
-            step.detail = self._nodes.describe()
+            anvil = find_anvil(self._inherited, CACHE)
+            step.detail = str(anvil)
         with self._console.step("chains") as step:
-            self._start_chains()
+            self._start_chains(anvil)
             step.detail = ", ".join(f"{chain.network} {chain.url}" for chain in self.chains)
         self._start_apps()
         with self._console.step("merchants") as step:
@@ -187,15 +189,22 @@ class Stack:
             step.detail = ", ".join(applied) or "none pending"
         base.connect(self.database_url, application_name="sluice-dev")
 
-    def _start_chains(self) -> None:
+    def _start_chains(self, anvil: Path) -> None:
         catalogue = load_catalogue("development")
         for code in self.plan.networks:
-            node = self._nodes.make(catalogue.networks[code], self._ports.take(f"chain:{code}"))
+            node = self._node(anvil, catalogue.networks[code])
             chain = DevChain(node, pairs=catalogue.pairs_on(code), buyer=self._identity.buyer_address)
             self._start(chain)
             self.chains.append(chain)
         for chain in self.chains:
             chain.equip()
+
+    def _node(self, anvil: Path, network: Network) -> Anvil:
+        code = network.code
+        if network.chain_id is None:
+            raise StartError(f"{code} has no development chain")
+        folder, port = self._folder.path / "chains" / code, self._ports.take(f"chain:{code}")
+        return Anvil(anvil, folder, network=code, chain_id=network.chain_id, port=port, leash=self._leash)
 
     def _start(self, server: Program) -> None:
         server.start()

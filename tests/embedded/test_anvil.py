@@ -107,12 +107,12 @@ def test_path_comes_before_the_cache(tmp_path: Path) -> None:
 
 def test_without_npm_the_reason_is_told(tmp_path: Path) -> None:
     with pytest.raises(NoAnvilError, match="no npm"):
-        find_anvil({"PATH": "/nowhere"}, tmp_path)
+        find_anvil({"PATH": "/nowhere", "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}, tmp_path)
 
 
 def fake_npm(folder: Path, body: str) -> dict[str, str]:
     npm = folder / "npm"
-    npm.write_text(f"#!/bin/sh\n{body}\n")
+    npm.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exit\n{body}\n')
     npm.chmod(0o755)
     return {"PATH": f"{folder}:/usr/bin:/bin"}
 

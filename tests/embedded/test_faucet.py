@@ -1,4 +1,4 @@
-"""The hot wallet of a development chain gets gas by a transaction, on either kind of node, and not from the buyer."""
+"""The hot wallet of a development chain gets gas by a transaction, and not from the buyer."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from cli.embedded import faucet
 from cli.embedded.dev_chain import HOT_COINS, WEI, DevChain
-from core.addresses import keccak256
 from models import cursors, treasury
 from models.base import app_now
 from tests.models.builders import CATALOGUE
 from tests.peers.anvil import BUYER, HandMined
-from tests.peers.json_rpc_node import JsonRpcNode, Refusal
 
 if TYPE_CHECKING:
     from cli.embedded.anvil import Anvil
@@ -26,29 +24,8 @@ def test_an_anvil_sends_for_the_faucet(anvil: Callable[..., Anvil]) -> None:
     height = chain.mine()
 
     (sent,) = chain.ask("eth_getBlockByNumber", hex(height), True)["transactions"]
-    assert (sent["from"], sent["to"], int(sent["value"], 16)) == (faucet.ANVILS, HOT, 5 * WEI)
+    assert (sent["from"], sent["to"], int(sent["value"], 16)) == (faucet.SENDER, HOT, 5 * WEI)
     assert int(chain.ask("eth_getBalance", HOT, "latest"), 16) == 5 * WEI
-
-
-def test_a_node_that_knows_no_impersonation_gets_signed_bytes() -> None:
-    sent: list[str] = []
-
-    def take(raw: str) -> str:
-        sent.append(raw)
-        return "0x" + keccak256(bytes.fromhex(raw[2:])).hex()
-
-    methods = {
-        "anvil_impersonateAccount": Refusal(-32601, "the method does not exist"),
-        "anvil_setBalance": None,
-        "eth_chainId": "0x1",
-        "eth_getTransactionCount": "0x0",
-        "eth_estimateGas": "0x5208",
-        "eth_feeHistory": {"baseFeePerGas": ["0x3b9aca00"], "reward": [["0x3b9aca00"]]},
-        "eth_sendRawTransaction": take,
-    }
-    with JsonRpcNode(methods) as node:
-        faucet.give(node.url, HOT, 5 * WEI)
-    assert HOT.removeprefix("0x") in sent[0]
 
 
 def test_the_hot_wallet_is_funded_once_it_is_named_and_the_scan_began(
@@ -60,7 +37,7 @@ def test_the_hot_wallet_is_funded_once_it_is_named_and_the_scan_began(
     chain.equip()
     hand = HandMined(node.url)
     chain.tick()
-    assert int(hand.ask("eth_getTransactionCount", faucet.ANVILS, "pending"), 16) == 0
+    assert int(hand.ask("eth_getTransactionCount", faucet.SENDER, "pending"), 16) == 0
 
     assert treasury.pin_hot("ethereum", HOT)
     cursors.start("ethereum", height=0, block_hash="0x", parent_hash="0x", block_time=app_now())
@@ -68,4 +45,4 @@ def test_the_hot_wallet_is_funded_once_it_is_named_and_the_scan_began(
         chain.tick()
     hand.mine()
     assert int(hand.ask("eth_getBalance", HOT, "latest"), 16) == HOT_COINS * WEI
-    assert int(hand.ask("eth_getTransactionCount", faucet.ANVILS, "latest"), 16) == 1
+    assert int(hand.ask("eth_getTransactionCount", faucet.SENDER, "latest"), 16) == 1
