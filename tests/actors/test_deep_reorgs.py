@@ -238,6 +238,31 @@ def test_it_is_taken_once_by_many_steps_at_once(world: SpendWorld) -> None:
     assert world.available(order) == before - 10 * USDT
 
 
+def test_it_is_taken_no_sooner_than_any_transfer_counts(world: SpendWorld) -> None:
+    order = failed(world)
+    before = world.available(order)
+    undo(world, is_lost=False)
+    world.mine()
+    world.step()
+    assert (world.paid(order), world.available(order)) == (1, before)
+    world.confirm()
+    assert world.available(order) == before - 10 * USDT
+
+
+def test_one_that_fails_again_is_watched_until_no_reorg_may_reach_it(world: SpendWorld) -> None:
+    order = failed(world)
+    undo(world, is_lost=False)
+    world.chain.reverting.add(order.address)
+    world.mine()
+    world.step()
+    world.confirm()
+    world.due_now()
+    world.step()
+    assert rows("SELECT state, settled_at IS NULL FROM spends") == [("failed", True)]
+    world.mature()
+    assert rows("SELECT state, settled_at IS NULL FROM spends") == [("failed", False)]
+
+
 # Confirmed ----------------------------------------------------------------------------------------------------------
 
 
