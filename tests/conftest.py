@@ -42,6 +42,18 @@ def pytest_configure() -> None:
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
 
 
+@pytest.fixture(autouse=True)
+def _logs_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Undo what a command under test does to the logs: a later test would wait in vain for an event of theirs."""
+    before, configure = structlog.get_config(), structlog.configure
+    # A logger that was used once would keep the settings of that moment for good.
+    monkeypatch.setattr(
+        structlog, "configure", lambda **options: configure(**options | {"cache_logger_on_first_use": False})
+    )
+    yield
+    configure(**before)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with whole stories, then the other long files: at the end nobody waits for a lone one."""
     items.sort(key=lambda item: (not FIRST & {*item.path.parts, item.path.stem}, item.path.stem not in SECOND))
