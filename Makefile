@@ -46,7 +46,7 @@ lint: $(STAMP) ## check style, types and who may import whom
 
 .PHONY: lock
 lock: $(STAMP) ## pin what requirements*.in ask for, with hashes
-	for part in requirements requirements-dev cli/embedded/npm; do \
+	for part in requirements requirements-dev cli/embedded/servers/npm; do \
 		UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 			--generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate $$part.in -o $$part.txt; \
 	done

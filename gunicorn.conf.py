@@ -1,7 +1,7 @@
 """How gunicorn serves the API: `gunicorn api.wsgi:app` finds this file in the project's folder by itself."""
 
-from api.worker import serving
-from core.settings import load_settings
+from api.http.worker import serving
+from core.settings.settings import load_settings
 
 _settings = load_settings(role="web")
 # A platform's router comes from outside; a development stack is nobody else's business.

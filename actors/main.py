@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 import dramatiq
 
 from actors import context
-from actors.broker import make_broker
-from actors.registry import AWAITED_QUEUES, modules_for, served_queues
-from core import log
-from core.settings import load_settings
-from models import base, scales
+from actors.queue.broker import make_broker
+from actors.queue.registry import AWAITED_QUEUES, modules_for, served_queues
+from core.logs import log
+from core.settings.settings import load_settings
+from models.db import base, scales
 
 if TYPE_CHECKING:
-    from actors.broker import SluiceBroker
+    from actors.queue.broker import SluiceBroker
 
 SIGNER_QUEUE: Final = "signer"
 

@@ -10,23 +10,25 @@ from typing import TYPE_CHECKING
 import falcon
 import msgspec
 
-from api import errors, openapi
-from api.attention import Attention
-from api.auth import Authenticator
-from api.dispatch import Resource
+from api import openapi
 from api.gateway import Gateway
-from api.gauges import gauges
-from api.health import Readiness, store_checks
-from api.limits import Limiter, limits_of
-from api.metrics import Metrics
-from api.middleware import Frame
-from api.pages import ClaimPage, PaymentPage, static_files
+from api.health.attention import Attention
+from api.health.gauges import gauges
+from api.health.health import Readiness, store_checks
+from api.health.metrics import Metrics
+from api.http import errors
+from api.http.auth import Authenticator
+from api.http.dispatch import Resource
+from api.http.middleware import Frame
+from api.http.slots import Slots
+from api.limits.limits import Limiter, limits_of
+from api.pages.pages import ClaimPage, PaymentPage, static_files
 from api.routes import ENDPOINTS
-from api.slots import Slots
-from core.catalogue import load_catalogue
-from core.secretbox import SecretBox
-from models import cursors, merchants
-from models.offered import OfferedNetworks
+from core.catalogue.catalogue import load_catalogue
+from core.secrets.secretbox import SecretBox
+from models.deposits import cursors
+from models.deposits.offered import OfferedNetworks
+from models.merchants import rows as merchants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -35,9 +37,9 @@ if TYPE_CHECKING:
 
     from api.endpoints import Endpoint
     from api.gateway import Caller, Queues
-    from api.limits import Link
-    from core.settings import Settings
-    from models.merchants import ApiKeyRow
+    from api.limits.limits import Link
+    from core.settings.settings import Settings
+    from models.merchants.rows import ApiKeyRow
 
 
 def create_app(
@@ -50,7 +52,7 @@ def create_app(
     find_begun: Callable[[Collection[str]], Collection[str]] = cursors.begun,
     now: Callable[[], float] = time.time,
 ) -> App[Request, Response]:
-    """Return the application. The process has pointed models.base at its database; now is the real clock.
+    """Return the application. The process has pointed models.db.base at its database; now is the real clock.
 
     Without a link to Redis, rate limits hold for this process alone.
     """

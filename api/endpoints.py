@@ -1,6 +1,6 @@
 """What an endpoint is: one row of data from which its route, its authentication and its documentation are made.
 
-Filled in by api.routes, put to work by api.dispatch, described by api.openapi.
+Filled in by api.routes, put to work by api.http.dispatch, described by api.openapi.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from core.errors import (
     RequestNotFound,
     RequestTooLarge,
 )
-from core.principals import Signed
+from core.http.principals import Signed
 
 if TYPE_CHECKING:
-    from api.auth import Principal
-    from api.client_ip import Address
     from api.gateway import Gateway
-    from api.limits import LimitName
-    from core.answer_schemas import Answer
-    from core.schemas import Request
-    from models.merchants import KeyKind
+    from api.http.auth import Principal
+    from api.http.client_ip import Address
+    from api.limits.limits import LimitName
+    from core.http.answers import Answer
+    from core.http.requests import Request
+    from models.merchants.rows import KeyKind
 
 Rights = frozenset["KeyKind"]
 
@@ -104,7 +104,7 @@ def own_body(call: Call) -> bytes:
 
 
 def signed_body(call: Call) -> bytes:
-    """Return the message of an endpoint whose actor must know who asked, beside the body: core.principals.Signed."""
+    """Return the message of an endpoint whose actor must know who asked, with the body: core.http.principals.Signed."""
     return msgspec.json.encode(Signed(principal=call.merchant().public_id, body=msgspec.Raw(own_body(call))))
 
 

@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actors.broker import Backlog
-    from actors.calls import CallInfo, CallReply
-    from api.attention import Attention
-    from api.auth import Authenticator
-    from api.health import Readiness
-    from api.limits import Limiter
-    from api.metrics import Metrics
-    from api.slots import Slots
-    from core.catalogue import Catalogue
-    from core.settings import Settings
-    from models.offered import OfferedNetworks
+    from actors.queue.broker import Backlog
+    from actors.queue.caller import CallInfo, CallReply
+    from api.health.attention import Attention
+    from api.health.health import Readiness
+    from api.health.metrics import Metrics
+    from api.http.auth import Authenticator
+    from api.http.slots import Slots
+    from api.limits.limits import Limiter
+    from core.catalogue.catalogue import Catalogue
+    from core.settings.settings import Settings
+    from models.deposits.offered import OfferedNetworks
 
 
 class Caller(Protocol):
-    """Calls an actor and waits for its answer; actors.calls.Caller does it through the queue."""
+    """Calls an actor and waits for its answer; actors.queue.caller.Caller does it through the queue."""
 
     def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
         """Return the actor's answer, or raise the DomainError that it refused with, or GatewayBusy."""
 
 
 class Queues(Protocol):
-    """What is asked about the queues themselves; actors.broker.SluiceBroker answers it."""
+    """What is asked about the queues themselves; actors.queue.broker.SluiceBroker answers it."""
 
     def ping(self) -> None:
         """Raise where Redis cannot be reached."""
@@ -43,7 +43,7 @@ class Queues(Protocol):
 
 
 class Signs(Protocol):
-    """What is asked about other processes; actors.signs.Signs answers it."""
+    """What is asked about other processes; actors.queue.signs.Signs answers it."""
 
     def consumers(self, queue_name: str) -> int:
         """Return how many processes serve a queue."""

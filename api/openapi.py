@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from api.dispatch import IDEMPOTENCY_KEY_CHARS_MAX
 from api.endpoints import ANY_KEY, JSON
+from api.http.dispatch import IDEMPOTENCY_KEY_CHARS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

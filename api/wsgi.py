@@ -1,11 +1,11 @@
 """The web process's entry point: `gunicorn api.wsgi:app`. Reads the environment, and nothing else here does."""
 
-from actors.broker import make_broker
-from actors.calls import Caller
+from actors.queue.broker import make_broker
+from actors.queue.caller import Caller
 from api.app import create_app
-from core import log
-from core.settings import load_settings
-from models import base
+from core.logs import log
+from core.settings.settings import load_settings
+from models.db import base
 
 _settings = load_settings(role="web")
 log.configure(_settings, process="web")

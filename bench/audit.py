@@ -14,11 +14,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cli.embedded.leash import Leash
-from cli.embedded.ports import free_port
-from cli.embedded.postgres import Postgres
-from models import base, checkpoint, invariants
-from models.migrate import migrate
+from cli.embedded.servers.postgres import Postgres
+from cli.embedded.supervise.leash import Leash
+from cli.embedded.supervise.ports import free_port
+from models.db import base
+from models.db.migrate import migrate
+from models.invariants import checkpoint
+from models.invariants import money_in as invariants
 
 if TYPE_CHECKING:
     from collections.abc import Callable

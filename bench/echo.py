@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import dramatiq
 
-from actors.broker import make_broker
-from actors.calls import Caller, CallInfo, CallReply, call_actor
-from core.settings import load_settings
+from actors.queue.broker import make_broker
+from actors.queue.caller import Caller, CallInfo, CallReply, call_actor
+from core.settings.settings import load_settings
 
 SETTINGS = load_settings(
     {

@@ -22,11 +22,11 @@ import psycopg2
 from psycopg2 import sql
 
 from bench.cpu import tree_cpu_ms
-from cli.embedded.leash import Leash
-from cli.embedded.ports import free_port
-from cli.embedded.postgres import Postgres
-from cli.embedded.process import Child
-from cli.embedded.valkey import Valkey
+from cli.embedded.servers.postgres import Postgres
+from cli.embedded.servers.valkey import Valkey
+from cli.embedded.supervise.leash import Leash
+from cli.embedded.supervise.ports import free_port
+from cli.embedded.supervise.process import Child
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,8 +10,8 @@ from uuid import uuid4
 import psycopg2
 
 from bench.report import Figure
-from models import base
-from models.address_pool import AddressStash
+from models.addresses.pool import AddressStash
+from models.db import base
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,15 +22,16 @@ from typing import Final
 import psycopg2
 
 from bench.harness import Site
-from chains.evm import EvmAdapter
-from chains.providers import Providers
-from cli.embedded.anvil import Anvil
-from cli.embedded.anvil_binary import find_anvil
-from cli.embedded.ports import free_port
-from cli.embedded.tokens import install_tokens
-from core.catalogue import load_catalogue
-from models import base, deposits
-from models.migrate import migrate
+from chains.evm.adapter import EvmAdapter
+from chains.evm.nodes.providers import Providers
+from cli.embedded.servers.anvil import Anvil
+from cli.embedded.servers.anvil_binary import find_anvil
+from cli.embedded.story.tokens import install_tokens
+from cli.embedded.supervise.ports import free_port
+from core.catalogue.catalogue import load_catalogue
+from models.db import base
+from models.db.migrate import migrate
+from models.deposits import rows as deposits
 
 ROOT: Final = Path(__file__).parents[1]
 NETWORK: Final = "ethereum"

@@ -15,18 +15,20 @@ import psycopg2.extras
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from bench.harness import ROOT, Target
-from cli.embedded.ports import free_port
-from cli.embedded.procfile import read_procfile
-from core.secretbox import SecretBox
-from core.settings import DEVELOPMENT_SECRET_KEYS
-from models import address_pool, base, merchants, migrate
-from models.address_claims import CHUNK
+from cli.embedded.supervise.ports import free_port
+from cli.embedded.supervise.procfile import read_procfile
+from core.secrets.secretbox import SecretBox
+from core.settings.settings import DEVELOPMENT_SECRET_KEYS
+from models.addresses import pool as address_pool
+from models.addresses.claims import CHUNK
+from models.db import base, migrate
+from models.merchants import rows as merchants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bench.harness import Site
-    from cli.embedded.process import Child
+    from cli.embedded.supervise.process import Child
 
 FAMILY: Final = "evm"
 ADDRESS_BYTES: Final = 20

@@ -22,15 +22,17 @@ from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from actors.broker import make_broker
+from actors.queue.broker import make_broker
 from bench.harness import ROOT, Meter, Site, inherited
-from cli.embedded.procfile import read_procfile
+from cli.embedded.supervise.procfile import read_procfile
 from core.ids import uuid7
-from core.secretbox import SecretBox
-from core.settings import load_settings
-from core.settings_rules import DEVELOPMENT_SECRET_KEYS
-from models import base, merchants, outbox
-from models.migrate import migrate
+from core.secrets.secretbox import SecretBox
+from core.settings.rules import DEVELOPMENT_SECRET_KEYS
+from core.settings.settings import load_settings
+from models.db import base
+from models.db.migrate import migrate
+from models.merchants import rows as merchants
+from models.webhooks import outbox
 
 GOAL: Final = 0.8
 MERCHANTS: Final = 8

@@ -1,7 +1,7 @@
 """What every chain answers, in one vocabulary. Implemented once per family; spoken by actors.
 
 Heights, hashes and amounts are the chain's own: amounts count the network's token units, addresses are in the stored
-form of core.addresses. Not knowing is an error or None, never a zero.
+form of core.catalogue.addresses. Not knowing is an error or None, never a zero.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Final, Literal, Protocol
 
-from core.catalogue import Pair
+from core.catalogue.catalogue import Pair
 
 NATIVE: Final = "native"
 """The ordinal of a transfer that the transaction itself is."""

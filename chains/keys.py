@@ -1,4 +1,4 @@
-"""Everything that follows from the root secret. Held by the signer process alone: actors.address_pool and cli.
+"""Everything that follows from the root secret. Held by the signer process alone: actors.addresses.fill and cli.
 
 Deposit addresses and the hot wallet are different BIP-44 accounts, so that one never turns up as the other.
 """
@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from chains.keystore import KeystoreError, unseal
-from core.addresses import keccak256
-from core.settings import Settings
+from core.catalogue.addresses import keccak256
+from core.settings.settings import Settings
 
 ENTROPY_BYTES: Final = 32
 SIGNING_KEY_BYTES: Final = 32

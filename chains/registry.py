@@ -6,11 +6,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from chains.base import ChainAdapter, Spender
-from core.catalogue import Environment, Network, load_catalogue
-from core.settings import Settings
+from core.catalogue.catalogue import Environment, Network, load_catalogue
+from core.settings.settings import Settings
 
 if TYPE_CHECKING:
-    from chains.providers import Providers
+    from chains.evm.nodes.providers import Providers
 
 WEI_PER_GWEI: Final = 10**9
 Builder = Callable[[Network, tuple[str, ...], float, Environment], ChainAdapter]
@@ -54,7 +54,7 @@ def gas_cap_units(network: Network, settings: Settings) -> int:
 
 @functools.cache
 def _evm(network: Network, urls: tuple[str, ...], timeout_s: float, environment: Environment) -> ChainAdapter:
-    from chains.evm import EvmAdapter  # noqa: PLC0415 - a process loads the families that it serves
+    from chains.evm.adapter import EvmAdapter  # noqa: PLC0415 - a process loads the families that it serves
 
     pairs = load_catalogue(environment).pairs_on(network.code)
     return EvmAdapter(network, pairs, _evm_providers(network, urls, timeout_s))
@@ -62,7 +62,7 @@ def _evm(network: Network, urls: tuple[str, ...], timeout_s: float, environment:
 
 @functools.cache
 def _evm_spender(network: Network, urls: tuple[str, ...], timeout_s: float, sanctions_oracle: str | None) -> Spender:
-    from chains.evm_spend import EvmSpender  # noqa: PLC0415 - as above
+    from chains.evm.spends.spender import EvmSpender  # noqa: PLC0415 - as above
 
     providers = _evm_providers(network, urls, timeout_s)
     return EvmSpender(network, providers, sanctions_oracle=sanctions_oracle)
@@ -70,7 +70,7 @@ def _evm_spender(network: Network, urls: tuple[str, ...], timeout_s: float, sanc
 
 @functools.cache
 def _evm_providers(network: Network, urls: tuple[str, ...], timeout_s: float) -> "Providers":
-    from chains.providers import Providers  # noqa: PLC0415 - as above
+    from chains.evm.nodes.providers import Providers  # noqa: PLC0415 - as above
 
     return Providers(network, urls, timeout_s=timeout_s)
 

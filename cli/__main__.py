@@ -8,11 +8,11 @@ from types import ModuleType
 import typer
 
 from cli.output import CommandError
-from core.secretbox import SecretBoxError
-from core.settings import SettingsError
-from models.base import StoreUnavailableError
-from models.merchants import IdentityError
-from models.migrate import ChangedMigrationError
+from core.secrets.secretbox import SecretBoxError
+from core.settings.settings import SettingsError
+from models.db.base import StoreUnavailableError
+from models.db.migrate import ChangedMigrationError
+from models.merchants.rows import IdentityError
 
 # By the command, or group of commands, that they add.
 OPERATION = {
@@ -23,7 +23,7 @@ OPERATION = {
     "audit": "cli.audit",
     "doctor": "cli.doctor",
     "rescan": "cli.rescan",
-    "treasury": "cli.treasury",
+    "treasury": "cli.treasury.commands",
     "payouts": "cli.payouts",
 }
 # What these need stands in the development requirements alone.

@@ -10,11 +10,12 @@ import typer
 
 from cli.output import JsonFlag, show
 from cli.session import database
-from cli.treasury import comparison, comparison_line
-from core.catalogue import load_catalogue
-from models import invariants, reconciliation
-from models.invariants import Violation
-from models.reconciliation import MISSES_MAX
+from cli.treasury.commands import comparison, comparison_line
+from core.catalogue.catalogue import load_catalogue
+from models.invariants import money_in as invariants
+from models.invariants.money_in import Violation
+from models.treasury import reconciliation
+from models.treasury.reconciliation import MISSES_MAX
 
 # However old the ledger, its first checkpoint is made by then.
 ADVANCE_S: Final = 600.0

@@ -10,22 +10,25 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from actors.redis_link import RedisLink
-from actors.signs import Signs
-from api.attention import concerns
-from chains import evm_methods
+from actors.queue.link import RedisLink
+from actors.queue.signs import Signs
+from api.health.attention import concerns
 from chains.base import ProviderError
-from chains.evm_wire import quantity
-from chains.rpc import JsonRpc
-from core import signer_rates
-from core.catalogue import Network, load_catalogue
-from core.deny_list import DenyList
-from core.settings import Settings
-from core.settings_rules import Role
-from models import freezes, grants, migrate, rights, signing, spend_reads
-from models.address_claims import CLAIMS, level
-from models.base import app_now, one
-from models.rates import load_market
+from chains.evm.nodes.rpc import JsonRpc
+from chains.evm.nodes.wire import quantity
+from chains.evm.scan import methods as evm_methods
+from core.catalogue.catalogue import Network, load_catalogue
+from core.payouts.deny_list import DenyList
+from core.settings import signer_rates
+from core.settings.rules import Role
+from core.settings.settings import Settings
+from models.addresses.claims import CLAIMS, level
+from models.db import grants, migrate, rights
+from models.db.base import app_now, one
+from models.payouts import freezes
+from models.rates.rates import load_market
+from models.spends import reads as spend_reads
+from models.spends import signing
 
 POSTGRESQL_MIN: Final = 140_000
 REDIS_MIN: Final = (6, 2)

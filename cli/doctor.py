@@ -9,10 +9,10 @@ import typer
 from cli.checks import CHECKS, Check, Finding, Verdict, check_rights
 from cli.output import JsonFlag, show
 from cli.session import open_settings
-from core.redact import Redactor, secrets_of
-from core.settings import Settings, SettingsError
-from core.settings_rules import Role
-from models import base
+from core.logs.redact import Redactor, secrets_of
+from core.settings.rules import Role
+from core.settings.settings import Settings, SettingsError
+from models.db import base
 
 
 def register(app: typer.Typer) -> None:

@@ -7,10 +7,11 @@ import typer
 
 from cli.output import JsonFlag, show
 from cli.session import database
-from core.secretbox import SecretBox
-from models import allowlists, merchants
-from models.base import transaction
-from models.merchants import LIST_MAX, KeyKind, Merchant
+from core.secrets.secretbox import SecretBox
+from models.db.base import transaction
+from models.merchants import allowlists
+from models.merchants import rows as merchants
+from models.merchants.rows import LIST_MAX, KeyKind, Merchant
 
 merchant_app = typer.Typer(no_args_is_help=True, help="Merchants and their owners.")
 key_app = typer.Typer(no_args_is_help=True, help="API keys of merchants.")

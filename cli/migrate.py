@@ -4,7 +4,7 @@ import typer
 
 from cli.output import JsonFlag, show
 from cli.session import open_settings
-from models import migrate as migrations
+from models.db import migrate as migrations
 
 
 def register(app: typer.Typer) -> None:

@@ -13,14 +13,18 @@ import typer
 
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
-from core.catalogue import Catalogue, load_catalogue
+from core.catalogue.catalogue import Catalogue, load_catalogue
 from core.errors import PayoutFrozen, PayoutNotPending
 from core.money import format_coin
-from core.settings import Settings
-from models import freezes, merchants, payout_decisions, payout_queue, payout_settlements
-from models.base import transaction
-from models.freezes import Freeze, Scope
-from models.payout_settlements import SettleError, Unclear
+from core.settings.settings import Settings
+from models.db.base import transaction
+from models.merchants import rows as merchants
+from models.outcomes import decisions as payout_decisions
+from models.outcomes import settlements as payout_settlements
+from models.outcomes.settlements import SettleError, Unclear
+from models.payouts import freezes
+from models.payouts import queue as payout_queue
+from models.payouts.freezes import Freeze, Scope
 
 log = structlog.get_logger()
 app = typer.Typer(

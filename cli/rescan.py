@@ -5,12 +5,12 @@ from typing import Annotated, Any, Final
 import typer
 
 from actors import context as process
-from actors.rescan import reread
+from actors.scan.rescan import reread
 from chains.base import ChainAdapter, ProviderError
 from chains.registry import adapter
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
-from models import cursors
+from models.deposits import cursors
 
 BLOCKS_MAX: Final = 10_000
 

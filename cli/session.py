@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from core import log
-from core.settings import Settings, load_settings
-from core.settings_rules import Role
-from models import base
+from core.logs import log
+from core.settings.rules import Role
+from core.settings.settings import Settings, load_settings
+from models.db import base
 
 
 def open_settings(role: Role = "cli") -> Settings:

@@ -18,17 +18,17 @@ from apscheduler.events import EVENT_SCHEDULER_STARTED
 from apscheduler.schedulers import SchedulerNotRunningError
 from apscheduler.schedulers.blocking import BlockingScheduler
 
-from actors.broker import make_broker
-from actors.redis_link import LinkDownError
-from core import log
-from core.settings import load_settings
+from actors.queue.broker import make_broker
+from actors.queue.link import LinkDownError
+from core.logs import log
+from core.settings.settings import load_settings
 from scheduler.jobs import jobs
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from actors.broker import SluiceBroker
-    from core.settings import Settings
+    from actors.queue.broker import SluiceBroker
+    from core.settings.settings import Settings
     from scheduler.jobs import Job
 
 events = structlog.get_logger()

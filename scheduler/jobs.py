@@ -1,4 +1,4 @@
-"""The scheduler's rows of (trigger, actor, arguments), made from actors.redrive. Run by scheduler.__main__."""
+"""The scheduler's rows of (trigger, actor, arguments), made from actors.queue.schedule. Run by scheduler.__main__."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from apscheduler.triggers.interval import IntervalTrigger
 
-from actors.redrive import rings
+from actors.queue.schedule import rings
 
 if TYPE_CHECKING:
-    from core.settings import Settings
+    from core.settings.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

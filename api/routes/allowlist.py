@@ -7,9 +7,9 @@ from typing import Final, cast
 import msgspec
 
 from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint
-from core.answer_schemas import IpAllowlist
 from core.errors import AllowlistBadIp, AllowlistLocksYouOut
-from core.schemas import AllowlistChange, SetAllowlist
+from core.http.answers import IpAllowlist
+from core.http.requests import AllowlistChange, SetAllowlist
 
 
 def change_message(call: Call) -> bytes:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from api.endpoints import ANY_KEY, Call, Endpoint, Reply, envelope
-from core import views
-from core.answer_schemas import Balance
-from core.schemas import Empty
-from models import balances
+from core.http import render as views
+from core.http.answers import Balance
+from core.http.requests import Empty
+from models.ledger import balances
 
 if TYPE_CHECKING:
     from api.gateway import Gateway

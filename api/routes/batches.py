@@ -8,9 +8,10 @@ from uuid import UUID
 import msgspec
 
 from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope
-from api.routes.payments import EXAMPLE as PAYMENT
-from core import batch_schemas, batch_views
-from core.batch_schemas import (
+from api.routes.invoices.calls import EXAMPLE as PAYMENT
+from core.batches import schemas as batch_schemas
+from core.batches import views as batch_views
+from core.batches.schemas import (
     BatchCreated,
     BatchInfo,
     BatchLookup,
@@ -19,7 +20,8 @@ from core.batch_schemas import (
     CreateRefundBatch,
 )
 from core.errors import BatchBadId, BatchBadOnError, BatchDisabled, BatchEmpty, BatchNotFound, BatchTooLarge
-from models import batch_items, batches
+from models.batches import items as batch_items
+from models.batches import rows as batches
 
 if TYPE_CHECKING:
     from api.gateway import Gateway

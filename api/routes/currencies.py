@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from api.endpoints import PUBLIC, Call, Endpoint, Reply, envelope
-from core.answer_schemas import Currencies
+from core.http.answers import Currencies
 
 if TYPE_CHECKING:
     from api.gateway import Gateway
-    from core.catalogue import Asset, Catalogue, Pair
+    from core.catalogue.catalogue import Asset, Catalogue, Pair
 
 CACHE_S: Final = 60
 

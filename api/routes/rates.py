@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final, cast
 import msgspec
 
 from api.endpoints import ANY_KEY, Call, Endpoint, Reply, envelope
-from core.answer_schemas import ExchangeRate
-from core.rate_view import exchange_rates
-from core.schemas import RateQuery
-from models.rates import quotes_against_usdt
+from core.http.answers import ExchangeRate
+from core.http.requests import RateQuery
+from core.rates.view import exchange_rates
+from models.rates.rates import quotes_against_usdt
 
 if TYPE_CHECKING:
     from api.gateway import Gateway

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from api import metrics
 from api.endpoints import PUBLIC, Call, Endpoint, Reply
-from core.answer_schemas import Health, Readiness
+from api.health import metrics
 from core.errors import GatewayNotReady
-from core.views import iso_time
-from models import checkpoint
+from core.http.answers import Health, Readiness
+from core.http.render import iso_time
+from models.invariants import checkpoint
 
 if TYPE_CHECKING:
     from api.gateway import Gateway

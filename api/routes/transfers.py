@@ -12,7 +12,7 @@ from core.errors import (
     TransferNoPersonalWallet,
     TransferUnknownCurrency,
 )
-from core.transfer_schemas import ToPersonal, Transferred
+from core.merchants.transfer_schemas import ToPersonal, Transferred
 
 ENDPOINTS: Final = (
     Endpoint(

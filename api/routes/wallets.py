@@ -8,7 +8,6 @@ from uuid import UUID
 import msgspec
 
 from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, envelope
-from core import wallet_views
 from core.errors import (
     InvoiceAddressFailed,
     QrNoAddress,
@@ -20,13 +19,15 @@ from core.errors import (
     WalletUnknownCurrency,
     WalletUnsupportedNetwork,
 )
-from core.payment_schemas import Image, page_size
-from core.wallet_schemas import BlockWallet, CreateWallet, Wallet, WalletBlock, WalletInfo, WalletLookup, WalletQr
-from models import wallet_deposits, wallets
+from core.invoices.schemas import Image, page_size
+from core.wallets import views as wallet_views
+from core.wallets.schemas import BlockWallet, CreateWallet, Wallet, WalletBlock, WalletInfo, WalletLookup, WalletQr
+from models.wallets import deposits as wallet_deposits
+from models.wallets import rows as wallets
 
 if TYPE_CHECKING:
     from api.gateway import Gateway
-    from models.wallets import WalletRow
+    from models.wallets.rows import WalletRow
 
 
 def read_info(gateway: Gateway, call: Call) -> Reply:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from api.endpoints import ANY_KEY, PAYMENT_KEYS, Actor, Call, Endpoint, Reply, envelope
-from core import webhook_views
-from core.answer_schemas import WebhookEndpoint
 from core.errors import WebhookBadCursor, WebhookBadUrl, WebhookNotFound, WebhookNoUrl
-from core.payment_schemas import page_size
-from core.schemas import RegisterWebhook
-from core.webhook_schemas import Delivery, DeliveryPage, ListDeliveries, Redeliver, TryWebhook, WebhookTrial
-from models import deliveries
+from core.http.answers import WebhookEndpoint
+from core.http.requests import RegisterWebhook
+from core.invoices.schemas import page_size
+from core.webhooks import views as webhook_views
+from core.webhooks.schemas import Delivery, DeliveryPage, ListDeliveries, Redeliver, TryWebhook, WebhookTrial
+from models.webhooks import deliveries
 
 if TYPE_CHECKING:
     from api.gateway import Gateway

@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from core.settings_rules import RPC_SUFFIX
+from core.settings.rules import RPC_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cli.embedded.identity import Identity
-    from cli.embedded.leash import Leash
+    from cli.embedded.story.identity import Identity
+    from cli.embedded.supervise.leash import Leash
 
 SIGNER: Final = "signer"
 WALLET_PREFIX: Final = "WALLET_"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from core.catalogue import load_catalogue
+from core.catalogue.catalogue import load_catalogue
 
 ROOT: Final = Path(__file__).parents[2]
 CACHE: Final = ROOT / ".sluice" / "cache"

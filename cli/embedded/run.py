@@ -8,13 +8,13 @@ import signal
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from chains.base import ProviderError
-from cli.embedded.anvil_binary import NoAnvilError
-from cli.embedded.console import Console
 from cli.embedded.plan import DATA_DEFAULT, Plan, PlanError, parse_networks
-from cli.embedded.process import StartError
-from cli.embedded.procfile import ProcfileError
+from cli.embedded.servers.anvil_binary import NoAnvilError
 from cli.embedded.stack import Stack
-from cli.embedded.unprivileged import UnsafeFolderError
+from cli.embedded.story.console import Console
+from cli.embedded.supervise.process import StartError
+from cli.embedded.supervise.procfile import ProcfileError
+from cli.embedded.supervise.unprivileged import UnsafeFolderError
 from cli.output import CommandError
 
 if TYPE_CHECKING:

@@ -7,36 +7,36 @@ from typing import TYPE_CHECKING, Final
 
 import psycopg2
 
-from cli.embedded import readiness
-from cli.embedded.accounts import Accounts, ensure_accounts
-from cli.embedded.anvil import Anvil
-from cli.embedded.anvil_binary import find_anvil
-from cli.embedded.app import App
-from cli.embedded.data_folder import DataFolder
-from cli.embedded.dev_chain import DevChain
 from cli.embedded.environment import app_environment, settings_environment
-from cli.embedded.files import write_json
-from cli.embedded.identity import load_identity
-from cli.embedded.leash import Leash
-from cli.embedded.logins import make_logins, url_of
 from cli.embedded.plan import CACHE, ROOT
-from cli.embedded.ports import LOOPBACK, KeptPorts, is_free
-from cli.embedded.postgres import Postgres
-from cli.embedded.process import StartError
-from cli.embedded.procfile import read_procfile
-from cli.embedded.supervisor import Supervisor
-from cli.embedded.valkey import Valkey
-from core.catalogue import load_catalogue
-from models import base, migrate
+from cli.embedded.servers.anvil import Anvil
+from cli.embedded.servers.anvil_binary import find_anvil
+from cli.embedded.servers.logins import make_logins, url_of
+from cli.embedded.servers.postgres import Postgres
+from cli.embedded.servers.valkey import Valkey
+from cli.embedded.story.accounts import Accounts, ensure_accounts
+from cli.embedded.story.dev_chain import DevChain
+from cli.embedded.story.identity import load_identity
+from cli.embedded.supervise import readiness
+from cli.embedded.supervise.app import App
+from cli.embedded.supervise.data_folder import DataFolder
+from cli.embedded.supervise.files import write_json
+from cli.embedded.supervise.leash import Leash
+from cli.embedded.supervise.ports import LOOPBACK, KeptPorts, is_free
+from cli.embedded.supervise.process import StartError
+from cli.embedded.supervise.procfile import read_procfile
+from cli.embedded.supervise.supervisor import Supervisor
+from core.catalogue.catalogue import load_catalogue
+from models.db import base, migrate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from cli.embedded.console import Console
     from cli.embedded.plan import Plan
-    from cli.embedded.program import Program
-    from core.catalogue import Network
+    from cli.embedded.story.console import Console
+    from cli.embedded.supervise.program import Program
+    from core.catalogue.catalogue import Network
 
 PORT_PREFERRED: Final = 8000
 STEP_S: Final = 0.1

@@ -1,4 +1,7 @@
-"""Request-level answers: the body, the path, who asks, repeats, and a busy gateway. Raised by api and actors.calls."""
+"""Request-level answers: the body, the path, who asks, repeats, and a busy gateway.
+
+Raised by api and actors.queue.caller.
+"""
 
 # ruff: noqa: N818 - errors are named after their codes.
 

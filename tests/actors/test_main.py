@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tests.actors.workers import NAMESPACE, eventually, make_broker
+from tests.actors.queue.workers import NAMESPACE, eventually, make_broker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from actors.broker import SluiceBroker
+    from actors.queue.broker import SluiceBroker
 
 pytestmark = pytest.mark.fresh_database
 ROOT: Final = Path(__file__).parents[2]
 # What signs, and what the modules of other queues load.
-SIGNING: Final = ("chains.keys", "actors.address_pool", "embit", "eth_account", "coincurve")
+SIGNING: Final = ("chains.keys", "actors.addresses.fill", "embit", "eth_account", "coincurve")
 
 
 @pytest.fixture
@@ -97,11 +97,11 @@ def test_a_worker_that_signs_nothing_loads_nothing_that_signs(environment: dict[
 def test_a_missing_module_ends_the_process(environment: dict[str, str]) -> None:
     script = (
         "import sys; sys.argv = ['dramatiq', 'actors.main', '-Q', 'invoices'];"
-        "sys.modules['actors.invoices'] = None; import actors.main"
+        "sys.modules['actors.invoices.calls'] = None; import actors.main"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
 
     assert done.returncode == 1
-    assert "actors.invoices" in done.stderr
+    assert "actors.invoices.calls" in done.stderr

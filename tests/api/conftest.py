@@ -12,15 +12,15 @@ from uuid import UUID
 import pytest
 from falcon import testing
 
-from actors.broker import Backlog
-from actors.calls import CallInfo, CallReply
+from actors.queue.broker import Backlog
+from actors.queue.caller import CallInfo, CallReply
 from api.app import create_app
 from api.endpoints import Endpoint
 from core.ids import uuid7
-from core.secretbox import SecretBox
-from core.settings import Settings, load_settings
-from core.signing import sign_request
-from models.merchants import ApiKeyRow, KeyKind
+from core.secrets.secretbox import SecretBox
+from core.secrets.signing import sign_request
+from core.settings.settings import Settings, load_settings
+from models.merchants.rows import ApiKeyRow, KeyKind
 
 if TYPE_CHECKING:
     from tests.api.live import Live
@@ -89,7 +89,7 @@ class FakeQueues:
 
 @dataclass
 class Keys:
-    """The keys that exist, as api asks models.merchants for them."""
+    """The keys that exist, as api asks models.merchants.rows for them."""
 
     box: SecretBox
     rows: dict[str, ApiKeyRow] = field(default_factory=dict)

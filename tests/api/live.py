@@ -10,24 +10,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from actors import answering, context
-from actors.calls import CallInfo, CallReply
-from actors.registry import REGISTRY, modules_for
+from actors import context
+from actors.queue import call_actors as answering
+from actors.queue.caller import CallInfo, CallReply
+from actors.queue.registry import REGISTRY, modules_for
 from api.app import create_app
 from core.errors import ERRORS, GatewayBusy
-from core.secretbox import SecretBox
-from models import base, outbox
+from core.secrets.secretbox import SecretBox
+from models.db import base
+from models.webhooks import outbox
 from tests.api.conftest import NOW, Client, FakeQueues, Keys, make_settings
 from tests.api.rows import add_invoice, add_merchant
+from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.builders import begin_scans
-from tests.models.test_address_pool import PUBLIC_KEY, add_chunk
 
 if TYPE_CHECKING:
     from falcon import testing
 
-    from core.settings import Settings
+    from core.settings.settings import Settings
 
-RATES: Final = json.loads((Path(__file__).parents[2] / "core" / "development_rates.json").read_text(encoding="utf-8"))
+RATES: Final = json.loads(
+    (Path(__file__).parents[2] / "core" / "rates" / "development_rates.json").read_text(encoding="utf-8")
+)
 ANSWERED_QUEUES: Final = ("invoices", "payouts", "bulk")
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from core.ids import uuid7
-from models import base, merchants
+from models.db import base
+from models.merchants import rows as merchants
 
 CREATED = datetime(2026, 1, 31, 12, 0, 0, 123_000, tzinfo=UTC)
 ADDRESS = "0x52908400098527886E0F7030069857D2E4169EE7"

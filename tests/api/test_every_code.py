@@ -19,14 +19,14 @@ from actors import context
 from api.endpoints import ANY_KEY, Endpoint
 from api.routes import ENDPOINTS
 from core.errors import DomainError, GatewayBusy, IdempotencyInProgress, IdempotencyKeyReused
-from models import base
-from models.base import StoreUnavailableError
-from models.ledger import MATURING
+from models.db import base
+from models.db.base import StoreUnavailableError
+from models.ledger.ledger import MATURING
 from tests.api.conftest import Client, FakeCaller, Keys, code_of, path_of
-from tests.api.link_rows import ANN, BOB, LINK, enrich, linked, turn
 from tests.api.live import Live
-from tests.api.payout_rows import held_payout
-from tests.api.refund_rows import (
+from tests.api.routes.payout_links.rows import ANN, BOB, LINK, enrich, linked, turn
+from tests.api.routes.payouts.rows import held_payout
+from tests.api.routes.refunds.rows import (
     ELSEWHERE,
     ELSEWHERE_IS_OURS,
     Make,
@@ -36,7 +36,7 @@ from tests.api.refund_rows import (
     short_payment,
 )
 from tests.api.rows import UNIT
-from tests.models.payout_builders import charge, fund
+from tests.models.payouts.builders import charge, fund
 
 Case = Callable[[Live], testing.Result]
 
@@ -167,8 +167,8 @@ def paying_twice_at_the_same_moment(live: Live) -> testing.Result:
     fund(live.shop, 100 * UNIT)
     charge()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("models.payouts.find_by_order", lambda *_: None)
-        patch.setattr("actors.payout_orders.ring", lambda *_: None)
+        patch.setattr("models.payouts.rows.find_by_order", lambda *_: None)
+        patch.setattr("actors.payouts.service.ring", lambda *_: None)
         live.post("/v1/payout", PAYOUT)
         return live.post("/v1/payout", PAYOUT)
 

@@ -15,11 +15,11 @@ import pytest
 
 from api.endpoints import Endpoint
 from api.routes import ENDPOINTS
-from models import base
-from models.ledger import Account, Transfer, post
-from tests.api.link_rows import linked
+from models.db import base
+from models.ledger.ledger import Account, Transfer, post
 from tests.api.live import Live
-from tests.api.payout_rows import held_payout
+from tests.api.routes.payout_links.rows import linked
+from tests.api.routes.payouts.rows import held_payout
 from tests.api.rows import UNIT, add_deposit, add_invoice
 
 NOBODYS: Final = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"

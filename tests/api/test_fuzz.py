@@ -15,12 +15,12 @@ from schemathesis.specs.openapi import checks
 
 from api.app import create_app
 from api.endpoints import Endpoint
-from api.middleware import raw_target
+from api.http.middleware import raw_target
 from api.routes import ENDPOINTS
-from core.catalogue import load_catalogue
-from core.secretbox import SecretBox
-from core.signing import sign_request
-from models.rates import store_network_fee
+from core.catalogue.catalogue import load_catalogue
+from core.secrets.secretbox import SecretBox
+from core.secrets.signing import sign_request
+from models.rates.rates import store_network_fee
 from tests.api.conftest import NOW, SECRET, Called, FakeCaller, FakeQueues, Keys, make_settings
 from tests.api.rows import add_merchant
 

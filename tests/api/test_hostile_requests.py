@@ -11,8 +11,8 @@ import pytest
 
 from api.endpoints import Endpoint
 from api.routes import ENDPOINTS
-from core.signing import sign_request
-from models import base
+from core.secrets.signing import sign_request
+from models.db import base
 from tests.api.conftest import NOW, SECRET, Client, FakeCaller, code_of, path_of
 from tests.api.live import Live
 

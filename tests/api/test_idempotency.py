@@ -14,16 +14,17 @@ import pytest
 from falcon import testing
 
 from actors import context
-from actors.broker import SluiceBroker
-from actors.calls import Caller
-from actors.registry import modules_for
+from actors.queue.broker import SluiceBroker
+from actors.queue.caller import Caller
+from actors.queue.registry import modules_for
 from api.app import create_app
-from models import base, invoices
-from models.base import StoreUnavailableError
-from tests.actors.workers import make_broker, working
+from models.db import base
+from models.db.base import StoreUnavailableError
+from models.invoices import rows as invoices
+from tests.actors.queue.workers import make_broker, working
 from tests.api.conftest import NOW, Client, FakeQueues, Keys, code_of, make_settings
 from tests.api.live import Live
-from tests.models.test_address_pool import PUBLIC_KEY, add_chunk
+from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 
 PATH: Final = "/v1/payment"
 USD: Final = {"amount": "10", "currency": "USD"}
@@ -193,8 +194,8 @@ def test_without_the_store_a_request_with_a_key_is_told_that_it_had_no_effect(
     assert (unknown_key.status_code, code_of(unknown_key)) == (503, "idempotency.unavailable")
     stack.post(USD, "warm")
     with monkeypatch.context() as patch:
-        patch.setattr("models.calls.one", _gone)
-        patch.setattr("models.calls.execute", _gone)
+        patch.setattr("models.queue.calls.one", _gone)
+        patch.setattr("models.queue.calls.execute", _gone)
         patch.setattr(invoices, "one", _gone)
         unavailable, busy = stack.post(USDT, "k"), stack.post(USDT)
 

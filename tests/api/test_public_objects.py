@@ -11,8 +11,8 @@ from falcon import testing
 
 from api.endpoints import Endpoint
 from api.routes import ENDPOINTS
-from tests.api.link_rows import ANN, linked
 from tests.api.live import Live
+from tests.api.routes.payout_links.rows import ANN, linked
 from tests.api.rows import UNIT
 
 PUBLIC: Final = [endpoint for endpoint in ENDPOINTS if endpoint.rights is None]

@@ -22,15 +22,16 @@ import psycopg2
 import pytest
 import redis
 
-from actors.answers import UNDECIDED, CallStamps, answer_key
-from cli.embedded.ports import free_port
-from cli.embedded.postgres import Postgres
-from cli.embedded.valkey import Valkey
-from core.secretbox import SecretBox
-from core.settings import DEVELOPMENT_SECRET_KEYS
-from core.signing import sign_request
-from models import base, merchants
-from tests.actors.workers import eventually
+from actors.queue.messages import UNDECIDED, CallStamps, answer_key
+from cli.embedded.servers.postgres import Postgres
+from cli.embedded.servers.valkey import Valkey
+from cli.embedded.supervise.ports import free_port
+from core.secrets.secretbox import SecretBox
+from core.secrets.signing import sign_request
+from core.settings.settings import DEVELOPMENT_SECRET_KEYS
+from models.db import base
+from models.merchants import rows as merchants
+from tests.actors.queue.workers import eventually
 from tests.conftest import TEMPLATE
 
 ROOT = Path(__file__).parents[2]
@@ -92,7 +93,7 @@ def start(env: dict[str, str], folder: Path, port: int, *, request_s: float = RE
     config.write_text(
         f"exec(open({str(ROOT / 'gunicorn.conf.py')!r}).read())\n"
         f"bind = '127.0.0.1:{port}'\n"
-        f"import api.worker\napi.worker.REQUEST_S = {request_s}\napi.worker.EXCHANGE_S = 60.0\n"
+        f"import api.http.worker\napi.http.worker.REQUEST_S = {request_s}\napi.http.worker.EXCHANGE_S = 60.0\n"
     )
     process = subprocess.Popen(
         [sys.executable, "-m", "gunicorn", "-c", str(config), "api.wsgi:app"], cwd=ROOT, env=os.environ | env
@@ -336,10 +337,11 @@ def test_calls_that_nobody_works_on_end_busy_while_reads_go_on(server: Server, v
 
 def test_the_web_process_loads_neither_actors_nor_keys() -> None:
     code = (
-        "import sys; sys.path.insert(0, '.'); import api.app, api.worker, actors.broker, actors.calls; "
+        "import sys; sys.path.insert(0, '.'); import api.app, api.http.worker; "
+        "import actors.queue.broker, actors.queue.caller; "
         "print(sorted(name for name in sys.modules if name.split('.')[0] in "
         "{'chains', 'web3', 'embit', 'coincurve', 'eth_account', 'tronpy'} or name in "
-        "{'actors.invoices', 'actors.webhooks', 'actors.address_pool', 'actors.polling'}))"
+        "{'actors.invoices.calls', 'actors.webhooks.deliver', 'actors.addresses.fill', 'actors.scan.follow'}))"
     )
 
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)

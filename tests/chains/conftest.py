@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import pytest
 
 from chains.base import BlockScan
-from chains.evm import EvmAdapter
-from chains.providers import Providers
-from cli.embedded.anvil import Anvil
-from cli.embedded.tokens import install_code, install_tokens
-from core.catalogue import Pair, load_catalogue
+from chains.evm.adapter import EvmAdapter
+from chains.evm.nodes.providers import Providers
+from cli.embedded.servers.anvil import Anvil
+from cli.embedded.story.tokens import install_code, install_tokens
+from core.catalogue.catalogue import Pair, load_catalogue
 from tests.peers.anvil import BUYER, HandMined, calldata
 
 CATALOGUE = load_catalogue("development")

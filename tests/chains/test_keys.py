@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from chains.keys import Keys, load_keys, new_mnemonic
 from chains.keystore import KeystoreError, seal
-from core.addresses import checksum_evm
-from core.settings import Settings, load_settings
+from core.catalogue.addresses import checksum_evm
+from core.settings.settings import Settings, load_settings
 
 ABANDON = "abandon " * 11 + "about"
 ANVIL = "test test test test test test test test test test test junk"
@@ -176,7 +176,10 @@ def test_a_wallet_that_cannot_be_read_says_which_part(wallet: dict[str, str], pr
 def test_importing_the_keys_loads_no_chain_library() -> None:
     import subprocess  # noqa: PLC0415 - for a process of its own
 
-    code = "import sys, chains.keys, chains.evm, chains.evm_spend, chains.evm_tx, chains.registry; print(*sys.modules)"
+    code = (
+        "import sys, chains.keys, chains.evm.adapter, chains.evm.spends.spender, chains.evm.spends.tx; "
+        "import chains.registry; print(*sys.modules)"
+    )
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
 
     assert not {"embit", "eth_account", "web3", "coincurve", "tronpy"} & set(loaded)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from chains.evm import EvmAdapter
-from chains.evm_spend import EvmSpender
+from chains.evm.adapter import EvmAdapter
+from chains.evm.spends.spender import EvmSpender
 from chains.registry import adapter, gas_cap_units, spender
-from core.catalogue import load_catalogue
-from core.settings import Settings, load_settings
+from core.catalogue.catalogue import load_catalogue
+from core.settings.settings import Settings, load_settings
 
 NETWORKS = load_catalogue("development").networks
 

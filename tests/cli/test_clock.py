@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from models import base
+from models.db import base
 from tests.cli.conftest import CommandLine
 from tests.peers.json_rpc_node import JsonRpcNode, Refusal
 
 if TYPE_CHECKING:
-    from cli.embedded.anvil import Anvil
+    from cli.embedded.servers.anvil import Anvil
 
 
 @pytest.fixture
@@ -81,8 +81,8 @@ def test_production_refuses(sluice_db: CommandLine, node: JsonRpcNode) -> None:
 
 
 def test_the_blocks_of_a_real_chain_carry_the_moved_time(sluice_db: CommandLine, anvil: "Callable[..., Anvil]") -> None:
-    from chains.evm_wire import quantity  # noqa: PLC0415
-    from chains.rpc import JsonRpc  # noqa: PLC0415
+    from chains.evm.nodes.rpc import JsonRpc  # noqa: PLC0415
+    from chains.evm.nodes.wire import quantity  # noqa: PLC0415
 
     chain = anvil("ethereum")
     rpc = JsonRpc(chain.url, timeout_s=5)

@@ -3,10 +3,10 @@
 import base64
 from uuid import UUID, uuid4
 
-from core.secretbox import SecretBox
-from core.settings_rules import DEVELOPMENT_SECRET_KEYS
-from models import base
-from models.merchants import find_key, open_secret
+from core.secrets.secretbox import SecretBox
+from core.settings.rules import DEVELOPMENT_SECRET_KEYS
+from models.db import base
+from models.merchants.rows import find_key, open_secret
 from tests.cli.conftest import CommandLine
 
 

@@ -11,9 +11,10 @@ import pytest
 from psycopg2 import sql
 
 from cli import checks
-from cli.embedded.postgres import Postgres
-from models import base, invariants
-from models.migrate import available
+from cli.embedded.servers.postgres import Postgres
+from models.db import base
+from models.db.migrate import available
+from models.invariants import money_in as invariants
 from tests.cli.conftest import CommandLine
 from tests.peers.json_rpc_node import JsonRpcNode, Refusal
 

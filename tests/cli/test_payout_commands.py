@@ -12,12 +12,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from models import base, freezes
-from models.base import one
-from models.freezes import RECONCILER
-from models.ledger import AVAILABLE, PAYOUT_HELD
+from models.db import base
+from models.db.base import one
+from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
+from models.payouts import freezes
+from models.payouts.freezes import RECONCILER
 from tests.models.builders import USDT, Chain, assert_sound, held
-from tests.models.held_payouts import funded, payout, reread, taken
+from tests.models.payouts.held import funded, payout, reread, taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

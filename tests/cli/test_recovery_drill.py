@@ -17,26 +17,28 @@ from typing import TYPE_CHECKING, Any
 import psycopg2
 import pytest
 
-from actors import spending, watermark
-from actors.address_pool import fill_pool
-from actors.redis_link import RedisLink
-from actors.watermark import Watermark
-from cli.embedded import postgres as embedded
-from cli.embedded.ports import free_port
-from cli.embedded.postgres import Postgres
+from actors.addresses.fill import fill_pool
+from actors.queue import watermark
+from actors.queue.link import RedisLink
+from actors.queue.watermark import Watermark
+from actors.signer import spend as spending
+from cli.embedded.servers import postgres as embedded
+from cli.embedded.servers.postgres import Postgres
+from cli.embedded.supervise.ports import free_port
 from core.errors import InvoiceAddressFailed
-from core.settings import DEVELOPMENT_SECRET_KEYS
-from models import base, signing
-from models.address_pool import AddressStash
-from models.base import rows
-from models.migrate import migrate
-from tests.actors.recovery_world import RecoveryWorld
+from core.settings.settings import DEVELOPMENT_SECRET_KEYS
+from models.addresses.pool import AddressStash
+from models.db import base
+from models.db.base import rows
+from models.db.migrate import migrate
+from models.spends import signing
+from tests.actors.signer.recovery_world import RecoveryWorld
 from tests.cli.conftest import CommandLine, Outcome
 from tests.peers.standby import Snapshot, Standby, ask
 
 if TYPE_CHECKING:
-    from cli.embedded.anvil import Anvil
-    from cli.embedded.leash import Leash
+    from cli.embedded.servers.anvil import Anvil
+    from cli.embedded.supervise.leash import Leash
 
 pytestmark = pytest.mark.fresh_database
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from models import base
-from tests.actors.chain_world import World
+from models.db import base
+from tests.actors.scan.world import World
 from tests.cli.conftest import CommandLine
 from tests.peers.lying_rpc import DOWN
 
 if TYPE_CHECKING:
-    from cli.embedded.anvil import Anvil
+    from cli.embedded.servers.anvil import Anvil
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import psycopg2
 import pytest
 
-from cli.embedded.logins import make_logins, url_of
-from models import base
-from models.grants import READ_ONLY, ROLES, SIGNER, WEB, WORKERS
+from cli.embedded.servers.logins import make_logins, url_of
+from models.db import base
+from models.db.grants import READ_ONLY, ROLES, SIGNER, WEB, WORKERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,7 +80,7 @@ def test_one_privilege_too_many_or_too_few_is_named(
 
 
 def test_a_server_without_the_roles_is_told(process: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.rights.ROLES", (*ROLES, "sluice_nobody"))
+    monkeypatch.setattr("models.db.rights.ROLES", (*ROLES, "sluice_nobody"))
 
     found = {f["check"]: f for f in process("doctor", "--json").json["findings"]}
 

@@ -22,15 +22,15 @@ import redis
 import urllib3
 
 from chains.base import ProviderError
-from chains.rpc import JsonRpc
+from chains.evm.nodes.rpc import JsonRpc
 from cli.client import ApiError, Client
-from cli.embedded.leash import MARK
 from cli.embedded.plan import ROOT
-from cli.embedded.ports import free_port
-from cli.embedded.procfile import read_procfile
-from cli.embedded.watchdog import carriers
-from core.catalogue import load_catalogue
-from tests.embedded.waiting import is_running, wait_for
+from cli.embedded.supervise.leash import MARK
+from cli.embedded.supervise.ports import free_port
+from cli.embedded.supervise.procfile import read_procfile
+from cli.embedded.supervise.watchdog import carriers
+from core.catalogue.catalogue import load_catalogue
+from tests.cli.embedded.waiting import is_running, wait_for
 
 pytestmark = pytest.mark.timeout(240)
 

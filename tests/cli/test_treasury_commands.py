@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from models import base, spends
-from models.base import execute, rows
-from tests.actors.chain_world import USDT_UNITS
-from tests.actors.treasury_world import TreasuryWorld
+from models.db import base
+from models.db.base import execute, rows
+from models.spends import rows as spends
+from tests.actors.scan.world import USDT_UNITS
+from tests.actors.treasury.world import TreasuryWorld
 from tests.cli.conftest import CommandLine
-from tests.models.treasury_builders import topup_rows
+from tests.models.treasury.builders import topup_rows
 
 if TYPE_CHECKING:
-    from cli.embedded.anvil import Anvil
+    from cli.embedded.servers.anvil import Anvil
 
 
 @pytest.fixture

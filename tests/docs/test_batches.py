@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from actors.batch_runs import BEGUN_MAX, PAUSES_S
-from core.batch_schemas import ITEMS_MAX, BatchCreated, BatchInfo, CreatePaymentBatch
+from actors.batches.ticks import BEGUN_MAX, PAUSES_S
+from core.batches.schemas import ITEMS_MAX, BatchCreated, BatchInfo, CreatePaymentBatch
 from core.errors import ERRORS, BatchSkipped
-from core.schemas import read_request
-from models.batch_items import LEASE_S
+from core.http.requests import read_request
+from models.batches.items import LEASE_S
 
 PAGE = (Path(__file__).parents[2] / "docs" / "batches.md").read_text(encoding="utf-8")
 

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from core.errors import ERRORS
-from core.payout_schemas import CreatedPayout, CreatePayout, MassPayout, MassResult, PayoutConversion
-from core.payout_states import SHOWN, payout_event
-from core.schemas import read_request
+from core.http.requests import read_request
+from core.payouts.schemas import CreatedPayout, CreatePayout, MassPayout, MassResult, PayoutConversion
+from core.payouts.states import SHOWN, payout_event
 
 PAGE = (Path(__file__).parents[2] / "docs" / "payouts.md").read_text(encoding="utf-8")
 SAMPLES: list[Any] = [json.loads(text) for text in re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)]

@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from core.answer_schemas import WebhookEndpoint
-from core.signing import sign_webhook
-from core.states import INVOICE_EVENTS
-from core.webhook_schemas import DeliveryPage, WebhookTrial
-from models.outbox import ATTEMPTS_MAX, DELAYS_S
+from core.http.answers import WebhookEndpoint
+from core.invoices.states import INVOICE_EVENTS
+from core.secrets.signing import sign_webhook
+from core.webhooks.schemas import DeliveryPage, WebhookTrial
+from models.webhooks.outbox import ATTEMPTS_MAX, DELAYS_S
 
 PAGE = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text(encoding="utf-8")
 SECRET = "whsec_of_the_shop"

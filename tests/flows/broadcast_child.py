@@ -13,19 +13,23 @@ from typing import Final
 import embit.bip39
 import eth_account
 
-import chains.evm
-import chains.evm_spend
-from actors import broadcast, context, polling, spending
-from chains.evm_fees import GasPrice
-from chains.evm_tx import plan_spend, sign_spend
-from core import checkpoints
-from core.catalogue import load_catalogue
-from core.settings import load_settings
-from models import base, writeoffs
-from models.base import execute
+import chains.evm.adapter
+import chains.evm.spends.spender
+from actors import context
+from actors.scan import follow as polling
+from actors.signer import broadcast
+from actors.signer import spend as spending
+from chains.evm.spends.fees import GasPrice
+from chains.evm.spends.tx import plan_spend, sign_spend
+from core.catalogue.catalogue import load_catalogue
+from core.logs import checkpoints
+from core.settings.settings import load_settings
+from models.db import base
+from models.db.base import execute
+from models.treasury import writeoffs
 from tests.peers.anvil import BUYER, HandMined
 
-LOADED: Final = (chains.evm, chains.evm_spend, embit.bip39, eth_account)
+LOADED: Final = (chains.evm.adapter, chains.evm.spends.spender, embit.bip39, eth_account)
 ETHEREUM: Final = load_catalogue("development").networks["ethereum"]
 PATIENCE_S: Final = 61
 

@@ -9,7 +9,7 @@ import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
-from chains.rpc import JsonRpc, RpcError
+from chains.evm.nodes.rpc import JsonRpc, RpcError
 from cli.__main__ import main
 from cli.embedded.stack import Stack
 from tests.peers.json_rpc_node import JsonRpcNode, Raw

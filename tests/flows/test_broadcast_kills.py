@@ -14,13 +14,13 @@ from uuid import uuid4
 import pytest
 
 from chains.keys import Keys
-from cli.embedded.tokens import install_token
+from cli.embedded.story.tokens import install_token
 from core.ids import uuid7
-from models import payouts
-from models.base import execute, rows, transaction
-from models.ledger import AVAILABLE, CUSTODY, GATEWAY, PAYOUT_HELD, Account, Transfer, balance, post
-from models.payouts import NewPayout
-from models.spend_tracking import WATCHED_ON_BLOCKS
+from models.db.base import execute, rows, transaction
+from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, PAYOUT_HELD, Account, Transfer, balance, post
+from models.payouts import rows as payouts
+from models.payouts.rows import NewPayout
+from models.spends.tracking import WATCHED_ON_BLOCKS
 from tests.flows import broadcast_child
 from tests.flows.broadcast_child import PARTS, Gateway
 from tests.models.builders import CATALOGUE, USDT, merchant
@@ -28,7 +28,7 @@ from tests.models.builders import CATALOGUE, USDT, merchant
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from cli.embedded.anvil import Anvil
+    from cli.embedded.servers.anvil import Anvil
 
 ROOT: Final = Path(__file__).parents[2]
 MNEMONIC: Final = " ".join(["abandon"] * 11 + ["about"])

@@ -12,23 +12,27 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from actors import answering, claims, payout_link_clock, payout_links
-from actors.claims import claim_payout_link
-from actors.payout_link_clock import expire_payout_links, reap_claims
-from actors.payout_links import cancel_payout_link
-from core.payout_link_schemas import Claim
-from models import base, payout_link_claims
-from models.base import execute, one, rows
-from models.ledger import holdings
-from tests.actors.link_world import ANN, BOB, configure, info
+from actors.payout_links import calls as payout_links
+from actors.payout_links import claims
+from actors.payout_links import ticks as payout_link_clock
+from actors.payout_links.calls import cancel_payout_link
+from actors.payout_links.claims import claim_payout_link
+from actors.payout_links.ticks import expire_payout_links, reap_claims
+from actors.queue import call_actors as answering
+from core.payout_links.schemas import Claim
+from models.db import base
+from models.db.base import execute, one, rows
+from models.ledger.ledger import holdings
+from models.payout_links import claims as payout_link_claims
+from tests.actors.payout_links.world import ANN, BOB, configure, info
 from tests.models.builders import USDT, assert_sound
-from tests.models.link_builders import funded, rich_merchant
+from tests.models.payout_links.builders import funded, rich_merchant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actors.answers import Answer
-    from models.payout_links import PayoutLinkRow
+    from actors.queue.messages import Answer
+    from models.payout_links.rows import PayoutLinkRow
 
 FUNDS: Final = 20_000 * USDT
 ENDS: Final = {"claimed", "cancelled", "expired"}

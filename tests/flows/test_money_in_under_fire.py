@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
-from chains.rpc import JsonRpc
-from cli.embedded.tokens import install_token
-from core.catalogue import load_catalogue
+from chains.evm.nodes.rpc import JsonRpc
+from cli.embedded.story.tokens import install_token
+from core.catalogue.catalogue import load_catalogue
 from tests.flows.buyer import Buyer
 from tests.flows.merchant import Merchant
 from tests.flows.stack import Stack

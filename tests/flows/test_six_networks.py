@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from core.catalogue import load_catalogue
+from core.catalogue.catalogue import load_catalogue
 from tests.flows.buyer import Buyer
 from tests.flows.stack import Stack
 

@@ -1,7 +1,7 @@
 """Rows and small worlds for tests that need a database: merchants, invoices with addresses, and chains moved by hand.
 
 Money is in the ledger's units; USDT is one whole. A `Chain` stands for a network's scan without a node: it records
-deposits and moves the cursor in one transaction, as actors.polling does.
+deposits and moves the cursor in one transaction, as actors.scan.follow does.
 """
 
 from __future__ import annotations
@@ -14,18 +14,24 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID, uuid4
 
-from core.addresses import display
-from core.catalogue import load_catalogue
+from core.catalogue.addresses import display
+from core.catalogue.catalogue import load_catalogue
 from core.ids import uuid7
-from models import base, cursors, deposits, invariants, invoices, reversals, settlement
-from models.base import app_now, execute, one, rows, transaction
-from models.invoices import InvoiceRow, NewInvoice
-from models.ledger import DEBT, Account, holdings
+from models.db import base
+from models.db.base import app_now, execute, one, rows, transaction
+from models.deposits import cursors
+from models.deposits import rows as deposits
+from models.invariants import money_in as invariants
+from models.invoices import rows as invoices
+from models.invoices import settlement
+from models.invoices.rows import InvoiceRow, NewInvoice
+from models.ledger.ledger import DEBT, Account, holdings
+from models.outcomes import reversals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from models.wallets import WalletRow
+    from models.wallets.rows import WalletRow
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.addresses import keccak256
+from core.catalogue.addresses import keccak256
 
 if TYPE_CHECKING:
     from tests.peers.anvil import HandMined

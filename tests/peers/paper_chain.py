@@ -28,7 +28,7 @@ from chains.base import (
 )
 
 if TYPE_CHECKING:
-    from core.catalogue import Pair
+    from core.catalogue.catalogue import Pair
 
 GAS = 21_000
 FIRST_PRICE = 10

@@ -13,7 +13,7 @@ from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self, cast
 
-from core.rate_sources import Source, load_sources
+from core.rates.sources import Source, load_sources
 
 DOLLARS = {
     "EUR": "1.15", "GBP": "1.31", "RUB": "0.0124", "UAH": "0.0237", "PLN": "0.272", "CZK": "0.0475", "TRY": "0.0236",

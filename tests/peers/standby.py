@@ -10,14 +10,14 @@ from urllib.parse import urlsplit
 
 import psycopg2
 
-from cli.embedded.ports import free_port
-from cli.embedded.postgres import Postgres
-from tests.embedded.waiting import wait_for
+from cli.embedded.servers.postgres import Postgres
+from cli.embedded.supervise.ports import free_port
+from tests.cli.embedded.waiting import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli.embedded.leash import Leash
+    from cli.embedded.supervise.leash import Leash
 
 
 class Standby(Postgres):

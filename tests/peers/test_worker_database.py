@@ -8,7 +8,7 @@ import psycopg2
 import pytest
 from psycopg2.extensions import connection
 
-from cli.embedded.postgres import Postgres
+from cli.embedded.servers.postgres import Postgres
 from tests.conftest import TEMPLATE
 from tests.peers.worker_database import BYTES_MAX, WorkerDatabase
 

@@ -14,7 +14,7 @@ import psycopg2
 from psycopg2 import sql
 from psycopg2.extensions import connection, cursor
 
-from cli.embedded.postgres import Postgres
+from cli.embedded.servers.postgres import Postgres
 
 NAME: Final = "shared"
 TEMPLATE: Final = "shared_template"

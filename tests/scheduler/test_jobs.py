@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from actors.redrive import DOORBELLS
-from actors.registry import QUEUES, REGISTRY, modules_for, served_queues
+from actors.queue.registry import QUEUES, REGISTRY, modules_for, served_queues
+from actors.queue.schedule import DOORBELLS
 from scheduler.jobs import jobs
-from tests.actors.workers import make_broker, make_settings
+from tests.actors.queue.workers import make_broker, make_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from actors.registry import Registration
+    from actors.queue.registry import Registration
 
 ROOT: Final = Path(__file__).parents[2]
 # What actors and nobody else need: heavy to load, or not for every process to have.
-HEAVY: Final = ("chains", "web3", "eth_account", "embit", "aiohttp", "actors.invoices", "actors.address_pool")
+HEAVY: Final = ("chains", "web3", "eth_account", "embit", "aiohttp", "actors.invoices.calls", "actors.addresses.fill")
 
 
 @pytest.fixture(scope="module")

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import structlog.testing
 
-from actors.redis_link import LinkDownError
-from actors.redrive import rings
+from actors.queue.link import LinkDownError
+from actors.queue.schedule import rings
 from scheduler.__main__ import Ringer, make_scheduler
 from scheduler.jobs import jobs
-from tests.actors.workers import NAMESPACE, eventually, make_broker, make_settings
+from tests.actors.queue.workers import NAMESPACE, eventually, make_broker, make_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from actors.broker import SluiceBroker
-    from cli.embedded.valkey import Valkey
+    from actors.queue.broker import SluiceBroker
+    from cli.embedded.servers.valkey import Valkey
 
 pytestmark = pytest.mark.fresh_database
 ROOT: Final = Path(__file__).parents[2]

@@ -1,6 +1,6 @@
 """Hands every third message of a worker out twice, at once, as a queue that promises nothing may. Put on PYTHONPATH.
 
-Python imports it at the start of every process; it acts where actors.consumer is imported.
+Python imports it at the start of every process; it acts where actors.queue.consumer is imported.
 """
 
 import importlib.util
@@ -13,7 +13,7 @@ EVERY = 3
 class _Finder:
     def find_spec(self, name, path=None, target=None):  # noqa: ANN001, ANN202 - the import system's own protocol
         del path, target
-        if name != "actors.consumer":
+        if name != "actors.queue.consumer":
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)

@@ -1,0 +1,1 @@
+"""The pool of deposit addresses: filled by the signer, tidied by maintenance."""

@@ -1,0 +1,51 @@
+"""Keeps the pool of deposit addresses filled. Rung by the scheduler; runs in the signer process, which has the keys."""
+
+import functools
+
+import structlog
+
+from actors.context import context
+from actors.queue import watermark
+from actors.queue.broker import doorbell
+from chains.keys import Keys, load_keys
+from models.addresses.claims import CHUNK, level, next_chunk
+from models.addresses.pool import chunk_message, fill
+from models.spends import signing
+
+log = structlog.get_logger()
+
+
+@doorbell(queue="signer", arguments="families")
+def fill_address_pool(family: str) -> None:
+    """Fill a family's pool up to the high-water mark once it is below the low one."""
+    settings = context().settings
+    keys = _keys()
+    if settings.address_public_key not in {"", keys.pool_public_key}:
+        # Whoever hands out addresses would refuse every one of this wallet's.
+        log.critical("ADDRESS_PUBLIC_KEY is not this wallet's: the pool is left as it is")
+        return
+    watermark.look()
+    signing.renew_pool(family)
+    made = fill_pool(family, keys, low=settings.pool_low, high=settings.pool_high)
+    if made:
+        log.info("address_pool_filled", family=family, addresses=made)
+
+
+def fill_pool(family: str, keys: Keys, *, low: int, high: int) -> int:
+    """Add signed chunks until the level reaches high, if it is below low; returns how many addresses were added."""
+    available = level(family)
+    if available >= low:
+        return 0
+    first = next_chunk(family)
+    wanted = -((available - high) // CHUNK)
+    for chunk in range(first, first + wanted):
+        addresses = keys.deposit_addresses(family, range(chunk * CHUNK, (chunk + 1) * CHUNK))
+        if not fill(family, chunk, addresses, keys.sign_pool(chunk_message(family, chunk, addresses))):
+            return (chunk - first) * CHUNK  # Another signer is at it.
+    return wanted * CHUNK
+
+
+@functools.cache
+def _keys() -> Keys:
+    """The process's keys, opened at the first ring."""
+    return load_keys(context().settings)

@@ -1,0 +1,1 @@
+"""Batches: taken by calls, worked off by ticks."""

@@ -1,0 +1,64 @@
+"""Takes batches: all items are written in the call's own transaction, and done later. The API waits for the answer.
+
+What becomes of the items is in actors.batches.ticks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from actors.context import context
+from actors.queue.broker import ring
+from actors.queue.caller import CallReply, call_actor, recorded
+from core.batches import views as batch_views
+from core.batches.schemas import BatchKind, NewBatch
+from core.errors import BatchDisabled
+from core.ids import uuid7
+from models.batches import rows as batches
+
+if TYPE_CHECKING:
+    from actors.queue.caller import CallInfo
+
+_decode: Final = msgspec.json.Decoder(NewBatch)
+
+
+@call_actor(queue="invoices")
+def create_payment_batch(info: CallInfo, payload: bytes) -> CallReply:
+    """Take payments to be created."""
+    return _take(info, "payment", payload)
+
+
+@call_actor(queue="payouts")
+def create_payout_batch(info: CallInfo, payload: bytes) -> CallReply:
+    """Take payouts to be created."""
+    return _take(info, "payout", payload)
+
+
+@call_actor(queue="payouts")
+def create_refund_batch(info: CallInfo, payload: bytes) -> CallReply:
+    """Take refunds to be created."""
+    return _take(info, "refund", payload)
+
+
+def _take(info: CallInfo, kind: BatchKind, payload: bytes) -> CallReply:
+    wanted = _decode.decode(payload)
+    new = batches.NewBatch(
+        id=uuid7(),
+        merchant_id=info.merchant(),
+        kind=kind,
+        on_error=wanted.on_error,
+        created_by=wanted.principal,
+        request_id=info.request_id,
+        items=wanted.items,
+        order_ids=wanted.order_ids,
+    )
+    with recorded(info) as record:
+        # Here, so that the stored answer of an earlier request with this key goes before.
+        if not context().settings.batches_enabled:
+            raise BatchDisabled
+        batches.create(new)
+        reply = record.store(msgspec.json.encode(batch_views.created(new.id, kind, len(new.items))))
+    ring("run_batches")
+    return reply

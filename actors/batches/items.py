@@ -1,0 +1,99 @@
+"""What one item of a batch does, by the kind of its batch. Used by actors.batches.ticks; no actor stands here."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from actors.invoices import service as invoice_orders
+from actors.payouts import service as payout_orders
+from actors.refunds import service as refund_orders
+from core.errors import MerchantUnknownKey, RequestBadField
+from core.http.requests import CreatePayment, read_request
+from core.ids import uuid7
+from models.addresses.claims import level
+from models.merchants import rows as merchants
+from models.queue.calls import CallInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from actors.context import Context
+    from models.batches.items import Leased, Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """What an item made: its result as JSON, and the payout to be announced after the commit, if it is one."""
+
+    result: bytes
+    payout: Mapping[str, Any] | None = None
+
+
+class Spare:
+    """Whether the address pool has addresses for batches. Asked once a family: make one for a few items."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._reserved = ctx.settings.pool_low // 2
+        self._found: dict[str, bool] = {}
+
+    def has(self, family: str) -> bool:
+        """Tell whether there are more than single payments may need before the signer has made others."""
+        if family not in self._found:
+            self._found[family] = level(family) > self._reserved
+        return self._found[family]
+
+
+@contextlib.contextmanager
+def prepared(ctx: Context, item: Leased, spare: Spare) -> Iterator[Callable[[], Made]]:
+    """Read an item, outside any transaction, and yield what does it inside the caller's.
+
+    Both raise the DomainErrors with which the item's own endpoint would have answered.
+    """
+    # That it is JSON was made sure when it was taken.
+    fields = json.loads(item.body)
+    match item.of.kind:
+        case "payment":
+            body = _read_payment(ctx, fields)
+            with invoice_orders.prepared(ctx, _call(item.of), body, may_take=spare.has) as create:
+                yield lambda: Made(result=create())
+        case "payout":
+            payout = payout_orders.read_item(ctx, fields)
+            yield lambda: _send(item.of, lambda: payout_orders.create(ctx, **_order(item.of), body=payout))
+        case "refund":
+            refund = refund_orders.read_item(ctx, fields)
+            yield lambda: _send(item.of, lambda: refund_orders.create(ctx, **_order(item.of), body=refund))
+
+
+def _read_payment(ctx: Context, fields: object) -> CreatePayment:
+    if not isinstance(fields, dict):
+        raise RequestBadField("A payment must be an object.")
+    return read_request(CreatePayment, fields, own_hosts=ctx.settings.own_hosts)
+
+
+def _call(of: Origin) -> CallInfo:
+    """Return a call that nobody waits for; the item itself knows whether it was done."""
+    return CallInfo(
+        call_id=uuid7(), merchant_id=of.merchant_id, request_id=of.request_id, idem_key=None, fingerprint=b""
+    )
+
+
+def _order(of: Origin) -> dict[str, Any]:
+    return {"merchant_id": of.merchant_id, "principal": of.created_by, "request_id": of.request_id}
+
+
+def _send(of: Origin, create: Callable[[], dict[str, Any]]) -> Made:
+    # A key that was revoked, perhaps because it was stolen, moves no money any more.
+    if merchants.find_key(of.created_by) is None:
+        raise MerchantUnknownKey
+    made = create()
+    return Made(result=msgspec.json.encode(made), payout=made)
+
+
+def announce(made: list[Made]) -> None:
+    """Have what was made sent, and its events delivered, after the commits."""
+    payout_orders.announce(*(one.payout for one in made if one.payout is not None))

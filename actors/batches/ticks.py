@@ -1,0 +1,194 @@
+"""Does what batches ask for, item by item. Rung when one is taken, while there is more to do, and every second.
+
+Each ring does a few items, shared out among all merchants that have some, and rings again before it begins: so a thread
+that is free joins in, and nobody's thousands of items stand before somebody's one. What a worker leaves behind when it
+dies is taken up again when its leases end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from structlog.contextvars import bound_contextvars
+
+from actors.batches import items as batch_orders
+from actors.context import Context, context
+from actors.queue.broker import doorbell, ring
+from core.errors import DomainError, GatewayBusy, GatewayInternalError, PayoutDuplicateReference
+from core.errors.base import SERVER_ERROR
+from models.batches import items as batch_items
+from models.batches import rows as batches
+from models.batches.items import LeaseLostError
+from models.db.base import (
+    DEADLOCK,
+    LOCK_NOT_AVAILABLE,
+    QUERY_CANCELED,
+    SERIALIZATION_FAILURE,
+    StoreUnavailableError,
+    pgcode,
+    repeat_on_deadlock,
+    transaction,
+)
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from actors.batches.items import Made, Spare
+    from models.batches.items import Leased
+    from models.batches.rows import Turn
+
+log = structlog.get_logger()
+
+# Items that one ring does: few, so that everybody's turn comes soon.
+ITEMS_A_RING: Final = 16
+# An item that this many workers began and none ended is taken to be what ends them.
+BEGUN_MAX: Final = 5
+# How long an item waits each time that the gateway cannot do it just now; afterwards it fails with the reason.
+PAUSES_S: Final = (1, 2, 4, 8, 15, 30, 60)
+# Somebody holds what the merchant's items need: they wait, the worker does not.
+BLOCKED_PAUSE_S: Final = 1
+
+_PASSING: Final = frozenset({LOCK_NOT_AVAILABLE, QUERY_CANCELED, DEADLOCK, SERIALIZATION_FAILURE})
+
+
+class _Round:
+    """Where this process's round over the merchants stands; shared between its threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._reached = batches.START
+
+    def take(self) -> UUID:
+        """Return the merchant behind whom the next turn begins."""
+        with self._lock:
+            return self._reached
+
+    def go_on(self, turn: Turn) -> None:
+        """Note how far a turn came."""
+        if turn.merchants:
+            with self._lock:
+                self._reached = turn.merchants[-1]
+
+
+_round: Final = _Round()
+
+
+@doorbell(queue="batches")
+def run_batches() -> None:
+    """Do some items of batches."""
+    after = _round.take()
+    turn = repeat_on_deadlock(lambda: _lease(after))
+    _round.go_on(turn)
+    if turn.items:
+        # Before the work: another thread sees whether there is more.
+        ring("run_batches")
+        _run(turn)
+    repeat_on_deadlock(lambda: batches.complete(turn.merchants))
+    if turn.items:
+        # And after it: what runs in order had nothing for another thread meanwhile.
+        ring("run_batches")
+
+
+def _run(turn: Turn) -> None:
+    ctx = context()
+    run = Run(ctx=ctx, spare=batch_orders.Spare(ctx))
+    try:
+        for _, items in itertools.groupby(turn.items, key=lambda item: item.of.batch_id):
+            run.do(list(items))
+    finally:
+        batch_orders.announce(run.made)
+
+
+def _lease(after: UUID) -> Turn:
+    with transaction():
+        return batches.lease_turn(limit=ITEMS_A_RING, after=after)
+
+
+@dataclass(slots=True)
+class Run:
+    """One worker's way through what it leased, and what it made of it."""
+
+    ctx: Context
+    spare: Spare
+    made: list[Made] = field(default_factory=list)
+
+    def do(self, items: list[Leased]) -> None:
+        """Do items of one batch, in order, until one shows that the next could not be done now."""
+        for number, item in enumerate(items):
+            with bound_contextvars(request_id=item.of.request_id):
+                pause_s = self._end(item)
+            if pause_s is not None:
+                batch_items.give_back(items[number + 1 :], pause_s=pause_s)
+                return
+
+    def _end(self, item: Leased) -> int | None:
+        """Bring an item to an end. Returns None where the next one's turn is, else the pause that those need.
+
+        Raises StoreUnavailableError: nothing can be recorded then, and leases end by themselves.
+        """
+        try:
+            if batch_items.begin(item) > BEGUN_MAX:
+                log.error("batch.item_given_up", batch_id=str(item.of.batch_id), position=item.position)
+                return _fail(item, GatewayInternalError())
+            self._do(item)
+        except LeaseLostError:
+            return _rest(item)
+        except DomainError as refusal:
+            return _refuse(item, refusal)
+        except StoreUnavailableError:
+            raise
+        except Exception as error:
+            if pgcode(error) in _PASSING:
+                return _put_off(item, GatewayBusy(), blocked_s=BLOCKED_PAUSE_S)
+            log.exception("batch.item_failed", batch_id=str(item.of.batch_id), position=item.position)
+            return _fail(item, GatewayInternalError())
+        return None
+
+    def _do(self, item: Leased) -> None:
+        """Do an item: its effect, its result and its status are one transaction."""
+        with batch_orders.prepared(self.ctx, item, self.spare) as create:
+
+            def step() -> Made:
+                with transaction():
+                    batch_items.lock(item)
+                    made = create()
+                    batch_items.succeed(item, made.result)
+                return made
+
+            self.made.append(repeat_on_deadlock(step))
+
+
+def _refuse(item: Leased, refusal: DomainError) -> int | None:
+    """Record a refusal; one that will pass (no rate, no address, somebody was quicker) puts the item off instead."""
+    if refusal.status >= SERVER_ERROR or isinstance(refusal, PayoutDuplicateReference):
+        return _put_off(item, refusal)
+    return _fail(item, refusal)
+
+
+def _put_off(item: Leased, reason: DomainError, *, blocked_s: int | None = None) -> int | None:
+    if item.put_off >= len(PAUSES_S):
+        return _fail(item, reason)
+    batch_items.put_off(item, pause_s=PAUSES_S[item.put_off])
+    return _rest(item, blocked_s)
+
+
+def _rest(item: Leased, pause_s: int | None = None) -> int | None:
+    """Return the pause of the items behind one that came to nothing; in order, none of them is for this worker now."""
+    return 0 if item.of.is_in_order else pause_s
+
+
+def _fail(item: Leased, error: DomainError) -> int | None:
+    try:
+        repeat_on_deadlock(lambda: _record(item, error))
+    except LeaseLostError:
+        log.info("batch.lease_lost", batch_id=str(item.of.batch_id), position=item.position)
+    return _rest(item)
+
+
+def _record(item: Leased, error: DomainError) -> None:
+    with transaction():
+        batch_items.fail(item, code=error.code, message=error.message)

@@ -1,0 +1,1 @@
+"""Invoices: calls and ticks."""

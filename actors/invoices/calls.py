@@ -1,0 +1,204 @@
+"""Creates invoices and lets buyers choose their coin. The API calls it through the queue and waits for the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from actors.context import Context, context
+from actors.invoices import service as invoice_orders
+from actors.queue.caller import CallReply, call_actor
+from core.catalogue.addresses import display
+from core.errors import (
+    DomainError,
+    GatewayBusy,
+    IdempotencyInProgress,
+    IdempotencyKeyReused,
+    InvoiceExpired,
+    PayBelowMinimum,
+    PaymentBelowMinimum,
+    PaymentNetworkRequired,
+    PayMethodNotAccepted,
+    PayNotFound,
+    PayNotSelectable,
+    PayUnknownCurrency,
+)
+from core.http.requests import CreatePayment, SelectMethod
+from core.rates import pricing
+from models.db.base import transaction
+from models.invoices import plan as invoice_plan
+from models.invoices import rows as invoices
+from models.queue import calls
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from actors.queue.caller import CallInfo
+    from core.rates.pricing import Method, Quote, Terms
+    from models.invoices.rows import InvoiceRow
+
+_decode_create: Final = msgspec.json.Decoder(CreatePayment)
+_decode_select: Final = msgspec.json.Decoder(SelectMethod)
+
+# Terms may change between reading and writing; a merchant who changes them this often can wait.
+TERMS_ATTEMPTS: Final = 3
+
+
+@call_actor(queue="invoices")
+def create_invoice(info: CallInfo, payload: bytes) -> CallReply:
+    """Create an invoice, or return what an earlier call with this key or order_id created."""
+    body = _decode_create.decode(payload)
+    ctx = context()
+    if body.is_refresh and body.order_id:
+        return _refresh(ctx, info, body)
+    try:
+        return _create(ctx, info, body)
+    except DomainError:
+        # What exists already is answered even where it could not be created now (no rate, below a new minimum).
+        earlier = _earlier(ctx, info, body)
+        if earlier is None:
+            raise
+        return earlier
+
+
+def _create(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
+    merchant_id = info.merchant()
+    terms = ctx.terms.read(merchant_id)
+    for _ in range(TERMS_ATTEMPTS):
+        outcome, answer = _attempt(ctx, info, body, terms)
+        if outcome != "stale_terms":
+            return _answer(ctx, info, body, outcome, answer)
+        terms = ctx.terms.refresh(merchant_id)
+    raise GatewayBusy
+
+
+def _attempt(ctx: Context, info: CallInfo, body: CreatePayment, terms: Terms) -> tuple[str, str | None]:
+    """Plan and write under terms that may be of an earlier version: such neither create nor refuse anything."""
+    merchant_id = info.merchant()
+    try:
+        plan = invoice_orders.plan(ctx, merchant_id, body, terms)
+    except DomainError:
+        if ctx.terms.refresh(merchant_id).version == terms.version:
+            raise
+        return "stale_terms", None
+    return invoice_orders.write(ctx, info, plan, terms_version=terms.version)
+
+
+def _answer(ctx: Context, info: CallInfo, body: CreatePayment, outcome: str, answer: str | None) -> CallReply:
+    match outcome:
+        case "created" if answer is not None:
+            return CallReply(body=answer.encode())
+        case "replayed" if answer is not None:
+            return CallReply(body=answer.encode(), replayed=info.idem_key is not None)
+        case "existing":
+            found = _earlier(ctx, info, body)
+            if found is not None:
+                return found
+            raise GatewayBusy
+        case "in_progress":
+            raise IdempotencyInProgress
+        case "key_reused":
+            raise IdempotencyKeyReused
+        case _:
+            # The caller gave up waiting and was told so; nothing may happen any more.
+            raise GatewayBusy
+
+
+class _NothingEarlierError(Exception):
+    """Rolls a look-up's transaction back: the call has no answer yet."""
+
+
+def _earlier(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply | None:
+    """Return the stored answer of this key, or the live invoice of this order_id, recorded as this call's answer."""
+    if info.idem_key is None and not body.order_id:
+        return None
+    try:
+        with transaction():
+            calls.begin(info)
+            live = invoices.find_live_by_order(info.merchant(), body.order_id) if body.order_id else None
+            if live is None:
+                raise _NothingEarlierError
+            return _finish(ctx, info, live)
+    except _NothingEarlierError:
+        return None
+
+
+def _finish(ctx: Context, info: CallInfo, invoice: InvoiceRow, *, public: bool = False) -> CallReply:
+    """Record an invoice as the call's answer, inside its transaction."""
+    answer = invoice_orders.rendered(ctx, invoice, public=public)
+    calls.finish(info.call_id, answer.decode())
+    return CallReply(body=answer)
+
+
+def _refresh(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
+    """Return the live invoice of an order, revive the expired one that nobody paid into, or create another."""
+    market = ctx.market.read()
+    try:
+        with transaction():
+            calls.begin(info)
+            found = invoice_orders.refresh(ctx, info.merchant(), body, market)
+            if found is None:
+                raise _NothingEarlierError
+            return _finish(ctx, info, found)
+    except _NothingEarlierError:
+        return _create(ctx, info, body)
+
+
+@call_actor(queue="invoices")
+def select_method(info: CallInfo, payload: bytes) -> CallReply:
+    """Fix the coin, network, address and quote of a currency-agnostic invoice; its buyer chose."""
+    choice = _decode_select.decode(payload)
+    ctx = context()
+    before = invoices.find_public(choice.invoice_id)
+    if before is None:
+        raise PayNotFound
+    # Not from the cache: nothing compares the version of a choice's terms afterwards.
+    terms = ctx.terms.refresh(before.merchant_id)
+    method = _selected(ctx, terms, choice)
+    family = ctx.catalogue.networks[method[1]].family
+    ordinal, address = ctx.addresses.take(family)
+    try:
+        with transaction():
+            calls.begin(info)
+            quote = _require_selectable(ctx, choice.invoice_id, method, terms)
+            invoices.choose(
+                before,
+                invoice_plan.chosen(ctx.catalogue, method, quote, generation=1),
+                address=display(family, address),
+                ordinal=ordinal,
+                family=family,
+                quote_s=invoice_plan.quote_lifetime_s(before.price_currency, method),
+            )
+            return _finish(ctx, info, invoices.reread(before.id), public=True)
+    except BaseException:
+        ctx.addresses.give_back(family, ordinal)
+        raise
+
+
+def _selected(ctx: Context, terms: Terms, choice: SelectMethod) -> Method:
+    """Return the method that a buyer names, if the merchant accepts it."""
+    if choice.currency not in ctx.catalogue.assets:
+        raise PayUnknownCurrency
+    network = choice.network or pricing.only_network(ctx.catalogue, choice.currency)
+    if network is None:
+        raise PaymentNetworkRequired
+    method = (choice.currency, network)
+    if method not in pricing.acceptable_methods(ctx.catalogue, terms, ctx.offered.read()):
+        raise PayMethodNotAccepted
+    return method
+
+
+def _require_selectable(ctx: Context, invoice_id: UUID, method: Method, terms: Terms) -> Quote:
+    """Lock the invoice and price the choice; somebody else may have chosen, or time may have passed."""
+    invoice = invoices.lock(invoice_id)
+    if invoice is None:
+        raise PayNotFound
+    if invoice.status == "expired" or (invoice.status == "select" and invoices.is_past_expiry(invoice)):
+        raise InvoiceExpired
+    if invoice.status != "select":
+        raise PayNotSelectable
+    try:
+        return invoice_plan.quote_choice(ctx.catalogue, ctx.market.read(), invoice, method, terms)
+    except PaymentBelowMinimum:
+        raise PayBelowMinimum from None

@@ -1,0 +1,106 @@
+"""What merchants do with a payment afterwards: accept or send back what was paid, have webhooks sent again.
+
+The API waits for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from actors.context import context
+from actors.queue.broker import ring
+from actors.queue.caller import CallReply, call_actor, recorded
+from actors.refunds import service as refund_orders
+from actors.refunds import uncredited as suspense_refunds
+from actors.refunds.uncredited import Asker, Wanted
+from core.errors import PaymentNotFound
+from core.http import render as views
+from core.http.principals import Signed
+from core.http.requests import PaymentLookup
+from core.invoices import states
+from core.invoices.schemas import ResolvePayment
+from core.refunds import views as refund_views
+from models.invoices import resolution
+from models.invoices import rows as invoices
+from models.webhooks import outbox, redelivery
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from actors.context import Context
+    from actors.queue.caller import CallInfo
+    from models.invoices.rows import InvoiceRow
+    from models.webhooks.redelivery import Requeued
+
+_decode: Final = msgspec.json.Decoder(PaymentLookup)
+_decode_signed: Final = msgspec.json.Decoder(Signed)
+_decode_resolve: Final = msgspec.json.Decoder(ResolvePayment)
+
+
+@call_actor(queue="invoices")
+def resend_payment(info: CallInfo, payload: bytes) -> CallReply:
+    """Queue the webhook of a payment's latest status again; it is written now where there was no endpoint then."""
+    lookup = _decode.decode(payload)
+    with recorded(info) as record:
+        invoice = _find(info, lookup)
+        queued = _requeue(invoice.merchant_id, invoice)
+        reply = record.store(msgspec.json.encode({"deliveries": [found.view() for found in queued]}))
+    ring("deliver_webhooks")
+    return reply
+
+
+@call_actor(queue="invoices")
+def resolve_payment(info: CallInfo, payload: bytes) -> CallReply:
+    """Accept or send back a wrong_amount payment, or a stray deposit of any payment, and return the payment."""
+    order, ctx = _decode_signed.decode(payload), context()
+    wanted = _decode_resolve.decode(order.body)
+    with recorded(info) as record:
+        invoice = invoices.lock(_find(info, wanted).id)
+        if invoice is None:
+            raise PaymentNotFound
+        written: list[dict[str, Any]] = []
+        if wanted.action == "refund":
+            asker = Asker(merchant_id=invoice.merchant_id, principal=order.principal, request_id=info.request_id)
+            written = _send_back(ctx, asker, invoice, wanted)
+        elif wanted.txid:
+            resolution.accept_stray(ctx.catalogue, invoice, wanted.txid)
+        else:
+            resolution.accept_payment(ctx.catalogue, invoice)
+        shown = invoices.reread(invoice.id)
+        view = views.payment(ctx.catalogue, shown, pay_url=ctx.settings.pay_url, public=False)
+        reply = record.store(msgspec.json.encode(view | ({"refund": written[0]} if written else {})))
+    ring("deliver_webhooks")
+    for refund in written:
+        refund_orders.announce(refund)
+    return reply
+
+
+def _send_back(ctx: Context, asker: Asker, invoice: InvoiceRow, wanted: ResolvePayment) -> list[dict[str, Any]]:
+    """Send a locked payment's money back, or that of its stray; return the refund objects, at least one."""
+    to = Wanted(address=wanted.address, network=wanted.network)
+    if wanted.txid:
+        refunds = suspense_refunds.return_stray(ctx, asker, invoice, wanted.txid, to)
+    else:
+        refunds = [suspense_refunds.resolve(ctx, asker, invoice, to)]
+    return [refund_views.refund(ctx.catalogue, refund) for refund in refunds]
+
+
+def _find(info: CallInfo, lookup: PaymentLookup) -> InvoiceRow:
+    invoice = invoices.look_up(info.merchant(), uuid=lookup.uuid, order_id=lookup.order_id)
+    if invoice is None:
+        raise PaymentNotFound
+    return invoice
+
+
+def _requeue(merchant_id: UUID, invoice: InvoiceRow) -> list[Requeued]:
+    event = states.INVOICE_EVENTS.get(invoice.status)
+    if event is None:
+        return []
+    found = redelivery.requeue_latest(invoice.id, event)
+    if found is None:
+        body = msgspec.json.encode(views.payment_webhook(context().catalogue, invoice)).decode()
+        outbox.emit(merchant_id, event, invoice.id, body, url_callback=invoice.url_callback)
+        found = redelivery.requeue_latest(invoice.id, event)
+    return [found] if found else []

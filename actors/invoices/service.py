@@ -1,0 +1,193 @@
+"""How a payment comes to be: planned outside, written in one statement, revived. For whatever creates payments.
+
+Used by actors.invoices.calls, where a caller waits and the statement is the transaction, and by the runs of batches,
+where it is part of an item's. No actor stands here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from core.catalogue.addresses import display
+from core.errors import DomainError, GatewayBusy, InvoiceAddressFailed
+from core.http import render as views
+from models.db.base import repeat_on_deadlock
+from models.deposits import rows as deposits
+from models.invoices import plan as invoice_plan
+from models.invoices import rows as invoices
+from models.queue import calls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from uuid import UUID
+
+    from actors.context import Context
+    from core.http.requests import CreatePayment
+    from core.rates.pricing import Market, Terms
+    from models.invoices.plan import Plan
+    from models.invoices.rows import InvoiceRow, NewInvoice
+    from models.queue.calls import CallInfo
+
+
+def plan(ctx: Context, merchant_id: UUID, body: CreatePayment, terms: Terms) -> Plan:
+    """Decide everything about a payment but its address. Raises the payment.* or invoice.* error that forbids it."""
+    return invoice_plan.plan_invoice(
+        body,
+        merchant_id=merchant_id,
+        catalogue=ctx.catalogue,
+        terms=terms,
+        market=ctx.market.read(),
+        available=ctx.offered.read(),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """A planned payment with its address and its answer, which lacks the moments: all that creating it needs."""
+
+    plan: Plan
+    invoice: NewInvoice
+    response: str
+    terms_version: int
+
+    def create(self, info: CallInfo) -> tuple[str, str | None]:
+        """Run the creating statement; returns (outcome, answer or live invoice's id)."""
+        return invoices.create(
+            self.invoice,
+            call_id=info.call_id,
+            idem_key=info.idem_key,
+            fingerprint=info.fingerprint,
+            terms_version=self.terms_version,
+            lifetime_s=self.plan.lifetime_s,
+            quote_s=self.plan.quote_s,
+            family=self.plan.family,
+            response=self.response,
+        )
+
+
+def make_ready(ctx: Context, planned: Plan, *, terms_version: int) -> Ready:
+    """Give a plan an address of the pool, outside any transaction. give_back() what was not needed.
+
+    Raises InvoiceAddressFailed.
+    """
+    invoice = planned.invoice
+    if planned.family:
+        ordinal, address = ctx.addresses.take(planned.family)
+        invoice = msgspec.structs.replace(invoice, address_ordinal=ordinal, address=display(planned.family, address))
+    core = views.payment_core(ctx.catalogue, invoice, pay_url=ctx.settings.pay_url, public=False)
+    response = msgspec.json.encode(core).decode()[:-1]
+    return Ready(plan=planned, invoice=invoice, response=response, terms_version=terms_version)
+
+
+def give_back(ctx: Context, ready: Ready) -> None:
+    """Return the address of a payment that was not created, if it has one."""
+    if ready.invoice.address_ordinal is not None:
+        ctx.addresses.give_back(ready.plan.family, ready.invoice.address_ordinal)
+
+
+def write(ctx: Context, info: CallInfo, planned: Plan, *, terms_version: int) -> tuple[str, str | None]:
+    """Run the creating statement as a step of its own; an address that was not needed goes back."""
+    ready = make_ready(ctx, planned, terms_version=terms_version)
+    outcome, answer = repeat_on_deadlock(lambda: ready.create(info))
+    if outcome != "created":
+        give_back(ctx, ready)
+    return outcome, answer
+
+
+def rendered(ctx: Context, invoice: InvoiceRow, *, public: bool = False) -> bytes:
+    """Return a stored payment as its endpoints answer it."""
+    return msgspec.json.encode(views.payment(ctx.catalogue, invoice, pay_url=ctx.settings.pay_url, public=public))
+
+
+def refresh(ctx: Context, merchant_id: UUID, body: CreatePayment, market: Market) -> InvoiceRow | None:
+    """Return the live payment of an order, or revive the expired one that nobody paid into; None: there is neither.
+
+    In the caller's transaction, in which nobody else creates one for this order.
+    """
+    last = invoices.lock_last_by_order(merchant_id, body.order_id or "")
+    if last is None or not (invoices.is_live(last) or _is_revivable(last)):
+        return None
+    if not invoices.is_live(last):
+        _revive(ctx, last, market, lifetime_s=invoice_plan.clamp_lifetime(body.lifetime))
+    return invoices.reread(last.id)
+
+
+def _is_revivable(invoice: InvoiceRow) -> bool:
+    return invoice.status == "expired" and not deposits.is_any_of(invoice.id)
+
+
+def _revive(ctx: Context, invoice: InvoiceRow, market: Market, *, lifetime_s: int) -> None:
+    """Open an expired invoice again: same price, coin and address, new expiry and quote."""
+    if invoice.pay_currency is None:
+        invoices.reopen(invoice, lifetime_s=lifetime_s, quote_s=None)
+        return
+    quote_s = invoice_plan.quote_lifetime_s(invoice.price_currency, invoice_plan.method_of(invoice))
+    invoices.reopen(invoice, lifetime_s=lifetime_s, quote_s=quote_s)
+    quote = invoice_plan.quote_again(ctx.catalogue, market, invoice, ctx.terms.read(invoice.merchant_id))
+    invoices.add_quote(invoice, quote, generation=invoice.generation + 1)
+
+
+@contextlib.contextmanager
+def prepared(
+    ctx: Context, info: CallInfo, body: CreatePayment, *, may_take: Callable[[str], bool]
+) -> Iterator[Callable[[], bytes]]:
+    """Get a payment ready, outside any transaction; yields what creates it inside the caller's.
+
+    That returns the payment's JSON: the new one's, or the live one's of the same order_id. It raises the DomainError
+    that forbids it, and GatewayBusy where the merchant's terms have changed since. Nothing but a transaction that is
+    rolled back may follow an error. info: of a call that nobody waits for, without a key. may_take: whether there are
+    addresses of a family to spare for it.
+    """
+    merchant_id = info.merchant()
+    # Not from the cache: a stale entry would cost the caller's whole transaction.
+    terms = ctx.terms.refresh(merchant_id)
+    market = ctx.market.read()
+    ready, refusal = _try_ready(ctx, merchant_id, body, terms, may_take)
+    made: list[str] = []
+
+    def create() -> bytes:
+        made.clear()
+        found = refresh(ctx, merchant_id, body, market) if body.is_refresh and body.order_id else None
+        if found is not None:
+            return rendered(ctx, found)
+        if ready is not None:
+            outcome, answer = ready.create(info)
+            if outcome == "created" and answer is not None:
+                # Kept with what the caller records; nobody asks for this call.
+                calls.forget(info.call_id)
+                made.append(answer)
+                return answer.encode()
+        return _live(ctx, merchant_id, body, refusal)
+
+    try:
+        yield create
+    except BaseException:
+        made.clear()
+        raise
+    finally:
+        if ready is not None and not made:
+            give_back(ctx, ready)
+
+
+def _try_ready(
+    ctx: Context, merchant_id: UUID, body: CreatePayment, terms: Terms, may_take: Callable[[str], bool]
+) -> tuple[Ready | None, DomainError | None]:
+    """Return a payment that is ready, or why there cannot be one: what exists already is answered all the same."""
+    try:
+        planned = plan(ctx, merchant_id, body, terms)
+        if planned.family and not may_take(planned.family):
+            raise InvoiceAddressFailed
+        return make_ready(ctx, planned, terms_version=terms.version), None
+    except DomainError as refusal:
+        return None, refusal
+
+
+def _live(ctx: Context, merchant_id: UUID, body: CreatePayment, refusal: DomainError | None) -> bytes:
+    live = invoices.find_live_by_order(merchant_id, body.order_id) if body.order_id else None
+    if live is not None:
+        return rendered(ctx, live)
+    raise refusal or GatewayBusy

@@ -1,0 +1,66 @@
+"""Does to invoices what only time calls for: expiry, and new quotes for old rates. Rung by the scheduler."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors.context import Context, context
+from actors.queue.broker import doorbell, ring
+from actors.queue.isolated import isolated
+from core.errors import DomainError
+from models.db.base import transaction
+from models.invoices import plan as invoice_plan
+from models.invoices import rows as invoices
+from models.invoices import settlement
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.rates.pricing import Market
+
+log = structlog.get_logger()
+
+DUE_PER_STEP: Final = 200
+# Each takes several transactions.
+CROWDED_PER_STEP: Final = 20
+
+
+@doorbell(queue="maintenance")
+def settle_due_invoices() -> None:
+    """Expire what is due and credit what crowded invoices still hold; rings itself again while a full page expired."""
+    ctx = context()
+    due, crowded = invoices.due_for_settlement(DUE_PER_STEP), invoices.credit_due(CROWDED_PER_STEP)
+    emitted = [isolated(lambda i=i: settlement.settle(ctx.catalogue, i), of=i) for i in (*due, *crowded)]  # type: ignore[misc]
+    if any(emitted):
+        ring("deliver_webhooks")
+    if len(due) == DUE_PER_STEP:
+        ring("settle_due_invoices")
+
+
+@doorbell(queue="maintenance")
+def requote_invoices() -> None:
+    """Give invoices whose rate has run out, and whose quote nobody holds, a new generation."""
+    ctx = context()
+    market = ctx.market.read()
+    due = invoices.due_for_requote(DUE_PER_STEP)
+    moved = [isolated(lambda i=i: _quoted_anew(ctx, market, i), of=i) for i in due]  # type: ignore[misc]
+    if len(due) == DUE_PER_STEP and any(moved):
+        ring("requote_invoices")
+
+
+def _quoted_anew(ctx: Context, market: Market, invoice_id: UUID) -> bool:
+    """Quote one invoice, or put it off where its coin has no fresh rate; returns whether it is due no more."""
+    with transaction():
+        invoice = invoices.lock_for_requote(invoice_id)
+        if invoice is None:
+            return False
+        try:
+            quote = invoice_plan.quote_again(ctx.catalogue, market, invoice, ctx.terms.read(invoice.merchant_id))
+        except DomainError as error:
+            log.warning("quote.postponed", invoice_id=str(invoice_id), problem=error.code)
+            invoices.postpone_requote(invoice, quote_s=invoice_plan.QUOTE_S)
+        else:
+            invoices.requote(invoice, quote, quote_s=invoice_plan.QUOTE_S)
+    return True

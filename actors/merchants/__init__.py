@@ -1,0 +1,1 @@
+"""What merchants set, move and owe: allowlists, terms, transfers, debts."""

@@ -1,0 +1,33 @@
+"""Sets from where a merchant's keys may sign (POST /v1/ip-allowlist). The API calls it through the queue and waits."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from actors.queue.caller import call_actor, recorded
+from core.errors import AllowlistLocksYouOut
+from core.http.answers import IpAllowlist
+from core.http.requests import SetAllowlist
+from core.net import allowlist
+from models.merchants import allowlists
+
+if TYPE_CHECKING:
+    from actors.queue.caller import CallInfo, CallReply
+
+_decode: Final = msgspec.json.Decoder(SetAllowlist)
+
+
+@call_actor(queue="invoices")
+def set_allowlist(info: CallInfo, payload: bytes) -> CallReply:
+    """Replace the list, if whoever asks stays on it, and return it; without one, only return it."""
+    wanted = _decode.decode(payload)
+    with recorded(info) as record:
+        if wanted.ips is not None:
+            networks = allowlist.parse(wanted.ips)
+            if not allowlist.admits(networks, None if wanted.source is None else ip_address(wanted.source)):
+                raise AllowlistLocksYouOut
+            allowlists.replace(info.merchant(), allowlist.texts(networks))
+        return record.store(msgspec.json.encode(IpAllowlist(ips=allowlists.read(info.merchant()))))

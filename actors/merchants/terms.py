@@ -1,0 +1,66 @@
+"""Sets how a merchant is paid: accepted methods, discounts, tolerance. The API calls it through the queue and waits.
+
+A request that changes nothing reads. Invoices made after the answer, by whichever process, have the new terms.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from actors.context import context
+from actors.queue.caller import CallReply, call_actor, recorded
+from core.merchants import terms_rules
+from core.merchants.terms_schemas import SetAccepted, SetAccuracy, SetDiscount
+from models.merchants import term_changes
+from models.merchants.terms import load_terms
+
+if TYPE_CHECKING:
+    from actors.queue.caller import CallInfo
+
+_decode_accepted: Final = msgspec.json.Decoder(SetAccepted)
+_decode_discount: Final = msgspec.json.Decoder(SetDiscount)
+_decode_accuracy: Final = msgspec.json.Decoder(SetAccuracy)
+
+
+@call_actor(queue="invoices")
+def set_accepted(info: CallInfo, payload: bytes) -> CallReply:
+    """Replace the accepted methods and return them; without a list, only return them."""
+    wanted, merchant_id = _decode_accepted.decode(payload), info.merchant()
+    with recorded(info) as record:
+        if wanted.accepted is not None:
+            methods = terms_rules.accepted_methods(context().catalogue, wanted.accepted)
+            term_changes.replace_accepted(merchant_id, methods)
+        shown = terms_rules.show_accepted(load_terms(merchant_id).accepted)
+        return record.store(msgspec.json.encode(shown))
+
+
+@call_actor(queue="invoices")
+def set_discount(info: CallInfo, payload: bytes) -> CallReply:
+    """Set a coin's discount and return all of them; without a percentage, return those of what is named."""
+    wanted, merchant_id = _decode_discount.decode(payload), info.merchant()
+    catalogue = context().catalogue
+    with recorded(info) as record:
+        among = terms_rules.named_methods(catalogue, currency=wanted.currency, network=wanted.network)
+        if wanted.discount_percent is not None:
+            ppm = terms_rules.discount_ppm(wanted.discount_percent)
+            term_changes.set_discount(merchant_id, among, ppm)
+            among = frozenset(catalogue.pairs)
+        shown = terms_rules.show_discounts(load_terms(merchant_id).discounts_ppm, among)
+        return record.store(msgspec.json.encode(shown))
+
+
+@call_actor(queue="invoices")
+def set_accuracy(info: CallInfo, payload: bytes) -> CallReply:
+    """Change the tolerance and return it; where nothing is given, only return it."""
+    wanted, merchant_id = _decode_accuracy.decode(payload), info.merchant()
+    with recorded(info) as record:
+        if wanted.enabled is None and wanted.accuracy_percent is None:
+            accuracy = term_changes.read_accuracy(merchant_id)
+        else:
+            percent = wanted.accuracy_percent
+            ppm = None if percent is None else terms_rules.accuracy_ppm(percent)
+            accuracy = term_changes.set_accuracy(merchant_id, enabled=wanted.enabled, ppm=ppm)
+        shown = terms_rules.show_accuracy(enabled=accuracy.enabled, ppm=accuracy.ppm)
+        return record.store(msgspec.json.encode(shown))

@@ -1,0 +1,76 @@
+"""Moves money to the owner's personal wallet. The API calls it through the queue and waits for the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from actors.context import context
+from actors.queue.caller import CallReply, call_actor, recorded
+from core.errors import TransferBadAmount, TransferUnknownCurrency
+from core.http.principals import Signed
+from core.ids import uuid7
+from core.merchants import transfer_views
+from core.merchants.transfer_schemas import ToPersonal
+from core.money import parse_units, rescale
+from models.merchants import transfers as personal
+from models.merchants.transfers import NewTransfer
+from models.payouts import freezes
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from actors.queue.caller import CallInfo
+    from core.catalogue.catalogue import Catalogue
+    from models.merchants.transfers import TransferRow
+
+_decode_signed: Final = msgspec.json.Decoder(Signed)
+_decode_body: Final = msgspec.json.Decoder(ToPersonal)
+
+
+@call_actor(queue="payouts")
+def transfer_to_personal(info: CallInfo, payload: bytes) -> CallReply:
+    """Move an available amount from the merchant to its owner; an order_id does so once, whatever else it says."""
+    signed = _decode_signed.decode(payload)
+    body = _decode_body.decode(signed.body)
+    merchant_id, catalogue = info.merchant(), context().catalogue
+    with recorded(info) as record:
+        made = _earlier(merchant_id, body.order_id) or _transfer(
+            catalogue, merchant_id, body, principal=signed.principal
+        )
+        return record.store(msgspec.json.encode(transfer_views.to_personal(catalogue, made)))
+
+
+def _earlier(merchant_id: UUID, order_id: str | None) -> TransferRow | None:
+    """Return the transfer that an order_id has made; one that is under way is waited for."""
+    if order_id is None:
+        return None
+    personal.lock_order(merchant_id, order_id)
+    return personal.find_by_order(merchant_id, order_id)
+
+
+def _transfer(catalogue: Catalogue, merchant_id: UUID, body: ToPersonal, *, principal: str) -> TransferRow:
+    new = NewTransfer(
+        id=uuid7(),
+        merchant_id=merchant_id,
+        order_id=body.order_id,
+        currency=body.currency,
+        units=_units(catalogue, body),
+        created_by=principal,
+    )
+    # What he owes is taken from what he has first; and a frozen merchant could hide money from that in his wallet.
+    freezes.check_merchant(merchant_id, body.currency)
+    return personal.transfer(new)
+
+
+def _units(catalogue: Catalogue, body: ToPersonal) -> int:
+    """Read the amount in the ledger's units."""
+    asset = catalogue.assets.get(body.currency)
+    if asset is None:
+        raise TransferUnknownCurrency
+    amount = parse_units(body.amount, digits=asset.precision, error=TransferBadAmount)
+    # Two codes of the reference fit; where they do, this one answers.
+    if amount == 0:
+        raise TransferBadAmount
+    return rescale(amount, asset.precision, asset.scale)

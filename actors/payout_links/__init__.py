@@ -1,0 +1,1 @@
+"""Cheques: calls, claims and ticks."""

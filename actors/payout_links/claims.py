@@ -1,0 +1,68 @@
+"""Claims cheques for whoever shows the token: names the address, makes the payout. The API calls it and waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from actors.context import context
+from actors.payout_links.checks import DESTINATION_ERRORS, check_claimable
+from actors.queue.broker import ring
+from actors.queue.caller import CallReply, call_actor, recorded
+from core.catalogue import addresses
+from core.errors import PayoutFrozen, PayoutlinkNotFound
+from core.payout_links import views as payout_link_views
+from core.payout_links.schemas import Claim
+from models.db.base import transaction
+from models.payout_links import claims as payout_link_claims
+from models.payout_links import rows as payout_links
+from models.queue import calls
+from models.queue.calls import AbandonedError
+
+if TYPE_CHECKING:
+    from actors.queue.caller import CallInfo
+    from models.payout_links.rows import PayoutLinkRow
+
+_decode: Final = msgspec.json.Decoder(Claim)
+
+
+@call_actor(queue="payouts")
+def claim_payout_link(info: CallInfo, payload: bytes) -> CallReply:
+    """Pay a cheque to an address; the same address again gets the same payout, any other is refused."""
+    claim = _decode.decode(payload)
+    ctx = context()
+    link = payout_links.find_by_token(bytes.fromhex(claim.token_hash))
+    if link is None:
+        raise PayoutlinkNotFound
+    address = _stored(ctx.catalogue.networks[link.network].family, claim.address)
+    claiming = _start(info, link, address, claim.memo)
+    with recorded(info) as record:
+        claimed = payout_link_claims.finish(ctx.catalogue, claiming.id)
+        reply = record.store(msgspec.json.encode(payout_link_views.claimed(claimed)))
+    ring("deliver_webhooks")
+    ring("broadcast", claimed.network)
+    return reply
+
+
+def _stored(family: str, address: str) -> str:
+    """Return an address in the stored form; whether money may go there is asked of links that can be claimed alone."""
+    try:
+        return addresses.parse(family, address)
+    except addresses.AddressError as refusal:
+        raise DESTINATION_ERRORS.bad(str(refusal)) from None
+
+
+def _start(info: CallInfo, link: PayoutLinkRow, address: str, memo: str) -> PayoutLinkRow:
+    """Make the address the link's. What stops after this is ended by a repetition, or by the reaper."""
+    ctx = context()
+    try:
+        with transaction():
+            if calls.is_abandoned(info.call_id):
+                raise AbandonedError
+            return payout_link_claims.start(
+                link.id, address=address, memo=memo, check=lambda locked: check_claimable(ctx, locked, address, memo)
+            )
+    except PayoutFrozen:
+        payout_links.keep_open_one(link.id)
+        raise

@@ -1,0 +1,182 @@
+"""Makes payout links (cheques) of requests, inside the caller's transaction. Used by actors.payout_links.calls.
+
+The object that comes back holds no token, only the id of the key that made it: see core.payout_links.views.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from actors.signer import limits as signer_policy
+from core.errors import (
+    DomainError,
+    PayoutlinkBadAmount,
+    PayoutlinkDisabled,
+    PayoutlinkFundsMaturing,
+    PayoutlinkInsufficientFunds,
+    PayoutlinkUnknownCurrency,
+    PayoutlinkUnsupportedNetwork,
+)
+from core.http.render import coin_text
+from core.ids import uuid7
+from core.net import mail
+from core.payout_links import tokens as claim_tokens
+from core.payout_links import views as payout_link_views
+from core.payout_links.tokens import ClaimTokens
+from core.secrets.secretbox import SecretBox
+from models.ledger.ledger import InsufficientFundsError
+from models.merchants import rows as merchants
+from models.payout_links import batches as payout_link_batches
+from models.payout_links import emails
+from models.payout_links import rows as payout_links
+from models.payout_links.emails import Draft
+from models.payout_links.rows import NewPayoutLink
+from models.payouts import freezes
+from models.payouts import rules as payout_rules
+from models.payouts.rules import MethodErrors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from uuid import UUID
+
+    from actors.context import Context
+    from core.payout_links.schemas import CreatePayoutLink
+    from models.payout_links.rows import PayoutLinkRow
+
+METHOD_ERRORS: Final = MethodErrors(unknown_currency=PayoutlinkUnknownCurrency, network=PayoutlinkUnsupportedNetwork)
+
+
+def require_enabled(ctx: Context) -> None:
+    """Refuse new links where the operator wants none. Those that exist can still be claimed and cancelled."""
+    if not ctx.settings.payout_links_enabled:
+        raise PayoutlinkDisabled
+
+
+def create(
+    ctx: Context, *, merchant_id: UUID, principal: str, body: CreatePayoutLink, request_id: str
+) -> dict[str, Any]:
+    """Write a link and its e-mail and hold its money, in the caller's transaction; return it as its creation answers.
+
+    Raises payoutlink.* errors, payout.frozen and payout.fee_unavailable, after which nothing of the transaction may be
+    committed. Ring deliver_emails after the commit.
+    """
+    tokens = ClaimTokens(ctx.settings.secret_keys)
+    new = _planned(ctx, tokens, merchant_id=merchant_id, principal=principal, body=body, request_id=request_id)
+    link = payout_links.insert(new, lifetime_h=body.expires_in_hours or 1)
+    freezes.check(merchant_id, link.network, link.currency)
+    try:
+        payout_links.hold(link)
+    except InsufficientFundsError:
+        payout_rules.raise_shortage(
+            merchant_id,
+            link.currency,
+            link.held_units,
+            insufficient=PayoutlinkInsufficientFunds,
+            maturing=PayoutlinkFundsMaturing,
+        )
+    _write_emails(ctx, tokens, [link])
+    return payout_link_views.created(ctx.catalogue, link, tokens.current)
+
+
+def create_all(
+    ctx: Context,
+    *,
+    merchant_id: UUID,
+    principal: str,
+    bodies: Sequence[CreatePayoutLink | DomainError],
+    request_id: str,
+    batch_id: UUID,
+) -> list[dict[str, Any] | DomainError]:
+    """As create(), for a batch: each is made, or refused with its error, as if it came alone after those before it.
+
+    All of them in a few statements, in the caller's transaction. An error among the bodies is returned as it is.
+    """
+    tokens = ClaimTokens(ctx.settings.secret_keys)
+    outcomes: list[dict[str, Any] | DomainError] = []
+    wanted: dict[int, tuple[NewPayoutLink, int]] = {}
+    for position, body in enumerate(bodies):
+        planned: Any = body
+        if not isinstance(body, DomainError):
+            try:
+                new = _planned(
+                    ctx, tokens, merchant_id=merchant_id, principal=principal, body=body, request_id=request_id
+                )
+            except DomainError as refusal:
+                planned = refusal
+            else:
+                new = msgspec.structs.replace(new, batch_id=batch_id, position=position)
+                wanted[position] = (new, body.expires_in_hours or 1)
+        outcomes.append(planned)
+    made = payout_link_batches.fund(list(wanted.values()))
+    _write_emails(ctx, tokens, [link for link in made if not isinstance(link, DomainError)])
+    for position, link in zip(wanted, made, strict=True):
+        if isinstance(link, DomainError):
+            outcomes[position] = link
+        else:
+            outcomes[position] = payout_link_views.created(ctx.catalogue, link, tokens.current)
+    return outcomes
+
+
+def _planned(
+    ctx: Context, tokens: ClaimTokens, *, merchant_id: UUID, principal: str, body: CreatePayoutLink, request_id: str
+) -> NewPayoutLink:
+    """Check a request by every rule that asks nothing of the balance."""
+    catalogue = ctx.catalogue
+    pair = payout_rules.choose_pair(
+        catalogue, ctx.available, currency=body.currency, network=body.network, errors=METHOD_ERRORS
+    )
+    units = payout_rules.amount_units(catalogue, pair.currency, body.amount, error=PayoutlinkBadAmount)
+    payout_rules.check_minimum(catalogue, pair, units, error=PayoutlinkBadAmount)
+    signer_policy.check_size(ctx, pair.currency, units, error=PayoutlinkBadAmount)
+    link_id = uuid7()
+    return NewPayoutLink(
+        id=link_id,
+        merchant_id=merchant_id,
+        currency=pair.currency,
+        network=pair.network,
+        amount_units=units,
+        fee_units=payout_rules.fee_units(catalogue, ctx.market.read(), pair.currency, pair.network),
+        title=body.title or "",
+        note=body.note or "",
+        email=body.email or "",
+        reference=body.reference,
+        token_hash=tokens.new_hash(link_id),
+        created_by=principal,
+        request_id=request_id,
+    )
+
+
+def _write_emails(ctx: Context, tokens: ClaimTokens, links: Sequence[PayoutLinkRow]) -> None:
+    """Write what recipients are told of new links, where there is a server and an address."""
+    told = [link for link in links if link.email] if ctx.settings.smtp_url is not None else []
+    if not told:
+        return
+    sender = merchants.name_of(told[0].merchant_id)
+    emails.write(
+        told[0].merchant_id,
+        [_draft(ctx, link, tokens.token(link.id, tokens.current), sender) for link in told],
+        kind="cheque",
+        box=SecretBox(ctx.settings.secret_keys),
+    )
+
+
+def _draft(ctx: Context, link: PayoutLinkRow, token: str, sender: str) -> Draft:
+    amount = coin_text(ctx.catalogue, link.currency, link.amount_units)
+    body = mail.cheque_body(
+        amount=amount,
+        currency=link.currency,
+        network_name=ctx.catalogue.networks[link.network].name,
+        sender=sender,
+        title=link.title,
+        note=link.note,
+        until=f"{link.expires_at:%d %B %Y, %H:%M} UTC",
+        claim_url=claim_tokens.claim_url(ctx.settings.pay_url, token),
+    )
+    return Draft(
+        object_id=link.id,
+        recipient=link.email,
+        subject=mail.cheque_subject(amount, link.currency),
+        body=msgspec.json.encode(body),
+    )

@@ -1,0 +1,80 @@
+"""Does to payout links (cheques) what only time calls for: expiry, and an end to claims that stopped halfway.
+
+Rung by the scheduler.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors.context import context
+from actors.payout_links.checks import check_destination
+from actors.queue.broker import doorbell, ring
+from actors.queue.isolated import isolated
+from core.errors import DomainError
+from models.db.base import StoreUnavailableError, repeat_on_deadlock, transaction
+from models.payout_links import claims as payout_link_claims
+from models.payout_links import rows as payout_links
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+log = structlog.get_logger()
+
+DUE_PER_STEP: Final = 200
+
+
+@doorbell(queue="maintenance")
+def expire_payout_links() -> None:
+    """Give back the money of links whose time is over; rings itself again while a full page was due."""
+    kept_open = payout_links.keep_open(DUE_PER_STEP)
+    due = payout_links.due_for_expiry(DUE_PER_STEP)
+    expired = [isolated(lambda i=i: _expire(i), of=i) for i in due]  # type: ignore[misc]
+    if kept_open == DUE_PER_STEP or (len(due) == DUE_PER_STEP and any(expired)):
+        ring("expire_payout_links")
+
+
+def _expire(link_id: UUID) -> bool:
+    with transaction():
+        return payout_links.expire(link_id)
+
+
+@doorbell(queue="maintenance")
+def reap_claims() -> None:
+    """End claims that stopped halfway: with their payout, or else by making the link funded again."""
+    stuck = payout_link_claims.stuck(DUE_PER_STEP)
+    networks = {network for i in stuck if (network := isolated(lambda i=i: _reap(i), of=i))}  # type: ignore[misc]
+    for network in networks:
+        ring("broadcast", network)
+    if networks:
+        ring("deliver_webhooks")
+    if len(stuck) == DUE_PER_STEP and networks:
+        ring("reap_claims")
+
+
+def _reap(link_id: UUID) -> str | None:
+    """Finish one claim and return its network; None where it was given up."""
+    try:
+        return repeat_on_deadlock(lambda: _finish(link_id))
+    except StoreUnavailableError:
+        raise
+    except DomainError as refusal:
+        log.info("cheque.claim_given_up", link_id=str(link_id), problem=refusal.code)
+    except Exception:
+        # Whatever it was, the recipient can try again, and the merchant cancel.
+        log.exception("cheque.claim_failed", link_id=str(link_id))
+    with transaction():
+        payout_link_claims.roll_back(link_id)
+    return None
+
+
+def _finish(link_id: UUID) -> str | None:
+    ctx = context()
+    with transaction():
+        link = payout_links.lock(link_id)
+        if link is None or link.status != "claiming":
+            return None
+        check_destination(ctx, link, link.claim_address or "")
+        return payout_link_claims.finish(ctx.catalogue, link_id).network

@@ -1,0 +1,1 @@
+"""Payouts: calls, approvals, and what both share."""

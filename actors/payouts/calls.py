@@ -1,0 +1,112 @@
+"""Creates payouts, one or many, and keeps who bears their fees. The API calls it through the queue and waits."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import psycopg2
+import structlog
+
+from actors.context import Context, context
+from actors.payouts import service as payout_orders
+from actors.queue.caller import CallReply, call_actor, recorded
+from core.errors import DomainError, GatewayBusy, GatewayInternalError
+from core.http.principals import Signed
+from core.payouts import views as payout_views
+from core.payouts.schemas import ORDER_ID_CHARS_MAX, CreatePayout, MassOrder, PayoutFeeSettings
+from models.db.base import DEADLOCK, LOCK_NOT_AVAILABLE, QUERY_CANCELED, SERIALIZATION_FAILURE, part, pgcode
+from models.payouts import rules as payout_rules
+from models.queue import calls
+
+if TYPE_CHECKING:
+    from actors.queue.caller import CallInfo
+
+log = structlog.get_logger()
+
+_decode_signed: Final = msgspec.json.Decoder(Signed)
+_decode_create: Final = msgspec.json.Decoder(CreatePayout)
+_decode_mass: Final = msgspec.json.Decoder(MassOrder)
+_decode_fees: Final = msgspec.json.Decoder(PayoutFeeSettings)
+
+
+@call_actor(queue="payouts")
+def create_payout(info: CallInfo, payload: bytes) -> CallReply:
+    """Create a payout, or return the one that its order_id has."""
+    order = _decode_signed.decode(payload)
+    with recorded(info) as record:
+        made = payout_orders.create(
+            context(),
+            merchant_id=info.merchant(),
+            principal=order.principal,
+            body=_decode_create.decode(order.body),
+            request_id=info.request_id,
+        )
+        reply = record.store(msgspec.json.encode(made))
+    payout_orders.announce(made)
+    return reply
+
+
+@call_actor(queue="bulk")
+def create_payouts(info: CallInfo, payload: bytes) -> CallReply:
+    """Create the payouts of a mass call in one transaction: one that is refused is refused alone.
+
+    So whoever waits no longer has none of them; its order_id finds one that there was already.
+    """
+    order, ctx = _decode_mass.decode(payload), context()
+    with recorded(info) as record:
+        calls.take_turn(info.merchant())
+        items = []
+        made: list[dict[str, Any]] = []
+        for text in order.items:
+            fields = json.loads(text)
+            try:
+                made.append(_make(ctx, info, order, fields))
+                items.append(payout_views.mass_success(made[-1]))
+            except DomainError as refusal:
+                items.append(payout_views.mass_failure(_order_id(fields), refusal.message))
+        reply = record.store(msgspec.json.encode({"items": items}))
+    payout_orders.announce(*made)
+    return reply
+
+
+def _make(ctx: Context, info: CallInfo, order: MassOrder, fields: object) -> dict[str, Any]:
+    """Create one payout of a mass call. Raises DomainError for one that is refused, others for the whole call."""
+    body = payout_orders.read_item(ctx, fields)
+    try:
+        with part():
+            return payout_orders.create(
+                ctx,
+                merchant_id=info.merchant(),
+                principal=order.principal,
+                body=body,
+                request_id=info.request_id,
+                source=order.source,
+            )
+    except psycopg2.Error as error:
+        code = pgcode(error)
+        # Without a code the connection is lost, and a victim of a deadlock is begun anew: neither is one item's matter.
+        if code is None or code in {DEADLOCK, SERIALIZATION_FAILURE}:
+            raise
+        if code in {LOCK_NOT_AVAILABLE, QUERY_CANCELED}:
+            raise GatewayBusy from error
+        log.exception("payout.item_failed", request_id=info.request_id)
+        raise GatewayInternalError from error
+
+
+def _order_id(fields: object) -> str:
+    """Return the number that a refused item gave, as far as it is one."""
+    text = fields.get("order_id") if isinstance(fields, dict) else None
+    return text[:ORDER_ID_CHARS_MAX].encode(errors="replace").decode() if isinstance(text, str) else ""
+
+
+@call_actor(queue="payouts")
+def set_payout_fees(info: CallInfo, payload: bytes) -> CallReply:
+    """Say who bears the network fee where a payout does not say it; where nothing is given, only tell."""
+    wanted, merchant_id = _decode_fees.decode(payload), info.merchant()
+    with recorded(info) as record:
+        if wanted.is_subtract is not None:
+            payout_rules.set_fee_on_top(merchant_id, is_fee_on_top=wanted.is_subtract)
+        shown = {"is_subtract": payout_rules.read_terms(merchant_id).is_fee_on_top}
+        return record.store(msgspec.json.encode(shown))

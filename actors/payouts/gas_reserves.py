@@ -1,0 +1,33 @@
+"""What the gateway keeps of its gas coins, so that no conversion sells what transactions are paid with. No actor.
+
+Called by actors.payouts.service.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chains.registry import gas_cap_units
+
+if TYPE_CHECKING:
+    from actors.context import Context
+    from core.catalogue.catalogue import Network
+
+
+def reserve_units(ctx: Context, currency: str) -> int:
+    """Return how much of a coin stays for gas on all served networks together, in the ledger's units.
+
+    For each network so many transfers of its dearest coin at the most that is offered for a unit of gas.
+    """
+    return sum(
+        _of_network(ctx, network)
+        for code, network in ctx.catalogue.networks.items()
+        if code in ctx.available and network.gas_currency == currency
+    )
+
+
+def _of_network(ctx: Context, network: Network) -> int:
+    gas = max((pair.transfer_gas or 0 for pair in ctx.catalogue.pairs_on(network.code)), default=network.coin_gas or 0)
+    units = ctx.settings.gas_reserve_transfers * gas * gas_cap_units(network, ctx.settings)
+    pair = ctx.catalogue.pair(network.gas_currency, network.code)
+    return units if pair is None else pair.to_ledger(units, ctx.catalogue.scale(network.gas_currency))

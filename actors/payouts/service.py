@@ -1,0 +1,158 @@
+"""Makes payouts of orders, inside the caller's transaction.
+
+Called by actors.payouts.calls and by what works off batches.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import psycopg2.errors
+
+from actors.payouts import gas_reserves
+from actors.queue.broker import ring
+from actors.signer import limits as signer_policy
+from core.errors import (
+    PayoutBadAmount,
+    PayoutDuplicateReference,
+    PayoutFundsMaturing,
+    PayoutInsufficientFunds,
+    RequestBadField,
+)
+from core.http.requests import read_request
+from core.ids import uuid7
+from core.payouts import views as payout_views
+from core.payouts.schemas import CreatePayout
+from models.ledger.ledger import InsufficientFundsError
+from models.payouts import conversion, freezes
+from models.payouts import rows as payouts
+from models.payouts import rules as payout_rules
+from models.payouts.rows import NewPayout
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from actors.context import Context
+    from core.payouts.schemas import Source
+    from models.payouts.rows import PayoutRow
+
+
+def read_item(ctx: Context, fields: object) -> CreatePayout:
+    """Read an item of a mass call or a batch as POST /v1/payout reads its body. Raises the DomainError of that."""
+    if not isinstance(fields, dict):
+        raise RequestBadField("A payout must be an object.")
+    return read_request(CreatePayout, fields, own_hosts=ctx.settings.own_hosts)
+
+
+def create(
+    ctx: Context,
+    *,
+    merchant_id: UUID,
+    principal: str,
+    body: CreatePayout,
+    request_id: str,
+    source: Source | None = None,
+) -> dict[str, Any]:
+    """Hold the money and write the payout, in the caller's transaction; return it as its creation answers.
+
+    The payout that an order_id has already is returned as it is, whatever the body says; of two at once, one waits.
+    source: that of a body which names none. Raises payout.*, compliance.* and request.* errors, and then nothing of
+    the transaction may be committed. After the commit the caller calls announce().
+    """
+    payouts.lock_order(merchant_id, body.order_id)
+    found = payouts.find_by_order(merchant_id, body.order_id)
+    if found is None:
+        found = _make(ctx, _planned(ctx, merchant_id, body, principal, request_id, source))
+    return payout_views.created(ctx.catalogue, found)
+
+
+def announce(*created: Mapping[str, Any]) -> None:
+    """Have payouts sent, and their events delivered, after the commit."""
+    if created:
+        ring("deliver_webhooks")
+    for network in sorted({made["network"] for made in created if made["status"] == payout_views.IN_PROCESS}):
+        ring("broadcast", network)
+
+
+def _planned(
+    ctx: Context, merchant_id: UUID, body: CreatePayout, principal: str, request_id: str, source: Source | None
+) -> NewPayout:
+    """Check an order by every rule that asks nothing of the balance, and return the payout that it makes."""
+    catalogue = ctx.catalogue
+    pair = payout_rules.choose_pair(catalogue, ctx.available, currency=body.currency, network=body.network)
+    units = payout_rules.amount_units(catalogue, pair.currency, body.amount)
+    payout_rules.check_minimum(catalogue, pair, units)
+    payout_rules.check_memo(catalogue, pair.network, body.memo)
+    address = payout_rules.check_destination(catalogue, ctx.deny_list, network=pair.network, address=body.address)
+    terms = payout_rules.read_terms(merchant_id)
+    amounts = payout_rules.amounts(
+        units,
+        payout_rules.fee_units(catalogue, ctx.market.read(), pair.currency, pair.network),
+        is_fee_on_top=terms.is_fee_on_top if body.is_subtract is None else body.is_subtract,
+    )
+    signer_policy.check_size(ctx, pair.currency, amounts.to_units, error=PayoutBadAmount)
+    change = _priced(ctx, body, amounts.held_units)
+    return NewPayout(
+        id=uuid7(),
+        merchant_id=merchant_id,
+        order_id=body.order_id,
+        kind="payout",
+        currency=pair.currency,
+        network=pair.network,
+        address=address,
+        memo=body.memo or "",
+        amount_units=amounts.amount_units,
+        fee_units=amounts.fee_units,
+        to_units=amounts.to_units,
+        is_fee_on_top=amounts.is_fee_on_top,
+        status=terms.first_status,
+        source=body.source or source or "api",
+        priority=body.priority or "normal",
+        created_by=principal,
+        url_callback=body.url_callback,
+        request_id=request_id,
+        from_currency=None if change is None else change.from_currency,
+        from_units=None if change is None else change.from_units,
+        rate=None if change is None else change.rate,
+    )
+
+
+def _priced(ctx: Context, body: CreatePayout, held_units: int) -> conversion.Conversion | None:
+    """Price the conversion that a request asks for."""
+    if body.from_currency is None:
+        return None
+    return conversion.price(
+        ctx.catalogue,
+        ctx.market.read().rates,
+        from_currency=body.from_currency,
+        currency=body.currency,
+        units=held_units,
+        spread_ppm=ctx.settings.conversion_spread_ppm,
+    )
+
+
+def _make(ctx: Context, new: NewPayout) -> PayoutRow:
+    """Convert where that was asked for, hold the money, and write the payout."""
+    freezes.check(new.merchant_id, new.network, new.currency)
+    if new.from_currency is not None and new.from_units is not None:
+        freezes.check_merchant(new.merchant_id, new.from_currency)
+        conversion.book(
+            new,
+            from_currency=new.from_currency,
+            from_units=new.from_units,
+            reserve_units=gas_reserves.reserve_units(ctx, new.currency),
+        )
+    held_units = new.to_units + new.fee_units
+    try:
+        return payouts.insert(ctx.catalogue, new)
+    except InsufficientFundsError:
+        payout_rules.raise_shortage(
+            new.merchant_id,
+            new.currency,
+            held_units,
+            insufficient=PayoutInsufficientFunds,
+            maturing=PayoutFundsMaturing,
+        )
+    except psycopg2.errors.UniqueViolation as error:
+        raise PayoutDuplicateReference from error

@@ -1,0 +1,1 @@
+"""The queue: broker, messages, calls and doorbells. The only folder that knows Redis."""

@@ -1,0 +1,218 @@
+"""Sluice's message broker: dramatiq's Redis broker, its waits and writes made lean. Every actor file imports from here.
+
+Wire format, keys, acknowledgement, dead letters and the taking back from dead workers stay dramatiq's own, and so does
+the Lua that does them. A stock producer or worker on the same Redis works beside this one.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+from uuid import uuid4
+
+import dramatiq
+from dramatiq.brokers import redis as stock
+from dramatiq.middleware import ShutdownNotifications
+
+from actors.queue import watermark
+from actors.queue.consumer import BlockingConsumer
+from actors.queue.doorbells import doorbell, ring, use
+from actors.queue.link import LinkDownError, RedisLink
+from actors.queue.messages import CallStamps
+from actors.queue.middleware import Entrance, ThreadKeeping
+from actors.queue.registry import AWAITED_QUEUES, REGISTRY
+from actors.queue.schedule import DOORBELLS
+from actors.queue.signs import Signs
+from actors.queue.watermark import Watermark
+from actors.queue.wire import Envelope, WireEncoder, encode
+from core.secrets.secretbox import SecretBox
+from models.db.locks import single_flight
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from actors.queue.link import Command
+    from core.settings.settings import Settings
+
+__all__ = ["Backlog", "SluiceBroker", "doorbell", "make_broker", "ring", "single_flight"]
+
+# Silence after which a worker counts as dead and its messages are given to others.
+HEARTBEAT_TIMEOUT_MS: Final = 60_000
+# Bounds what one fetch may unpack onto Lua's stack, whose limit is some thousands.
+UNPACK_MAX: Final = 1_000
+# A queue this long is not being worked off; rings would only lengthen it, and the scheduler rings again.
+WAITING_MAX: Final = 1_000
+# A thread finds its next call here already, instead of waiting for the consumer: half as many calls again per second.
+# Elsewhere a message that waits behind a long one could run in another process.
+AWAITED_PREFETCH: Final = 2
+# A ring is forgotten after this long, so that bells of networks that were removed leave nothing behind.
+BELL_KEPT_MS: Final = 86_400_000
+
+# A ring that was not answered yet stands for all that would follow it: there is one message, not a pile. Redis's own
+# clock judges its age, so that the clocks of schedulers and workers need not agree.
+_RING: Final = b"""
+local time = redis.call('TIME')
+local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
+local rung_ms = redis.call('GET', KEYS[1])
+if rung_ms and math.abs(now_ms - rung_ms) < tonumber(ARGV[1]) then return 0 end
+if redis.call('LLEN', KEYS[2]) >= tonumber(ARGV[2]) then return 0 end
+redis.call('SET', KEYS[1], now_ms, 'PX', ARGV[3])
+redis.call('HSET', KEYS[3], ARGV[4], ARGV[5])
+redis.call('RPUSH', KEYS[2], ARGV[4])
+return 1
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """How much waits in a queue, and how long its head has waited (0 for an empty queue)."""
+
+    waiting: int
+    oldest_ms: int
+
+
+class SluiceBroker(stock.RedisBroker):
+    """Safe to share between threads. Every command goes over the calling thread's own connection."""
+
+    def __init__(
+        self, *, url: str, namespace: str, secret_keys: str, heartbeat_timeout_ms: int = HEARTBEAT_TIMEOUT_MS
+    ) -> None:
+        self.link = RedisLink(url)
+        self.signs = Signs(self.link, namespace)
+        super().__init__(  # type: ignore[no-untyped-call]
+            url=url,
+            namespace=namespace,
+            heartbeat_timeout=heartbeat_timeout_ms,
+            middleware=[ShutdownNotifications(), Entrance(), ThreadKeeping(self.link)],
+        )
+        # Seals what must not lie open in Redis.
+        self.box = SecretBox(secret_keys)
+        # Tells what we wrote there from what anybody did.
+        self.stamps = CallStamps(secret_keys)
+        self._dispatch_sha = self.link.script(stock._scripts["dispatch"])  # noqa: SLF001 - its one home
+        self._ring_sha = self.link.script(_RING)
+        self._answer = threading.local()
+
+    def serve(self, queues: Collection[str]) -> None:
+        """Declare the registered actors of these queues, so that a worker of this process runs them."""
+        for registration in REGISTRY.values():
+            if registration.queue in queues:
+                declare = dramatiq.actor(
+                    actor_name=registration.name, queue_name=registration.queue, broker=self, **registration.options
+                )
+                declare(registration.bind(self))
+
+    def consume(self, queue_name: str, prefetch: int = 1, timeout: int = 5000) -> BlockingConsumer:
+        """Return the consumer of a queue; called by dramatiq's worker."""
+        if queue_name in AWAITED_QUEUES:
+            prefetch *= AWAITED_PREFETCH
+        return BlockingConsumer(self, queue_name, prefetch=prefetch, timeout_ms=timeout)
+
+    def do_enqueue(self, queue_name: str, redis_id: str, data: bytes) -> None:
+        """Append a message. Called by dramatiq's enqueue; no script, so that producers are no workers."""
+        self.link.run(self.appending(queue_name, redis_id, data))
+
+    def appending(self, queue_name: str, redis_id: str, data: bytes) -> list[Command]:
+        """Return the commands that append a message: its text first, since whoever finds the id reads it."""
+        key = self.key(queue_name)
+        return [("HSET", f"{key}.msgs", redis_id, data), ("RPUSH", key, redis_id)]
+
+    def withdraw(self, queue_name: str, redis_id: str) -> None:
+        """Make a message that no worker has fetched be nothing when it is."""
+        self.link.run([("HDEL", f"{self.key(queue_name)}.msgs", redis_id)])
+
+    def fetch(self, queue_name: str, count: int, wait_s: float, *, maintain: bool) -> list[bytes | None]:
+        """Wait for a message and return up to `count`; None stands for one whose text was flushed."""
+        key = self.key(queue_name)
+        wait: Command = ("BLMOVE", key, key, "LEFT", "LEFT", wait_s)
+        take = self._command("fetch", queue_name, count, maintain=maintain)
+        return cast("list[bytes | None]", self.link.run([wait, take], wait_s=wait_s)[-1])
+
+    def held(self, queue_name: str) -> dict[str, bytes | None]:
+        """Return, by redis id, the messages of a queue that this process has fetched and not settled."""
+        ids = self.link.run([("SMEMBERS", f"{self.namespace}:__acks__.{self.broker_id}.{queue_name}")])[0]
+        if not ids:
+            return {}
+        texts = self.link.run([("HMGET", f"{self.key(queue_name)}.msgs", *ids)])[0]
+        return {redis_id.decode(): text for redis_id, text in zip(ids, texts, strict=True)}
+
+    def answer(self, key: str, body: bytes, *, kept_ms: int) -> None:
+        """Leave an answer that goes out with the acknowledgement of the message this thread is working on."""
+        self._answer.commands = [("LPUSH", key, body), ("PEXPIRE", key, kept_ms)]
+
+    def settle(self, command: str, queue_name: str, redis_id: str) -> None:
+        """Send the answer that this thread's actor left, and ack or nack its message, in one write."""
+        answer = self._answer.__dict__.pop("commands", [])
+        self.link.run([*answer, self._command(command, queue_name, redis_id)])
+
+    def dispatch(self, command: str, queue_name: str, *args: str) -> Any:
+        """Run one of dramatiq's queue commands."""
+        return self.link.run([self._command(command, queue_name, *args)])[0]
+
+    def ring(self, actor: str, *args: str) -> bool:
+        """Ring a doorbell; False if the ring before it is still to be answered. Raises LinkDownError."""
+        row = DOORBELLS[actor]
+        redis_id = str(uuid4())
+        bell = ":".join((actor, *args))
+        message = Envelope(
+            queue_name=row.queue,
+            actor_name=actor,
+            args=list(args),
+            kwargs={"bell": bell},
+            options={"redis_message_id": redis_id},
+            message_id=redis_id,
+            message_timestamp=self.link.now_ms(),
+        )
+        key = self.key(row.queue)
+        keys = (self._bell_key(bell), key, f"{key}.msgs")
+        limits = (row.patience_ms, WAITING_MAX, BELL_KEPT_MS)
+        return bool(self.link.run([("EVALSHA", self._ring_sha, 3, *keys, *limits, redis_id, encode(message))])[0])
+
+    def take_ring(self, bell: str) -> bool:
+        """Whether a ring waits to be answered; whoever asks has to answer it. When Redis is away: yes."""
+        try:
+            return bool(self.link.run([("DEL", self._bell_key(bell))])[0])
+        except LinkDownError:
+            return True
+
+    def backlog(self, queue_name: str) -> Backlog:
+        """Return how much waits in a queue. Raises LinkDownError."""
+        key = self.key(queue_name)
+        waiting, head = self.link.run([("LLEN", key), ("LINDEX", key, 0)])
+        text = self.link.run([("HGET", f"{key}.msgs", head)])[0] if head else None
+        if text is None:
+            return Backlog(waiting=waiting, oldest_ms=0)
+        rung_ms = WireEncoder().decode(text)["message_timestamp"]
+        return Backlog(waiting=waiting, oldest_ms=max(0, self.link.now_ms() - rung_ms))
+
+    def ping(self) -> None:
+        """Ask Redis for a sign of life. Raises LinkDownError."""
+        self.link.run([("PING",)])
+
+    def key(self, queue_name: str) -> str:
+        """Return the key of a queue's list of ids."""
+        return f"{self.namespace}:{queue_name}"
+
+    def _bell_key(self, bell: str) -> str:
+        return f"{self.namespace}:bell:{bell}"
+
+    def _command(self, command: str, queue_name: str, *args: str | int, maintain: bool = False) -> Command:
+        """Return dramatiq's Lua for a queue command. Redis's clock goes in: dramatiq trusts each worker's own."""
+        fixed = (self.broker_id, self.heartbeat_timeout, self.dead_message_ttl, int(maintain), UNPACK_MAX)
+        now_ms = self.link.now_ms()
+        return ("EVALSHA", self._dispatch_sha, 1, self.namespace, command, now_ms, queue_name, *fixed, *args)
+
+    def _dispatch(self, command: str) -> Callable[..., Any]:
+        """Send what dramatiq itself calls as do_<command> over the thread's own connection as well."""
+        return functools.partial(self.dispatch, command)
+
+
+def make_broker(settings: Settings) -> SluiceBroker:
+    """Return the process's broker. No connection is made before the first use."""
+    dramatiq.set_encoder(WireEncoder())
+    broker = SluiceBroker(url=settings.redis_url, namespace=settings.redis_namespace, secret_keys=settings.secret_keys)
+    use(broker)
+    watermark.use(Watermark(broker.link, broker.namespace, settings.secret_keys))
+    return broker

@@ -1,0 +1,166 @@
+"""The queue as a call, for both sides: the API sends and waits here; call actors import their side from here as well.
+
+A caller is told the truth: an answer stands for what was committed, `gateway.busy` for what never will be. Whatever is
+not known for certain on either side (a wait that ended, a connection cut at COMMIT, a bug) is decided by
+models.queue.calls.abandon, and by nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import structlog
+
+from actors.queue.call_actors import Record, call_actor, recorded
+from actors.queue.link import LinkDownError
+from actors.queue.messages import (
+    STAMP,
+    UNDECIDED,
+    Answer,
+    CallMessage,
+    CallReply,
+    CallStamps,
+    ForgedAnswerError,
+    answer_key,
+    bound_to,
+)
+from actors.queue.wire import Envelope, encode
+from core.errors import ERRORS, DomainError, GatewayBusy, IdempotencyUnavailable
+from core.secrets.secretbox import SecretBoxError
+from models.queue import calls
+from models.queue.calls import CallInfo, UndecidedError
+
+if TYPE_CHECKING:
+    from actors.queue.broker import SluiceBroker
+    from core.settings.settings import Settings
+
+__all__ = ["CallInfo", "CallReply", "Caller", "Record", "call_actor", "recorded"]
+
+log = structlog.get_logger()
+
+# Calls that may wait longer than usual, for a stranger, take at most one slot in so many: they must not stop the sales.
+LONG_SHARE: Final = 6
+
+
+class Caller:
+    """Calls actors by name and waits for their answers. One a process, shared between its threads."""
+
+    def __init__(self, broker: SluiceBroker, settings: Settings) -> None:
+        self._broker = broker
+        self._wait_s = settings.call_wait_s
+        self._slots = threading.BoundedSemaphore(settings.call_slots)
+        # Counts answers that somebody else wrote: Redis is open to a stranger, or processes differ in SECRET_KEYS.
+        self._forged = itertools.count(1)
+        self._long_slots = threading.BoundedSemaphore(max(1, settings.call_slots // LONG_SHARE))
+
+    def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
+        """Have an actor do something and return its answer.
+
+        Raises the actor's DomainError; GatewayBusy where no slot is free or no answer came: then nothing happened, nor
+        will; IdempotencyUnavailable instead where a key was given and PostgreSQL is away.
+        """
+        longest_s = self._wait_s if wait_s is None else wait_s
+        with contextlib.ExitStack() as held:
+            for slots in (self._long_slots, self._slots) if longest_s > self._wait_s else (self._slots,):
+                if not slots.acquire(blocking=False):
+                    raise GatewayBusy
+                held.callback(slots.release)
+            ends_at = time.monotonic() + longest_s
+            return self._read(self._exchange(actor, queue, info, payload, longest_s), queue, info, ends_at=ends_at)
+
+    def _exchange(self, actor: str, queue: str, info: CallInfo, payload: bytes, wait_s: float) -> Answer:
+        """Send the call and wait for its answer, in one write."""
+        broker = self._broker
+        waiting = ("BLPOP", answer_key(broker.namespace, info.call_id), wait_s)
+        try:
+            now_ms = broker.link.now_ms()
+            message = _envelope(actor, queue, info, payload, now_ms=now_ms, wait_s=wait_s, stamps=broker.stamps)
+            sending = broker.appending(queue, message.message_id, encode(message))
+            answered = broker.link.run([*sending, waiting], wait_s=wait_s)[-1]
+            return broker.stamps.unpack(queue, actor, info.call_id, answered[1]) if answered else UNDECIDED
+        except ForgedAnswerError:
+            return self._note_forged(actor, info)
+        except (LinkDownError, msgspec.MsgspecError) as error:
+            log.warning("call.answer_lost", actor=actor, error=str(error))
+            return UNDECIDED
+        except Exception:
+            # Something that Redis never says, or a bug. The message may be on its way, so PostgreSQL decides.
+            log.exception("call.answer_unusable", actor=actor)
+            return UNDECIDED
+
+    def _note_forged(self, actor: str, info: CallInfo) -> Answer:
+        log.error("call.answer_forged", actor=actor, call_id=str(info.call_id), so_far=next(self._forged))
+        return UNDECIDED
+
+    def _read(self, answer: Answer, queue: str, info: CallInfo, *, ends_at: float) -> CallReply:
+        match answer.kind:
+            case "done":
+                return CallReply(body=self._open(answer, info), replayed=answer.replayed)
+            case "error":
+                raise _refusal(answer)
+            case _:
+                return self._decide(queue, info, life_left_s=max(0.0, ends_at - time.monotonic()))
+
+    def _open(self, answer: Answer, info: CallInfo) -> bytes:
+        if not answer.is_sealed:
+            return answer.body
+        try:
+            return self._broker.box.open(answer.body.decode(), bound_to=bound_to(info.call_id))
+        except SecretBoxError as error:
+            # It took effect and its answer is lost; a secret is had by calling again.
+            log.warning("call.sealed_answer_closed", call_id=str(info.call_id))
+            raise GatewayBusy from error
+
+    def _decide(self, queue: str, info: CallInfo, *, life_left_s: float) -> CallReply:
+        try:
+            response = calls.abandon(info, life_left_s=life_left_s)
+        except UndecidedError as error:
+            log.warning("call.undecided", error=str(error))
+            # The next best thing: a message that is still in Redis can be taken out of it.
+            with contextlib.suppress(LinkDownError):
+                self._broker.withdraw(queue, str(info.call_id))
+            raise (IdempotencyUnavailable if info.idem_key else GatewayBusy) from error
+        if response is None:
+            raise GatewayBusy
+        return CallReply(body=response.encode())
+
+
+def _envelope(
+    actor: str, queue: str, info: CallInfo, payload: bytes, *, now_ms: int, wait_s: float, stamps: CallStamps
+) -> Envelope:
+    call_id = str(info.call_id)
+    message = CallMessage(
+        call_id=info.call_id,
+        merchant_id=info.merchant_id,
+        request_id=info.request_id,
+        idem_key=info.idem_key,
+        fingerprint=info.fingerprint,
+        payload=payload.decode(),
+        until_ms=now_ms + int(wait_s * 1000),
+        signature_key=info.signature_key,
+    )
+    arguments = msgspec.structs.asdict(message)
+    arguments[STAMP] = stamps.stamp_call(queue, actor, arguments)
+    return Envelope(
+        queue_name=queue,
+        actor_name=actor,
+        args=[],
+        kwargs=arguments,
+        # One id for all, so that a message can be withdrawn by its call's id.
+        options={"redis_message_id": call_id},
+        message_id=call_id,
+        message_timestamp=now_ms,
+    )
+
+
+def _refusal(answer: Answer) -> DomainError:
+    error = ERRORS.get(answer.code)
+    if error is None:
+        log.error("call.unknown_refusal", code=answer.code, text=answer.text)
+        return GatewayBusy()
+    return error(answer.text)

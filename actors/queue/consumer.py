@@ -1,0 +1,188 @@
+"""Takes messages off one queue, blocking in Redis instead of polling.
+
+Made by actors.queue.broker, one a queue and process.
+BLMOVE of a queue's head onto itself changes nothing and waits until there is a head; dramatiq's own fetch follows it
+in the same write. The answer to a waiting caller leaves in the same write as the acknowledgement.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from dramatiq import DecodeError, Message
+from dramatiq.broker import Consumer, MessageProxy
+
+from actors.queue.link import LinkDownError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from actors.queue.broker import SluiceBroker
+
+log = structlog.get_logger()
+
+# How soon an idle consumer looks whether Redis is back.
+RECONNECT_PAUSE_S: Final = 0.25
+# How often a consumer takes back what dead workers held. dramatiq's own lottery may take minutes.
+MAINTENANCE_S: Final = 5.0
+# An actor that this version does not have may exist in the one that is being deployed beside it.
+PASS_ON_DELAY_MS: Final = 1_000
+PASS_ON_TIMES: Final = 30
+
+
+class BlockingConsumer(Consumer):
+    """One queue of one process. `__next__` runs on the queue's own thread, ack and nack on the workers'."""
+
+    def __init__(self, broker: SluiceBroker, queue_name: str, *, prefetch: int, timeout_ms: int) -> None:
+        self._broker = broker
+        self._queue_name = queue_name
+        self._prefetch = prefetch
+        self._wait_s = timeout_ms / 1000
+        self._fetched: deque[bytes | None] = deque()
+        # Redis ids of what the workers have in hand.
+        self._in_hand: set[str] = set()
+        self._slot_freed = threading.Event()
+        # Settled here, but Redis was away: (command, redis id), said again when it is back.
+        self._unsaid: deque[tuple[str, str]] = deque()
+        self._maintain_at = 0.0
+        # Beside each queue dramatiq consumes one of delayed messages, which says nothing new.
+        self._is_announced = not queue_name.endswith(".DQ")
+        self._is_first = True
+        self._is_cut_off = False
+
+    def __next__(self) -> MessageProxy | None:
+        """Return the next message, or None after the wait (and whenever the caller should look around)."""
+        if not self._fetched:
+            try:
+                self._refill()
+            except LinkDownError as error:
+                self._note_cut(error)
+                time.sleep(RECONNECT_PAUSE_S)
+                return None
+        return self._hand_out()
+
+    def ack(self, message: MessageProxy) -> None:
+        """Remove a processed message, and send the answer that its actor left."""
+        self._settle("ack", message)
+
+    def nack(self, message: MessageProxy) -> None:
+        """Pass an unknown actor's message on to newer workers; put anything else among the dead letters."""
+        if message.actor_name not in self._broker.actors and self._pass_on(message):
+            self._settle("ack", message)
+        else:
+            self._settle("nack", message)
+
+    def requeue(self, messages: Iterable[MessageProxy | Message[None]]) -> None:
+        """Give back messages that nobody began: at shutdown."""
+        ids = [message.options["redis_message_id"] for message in messages]
+        if ids:
+            self._broker.dispatch("requeue", self._queue_name, *ids)
+
+    def close(self) -> None:
+        """Give back what was fetched and not handed out; dramatiq's own consumer forgets it."""
+        decoded = [message for data in self._fetched if (message := decode(data, self._queue_name)) is not None]
+        self._fetched.clear()
+        with suppress(LinkDownError):
+            self.requeue(decoded)
+            self._say_unsaid()
+            if self._is_announced:
+                self._broker.signs.leave(self._queue_name, self._broker.broker_id)
+
+    def _refill(self) -> None:
+        """Fetch as many messages as workers are free, waiting for the first one."""
+        self._slot_freed.clear()
+        if self._is_announced:
+            self._broker.signs.serve(self._queue_name, self._broker.broker_id)
+        room = self._prefetch - len(self._in_hand)
+        if room <= 0:
+            self._slot_freed.wait(self._wait_s)
+            return
+        if self._is_first:
+            self._take_back_delayed()
+        self._say_unsaid()
+        # Redis serves whoever has blocked longest. Without a varying wait that would be the same worker each time that
+        # a passed-on message comes round.
+        wait_s = self._wait_s * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+        self._fetched.extend(self._broker.fetch(self._queue_name, room, wait_s, maintain=self._is_due()))
+        self._is_first = self._is_cut_off = False
+
+    def _is_due(self) -> bool:
+        now = time.monotonic()
+        if now < self._maintain_at:
+            return False
+        self._maintain_at = now + MAINTENANCE_S
+        return True
+
+    def _hand_out(self) -> MessageProxy | None:
+        if not self._fetched:
+            return None
+        message = decode(self._fetched.popleft(), self._queue_name)
+        if message is None:
+            with suppress(LinkDownError):
+                self._bury_undecodable()
+            return None
+        self._in_hand.add(message.options["redis_message_id"])
+        return MessageProxy(message)
+
+    def _pass_on(self, message: MessageProxy) -> bool:
+        times = message.options.get("passed_on", 0)
+        if not isinstance(times, int) or times >= PASS_ON_TIMES:
+            return False
+        try:
+            self._broker.enqueue(message.copy(options={"passed_on": times + 1}), delay=PASS_ON_DELAY_MS)
+        except LinkDownError:
+            return False
+        return True
+
+    def _settle(self, command: str, message: MessageProxy) -> None:
+        redis_id = message.options["redis_message_id"]
+        try:
+            self._broker.settle(command, self._queue_name, redis_id)
+        except LinkDownError:
+            # The work is done and committed. A worker must not sit out the outage for the sake of a receipt.
+            self._unsaid.append((command, redis_id))
+        finally:
+            self._in_hand.discard(redis_id)
+            self._slot_freed.set()
+
+    def _say_unsaid(self) -> None:
+        while self._unsaid:
+            command, redis_id = self._unsaid[0]
+            self._broker.dispatch(command, self._queue_name, redis_id)
+            self._unsaid.popleft()
+
+    def _take_back_delayed(self) -> None:
+        """Requeue what an earlier consumer of this process held back when it lost Redis: dramatiq forgot it."""
+        if self._queue_name.endswith(".DQ") and (held := self._broker.held(self._queue_name)):
+            self._broker.dispatch("requeue", self._queue_name, *held)
+
+    def _bury_undecodable(self) -> None:
+        """Move what cannot be read to the dead letters. Fetching names no ids, so look through all that are held."""
+        for redis_id, data in self._broker.held(self._queue_name).items():
+            if decode(data, self._queue_name) is None:
+                log.error("queue.unreadable_message", queue=self._queue_name, redis_id=redis_id)
+                self._broker.dispatch("nack" if data else "ack", self._queue_name, redis_id)
+
+    def _note_cut(self, error: LinkDownError) -> None:
+        if not self._is_cut_off:
+            log.warning("queue.redis_away", queue=self._queue_name, error=str(error))
+        self._is_cut_off = True
+
+
+def decode(data: bytes | None, queue_name: str) -> Message[None] | None:
+    """Return a message that can be worked on and acknowledged, or None for anything else, flushed data included."""
+    if data is None:
+        return None
+    try:
+        message: Message[None] = Message.decode(data)
+    except DecodeError:
+        return None
+    # A message that names another queue would end the worker thread that takes it.
+    is_sound = message.queue_name == queue_name and isinstance(message.options.get("redis_message_id"), str)
+    return message if is_sound else None

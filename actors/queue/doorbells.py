@@ -1,0 +1,79 @@
+"""Doorbells as actors see them: `@doorbell` answers one, `ring` rings one. Imported by way of actors.queue.broker."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from actors.queue.link import LinkDownError
+from actors.queue.registry import Registration, register
+from actors.queue.schedule import DOORBELLS
+from models.db.base import in_transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from actors.queue.broker import SluiceBroker
+    from actors.queue.schedule import Arguments
+
+log = structlog.get_logger()
+
+
+class _Process:
+    broker: SluiceBroker | None = None
+
+
+def use(broker: SluiceBroker) -> None:
+    """Ring by this broker from now on, in the whole process."""
+    _Process.broker = broker
+
+
+def ring(actor: str, *args: str) -> None:
+    """Ring a doorbell after the commit that gave it work. A ring that cannot be sent is not missed: redrive rings.
+
+    Raises ValueError for a name that is no doorbell.
+    """
+    if actor not in DOORBELLS:
+        raise ValueError(f"{actor!r} is no doorbell")
+    if in_transaction():
+        raise RuntimeError("ring after the commit: before it there is nothing to find, and Redis may be slow")
+    if _Process.broker is None:
+        return
+    try:
+        _Process.broker.ring(actor, *args)
+    except LinkDownError as error:
+        log.info("doorbell.not_rung", doorbell=actor, error=str(error))
+
+
+def doorbell(
+    *, queue: str, arguments: Arguments | None = None, **options: Any
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a function the actor behind the doorbell of its name, whose row stands in actors.queue.schedule.
+
+    Raises ValueError where the row is missing or says something else.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        name = function.__name__
+        row = DOORBELLS.get(name)
+        if row is None or (row.queue, row.for_each) != (queue, arguments):
+            raise ValueError(f"actors.queue.schedule has no row for the doorbell {name!r} on {queue!r} ({arguments})")
+        bind = functools.partial(_answering, function)
+        register(Registration(name=name, queue=queue, bind=bind, options=options))
+        return function
+
+    return decorate
+
+
+def _answering(function: Callable[..., None], broker: SluiceBroker) -> Callable[..., None]:
+    arity = len(inspect.signature(function).parameters)
+
+    def answer(*args: str, bell: str | None = None, **_unknown: object) -> None:
+        """Run the actor unless this ring was answered with an earlier one. A newer version may send more arguments."""
+        if bell is None or broker.take_ring(bell):
+            function(*args[:arity])
+
+    return answer

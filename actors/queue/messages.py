@@ -1,0 +1,116 @@
+"""What a call and its answer look like on their way through Redis.
+
+Used by actors.queue.caller and actors.queue.call_actors.
+Redis is a place where anybody may have written. So both carry a stamp: the call's is over its queue, its actor and
+every argument, the answer's over the call that it answers, with its queue and actor, and every field.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+from uuid import UUID
+
+import msgspec
+
+from core.secrets.stamps import Stamps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# The argument that carries a call's stamp; it is the only one that the stamp does not cover.
+STAMP: Final = "stamp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallReply:
+    """What a call answers: the result as JSON, and whether an earlier request with this key had it first."""
+
+    body: bytes
+    replayed: bool = False
+
+
+class CallMessage(msgspec.Struct, kw_only=True):
+    """The arguments of a call actor's message; a newer version may send more."""
+
+    call_id: UUID
+    merchant_id: UUID | None
+    request_id: str
+    idem_key: str | None
+    fingerprint: bytes
+    payload: str
+    # By Redis's clock. Nobody waits any more after this; refusing is safe, whatever the clock.
+    until_ms: int
+    signature_key: str | None = None
+
+
+class Answer(msgspec.Struct, array_like=True, kw_only=True):
+    """An answer on its way through Redis. undecided: the caller has to find out in PostgreSQL."""
+
+    kind: Literal["done", "error", "undecided"]
+    body: bytes = b""
+    replayed: bool = False
+    is_sealed: bool = False
+    code: str = ""
+    text: str = ""
+
+
+class _Stamped(msgspec.Struct, array_like=True):
+    """An answer as it stands in Redis."""
+
+    stamp: str
+    answer: bytes
+
+
+_canonical: Final = msgspec.json.Encoder(order="deterministic").encode
+_pack: Final = msgspec.msgpack.Encoder().encode
+_unpack: Final = msgspec.msgpack.Decoder(Answer).decode
+_unpack_stamped: Final = msgspec.msgpack.Decoder(_Stamped).decode
+UNDECIDED: Final = Answer(kind="undecided")
+
+
+class ForgedAnswerError(Exception):
+    """An answer was not written by an actor of ours, or not to this call."""
+
+
+class CallStamps:
+    """Makes and checks the stamps of calls and of answers. Safe to share between threads."""
+
+    def __init__(self, secret_keys: str) -> None:
+        self._calls = Stamps(secret_keys, purpose="call")
+        self._answers = Stamps(secret_keys, purpose="answer")
+
+    def stamp_call(self, queue: str, actor: str, arguments: Mapping[str, Any]) -> str:
+        """Return the stamp of a call that has these arguments."""
+        return self._calls.stamp(queue.encode(), actor.encode(), _canonical(arguments))
+
+    def is_call(self, queue: str, actor: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether a call's arguments, its stamp among them, are those that a process of ours sent to this actor."""
+        rest = dict(arguments)
+        stamp = rest.pop(STAMP, None)
+        return isinstance(stamp, str) and self._calls.is_genuine(
+            stamp, queue.encode(), actor.encode(), _canonical(rest)
+        )
+
+    def pack(self, queue: str, actor: str, call_id: UUID, answer: Answer) -> bytes:
+        """Return an answer as it goes into Redis."""
+        text = _pack(answer)
+        return _pack(_Stamped(self._answers.stamp(queue.encode(), actor.encode(), call_id.bytes, text), text))
+
+    def unpack(self, queue: str, actor: str, call_id: UUID, data: bytes) -> Answer:
+        """Return the answer to a call. Raises ForgedAnswerError, msgspec.MsgspecError for what is no answer."""
+        stamped = _unpack_stamped(data)
+        parts = (queue.encode(), actor.encode(), call_id.bytes, stamped.answer)
+        if not self._answers.is_genuine(stamped.stamp, *parts):
+            raise ForgedAnswerError
+        return _unpack(stamped.answer)
+
+
+def answer_key(namespace: str, call_id: object) -> str:
+    """Return the key at which a caller waits."""
+    return f"{namespace}:answer:{call_id}"
+
+
+def bound_to(call_id: object) -> str:
+    """Return what a sealed answer is bound to: it opens for its own call alone."""
+    return f"reply:{call_id}"

@@ -1,0 +1,75 @@
+"""What happens around every message: log context, and threads that leave no connection behind.
+
+Used by actors.queue.broker.
+Nothing is retried here: calls are answered or given up, doorbells are rung again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from dramatiq import Middleware
+from dramatiq.middleware import SkipMessage
+from structlog.contextvars import bind_contextvars, clear_contextvars
+
+from models.db import base
+
+if TYPE_CHECKING:
+    from dramatiq import Broker
+    from dramatiq.broker import MessageProxy
+    from dramatiq.worker import ConsumerThread, Worker, WorkerThread
+
+    from actors.queue.link import RedisLink
+
+# ruff: noqa: ARG002 - dramatiq gives every hook the broker and its subject.
+
+log = structlog.get_logger()
+
+
+class Entrance(Middleware):
+    """Lets an actor work off its own queue alone; what it logs there names it and the HTTP request it works for.
+
+    Both in one: every middleware costs every message a dozen calls.
+    """
+
+    def before_process_message(self, broker: Broker, message: MessageProxy) -> None:
+        """Bind the names, or leave out what somebody put into another queue. Raises SkipMessage."""
+        actor = broker.actors.get(message.actor_name)
+        # Dramatiq runs an actor for whatever queue its name turns up in. One unknown here is passed on by its consumer.
+        if actor is not None and actor.queue_name != message.queue_name:
+            log.error("queue.misplaced", actor=message.actor_name, queue=message.queue_name)
+            raise SkipMessage
+        request_id = message.kwargs.get("request_id")
+        bind_contextvars(actor=message.actor_name, **({"request_id": request_id} if request_id else {}))
+
+    def after_process_message(
+        self,
+        broker: Broker,
+        message: MessageProxy,
+        *,
+        result: Any | None = None,
+        exception: BaseException | None = None,
+    ) -> None:
+        """Forget them."""
+        clear_contextvars()
+
+
+class ThreadKeeping(Middleware):
+    """Sizes prefetching to the threads, and closes the connections of threads that end."""
+
+    def __init__(self, link: RedisLink) -> None:
+        self._link = link
+
+    def before_worker_boot(self, broker: Broker, worker: Worker) -> None:
+        """Fetch no more than there are threads: what waits here could run in another process."""
+        worker.queue_prefetch = worker.worker_threads
+
+    def before_worker_thread_shutdown(self, broker: Broker, thread: WorkerThread) -> None:
+        """Close the thread's connections to PostgreSQL and Redis."""
+        base.close()
+        self._link.close()
+
+    def before_consumer_thread_shutdown(self, broker: Broker, thread: ConsumerThread) -> None:
+        """Close the thread's connection to Redis."""
+        self._link.close()

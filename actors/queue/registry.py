@@ -1,0 +1,103 @@
+"""Which actors there are, without a broker: `@doorbell` and `@call_actor` enter them, the broker declares them.
+
+Decorated functions stay plain functions, so that tests and other code call them as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from actors.queue.broker import SluiceBroker
+
+QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
+    "invoices": (
+        "actors.merchants.allowlist",
+        "actors.batches.calls",
+        "actors.invoices.calls",
+        "actors.invoices.resolution",
+        "actors.merchants.terms",
+        "actors.wallets.calls",
+        "actors.webhooks.calls",
+    ),
+    "payouts": (
+        "actors.batches.calls",
+        "actors.payout_links.claims",
+        "actors.payouts.approvals",
+        "actors.payout_links.calls",
+        "actors.payouts.calls",
+        "actors.refunds.calls",
+        "actors.merchants.transfers",
+        "actors.refunds.blocked_wallets",
+    ),
+    "bulk": ("actors.payout_links.calls", "actors.payouts.calls", "actors.webhooks.calls", "actors.webhooks.trial"),
+    "batches": ("actors.batches.ticks",),
+    "webhooks": ("actors.webhooks.deliver",),
+    "emails": ("actors.upkeep.emails",),
+    "maintenance": (
+        "actors.addresses.reclaim",
+        "actors.upkeep.audit",
+        "actors.merchants.debts",
+        "actors.invoices.ticks",
+        "actors.payout_links.ticks",
+        "actors.rates.refresh",
+        "actors.upkeep.prune",
+        "actors.wallets.ticks",
+    ),
+    "chain": (
+        "actors.rates.network_fees",
+        "actors.scan.follow",
+        "actors.scan.balances",
+        "actors.scan.witnesses",
+        "actors.treasury.reconcile",
+        "actors.scan.rescan",
+    ),
+    "signer": ("actors.addresses.fill", "actors.signer.broadcast", "actors.treasury.sweep"),
+}
+"""The modules that a worker loads for each queue it serves, and no others: a web-facing one loads no signing code."""
+
+AWAITED_QUEUES: Final = frozenset({"invoices", "payouts"})
+"""Those whose actors are waited for: their messages are short, and their statements short or refused. What is waited
+for and long is done from `bulk`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """An actor to be: `bind` makes, for a broker, the function that dramatiq will run."""
+
+    name: str
+    queue: str
+    bind: Callable[[SluiceBroker], Callable[..., None]]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+REGISTRY: Final[dict[str, Registration]] = {}
+
+
+def register(registration: Registration) -> None:
+    """Enter an actor. Raises ValueError for an unknown queue or a name that is taken."""
+    if registration.queue not in QUEUES:
+        raise ValueError(f"{registration.name}: there is no queue {registration.queue!r}")
+    if registration.name in REGISTRY:
+        raise ValueError(f"an actor named {registration.name!r} exists already")
+    REGISTRY[registration.name] = registration
+
+
+def modules_for(queues: Collection[str]) -> tuple[str, ...]:
+    """Return the modules that hold the actors of these queues."""
+    return tuple(dict.fromkeys(module for queue in QUEUES if queue in queues for module in QUEUES[queue]))
+
+
+def served_queues(arguments: Sequence[str]) -> frozenset[str]:
+    """Return the queues that dramatiq's command line names, or all of them. Raises ValueError for an unknown one."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("-Q", "--queues", nargs="*", default=[])
+    queues = frozenset(parser.parse_known_args(list(arguments))[0].queues)
+    unknown = queues - QUEUES.keys()
+    if unknown:
+        raise ValueError(f"there is no queue {', '.join(sorted(unknown))}")
+    return queues or frozenset(QUEUES)

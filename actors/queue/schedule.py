@@ -1,0 +1,103 @@
+"""The doorbells: which background actors are rung, how often, with which arguments. Rows, read by the scheduler.
+
+A doorbell says "look whether something is due", never what. So any number may be lost, with Redis or with a worker:
+the next ring finds in PostgreSQL whatever the lost one would have. Liveness hangs on these rows, not on redelivery.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from core.catalogue.catalogue import load_catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from core.settings.settings import Settings
+
+Arguments = Literal["networks", "families"]
+
+# An unanswered ring is trusted for this many intervals, then it counts as lost and is repeated.
+PATIENCE_INTERVALS: Final = 3
+PATIENCE_MIN_MS: Final = 1_000
+# A network is asked this many times within its block time, so that a block is found soon after it appears.
+POLLS_A_BLOCK: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doorbell:
+    """A background actor: `for_each` gives it one ring for each network, or family, that has providers."""
+
+    actor: str
+    queue: str
+    every_ms: int
+    for_each: Arguments | None = None
+    # Rung as often as the network's blocks ask for, at most every settings.tick_interval_ms.
+    is_paced_by_blocks: bool = False
+
+    @property
+    def patience_ms(self) -> int:
+        """How long a ring may stay unanswered before it is taken for lost."""
+        return max(PATIENCE_INTERVALS * self.every_ms, PATIENCE_MIN_MS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ring:
+    """One ring that recurs."""
+
+    doorbell: Doorbell
+    args: tuple[str, ...]
+    every_ms: int
+
+
+_ROWS: Final = (
+    Doorbell(actor="poll_network", queue="chain", every_ms=500, for_each="networks", is_paced_by_blocks=True),
+    Doorbell(actor="seek_second_opinions", queue="chain", every_ms=2_000, for_each="networks"),
+    Doorbell(actor="probe_balances", queue="chain", every_ms=3_000, for_each="networks"),
+    Doorbell(actor="rescan_recent", queue="chain", every_ms=5_000, for_each="networks"),
+    Doorbell(actor="refresh_network_fees", queue="chain", every_ms=30_000, for_each="networks"),
+    Doorbell(actor="broadcast", queue="signer", every_ms=1_000, for_each="networks"),
+    Doorbell(actor="reconcile", queue="chain", every_ms=30_000, for_each="networks"),
+    Doorbell(actor="keep_treasury", queue="signer", every_ms=1_000, for_each="networks"),
+    Doorbell(actor="fill_address_pool", queue="signer", every_ms=1_000, for_each="families"),
+    Doorbell(actor="deliver_webhooks", queue="webhooks", every_ms=1_000),
+    Doorbell(actor="run_batches", queue="batches", every_ms=1_000),
+    Doorbell(actor="deliver_emails", queue="emails", every_ms=5_000),
+    Doorbell(actor="settle_due_invoices", queue="maintenance", every_ms=1_000),
+    Doorbell(actor="requote_invoices", queue="maintenance", every_ms=1_000),
+    Doorbell(actor="repay_debts", queue="maintenance", every_ms=5_000),
+    Doorbell(actor="credit_unblocked_wallets", queue="maintenance", every_ms=5_000),
+    Doorbell(actor="refresh_rates", queue="maintenance", every_ms=10_000),
+    Doorbell(actor="expire_payout_links", queue="maintenance", every_ms=60_000),
+    Doorbell(actor="reap_claims", queue="maintenance", every_ms=60_000),
+    Doorbell(actor="reclaim_addresses", queue="maintenance", every_ms=60_000),
+    Doorbell(actor="audit_ledger", queue="maintenance", every_ms=60_000),
+    Doorbell(actor="prune", queue="maintenance", every_ms=600_000),
+)
+DOORBELLS: Final = {row.actor: row for row in _ROWS}
+
+
+def rings(settings: Settings) -> Iterator[Ring]:
+    """Return every ring that this gateway's networks need."""
+    for row in _ROWS:
+        for args in _arguments(row, settings):
+            yield Ring(doorbell=row, args=args, every_ms=_interval_ms(row, settings, args))
+
+
+def _arguments(row: Doorbell, settings: Settings) -> list[tuple[str, ...]]:
+    networks = load_catalogue(settings.environment).networks
+    match row.for_each:
+        case None:
+            return [()]
+        case "networks":
+            return [(code,) for code in settings.rpc_urls]
+        case "families":
+            return [(family,) for family in sorted({networks[code].family for code in settings.rpc_urls})]
+
+
+def _interval_ms(row: Doorbell, settings: Settings, args: tuple[str, ...]) -> int:
+    if not row.is_paced_by_blocks:
+        return row.every_ms
+    network = load_catalogue(settings.environment).networks[args[0]]
+    return max(settings.tick_interval_ms, network.block_time_ms // POLLS_A_BLOCK)

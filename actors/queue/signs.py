@@ -1,0 +1,82 @@
+"""Signs of life in Redis: which processes serve which queue, and when the scheduler last rang.
+
+Kept by actors.queue.broker.
+Nothing but monitoring reads them, so that a flush costs a few seconds of not knowing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from actors.queue.link import RedisLink
+
+# How often a sign is given, and the silence after which whoever gave it counts as gone.
+EVERY_S: Final = 5.0
+SILENCE_MAX_S: Final = 30.0
+# A queue that nobody serves any more leaves nothing behind.
+_KEPT_S: Final = 3_600
+
+
+class Signs:
+    """One process's way to give signs and to read everybody's. Safe to share between threads.
+
+    Ages are by Redis's clock. All methods raise LinkDownError.
+    """
+
+    def __init__(self, link: RedisLink, namespace: str) -> None:
+        self._link = link
+        self._namespace = namespace
+        self._lock = threading.Lock()
+        self._due_at: dict[str, float] = {}
+
+    def serve(self, queue_name: str, process: str) -> None:
+        """Say that a process takes messages off a queue; said again no sooner than EVERY_S later."""
+        if not self._is_due(queue_name):
+            return
+        key, now_ms = self._serving(queue_name), self._link.now_ms()
+        self._link.run(
+            [
+                ("ZADD", key, now_ms, process),
+                ("ZREMRANGEBYSCORE", key, "-inf", now_ms - _KEPT_S * 1000),
+                ("EXPIRE", key, _KEPT_S),
+            ]
+        )
+
+    def leave(self, queue_name: str, process: str) -> None:
+        """Say that a process no longer serves a queue."""
+        self._link.run([("ZREM", self._serving(queue_name), process)])
+
+    def consumers(self, queue_name: str) -> int:
+        """Return how many processes lately said that they serve a queue."""
+        oldest_ms = self._link.now_ms() - SILENCE_MAX_S * 1000
+        return int(self._link.run([("ZCOUNT", self._serving(queue_name), int(oldest_ms), "+inf")])[0])
+
+    def tick(self) -> None:
+        """Say that a scheduler's ring went out; at most once in EVERY_S."""
+        if self._is_due("scheduler"):
+            self._link.run([("SET", self._ticked(), self._link.now_ms(), "EX", _KEPT_S)])
+
+    def tick_age_s(self) -> float | None:
+        """Return how long ago a scheduler last rang; None where that is not known, or over an hour."""
+        ticked_ms = self._link.run([("GET", self._ticked())])[0]
+        return None if ticked_ms is None else max(0, self._link.now_ms() - int(ticked_ms)) / 1000
+
+    def _is_due(self, what: str) -> bool:
+        now = time.monotonic()
+        # Seldom: the lock is for those times alone.
+        if now < self._due_at.get(what, 0.0):
+            return False
+        with self._lock:
+            is_due = now >= self._due_at.get(what, 0.0)
+            if is_due:
+                self._due_at[what] = now + EVERY_S
+            return is_due
+
+    def _serving(self, queue_name: str) -> str:
+        return f"{self._namespace}:signs:{queue_name}"
+
+    def _ticked(self) -> str:
+        return f"{self._namespace}:signs:~scheduler"

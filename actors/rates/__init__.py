@@ -1,0 +1,1 @@
+"""Rates and network fees, refreshed by ticks."""

@@ -1,0 +1,1 @@
+"""Refunds: of payments, of what was never credited, of blocked wallets."""

@@ -1,0 +1,204 @@
+"""Makes refunds of credited payments, inside the caller's transaction. Called by actors.refunds.calls and by batches.
+
+A refund is a payout from available. It delivers exactly its amount; the network fee is charged on top.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from actors.payouts import service as payout_orders
+from actors.signer import limits as signer_policy
+from core.catalogue import addresses
+from core.errors import (
+    PaymentNotFound,
+    PayoutDestinationInternal,
+    RefundBadAddress,
+    RefundBadAmount,
+    RefundExceedsRefundable,
+    RefundFundsMaturing,
+    RefundInsufficientFunds,
+    RefundNetworkMismatch,
+    RefundNoAddress,
+    RefundNothingToRefund,
+    RequestBadField,
+)
+from core.http.requests import read_request
+from core.ids import uuid7
+from core.money import round_down
+from core.refunds import views as refund_views
+from core.refunds.schemas import CreateRefund
+from models.invoices import rows as invoices
+from models.ledger.ledger import InsufficientFundsError
+from models.payouts import freezes
+from models.payouts import rules as payout_rules
+from models.payouts.rows import NewPayout
+from models.payouts.rules import DestinationErrors
+from models.refunds import rows as refunds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from actors.context import Context
+    from core.payouts.states import PayoutStatus
+    from models.invoices.rows import InvoiceRow
+    from models.payouts.rows import PayoutRow
+
+REFUND_DESTINATION: Final = DestinationErrors(
+    bad=RefundBadAddress, mismatch=RefundBadAddress, internal=PayoutDestinationInternal
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """Where a refund goes, in the stored form. To whoever paid it goes at once; others have to be approved."""
+
+    address: str
+    is_payer: bool
+
+    def status(self, merchant_id: UUID) -> PayoutStatus:
+        """Return the status in which a merchant's refund to it begins."""
+        return payout_rules.read_terms(merchant_id).first_status if self.is_payer else "pending"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Order:
+    invoice: InvoiceRow
+    currency: str
+    network: str
+    to: Destination
+    amount_units: int
+    # The amount was not named: it is whatever was left.
+    is_rest: bool
+
+
+def read_item(ctx: Context, fields: object) -> CreateRefund:
+    """Read an item of a batch as POST /v1/payment/refund reads its body. Raises the DomainError of that."""
+    if not isinstance(fields, dict):
+        raise RequestBadField("A refund must be an object.")
+    return read_request(CreateRefund, fields, own_hosts=ctx.settings.own_hosts)
+
+
+def create(ctx: Context, *, merchant_id: UUID, principal: str, body: CreateRefund, request_id: str) -> dict[str, Any]:
+    """Hold the money and write the refund, in the caller's transaction; return the refund object.
+
+    The refund that a payment, an address and an amount have already is returned as it is, unless it failed or was
+    cancelled; refunds of one payment wait for each other. Raises payment.*, refund.*, payout.* and compliance.*
+    errors, and then nothing of the transaction may be committed. After the commit the caller calls announce().
+    """
+    found = invoices.look_up(merchant_id, uuid=body.uuid, order_id=body.order_id)
+    invoice = None if found is None else invoices.lock(found.id)
+    if invoice is None:
+        raise PaymentNotFound
+    refund = _same_or_new(ctx, invoice, body, principal=principal, request_id=request_id)
+    return refund_views.refund(ctx.catalogue, refund)
+
+
+def announce(created: Mapping[str, Any]) -> None:
+    """Have a refund sent, and its event delivered, after the commit."""
+    payout_orders.announce(created)
+
+
+def destination(ctx: Context, *, network: str, address: str | None, payer: str) -> Destination:
+    """Return where a refund goes: the address that was named, else whoever paid; both as people write them.
+
+    payer: empty where that is nobody in particular. Raises refund.no_address and refund.bad_address.
+    """
+    family = ctx.catalogue.networks[network].family
+    named = address or payer
+    if not named:
+        raise RefundNoAddress
+    try:
+        stored = addresses.parse(family, named)
+        return Destination(address=stored, is_payer=bool(payer) and stored == addresses.parse(family, payer))
+    except addresses.AddressError as refusal:
+        raise RefundBadAddress(str(refusal)) from None
+
+
+def check_destination(ctx: Context, *, merchant_id: UUID, currency: str, network: str, address: str) -> None:
+    """Refuse to send a coin there now.
+
+    Raises payout.frozen, refund.bad_address, payout.destination_internal and compliance.address_blocked.
+    """
+    freezes.check(merchant_id, network, currency)
+    payout_rules.check_destination(
+        ctx.catalogue, ctx.deny_list, network=network, address=address, errors=REFUND_DESTINATION
+    )
+
+
+def _same_or_new(
+    ctx: Context, invoice: InvoiceRow, body: CreateRefund, *, principal: str, request_id: str
+) -> PayoutRow:
+    currency, network = invoice.pay_currency, invoice.network
+    if currency is None or network is None:
+        raise RefundNothingToRefund
+    if body.network is not None and body.network != network:
+        raise RefundNetworkMismatch
+    named_units = None
+    if body.amount is not None:
+        named_units = payout_rules.amount_units(ctx.catalogue, currency, body.amount, error=RefundBadAmount)
+    credited_units = refunds.credited_units(invoice.id)
+    if not credited_units:
+        raise RefundNothingToRefund
+    to = destination(ctx, network=network, address=body.address, payer=invoice.payer_address)
+    unit = payout_rules.step(ctx.catalogue, currency)
+    left_units = max(0, round_down(credited_units - refunds.refunded_units(invoice.id), unit))
+    if named_units is not None:
+        same = refunds.find_same(invoice.id, address=to.address, amount_units=named_units)
+        if same is None and named_units > left_units:
+            raise RefundExceedsRefundable
+    else:
+        # Nothing is left, so whoever asks again means the refund that took the last of it.
+        whole_units = round_down(credited_units, unit)
+        same = None if left_units else refunds.find_whole(invoice.id, address=to.address, whole_units=whole_units)
+        if same is None and not left_units:
+            raise RefundNothingToRefund
+    if same is not None:
+        return same
+    order = _Order(
+        invoice=invoice,
+        currency=currency,
+        network=network,
+        to=to,
+        amount_units=left_units if named_units is None else named_units,
+        is_rest=named_units is None,
+    )
+    return _make(ctx, order, principal=principal, request_id=request_id)
+
+
+def _make(ctx: Context, order: _Order, *, principal: str, request_id: str) -> PayoutRow:
+    """Check what may stop money from leaving, hold it, and write the refund."""
+    merchant_id, currency, network = order.invoice.merchant_id, order.currency, order.network
+    check_destination(ctx, merchant_id=merchant_id, currency=currency, network=network, address=order.to.address)
+    signer_policy.check_size(ctx, currency, order.amount_units, error=RefundBadAmount)
+    refund_id = uuid7()
+    new = NewPayout(
+        id=refund_id,
+        merchant_id=merchant_id,
+        order_id=f"refund:{refund_id}",
+        kind="refund",
+        invoice_id=order.invoice.id,
+        currency=currency,
+        network=network,
+        address=order.to.address,
+        amount_units=order.amount_units,
+        fee_units=payout_rules.fee_units(ctx.catalogue, ctx.market.read(), currency, network),
+        to_units=order.amount_units,
+        is_fee_on_top=True,
+        status=order.to.status(merchant_id),
+        is_approval_required=not order.to.is_payer,
+        created_by=principal,
+        request_id=request_id,
+    )
+    try:
+        return refunds.pay(ctx.catalogue, new, is_rest=order.is_rest)
+    except InsufficientFundsError:
+        payout_rules.raise_shortage(
+            merchant_id,
+            currency,
+            new.to_units + new.fee_units,
+            insufficient=RefundInsufficientFunds,
+            maturing=RefundFundsMaturing,
+        )

@@ -1,0 +1,1 @@
+"""Following the chains: blocks, balances, witnesses, second readings."""

@@ -1,0 +1,156 @@
+"""Compares balances with deposits, and books what contracts passed on. Rung by the scheduler, network by network.
+
+The chain shows such coin in no transaction and no log. Where a balance is more than its deposits explain, the block in
+which it grew is looked for; that is read again by another provider, then traced, and what nothing explains becomes a
+deposit of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors.context import context
+from actors.queue.broker import doorbell, single_flight
+from actors.scan.intake import Matching, found_in, settle_owners, take, take_late
+from chains.base import ProviderError, Transfer
+from chains.registry import adapter
+from models.db.base import transaction
+from models.deposits import balances as probes
+from models.deposits import cursors
+from models.deposits import rows as deposits
+from models.treasury import own_addresses as treasury
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from actors.context import Context
+    from chains.base import Block, ChainAdapter
+    from core.catalogue.catalogue import Network, Pair
+    from models.deposits.cursors import Cursor
+    from models.deposits.rows import Owner
+
+log = structlog.get_logger()
+
+INVOICES_PER_STEP: Final = 50
+WALLETS_PER_STEP: Final = 5
+
+
+@doorbell(queue="chain", arguments="networks")
+def probe_balances(network: str) -> None:
+    """Look at the addresses of open invoices that await the network's coin, and at a few wallets."""
+    ctx = context()
+    known = ctx.catalogue.networks[network]
+    pair = next((pair for pair in ctx.catalogue.pairs_on(network) if pair.contract is None), None)
+    cursor = cursors.read(network)
+    if pair is None or cursor is None:
+        return
+    with single_flight(f"probes:{network}") as mine:
+        if not mine:
+            return
+        chain = adapter(known, ctx.settings)
+        try:
+            with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
+                _probe_all(ctx, known, chain, cursor, pair)
+        except ProviderError as error:
+            log.warning("balances could not be compared", network=network, error=str(error))
+
+
+def _probe_all(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, pair: Pair) -> None:
+    due = [
+        *probes.due_invoices(network.code, family=network.family, currency=pair.currency, limit=INVOICES_PER_STEP),
+        *probes.due_wallets(network.code, limit=WALLETS_PER_STEP),
+    ]
+    for address, owner in deposits.match(network.family, due).items():
+        _Probe(ctx, network, chain, pair, address, owner).run(cursor)
+
+
+class _Probe:
+    """One address, compared with what is known of it."""
+
+    def __init__(
+        self, ctx: Context, network: Network, chain: ChainAdapter, pair: Pair, address: str, owner: Owner
+    ) -> None:
+        self._ctx, self._network, self._chain, self._pair = ctx, network, chain, pair
+        self._address, self._owner = address, owner
+
+    def run(self, cursor: Cursor) -> None:
+        if treasury.is_in_motion(self._network.code, [self._address]):
+            self._note(None)  # Our own gas, or a sweep, may be in or not: the balance explains nothing now.
+            return
+        if self._surplus(cursor.height, cursor.hash) <= 0:
+            self._note(cursor.height)
+            return
+        block = self._grown_in(cursor)
+        if block is not None:
+            self._explain(block)
+            settle_owners(self._ctx, [(self._owner.kind, self._owner.id)])
+        self._note(None)
+
+    def _note(self, height: int | None) -> None:
+        probes.note(self._network.code, self._address, kind=self._owner.kind, height=height)
+
+    def _surplus(self, height: int, block_hash: str) -> int:
+        """Return what the balance after a block holds beyond deposits and own spends up to it, in token units."""
+        network, currency = self._network.code, self._pair.currency
+        deposited = probes.deposited_units(network, self._address, currency, height=height)
+        moved = treasury.moved_native_units(network, self._address, currency, height=height)
+        known = self._pair.from_ledger(deposited, self._ctx.catalogue.scale(currency)) + moved
+        return self._chain.balance(self._address, block_hash) - known
+
+    def _grown_in(self, cursor: Cursor) -> Block | None:
+        """Return the first kept block with a surplus: the balance was explained before it, as far as nodes remember."""
+        after = probes.explained_height(self._network.code, self._address) or 0
+        kept = [found for found in cursors.kept_blocks(self._network.code) if after < found[0] <= cursor.height]
+        newest, oldest = 0, len(kept) - 1
+        while newest < oldest:
+            middle = (newest + oldest + 1) // 2
+            if self._has_surplus(*kept[middle]):
+                newest = middle
+            else:
+                oldest = middle - 1
+        if not kept:
+            return None
+        height, block_hash = kept[newest]
+        block = self._chain.block(height)
+        return block if block is not None and block.hash == block_hash else None
+
+    def _has_surplus(self, height: int, block_hash: str) -> bool:
+        try:
+            return self._surplus(height, block_hash) > 0
+        except ProviderError:
+            return False  # Nodes forget old balances; the surplus is then dated later than it came.
+
+    def _explain(self, block: Block) -> None:
+        """Record what brought the surplus of a block: a missed transfer, a contract's, or nothing that is known."""
+        ours = Matching(self._network)
+        scan = self._chain.scan_block(block.height, ours, thorough=True)
+        if scan is None or scan.block.hash != block.hash:
+            return
+        take_late(self._ctx, self._network, self._chain, scan, ours)
+        self._take(block, self._chain.internal_transfers(block, self._address))
+        rest = self._surplus(block.height, block.hash)
+        if rest > 0:
+            log.warning("coin without a transaction", network=self._network.code, height=block.height, units=rest)
+            self._take(block, [self._unnamed(block, rest)])
+
+    def _take(self, block: Block, transfers: Collection[Transfer]) -> None:
+        """Record transfers, as far as the balance bears them out: a trace is no proof by itself."""
+        for transfer in transfers:
+            if transfer.units > self._surplus(block.height, block.hash):
+                continue
+            with transaction():
+                if not cursors.is_scanned(self._network.code, height=block.height, block_hash=block.hash):
+                    return
+                take(self._ctx, self._chain, found_in(self._ctx, self._network, block, transfer, self._owner))
+
+    def _unnamed(self, block: Block, units: int) -> Transfer:
+        return Transfer(
+            txid="",
+            ordinal=probes.ordinal(self._address, block.height),
+            currency=self._pair.currency,
+            units=units,
+            sender="",
+            recipient=self._address,
+        )

@@ -1,0 +1,72 @@
+"""Notices what left our addresses without any row of ours, in what a scan read. No actor; used by those that scan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from models.spends import unknown as unknown_spends
+from models.spends.unknown import NewUnknown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from actors.context import Context
+    from chains.base import BlockScan, ChainAdapter, Departure
+    from core.catalogue.catalogue import Network
+
+log = structlog.get_logger()
+
+
+def unknown_in(
+    ctx: Context, network: Network, chain: ChainAdapter, scans: Iterable[BlockScan]
+) -> dict[str, list[NewUnknown]]:
+    """Return, by block hash, what one of our keys signed in these blocks and no row knows. Raises ProviderError.
+
+    Called outside of transactions: nodes are asked for what is found. Bytes are committed before they are sent, so
+    that whatever of ours stands in a block has its row already.
+    """
+    read = list(scans)
+    ours = unknown_spends.own(network.code, network.family, {sender for scan in read for sender, _ in scan.sent})
+    sent = {txid: scan for scan in read for sender, txid in scan.sent if sender in ours}
+    found: dict[str, list[NewUnknown]] = {}
+    for txid in sorted(unknown_spends.unheard_of(network.code, sent)):
+        block = sent[txid].block
+        departure = chain.departure(txid, block)
+        if departure is None or departure.intent.sender not in ours:
+            log.error("a node shows a transaction of ours that we cannot have signed", network=network.code, txid=txid)
+            continue
+        new = _noted(ctx, network, departure, ours[departure.intent.sender])
+        found.setdefault(block.hash, []).append(new)
+    return found
+
+
+def _noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | None) -> NewUnknown:
+    intent = found.intent
+    pair = intent.pair or ctx.catalogue.pair(network.gas_currency, network.code)
+    log.critical(
+        "a transaction left one of our addresses that no row knows", network=network.code, txid=found.txid,
+        sender=intent.sender, slot=found.claim, height=found.height,
+    )  # fmt: skip
+    return NewUnknown(
+        network=network.code,
+        txid=found.txid,
+        sender=intent.sender,
+        key_ordinal=key_ordinal,
+        slot=found.claim,
+        recipient=intent.recipient,
+        currency=network.gas_currency if intent.pair is None else intent.pair.currency,
+        contract=None if intent.pair is None else intent.pair.contract,
+        decimals=ctx.catalogue.scale(network.gas_currency) if pair is None else pair.decimals,
+        token_units=intent.units,
+        is_transfer=found.is_transfer,
+        raw=found.raw,
+        gas_limit=found.gas_limit,
+        price_units=found.price_units,
+        tip_units=found.tip_units,
+        is_success=found.is_success,
+        chain_fee_units=found.fee_units,
+        block_height=found.height,
+        block_hash=found.block_hash,
+    )

@@ -1,0 +1,276 @@
+"""Scans the networks: block after block into deposits, then settles what they touched. Rung by the scheduler.
+
+A cursor moves in the transaction of its block's deposits; a block whose parent is not the cursor's walks back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors.context import Context, context
+from actors.queue.broker import doorbell, ring, single_flight
+from actors.scan import departures, missing
+from actors.scan.intake import SETTLE, Matching, settle_owners, take_transfer
+from chains.base import ProviderError
+from chains.registry import adapter
+from models.db.base import repeat_on_deadlock, transaction
+from models.deposits import crediting, cursors
+from models.deposits import rows as deposits
+from models.deposits.cursors import Cursor
+from models.outcomes import reversals
+from models.spends import signing
+from models.spends import unknown as unknown_spends
+from models.treasury import topups
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from chains.base import BlockScan, ChainAdapter
+    from core.catalogue.catalogue import Network
+    from models.spends.unknown import NewUnknown
+
+log = structlog.get_logger()
+
+# A step ends after this many blocks, so that settlement, release and the next network get their turn.
+BLOCKS_PER_STEP: Final = 50
+SETTLED_PER_STEP: Final = 500
+RELEASED_PER_STEP: Final = 500
+
+
+@doorbell(queue="chain", arguments="networks")
+def poll_network(network: str) -> None:
+    """Scan a network's new blocks and settle what they bring. At most one step per network is in flight."""
+    ctx = context()
+    known = ctx.catalogue.networks[network]
+    with single_flight(f"poll:{network}") as mine:
+        if not mine:
+            return
+        chain = adapter(known, ctx.settings)
+        try:
+            with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
+                more = _scan(ctx, known, chain)
+                if not more:
+                    missing.seek(ctx, known, chain)
+        except ProviderError as error:
+            log.warning("the provider failed; the scan goes on where it stopped", network=network, error=str(error))
+            more = False
+        _settle_due(ctx, known)
+        crediting.release_matured(known, limit=RELEASED_PER_STEP)
+        # With one provider alone, a second reading is its own.
+        is_reread = ctx.settings.rescan_s > 0 and chain.providers > 1
+        topups.book_matured(known, limit=RELEASED_PER_STEP, after_rereading=is_reread)
+    if more:
+        ring("poll_network", network)
+
+
+def _scan(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
+    """Scan up to BLOCKS_PER_STEP blocks; returns whether there are more."""
+    # Seen before the head is asked for: whatever was signed before the stop is in a block up to there, or in none yet.
+    is_stopped = signing.watch(network.code) is not None
+    head = chain.head()
+    cursor = cursors.read(network.code) or _first_cursor(network, chain, head)
+    if cursor is None:
+        return False
+    cursors.seen_head(network.code, head)
+    # A step that died in the middle of a reorg left some.
+    _reverse_orphans(ctx, network)
+    final = chain.final_height() if cursor.height < head else None
+    try:
+        return _scan_on(ctx, network, chain, cursor, head, is_stopped=is_stopped)
+    finally:
+        # It counts as far as the scan has come, and is noted before anything is released.
+        cursors.seen_final(network.code, final)
+
+
+def _scan_on(
+    ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, head: int, *, is_stopped: bool
+) -> bool:
+    first, ours = cursor.height, Matching(network)
+    while cursor.height - first < BLOCKS_PER_STEP:
+        if cursor.height >= head:
+            if is_stopped:
+                signing.note_caught_up(network.code)
+            return _check_tip(ctx, network, chain, cursor, head)
+        moved = _scan_next(ctx, network, chain, cursor, head, ours, whole=is_stopped)
+        if moved is None:
+            return False
+        cursor = moved
+    return cursor.height < head
+
+
+def _first_cursor(network: Network, chain: ChainAdapter, head: int) -> Cursor | None:
+    """Begin at the head: no address was given out before."""
+    block = chain.block(head)
+    if block is None:
+        return None
+    cursors.start(
+        network.code, height=block.height, block_hash=block.hash, parent_hash=block.parent_hash, block_time=block.time
+    )
+    return cursors.read(network.code)
+
+
+def _check_tip(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, head: int) -> bool:
+    """Notice a tip that was replaced by another of the same height, or blocks below it on a shorter chain.
+
+    A head that went back is no reorg while the blocks up to it are the scanned ones: its node lags.
+    """
+    height = min(head, cursor.height)
+    kept = cursor.hash if height == cursor.height else cursors.kept_hash(network.code, height)
+    block = None if kept is None else chain.block(height)
+    if block is None or block.hash == kept:
+        return False
+    return _walk_back(ctx, network, chain, cursor) is not None
+
+
+def _scan_next(
+    ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, head: int, ours: Matching, *, whole: bool
+) -> Cursor | None:
+    """Record the next blocks' deposits and move the cursor; None when there is nothing to go on with."""
+    at = cursor
+    scans = chain.scan_ahead(cursor.height + 1, head, ours, whole=whole)
+    left = departures.unknown_in(ctx, network, chain, scans)
+    for scan in scans:
+        if scan.block.height == at.height + 1 and scan.block.parent_hash != at.hash:
+            return _walk_back(ctx, network, chain, at)
+        if not repeat_on_deadlock(lambda at=at, scan=scan: _record(ctx, network, chain, at, scan, ours, head, left)):  # type: ignore[misc]
+            return None
+        settle_owners(ctx, ours.of(scan.transfers))
+        at = Cursor(scan.block.height, scan.block.hash, scan.block.time)
+    if at is cursor:
+        return None
+    cursors.resume(network.code)
+    return at
+
+
+def _record(
+    ctx: Context,
+    network: Network,
+    chain: ChainAdapter,
+    cursor: Cursor,
+    scan: BlockScan,
+    ours: Matching,
+    head: int,
+    left: Mapping[str, Sequence[NewUnknown]],
+) -> bool:
+    with transaction():
+        block = scan.block
+        if not cursors.advance(
+            network.code,
+            expected=cursor,
+            height=block.height,
+            block_hash=block.hash,
+            parent_hash=block.parent_hash,
+            block_time=block.time,
+            head=head,
+        ):
+            return False
+        for departure in left.get(block.hash, ()):
+            unknown_spends.note(departure)
+        for transfer in scan.transfers:
+            take_transfer(ctx, network, chain, block, transfer, ours)
+    return True
+
+
+def _walk_back(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor) -> Cursor | None:
+    """Find the last kept block that the chain still has, take back what came after it, and resume there.
+
+    None where there is nothing to go on with: what the node lacks it may not have seen yet, so that only another block
+    in the place of ours proves a reorg; and while as many providers keep our block as have another, nobody knows.
+    """
+    kept = cursors.kept_blocks(network.code)
+    fork = _fork(chain, kept)
+    if fork is None:
+        return _from_the_start(ctx, network, chain, cursor, kept)
+    height, replaced = fork
+    if replaced is None:
+        return None
+    if _is_disputed(network, chain, replaced):
+        return None
+    log.warning("reorg", network=network.code, depth=cursor.height - height, fork_height=height)
+    with transaction():
+        moved = cursors.retreat(network.code, expected=cursor, to_height=height)
+    if not moved:
+        return None
+    cursors.resume(network.code)
+    _reverse_orphans(ctx, network)
+    return cursors.read(network.code)
+
+
+def _fork(chain: ChainAdapter, kept: Sequence[tuple[int, str]]) -> tuple[int, tuple[int, str] | None] | None:
+    """Return the newest kept height that the chain still has, and the kept block above it that it replaced.
+
+    None where it has none of them. Ours are a chain and so are theirs, so that a bisection finds where they part; what
+    is above the chain's own end is lacking there, not replaced.
+    """
+    ended = 0
+    while ended < len(kept) and chain.block(kept[ended][0]) is None:
+        ended += 1
+    low, high = ended, len(kept)
+    while low < high:
+        middle = (low + high) // 2
+        block = chain.block(kept[middle][0])
+        if block is not None and block.hash == kept[middle][1]:
+            high = middle
+        else:
+            low = middle + 1
+    if low == len(kept):
+        return None
+    return kept[low][0], kept[low - 1] if low > ended else None
+
+
+def _is_disputed(network: Network, chain: ChainAdapter, replaced: tuple[int, str]) -> bool:
+    """Whether as many providers still have our block as have another in its place."""
+    if chain.providers == 1:
+        return False
+    ours = chain.agreement(*replaced)
+    if ours.same == 0 or ours.same < ours.other:
+        return False
+    if cursors.halt(network.code, "providers disagree about a block"):
+        log.error("providers disagree about a block: the scan waits", network=network.code, height=replaced[0])
+    return True
+
+
+def _from_the_start(
+    ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, kept: Sequence[tuple[int, str]]
+) -> Cursor | None:
+    """Go on after a reorg that reaches below all kept blocks: possible only where the scan itself began there."""
+    started = cursors.started_height(network.code)
+    block = chain.block(kept[-1][0]) if kept else None
+    if block is None:
+        return None
+    if started is None or kept[-1][0] > started:
+        if cursors.halt(network.code, "a reorg deeper than the kept blocks"):
+            log.error("reorg deeper than the kept blocks: this network's scan stands still", network=network.code)
+        return None
+    if _is_disputed(network, chain, kept[-1]):
+        return None
+    log.warning("reorg below the first scanned block", network=network.code, height=block.height)
+    with transaction():
+        moved = cursors.restart(
+            network.code,
+            expected=cursor,
+            height=block.height,
+            block_hash=block.hash,
+            parent_hash=block.parent_hash,
+            block_time=block.time,
+        )
+    if not moved:
+        return None
+    cursors.resume(network.code)
+    _reverse_orphans(ctx, network)
+    return cursors.read(network.code)
+
+
+def _reverse_orphans(ctx: Context, network: Network) -> None:
+    topups.reverse_orphans(network.code)
+    unknown_spends.take_out(network.code)
+    if reversals.reverse_orphans(ctx.catalogue, network.code):
+        ring("deliver_webhooks")
+
+
+def _settle_due(ctx: Context, network: Network) -> None:
+    for kind in SETTLE:
+        due = deposits.owners_due(network.code, kind=kind, confirmations=network.confirmations, limit=SETTLED_PER_STEP)
+        settle_owners(ctx, ((kind, owner_id) for owner_id in due))

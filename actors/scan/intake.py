@@ -1,0 +1,195 @@
+"""How a transfer on a chain becomes a deposit, and whom it is settled with. Shared by the actors that read chains.
+
+What we move ourselves, gas and sweeps, is nobody's payment; what others send to the hot wallet is a top-up.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors.queue.broker import ring
+from actors.queue.isolated import isolated
+from chains.base import NATIVE
+from core.rates.pricing import RATE_DIGITS
+from models.db.base import transaction
+from models.deposits import balances as probes
+from models.deposits import cursors
+from models.deposits import rows as deposits
+from models.deposits import witnesses as quorum
+from models.invoices import settlement
+from models.spends import unknown as unknown_spends
+from models.treasury import own_addresses as treasury
+from models.treasury import topup_doubts, topups
+from models.wallets import settlement as wallet_settlement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from uuid import UUID
+
+    from actors.context import Context
+    from chains.base import Block, BlockScan, ChainAdapter, Transfer
+    from core.catalogue.catalogue import Catalogue, Network
+    from models.deposits.rows import Found, Owner, OwnerKind
+    from models.spends.unknown import NewUnknown
+
+log = structlog.get_logger()
+
+CENTS: Final = 100
+
+SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], bool]]] = {
+    "invoice": settlement.settle,
+    "wallet": wallet_settlement.settle,
+}
+"""Who settles what came to whom; each returns whether a webhook was queued."""
+
+
+class Matching:
+    """Finds the addresses that are ours, and remembers whose they are. Made anew for every step of a scan."""
+
+    def __init__(self, network: Network) -> None:
+        self._family = network.family
+        self.hot = treasury.address(network.code, "hot")
+        self.owners: dict[str, Owner] = {}
+
+    def __call__(self, addresses: Collection[str]) -> Collection[str]:
+        """Return those of them that are ours."""
+        found = deposits.match(self._family, addresses)
+        self.owners.update(found)
+        return [*found, self.hot] if self.hot is not None and self.hot in addresses else found.keys()
+
+    def of(self, transfers: Iterable[Transfer]) -> set[tuple[OwnerKind, UUID]]:
+        """Return whom these transfers came to, the gateway itself left out."""
+        owners = [self.owners[t.recipient] for t in transfers if t.recipient != self.hot]
+        return {(owner.kind, owner.id) for owner in owners}
+
+
+def found_in(ctx: Context, network: Network, block: Block, transfer: Transfer, owner: Owner) -> Found:
+    """Return a transfer as the deposit that it is to its owner."""
+    pair = ctx.catalogue.pairs[transfer.currency, network.code]
+    return deposits.Found(
+        network=network.code,
+        txid=transfer.txid,
+        ordinal=transfer.ordinal,
+        currency=transfer.currency,
+        amount_units=pair.to_ledger(transfer.units, ctx.catalogue.scale(transfer.currency)),
+        address=transfer.recipient,
+        sender=transfer.sender,
+        owner=owner,
+        stray_reason=_stray_reason(owner, network, transfer, dust=transfer.units < pair.min_deposit_units),
+        block_height=block.height,
+        block_hash=block.hash,
+        block_time=block.time,
+    )
+
+
+def _stray_reason(owner: Owner, network: Network, transfer: Transfer, *, dust: bool) -> str | None:
+    """Say why a deposit does not count; the right asset always counts, however small.
+
+    A wallet takes every asset of its own network.
+    """
+    if owner.kind == "wallet":
+        return None if owner.network == network.code else "network"
+    if owner.network == network.code and owner.pay_currency == transfer.currency:
+        return None
+    if dust:
+        return "dust"
+    return "network" if owner.network != network.code else "asset"
+
+
+def take(ctx: Context, chain: ChainAdapter, found: Found) -> bool:
+    """Record a deposit once, and decide whether one provider is believed for it. Call inside a transaction.
+
+    With one provider alone nobody else can be asked; production starts like that only where the operator said so.
+    """
+    if found.ordinal == NATIVE and probes.covers(found):
+        return False
+    if not deposits.record(found):
+        return False
+    if chain.providers > 1:
+        quorum.guard(found, usd_cents=_usd_cents(ctx, found.currency, found.amount_units), policy=_policy(ctx))
+    return True
+
+
+def take_transfer(
+    ctx: Context, network: Network, chain: ChainAdapter, block: Block, transfer: Transfer, ours: Matching
+) -> bool:
+    """Record a transfer as what it is; returns whether it was new. Call inside a transaction."""
+    if treasury.is_own_move(network.code, transfer.txid, transfer.sender):
+        return False
+    if transfer.recipient == ours.hot:
+        return _take_topup(ctx, chain, _topup(ctx, network, block, transfer))
+    return take(ctx, chain, found_in(ctx, network, block, transfer, ours.owners[transfer.recipient]))
+
+
+def _take_topup(ctx: Context, chain: ChainAdapter, new: topups.NewTopup) -> bool:
+    """Record a top-up as take() records a deposit: conversions will sell it."""
+    if not topups.record(new):
+        return False
+    if chain.providers > 1:
+        topup_doubts.guard(new, usd_cents=_usd_cents(ctx, new.currency, new.units), policy=_policy(ctx))
+    return True
+
+
+def _topup(ctx: Context, network: Network, block: Block, transfer: Transfer) -> topups.NewTopup:
+    pair = ctx.catalogue.pairs[transfer.currency, network.code]
+    return topups.NewTopup(
+        network=network.code,
+        txid=transfer.txid,
+        ordinal=transfer.ordinal,
+        currency=transfer.currency,
+        units=pair.to_ledger(transfer.units, ctx.catalogue.scale(transfer.currency)),
+        sender=transfer.sender,
+        origin="cold" if treasury.is_cold(network.code, transfer.sender) else "transfer",
+        block_height=block.height,
+        block_hash=block.hash,
+    )
+
+
+def take_late(
+    ctx: Context,
+    network: Network,
+    chain: ChainAdapter,
+    scan: BlockScan,
+    ours: Matching,
+    left: Mapping[str, Sequence[NewUnknown]] = MappingProxyType({}),
+) -> int:
+    """Record what a second look at a scanned block found; returns how many deposits and top-ups were new.
+
+    left: what left our addresses without a row, by block. Nothing is recorded unless the block is one that the cursor
+    stands on.
+    """
+    departures = left.get(scan.block.hash, ())
+    if not scan.transfers and not departures:
+        return 0
+    with transaction():
+        if not cursors.is_scanned(network.code, height=scan.block.height, block_hash=scan.block.hash):
+            return 0
+        for departure in departures:
+            unknown_spends.note(departure)
+        return sum(take_transfer(ctx, network, chain, scan.block, transfer, ours) for transfer in scan.transfers)
+
+
+def _policy(ctx: Context) -> quorum.Policy:
+    return quorum.Policy(
+        threshold_usd_cents=ctx.settings.quorum_usd * CENTS, hourly_usd_cents=ctx.settings.quorum_hourly_usd * CENTS
+    )
+
+
+def _usd_cents(ctx: Context, currency: str, units: int) -> int | None:
+    """Return what has come is worth now, rounded up; None without a fresh rate."""
+    rate: int | None = ctx.market.read().rates.get(currency)
+    if rate is None:
+        return None
+    scale = 10 ** (ctx.catalogue.scale(currency) + RATE_DIGITS)
+    return int(-(-units * rate * CENTS // scale))
+
+
+def settle_owners(ctx: Context, owners: Iterable[tuple[OwnerKind, UUID]]) -> None:
+    """Settle those to whom something came, each in a transaction of its own."""
+    for kind, owner_id in owners:
+        settle = SETTLE[kind]
+        if isolated(lambda s=settle, o=owner_id: s(ctx.catalogue, o), of=owner_id):  # type: ignore[misc]
+            ring("deliver_webhooks")

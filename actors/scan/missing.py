@@ -1,0 +1,83 @@
+"""Finds what left our addresses in blocks that were read without their transactions. No actor; called by the scan.
+
+Far behind the head only logs are read where the coin itself is not offered, and a plain transfer of coin leaves none.
+Such a transaction is missed, and then the chain has used a slot that no row explains: signing stops. Here the count of
+slots at older blocks tells in which block it was used, and that one is read whole. A node that has thrown its state
+away cannot tell; then the network stays stopped, and an operator reads the blocks again.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors.scan import departures
+from actors.scan.intake import Matching, settle_owners, take_late
+from chains.base import ProviderError
+from models.deposits import cursors
+from models.spends import signing, slots
+from models.treasury import own_addresses as treasury
+
+if TYPE_CHECKING:
+    from actors.context import Context
+    from chains.base import ChainAdapter
+    from core.catalogue.catalogue import Network
+
+log = structlog.get_logger()
+
+# Each takes some twenty questions for its block, and a handful for what is in it.
+SOUGHT_PER_STEP: Final = 5
+# Where nobody could tell, or nothing was there, it is not asked all the time.
+REST_S: Final = 60.0
+
+_rests_until: dict[str, float] = {}
+
+
+def seek(ctx: Context, network: Network, chain: ChainAdapter) -> int:
+    """Find a few of a stopped network's missing transactions, once the scan has stood at the head; return how many.
+
+    Call outside of transactions. Failing nodes are no error: it is tried again.
+    """
+    stopped = signing.read(network.code)
+    cursor = cursors.read(network.code)
+    if stopped is None or not stopped.is_caught_up or cursor is None:
+        return 0
+    if time.monotonic() < _rests_until.get(network.code, 0.0):
+        return 0
+    found, is_lacking = 0, False
+    for sender in sorted({treasury.address(network.code, "hot") or "", stopped.sender} - {""}):
+        try:
+            lacking = _missing(network, chain, sender, cursor.height)
+            is_lacking = is_lacking or bool(lacking)
+            found += sum(_find(ctx, network, chain, sender, slot, cursor.height) for slot in lacking)
+        except ProviderError as error:
+            is_lacking = True
+            log.warning("departures.not_found", network=network.code, sender=sender, problem=str(error))
+    if is_lacking and not found:
+        _rests_until[network.code] = time.monotonic() + REST_S
+    return found
+
+
+def _missing(network: Network, chain: ChainAdapter, sender: str, height: int) -> list[int]:
+    used = chain.used_slots(sender, height)
+    return slots.unexplained(network.code, sender, used, limit=SOUGHT_PER_STEP)
+
+
+def _find(ctx: Context, network: Network, chain: ChainAdapter, sender: str, slot: int, scanned: int) -> bool:
+    """Find the block in which a slot was used, and read it whole; returns whether what used it is noted now."""
+    before, after = slots.between(network.code, sender, slot)
+    if before is None:
+        before = cursors.started_height(network.code) or 0
+    height = chain.slot_height(sender, slot, before - 1, scanned if after is None else after)
+    ours = Matching(network)
+    scan = chain.scan_block(height, ours)
+    if scan is None:
+        return False
+    left = departures.unknown_in(ctx, network, chain, [scan])
+    take_late(ctx, network, chain, scan, ours, left)
+    settle_owners(ctx, ours.of(scan.transfers))
+    is_found = any(each.slot == slot and each.sender == sender for each in left.get(scan.block.hash, ()))
+    log.warning("departures.sought", network=network.code, sender=sender, slot=slot, height=height, is_found=is_found)
+    return is_found

@@ -1,0 +1,114 @@
+"""Reads scanned blocks a second time, in another way and if possible by another provider. Rung by the scheduler.
+
+The first reading trusts a filter and the logs of one node; this one takes every receipt of the block. It finds what a
+lagging or lying node hid, and doubts what only one node showed. `sluice rescan` runs it over blocks of its choice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors.context import context
+from actors.queue.broker import doorbell, ring, single_flight
+from actors.scan import departures
+from actors.scan.intake import Matching, settle_owners, take_late
+from chains.base import ProviderError
+from chains.registry import adapter
+from models.deposits import cursors
+from models.deposits import rows as deposits
+from models.deposits import witnesses as quorum
+from models.treasury import topup_doubts
+
+if TYPE_CHECKING:
+    from actors.context import Context
+    from chains.base import BlockScan, ChainAdapter
+    from core.catalogue.catalogue import Network
+
+log = structlog.get_logger()
+
+BLOCKS_PER_STEP: Final = 40
+# So many of the newest blocks are left to the scan: nodes that lag by a block or two have caught up then.
+BEHIND: Final = 6
+MS_PER_S: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reread:
+    """What came of reading a block again."""
+
+    height: int
+    # None where the block is not there, or is not the one that the scan stands on.
+    block_hash: str | None
+    found: int = 0
+    doubted: int = 0
+
+
+@doorbell(queue="chain", arguments="networks")
+def rescan_recent(network: str) -> None:
+    """Read on where the last step ended, but never further back than the settings say."""
+    ctx = context()
+    known = ctx.catalogue.networks[network]
+    cursor = cursors.read(network)
+    if cursor is None or ctx.settings.rescan_s == 0:
+        return
+    with single_flight(f"rescan:{network}") as mine:
+        if not mine:
+            return
+        first, last = _span(known, cursor.height, depth=depth_blocks(known, ctx.settings.rescan_s))
+        chain = adapter(known, ctx.settings)
+        try:
+            with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
+                for height in range(first, min(last, first + BLOCKS_PER_STEP - 1) + 1):
+                    reread(ctx, known, chain, height)
+                    cursors.reread_to(network, height)
+        except ProviderError as error:
+            log.warning("the second reading waits", network=network, error=str(error))
+            return
+    if last >= first + BLOCKS_PER_STEP:
+        # Fast chains make more blocks between two rings than a step reads.
+        ring("rescan_recent", network)
+
+
+def depth_blocks(network: Network, seconds: int) -> int:
+    """Return how many blocks a network makes in so many seconds."""
+    return seconds * MS_PER_S // network.block_time_ms
+
+
+def _span(network: Network, scanned: int, *, depth: int) -> tuple[int, int]:
+    """Return the first and the last block that are to be read now."""
+    oldest = max(scanned - depth, (cursors.started_height(network.code) or 0) + 1)
+    return max(oldest, (cursors.reread_height(network.code) or 0) + 1), scanned - BEHIND
+
+
+def reread(ctx: Context, network: Network, chain: ChainAdapter, height: int) -> Reread:
+    """Read a block again and record what was missed; safe to run any number of times. Raises ProviderError."""
+    ours = Matching(network)
+    scan = chain.scan_block(height, ours, thorough=True)
+    if scan is None or cursors.kept_hash(network.code, height) not in {None, scan.block.hash}:
+        return Reread(height=height, block_hash=None)
+    found = take_late(ctx, network, chain, scan, ours, departures.unknown_in(ctx, network, chain, [scan]))
+    if found:
+        log.warning("a second reading found deposits", network=network.code, height=height, count=found)
+    settle_owners(ctx, ours.of(scan.transfers))
+    doubted = _doubt_absent(network, chain, scan)
+    return Reread(height=height, block_hash=scan.block.hash, found=found, doubted=doubted)
+
+
+def _doubt_absent(network: Network, chain: ChainAdapter, scan: BlockScan) -> int:
+    """Ask for witnesses of what is recorded in a block and was not seen in it again; too late once it is confirmed."""
+    shown = {(transfer.txid, transfer.ordinal) for transfer in scan.transfers}
+    absent = [
+        (txid, ordinal)
+        for read in (deposits.keys_in_block, topup_doubts.keys_in_block)
+        for txid, ordinal in read(network.code, scan.block.height, scan.block.hash)
+        if (txid, ordinal) not in shown
+    ]
+    for txid, ordinal in absent:
+        log.error("a second reading lacks what was recorded", network=network.code, height=scan.block.height, txid=txid)
+        if chain.providers > 1:
+            quorum.doubt(network.code, txid, ordinal)
+            topup_doubts.doubt(network.code, txid, ordinal)
+    return len(absent)

@@ -1,0 +1,100 @@
+"""Asks other providers for what one alone is not believed for. Rung by the scheduler, network by network.
+
+A deposit, or what came to the hot wallet, is agreed on when two providers at least tell the same of it, and more do so
+than tell something else. Until then it waits, a deposit is shown as awaiting_quorum, and it is asked about again ever
+more rarely; the scan goes on meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors.context import context
+from actors.queue.broker import doorbell, single_flight
+from actors.scan.intake import settle_owners
+from chains.base import Claim, ProviderError
+from chains.registry import adapter
+from models.deposits import witnesses as quorum
+from models.treasury import topup_doubts
+
+if TYPE_CHECKING:
+    from chains.base import Agreement, ChainAdapter
+    from core.catalogue.catalogue import Catalogue
+    from models.deposits.witnesses import Doubt
+    from models.treasury.topup_doubts import TopupDoubt
+
+log = structlog.get_logger()
+
+ASKED_PER_STEP: Final = 50
+WITNESSES_MIN: Final = 2
+
+
+@doorbell(queue="chain", arguments="networks")
+def seek_second_opinions(network: str) -> None:
+    """Ask about the deposits and top-ups of a network that are due, and settle the deposits that are agreed on."""
+    ctx = context()
+    known = ctx.catalogue.networks[network]
+    with single_flight(f"quorum:{network}") as mine:
+        if not mine:
+            return
+        quorum.forget_hours()
+        due = quorum.due(network, limit=ASKED_PER_STEP)
+        topups_due = topup_doubts.due(network, limit=ASKED_PER_STEP)
+        if not due and not topups_due:
+            return
+        chain = adapter(known, ctx.settings)
+        try:
+            with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
+                agreed = [asked for asked in due if _is_agreed(ctx.catalogue, chain, network, asked)]
+                for topup in topups_due:
+                    _judge(ctx.catalogue, chain, network, topup)
+        except ProviderError as error:
+            log.warning("second opinions had to be put off", network=network, error=str(error))
+            return
+    settle_owners(ctx, {(asked.owner_kind, asked.owner_id) for asked in agreed})
+
+
+def _is_agreed(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: Doubt) -> bool:
+    problem = _objection(catalogue, chain, network, asked)
+    if problem:
+        quorum.put_off(asked, problem)
+        return False
+    return quorum.agree(asked)
+
+
+def _judge(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: TopupDoubt) -> None:
+    problem = _objection(catalogue, chain, network, asked)
+    if problem:
+        topup_doubts.put_off(asked, problem)
+    else:
+        topup_doubts.agree(asked)
+
+
+def _objection(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: Doubt | TopupDoubt) -> str:
+    """Return what stands against what one provider showed; nothing where enough others tell the same."""
+    answer = chain.second_opinion(_claim(catalogue, network, asked))
+    if answer.same >= WITNESSES_MIN and answer.same > answer.other:
+        return ""
+    problem = _problem(answer, chain.providers)
+    log.warning("what came waits for a second opinion", network=network, txid=asked.txid, problem=problem)
+    return problem
+
+
+def _claim(catalogue: Catalogue, network: str, asked: Doubt | TopupDoubt) -> Claim:
+    pair = catalogue.pairs[asked.currency, network]
+    return Claim(
+        txid=asked.txid,
+        ordinal=asked.ordinal,
+        currency=asked.currency,
+        units=pair.from_ledger(asked.amount_units, catalogue.scale(asked.currency)),
+        recipient=asked.address,
+        height=asked.block_height,
+        block_hash=asked.block_hash,
+    )
+
+
+def _problem(answer: Agreement, providers: int) -> str:
+    told = f"{answer.same} of {providers} providers agree, {answer.other} tell otherwise"
+    return f"{told}; {answer.problem}" if answer.problem else told

@@ -1,0 +1,1 @@
+"""The signer: what it may sign, signs, sends, follows and finds again."""

@@ -1,0 +1,62 @@
+"""Sends gas from the hot wallet to deposit addresses, in such a way that payouts never wait for it. No actor.
+
+Used by actors.treasury.sweep before a token is swept, and by actors.signer.watch where a deposit address has signed for
+more than it can pay.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors.signer import spend as spending
+from chains.base import Intent
+from core.money import rescale_down
+from core.treasury import usd_units
+from models.payouts import queue as payout_queue
+from models.spends import reads as spend_reads
+from models.treasury import sweeps
+
+if TYPE_CHECKING:
+    from actors.context import Context
+    from actors.signer.spend import Wallet
+    from core.catalogue.catalogue import Network
+
+log = structlog.get_logger()
+
+# Of the transactions that nodes keep of the hot wallet, so many at most are gas for sweeps: the others are for payouts.
+SLOTS_MAX: Final = spending.WAITING_MAX // 4
+# Times that one address is given gas within an hour: what it lacks then is something else.
+FUNDINGS_MAX: Final = 6
+
+
+def is_room(network: Network, hot: Wallet) -> bool:
+    """Whether gas may be sent now: not while payouts are due, and only so much at once."""
+    if payout_queue.is_any_due(network):
+        return False
+    return spend_reads.waiting_of(network.code, hot.address, "gas") < SLOTS_MAX
+
+
+def most_units(ctx: Context, network: Network) -> int:
+    """Return how much gas one address is sent at once at most, in base units; 0 without a rate."""
+    rate, scale = ctx.market.read().rates.get(network.gas_currency), ctx.catalogue.scale(network.gas_currency)
+    pair = ctx.catalogue.pair(network.gas_currency, network.code)
+    most = usd_units(ctx.settings.gas_funding_max_usd, rate=rate, scale=scale) if rate else 0
+    return rescale_down(most, scale, scale if pair is None else pair.decimals)
+
+
+def fund(ctx: Context, network: Network, hot: Wallet, address: str, units: int) -> bool:
+    """Send an address gas, unless payouts come first or it was given enough lately; returns whether it was sent.
+
+    Never more at once than the operator allows, whatever nodes say of prices and balances, and nothing where nobody
+    knows what gas is worth. Raises what spending.start raises; InsufficientCoinError where the hot wallet lacks gas
+    itself.
+    """
+    if units > most_units(ctx, network):
+        log.error("funding.refused", network=network.code, address=address, units=units, limit="GAS_FUNDING_MAX_USD")
+        return False
+    if sweeps.fundings_lately(network.code, address) >= FUNDINGS_MAX or not is_room(network, hot):
+        return False
+    intent = Intent(sender=hot.address, recipient=address, pair=None, units=units)
+    return spending.start(ctx, network, purpose="gas", wallet=hot, intent=intent) is not None

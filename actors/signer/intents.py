@@ -1,0 +1,47 @@
+"""What a stored spend was signed for and what its fate means. Shared by all who follow spends, with keys or without.
+
+No actor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from chains.base import Intent
+from core.catalogue.catalogue import Pair
+from models.spends.tracking import VOIDED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from chains.base import Fate
+    from models.spends.rows import AttemptRow, SpendRow
+
+
+def intent_of(spend: SpendRow) -> Intent:
+    """Return what was signed for, from the row alone: a later catalogue changes nothing about it."""
+    pair = None
+    if spend.contract is not None:
+        pair = Pair(
+            currency=spend.currency,
+            network=spend.network,
+            contract=spend.contract,
+            decimals=spend.decimals,
+            min_deposit_units=1,
+            min_payout_units=1,
+            transfer_gas=None,
+        )
+    return Intent(sender=spend.sender, recipient=spend.recipient, pair=pair, units=spend.token_units, memo=spend.memo)
+
+
+def nothing_of(spend: SpendRow) -> Intent:
+    """Return what moves nothing and only uses up a slot of a spend's sender."""
+    return Intent(sender=spend.sender, recipient=spend.sender, pair=None, units=0)
+
+
+def as_meant(fate: Fate, attempts: Iterable[AttemptRow]) -> Fate:
+    """Return a fate as one without effect where what was included only used up the slot: that it may well have done."""
+    if all(attempt.txid != fate.txid for attempt in attempts if attempt.is_void):
+        return fate
+    return replace(fate, effect="none", left_units=0, arrived_units=0, problem=VOIDED)

@@ -1,0 +1,112 @@
+"""What the signer lets leave: its own limits and its own count, whatever the rest of the gateway says.
+
+Called by actors.signer.broadcast, and by whatever creates payouts, for what the signer would never sign. What goes from
+one wallet of ours to another is not limited; the price of gas is capped where it is asked for
+(chains.registry.gas_cap_units).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from core.money import mul_div_up
+from core.rates.pricing import RATE_DIGITS
+from core.settings.signer_rates import far_above
+from models.spends import counters as signer_counters
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from actors.context import Context
+    from core.catalogue.catalogue import Catalogue
+    from core.errors import DomainError
+    from core.rates.pricing import Market
+    from core.settings.settings import Settings
+
+log = structlog.get_logger()
+
+DAY_H: Final = 24
+CENTS: Final = 100
+PERCENT: Final = 100
+
+
+class NoRateError(Exception):
+    """The coin has no fresh rate, so that nobody can tell what leaves."""
+
+
+class LimitReachedError(Exception):
+    """It would be more than the signer may let go."""
+
+
+def market(ctx: Context) -> Market:
+    """Return the market's rates, each raised to the signer's own where that is more: the careful one of both counts.
+
+    Rates are rows that others write. One that is made low would make a large payout look small.
+    """
+    told = ctx.market.read()
+    own = ctx.settings.signer_rates
+    return replace(told, rates={coin: max(rate, own.get(coin, 0)) for coin, rate in told.rates.items() if rate})
+
+
+def usd_cents(catalogue: Catalogue, market: Market, currency: str, units: int) -> int:
+    """Return what ledger units of a coin are worth in US cents, rounded up. Raises NoRateError."""
+    rate = market.rates.get(currency)
+    if not rate:
+        raise NoRateError(f"no rate for {currency}")
+    return mul_div_up(units * CENTS, rate, 10 ** (catalogue.scale(currency) + RATE_DIGITS))
+
+
+def blamed_rate(ctx: Context, currency: str) -> str | None:
+    """Name the signer's own rate of a coin where that is so far above the market's that a limit is met for it alone."""
+    own, told = ctx.settings.signer_rates.get(currency, 0), ctx.market.read().rates.get(currency, 0)
+    return far_above(currency, own, told)
+
+
+def check_size(ctx: Context, currency: str, units: int, *, error: type[DomainError]) -> None:
+    """Refuse to create a payout that the signer would never sign. Raises `error`.
+
+    A coin without a rate is let through: what it is worth is asked again before it is signed.
+    """
+    try:
+        cents = usd_cents(ctx.catalogue, market(ctx), currency, units)
+    except NoRateError:
+        return
+    if cents > ctx.settings.signer_payout_max_usd * CENTS:
+        blamed = blamed_rate(ctx, currency)
+        if blamed is not None:
+            # Whoever ordered it is told the limit alone; the rate is the operator's.
+            log.warning("payout.refused_by_signer_rate", currency=currency, reason=blamed)
+        raise error(f"One payout may be worth {ctx.settings.signer_payout_max_usd} USD at most.")
+
+
+def allow(settings: Settings, network: str, cents: int, *, merchant_id: UUID, spend_id: UUID) -> None:
+    """Count a payout that is signed in the caller's transaction. Raises LimitReachedError, having counted nothing."""
+    signer_counters.lock()
+    check(settings, cents, merchant_id=merchant_id)
+    signer_counters.add(spend_id, merchant_id=merchant_id, network=network, usd_cents=cents)
+
+
+def check(settings: Settings, cents: int, *, merchant_id: UUID) -> None:
+    """Tell whether so much may leave now, and count nothing. Raises LimitReachedError.
+
+    The hour is the clock's, the day its last 24 hours; all networks together. One merchant has a share of each, so that
+    his payouts do not use up what others may send. What his failed ones took of it was given back.
+    """
+    if cents > settings.signer_payout_max_usd * CENTS:
+        raise LimitReachedError("above SIGNER_PAYOUT_MAX_USD")
+    if signer_counters.spent(1) + cents > settings.signer_hourly_usd * CENTS:
+        raise LimitReachedError("above SIGNER_HOURLY_USD")
+    if signer_counters.spent(DAY_H) + cents > settings.signer_daily_usd * CENTS:
+        raise LimitReachedError("above SIGNER_DAILY_USD")
+    if signer_counters.spent_by(merchant_id, 1) + cents > share_usd(settings, settings.signer_hourly_usd) * CENTS:
+        raise LimitReachedError("above the merchant's share of SIGNER_HOURLY_USD")
+    if signer_counters.spent_by(merchant_id, DAY_H) + cents > share_usd(settings, settings.signer_daily_usd) * CENTS:
+        raise LimitReachedError("above the merchant's share of SIGNER_DAILY_USD")
+
+
+def share_usd(settings: Settings, limit_usd: int) -> int:
+    """Return what of a limit one merchant may use up: never less than one payout may be worth."""
+    return max(settings.signer_payout_max_usd, limit_usd * settings.signer_merchant_percent // PERCENT)

@@ -1,0 +1,325 @@
+"""How anything leaves one of our wallets: quote, commit signed bytes, give them to the nodes. No actor; used by some.
+
+The bytes are committed before any node sees them, so that whatever dies in between, what may be on its way is known.
+They are never changed and never forgotten: actors.signer.watch sends them again until the chain tells their fate.
+
+    start(ctx, network, purpose="sweep", wallet=deposit_wallet(network, ordinal), intent=..., within=claim)
+
+What the fate of a spend means for whatever it was made for is registered by purpose with models.spends.hooks; only a
+process that has imported that registration follows such spends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors.context import Context, context
+from chains import registry
+from chains.base import Fee, InsufficientCoinError, Intent, ProviderError, Sending
+from chains.keys import Keys, load_keys
+from chains.keystore import KeystoreError
+from core.ids import uuid7
+from core.logs.checkpoints import reached
+from models.db.base import in_transaction, repeat_on_deadlock, transaction
+from models.spends import reads as spend_reads
+from models.spends import rows as spends
+from models.spends import signing
+from models.spends import tracking as spend_tracking
+from models.spends.hooks import hooks_of
+from models.spends.rows import NewAttempt, NewSpend
+from models.treasury import own_addresses as treasury
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from uuid import UUID
+
+    from chains.base import Attempt, Spender
+    from core.catalogue.catalogue import Network
+    from models.spends.reads import Promised
+    from models.spends.rows import AttemptRow, Purpose, SpendRow
+
+log = structlog.get_logger()
+
+
+# Nodes keep only so many transactions of one sender that wait.
+WAITING_MAX: Final = 64
+# A spend is quoted so often before it waits, where others sign for its sender all the time.
+QUOTES_MAX: Final = 6
+
+
+class SigningStoppedError(ProviderError):
+    """Nothing is signed for this network: rows of what was signed before may be lost. See models.spends.signing."""
+
+
+class _OvertakenError(Exception):
+    """Another worker signed for the same sender since the quote, which therefore counted too much."""
+
+
+class _DeclinedError(Exception):
+    """What should have happened together with the spend did not; nothing of it is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wallet:
+    """An address of ours that can pay; key_ordinal is None for the hot wallet."""
+
+    address: str
+    key_ordinal: int | None
+
+
+def hot_wallet(network: Network) -> Wallet:
+    """Return the wallet that pays merchants' recipients, and write down that it is ours.
+
+    Raises KeystoreError where another wallet's address was written down before: this signer has the wrong keys.
+    """
+    address = keys().hot_address(network.family)
+    if not treasury.pin_hot(network.code, address):
+        raise KeystoreError(f"the hot wallet of {network.code} is not of this keystore")
+    return Wallet(address=address, key_ordinal=None)
+
+
+def deposit_wallet(network: Network, ordinal: int) -> Wallet:
+    """Return the wallet of a deposit address."""
+    (address,) = keys().deposit_addresses(network.family, (ordinal,))
+    return Wallet(address=address, key_ordinal=ordinal)
+
+
+@functools.cache
+def keys() -> Keys:
+    """Return the process's keys, opened at the first use. Raises KeystoreError."""
+    return load_keys(context().settings)
+
+
+def spender_of(ctx: Context, network: Network) -> Spender:
+    """Return the network's spender. LookupError where it has none."""
+    return registry.spender(network, ctx.settings)
+
+
+def start(
+    ctx: Context,
+    network: Network,
+    *,
+    purpose: Purpose,
+    wallet: Wallet,
+    intent: Intent,
+    within: Callable[[UUID], bool] | None = None,
+    payout_id: UUID | None = None,
+    slot: int | None = None,
+    fee: Fee | None = None,
+) -> UUID | None:
+    """Sign a spend, commit it, then give it to the nodes; return its id once it is committed.
+
+    within: called with the id in the committing transaction, before the bytes are made; whatever belongs to the spend
+    is written there. False, or anything that it raises, rolls back and nothing was signed; False returns None.
+    slot: instead of the sender's next one. fee: what is offered, where the caller knows that the sender can pay it.
+    Raises what Spender.quote raises, and nothing is written then; a failure to send raises nothing, since the spend is
+    under way by then. Not to be called inside a transaction.
+    """
+    if in_transaction():
+        raise RuntimeError("no network inside a transaction")
+    if wallet.address != intent.sender:
+        raise ValueError("a spend is signed with its sender's key")
+    spender = spender_of(ctx, network)
+
+    def attempt() -> UUID:
+        before = _promised(network, intent)
+        offer = quote(ctx, network, spender, intent, before) if fee is None else fee
+        claim = _next_claim(network, spender, intent.sender) if slot is None else slot
+        reached("spending.quoted")
+        return repeat_on_deadlock(
+            lambda: _commit(
+                ctx, network, spender, purpose=purpose, wallet=wallet, intent=intent, within=within,
+                payout_id=payout_id, fee=offer, at_least=claim, slot=slot, before=before,
+            )
+        )  # fmt: skip
+
+    try:
+        spend_id = _unless_overtaken(attempt, intent.sender)
+    except _DeclinedError:
+        return None
+    reached("spending.committed")
+    spend = spends.find(spend_id)
+    if spend is not None:
+        give(ctx, network, spend, spends.attempts_of(spend_id))
+    return spend_id
+
+
+def _next_claim(network: Network, spender: Spender, sender: str) -> int:
+    """Return the sender's next slot. Raises SigningStoppedError where the chain has used it, which stops the network.
+
+    What was signed there is known to no row: whether it paid what is to be paid now, the scan has to find out.
+    """
+    ours = spends.next_slot(network.code, sender)
+    used = spender.next_claim(sender, ours=ours)
+    if used <= ours:
+        return ours
+    reason = beyond(sender, used, ours)
+    with transaction():
+        signing.stop(network.code, reason=reason, sender=sender)
+    raise SigningStoppedError(reason)
+
+
+def beyond(sender: str, told: int, ours: int) -> str:
+    """Return in words that transactions of a sender exist which no row knows."""
+    return f"the next slot of {sender} is {told} by its chain and {ours} by our rows"
+
+
+def _unless_overtaken(attempt: Callable[[], UUID], sender: str) -> UUID:
+    for _ in range(QUOTES_MAX):
+        with contextlib.suppress(_OvertakenError):
+            return attempt()
+    raise InsufficientCoinError(f"others sign for {sender} all the time: what is left of its balance is not known")
+
+
+def _promised(network: Network, intent: Intent) -> Promised:
+    contract = None if intent.pair is None else intent.pair.contract
+    return spend_reads.promised(network.code, intent.sender, contract)
+
+
+def quote(ctx: Context, network: Network, spender: Spender, intent: Intent, promised: Promised) -> Fee:
+    """Return what to offer, if the sender can pay for it beside all that it has promised already.
+
+    Raises what Spender.quote raises. What waits in no block is not yet gone from the balance that nodes tell.
+    """
+    cap_units = registry.gas_cap_units(network, ctx.settings)
+    contract = None if intent.pair is None else intent.pair.contract
+    fee = spender.quote(replace(intent, units=intent.units + promised.token_units), cap_units=cap_units)
+    if promised.gas_units or promised.native_units:
+        own = intent.units if contract is None else 0
+        needed = promised.gas_units + promised.native_units + own + fee.ceiling_units
+        if spender.native_balance(intent.sender) < needed:
+            raise InsufficientCoinError(f"{intent.sender} needs {needed} of the gas coin with all that waits")
+    return fee
+
+
+def _commit(
+    ctx: Context,
+    network: Network,
+    spender: Spender,
+    *,
+    purpose: Purpose,
+    wallet: Wallet,
+    intent: Intent,
+    within: Callable[[UUID], bool] | None,
+    payout_id: UUID | None,
+    fee: Fee,
+    at_least: int,
+    slot: int | None,
+    before: Promised,
+) -> UUID:
+    spend_id = uuid7()
+    with transaction():
+        if within is not None and not within(spend_id):
+            raise _DeclinedError
+        reached("spending.claimed")
+        if slot is None:
+            slot = spends.take_slot(network.code, intent.sender, at_least=at_least)
+        else:
+            spends.lock_account(network.code, intent.sender)
+        # The balance of the quote is spoken for by nobody else only while nothing new was promised from it.
+        if not _promised(network, intent).txids <= before.txids:
+            raise _OvertakenError
+        new = _row(
+            ctx, network, intent, spend_id=spend_id, purpose=purpose, payout_id=payout_id, wallet=wallet, slot=slot
+        )
+        attempt = sign(network, spender, intent, key_ordinal=wallet.key_ordinal, slot=slot, fee=fee)
+        spends.insert(new, new_attempt(attempt, fee))
+        reached("spending.signed")
+    return spend_id
+
+
+def _row(
+    ctx: Context, network: Network, intent: Intent, *, spend_id: UUID, purpose: Purpose, payout_id: UUID | None,
+    wallet: Wallet, slot: int,
+) -> NewSpend:  # fmt: skip
+    pair = intent.pair
+    native = ctx.catalogue.pair(network.gas_currency, network.code)
+    native_decimals = ctx.catalogue.scale(network.gas_currency) if native is None else native.decimals
+    return NewSpend(
+        id=spend_id,
+        network=network.code,
+        purpose=purpose,
+        payout_id=payout_id,
+        sender=intent.sender,
+        key_ordinal=wallet.key_ordinal,
+        recipient=intent.recipient,
+        currency=network.gas_currency if pair is None else pair.currency,
+        contract=None if pair is None else pair.contract,
+        decimals=native_decimals if pair is None else pair.decimals,
+        memo=intent.memo,
+        token_units=intent.units,
+        slot=slot,
+    )
+
+
+def sign(
+    network: Network, spender: Spender, intent: Intent, *, key_ordinal: int | None, slot: int, fee: Fee
+) -> Attempt:
+    """Sign with the hot wallet's key, or a deposit address's. No network is used. Commit the bytes before all else.
+
+    Called in the transaction that commits them. Raises SigningStoppedError.
+    """
+    obstacle = signing.obstacle(network.code)
+    if obstacle:
+        raise SigningStoppedError(obstacle)
+    own = keys()
+    key = own.hot_key(network.family) if key_ordinal is None else own.deposit_key(network.family, key_ordinal)
+    return spender.sign(intent, claim=slot, fee=fee, private_key=key)
+
+
+def new_attempt(attempt: Attempt, fee: Fee, *, is_void: bool = False) -> NewAttempt:
+    """Return an attempt's row."""
+    return NewAttempt(
+        txid=attempt.txid,
+        raw=attempt.raw,
+        gas_limit=fee.gas_limit,
+        price_units=fee.price_units,
+        tip_units=fee.tip_units,
+        data_units=fee.data_units,
+        is_void=is_void,
+    )
+
+
+def give(ctx: Context, network: Network, spend: SpendRow, attempts: list[AttemptRow]) -> None:
+    """Give committed bytes to the nodes, the dearest first, and note what they answered.
+
+    Nothing is raised for what the nodes say: whatever they do with them, the bytes are sent again until their fate is
+    known. A freeze holds them back. What a failed spend moves was given back: only what uses up its slot goes out.
+    """
+    hooks = hooks_of(spend.purpose)
+    if hooks is None or not hooks.may_send(spend):
+        return
+    spender = spender_of(ctx, network)
+    for attempt in attempts:
+        if spend.state == "failed" and not attempt.is_void:
+            continue
+        problem = _given(spender, attempt)
+        reached("spending.given")
+        with transaction():
+            spends.note_tried(spend.id, attempt.number, error=problem)
+        if not problem:
+            repeat_on_deadlock(functools.partial(_note_sent, ctx, spend.id))
+        reached("spending.noted")
+        if not problem:
+            # Older ones offer less than what is taken now.
+            return
+        log.warning("spend_not_taken", spend=str(spend.id), network=network.code, problem=problem)
+
+
+def _given(spender: Spender, attempt: AttemptRow) -> str:
+    """Return what nodes have against bytes; nothing where one took them."""
+    try:
+        sending = spender.send(attempt.raw)
+    except ProviderError as error:
+        return repr(error)
+    return "" if sending is Sending.TAKEN else sending.value
+
+
+def _note_sent(ctx: Context, spend_id: UUID) -> None:
+    with transaction():
+        spend_tracking.note_sent(ctx.catalogue, spend_id)

@@ -1,0 +1,270 @@
+"""Follows every spend under way to its end: asks for its fate, sends its bytes again, offers more when it is stuck.
+
+No actor; called by actors.signer.broadcast, one step per network at a time, for the spends of every purpose. Each spend
+is a step of its own, so that one that is broken holds up no other. What is held is released by the chain's proof alone.
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors.queue.isolated import isolated
+from actors.signer import limits as signer_policy
+from actors.signer.funding import fund
+from actors.signer.intents import as_meant, intent_of, nothing_of
+from actors.signer.spend import Wallet, give, hot_wallet, new_attempt, sign, spender_of, start
+from chains import registry
+from chains.base import FateKind, Fee, FeeTooHighError, InsufficientCoinError, ProviderError, SpendRefusedError
+from core.logs.checkpoints import reached
+from core.money import rescale_down
+from models.db.base import transaction
+from models.payouts import freezes
+from models.payouts import queue as payout_queue
+from models.spends import reads as spend_reads
+from models.spends import rows as spends
+from models.spends import tracking as spend_tracking
+from models.spends.hooks import hooks_of
+from models.spends.tracking import Inclusion
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from actors.context import Context
+    from chains.base import Fate, Spender
+    from core.catalogue.catalogue import Network
+    from models.spends.rows import AttemptRow, SpendRow
+
+log = structlog.get_logger()
+
+WATCHED_PER_STEP: Final = 50
+# After so many questions in a row that nobody answered, the step ends.
+SILENCES_MAX: Final = 3
+# Bytes that stay outside of blocks are given to the nodes again after this long, in blocks and in seconds.
+RESEND_BLOCKS: Final = 2
+RESEND_MIN_S: Final = 5
+RESEND_MAX_S: Final = 60
+# When nothing of a sender moved for so long, its lowest slot is stuck.
+PATIENCE_BLOCKS: Final = 6
+PATIENCE_MIN_S: Final = 60
+LOOK_MAX_S: Final = 15
+LOOK_CONFIRMED_MAX_S: Final = 60
+LOOK_UNKNOWN_S: Final = 60
+# Why a payout that one provider alone calls done stays sent.
+ALONE: Final = "one provider alone tells that it was included"
+
+
+def advance(ctx: Context, network: Network) -> bool:
+    """Look at each spend of a network that is due; returns whether any was, and so may have queued a webhook."""
+    for spend_id in spend_reads.replaced(network.code, limit=WATCHED_PER_STEP):
+        isolated(lambda spend_id=spend_id: _reopen(spend_id), of=spend_id)  # type: ignore[misc]
+    silences, due = 0, spends.to_watch(network.code, limit=WATCHED_PER_STEP)
+    for spend in due:
+        if silences >= SILENCES_MAX:
+            break
+        is_known = isolated(lambda spend=spend: _look(ctx, network, spend), of=spend.id)  # type: ignore[misc]
+        silences = 0 if is_known else silences + 1
+        spends.check_later(spend.id, seconds=_look_again_s(network, spend))
+    return bool(due)
+
+
+def _reopen(spend_id: UUID) -> bool:
+    with transaction():
+        spend_tracking.reopen(spend_id)
+    return True
+
+
+def _look_again_s(network: Network, spend: SpendRow) -> int:
+    blocks_s = network.block_time_ms // 1000
+    if hooks_of(spend.purpose) is None:
+        return LOOK_UNKNOWN_S
+    if spend.state == "confirmed":
+        return max(1, min(LOOK_CONFIRMED_MAX_S, blocks_s * 4))
+    return max(1, min(LOOK_MAX_S, blocks_s))
+
+
+def _look(ctx: Context, network: Network, spend: SpendRow) -> bool:
+    """Do what a spend's fate calls for; False where nobody could tell it."""
+    if hooks_of(spend.purpose) is None:
+        log.error("nobody knows in this process what a spend is for", spend=str(spend.id), purpose=spend.purpose)
+        return True
+    spender, attempts = spender_of(ctx, network), spends.attempts_of(spend.id)
+    txids = tuple(attempt.txid for attempt in attempts)
+    try:
+        fate = spender.fate(intent_of(spend), claim=spend.slot, txids=txids, depth=network.maturity)
+        reached("watch.told")
+        match fate.kind:
+            case FateKind.INCLUDED:
+                _included(ctx, spend, as_meant(fate, attempts))
+            case FateKind.DEAD:
+                _dead(ctx, spend, attempts)
+            case FateKind.WAITING:
+                _waiting(ctx, network, spender, spend, attempts)
+    except (ProviderError, SpendRefusedError) as error:
+        log.warning("a spend has to wait for its network", spend=str(spend.id), network=network.code, error=repr(error))
+        return False
+    return True
+
+
+def _included(ctx: Context, spend: SpendRow, fate: Fate) -> None:
+    with transaction():
+        spend_tracking.note_mined(
+            ctx.catalogue,
+            spend.id,
+            Inclusion(
+                txid=fate.txid,
+                height=fate.height,
+                block_hash=fate.block_hash,
+                effect=fate.effect,
+                fee_units=fate.fee_units,
+                problem=fate.problem,
+                left_units=fate.left_units if fate.effect == "other" else None,
+                arrived_units=fate.arrived_units if fate.effect == "other" else None,
+            ),
+        )
+    reached("watch.mined")
+    if not _is_believed(ctx, spend, fate):
+        return
+    with transaction():
+        spend_tracking.ripen(ctx.catalogue, spend.id)
+        reached("watch.ended")
+    reached("watch.ripe")
+
+
+def _is_believed(ctx: Context, spend: SpendRow, fate: Fate) -> bool:
+    """Whether a spend may end by what was told of it: one provider alone confirms no large payout."""
+    if spend.payout_id is None or spend.state == "confirmed":
+        return True
+    is_believed = fate.is_witnessed or not _is_large(ctx, spend)
+    if spend.state == "failed":
+        return is_believed
+    if not is_believed:
+        log.warning("a payout waits for a second opinion", payout=str(spend.payout_id), network=spend.network)
+        payout_queue.explain(spend.payout_id, reason=ALONE)
+    elif fate.effect == "exact":
+        payout_queue.explain(spend.payout_id, reason="")
+    return is_believed
+
+
+def _is_large(ctx: Context, spend: SpendRow) -> bool:
+    """Whether a spend is worth as much as a deposit that needs witnesses; one that nobody can price is."""
+    units = rescale_down(spend.token_units, spend.decimals, ctx.catalogue.scale(spend.currency))
+    try:
+        cents = signer_policy.usd_cents(ctx.catalogue, signer_policy.market(ctx), spend.currency, units)
+    except signer_policy.NoRateError:
+        return True
+    return cents >= ctx.settings.quorum_usd * signer_policy.CENTS
+
+
+def _dead(ctx: Context, spend: SpendRow, attempts: list[AttemptRow]) -> None:
+    if spend.mined_txid is not None:
+        # It takes another look, which asks all over again, before one that was seen in a block is given up.
+        with transaction():
+            spend_tracking.note_taken_out(ctx.catalogue, spend.id)
+        return
+    with transaction():
+        spend_tracking.bury(ctx.catalogue, spend.id, attempts=len(attempts))
+    reached("watch.buried")
+
+
+def _waiting(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
+    if spend.mined_txid is not None:
+        with transaction():
+            spend_tracking.note_taken_out(ctx.catalogue, spend.id)
+        reached("watch.taken_out")
+        give(ctx, network, spend, attempts)
+        return
+    if spend.state == "failed" and not attempts[0].is_void:
+        _bump(ctx, network, spender, spend, attempts)
+        return
+    resend_s = max(RESEND_MIN_S, min(RESEND_MAX_S, RESEND_BLOCKS * network.block_time_ms // 1000))
+    if attempts[0].seconds_silent is None or attempts[0].seconds_silent >= resend_s:
+        give(ctx, network, spend, attempts)
+    if spend.is_waiting and spend_reads.is_stuck(spend, patience_s=_patience_s(network)):
+        _unstick(ctx, network, spender, spend, attempts)
+
+
+def _patience_s(network: Network) -> int:
+    return max(PATIENCE_MIN_S, PATIENCE_BLOCKS * network.block_time_ms // 1000)
+
+
+def _unstick(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
+    """Offer more for the lowest slot, unless it waits for slots before it that the chain has lost."""
+    claim = spender.next_claim(spend.sender, ours=spend.slot)
+    before = range(claim, spend.slot)
+    settled = spends.settled_in(network.code, spend.sender, before)
+    for spend_id in settled.values():
+        _reopen(spend_id)
+    lost = list(takewhile(lambda slot: slot in settled or spend_reads.is_gap(network.code, spend.sender, slot), before))
+    for slot in lost:
+        if slot not in settled:
+            _fill(ctx, network, spend, slot)
+    # Where a node lags, the settled ones stand in their blocks, and it is the price after all.
+    if set(lost) <= settled.keys():
+        _bump(ctx, network, spender, spend, attempts)
+
+
+def _fill(ctx: Context, network: Network, spend: SpendRow, slot: int) -> None:
+    """Use up a slot that nobody used, with nothing sent to ourselves, so that what waits behind it can go on."""
+    wallet = Wallet(address=spend.sender, key_ordinal=spend.key_ordinal)
+    intent = nothing_of(spend)
+    log.warning("a slot before a spend is empty; it is filled", spend=str(spend.id), network=network.code, slot=slot)
+    start(ctx, network, purpose="filler", wallet=wallet, intent=intent, slot=slot)
+
+
+def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
+    """Sign another attempt for the same slot at a higher price: the chain includes one of them at most.
+
+    It ends where the price reaches the cap. What the sender could not pay for is not signed: no node would take it. In
+    the slot of a failed spend it is nothing, sent to ourselves.
+    """
+    newest, is_void = attempts[0], spend.state == "failed"
+    intent = nothing_of(spend) if is_void else intent_of(spend)
+    before = Fee(
+        gas_limit=newest.gas_limit,
+        price_units=newest.price_units,
+        tip_units=newest.tip_units,
+        data_units=newest.data_units,
+    )
+    try:
+        fee = spender.replacement(intent, before=before, cap_units=registry.gas_cap_units(network, ctx.settings))
+    except FeeTooHighError as error:
+        log.warning("a spend is stuck and may offer no more", spend=str(spend.id), error=str(error))
+        return
+    reached("watch.priced")
+    missing = intent.units * (intent.pair is None) + fee.ceiling_units - spender.native_balance(spend.sender)
+    if missing > 0:
+        _unfunded(ctx, network, spend, fee, missing)
+        return
+    with transaction():
+        hooks = hooks_of(spend.purpose)
+        locked = spends.lock(spend.id)
+        if hooks is None or locked is None or not locked.is_waiting or not hooks.may_send(locked):
+            return
+        attempt = sign(network, spender, intent, key_ordinal=spend.key_ordinal, slot=spend.slot, fee=fee)
+        new = new_attempt(attempt, fee, is_void=is_void)
+        if not spends.add_attempt(spend.id, network.code, new, number=len(attempts)):
+            return
+        spend_tracking.note_bumped(ctx.catalogue, spend.id)
+        reached("watch.bump_signed")
+    reached("watch.bumped")
+    log.info("spend_bumped", spend=str(spend.id), network=network.code, txid=attempt.txid, attempt=len(attempts))
+    give(ctx, network, spend, spends.attempts_of(spend.id)[:1])
+
+
+def _unfunded(ctx: Context, network: Network, spend: SpendRow, fee: Fee, missing_units: int) -> None:
+    """Say that a stuck spend cannot be paid for; a deposit address is given what the fee lacks, never what is moved."""
+    log.error(
+        "a spend is stuck and its sender cannot pay for more",
+        spend=str(spend.id), network=network.code, sender=spend.sender, missing_units=missing_units,
+    )  # fmt: skip
+    if spend.key_ordinal is None or missing_units > fee.ceiling_units or freezes.is_network_frozen(network.code):
+        return
+    if spend_reads.is_awaiting_gas(network.code, spend.sender):
+        return
+    try:
+        fund(ctx, network, hot_wallet(network), spend.sender, missing_units)
+    except InsufficientCoinError as error:
+        log.warning("the hot wallet lacks gas for a deposit address", network=network.code, reason=str(error))

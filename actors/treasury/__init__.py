@@ -1,0 +1,1 @@
+"""The treasury: sweeps, and the chain against the books."""

@@ -1,0 +1,290 @@
+"""Gathers deposits in the hot wallet where that pays, and moves its excess to the cold address. Rung by the scheduler.
+
+Runs in the signer process, which has the keys. A token needs coin at its address before it can leave, so that a sweep
+may take two rings: gas first, as much as the sweep is about to offer, then the sweep. What is left is used by the next
+one, or comes home. What became of all that is followed by actors.signer.broadcast, like all spends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors.context import context
+from actors.queue import watermark
+from actors.queue.broker import doorbell, ring, single_flight
+from actors.signer import funding
+from actors.signer import spend as spending
+from chains.base import (
+    DisagreementError,
+    FeeTooHighError,
+    InsufficientCoinError,
+    Intent,
+    ProviderError,
+    SpendRefusedError,
+    UnderfundedError,
+)
+from chains.keystore import KeystoreError
+from chains.registry import adapter, gas_cap_units
+from core.money import rescale_down
+from core.treasury import excess_units
+from models.deposits import balances as probes
+from models.deposits import cursors
+from models.payouts import freezes
+from models.spends import signing
+from models.treasury import own_addresses as treasury
+from models.treasury import plan as treasury_plan
+from models.treasury import sweeps
+
+if TYPE_CHECKING:
+    from actors.context import Context
+    from actors.signer.spend import Wallet
+    from chains.base import ChainAdapter, Fee, Spender
+    from core.catalogue.catalogue import Network, Pair
+    from models.deposits.cursors import Cursor
+    from models.treasury.sweeps import Unswept
+
+log = structlog.get_logger()
+
+# Addresses that are judged, and spends that are started, in one step.
+JUDGED_PER_STEP: Final = 200
+STARTED_PER_STEP: Final = 20
+# Addresses at which gas may be left that are looked at in a step with nothing better to do.
+COLLECTED_PER_STEP: Final = 20
+
+
+@doorbell(queue="signer", arguments="networks")
+def keep_treasury(network: str) -> None:
+    """Sweep what is worth it, and move what is too much. At most one step per network is in flight."""
+    ctx = context()
+    known = ctx.catalogue.networks[network]
+    with single_flight(f"treasury:{network}") as mine:
+        if not mine:
+            return
+        watermark.look()
+        if signing.watch(network) is not None:
+            return
+        keeper = _keeper(ctx, known)
+        if keeper is None:
+            return
+        try:
+            with keeper.chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
+                keeper.run()
+        except FeeTooHighError as error:
+            log.info("the treasury waits for cheaper gas", network=network, reason=str(error))
+        except ProviderError as error:
+            log.warning("the treasury had to stop", network=network, error=str(error))
+    if keeper.started:
+        ring("broadcast", network)
+
+
+def _keeper(ctx: Context, network: Network) -> _Keeper | None:
+    """Write down whose addresses are ours; None where there is nothing to do it with, or the wrong wallet."""
+    try:
+        hot = spending.hot_wallet(network)
+    except KeystoreError as error:
+        log.critical("the treasury has not the right keys", network=network.code, problem=str(error))
+        return None
+    cold = ctx.settings.cold_addresses.get(network.code)
+    if not treasury.set_cold(network.code, cold):
+        log.critical("the cold address is the hot wallet's own", network=network.code)
+        cold = None
+    cursor = cursors.read(network.code)
+    return None if cursor is None else _Keeper(ctx, network, cursor, hot, cold)
+
+
+class _Keeper:
+    """One step of one network."""
+
+    def __init__(self, ctx: Context, network: Network, cursor: Cursor, hot: Wallet, cold: str | None) -> None:
+        self._ctx, self._network, self._cursor = ctx, network, cursor
+        self._hot, self._cold = hot, cold
+        self.chain: ChainAdapter = adapter(network, ctx.settings)
+        self._spender: Spender = spending.spender_of(ctx, network)
+        self._is_hot_dry = False
+        self._cap_units = gas_cap_units(network, ctx.settings)
+        self.started = 0
+
+    def run(self) -> None:
+        """Look at the next deposit addresses, then at the hot wallet.
+
+        While the network is frozen nothing is brought to the hot wallet: its key may be in the wrong hands.
+        """
+        if not freezes.is_network_frozen(self._network.code):
+            self._gather()
+        if self._cold is not None:
+            self._cool(self._cold)
+
+    def _gather(self) -> None:
+        page = sweeps.walk(self._network.code, "sweep", family=self._network.family, limit=JUDGED_PER_STEP)
+        policy = treasury_plan.policy_of(self._ctx.settings)
+        market = self._ctx.market.read()
+        busy, frozen = sweeps.busy_addresses(self._network.code), freezes.frozen_coins(self._network.code)
+        for planned in treasury_plan.judged(self._ctx.catalogue, market, policy, self._network, page):
+            if self.started >= STARTED_PER_STEP:
+                break
+            if planned.found.currency in frozen:
+                continue
+            if planned.verdict == "sweep" and planned.found.address not in busy:
+                busy.add(planned.found.address)
+                self._sweep(planned.found)
+        if not self.started:
+            self._collect()
+
+    # Sweeps ------------------------------------------------------------------------------------------------
+
+    def _sweep(self, found: Unswept) -> Fee | None:
+        """Take a step towards sweeping an address; what stands in the way of one is no matter to the others.
+
+        Returns what was offered for moving the gas coin.
+        """
+        wallet = spending.deposit_wallet(self._network, found.ordinal)
+        if wallet.address != found.address:
+            log.error("an address of the pool is not this wallet's", network=self._network.code, address=found.address)
+            return None
+        pair = self._ctx.catalogue.pair(found.currency, self._network.code)
+        try:
+            if pair is None or pair.contract is None:
+                return self._sweep_coin(found, wallet)
+            self._sweep_token(found, wallet, pair)
+        except (SpendRefusedError, InsufficientCoinError, DisagreementError) as error:
+            log.warning(
+                "a deposit address cannot be swept",
+                network=self._network.code,
+                address=found.address,
+                currency=found.currency,
+                reason=str(error),
+            )
+        return None
+
+    def _sweep_token(self, found: Unswept, wallet: Wallet, pair: Pair) -> None:
+        units = pair.from_ledger(found.units, self._ctx.catalogue.scale(found.currency))
+        if self._spender.balance_at(found.address, pair, self._cursor.hash) < units:
+            log.error(
+                "a deposit address holds less than its deposits", network=self._network.code, address=found.address
+            )
+            return
+        intent = Intent(sender=found.address, recipient=self._hot.address, pair=pair, units=units)
+        held = self._spender.native_balance(found.address)
+        try:
+            fee = self._spender.frugal(intent, cap_units=self._cap_units, held_units=held)
+        except UnderfundedError as error:
+            self._fund(found, error.fee, held)
+            return
+        self._start_sweep(found, wallet, intent, fee)
+
+    def _sweep_coin(self, found: Unswept, wallet: Wallet) -> Fee | None:
+        """Send what an address holds of the network's own coin, as far as it is explained; its fee stays behind.
+
+        Returns what was offered. Where no deposit is claimed it is what was left of gas, which has to be worth the fee.
+        """
+        if treasury.is_in_motion(self._network.code, [found.address]):
+            return None
+        held = min(
+            self._explained_units(found),
+            self._spender.balance_at(found.address, None, self._cursor.hash),
+            self._spender.native_balance(found.address),
+        )
+        trial = Intent(sender=found.address, recipient=self._hot.address, pair=None, units=1)
+        try:
+            fee = self._spender.frugal(trial, cap_units=self._cap_units, held_units=held)
+        except UnderfundedError as error:
+            return error.fee
+        units = held - fee.ceiling_units
+        if units > 0 and (found.units > 0 or units >= fee.ceiling_units):
+            self._start_sweep(found, wallet, replace(trial, units=units), fee)
+        return fee
+
+    def _explained_units(self, found: Unswept) -> int:
+        """Return what rows say that an address holds of the gas coin, in base units."""
+        code, height = self._network.code, self._cursor.height
+        moved = treasury.moved_native_units(code, found.address, found.currency, height=height)
+        pair = self._ctx.catalogue.pair(found.currency, code)
+        if pair is None:
+            return moved
+        come = probes.confirmed_units(code, found.address, found.currency, height=height)
+        return moved + pair.from_ledger(come, self._ctx.catalogue.scale(found.currency))
+
+    def _start_sweep(self, found: Unswept, wallet: Wallet, intent: Intent, fee: Fee) -> None:
+        code = self._network.code
+        spend_id = spending.start(
+            self._ctx,
+            self._network,
+            purpose="sweep",
+            wallet=wallet,
+            intent=intent,
+            fee=fee,
+            within=lambda spend_id: sweeps.claim(code, found, spend_id),
+        )
+        if spend_id is not None:
+            self.started += 1
+            log.info("sweep", network=code, address=found.address, currency=found.currency, spend=str(spend_id))
+
+    def _fund(self, found: Unswept, fee: Fee, held_units: int) -> None:
+        """Send a deposit address the gas that its sweep lacks, if that is worth it and the hot wallet has it."""
+        missing = fee.ceiling_units - held_units
+        # Sending it costs as well; on a rollup, posting that about as much as posting the sweep.
+        cost = missing + (self._network.coin_gas or 0) * fee.price_units + fee.data_units
+        market, policy = self._ctx.market.read(), treasury_plan.policy_of(self._ctx.settings)
+        if self._is_hot_dry or not treasury_plan.is_worth(
+            self._ctx.catalogue, market, policy, self._network, found, gas_units=cost
+        ):
+            return
+        try:
+            is_sent = funding.fund(self._ctx, self._network, self._hot, found.address, missing)
+        except InsufficientCoinError as error:
+            self._is_hot_dry = True
+            log.warning("the hot wallet lacks gas: nothing is swept", network=self._network.code, reason=str(error))
+            return
+        self.started += is_sent
+
+    def _collect(self) -> None:
+        """Bring home what is left of gas at addresses that need none, once the fee is less than what arrives."""
+        code, known = self._network.code, 0
+        for each in sweeps.walk_gas(
+            code, self._network.gas_currency, family=self._network.family, limit=COLLECTED_PER_STEP
+        ):
+            if self._explained_units(each) <= 2 * known:
+                continue
+            fee = self._sweep(each)
+            known = known if fee is None else fee.ceiling_units
+
+    # The cold address --------------------------------------------------------------------------------------
+
+    def _cool(self, cold: str) -> None:
+        """Move what the hot wallet holds above its limit and above what open payouts take."""
+        code, catalogue, market = self._network.code, self._ctx.catalogue, self._ctx.market.read()
+        needed = sweeps.open_payout_units(code)
+        on_its_way = sweeps.cooling(code) | freezes.frozen_coins(code)
+        for pair in catalogue.pairs_on(code):
+            if pair.currency in on_its_way:
+                continue
+            scale = catalogue.scale(pair.currency)
+            try:
+                held = self._spender.balance_at(self._hot.address, pair, self._cursor.hash)
+            except DisagreementError as error:
+                log.warning("the excess stays", network=code, currency=pair.currency, reason=str(error))
+                continue
+            excess = excess_units(
+                held_units=pair.to_ledger(held, scale),
+                limit_usd=self._ctx.settings.hot_limit_usd,
+                needed_units=needed.get(pair.currency, 0),
+                rate=market.rates.get(pair.currency),
+                scale=scale,
+            )
+            units = min(held, rescale_down(excess, scale, pair.decimals))
+            if units > 0:
+                self._start_cooling(cold, pair, units)
+
+    def _start_cooling(self, cold: str, pair: Pair, units: int) -> None:
+        moved = None if pair.contract is None else pair
+        intent = Intent(sender=self._hot.address, recipient=cold, pair=moved, units=units)
+        try:
+            spending.start(self._ctx, self._network, purpose="cold", wallet=self._hot, intent=intent)
+        except (InsufficientCoinError, SpendRefusedError) as error:
+            log.warning("the excess stays", network=self._network.code, currency=pair.currency, reason=str(error))
+            return
+        self.started += 1
+        log.info("to the cold address", network=self._network.code, currency=pair.currency, units=units)

@@ -1,0 +1,1 @@
+"""Upkeep: the audit, pruning, e-mails."""

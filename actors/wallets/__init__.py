@@ -1,0 +1,1 @@
+"""Static wallets: calls and ticks."""

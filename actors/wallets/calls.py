@@ -1,0 +1,105 @@
+"""Creates static wallets, blocks and unblocks them. The API calls it through the queue and waits for the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from actors.context import Context, context
+from actors.queue.broker import ring
+from actors.queue.caller import CallReply, call_actor, recorded
+from core.errors import (
+    WalletNoNetwork,
+    WalletStaticNotFound,
+    WalletUnknownCurrency,
+    WalletUnsupportedNetwork,
+)
+from core.ids import uuid7
+from core.rates import pricing
+from core.wallets import views as wallet_views
+from core.wallets.schemas import BlockWallet, CreateWallet
+from models.wallets import rows as wallets
+from models.wallets import settlement as wallet_settlement
+from models.wallets.rows import NewWallet
+
+if TYPE_CHECKING:
+    from actors.queue.caller import CallInfo
+    from core.rates.pricing import Method, Terms
+
+_decode_create: Final = msgspec.json.Decoder(CreateWallet)
+_decode_block: Final = msgspec.json.Decoder(BlockWallet)
+
+
+@call_actor(queue="invoices")
+def create_wallet(info: CallInfo, payload: bytes) -> CallReply:
+    """Return the merchant's wallet for a coin, a network and an order_id; the first time, create it."""
+    body = _decode_create.decode(payload)
+    ctx, merchant_id = context(), info.merchant()
+    terms = ctx.terms.refresh(merchant_id)
+    # Looked for without an address in hand: most calls are repetitions, and the pool is not for them.
+    with recorded(info) as record:
+        currency, network = _method(ctx, terms, body)
+        found = wallets.find_by_order(merchant_id, currency, network, body.order_id or "")
+        if found is not None:
+            return record.store(msgspec.json.encode(wallet_views.wallet(ctx.catalogue, found)))
+        record.discard()
+    new = NewWallet(
+        id=uuid7(),
+        merchant_id=merchant_id,
+        currency=currency,
+        network=network,
+        order_id=body.order_id or "",
+        fee_ppm=terms.fee_ppm,
+    )
+    return _create(ctx, info, new)
+
+
+def _method(ctx: Context, terms: Terms, body: CreateWallet) -> Method:
+    """Return the coin and network that a request names, if deposits there are watched and accepted now."""
+    if body.currency not in ctx.catalogue.assets:
+        raise WalletUnknownCurrency
+    network = body.network or pricing.only_network(ctx.catalogue, body.currency)
+    if network is None:
+        raise WalletNoNetwork
+    method = (body.currency, network)
+    if method not in pricing.acceptable_methods(ctx.catalogue, terms, ctx.offered.read()):
+        raise WalletUnsupportedNetwork
+    return method
+
+
+def _create(ctx: Context, info: CallInfo, new: NewWallet) -> CallReply:
+    """Give a wallet an address of the pool; it goes back where somebody else created the wallet meanwhile."""
+    family = ctx.catalogue.networks[new.network].family
+    ordinal, address = ctx.addresses.take(family)
+    is_used = False
+    try:
+        with recorded(info) as record:
+            is_created = wallets.create(new, family=family, ordinal=ordinal, address=address)
+            wallet = wallets.find_by_order(new.merchant_id, new.currency, new.network, new.order_id)
+            if wallet is None:
+                raise LookupError("a wallet that was there is gone")
+            reply = record.store(msgspec.json.encode(wallet_views.wallet(ctx.catalogue, wallet)))
+        is_used = is_created
+        return reply
+    finally:
+        if not is_used:
+            ctx.addresses.give_back(family, ordinal)
+
+
+@call_actor(queue="invoices")
+def block_wallet(info: CallInfo, payload: bytes) -> CallReply:
+    """Block a wallet, or unblock it and credit what it held back; what takes longer is left to a doorbell."""
+    body = _decode_block.decode(payload)
+    ctx = context()
+    with recorded(info) as record:
+        wallet = wallets.find_by_address(info.merchant(), body.address)
+        if wallet is None:
+            raise WalletStaticNotFound
+        wallet = wallets.set_blocked(wallet, is_blocked=body.is_force_block)
+        reply = record.store(msgspec.json.encode(wallet_views.block(ctx.catalogue, wallet)))
+    if wallet.is_credit_due:
+        if wallet_settlement.credit_held(ctx.catalogue, wallet.id):
+            ring("deliver_webhooks")
+        ring("credit_unblocked_wallets")
+    return reply

@@ -1,0 +1,25 @@
+"""Credits what unblocked wallets held back, where that is more than the unblocking call did. Rung by the scheduler."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from actors.context import context
+from actors.queue.broker import doorbell, ring
+from models.wallets import rows as wallets
+from models.wallets import settlement as wallet_settlement
+
+WALLETS_PER_STEP: Final = 20
+
+
+@doorbell(queue="maintenance")
+def credit_unblocked_wallets() -> None:
+    """Go one step on with each of some wallets; rings itself again while any is left."""
+    ctx = context()
+    emitted = [
+        wallet_settlement.credit_held(ctx.catalogue, wallet_id) for wallet_id in wallets.credit_due(WALLETS_PER_STEP)
+    ]
+    if any(emitted):
+        ring("deliver_webhooks")
+    if wallets.credit_due(1):
+        ring("credit_unblocked_wallets")

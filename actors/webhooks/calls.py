@@ -1,0 +1,90 @@
+"""Registers a merchant's webhook endpoint, and sends a webhook again. The API calls it through the queue and waits."""
+
+from __future__ import annotations
+
+import functools
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from actors.context import context
+from actors.queue.broker import ring
+from actors.queue.caller import call_actor, recorded
+from core.errors import WebhookBadUrl, WebhookNotFound
+from core.http.answers import WebhookEndpoint
+from core.http.requests import RegisterWebhook
+from core.net import egress
+from core.net.egress import EgressRefused
+from core.secrets.secretbox import SecretBox
+from core.webhooks import views as webhook_views
+from core.webhooks.schemas import Redeliver
+from models.db.base import in_transaction
+from models.webhooks import deliveries, outbox, redelivery
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from actors.queue.caller import CallInfo, CallReply
+
+log = structlog.get_logger()
+
+# A name server that does not answer must hold up neither the caller nor the queue.
+LOOKUP_S: Final = 1.0
+LOOKUP_THREADS: Final = 4
+
+_decode: Final = msgspec.json.Decoder(RegisterWebhook)
+_decode_redeliver: Final = msgspec.json.Decoder(Redeliver)
+
+
+@call_actor(queue="bulk", secret=True)
+def register_webhook(info: CallInfo, payload: bytes) -> CallReply:
+    """Replace the merchant's endpoint (POST /v1/webhooks) and return it with its secret, which is kept sealed."""
+    settings = context().settings
+    url = _decode.decode(payload).url
+    check_endpoint_url(url, allow_private=settings.webhook_allow_private, own_hosts=settings.own_hosts)
+    with recorded(info) as record:
+        endpoint = outbox.register_endpoint(info.merchant(), url, box=SecretBox(settings.secret_keys))
+        answer = WebhookEndpoint(endpoint_id=str(endpoint.id), url=endpoint.url, secret=endpoint.secret)
+        return record.store(msgspec.json.encode(answer))
+
+
+@call_actor(queue="invoices")
+def redeliver_webhook(info: CallInfo, payload: bytes) -> CallReply:
+    """Queue a delivery again, with its id and body, and return it (POST /v1/webhooks/redeliver)."""
+    delivery_id = UUID(_decode_redeliver.decode(payload).delivery_id)
+    with recorded(info) as record:
+        redelivery.requeue(info.merchant(), delivery_id)
+        found = deliveries.find(info.merchant(), delivery_id)
+        if found is None:
+            raise WebhookNotFound
+        reply = record.store(msgspec.json.encode(webhook_views.delivery(found)))
+    ring("deliver_webhooks")
+    return reply
+
+
+def check_endpoint_url(url: str, *, allow_private: bool, own_hosts: Collection[str]) -> None:
+    """Refuse what will never be delivered to. Raises WebhookBadUrl.
+
+    A name without addresses, or whose name servers are slow, passes: a shop may register before its name is known
+    everywhere, and every delivery checks the addresses again.
+    """
+    if in_transaction():
+        raise RuntimeError("no network call inside a transaction")
+    try:
+        safe = egress.check_public_url(url, allow_private=allow_private, require_https=True, own_hosts=own_hosts)
+        lookup = _lookups().submit(egress.resolve, safe.host, safe.port, allow_private=allow_private)
+        lookup.result(LOOKUP_S)
+    except EgressRefused as refusal:
+        raise WebhookBadUrl(f"url: {refusal}") from refusal
+    except TimeoutError:
+        lookup.cancel()
+    except OSError as error:
+        log.info("webhook.name_unknown", error=str(error))
+
+
+@functools.cache
+def _lookups() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(LOOKUP_THREADS, thread_name_prefix="webhook-lookup")

@@ -1,0 +1,83 @@
+"""Connects aiohttp to checked addresses only. Called by whoever sends requests to URLs of strangers (webhooks).
+
+A name is resolved once for each connection, and every address is checked on the way to the socket, so that a name
+which changes between check and connect gains nothing. aiohttp does not resolve literal addresses: the socket's gate
+judges these.
+"""
+
+import asyncio
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from aiohttp import TCPConnector
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from core.net.egress import EgressRefused, is_forbidden_address, resolve
+
+# Lookups block a thread each; with few of them, some dead name servers would hold up everybody's deliveries.
+LOOKUP_THREADS = 32
+LOOKUP_S = 5.0
+
+_AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
+
+
+class PinnedResolver(AbstractResolver):
+    """Gives aiohttp the checked addresses of a name. Raises EgressRefused, or OSError when there are none."""
+
+    def __init__(self, *, allow_private: bool = False) -> None:
+        self._allow_private = allow_private
+        self._threads = ThreadPoolExecutor(LOOKUP_THREADS, thread_name_prefix="lookup")
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Look the name up once and check every address."""
+        lookup = partial(resolve, host, port, allow_private=self._allow_private)
+        async with asyncio.timeout(LOOKUP_S):
+            addresses = await asyncio.get_running_loop().run_in_executor(self._threads, lookup)
+        results = [_result(host, address, port) for address in addresses]
+        return [result for result in results if family in {socket.AF_UNSPEC, result["family"]}]
+
+    async def close(self) -> None:
+        """Let go of the threads; a lookup that still runs ends by itself."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class PinnedConnector(TCPConnector):
+    """A connector whose sockets only open towards admitted addresses, and which closes its resolver with itself."""
+
+    def __init__(self, *, allow_private: bool = False, limit: int = 100, limit_per_host: int = 0) -> None:
+        self._pinned = PinnedResolver(allow_private=allow_private)
+        super().__init__(
+            resolver=self._pinned,
+            use_dns_cache=False,
+            limit=limit,
+            limit_per_host=limit_per_host,
+            socket_factory=partial(_open_socket, allow_private=allow_private),
+        )
+
+    async def close(self, *, abort_ssl: bool = False) -> None:
+        """Close connections and resolver."""
+        await super().close(abort_ssl=abort_ssl)
+        await self._pinned.close()
+
+
+def _result(name: str, address: str, port: int) -> ResolveResult:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return ResolveResult(
+        hostname=name,
+        host=address,
+        port=port,
+        family=family,
+        proto=socket.IPPROTO_TCP,
+        flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+    )
+
+
+def _open_socket(info: _AddressInfo, *, allow_private: bool) -> socket.socket:
+    family, kind, protocol, _, address = info
+    if is_forbidden_address(str(address[0]), allow_loopback=allow_private):
+        raise EgressRefused("the address is private or reserved")
+    return socket.socket(family, kind, protocol)

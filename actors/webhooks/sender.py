@@ -1,0 +1,291 @@
+"""Sends webhooks, many at once, from a thread of its own. Called by actors.webhooks.deliver, which knows what is due.
+
+It follows no redirect, keeps no cookie, uses no proxy and unpacks no answer: receivers are strangers. What each attempt
+came to is put down as an Outcome; a Sender raises nothing about a receiver.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import itertools
+import queue
+import ssl
+import threading
+import time
+from collections import deque
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+import aiohttp
+import structlog
+from yarl import URL
+
+from actors.webhooks.connector import PinnedConnector
+from core.net.egress import EgressRefused, check_public_url
+from core.secrets.signing import sign_webhook
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from types import TracebackType
+
+log = structlog.get_logger()
+
+TOTAL_S: Final = 10.0
+ANSWER_BYTES_MAX: Final = 65_536
+ANSWERED_MAX: Final = 4096
+# Attempts under way at once, of those younger than YOUNG_S: with more, each was measured to cost more processor time.
+# What takes longer waits for its receiver and makes room for others.
+CROWD_MAX: Final = 48
+YOUNG_S: Final = 0.05
+STOP_S: Final = 5.0
+
+
+class Post(NamedTuple):
+    """One webhook to send, signed when it goes out. Its outcome has the same key: one id may be under way twice."""
+
+    key: int
+    id: str
+    event: str
+    url: str
+    body: bytes
+    secret: str
+    # The registered endpoint must be https, and in development it may be on this machine; a url_callback neither.
+    is_endpoint: bool
+
+
+class Outcome(NamedTuple):
+    """What came of a Post: it succeeded where there is no error. The error's text may be shown to the merchant."""
+
+    key: int
+    status_code: int | None
+    error: str | None
+    took_s: float
+
+
+# The whole attempt has one time limit, which a second connection does not begin anew.
+_NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=None)
+
+
+class _Reply:
+    """What is known of an answer so far, kept where a failure half-way leaves it."""
+
+    status_code: int | None = None
+
+    @property
+    def is_success(self) -> bool:
+        """Any 2xx is."""
+        return self.status_code is not None and 200 <= self.status_code < 300  # noqa: PLR2004 - 2xx
+
+
+class Sender:
+    """A thread with an event loop in it. Use it as a context manager; posts still under way at its end are dropped."""
+
+    def __init__(self, *, allow_private: bool, own_hosts: Collection[str], total_s: float = TOTAL_S) -> None:
+        self._allow_private = allow_private
+        self._own_hosts = frozenset(own_hosts)
+        self._total_s = total_s
+        self._outcomes: queue.SimpleQueue[list[Outcome]] = queue.SimpleQueue()
+        self._fresh: list[Outcome] = []
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="webhook-sender", daemon=True)
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
+        self._workers: set[asyncio.Task[None]] = set()
+        self._waiting: deque[Post] = deque()
+        # When each attempt under way began, by its post's key, oldest first.
+        self._began: dict[int, float] = {}
+        self._is_watching = False
+        # Where a connection may have been kept.
+        self._answered: set[str] = set()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._open(), self._loop).result()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(STOP_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(STOP_S)
+        self._loop.close()
+
+    def send(self, posts: Sequence[Post]) -> None:
+        """Begin to send, in this order; how many are under way is for the caller to bound."""
+        self._loop.call_soon_threadsafe(self._begin, posts)
+
+    def collect(self, timeout_s: float) -> list[Outcome]:
+        """Wait for an outcome, or for wake(), and return all there are; none after timeout_s."""
+        found: list[Outcome] = []
+        with contextlib.suppress(queue.Empty):
+            found.extend(self._outcomes.get(timeout=timeout_s) if timeout_s > 0 else self._outcomes.get_nowait())
+            while True:
+                found.extend(self._outcomes.get_nowait())
+        return found
+
+    def wake(self) -> None:
+        """Make a waiting collect() return."""
+        self._outcomes.put([])
+
+    async def _open(self) -> None:
+        # A session each: a connection to this machine, made for an endpoint, must not carry a url_callback.
+        for is_endpoint in (True, False):
+            connector = PinnedConnector(allow_private=self._allow_private and is_endpoint, limit=0)
+            self._sessions[is_endpoint] = aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=_NO_TIMEOUT,
+                headers={
+                    "Accept-Encoding": "identity",
+                    "Content-Type": "application/json",
+                    "User-Agent": user_agent(),
+                },
+                auto_decompress=False,
+                trust_env=False,
+            )
+
+    async def _close(self) -> None:
+        self._waiting.clear()
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        for session in self._sessions.values():
+            await session.close()
+
+    def _begin(self, posts: Sequence[Post]) -> None:
+        self._waiting.extend(posts)
+        self._staff()
+
+    def _staff(self) -> None:
+        """Start workers for what waits, and look again soon while something does."""
+        for _ in range(min(len(self._waiting), CROWD_MAX - self._count_young())):
+            worker = self._loop.create_task(self._work())
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
+        if self._waiting and not self._is_watching:
+            self._is_watching = True
+            self._loop.call_later(YOUNG_S / 2, self._watch)
+
+    def _watch(self) -> None:
+        self._is_watching = False
+        self._staff()
+
+    def _count_young(self) -> int:
+        """Return how many workers are not merely waiting for a slow receiver."""
+        old = time.monotonic() - YOUNG_S
+        slow = sum(1 for _ in itertools.takewhile(lambda began: began < old, self._began.values()))
+        return len(self._workers) - slow
+
+    async def _work(self) -> None:
+        """Attempt one post after the other until none waits."""
+        while self._waiting:
+            await self._attempt(self._waiting.popleft())
+
+    async def _attempt(self, post: Post) -> None:
+        started, reply = time.monotonic(), _Reply()
+        self._began[post.key] = started
+        try:
+            async with asyncio.timeout(self._total_s):
+                await self._post(post, reply)
+            error = None if reply.is_success else f"answered {reply.status_code}"
+        except Exception as failure:  # noqa: BLE001 - whatever a stranger's answer makes of a library is the stranger's failure
+            error = _describe(failure, post)
+        finally:
+            del self._began[post.key]
+        took_s = time.monotonic() - started
+        # Together with what else this turn of the loop brings: waking the other thread costs more than an outcome.
+        if not self._fresh:
+            self._loop.call_soon(self._hand_over)
+        self._fresh.append(Outcome(key=post.key, status_code=reply.status_code, error=error, took_s=took_s))
+
+    def _hand_over(self) -> None:
+        fresh, self._fresh = self._fresh, []
+        self._outcomes.put(fresh)
+
+    async def _post(self, post: Post, reply: _Reply) -> None:
+        url = self._checked(post)
+        timestamp = int(time.time())
+        headers = {
+            "X-Webhook-Event": post.event,
+            "X-Webhook-Id": post.id,
+            "X-Webhook-Signature": sign_webhook(post.secret, timestamp, post.body),
+            "X-Webhook-Timestamp": str(timestamp),
+        }
+        try:
+            await self._exchange(post, url, headers, reply)
+        except aiohttp.ServerDisconnectedError:
+            # A kept connection may be closed just as we use it, which is nobody's failure; a new one will tell.
+            if url.authority not in self._answered:
+                raise
+            self._answered.discard(url.authority)
+            await self._exchange(post, url, headers, reply)
+
+    def _checked(self, post: Post) -> URL:
+        allow_private = self._allow_private and post.is_endpoint
+        return _check(post.url, allow_private, post.is_endpoint, self._own_hosts)
+
+    async def _exchange(self, post: Post, url: URL, headers: dict[str, str], reply: _Reply) -> None:
+        session = self._sessions[post.is_endpoint]
+        async with session.post(url, data=post.body, headers=headers, allow_redirects=False) as response:
+            reply.status_code = response.status
+            await _read_some(response)
+        if len(self._answered) < ANSWERED_MAX:
+            self._answered.add(url.authority)
+
+
+@functools.lru_cache(maxsize=1024)
+def _check(url: str, allow_private: bool, is_endpoint: bool, own_hosts: frozenset[str]) -> URL:  # noqa: FBT001 - of lru_cache
+    safe = check_public_url(url, allow_private=allow_private, require_https=is_endpoint, own_hosts=own_hosts)
+    # As it was checked: another round of quoting could make another URL of it.
+    return URL(safe.url, encoded=True)
+
+
+async def _read_some(response: aiohttp.ClientResponse) -> None:
+    """Read the answer so that its connection can be used again; too much of it, and the connection is closed."""
+    if response.content.is_eof():
+        # It came with the head, as short answers do.
+        response.content.read_nowait()
+        return
+    count = 0
+    async for chunk in response.content.iter_any():
+        count += len(chunk)
+        if count > ANSWER_BYTES_MAX:
+            response.close()
+            return
+
+
+@functools.cache
+def user_agent() -> str:
+    """Return what we call ourselves."""
+    try:
+        return f"Sluice/{version('sluice')}"
+    except PackageNotFoundError:
+        return "Sluice"
+
+
+# The first that fits: subclasses stand before their bases.
+_FAILURES: Final[tuple[tuple[type[BaseException], str], ...]] = (
+    (TimeoutError, "timeout"),
+    (ssl.SSLError, "TLS failed"),
+    (aiohttp.ClientSSLError, "TLS failed"),
+    (aiohttp.ClientConnectorDNSError, "the name was not found"),
+    (aiohttp.ClientConnectorError, "no connection"),
+    (aiohttp.ServerDisconnectedError, "the connection was closed without an answer"),
+    (aiohttp.ClientPayloadError, "the answer broke off"),
+    (aiohttp.ClientResponseError, "the answer was no HTTP"),
+    (aiohttp.ClientError, "the connection failed"),
+    (OSError, "the connection failed"),
+)
+
+
+def _describe(failure: Exception, post: Post) -> str:
+    """Say what failed in our own words: an exception's text may name addresses of our network."""
+    if isinstance(failure, EgressRefused):
+        return f"refused: {failure}"
+    for kind, text in _FAILURES:
+        if isinstance(failure, kind):
+            return text
+    log.warning("webhook.failed_unexpectedly", delivery_id=post.id, exc_info=failure)
+    return "the attempt failed"

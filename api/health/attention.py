@@ -1,0 +1,129 @@
+"""What an operator should look at although the gateway can serve. Named by GET /readyz and by `sluice doctor`.
+
+A web process can mend none of it, so that none of it makes one unready: a balancer would take away what still works.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from actors.queue.registry import QUEUES
+from core.catalogue.catalogue import load_catalogue
+from models.db import base
+from models.invariants import checkpoint
+from models.rates import rates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from api.gateway import Signs
+    from core.settings.settings import Settings
+
+    Concern = Callable[[], Iterator[str]]
+
+log = structlog.get_logger("sluice.api")
+
+# For so long an answer is good enough.
+VERDICT_S: Final = 5.0
+# The quickest rings recur every second or faster.
+TICK_AGE_MAX_S: Final = 30.0
+# They are audited every minute.
+AUDIT_AGE_MAX_S: Final = 900.0
+
+
+def concerns(settings: Settings, signs: Signs) -> dict[str, Concern]:
+    """Return the checks by name; each tells what it finds in a line each, nothing when all is well."""
+    return {
+        "queues": lambda: _unserved(signs),
+        "scheduler": lambda: _silent_scheduler(signs),
+        "rates": lambda: _unpriced(settings),
+        "scans": lambda: _unscanned(settings),
+        "audit": _old_audit,
+        "proxies": lambda: _hidden_sources(settings),
+    }
+
+
+class Attention:
+    """Runs the checks every few seconds at most, and in one thread at a time, however often it is asked."""
+
+    def __init__(self, settings: Settings, signs: Signs, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._concerns = concerns(settings, signs)
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._stale_at = float("-inf")
+        self._names: tuple[str, ...] = ()
+
+    def names(self) -> tuple[str, ...]:
+        """Return what to look at, each line beginning with its check's name."""
+        # Whoever asks first waits for the answer; who asks while it is renewed gets the last one.
+        if self._lock.acquire(blocking=self._stale_at == float("-inf")):
+            try:
+                if self._monotonic() >= self._stale_at:
+                    self._names = tuple(self._read())
+                    self._stale_at = self._monotonic() + VERDICT_S
+            finally:
+                self._lock.release()
+        return self._names
+
+    def _read(self) -> Iterator[str]:
+        for name, concern in self._concerns.items():
+            try:
+                yield from (f"{name}: {text}" for text in concern())
+            except Exception as error:  # noqa: BLE001 - what cannot be looked at is worth a look itself
+                log.warning("attention.unreadable", check=name, reason=str(error))
+                yield f"{name}: cannot be told now"
+
+
+def unpriced_coins(settings: Settings) -> list[str]:
+    """Return the coins of the served networks that have no fresh rate."""
+    catalogue = load_catalogue(settings.environment)
+    coins = {pair.currency for network in settings.rpc_urls for pair in catalogue.pairs_on(network)}
+    return sorted(coins - rates.load_market().rates.keys()) if coins else []
+
+
+def _unserved(signs: Signs) -> Iterator[str]:
+    idle = [queue for queue in QUEUES if not signs.consumers(queue)]
+    if idle:
+        yield f"nobody serves {', '.join(idle)}"
+
+
+def _silent_scheduler(signs: Signs) -> Iterator[str]:
+    age_s = signs.tick_age_s()
+    if age_s is None:
+        yield "does not tick"
+    elif age_s > TICK_AGE_MAX_S:
+        yield f"last ticked {age_s:.0f} s ago"
+
+
+def _unpriced(settings: Settings) -> Iterator[str]:
+    coins = unpriced_coins(settings)
+    if coins:
+        yield f"none for {', '.join(coins)}"
+
+
+def _unscanned(settings: Settings) -> Iterator[str]:
+    begun = dict(base.rows("SELECT network, halted_reason <> '' FROM chain_cursors"))
+    for network in settings.rpc_urls:
+        if network not in begun:
+            yield f"{network} was never scanned"
+        elif begun[network]:
+            yield f"{network} stands still, the log says why"
+
+
+def _old_audit() -> Iterator[str]:
+    age_s = checkpoint.passed_age_s()
+    if age_s is None:
+        yield "the books were never found right yet"
+    elif age_s > AUDIT_AGE_MAX_S:
+        yield f"the books were last found right {age_s:.0f} s ago"
+
+
+def _hidden_sources(settings: Settings) -> Iterator[str]:
+    # We speak plain HTTP alone: where callers use https, something in front of us takes it off.
+    is_behind = settings.environment == "production" and settings.base_url.startswith("https://")
+    if is_behind and not settings.trusted_proxies:
+        yield "TRUSTED_PROXIES is missing: behind a proxy all callers share one address, and one limit"

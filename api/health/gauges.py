@@ -1,0 +1,348 @@
+"""Reads the state of the whole gateway from its stores when somebody scrapes it. Registered with api.health.metrics."""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from actors.queue.registry import QUEUES
+from api.health.attention import unpriced_coins
+from core.catalogue.catalogue import load_catalogue
+from models.addresses.claims import CLAIMS, level
+from models.db import base
+from models.deposits import witnesses as quorum
+from models.invariants import checkpoint
+from models.invariants.money_in import INVARIANTS
+from models.payouts import freezes
+from models.payouts import queue as payout_queue
+from models.spends import reads as spend_reads
+from models.spends import signing
+from models.spends import unknown as unknown_spends
+from models.treasury import reconciliation
+from models.webhooks import outbox
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from api.gateway import Queues
+    from core.settings.settings import Settings
+
+log = structlog.get_logger("sluice.api")
+
+# A scrape more often than this is answered from the last one.
+SCRAPE_S: Final = 1.0
+# These sum up the whole ledger.
+LEDGER_SCRAPE_S: Final = 60.0
+# A scan is asked for a few times a block and takes its time: a pause so long is no lag.
+IDLE_GRACE_S: Final = 10.0
+LEDGER_INVARIANTS: Final = (
+    "zero_sum",
+    "balances_equal_transfers",
+    "custody_equals_what_came_and_left",
+    "gas_equals_spends",
+)
+
+Probe = Callable[[], Iterable[Metric]]
+
+
+def _gauge(name: str, text: str, label: str, values: Iterable[tuple[str, float]]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=[label])
+    for value_label, value in values:
+        family.add_metric([value_label], value)
+    return family
+
+
+def queue_gauges(queues: Queues) -> Iterator[Metric]:
+    """Read how much waits in each queue, and since when."""
+    backlogs = {queue: queues.backlog(queue) for queue in QUEUES}
+    yield _gauge(
+        "sluice_queue_depth",
+        "Messages that wait for a worker.",
+        "queue",
+        ((queue, backlog.waiting) for queue, backlog in backlogs.items()),
+    )
+    yield _gauge(
+        "sluice_queue_oldest_seconds",
+        "Age of the message that waits longest.",
+        "queue",
+        ((queue, backlog.oldest_ms / 1000) for queue, backlog in backlogs.items()),
+    )
+
+
+def outbox_gauges() -> Iterator[Metric]:
+    """Read how many webhooks are due, and for how long."""
+    backlog = outbox.read_backlog()
+    yield GaugeMetricFamily(
+        "sluice_outbox_due",
+        f"Webhook deliveries that are due, counted up to {outbox.BACKLOG_COUNT_MAX}.",
+        value=backlog.due,
+    )
+    yield GaugeMetricFamily(
+        "sluice_outbox_oldest_seconds", "Age of the delivery that is due longest.", value=backlog.oldest_s
+    )
+
+
+def sign_gauges(queues: Queues) -> Iterator[Metric]:
+    """Read how many processes serve each queue, and how long ago the scheduler last rang."""
+    yield _gauge(
+        "sluice_queue_consumers",
+        "Processes that serve a queue.",
+        "queue",
+        ((queue, queues.signs.consumers(queue)) for queue in QUEUES),
+    )
+    age_s = queues.signs.tick_age_s()
+    yield GaugeMetricFamily(
+        "sluice_scheduler_tick_age_seconds",
+        "Since a scheduler last rang; +Inf where none did.",
+        value=math.inf if age_s is None else age_s,
+    )
+
+
+def scanner_gauges(settings: Settings) -> Iterator[Metric]:
+    """Read how far each network's scan is behind its chain, and since when it stands."""
+    cursors = base.rows(
+        "SELECT network, head_height - height, extract(epoch FROM app_now() - moved_at)::float8 FROM chain_cursors"
+    )
+    networks = load_catalogue(settings.environment).networks
+    lags = dict.fromkeys(settings.rpc_urls, math.inf)
+    lags |= {
+        network: blocks_behind(told, idle_s=idle_s, block_time_ms=networks[network].block_time_ms)
+        for network, told, idle_s in cursors
+        if network in networks
+    }
+    yield _gauge(
+        "sluice_scanner_lag_blocks",
+        "Blocks between the scan and the head, or that the chain must have made since the scan last moved.",
+        "network",
+        lags.items(),
+    )
+    yield _gauge(
+        "sluice_scanner_idle_seconds",
+        "Time since the scan last moved.",
+        "network",
+        ((network, idle_s) for network, _, idle_s in cursors),
+    )
+
+
+def blocks_behind(told: int, *, idle_s: float, block_time_ms: int) -> float:
+    """Return a scan's lag: by the head that was last told, or by the time since it moved, whichever is more.
+
+    A dead node tells no new head, while its chain goes on.
+    """
+    return max(told, (idle_s - IDLE_GRACE_S) * 1000 // block_time_ms)
+
+
+def trust_gauges() -> Iterator[Metric]:
+    """Read which scans stand still, and what waits for a second provider's word."""
+    halted = base.rows("SELECT network, (halted_reason <> '')::int FROM chain_cursors")
+    yield _gauge(
+        "sluice_scanner_halted",
+        "Whether a network's scan stands still and needs an operator: the log says why.",
+        "network",
+        halted,
+    )
+    waiting = quorum.waiting()
+    yield _gauge(
+        "sluice_deposits_awaiting_quorum",
+        "Deposits that one provider alone is not believed for.",
+        "network",
+        ((network, count) for network, count, _ in waiting),
+    )
+    yield _gauge(
+        "sluice_deposits_awaiting_quorum_seconds",
+        "How long the oldest of them waits.",
+        "network",
+        ((network, age_s) for network, _, age_s in waiting),
+    )
+
+
+def freeze_gauges() -> Iterator[Metric]:
+    """Read how many freezes keep payouts from leaving."""
+    yield _gauge(
+        "sluice_payout_freezes",
+        "Freezes in force; `sluice payouts frozen` says whose and why.",
+        "scope",
+        ((scope, float(count)) for scope, count in freezes.counts().items()),
+    )
+    yield _gauge(
+        "sluice_signing_stopped_seconds",
+        "For how long nothing is signed for a network; `sluice treasury recover` says why.",
+        "network",
+        ((stopped.network, float(stopped.age_s)) for stopped in signing.listing()),
+    )
+    yield _gauge(
+        "sluice_unknown_spends",
+        "Transactions that left our addresses, that no row knows and that wait for an operator.",
+        "network",
+        ((network, float(count)) for network, count in unknown_spends.waiting().items()),
+    )
+
+
+def payout_gauges() -> Iterator[Metric]:
+    """Read what of the payouts is under way, since when, and what keeps it."""
+    backlog = payout_queue.backlog()
+    yield _gauge(
+        "sluice_payouts",
+        "Payouts that have not ended.",
+        "status",
+        ((status, count) for status, count, _ in backlog),
+    )
+    yield _gauge(
+        "sluice_payouts_oldest_seconds",
+        "Age of the oldest of them.",
+        "status",
+        ((status, age_s) for status, _, age_s in backlog),
+    )
+    yield _gauge(
+        "sluice_payouts_kept_back",
+        "Approved payouts that cannot be signed now: too little coin, a limit, a silent network. The log says why.",
+        "network",
+        payout_queue.kept_back(),
+    )
+    yield _gauge(
+        "sluice_payouts_to_settle",
+        "Payouts that moved something else than they were to move: `sluice payouts settle` ends them.",
+        "network",
+        spend_reads.unclear_by_network(),
+    )
+    waiting = spend_reads.open_by_network()
+    yield _gauge(
+        "sluice_spends_waiting",
+        "Signed transactions of ours that are in no block.",
+        "network",
+        ((network, count) for network, count, _ in waiting),
+    )
+    yield _gauge(
+        "sluice_spends_waiting_seconds",
+        "Age of the oldest of them.",
+        "network",
+        ((network, age_s) for network, _, age_s in waiting),
+    )
+
+
+def treasury_gauges() -> Iterator[Metric]:
+    """Read what the hot wallets held when they were last compared, and how the chain agreed with the books."""
+    labels = ["network", "currency"]
+    held = GaugeMetricFamily("sluice_hot_balance", "Coins in the hot wallet, when it was last compared.", labels=labels)
+    wrong = GaugeMetricFamily(
+        "sluice_reconciliation_misses",
+        "How many times in a row the chain differed from the books; `sluice treasury status` says where.",
+        labels=[*labels, "place"],
+    )
+    ages: dict[str, float] = {}
+    for network, currency, place, coins, misses, age_s in reconciliation.measures():
+        if place == "hot":
+            held.add_metric([network, currency], coins)
+            ages[network] = max(ages.get(network, 0.0), age_s)
+        wrong.add_metric([network, currency, place], misses)
+    yield held
+    yield wrong
+    yield _gauge(
+        "sluice_reconciliation_age_seconds", "Since the hot wallet was last compared.", "network", ages.items()
+    )
+
+
+def pool_gauges() -> Iterator[Metric]:
+    """Read how many deposit addresses are left."""
+    yield _gauge(
+        "sluice_address_pool_level",
+        "Addresses that can be handed out.",
+        "family",
+        ((family, level(family)) for family in CLAIMS),
+    )
+
+
+def rate_gauges(settings: Settings) -> Iterator[Metric]:
+    """Read how old the oldest quote is, and which coins have none."""
+    yield GaugeMetricFamily(
+        "sluice_coins_without_rate",
+        "Coins of the served networks that cannot be sold now, having no fresh rate; /readyz names them.",
+        value=len(unpriced_coins(settings)),
+    )
+    row = base.one("SELECT extract(epoch FROM app_now() - min(quoted_at))::float8 FROM rates")
+    if row and row[0] is not None:
+        yield GaugeMetricFamily("sluice_rate_age_seconds", "Age of the oldest exchange rate.", value=row[0])
+
+
+def ledger_gauges() -> Iterator[Metric]:
+    """Count what breaks the ledger's invariants."""
+    broken = []
+    for name in LEDGER_INVARIANTS:
+        row = base.one(f"SELECT count(*) FROM ({INVARIANTS[name][1]}) broken")
+        broken.append((name, row[0] if row else 0))
+    passed_at = checkpoint.passed_at()
+    yield GaugeMetricFamily(
+        "sluice_audit_passed_timestamp_seconds",
+        "When the books were last found right, in Unix time; 0: not yet.",
+        value=0 if passed_at is None else passed_at.timestamp(),
+    )
+    yield _gauge("sluice_ledger_violations", "Rows that break an invariant of the ledger.", "invariant", broken)
+
+
+class Gauges(Collector):
+    """All gauges, each read as rarely as it may be, and in one thread at a time. A store that is down hides its own."""
+
+    def __init__(self, probes: dict[str, tuple[float, Probe]]) -> None:
+        """Take probes by name, each with the seconds for which its answer is good enough."""
+        self._probes = probes
+        self._lock = threading.Lock()
+        self._read: dict[str, tuple[float, list[Metric]]] = {}
+
+    def describe(self) -> Iterable[Metric]:
+        """Name nothing in advance: registering must not read the stores."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Read what is stale and return everything, with a gauge that says which reads failed."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._refresh()
+            finally:
+                self._lock.release()
+        read = dict(self._read)
+        for _, metrics in read.values():
+            yield from metrics
+        yield _gauge(
+            "sluice_scrape_ok",
+            "Whether the gauges of a source could be read.",
+            "source",
+            ((name, float(bool(read.get(name, (0.0, []))[1]))) for name in self._probes),
+        )
+
+    def _refresh(self) -> None:
+        for name, (max_age_s, probe) in self._probes.items():
+            if self._read.get(name, (float("-inf"), []))[0] + max_age_s > time.monotonic():
+                continue
+            try:
+                metrics = list(probe())
+            except Exception as error:  # noqa: BLE001 - a scrape tells of a fault, it does not have one
+                log.warning("metrics.unreadable", source=name, reason=str(error))
+                metrics = []
+            self._read[name] = (time.monotonic(), metrics)
+
+
+def gauges(queues: Queues, settings: Settings) -> Gauges:
+    """Return the gauges of a gateway."""
+    return Gauges(
+        {
+            "queues": (SCRAPE_S, functools.partial(queue_gauges, queues)),
+            "outbox": (SCRAPE_S, outbox_gauges),
+            "signs": (SCRAPE_S, functools.partial(sign_gauges, queues)),
+            "scanner": (SCRAPE_S, functools.partial(scanner_gauges, settings)),
+            "trust": (SCRAPE_S, trust_gauges),
+            "freezes": (SCRAPE_S, freeze_gauges),
+            "payouts": (SCRAPE_S, payout_gauges),
+            "treasury": (SCRAPE_S, treasury_gauges),
+            "address_pool": (SCRAPE_S, pool_gauges),
+            "rates": (SCRAPE_S, functools.partial(rate_gauges, settings)),
+            "ledger": (LEDGER_SCRAPE_S, ledger_gauges),
+        }
+    )

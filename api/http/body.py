@@ -1,0 +1,103 @@
+"""Reads a request's body: its length, its type, its JSON.
+
+Called by api.http.dispatch before anything believes the body.
+JSON is read strictly (API reference, "Requests and responses"): what two parsers could read differently is refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from core.errors import (
+    AuthBodyRead,
+    RequestBadContentType,
+    RequestBadJson,
+    RequestLengthRequired,
+    RequestTooLarge,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Environ = Mapping[str, Any]
+
+DEPTH_MAX: Final = 64
+LENGTH_DIGITS_MAX: Final = 19
+
+_CONTENT_TYPE: Final = re.compile(r"application/json(?:[ \t]*;[ \t]*charset=\"?utf-8\"?)?[ \t]*", re.IGNORECASE)
+# Possessive, and an unclosed string ends with the text: hostile bodies must not make this quadratic.
+_STRINGS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+_NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+_STEPS: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+
+
+def content_length(env: Environ, *, limit: int) -> int:
+    """Return the announced length of the body, 0 without one; refuse what must not be read at all."""
+    if "HTTP_TRANSFER_ENCODING" in env:
+        raise RequestLengthRequired
+    text = env.get("CONTENT_LENGTH") or "0"
+    if not (text.isascii() and text.isdigit()):
+        raise RequestLengthRequired
+    if len(text) > LENGTH_DIGITS_MAX or int(text) > limit:
+        raise RequestTooLarge
+    return int(text)
+
+
+def check_content_type(env: Environ) -> None:
+    """Refuse anything but plain JSON in UTF-8; a compressed body is not decompressed, whatever it holds."""
+    content_type = env.get("CONTENT_TYPE", "")
+    if content_type != "application/json" and _CONTENT_TYPE.fullmatch(content_type) is None:
+        raise RequestBadContentType
+    if env.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
+        raise RequestBadContentType("The body must not be compressed.")
+
+
+def read_body(env: Environ, length: int) -> bytes:
+    """Return exactly the announced bytes, or raise AuthBodyRead where the caller stopped sending."""
+    if not length:
+        return b""
+    try:
+        body: bytes = env["wsgi.input"].read(length)
+    except OSError as error:
+        raise AuthBodyRead from error
+    if len(body) != length:
+        raise AuthBodyRead
+    return body
+
+
+def read_json(body: bytes) -> dict[str, Any]:
+    """Return the JSON object in a body, or raise RequestBadJson."""
+    _check_depth(body)
+    try:
+        value = _DECODER.decode(body.decode("utf-8"))
+    except ValueError as error:
+        raise RequestBadJson from error
+    if not isinstance(value, dict):
+        raise RequestBadJson
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise RequestBadJson("A key stands twice in one object.")
+    return members
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise RequestBadJson(f"{name} is not JSON.")
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)
+
+
+def _check_depth(body: bytes) -> None:
+    """Refuse deep nesting before the parser recurses into it."""
+    if body.count(b"[") + body.count(b"{") <= DEPTH_MAX:
+        return
+    brackets = _STRINGS.sub(b"", body).translate(None, _NOT_BRACKETS)
+    if max(itertools.accumulate(map(_STEPS.__getitem__, brackets)), default=0) > DEPTH_MAX:
+        raise RequestBadJson(f"The body is nested deeper than {DEPTH_MAX} levels.")

@@ -1,0 +1,211 @@
+"""Puts an endpoint to work: reads, authenticates, calls its actor or reader, sends the answer. Used by api.app."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import falcon
+from falcon import Request, Response
+
+from actors.queue.caller import CallInfo
+from api.endpoints import Actor, Call, Endpoint, Reply, envelope
+from api.http import http_cache
+from api.http.auth import check_metrics_token
+from api.http.body import check_content_type, content_length, read_body, read_json
+from api.http.client_ip import client_ip
+from api.limits.limits import source_name
+from core.errors import (
+    AuthBadTimestamp,
+    AuthBadToken,
+    AuthIpNotAllowed,
+    IdempotencyBadKey,
+    IdempotencyUnavailable,
+    MerchantBadSignature,
+    MerchantUnknownKey,
+    MerchantWrongKeyKind,
+    PayNotFound,
+)
+from core.http.requests import read_request
+from core.ids import is_uuid, uuid7
+from models.db.base import StoreUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from api.gateway import Gateway
+    from api.http.auth import Principal
+    from api.limits.limits import LimitName
+
+IDEMPOTENCY_KEY_CHARS_MAX: Final = 255
+# What the key of a request without one begins with: no header can carry a line feed.
+SIGNATURE_KEY: Final = "\n"
+
+# Any origin, but never with credentials: what is public is public to a browser too.
+CORS: Final = (
+    ("Access-Control-Allow-Origin", "*"),
+    ("Access-Control-Expose-Headers", "ETag, Retry-After, X-Request-Id"),
+)
+PREFLIGHT: Final = (
+    ("Access-Control-Allow-Headers", "Content-Type, If-None-Match, X-Request-Id"),
+    ("Access-Control-Max-Age", "86400"),
+)
+HTTP_OK: Final = 200
+# Refusals of whoever does not prove a key.
+NOT_PROVED: Final = (AuthBadTimestamp, AuthIpNotAllowed, MerchantBadSignature, MerchantUnknownKey)
+
+
+class Resource:
+    """A path with its operations, in the form in which falcon wants them."""
+
+    def __init__(self, gateway: Gateway, endpoints: Sequence[Endpoint]) -> None:
+        operations: dict[str, Operation] = {endpoint.method: Operation(gateway, endpoint) for endpoint in endpoints}
+        if "GET" in operations:
+            operations["HEAD"] = operations["GET"]
+        for method, operation in operations.items():
+            setattr(self, f"on_{method.lower()}", operation)
+        self.methods = set(operations)
+        if any(endpoint.cors for endpoint in endpoints):
+            self.methods.add("OPTIONS")
+        self.allow = ", ".join(sorted(self.methods))
+
+    def on_options(self, _req: Request, resp: Response, **_params: str) -> None:
+        """Answer a browser that asks whether it may. Resources without CORS refuse the method before."""
+        resp.status = falcon.HTTP_204
+        resp.set_headers((*CORS, *PREFLIGHT, ("Access-Control-Allow-Methods", self.allow), ("Allow", self.allow)))
+
+
+class Operation:
+    """One endpoint, called once per request."""
+
+    def __init__(self, gateway: Gateway, endpoint: Endpoint) -> None:
+        self._gateway = gateway
+        self._endpoint = endpoint
+
+    def __call__(self, req: Request, resp: Response, **params: str) -> None:
+        """Answer one request, or raise what refuses it."""
+        endpoint = self._endpoint
+        if endpoint.cors:
+            resp.set_headers(CORS)
+        if endpoint.is_guarded:
+            self._check_token(req, resp)
+        try:
+            self._answer(req, resp, params)
+        except PayNotFound:
+            if endpoint.is_payment_page:
+                self._gateway.limiter.note_unknown(self._source(req))
+            raise
+        if endpoint.status != HTTP_OK:
+            resp.status = endpoint.status
+        if not endpoint.cached:
+            resp.set_header("Cache-Control", "no-store")
+
+    def _answer(self, req: Request, resp: Response, params: dict[str, str]) -> None:
+        endpoint = self._endpoint
+        call, body = self._read(req, params)
+        if endpoint.actor is not None:
+            resp.data = self._ask(req, resp, endpoint.actor, call, body)
+        elif endpoint.reader is not None:
+            with self._gateway.reads.taken() if endpoint.takes_slot else contextlib.nullcontext():
+                reply = endpoint.reader(self._gateway, call)
+            self._send(req, resp, reply)
+
+    def _read(self, req: Request, params: dict[str, str]) -> tuple[Call, bytes]:
+        endpoint, settings = self._endpoint, self._gateway.settings
+        if endpoint.limit is not None:
+            self._admit_source(req, endpoint.limit, params)
+        body = b""
+        if endpoint.request is not None:
+            length = content_length(req.env, limit=settings.body_limit)
+            check_content_type(req.env)
+            body = read_body(req.env, length)
+        principal = None if endpoint.rights is None else self._authenticate(req, body)
+        request = None
+        if endpoint.request is not None:
+            request = read_request(endpoint.request, read_json(body), own_hosts=self._gateway.own_hosts)
+        call = Call(
+            request_id=req.context.request_id,
+            principal=principal,
+            body=request,
+            params=params,
+            source=functools.partial(client_ip, req.env, settings.trusted_proxies),
+        )
+        return call, body
+
+    def _admit_source(self, req: Request, limit: LimitName, params: dict[str, str]) -> None:
+        limiter, source = self._gateway.limiter, self._source(req)
+        if self._endpoint.is_payment_page and is_uuid(params["invoice_id"]):
+            limiter.admit_page(limit, source, UUID(params["invoice_id"]))
+        else:
+            limiter.admit(limit, source)
+
+    def _source(self, req: Request) -> str:
+        return source_name(client_ip(req.env, self._gateway.settings.trusted_proxies))
+
+    def _check_token(self, req: Request, resp: Response) -> None:
+        try:
+            check_metrics_token(self._gateway.settings, req.env)
+        except AuthBadToken:
+            self._gateway.limiter.admit("unproved", self._source(req))
+            resp.set_header("WWW-Authenticate", "Bearer")
+            raise
+
+    def _authenticate(self, req: Request, body: bytes) -> Principal:
+        endpoint = self._endpoint
+        try:
+            principal = self._gateway.authenticator.authenticate(req.env, req.method, req.context.target, body)
+        except NOT_PROVED:
+            # Only failures count: whoever shares an address with a guesser can still prove a key.
+            self._gateway.limiter.admit("unproved", self._source(req))
+            raise
+        except StoreUnavailableError as error:
+            if endpoint.creates and "HTTP_IDEMPOTENCY_KEY" in req.env:
+                raise IdempotencyUnavailable from error
+            raise
+        self._gateway.limiter.admit("key", principal.public_id)
+        if endpoint.rights is not None and principal.kind not in endpoint.rights:
+            raise MerchantWrongKeyKind
+        return principal
+
+    def _ask(self, req: Request, resp: Response, actor: Actor, call: Call, body: bytes) -> bytes:
+        key, signature_key = self._idempotency_key(req), self._signature_key(req, call)
+        info = CallInfo(
+            call_id=uuid7(),
+            merchant_id=None if call.principal is None else call.principal.merchant_id,
+            request_id=call.request_id,
+            idem_key=signature_key if key is None else key,
+            fingerprint=hashlib.sha256(f"{req.method}\n{req.path}\n".encode() + body).digest(),
+            signature_key=None if key is None else signature_key,
+        )
+        reply = self._gateway.caller.call(
+            actor.name, queue=actor.queue, info=info, payload=actor.message(call), wait_s=actor.wait_s
+        )
+        if reply.replayed:
+            resp.set_header("Idempotent-Replayed", "true")
+        answer = reply.body if actor.complete is None else actor.complete(self._gateway, reply.body)
+        return answer if self._endpoint.bare else envelope(answer)
+
+    def _idempotency_key(self, req: Request) -> str | None:
+        """Return the key of a creating request; other requests may carry one without effect."""
+        if not self._endpoint.creates:
+            return None
+        key: str | None = req.env.get("HTTP_IDEMPOTENCY_KEY")
+        if key is not None and not (0 < len(key) <= IDEMPOTENCY_KEY_CHARS_MAX and SIGNATURE_KEY not in key):
+            raise IdempotencyBadKey
+        return key
+
+    def _signature_key(self, req: Request, call: Call) -> str | None:
+        """Return a key that only the very same request has; it covers method, path and body, and so does its proof."""
+        if not self._endpoint.dedupes_signature:
+            return None
+        return f"{SIGNATURE_KEY}{call.merchant().public_id}:{req.env['HTTP_X_SIGNATURE']}"
+
+    def _send(self, req: Request, resp: Response, reply: Reply) -> None:
+        resp.set_headers(reply.headers)
+        if self._endpoint.cached and http_cache.is_known(req, resp, reply.body):
+            return
+        resp.content_type = reply.content_type
+        resp.data = reply.body

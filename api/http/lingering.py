@@ -1,0 +1,64 @@
+"""Connections after their last answer: the client may close first. Used by api.http.worker in its one loop.
+
+What a client still sends is thrown away, lest it lose that answer. Gunicorn waits for this in its loop, and so would
+everybody else.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from selectors import BaseSelector
+
+    from api.http.connection import Connection
+
+LINGER_S: Final = 2.0
+LINGER_BYTES_MAX: Final = 64 * 1024
+
+
+class Lingering:
+    """Waits a little for clients to close. `drop` ends a connection that nobody else has."""
+
+    def __init__(self, poller: BaseSelector, *, drop: Callable[[Connection], None]) -> None:
+        self._poller = poller
+        self._drop = drop
+        # Until when, in that order.
+        self._until: dict[Connection, float] = {}
+
+    def begin(self, conn: Connection) -> None:
+        """Say that nothing more will be sent."""
+        try:
+            conn.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            self._drop(conn)
+            return
+        self._until[conn] = time.monotonic() + LINGER_S
+        self._drain(conn)
+
+    def end_overdue(self, now: float) -> None:
+        """Close those that were waited for long enough."""
+        while self._until and next(iter(self._until.values())) < now:
+            self._end(next(iter(self._until)))
+
+    def _drain(self, conn: Connection) -> None:
+        if conn not in self._until:
+            return
+        try:
+            chunk = conn.receive()
+        except OSError:
+            chunk = b""
+        if chunk is not None:
+            conn.drained_bytes += len(chunk)
+        if chunk == b"" or conn.drained_bytes > LINGER_BYTES_MAX:
+            self._end(conn)
+        else:
+            conn.poll(self._poller, self._drain)
+
+    def _end(self, conn: Connection) -> None:
+        conn.unpoll(self._poller)
+        del self._until[conn]
+        self._drop(conn)

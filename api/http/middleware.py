@@ -1,0 +1,87 @@
+"""Frames every request: its path in canonical form, its id, its time. Installed by api.app, once, around everything."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from core.errors import RequestMethodNotAllowed, RequestNotFound
+from core.ids import is_uuid, uuid7
+from core.logs.log import bind_request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from falcon import Request, Response
+
+    from api.health.metrics import Metrics
+
+log = structlog.get_logger("sluice.api")
+
+UNMATCHED: Final = "(none)"
+CLIENT_ERROR: Final = 400
+SERVER_ERROR: Final = 500
+
+# What RFC 3986 lets stand in a segment, and escapes of what it does not. Every other spelling (an escaped letter or
+# slash, an empty or dotted segment) is refused: a signature checked for one path must not serve for another.
+_CANONICAL_PATH: Final = re.compile(r"(?:/(?!\.{1,2}(?:/|$))(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-F]{2})+)+|/")
+_NEEDLESS_ESCAPE: Final = re.compile(r"%(?:2[DEF]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])")
+
+
+def raw_target(env: Mapping[str, Any]) -> str:
+    """Return the request target as it came, which is what a signature covers."""
+    target: str = env.get("RAW_URI") or env["PATH_INFO"]
+    query: str = env.get("QUERY_STRING", "")
+    return f"{target}?{query}" if query and "?" not in target else target
+
+
+def is_canonical(target: str) -> bool:
+    """Whether a target is a path in its only accepted spelling, with or without a query."""
+    path = target.partition("?")[0]
+    return _CANONICAL_PATH.fullmatch(path) is not None and _NEEDLESS_ESCAPE.search(path) is None
+
+
+def _begin(req: Request, resp: Response) -> None:
+    """Give a request its id and its start, the answer the headers that all answers have."""
+    given = req.env.get("HTTP_X_REQUEST_ID", "")
+    request_id = given if is_uuid(given) else str(uuid7())
+    req.context.request_id = request_id
+    req.context.started_at = time.perf_counter()
+    resp.set_header("X-Request-Id", request_id)
+    resp.set_header("X-Content-Type-Options", "nosniff")
+    bind_request(request_id)
+
+
+class Frame:
+    """What happens before and after every endpoint."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def process_request(self, req: Request, resp: Response) -> None:
+        """Name the request and refuse a path that is spelled in another way than ours."""
+        _begin(req, resp)
+        req.context.target = raw_target(req.env)
+        if not is_canonical(req.context.target):
+            raise RequestNotFound
+
+    def process_resource(self, req: Request, resp: Response, resource: Any, _params: dict[str, Any]) -> None:
+        """Refuse a method that a resource does not take."""
+        if req.method not in resource.methods:
+            resp.set_header("Allow", resource.allow)
+            raise RequestMethodNotAllowed
+
+    def process_response(self, req: Request, resp: Response, _resource: object, _req_succeeded: bool) -> None:  # noqa: FBT001
+        """Count and log the answer."""
+        if not hasattr(req.context, "request_id"):
+            # Falcon refuses a few invented methods before it asks any middleware.
+            _begin(req, resp)
+        took_s = time.perf_counter() - req.context.started_at
+        endpoint, status = req.uri_template or UNMATCHED, resp.status_code
+        self._metrics.observe(req.method, endpoint, status, took_s)
+        # Successes are for the metrics; a line for each would cost more than it tells.
+        tell = log.warning if status >= SERVER_ERROR else log.info if status >= CLIENT_ERROR else log.debug
+        tell("request.answered", method=req.method, endpoint=endpoint, status=status, took_ms=round(took_s * 1000))

@@ -1,0 +1,221 @@
+"""The gunicorn worker: a loop that receives requests, threads that answer them, and JSON even for what is not HTTP.
+
+Named in gunicorn.conf.py. Gunicorn's own threaded worker waits in a thread for the rest of a request, and in its loop
+for clients to close, so that as many idle connections as there are threads would stop the gateway. Here heads and small
+bodies arrive in the loop (api.http.receiving), which never waits for anybody, at the end neither (api.http.lingering);
+a thread gets what is there whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import socket
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from selectors import EVENT_READ
+from typing import TYPE_CHECKING, Any, Final
+
+from gunicorn.http.errors import ParseException  # type: ignore[import-untyped]
+from gunicorn.util import write_nonblock  # type: ignore[import-untyped]
+from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
+
+from api.http.arrival import Verdict
+from api.http.connection import Connection, refusal, response
+from api.http.lingering import LINGER_S, Lingering
+from api.http.receiving import OPEN_MAX, Doors, Receiving
+from core.errors import DomainError, GatewayBusy, GatewayInternalError, RequestMalformed
+from core.ids import uuid7
+
+if TYPE_CHECKING:
+    from api.http.client_ip import Proxies
+
+# To send a request, counted from its first byte (or the connection's); what came in time is answered.
+REQUEST_S: Final = 15.0
+# To take the answer as well. Above the longest wait for a call, and what routers in front allow.
+EXCHANGE_S: Final = 35.0
+# Of a body that the application refused unread, gunicorn discards so much; where more comes it closes the connection.
+DISCARDED_MAX: Final = 64 * 1024
+# One thread in so many may wait for the rest of a long body.
+LONG_SHARE: Final = 4
+# Deadlines are looked at so often.
+LOOK_S: Final = 0.1
+# Gunicorn touches a file in every round of the loop, twice a request; its master looks for a minute's silence.
+NOTIFY_S: Final = 1.0
+
+
+class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
+    """Receives in its loop, and ends the exchanges that take too long; looked at between other events."""
+
+    trusted_proxies: Proxies = ()
+    # Requests that one source may have on their way; with another, its oldest ends.
+    open_max: int = OPEN_MAX
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.cfg.is_ssl:
+            raise RuntimeError("TLS ends before gunicorn, at a router or proxy: this loop reads plain bytes")
+        self._long_waiting: deque[Connection] = deque()
+        self._long_free = max(1, self.cfg.threads // LONG_SHARE)
+        self._started_at: dict[Connection, float] = {}
+        self._looked_at = self._notified_at = 0.0
+
+    # Life ------------------------------------------------------------------------------------------------------
+
+    def init_process(self) -> None:
+        """Start what threads there are, one of them for health alone."""
+        self._health = ThreadPoolExecutor(1, thread_name_prefix="health")
+        super().init_process()
+
+    def run(self) -> None:
+        """Serve until told to end."""
+        doors = Doors(arrived=self._answer, refused=self._refuse, dropped=self._drop)
+        self._receiving = Receiving(self.poller, doors, trusted_proxies=self.trusted_proxies, open_max=self.open_max)
+        self._lingering = Lingering(self.poller, drop=self._drop)
+        try:
+            super().run()
+        finally:
+            self._health.shutdown(wait=False)
+
+    def notify(self) -> None:
+        """Tell gunicorn's master that the loop goes round; called in every round."""
+        now = time.monotonic()
+        if now - self._notified_at >= NOTIFY_S:
+            self._notified_at = now
+            super().notify()
+
+    def _cap_keepalive(self, deadline: float) -> None:
+        """When ending, give those who are sending a request as long as gunicorn gives those who may."""
+        super()._cap_keepalive(deadline)
+        self._receiving.hurry(deadline - REQUEST_S)
+
+    # Before a thread, in the loop ------------------------------------------------------------------------------
+
+    def accept(self, listener: socket.socket) -> None:
+        """Accept a connection and begin to receive."""
+        try:
+            client, address = listener.accept()
+        except OSError as error:
+            if error.errno not in {errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK}:
+                raise
+            return
+        self.nr_conns += 1
+        self._receiving.begin(Connection(self.cfg, client, address, listener.getsockname()))
+
+    def on_client_socket_readable(self, conn: Connection, client: socket.socket) -> None:
+        """Receive the next request of a connection that was kept."""
+        self.poller.unregister(client)
+        self.keepalived_conns.remove(conn)
+        self._receiving.begin(conn)
+
+    def _answer(self, conn: Connection, verdict: Verdict) -> None:
+        """Give a request to a thread; one with a long body waits for one of the few that may wait for it."""
+        if verdict is Verdict.LONG:
+            self._long_waiting.append(conn)
+            self._begin_long()
+        else:
+            self._submit(self._health if verdict is Verdict.HEALTH else self.tpool, conn)
+
+    def _begin_long(self) -> None:
+        """Give a thread to long bodies that wait for one, as far as they may have more."""
+        while self._long_free and self._long_waiting:
+            self._long_free -= 1
+            self._submit(self.tpool, self._long_waiting.popleft())
+
+    def _submit(self, pool: ThreadPoolExecutor, conn: Connection) -> None:
+        pool.submit(self._serve, conn)
+
+    # Answering, in a thread ------------------------------------------------------------------------------------
+
+    def _serve(self, conn: Connection) -> None:
+        is_kept = False
+        self._started_at[conn] = time.monotonic()
+        try:
+            is_kept = self.handle(conn)
+        finally:
+            self._started_at.pop(conn, None)
+            self.method_queue.defer(self.finish_request, conn, is_kept)
+
+    def handle_request(self, req: Any, conn: Connection) -> Any:
+        """Answer one request. After a long body the connection may have to end, and the answer has to say so."""
+        if conn.is_long and any(
+            name == "CONTENT-LENGTH" and int(value) >= DISCARDED_MAX for name, value in req.headers
+        ):
+            req.force_close()
+        return super().handle_request(req, conn)
+
+    def _keepalive_after(self, conn: Connection, keepalive: Any) -> bool:
+        """Throw away what the application left of a body; of one that is there, without a time set for the socket."""
+        if not (keepalive and conn.unreader.is_whole):
+            return bool(super()._keepalive_after(conn, keepalive))
+        body = conn.parser.mesg.body
+        while not body.failed and body.read(DISCARDED_MAX):
+            pass
+        return not body.failed and not conn.unreader.is_short
+
+    def handle_error(self, _req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
+        """Answer what never became a request, in the envelope of all errors."""
+        request_id = str(uuid7())
+        if isinstance(exc, ParseException):
+            self.log.info("malformed request %s from %s: %s", request_id, addr, exc)
+            error: DomainError = RequestMalformed()
+        else:
+            self.log.error("request %s failed outside the application", request_id, exc_info=exc)
+            error = GatewayInternalError()
+        with contextlib.suppress(OSError):
+            write_nonblock(client, response(error, request_id))
+
+    # Afterwards, in the loop -----------------------------------------------------------------------------------
+
+    def finish_request(self, conn: Connection, is_kept: bool) -> None:  # noqa: FBT001 - called by gunicorn's queue
+        """Receive the next request, or let the client close."""
+        if conn.is_long:
+            conn.is_long = False
+            self._long_free += 1
+            self._begin_long()
+        if not is_kept:
+            self._lingering.begin(conn)
+            return
+        behind = conn.unreader.take_buffered()
+        if behind:
+            self._receiving.begin(conn, behind)
+            return
+        conn.set_timeout()
+        if not self.alive:
+            conn.timeout = min(conn.timeout, time.monotonic() + LINGER_S)
+        self.keepalived_conns.append(conn)
+        self.poller.register(conn.sock, EVENT_READ, partial(self.on_client_socket_readable, conn))
+
+    def _refuse(self, conn: Connection, error: DomainError) -> None:
+        """Answer from the loop what gets no thread."""
+        conn.send(refusal(error))
+        self._lingering.begin(conn)
+
+    def _drop(self, conn: Connection) -> None:
+        """Close a connection that nothing in the loop has any more."""
+        self.nr_conns -= 1
+        conn.close()
+
+    def murder_pending(self) -> None:
+        """Cut what would be waited for; called by gunicorn's loop after every round."""
+        now = time.monotonic()
+        if now - self._looked_at < LOOK_S:
+            return
+        self._looked_at = now
+        self._receiving.end_begun_before(now - REQUEST_S)
+        self._lingering.end_overdue(now)
+        while self._long_waiting and now - self._long_waiting[0].began_at > REQUEST_S:
+            self._refuse(self._long_waiting.popleft(), GatewayBusy())
+        for conn, started_at in list(self._started_at.items()):
+            if now - started_at > EXCHANGE_S:
+                conn.shut(socket.SHUT_RDWR)
+            elif conn.is_long and now - conn.began_at > REQUEST_S:
+                # Reading ends, as if the client had closed; a thread that is busy answering does not notice.
+                conn.shut(socket.SHUT_RD)
+
+
+def serving(*, trusted_proxies: Proxies, open_max: int) -> type[BoundedThreadWorker]:
+    """Return the worker class of a gateway with these settings."""
+    return type("Worker", (BoundedThreadWorker,), {"trusted_proxies": trusted_proxies, "open_max": open_max})

@@ -1,0 +1,102 @@
+"""Counts what one subject asks for, in windows of time that slide. Pure; used by api.limits.limits under its lock.
+
+A window slides by weighing the one before it: of that, the part counts which the last `length_ms` still cover.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(slots=True)
+class Window:
+    """A subject's requests in the present window and in the one before."""
+
+    length_ms: int
+    requests_max: int
+    index: int = 0
+    current: int = 0
+    previous: int = 0
+    # Of `current`, what the other processes have not been told.
+    untold: int = 0
+
+    def move(self, now_ms: int) -> None:
+        """Begin a new window when it is time. A clock that is set back begins one too."""
+        index = now_ms // self.length_ms
+        if index != self.index:
+            self.previous = self.current if index == self.index + 1 else 0
+            self.index, self.current, self.untold = index, 0, 0
+
+    def count(self, requests: int) -> None:
+        """Add requests, or take back some."""
+        self.current += requests
+        self.untold += requests
+
+    def is_over(self, now_ms: int) -> bool:
+        """Whether more is counted than the limit allows."""
+        return self.current + self.previous * self._left(now_ms) > self.requests_max
+
+    def wait_ms(self, now_ms: int) -> float:
+        """Return how long it takes until one request more is within the limit."""
+        left, room = self._left(now_ms), self.requests_max - 1 - self.current
+        if room >= 0:
+            # The window before weighs less with every moment.
+            return (left - room / self.previous) * self.length_ms
+        # This one must end first, and then weigh little enough itself.
+        return (left + 1 - (self.requests_max - 1) / self.current) * self.length_ms
+
+    def take_untold(self) -> int:
+        """Return what is to be told now."""
+        untold, self.untold = self.untold, 0
+        return untold
+
+    def learn(self, index: int, current: int, previous: int) -> None:
+        """Take over the totals of all processes; never less than our own, for Redis may have been flushed."""
+        if index == self.index:
+            self.current = max(self.current, current + self.untold)
+            self.previous = max(self.previous, previous)
+
+    def _left(self, now_ms: int) -> float:
+        return 1 - now_ms % self.length_ms / self.length_ms
+
+
+class Subject:
+    """Somebody who is counted, in every window of a limit."""
+
+    __slots__ = ("tell_at_ms", "windows")
+
+    def __init__(self, limit: Iterable[tuple[int, int]]) -> None:
+        self.windows = tuple(Window(length_ms, requests_max) for length_ms, requests_max in limit)
+        self.tell_at_ms = 0
+
+    def count(self, requests: int, now_ms: int) -> None:
+        """Add requests that come now."""
+        for window in self.windows:
+            window.move(now_ms)
+            window.count(requests)
+
+    def excess_wait_ms(self, now_ms: int) -> float:
+        """Take the last request back where it was too many, and return when it will not be; 0 where it was not."""
+        over = [window for window in self.windows if window.is_over(now_ms)]
+        if not over:
+            return 0.0
+        for window in self.windows:
+            window.count(-1)
+        return max(window.wait_ms(now_ms) for window in over)
+
+    def next_wait_ms(self, now_ms: int) -> float:
+        """Return when one request more will not be too many; 0 for now. Counts nothing."""
+        self.count(1, now_ms)
+        wait_ms = self.excess_wait_ms(now_ms)
+        if not wait_ms:
+            for window in self.windows:
+                window.count(-1)
+        return wait_ms
+
+    def is_due(self, now_ms: int) -> bool:
+        """Whether the other processes should be told: it is a while ago, or a tenth of a limit."""
+        return now_ms >= self.tell_at_ms or any(10 * window.untold >= window.requests_max for window in self.windows)

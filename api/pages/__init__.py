@@ -1,0 +1,1 @@
+"""The hosted pages of payments and cheques."""

@@ -1,0 +1,261 @@
+"""The hosted pages and their few files. They can be read without scripts; with them they keep themselves current.
+
+Everything a merchant wrote is escaped by the templates, links are http(s) or absent, and the browser is told to run
+nothing that does not come from here (API reference, "Hosted payment page").
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from datetime import UTC, datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import jinja2
+
+from api.http import http_cache
+from api.http.client_ip import client_ip
+from api.http.errors import as_domain_error
+from api.limits.limits import TooManyRequestsError, source_name
+from api.pages import payment_stages
+from api.routes.invoices.pay import find, public_view
+from api.routes.payout_links.claims import find as find_claim
+from core.errors import DomainError, PayNotFound, RequestNotFound
+from core.ids import is_uuid
+from core.payout_links import views as payout_link_views
+from models.db.base import app_now
+from models.invoices import arrivals
+from models.payouts.rules import MEMO_FAMILIES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from falcon import Request, Response
+
+    from api.gateway import Gateway
+
+HERE: Final = Path(__file__).parent
+HTML: Final = "text/html; charset=utf-8"
+
+_TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+_CSP: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_PAGE_HEADERS: Final = (
+    ("Content-Security-Policy", _CSP),
+    ("Referrer-Policy", "no-referrer"),
+    ("X-Frame-Options", "DENY"),
+    ("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=()"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    # The id in the address is the key to the page: no shared cache and no search engine keeps it.
+    ("Cache-Control", "no-store"),
+    ("X-Robots-Tag", "noindex"),
+)
+# The gateway's time in milliseconds, for the countdown of the page that asks.
+CLOCK_HEADER: Final = "X-Gateway-Time"
+_HSTS: Final = ("Strict-Transport-Security", "max-age=31536000")
+
+CLAIM_HEADINGS: Final[Mapping[str, str]] = {
+    "funded": "Where should it go?",
+    "claiming": "A claim is under way",
+    "claimed": "It is on its way",
+    "cancelled": "The sender has taken this back",
+    "expired": "This link has expired",
+}
+
+
+class StaticFiles:
+    """The page's style, script and icon, read once; their addresses change with their contents."""
+
+    methods = frozenset({"GET", "HEAD"})
+    allow = "GET, HEAD"
+
+    def __init__(self) -> None:
+        files = sorted((HERE / "static").iterdir())
+        self._bodies = {file.name: file.read_bytes() for file in files if file.suffix in _TYPES}
+
+    def url(self, name: str) -> str:
+        """Return the address of a file in its present version."""
+        return f"/static/{name}?v={hashlib.sha256(self._bodies[name]).hexdigest()[:12]}"
+
+    def on_get(self, req: Request, resp: Response, name: str) -> None:
+        """Send a file."""
+        body = self._bodies.get(name)
+        if body is None:
+            raise RequestNotFound
+        resp.set_header("Cache-Control", "public, max-age=31536000, immutable")
+        if not http_cache.is_known(req, resp, body):
+            resp.content_type = _TYPES[Path(name).suffix]
+            resp.data = body
+
+    on_head = on_get
+
+
+class HostedPage:
+    """What every page does: it tells a browser what it may run, and says in plain words why there is nothing to see."""
+
+    methods = frozenset({"GET", "HEAD"})
+    allow = "GET, HEAD"
+    template: ClassVar[str]
+    # What there is none of, for whoever has a wrong link.
+    subject: ClassVar[str]
+
+    def __init__(self, gateway: Gateway, static: StaticFiles) -> None:
+        self._gateway = gateway
+        is_https = urlsplit(gateway.settings.pay_url).scheme == "https"
+        self._headers = (*_PAGE_HEADERS, _HSTS) if is_https else _PAGE_HEADERS
+        templates = _templates(static)
+        self._page = templates.get_template(self.template)
+        self._error_page = templates.get_template("error.html")
+
+    def _show(
+        self, req: Request, resp: Response, render: Callable[[], str | None], *, payment_id: UUID | None = None
+    ) -> None:
+        """Send a page, or say in plain words why not. payment_id: whose page it is, and counted as."""
+        resp.set_headers(self._headers)
+        source = source_name(client_ip(req.env, self._gateway.settings.trusted_proxies))
+        try:
+            self._admit(source, payment_id)
+            self._send(resp, source, render)
+        except TooManyRequestsError as refusal:
+            self._show_limit(req, resp, refusal)
+
+    def _admit(self, source: str, payment_id: UUID | None) -> None:
+        if payment_id is None:
+            self._gateway.limiter.admit("public", source)
+        else:
+            self._gateway.limiter.admit_page("public", source, payment_id)
+
+    def _send(self, resp: Response, source: str, render: Callable[[], str | None]) -> None:
+        try:
+            with self._gateway.reads.taken():
+                resp.text = render()
+            if resp.text is None:
+                return
+        except Exception as error:  # noqa: BLE001 - a buyer gets a page, whatever happened
+            domain = as_domain_error(error)
+            if isinstance(domain, PayNotFound):
+                self._gateway.limiter.note_unknown(source)
+            resp.status = domain.status
+            resp.text = self._error_page.render(title=self._error_title(domain), subject=self.subject)
+        resp.content_type = HTML
+
+    def _show_limit(self, req: Request, resp: Response, refusal: TooManyRequestsError) -> None:
+        """Ask a browser for patience in words, anything else in the shape of every 429."""
+        if "text/html" not in req.env.get("HTTP_ACCEPT", ""):
+            raise refusal
+        resp.status = HTTPStatus.TOO_MANY_REQUESTS
+        resp.set_header("Retry-After", str(refusal.retry_after_s))
+        resp.content_type = HTML
+        title = f"Please reload this page in {refusal.retry_after_s} seconds."
+        resp.text = self._error_page.render(title=title, subject=self.subject)
+
+    def _error_title(self, error: DomainError) -> str:
+        if error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            return f"There is no such {self.subject}"
+        return f"The {self.subject} page is busy. Please reload it in a moment."
+
+    def _network_name(self, network: str | None) -> str:
+        return self._gateway.catalogue.networks[network].name if network else ""
+
+
+class PaymentPage(HostedPage):
+    """GET /pay/<uuid>."""
+
+    template = "pay.html"
+    subject = "payment"
+
+    def on_get(self, req: Request, resp: Response, invoice_id: str) -> None:
+        """Show a payment; a page that is open already asks for itself, and is told when nothing has changed."""
+        payment_id = UUID(invoice_id) if is_uuid(invoice_id) else None
+        self._show(req, resp, lambda: self._render(req, resp, invoice_id), payment_id=payment_id)
+
+    on_head = on_get
+
+    def _render(self, req: Request, resp: Response, invoice_id: str) -> str | None:
+        row, now = find(invoice_id), app_now()
+        came = arrivals.read(row.id, expires_at=row.expires_at)
+        stage = payment_stages.stage(self._gateway.catalogue, row, came, is_over_time=now >= row.expires_at)
+        view = public_view(self._gateway, row)
+        text = self._page.render(
+            payment=view,
+            stage=stage,
+            methods=[self._method(method) for method in view.get("accepted", ())],
+            network_name=self._network_name(row.network),
+            theme=row.theme,
+        )
+        # The countdown goes by the gateway's clock, not by the device's. Not in the page: it would never be the same.
+        resp.set_header(CLOCK_HEADER, str(int(now.timestamp() * 1000)))
+        return None if http_cache.is_known(req, resp, text.encode()) else text
+
+    def _method(self, method: Mapping[str, str]) -> dict[str, Any]:
+        asset = self._gateway.catalogue.assets[method["currency"]]
+        return {**method, "name": asset.name, "network_name": self._network_name(method["network"])}
+
+
+class ClaimPage(HostedPage):
+    """GET /claim/<token>."""
+
+    template = "claim.html"
+    subject = "payout link"
+
+    def on_get(self, req: Request, resp: Response, token: str) -> None:
+        """Show a cheque to whoever holds its token, and take the address that its money goes to."""
+        self._show(req, resp, lambda: self._render(token))
+
+    on_head = on_get
+
+    def _render(self, token: str) -> str:
+        row = find_claim(token)
+        view = payout_link_views.public(self._gateway.catalogue, row)
+        network = self._gateway.catalogue.networks[row.network]
+        return self._page.render(
+            link=view,
+            expires_unix=int(row.expires_at.timestamp()),
+            headings=CLAIM_HEADINGS,
+            network_name=network.name,
+            takes_memo=network.family in MEMO_FAMILIES,
+            # As the reader's device has it: a cheque has no theme of its own.
+            theme="light dark",
+        )
+
+
+@functools.cache
+def _templates(static: StaticFiles) -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["static"] = static.url
+    environment.filters.update(web_link=web_link, utc_time=utc_time, utc_day=utc_day)
+    return environment
+
+
+@functools.cache
+def static_files() -> StaticFiles:
+    """Return the process's static files, read once."""
+    return StaticFiles()
+
+
+def web_link(url: str) -> str:
+    """Return a link's address if a browser may be sent there, else nothing. The last of several checks."""
+    return url if urlsplit(url).scheme in {"http", "https"} else ""
+
+
+def utc_time(unix_s: int) -> str:
+    """Return a moment for whoever reads without scripts, which would show it in local time."""
+    return f"{datetime.fromtimestamp(unix_s, UTC):%H:%M} UTC"
+
+
+def utc_day(unix_s: int) -> str:
+    """As utc_time(), for what may be days away."""
+    return f"{datetime.fromtimestamp(unix_s, UTC):%d %B %Y, %H:%M} UTC"

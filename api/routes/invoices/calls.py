@@ -1,0 +1,163 @@
+"""Payments as their merchant sees them: create one, read one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
+
+from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, envelope
+from core.errors import (
+    InvoiceAddressFailed,
+    InvoiceFeeQuoteFailed,
+    InvoiceNoPayAsset,
+    InvoiceQuoteFailed,
+    PaymentBadAccuracy,
+    PaymentBadAmount,
+    PaymentBadSubtract,
+    PaymentBadUrlCallback,
+    PaymentBadUuid,
+    PaymentBelowMinimum,
+    PaymentNetworkRequired,
+    PaymentNoLookup,
+    PaymentNotFound,
+    PaymentToCurrencyRequired,
+    PaymentUnknownCurrency,
+    PaymentUnknownToCurrency,
+    PaymentUnsupportedNetwork,
+)
+from core.http import render as views
+from core.http.answers import Payment, PaymentInfo
+from core.http.requests import CreatePayment, PaymentLookup
+from core.refunds import views as refund_views
+from models.deposits import rows as deposits
+from models.invoices import rows as invoices
+from models.refunds import reads as refund_reads
+
+if TYPE_CHECKING:
+    from api.gateway import Gateway
+    from models.deposits.rows import Deposit
+    from models.invoices.rows import InvoiceRow
+
+
+def read_info(gateway: Gateway, call: Call) -> Reply:
+    """Return one payment with its refunds and strays; another merchant's is as absent as a missing one."""
+    row = find_payment(call)
+    view = views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=False)
+    told = refund_reads.of_payment(gateway.catalogue, row)
+    view |= {
+        "refund_status": told.part,
+        "refunds": refund_views.in_payment(gateway.catalogue, told.refunds),
+        "stray_deposits": [
+            refund_views.stray(gateway.catalogue, found) for found in deposits.of_owner(row.id) if _is_stray(found)
+        ],
+    }
+    return Reply(body=envelope(msgspec.json.encode(view)))
+
+
+def _is_stray(deposit: Deposit) -> bool:
+    return deposit.stray_reason is not None and deposit.status != "reversed"
+
+
+def find_payment(call: Call) -> InvoiceRow:
+    """Return the payment that a request means, or raise payment.not_found."""
+    lookup = cast("PaymentLookup", call.body)
+    row = invoices.look_up(call.merchant().merchant_id, uuid=lookup.uuid, order_id=lookup.order_id)
+    if row is None:
+        raise PaymentNotFound
+    return row
+
+
+EXAMPLE: Final[dict[str, Any]] = {
+    "uuid": "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d",
+    "order_id": "order-1042",
+    "amount": "125.50",
+    "payment_amount": None,
+    "amount_paid": "0",
+    "amount_remaining": "125.5628",
+    "payer_amount": "125.5628",
+    "payer_currency": "USDT",
+    "currency": "USD",
+    "network": "ethereum",
+    "address": "0x52908400098527886E0F7030069857D2E4169EE7",
+    "address_qr_code": "data:image/png;base64,iVBORw0KGgo=",
+    "payment_status": "check",
+    "is_multi": False,
+    "url": "https://pay.sluice.example/pay/0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d",
+    "expired_at": 1764000000,
+    "rate_expires_at": 1763997300,
+    "is_final": False,
+    "created_at": "2025-11-24T15:00:00.000Z",
+    "updated_at": "2025-11-24T15:00:00.000Z",
+    "url_return": "https://shop.example/cart",
+    "url_success": "https://shop.example/thanks",
+    "confirmations": 0,
+    "required_confirmations": 12,
+    "txid": "",
+    "additional_data": "basket 77",
+    "payer_email": "buyer@mail.example",
+    "payer_address": "",
+}
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="POST",
+        path="/v1/payment",
+        name="createPayment",
+        tag="Payments",
+        summary="Create a payment",
+        description=(
+            "Prices an invoice and gives it a deposit address. With neither to_currency nor network the buyer picks the"
+            " coin on the hosted page. A repeat with the order_id of a live payment returns that payment; one with the"
+            " same Idempotency-Key returns the stored answer."
+        ),
+        rights=PAYMENT_KEYS,
+        request=CreatePayment,
+        result=Payment,
+        actor=Actor(name="create_invoice", queue="invoices"),
+        creates=True,
+        errors=(
+            PaymentBadAmount,
+            PaymentUnknownCurrency,
+            PaymentUnknownToCurrency,
+            PaymentToCurrencyRequired,
+            PaymentNetworkRequired,
+            PaymentUnsupportedNetwork,
+            PaymentBadSubtract,
+            PaymentBadAccuracy,
+            PaymentBelowMinimum,
+            PaymentBadUrlCallback,
+            InvoiceNoPayAsset,
+            InvoiceQuoteFailed,
+            InvoiceFeeQuoteFailed,
+            InvoiceAddressFailed,
+        ),
+        examples={
+            "request": {
+                "amount": "125.50",
+                "currency": "USD",
+                "to_currency": "USDT",
+                "network": "ethereum",
+                "order_id": "order-1042",
+            },
+            "result": EXAMPLE,
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payment/info",
+        name="getPayment",
+        tag="Payments",
+        summary="Read a payment",
+        description="By uuid, or else by order_id: then the newest live payment, or the newest.",
+        rights=PAYMENT_KEYS,
+        request=PaymentLookup,
+        result=PaymentInfo,
+        reader=read_info,
+        errors=(PaymentBadUuid, PaymentNoLookup, PaymentNotFound),
+        examples={
+            "request": {"order_id": "order-1042"},
+            "result": {**EXAMPLE, "refund_status": "none", "refunds": [], "stray_deposits": []},
+        },
+    ),
+)

@@ -1,0 +1,193 @@
+"""Payments after their creation: history, QR code, methods, resolution, webhooks sent again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+import msgspec
+
+from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope, signed_body
+from api.routes.invoices.calls import EXAMPLE, find_payment
+from api.routes.refunds.calls import SENDING_ERRORS
+from core.errors import (
+    MerchantWrongKeyKind,
+    PaymentBadAction,
+    PaymentBadCursor,
+    PaymentBadDate,
+    PaymentBadUuid,
+    PaymentNoLookup,
+    PaymentNotFound,
+    PaymentNotResolvable,
+    PayoutAmountBelowFee,
+    RefundBadAddress,
+    RefundNetworkMismatch,
+    RefundNoAddress,
+)
+from core.http import render as views
+from core.http.qr import qr_data_uri
+from core.http.requests import Empty, PaymentLookup
+from core.invoices import methods as service_views
+from core.invoices.schemas import Image, PaymentHistory, PaymentPage, PaymentServices, Resent, ResolvePayment, page_size
+from core.rates import pricing
+from core.refunds.schemas import ResolvedPayment
+from models.invoices import history as invoice_history
+from models.merchants.terms import load_terms
+from models.rates.rates import load_market
+
+if TYPE_CHECKING:
+    from api.gateway import Gateway
+
+LOOKUP_ERRORS: Final = (PaymentBadUuid, PaymentNoLookup, PaymentNotFound)
+
+
+def read_history(gateway: Gateway, call: Call) -> Reply:
+    """Return a page of the merchant's payments."""
+    wanted = cast("PaymentHistory", call.body)
+    page = invoice_history.read_page(call.merchant().merchant_id, wanted, limit=page_size(wanted.limit))
+    items = [
+        views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=False) for row in page.items
+    ]
+    return Reply(body=envelope(msgspec.json.encode({"items": items, "next_cursor": page.next_cursor})))
+
+
+def read_qr(gateway: Gateway, call: Call) -> Reply:
+    """Return the code of the deposit address; before a coin is chosen, that of the payment page."""
+    row = find_payment(call)
+    text = row.address or f"{gateway.settings.pay_url}/pay/{row.id}"
+    return Reply(body=envelope(msgspec.json.encode({"image": qr_data_uri(text)})))
+
+
+def read_services(gateway: Gateway, call: Call) -> Reply:
+    """Return every method of the catalogue with this merchant's terms."""
+    terms = load_terms(call.merchant().merchant_id)
+    usable = frozenset(pricing.acceptable_methods(gateway.catalogue, terms, gateway.offered.read()))
+    items = service_views.payment_methods(gateway.catalogue, terms, load_market(), usable)
+    return Reply(body=envelope(msgspec.json.encode({"items": items})))
+
+
+def resolve_message(call: Call) -> bytes:
+    """Return the message of a resolution. Raises merchant.wrong_key_kind: a refund lets money leave."""
+    wanted = cast("ResolvePayment", call.body)
+    if call.merchant().kind not in (PAYOUT_KEYS if wanted.action == "refund" else PAYMENT_KEYS):
+        raise MerchantWrongKeyKind
+    return signed_body(call)
+
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="POST",
+        path="/v1/payment/history",
+        name="listPayments",
+        tag="Payments",
+        summary="List payments",
+        description="Newest first. next_cursor is null on the last page.",
+        rights=PAYMENT_KEYS,
+        request=PaymentHistory,
+        result=PaymentPage,
+        reader=read_history,
+        errors=(PaymentBadCursor, PaymentBadDate),
+        examples={"request": {"limit": 50, "status": "paid"}, "result": {"items": [EXAMPLE], "next_cursor": None}},
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payment/qr",
+        name="getPaymentQr",
+        tag="Payments",
+        summary="Render a payment's QR code",
+        description="Before the buyer has chosen a coin the image leads to the payment page.",
+        rights=PAYMENT_KEYS,
+        request=PaymentLookup,
+        result=Image,
+        reader=read_qr,
+        errors=LOOKUP_ERRORS,
+        examples={
+            "request": {"order_id": "order-1042"},
+            "result": {"image": "data:image/png;base64,iVBORw0KGgo="},
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payment/services",
+        name="listPaymentMethods",
+        tag="Payments",
+        summary="List payment methods",
+        description="Every coin on every network, with limits, fees and whether this merchant can be paid in it now.",
+        rights=PAYMENT_KEYS,
+        request=Empty,
+        result=PaymentServices,
+        reader=read_services,
+        examples={
+            "request": {},
+            "result": {
+                "items": [
+                    {
+                        "currency": "USDT",
+                        "network": "ethereum",
+                        "is_available": True,
+                        "limit": {"min_amount": "5", "max_amount": "10000000"},
+                        "commission": {"percent": "1.5", "fixed_usd": "0.30"},
+                        "confirmations": 12,
+                        "discount_percent": 0,
+                    }
+                ]
+            },
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payment/resolve",
+        name="resolvePayment",
+        tag="Payments",
+        summary="Resolve a payment",
+        description=(
+            "accept takes what was paid for what was asked and credits it: the payment becomes paid. refund sends it"
+            " back, less the network fee: the payment is final once that is confirmed. With txid they do so with that"
+            " stray deposit, in its own coin and in any status of the payment. accept needs a payment key, refund a"
+            " payout key."
+        ),
+        rights=ANY_KEY,
+        request=ResolvePayment,
+        result=ResolvedPayment,
+        actor=Actor(name="resolve_payment", queue="invoices", message=resolve_message),
+        errors=(
+            *LOOKUP_ERRORS,
+            PaymentBadAction,
+            PaymentNotResolvable,
+            MerchantWrongKeyKind,
+            RefundNoAddress,
+            RefundBadAddress,
+            RefundNetworkMismatch,
+            *SENDING_ERRORS,
+            PayoutAmountBelowFee,
+        ),
+        examples={
+            "request": {"order_id": "order-1042", "action": "accept"},
+            "result": {**EXAMPLE, "payment_status": "paid", "is_final": True},
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payment/resend",
+        name="resendPayment",
+        tag="Payments",
+        summary="Send a payment's webhooks again",
+        description="The webhook of the latest status, with the id that it had.",
+        rights=PAYMENT_KEYS,
+        request=PaymentLookup,
+        result=Resent,
+        actor=Actor(name="resend_payment", queue="invoices"),
+        errors=LOOKUP_ERRORS,
+        examples={
+            "request": {"order_id": "order-1042"},
+            "result": {
+                "deliveries": [
+                    {
+                        "delivery_id": "0190b3c6-7d20-7a11-8f6f-1a2b3c4d5e6f",
+                        "event": "invoice.paid",
+                        "status": "pending",
+                    }
+                ]
+            },
+        },
+    ),
+)

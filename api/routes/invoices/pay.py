@@ -1,0 +1,129 @@
+"""Payments as their buyer sees them: public, known by their id alone, and without what is the merchant's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+from uuid import UUID
+
+import msgspec
+
+from api.endpoints import PUBLIC, Actor, Call, Endpoint, Reply, envelope
+from api.routes.invoices.calls import EXAMPLE
+from core.errors import (
+    InvoiceAddressFailed,
+    InvoiceExpired,
+    InvoiceFeeQuoteFailed,
+    InvoiceQuoteFailed,
+    PayBadUuid,
+    PayBelowMinimum,
+    PaymentBadAmount,
+    PaymentNetworkRequired,
+    PayMethodNotAccepted,
+    PayNotFound,
+    PayNotSelectable,
+    PayUnknownCurrency,
+)
+from core.http import render as views
+from core.http.answers import PublicPayment
+from core.http.requests import MethodChoice, SelectMethod
+from core.ids import is_uuid
+from core.rates import pricing
+from models.invoices import rows as invoices
+from models.merchants.terms import load_terms
+
+if TYPE_CHECKING:
+    from api.gateway import Gateway
+    from models.invoices.rows import InvoiceRow
+
+PATH: Final = "/v1/pay/{invoice_id}"
+PRIVATE: Final = ("additional_data", "payer_email", "payer_address")
+
+
+def invoice_id(text: str) -> UUID:
+    """Return the id in a path; only one spelling of a UUID is one."""
+    if not is_uuid(text):
+        raise PayBadUuid
+    return UUID(text)
+
+
+def find(text: str) -> InvoiceRow:
+    """Return the invoice of a path, or raise pay.bad_uuid or pay.not_found."""
+    row = invoices.find_public(invoice_id(text))
+    if row is None:
+        raise PayNotFound
+    return row
+
+
+def public_view(gateway: Gateway, row: InvoiceRow) -> dict[str, Any]:
+    """Return the public payment object, with what may be chosen while nothing is."""
+    methods: list[tuple[str, str]] = []
+    if row.status == "select":
+        methods = pricing.acceptable_methods(gateway.catalogue, load_terms(row.merchant_id), gateway.offered.read())
+    return views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=True, methods=methods)
+
+
+def read_payment(gateway: Gateway, call: Call) -> Reply:
+    """Return a payment to whoever holds its id."""
+    view = public_view(gateway, find(call.params["invoice_id"]))
+    return Reply(body=envelope(msgspec.json.encode(view)), headers={"Cache-Control": "no-cache"})
+
+
+def choice_message(call: Call) -> bytes:
+    """Return what the actor needs to know of a choice."""
+    choice = cast("MethodChoice", call.body)
+    return msgspec.json.encode(
+        SelectMethod(invoice_id=invoice_id(call.params["invoice_id"]), currency=choice.currency, network=choice.network)
+    )
+
+
+_PUBLIC_EXAMPLE: Final = {name: value for name, value in EXAMPLE.items() if name not in PRIVATE}
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="GET",
+        path=PATH,
+        name="getPublicPayment",
+        tag="Payment page",
+        summary="Read a payment as its buyer",
+        description="Poll it with If-None-Match: nothing is sent while nothing changes.",
+        rights=PUBLIC,
+        cors=True,
+        limit="public",
+        is_payment_page=True,
+        result=PublicPayment,
+        reader=read_payment,
+        cached=True,
+        errors=(PayBadUuid, PayNotFound),
+        examples={"result": _PUBLIC_EXAMPLE},
+    ),
+    Endpoint(
+        method="POST",
+        path=f"{PATH}/select",
+        name="selectMethod",
+        tag="Payment page",
+        summary="Choose coin and network",
+        description="Fixes rate and address of a payment whose status is select. It never extends the expiry.",
+        rights=PUBLIC,
+        cors=True,
+        limit="buyer",
+        is_payment_page=True,
+        request=MethodChoice,
+        result=PublicPayment,
+        actor=Actor(name="select_method", queue="invoices", message=choice_message),
+        errors=(
+            PayBadUuid,
+            PayNotFound,
+            PayNotSelectable,
+            PayUnknownCurrency,
+            PayMethodNotAccepted,
+            PayBelowMinimum,
+            PaymentNetworkRequired,
+            PaymentBadAmount,
+            InvoiceExpired,
+            InvoiceQuoteFailed,
+            InvoiceFeeQuoteFailed,
+            InvoiceAddressFailed,
+        ),
+        examples={"request": {"currency": "USDT", "network": "ethereum"}, "result": _PUBLIC_EXAMPLE},
+    ),
+)

@@ -1,0 +1,74 @@
+"""How a merchant is paid: accepted methods, discounts and tolerance."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from api.endpoints import PAYMENT_KEYS, Actor, Endpoint
+from core.errors import (
+    AcceptedUnknownMethod,
+    AccuracyBadPercent,
+    DiscountBadPercent,
+    PaymentUnknownCurrency,
+    PaymentUnsupportedNetwork,
+)
+from core.merchants.terms_schemas import AcceptedMethods, Accuracy, Discounts, SetAccepted, SetAccuracy, SetDiscount
+
+_ACCEPTED: Final = [{"currency": "ETH", "network": "ethereum"}, {"currency": "USDT", "network": "bsc"}]
+_DISCOUNT: Final = {"currency": "USDT", "network": "bsc", "discount_percent": 2.5}
+_ACCURACY: Final = {"enabled": True, "accuracy_percent": 1.5}
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="POST",
+        path="/v1/payment/accepted",
+        name="setAcceptedMethods",
+        tag="Payments",
+        summary="Read or set the accepted methods",
+        description=(
+            "Which coins on which networks buyers may pay with; payments that have a coin keep it. Without accepted the"
+            " list is read; an empty one stands for every method."
+        ),
+        rights=PAYMENT_KEYS,
+        request=SetAccepted,
+        result=AcceptedMethods,
+        actor=Actor(name="set_accepted", queue="invoices"),
+        errors=(AcceptedUnknownMethod,),
+        examples={"request": {"accepted": _ACCEPTED}, "result": {"accepted": _ACCEPTED}},
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payment/discount",
+        name="setDiscount",
+        tag="Payments",
+        summary="Read or set discounts",
+        description=(
+            "What is taken off the price, or added by a percentage below 0, where the buyer pays with a coin; a payment"
+            " takes it with its first quote and keeps it. 0 ends a discount; all that there are then are returned."
+            " Without discount_percent they are read: all, or those of a coin or network."
+        ),
+        rights=PAYMENT_KEYS,
+        request=SetDiscount,
+        result=Discounts,
+        actor=Actor(name="set_discount", queue="invoices"),
+        errors=(DiscountBadPercent, PaymentUnknownCurrency, PaymentUnsupportedNetwork),
+        examples={"request": _DISCOUNT, "result": {"items": [_DISCOUNT]}},
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payment/accuracy",
+        name="setAccuracy",
+        tag="Payments",
+        summary="Read or set the tolerance",
+        description=(
+            "By how much a buyer may pay less or more, both bounds included, for payments created from now on that do"
+            " not say it themselves (accuracy_payment_percent). With an empty body it is read."
+        ),
+        rights=PAYMENT_KEYS,
+        request=SetAccuracy,
+        result=Accuracy,
+        actor=Actor(name="set_accuracy", queue="invoices"),
+        errors=(AccuracyBadPercent,),
+        examples={"request": _ACCURACY, "result": _ACCURACY},
+    ),
+)

@@ -1,0 +1,248 @@
+"""Payout links (cheques) as their merchant sees them: money put aside, for a recipient who names the address later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+from uuid import UUID
+
+import msgspec
+
+from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope, own_body, signed_body
+from core.errors import (
+    DomainError,
+    GatewayBusy,
+    PayoutFeeUnavailable,
+    PayoutFrozen,
+    PayoutlinkBadAmount,
+    PayoutlinkBadId,
+    PayoutlinkBatchTooLarge,
+    PayoutlinkDisabled,
+    PayoutlinkDuplicateReference,
+    PayoutlinkEmptyBatch,
+    PayoutlinkFundsMaturing,
+    PayoutlinkInsufficientFunds,
+    PayoutlinkNotCancellable,
+    PayoutlinkNotFound,
+    PayoutlinkUnknownCurrency,
+    PayoutlinkUnsupportedNetwork,
+    RequestBadField,
+)
+from core.http.principals import Signed
+from core.http.requests import read_request
+from core.invoices.schemas import page_size
+from core.payout_links import views as payout_link_views
+from core.payout_links.schemas import (
+    BatchedLink,
+    CreatedPayoutLink,
+    CreatePayoutLink,
+    CreatePayoutLinks,
+    PayoutLink,
+    PayoutLinkBatch,
+    PayoutLinkLookup,
+    PayoutLinkPage,
+    PayoutLinks,
+)
+from core.payout_links.tokens import ClaimTokens
+from models.payout_links import rows as payout_links
+
+if TYPE_CHECKING:
+    from api.gateway import Gateway
+
+# Five hundred links take longer than one; below what routers before us wait.
+BATCH_WAIT_S: Final = 20.0
+
+
+def add_tokens(gateway: Gateway, answer: bytes) -> bytes:
+    """Add claim tokens to what a creation answered: they are stored nowhere and pass through no queue."""
+    tokens = ClaimTokens(gateway.settings.secret_keys)
+    try:
+        shown = payout_link_views.with_tokens(msgspec.json.decode(answer), tokens, gateway.settings.pay_url)
+    except KeyError as error:
+        # The workers have new SECRET_KEYS already, and this process has not: it is a matter of a moment.
+        raise GatewayBusy from error
+    return msgspec.json.encode(shown)
+
+
+def batch_message(call: Call) -> bytes:
+    """Return the message of a batch: each item read by itself, or why it cannot be."""
+    items = [_read(item) for item in cast("CreatePayoutLinks", call.body).links]
+    return msgspec.json.encode(
+        Signed(principal=call.merchant().public_id, body=msgspec.Raw(msgspec.json.encode(items)))
+    )
+
+
+def _read(item: Any) -> BatchedLink:
+    try:
+        if not isinstance(item, dict):
+            raise RequestBadField("An item must be an object.")
+        return BatchedLink(link=read_request(CreatePayoutLink, item, own_hosts=frozenset()))
+    except DomainError as refusal:
+        # It may quote the item, and so hold what UTF-8 cannot.
+        text = refusal.message.encode("utf-8", "backslashreplace").decode()
+        return BatchedLink(code=refusal.code, message=text)
+
+
+def read_list(gateway: Gateway, call: Call) -> Reply:
+    """Return a page of the merchant's links."""
+    wanted = cast("PayoutLinkPage", call.body)
+    found = payout_links.page(call.merchant().merchant_id, limit=page_size(wanted.limit), offset=wanted.offset)
+    return Reply(body=envelope(msgspec.json.encode(payout_link_views.links(gateway.catalogue, found))))
+
+
+def read_info(gateway: Gateway, call: Call) -> Reply:
+    """Return one link; another merchant's is as absent as a missing one."""
+    lookup = cast("PayoutLinkLookup", call.body)
+    found = payout_links.find(call.merchant().merchant_id, UUID(lookup.link_id))
+    if found is None:
+        raise PayoutlinkNotFound
+    return Reply(body=envelope(msgspec.json.encode(payout_link_views.link(gateway.catalogue, found))))
+
+
+_LINK_ID: Final = "0190b3c6-6b1f-7d40-8c2a-5e4d3c2b1a09"
+_BATCH_ID: Final = "5a3e9d5e-8f6f-4a2b-8c4d-0190b3c65a3e"
+_TOKEN: Final = "q3VxYt0m1bq2zD0t8m2o6S1y9cXvJ4eN7hTqLrWkPZs"  # noqa: S105 - an example
+EXAMPLE: Final[dict[str, Any]] = {
+    "link_id": _LINK_ID,
+    "status": "funded",
+    "currency": "USDT",
+    "network": "ethereum",
+    "amount": "25",
+    "title": "Prize",
+    "note": "Well done!",
+    "email": "winner@mail.example",
+    "reference": "prize-7",
+    "expires_at": "2025-11-25T15:00:00.000Z",
+    "created_at": "2025-11-24T15:00:00.000Z",
+}
+_REQUEST: Final[dict[str, Any]] = {
+    "currency": "USDT",
+    "network": "ethereum",
+    "amount": "25",
+    "reference": "prize-7",
+    "title": "Prize",
+    "note": "Well done!",
+    "email": "winner@mail.example",
+    "expires_in_hours": 24,
+}
+_CREATED: Final[dict[str, Any]] = EXAMPLE | {
+    "claim_token": _TOKEN,
+    "claim_url": f"https://pay.example/claim/{_TOKEN}",
+}
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="POST",
+        path="/v1/payout/link",
+        name="createPayoutLink",
+        tag="Payout links",
+        summary="Create a payout link",
+        description=(
+            "Puts the amount and the network fee aside, for whoever opens claim_url and names an address. claim_token"
+            " and claim_url are shown here alone. Idempotency-Key has no effect: a second link with a reference is"
+            " refused, and without a reference the very same request, signature and all, gets the first answer."
+        ),
+        rights=PAYOUT_KEYS,
+        request=CreatePayoutLink,
+        result=CreatedPayoutLink,
+        actor=Actor(name="create_payout_link", queue="payouts", message=signed_body, complete=add_tokens),
+        dedupes_signature=True,
+        errors=(
+            PayoutlinkUnknownCurrency,
+            PayoutlinkUnsupportedNetwork,
+            PayoutlinkBadAmount,
+            PayoutlinkDuplicateReference,
+            PayoutlinkInsufficientFunds,
+            PayoutlinkFundsMaturing,
+            PayoutlinkDisabled,
+            PayoutFrozen,
+            PayoutFeeUnavailable,
+        ),
+        examples={"request": _REQUEST, "result": _CREATED},
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payout/link/batch",
+        name="createPayoutLinks",
+        tag="Payout links",
+        summary="Create several payout links",
+        description=(
+            "Each link is made, or fails, alone, with the codes of POST /v1/payout/link. The very same request,"
+            " signature and all, makes no link again. After a 503 none was made."
+        ),
+        rights=PAYOUT_KEYS,
+        request=CreatePayoutLinks,
+        result=PayoutLinkBatch,
+        actor=Actor(
+            name="create_payout_links",
+            queue="bulk",
+            message=batch_message,
+            wait_s=BATCH_WAIT_S,
+            complete=add_tokens,
+        ),
+        dedupes_signature=True,
+        errors=(PayoutlinkEmptyBatch, PayoutlinkBatchTooLarge, PayoutlinkDisabled),
+        examples={
+            "request": {"links": [_REQUEST, {"currency": "USDT", "network": "ethereum", "amount": "0"}]},
+            "result": {
+                "batch_id": _BATCH_ID,
+                "items": [
+                    {"index": 0, "success": True, "batch_id": _BATCH_ID} | _CREATED,
+                    {
+                        "index": 1,
+                        "success": False,
+                        "error": {"code": "payoutlink.bad_amount", "message": "amount must be more than zero."},
+                    },
+                ],
+            },
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payout/link/list",
+        name="listPayoutLinks",
+        tag="Payout links",
+        summary="List payout links",
+        description="Newest first, without their tokens.",
+        rights=PAYOUT_KEYS,
+        request=PayoutLinkPage,
+        result=PayoutLinks,
+        reader=read_list,
+        examples={"request": {"limit": 50, "offset": 0}, "result": {"links": [EXAMPLE]}},
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payout/link/info",
+        name="getPayoutLink",
+        tag="Payout links",
+        summary="Read a payout link",
+        description="After the claim with the payout's id and the address that the recipient named.",
+        rights=PAYOUT_KEYS,
+        request=PayoutLinkLookup,
+        result=PayoutLink,
+        reader=read_info,
+        errors=(PayoutlinkBadId, PayoutlinkNotFound),
+        examples={
+            "request": {"link_id": _LINK_ID},
+            "result": EXAMPLE
+            | {
+                "status": "claimed",
+                "payout_id": "0190b3c6-7c2a-7e51-9d3b-6f5e4d3c2b1a",
+                "claim_address": "0x52908400098527886E0F7030069857D2E4169EE7",
+            },
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payout/link/cancel",
+        name="cancelPayoutLink",
+        tag="Payout links",
+        summary="Cancel a payout link",
+        description="Of a funded link; one that is cancelled or claimed already is returned as it is.",
+        rights=PAYOUT_KEYS,
+        request=PayoutLinkLookup,
+        result=PayoutLink,
+        actor=Actor(name="cancel_payout_link", queue="payouts", message=own_body),
+        errors=(PayoutlinkBadId, PayoutlinkNotFound, PayoutlinkNotCancellable),
+        examples={"request": {"link_id": _LINK_ID}, "result": EXAMPLE | {"status": "cancelled"}},
+    ),
+)

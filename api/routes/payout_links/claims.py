@@ -1,0 +1,123 @@
+"""Payout links (cheques) as their recipient sees them: public, known by their token alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
+
+from api.endpoints import PUBLIC, Actor, Call, Endpoint, Reply, envelope
+from core.errors import (
+    ComplianceAddressBlocked,
+    PayoutFrozen,
+    PayoutlinkBadAddress,
+    PayoutlinkCancelled,
+    PayoutlinkClaimInProgress,
+    PayoutlinkDestinationInternal,
+    PayoutlinkExpired,
+    PayoutlinkNoAddress,
+    PayoutlinkNotFound,
+    PayoutMemoTooLong,
+    PayoutMemoUnsupported,
+)
+from core.payout_links import views as payout_link_views
+from core.payout_links.schemas import Claim, ClaimedLink, ClaimLink, PublicPayoutLink
+from core.payout_links.tokens import is_token, token_hash
+from models.payout_links import rows as payout_links
+
+if TYPE_CHECKING:
+    from api.gateway import Gateway
+    from models.payout_links.rows import PayoutLinkRow
+
+PATH: Final = "/v1/claim/{token}"
+
+
+def hash_of(token: str) -> bytes:
+    """Return what is stored of a token in a path, or raise payoutlink.not_found for what cannot be one."""
+    if not is_token(token):
+        raise PayoutlinkNotFound
+    return token_hash(token)
+
+
+def find(token: str) -> PayoutLinkRow:
+    """Return the link of a token, or raise payoutlink.not_found."""
+    row = payout_links.find_by_token(hash_of(token))
+    if row is None:
+        raise PayoutlinkNotFound
+    return row
+
+
+def read_claim(gateway: Gateway, call: Call) -> Reply:
+    """Return a link to whoever holds its token."""
+    view = payout_link_views.public(gateway.catalogue, find(call.params["token"]))
+    return Reply(body=envelope(msgspec.json.encode(view)))
+
+
+def claim_message(call: Call) -> bytes:
+    """Return what the actor needs to know of a claim. The token itself goes no further."""
+    wanted = cast("ClaimLink", call.body)
+    digest = hash_of(call.params["token"]).hex()
+    return msgspec.json.encode(Claim(token_hash=digest, address=wanted.address, memo=wanted.memo or ""))
+
+
+_EXAMPLE: Final[dict[str, Any]] = {
+    "currency": "USDT",
+    "network": "ethereum",
+    "amount": "25",
+    "title": "Prize",
+    "note": "Well done!",
+    "status": "funded",
+    "expires_at": "2025-11-25T15:00:00.000Z",
+}
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="GET",
+        path=PATH,
+        name="getClaim",
+        tag="Payout links",
+        summary="Read a payout link as its recipient",
+        description="Whoever holds the token sees what it is worth and whether it can be claimed.",
+        rights=PUBLIC,
+        cors=True,
+        limit="public",
+        result=PublicPayoutLink,
+        reader=read_claim,
+        errors=(PayoutlinkNotFound,),
+        examples={"result": _EXAMPLE},
+    ),
+    Endpoint(
+        method="POST",
+        path=PATH,
+        name="claimPayoutLink",
+        tag="Payout links",
+        summary="Claim a payout link",
+        description=(
+            "Names the address that the money goes to, and makes the payout. The same address again gets the same"
+            " payout; another is refused. What is refused for its address leaves the link as it was."
+        ),
+        rights=PUBLIC,
+        cors=True,
+        limit="claim",
+        request=ClaimLink,
+        result=ClaimedLink,
+        actor=Actor(name="claim_payout_link", queue="payouts", message=claim_message),
+        errors=(
+            PayoutlinkNotFound,
+            PayoutlinkNoAddress,
+            PayoutlinkBadAddress,
+            PayoutlinkDestinationInternal,
+            ComplianceAddressBlocked,
+            PayoutMemoTooLong,
+            PayoutMemoUnsupported,
+            PayoutFrozen,
+            PayoutlinkExpired,
+            PayoutlinkCancelled,
+            PayoutlinkClaimInProgress,
+        ),
+        examples={
+            "request": {"address": "0x52908400098527886E0F7030069857D2E4169EE7"},
+            "result": {"status": "claimed", "payout_id": "0190b3c6-7c2a-7e51-9d3b-6f5e4d3c2b1a"},
+        },
+    ),
+)

@@ -1,0 +1,242 @@
+"""Payouts as their merchant orders them: reckon one, make one, make many, say who bears the fees."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
+
+from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope, signed_body
+from core.errors import (
+    ComplianceAddressBlocked,
+    PayoutAddressNetworkMismatch,
+    PayoutAmountBelowFee,
+    PayoutAssetMismatch,
+    PayoutBadAddress,
+    PayoutBadAmount,
+    PayoutBadUrlCallback,
+    PayoutBatchTooLarge,
+    PayoutConvertFrozen,
+    PayoutConvertInsufficient,
+    PayoutConvertNoRate,
+    PayoutConvertSameAsset,
+    PayoutDestinationInternal,
+    PayoutDuplicateReference,
+    PayoutEmptyBatch,
+    PayoutFeeUnavailable,
+    PayoutFromCurrencyUnsupported,
+    PayoutFrozen,
+    PayoutFundsMaturing,
+    PayoutInsufficientFunds,
+    PayoutMemoTooLong,
+    PayoutMemoUnsupported,
+    PayoutNoDestination,
+    PayoutOrderIdRequired,
+    PayoutUnknownCurrency,
+)
+from core.payouts import views as payout_views
+from core.payouts.schemas import (
+    CalculatePayout,
+    CreatedPayout,
+    CreatePayout,
+    MassOrder,
+    MassPayout,
+    MassResult,
+    PayoutFees,
+    PayoutFeeSettings,
+    PayoutQuote,
+)
+from models.payouts import rules as payout_rules
+from models.rates.rates import load_market
+
+if TYPE_CHECKING:
+    from api.gateway import Gateway
+
+# A hundred payouts take longer than one; below what routers before us wait.
+MASS_WAIT_S: Final = 20.0
+
+
+def read_quote(gateway: Gateway, call: Call) -> Reply:
+    """Reckon a payout without making it."""
+    wanted, catalogue = cast("CalculatePayout", call.body), gateway.catalogue
+    pair = payout_rules.choose_pair(catalogue, gateway.available, currency=wanted.currency, network=wanted.network)
+    units = payout_rules.amount_units(catalogue, pair.currency, wanted.amount)
+    terms = payout_rules.read_terms(call.merchant().merchant_id)
+    reckoned = payout_rules.amounts(
+        units,
+        payout_rules.fee_units(catalogue, load_market(), pair.currency, pair.network),
+        is_fee_on_top=terms.is_fee_on_top if wanted.is_subtract is None else wanted.is_subtract,
+    )
+    quote = payout_views.quote(catalogue, reckoned, currency=pair.currency, network=pair.network)
+    return Reply(body=envelope(msgspec.json.encode(quote)))
+
+
+def mass_message(call: Call) -> bytes:
+    """Return the message of a mass call: each payout as JSON of its own, whatever it is."""
+    wanted = cast("MassPayout", call.body)
+    return msgspec.json.encode(
+        MassOrder(
+            principal=call.merchant().public_id,
+            source=wanted.source or None,
+            items=[json.dumps(item) for item in wanted.payouts],
+        )
+    )
+
+
+EXAMPLE: Final[dict[str, Any]] = {
+    "uuid": "0190b3c6-8c11-7b5e-9f00-3a4b5c6d7e8f",
+    "order_id": "payout-77",
+    "amount": "25",
+    "currency": "USDT",
+    "network": "ethereum",
+    "address": "0x52908400098527886E0F7030069857D2E4169EE7",
+    "txid": "",
+    "status": "process",
+    "is_final": False,
+    "approval_required": False,
+    "source": "api",
+    "memo": "",
+    "commission": "1.2",
+    "confirmations": 0,
+    "error": None,
+    "created_at": "2025-11-24T15:00:00.000Z",
+    "updated_at": "2025-11-24T15:00:00.000Z",
+}
+_ORDER: Final[dict[str, Any]] = {
+    "order_id": "payout-77",
+    "amount": "25",
+    "currency": "USDT",
+    "network": "ethereum",
+    "address": "0x52908400098527886E0F7030069857D2E4169EE7",
+}
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="POST",
+        path="/v1/payout",
+        name="createPayout",
+        tag="Payouts",
+        summary="Create a payout",
+        description=(
+            "Holds the money and sends it. order_id makes it safe to repeat: there is one payout for each, for ever,"
+            " and a repeat returns it, whatever else it says, even where it failed. The network fee is fixed now and"
+            " never charged higher. With from_currency the payout is paid in USDT, converted in the same step. Where"
+            " the merchant requires co-signing the status is awaiting_cosign until another principal approves."
+        ),
+        rights=PAYOUT_KEYS,
+        request=CreatePayout,
+        result=CreatedPayout,
+        actor=Actor(name="create_payout", queue="payouts", message=signed_body),
+        creates=True,
+        errors=(
+            PayoutOrderIdRequired,
+            PayoutBadAmount,
+            PayoutUnknownCurrency,
+            PayoutAssetMismatch,
+            PayoutNoDestination,
+            PayoutBadAddress,
+            PayoutAddressNetworkMismatch,
+            PayoutDestinationInternal,
+            ComplianceAddressBlocked,
+            PayoutMemoTooLong,
+            PayoutMemoUnsupported,
+            PayoutBadUrlCallback,
+            PayoutAmountBelowFee,
+            PayoutFeeUnavailable,
+            PayoutFrozen,
+            PayoutInsufficientFunds,
+            PayoutFundsMaturing,
+            PayoutDuplicateReference,
+            PayoutFromCurrencyUnsupported,
+            PayoutConvertSameAsset,
+            PayoutConvertNoRate,
+            PayoutConvertFrozen,
+            PayoutConvertInsufficient,
+        ),
+        examples={"request": _ORDER, "result": EXAMPLE},
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payout/calculate",
+        name="calculatePayout",
+        tag="Payouts",
+        summary="Calculate a payout",
+        description=(
+            "What a payout would cost and bring now; nothing is made. It tells of any amount, also one that is below"
+            " the smallest payout or above the balance. commission is the network fee."
+        ),
+        rights=PAYOUT_KEYS,
+        request=CalculatePayout,
+        result=PayoutQuote,
+        reader=read_quote,
+        errors=(
+            PayoutBadAmount,
+            PayoutUnknownCurrency,
+            PayoutAssetMismatch,
+            PayoutAmountBelowFee,
+            PayoutFeeUnavailable,
+        ),
+        examples={
+            "request": {"amount": "25", "currency": "USDT", "network": "ethereum", "is_subtract": True},
+            "result": {
+                "amount": "25",
+                "currency": "USDT",
+                "network": "ethereum",
+                "commission": "1.2",
+                "merchant_amount": "26.2",
+                "to_amount": "25",
+            },
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payout/mass",
+        name="createPayouts",
+        tag="Payouts",
+        summary="Create up to 100 payouts",
+        description=(
+            "Each by itself: one that is refused, or cannot even be read, stops no other. items stand in the order in"
+            " which the payouts were sent. Each order_id makes its payout safe to repeat, and so the whole call: after"
+            " a 503, when none was made, send it again. An Idempotency-Key covers the whole call, refusals included."
+        ),
+        rights=PAYOUT_KEYS,
+        request=MassPayout,
+        result=MassResult,
+        actor=Actor(name="create_payouts", queue="bulk", message=mass_message, wait_s=MASS_WAIT_S),
+        creates=True,
+        errors=(PayoutEmptyBatch, PayoutBatchTooLarge),
+        examples={
+            "request": {"payouts": [_ORDER, _ORDER | {"order_id": "payout-78", "amount": "0"}], "source": "api"},
+            "result": {
+                "items": [
+                    {
+                        "success": True,
+                        "order_id": "payout-77",
+                        "uuid": EXAMPLE["uuid"],
+                        "status": "process",
+                        "is_final": False,
+                        "approval_required": False,
+                    },
+                    {"success": False, "order_id": "payout-78", "message": "amount must be more than zero."},
+                ]
+            },
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payout/fee-settings",
+        name="setPayoutFees",
+        tag="Payouts",
+        summary="Say who bears the network fee",
+        description=(
+            "What is_subtract means for payouts that do not say it. true, as it is at first: the fee is charged on top"
+            " of the amount; false: it is taken out of it. An empty body reads the setting."
+        ),
+        rights=PAYOUT_KEYS,
+        request=PayoutFeeSettings,
+        result=PayoutFees,
+        actor=Actor(name="set_payout_fees", queue="payouts"),
+        examples={"request": {"is_subtract": False}, "result": {"is_subtract": False}},
+    ),
+)

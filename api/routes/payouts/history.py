@@ -1,0 +1,119 @@
+"""Payouts after their creation: one, all, and the methods there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+import msgspec
+
+from api.endpoints import PAYOUT_KEYS, Call, Endpoint, Reply, envelope
+from api.routes.payouts.calls import EXAMPLE
+from core.errors import PayoutBadCursor, PayoutBadDate, PayoutBadUuid, PayoutNoLookup, PayoutNotFound
+from core.http.requests import Empty
+from core.invoices.schemas import page_size
+from core.payouts import views as payout_views
+from core.payouts.schemas import Payout, PayoutHistory, PayoutLookup, PayoutPage, PayoutServices
+from models.payouts import history as payout_list
+from models.payouts import rows as payouts
+from models.payouts import rules as payout_rules
+from models.rates.rates import load_market
+
+if TYPE_CHECKING:
+    from api.gateway import Gateway
+
+
+def read_info(gateway: Gateway, call: Call) -> Reply:
+    """Return one payout; another merchant's is as absent as a missing one."""
+    lookup = cast("PayoutLookup", call.body)
+    row = payouts.look_up(call.merchant().merchant_id, uuid=lookup.uuid, order_id=lookup.order_id)
+    if row is None:
+        raise PayoutNotFound
+    return Reply(body=envelope(msgspec.json.encode(payout_views.payout(gateway.catalogue, row))))
+
+
+def read_history(gateway: Gateway, call: Call) -> Reply:
+    """Return a page of the merchant's payouts."""
+    wanted = cast("PayoutHistory", call.body)
+    page = payout_list.read_page(call.merchant().merchant_id, wanted, limit=page_size(wanted.limit))
+    items = [payout_views.payout(gateway.catalogue, row) for row in page.items]
+    return Reply(body=envelope(msgspec.json.encode({"items": items, "next_cursor": page.next_cursor})))
+
+
+def read_services(gateway: Gateway, call: Call) -> Reply:
+    """Return every method of the catalogue, with what a payout costs by it now."""
+    del call
+    catalogue, market = gateway.catalogue, load_market()
+    items = [
+        payout_views.method(
+            catalogue,
+            pair,
+            fee_units=payout_rules.known_fee_units(catalogue, market, method),
+            is_served=pair.network in gateway.available,
+        )
+        for method, pair in catalogue.pairs.items()
+    ]
+    return Reply(body=envelope(msgspec.json.encode({"items": items})))
+
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="POST",
+        path="/v1/payout/info",
+        name="getPayout",
+        tag="Payouts",
+        summary="Read a payout",
+        description="By uuid, or else by order_id. A refund, a claimed cheque and an automatic withdrawal are payouts.",
+        rights=PAYOUT_KEYS,
+        request=PayoutLookup,
+        result=Payout,
+        reader=read_info,
+        errors=(PayoutBadUuid, PayoutNoLookup, PayoutNotFound),
+        examples={
+            "request": {"order_id": "payout-77"},
+            "result": EXAMPLE | {"status": "paid", "is_final": True, "txid": "0x5f2c" + "ab" * 30, "confirmations": 12},
+        },
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payout/history",
+        name="listPayouts",
+        tag="Payouts",
+        summary="List payouts",
+        description="Newest first. next_cursor is null on the last page.",
+        rights=PAYOUT_KEYS,
+        request=PayoutHistory,
+        result=PayoutPage,
+        reader=read_history,
+        errors=(PayoutBadCursor, PayoutBadDate),
+        examples={"request": {"limit": 50, "status": "process"}, "result": {"items": [EXAMPLE], "next_cursor": None}},
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/payout/services",
+        name="listPayoutMethods",
+        tag="Payouts",
+        summary="List payout methods",
+        description=(
+            "Every coin on every network, with its smallest amount and what one payout costs now. is_available is"
+            " false where this gateway does not serve the network, or does not know its fee at the moment."
+        ),
+        rights=PAYOUT_KEYS,
+        request=Empty,
+        result=PayoutServices,
+        reader=read_services,
+        examples={
+            "request": {},
+            "result": {
+                "items": [
+                    {
+                        "currency": "USDT",
+                        "network": "ethereum",
+                        "is_available": True,
+                        "limit": {"min_amount": "5", "max_amount": None},
+                        "commission": {"fee_amount": "1.2", "currency": "USDT"},
+                    }
+                ]
+            },
+        },
+    ),
+)

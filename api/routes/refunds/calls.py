@@ -1,0 +1,127 @@
+"""Refunds: of credited payments, and of what a blocked static wallet holds."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from api.endpoints import PAYOUT_KEYS, Actor, Endpoint, signed_body
+from api.routes.payouts.calls import EXAMPLE as PAYOUT_EXAMPLE
+from core.errors import (
+    ComplianceAddressBlocked,
+    PaymentBadUuid,
+    PaymentNoLookup,
+    PaymentNotFound,
+    PayoutAmountBelowFee,
+    PayoutDestinationInternal,
+    PayoutFeeUnavailable,
+    PayoutFrozen,
+    RefundBadAddress,
+    RefundBadAmount,
+    RefundExceedsRefundable,
+    RefundFundsMaturing,
+    RefundInsufficientFunds,
+    RefundNetworkMismatch,
+    RefundNoAddress,
+    RefundNothingToRefund,
+    RequestBadField,
+    WalletBadUuid,
+    WalletNoAddress,
+    WalletStaticNotFound,
+)
+from core.refunds.schemas import BlockedRefund, CreateRefund, PaymentRefund, WalletRefunds
+
+# What stops any refund from being sent.
+SENDING_ERRORS: Final = (PayoutFrozen, PayoutFeeUnavailable, PayoutDestinationInternal, ComplianceAddressBlocked)
+
+EXAMPLE: Final[dict[str, Any]] = {
+    "uuid": "0190b3c6-9a02-7e31-8b4d-6c7d8e9f0a1b",
+    "payment_uuid": "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d",
+    "status": "process",
+    "amount": "10",
+    "currency": "USDT",
+    "network": "ethereum",
+    "address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+    "txid": "",
+    "approval_required": False,
+    "is_final": False,
+    "created_at": "2025-11-24T15:00:00.000Z",
+}
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="POST",
+        path="/v1/payment/refund",
+        name="refundPayment",
+        tag="Refunds",
+        summary="Refund a payment",
+        description=(
+            "Sends a credited payment, or a part of it, from the available balance. Exactly the amount arrives; the"
+            " network fee is charged on top and the platform fee is not returned. To the payer's address it is sent at"
+            " once, to any other after POST /v1/payout/approve. A repeat with the same payment, address and amount"
+            " returns the refund that there is."
+        ),
+        rights=PAYOUT_KEYS,
+        request=CreateRefund,
+        result=PaymentRefund,
+        actor=Actor(name="refund_payment", queue="payouts", message=signed_body),
+        creates=True,
+        errors=(
+            PaymentBadUuid,
+            PaymentNoLookup,
+            PaymentNotFound,
+            RefundNothingToRefund,
+            RefundNetworkMismatch,
+            RefundBadAmount,
+            RefundNoAddress,
+            RefundBadAddress,
+            RefundExceedsRefundable,
+            RefundInsufficientFunds,
+            RefundFundsMaturing,
+            *SENDING_ERRORS,
+        ),
+        examples={"request": {"order_id": "order-1042", "amount": "10"}, "result": EXAMPLE},
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/wallet/blocked-address-refund",
+        name="refundBlockedWallet",
+        tag="Static wallets",
+        summary="Send back what a blocked wallet holds",
+        description=(
+            "Deposits that were confirmed and not credited, less the network fee; no platform fee. One payout for each"
+            " coin; a coin that is worth no more than its fee stays. The 1000 largest deposits at a time."
+        ),
+        rights=PAYOUT_KEYS,
+        request=BlockedRefund,
+        result=WalletRefunds,
+        actor=Actor(name="refund_blocked_wallet", queue="payouts", message=signed_body),
+        creates=True,
+        errors=(
+            WalletBadUuid,
+            WalletNoAddress,
+            WalletStaticNotFound,
+            RequestBadField,
+            RefundNothingToRefund,
+            RefundNoAddress,
+            RefundBadAddress,
+            PayoutAmountBelowFee,
+            *SENDING_ERRORS,
+        ),
+        examples={
+            "request": {
+                "uuid": "0190b3c6-6b1f-7d40-8c2a-5e4d3c2b1a09",
+                "refund_address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+            },
+            "result": {
+                "payouts": [
+                    PAYOUT_EXAMPLE
+                    | {
+                        "uuid": "0190b3c6-9a02-7e31-8b4d-6c7d8e9f0a1b",
+                        "order_id": "refund:0190b3c6-9a02-7e31-8b4d-6c7d8e9f0a1b",
+                        "address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+                    }
+                ]
+            },
+        },
+    ),
+)

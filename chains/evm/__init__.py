@@ -1,0 +1,1 @@
+"""The EVM family: one adapter over nodes, scan and spends."""

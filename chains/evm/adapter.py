@@ -1,0 +1,197 @@
+"""Ethereum and its kin: finds transfers to us, block by block. Built by chains.registry for actors.
+
+A block costs two calls (its transactions, its Transfer logs), and one more for each transaction that pays us: only a
+receipt proves success, and only its own order of logs stays the same when a reorg includes the transaction elsewhere.
+All calls for a block go to one node, so that a node that contradicts itself is found out and passed over. Coin that a
+contract passes on is in neither transactions nor logs: balances show it, traces name it.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Final
+
+import structlog
+
+from chains.base import (
+    Agreement,
+    Block,
+    BlockScan,
+    Claim,
+    Departure,
+    Matcher,
+    NotYetError,
+    ProviderError,
+    Transfer,
+    UnprovedSilenceError,
+)
+from chains.budget import BudgetSpentError, budget
+from chains.evm.nodes import wire
+from chains.evm.nodes.providers import Providers, middle
+from chains.evm.nodes.rpc import JsonRpc, RpcError
+from chains.evm.scan import internal as evm_internal
+from chains.evm.scan import witness as evm_witness
+from chains.evm.scan.block import TRANSFER_TOPIC, Assets, BlockReader
+from chains.evm.scan.range import RangeScanner
+from chains.evm.scan.receipts import ReceiptBook
+from chains.evm.spends import departures as evm_departures
+from chains.evm.spends.gas import todays_price
+from core.catalogue.catalogue import Network, Pair
+
+__all__ = ["TRANSFER_TOPIC", "EvmAdapter"]
+
+log = structlog.get_logger()
+
+# Nearer to the head than this, blocks are read one by one.
+CATCH_UP_FROM: Final = 24
+# So many nodes have to tell what is final, where there are as many.
+WITNESSES_MIN: Final = 2
+
+
+class EvmAdapter:
+    """One EVM network, as chains.base.ChainAdapter."""
+
+    def __init__(self, network: Network, pairs: Iterable[Pair], providers: Providers) -> None:
+        self._network = network
+        self._providers = providers
+        self._finality_tag = network.finality_tag
+        offered = tuple(pairs)
+        self._assets = Assets(offered)
+        self._tokens = {pair.contract.lower(): pair for pair in offered if pair.contract is not None}
+        self._book = ReceiptBook()
+        self._ranges = RangeScanner(providers, self._assets, self._book)
+
+    @property
+    def providers(self) -> int:
+        """How many different providers there are."""
+        return self._providers.count
+
+    def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
+        """Bound what is asked inside the block; see chains.budget."""
+        return budget(seconds=seconds, requests=requests)
+
+    def head(self) -> int:
+        """Return the height of the newest block."""
+        return self._providers.head()
+
+    def block(self, height: int) -> Block | None:
+        """Return a header, or None where the chain has no such block yet."""
+        try:
+            return self._providers.attempt(lambda node: self._header(node, height))
+        except NotYetError:
+            return None
+
+    def scan_block(self, height: int, matcher: Matcher, *, thorough: bool = False) -> BlockScan | None:
+        """Return a block with its proved transfers to us, or None where the chain has no such block yet."""
+        try:
+            return self._providers.attempt(
+                lambda node: self._scan(node, height, matcher, strict=True, thorough=thorough), second=thorough
+            )
+        except NotYetError:
+            return None
+        except UnprovedSilenceError:
+            # Nobody proves it and nobody says otherwise: as much as these nodes can tell.
+            return self._providers.attempt(
+                lambda node: self._scan(node, height, matcher, strict=False, thorough=False), second=thorough
+            )
+
+    def scan_ahead(self, first: int, head: int, matcher: Matcher, *, whole: bool = False) -> Sequence[BlockScan]:
+        """Return the scan of the next block, or of many while the head is far; see chains.base.
+
+        Where a range fails, the block by itself is read at once: some nodes give no ranges, and none gives all.
+        """
+        if head - first >= CATCH_UP_FROM and self._ranges.size.blocks > 1:
+            try:
+                return self._ranges.scan(first, head, matcher, whole=whole)
+            except BudgetSpentError:
+                raise
+            except ProviderError as error:
+                log.info("range.refused", blocks_next=self._ranges.size.blocks, problem=str(error))
+        else:
+            self._ranges.size.grow()
+        scan = self.scan_block(first, matcher)
+        return () if scan is None else (scan,)
+
+    def final_height(self) -> int | None:
+        """Return the newest final height that nodes agree on; None where too few tell one.
+
+        The middle of what they tell, of two the lower: one alone can neither hold back everybody's money nor let it go.
+        """
+        tag = self._finality_tag
+        if tag is None:
+            return None
+        answers = self._providers.everyone(
+            lambda node: node.call_or_none("eth_getBlockByNumber", [tag, False], wire.Header)
+        )
+        heights = [wire.quantity(header.number) for header in answers if isinstance(header, wire.Header)]
+        return middle(heights) if len(heights) >= min(WITNESSES_MIN, self.providers) else None
+
+    def transfer_fee(self, pair: Pair, *, cap_units: int) -> int:
+        """Return what one transfer costs now, in wei; what a rollup adds for its data is not in it."""
+        if pair.transfer_gas is None:
+            raise ValueError(f"{pair.currency} on {pair.network} has no gas figure")
+        return pair.transfer_gas * min(todays_price(self._providers, self._network).expected_wei, cap_units)
+
+    def locate(self, txid: str) -> int | None:
+        """Return the height at which a transaction is included, or None where no node knows it."""
+        found = self._providers.everyone(
+            lambda node: node.call_or_none("eth_getTransactionReceipt", [txid], wire.Receipt)
+        )
+        heights = [wire.quantity(r.block_number) for r in found if isinstance(r, wire.Receipt) and r.block_number]
+        return max(heights, default=None)
+
+    def departure(self, txid: str, block: Block) -> Departure | None:
+        """Return a transaction that one of our keys signed."""
+        return self._providers.attempt(lambda node: evm_departures.read(node, txid, block, self._tokens))
+
+    def used_slots(self, sender: str, height: int) -> int:
+        """Return how many slots a sender has used up to a block, as the first node tells it that knows."""
+        return self._providers.attempt(lambda node: evm_departures.used_slots(node, sender, height))
+
+    def slot_height(self, sender: str, slot: int, low: int, high: int) -> int:
+        """Return in which block a sender used a slot; one node answers all of it."""
+        return self._providers.attempt(lambda node: evm_departures.height_of(node, sender, slot, low, high))
+
+    def second_opinion(self, claim: Claim) -> Agreement:
+        """Ask every provider for a deposit's transaction itself."""
+        contract = self._assets.contracts.get(claim.currency)
+        answers = self._providers.everyone(lambda node: evm_witness.is_same(node, claim, contract))
+        problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
+        return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
+
+    def agreement(self, height: int, block_hash: str) -> Agreement:
+        """Ask every provider that keeps up whether it has this block at its height; a minority has to rest."""
+        same, other = self._providers.compare(lambda node: self._hash(node, height), block_hash)
+        return Agreement(same=same, other=other)
+
+    def balance(self, address: str, block_hash: str) -> int:
+        """Return an address's coin after a block."""
+        return self._providers.attempt(lambda node: evm_internal.balance(node, address, block_hash))
+
+    def internal_transfers(self, block: Block, recipient: str) -> tuple[Transfer, ...]:
+        """Return what contracts passed on to an address in a block; none where no node traces."""
+        currency = self._assets.native
+        if currency is None:
+            return ()
+        try:
+            return self._providers.attempt(
+                lambda node: evm_internal.internal_transfers(node, block, recipient, currency)
+            )
+        except RpcError:
+            return ()
+
+    def _header(self, node: JsonRpc, height: int) -> Block:
+        header = node.call_or_none("eth_getBlockByNumber", [hex(height), False], wire.Header)
+        if header is None:
+            raise NotYetError(f"block {height} is not there yet")
+        return wire.block(header, height)
+
+    def _hash(self, node: JsonRpc, height: int) -> str:
+        return self._header(node, height).hash
+
+    def _scan(self, node: JsonRpc, height: int, matcher: Matcher, *, strict: bool, thorough: bool) -> BlockScan:
+        reader = BlockReader(node, self._assets, book=self._book, strict=strict, thorough=thorough)
+        full = reader.full_block(height)
+        if full is None:
+            raise NotYetError(f"block {height} is not there yet")
+        logs = () if thorough else reader.logs_of(wire.block(full, height))
+        return reader.read(full, height, matcher, logs)

@@ -1,0 +1,109 @@
+"""One node of a network and what is known of its health. Ranked and asked by chains.evm.nodes.providers.
+
+It is believed only after it has named the right chain. One that names another is refused: it is asked nothing but its
+chain's number, from time to time, until that is right.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from chains import budget
+from chains.base import NotYetError, ProviderError, WrongChainError
+from chains.evm.nodes.rpc import JsonRpc, RateLimitedError, RpcError
+from chains.evm.nodes.wire import quantity
+from core.catalogue.catalogue import Network
+
+T = TypeVar("T")
+
+# How long a node that failed is asked last; doubled by each further failure, ended by the first good answer.
+REST_S: Final = 5.0
+REST_MAX_S: Final = 300.0
+# How long a node of another chain is left alone, and how long a right answer is trusted.
+REFUSED_S: Final = 60.0
+VERIFIED_S: Final = 600.0
+# How long a head that went back counts against its node.
+UNSTEADY_S: Final = 60.0
+# A measured latency says nothing about a node that was not asked for so long.
+MEASURED_S: Final = 60.0
+LATENCY_WEIGHT: Final = 0.3
+
+
+class Node:
+    """Threads may race on the marks; the worst is one question too many."""
+
+    def __init__(self, network: Network, url: str, *, number: int, timeout_s: float) -> None:
+        self.number = number
+        self.rpc = JsonRpc(url, timeout_s=timeout_s)
+        self.head: int | None = None
+        self.rests_until = 0.0
+        # Set by the node's own wish; it is not asked at all before.
+        self.barred_until = 0.0
+        self.unsteady_until = 0.0
+        self._network = network
+        self._failures = 0
+        self._verified_until = 0.0
+        self._foreign_chain: int | None = None
+        self._refused_until = 0.0
+        self._latency_s = 0.0
+        self._measured_at = 0.0
+
+    @property
+    def latency_s(self) -> float:
+        """What its last heads took; 0 where that is not known."""
+        return self._latency_s if time.monotonic() - self._measured_at < MEASURED_S else 0.0
+
+    def ask(self, question: Callable[[JsonRpc], T]) -> T:
+        """Ask, once the chain is known to be right, and note what the outcome says about the node."""
+        try:
+            self._verify()
+            answer = question(self.rpc)
+        except RateLimitedError as error:
+            self.barred_until = time.monotonic() + error.retry_after_s
+            raise
+        except (RpcError, NotYetError, budget.BudgetSpentError):
+            raise  # It lives and answers; another may know more.
+        except ProviderError:
+            # What the step's own budget cut off is not the node's fault.
+            budget.check()
+            self.blame()
+            raise
+        self._failures = 0
+        return answer
+
+    def ask_head(self, tolerance: int) -> int:
+        """Ask for the newest height, and measure."""
+        began = time.monotonic()
+        head = self.ask(lambda rpc: quantity(rpc.call("eth_blockNumber", [], str)))
+        self._measure(time.monotonic() - began)
+        if self.head is not None and head < self.head - tolerance:
+            self.unsteady_until = time.monotonic() + UNSTEADY_S
+        self.head = head
+        return head
+
+    def blame(self) -> None:
+        """Let it rest: it failed, or said what cannot be."""
+        self.rests_until = time.monotonic() + min(REST_S * 2**self._failures, REST_MAX_S)
+        self._failures = min(self._failures + 1, 16)
+        # Behind the same address may stand another node when it is back.
+        self._verified_until = 0.0
+
+    def _verify(self) -> None:
+        now = time.monotonic()
+        if now < self._verified_until:
+            return
+        if now < self._refused_until:
+            raise self._wrong_chain()
+        chain_id = quantity(self.rpc.call("eth_chainId", [], str))
+        if chain_id != self._network.chain_id:
+            self._foreign_chain, self._refused_until = chain_id, now + REFUSED_S
+            raise self._wrong_chain()
+        self._foreign_chain, self._verified_until = None, now + VERIFIED_S
+
+    def _wrong_chain(self) -> WrongChainError:
+        return WrongChainError(f"{self._network.code}: a provider serves chain {self._foreign_chain}")
+
+    def _measure(self, seconds: float) -> None:
+        known = self.latency_s or seconds
+        self._latency_s = known + LATENCY_WEIGHT * (seconds - known)
+        self._measured_at = time.monotonic()

@@ -1,0 +1,178 @@
+"""The nodes of one network: asks the best one, then the next. Used by the EVM modules.
+
+Best is, in this order: not resting after a failure, not behind the others, its head not gone back, not far slower than
+the fastest; among equals the operator's order holds. Nothing of this decides what is true, only who is asked first.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+import structlog
+
+from chains import budget
+from chains.base import NotYetError, ProviderError, UnprovedSilenceError
+from chains.evm.nodes.node import Node
+from chains.evm.nodes.rpc import JsonRpc, RateLimitedError, RpcError
+from core.catalogue.catalogue import Network
+
+T = TypeVar("T")
+Question = Callable[[JsonRpc], T]
+log = structlog.get_logger()
+
+# How often the heads of all nodes are compared.
+HEADS_EVERY_S: Final = 5.0
+# A node may be this much behind the others, in time or in blocks, before it counts as lagging.
+LAG_MS: Final = 15_000
+LAG_BLOCKS_MIN: Final = 2
+# So much slower than the fastest is slow, from this latency on.
+SLOW_FACTOR: Final = 4
+SLOW_FROM_S: Final = 0.3
+
+
+def middle(voices: Sequence[T], *, upper: bool = False) -> T:
+    """Return the lower median: one liar among three cannot move it far, among two cannot raise it.
+
+    upper: the upper one, for figures of which too little does the harm: among two he cannot lower it.
+    """
+    ranked = sorted(voices)  # type: ignore[type-var]
+    return ranked[len(ranked) // 2 if upper else (len(ranked) - 1) // 2]
+
+
+class Providers:
+    """A network's nodes in the operator's order. Safe to share between threads."""
+
+    def __init__(self, network: Network, urls: Sequence[str], *, timeout_s: float) -> None:
+        # The same address twice is one provider: it must not be its own second opinion.
+        distinct = dict.fromkeys(url.rstrip("/") for url in urls)
+        if not distinct:
+            raise ValueError(f"{network.code} has no provider")
+        self._network = network
+        self._nodes = tuple(
+            Node(network, url, number=number, timeout_s=timeout_s) for number, url in enumerate(distinct)
+        )
+        self._tolerance = max(LAG_BLOCKS_MIN, LAG_MS // network.block_time_ms)
+        self._looked_at = float("-inf")
+
+    @property
+    def count(self) -> int:
+        """How many different providers there are."""
+        return len(self._nodes)
+
+    def call(self, method: str, params: Sequence[object], kind: type[T]) -> T:
+        """Return the first node's answer that is one. Raises the last node's ProviderError."""
+        return self.attempt(lambda rpc: rpc.call(method, params, kind))
+
+    def call_or_none(self, method: str, params: Sequence[object], kind: type[T]) -> T | None:
+        """Like call, where null is an answer."""
+        return self.attempt(lambda rpc: rpc.call_or_none(method, params, kind))
+
+    def head(self) -> int:
+        """Return the newest height of the best node; now and then everybody's is asked, to find out who lags."""
+        if self.count > 1 and time.monotonic() - self._looked_at > HEADS_EVERY_S:
+            self._looked_at = time.monotonic()
+            self._each(lambda node: node.ask_head(self._tolerance))
+        return self._first(self._ranked(), lambda node: node.ask_head(self._tolerance))
+
+    def agreed_head(self) -> int | None:
+        """Return the middle of the heads that the nodes last told, of two the lower; None before any did.
+
+        How far the chain is at least, whatever one node makes up.
+        """
+        heads = [node.head for node in self._nodes if node.head is not None]
+        return middle(heads) if heads else None
+
+    def is_behind_others(self, height: int) -> bool:
+        """Whether some node is known to have got as far as that height."""
+        return any(node.head is not None and node.head >= height for node in self._nodes)
+
+    def attempt(self, question: Question[T], *, second: bool = False) -> T:
+        """Put one question, which may be several calls, to one node after the other until one answers it.
+
+        second: the node that is usually asked comes last. Raises the last node's ProviderError.
+        """
+        ranked = self._ranked()
+        order = [*ranked[1:], *ranked[:1]] if second else ranked
+        return self._first(order, lambda node: node.ask(question))
+
+    def everyone(self, question: Question[T]) -> list[T | ProviderError]:
+        """Put one question to every node that may be asked; a failure stands in its node's place."""
+        return self._each(lambda node: node.ask(question))
+
+    def voices(self, question: Question[T]) -> list[T]:
+        """Return the answers of all who gave one, at least one. Raises ProviderError where nobody did."""
+        answers = self.everyone(question)
+        told = [answer for answer in answers if not isinstance(answer, ProviderError)]
+        if told:
+            return told
+        failures = [answer for answer in answers if isinstance(answer, ProviderError)]
+        raise failures[-1] if failures else RateLimitedError(self._network.code, self._patience_s())
+
+    def compare(self, question: Question[T], expected: T) -> tuple[int, int]:
+        """Return how many nodes that keep up give the expected answer, and how many another one.
+
+        A minority is wrong, or on a fork that nobody follows, and has to rest.
+        """
+        same: list[Node] = []
+        other: list[Node] = []
+        for node in (node for node in self._askable() if not self._lags(node)):
+            try:
+                (same if node.ask(question) == expected else other).append(node)
+            except ProviderError as error:
+                budget.check()
+                self._note(error)
+        for node in min(same, other, key=len) if len(same) != len(other) else ():
+            node.blame()
+        return len(same), len(other)
+
+    def _each(self, ask: Callable[[Node], T]) -> list[T | ProviderError]:
+        answers: list[T | ProviderError] = []
+        for node in self._askable():
+            try:
+                answers.append(ask(node))
+            except ProviderError as error:
+                budget.check()
+                self._note(error)
+                answers.append(error)
+        return answers
+
+    def _first(self, order: Sequence[Node], ask: Callable[[Node], T]) -> T:
+        failure: ProviderError | None = None
+        for node in order:
+            try:
+                return ask(node)
+            except ProviderError as error:
+                budget.check()
+                self._note(error)
+                # That somebody could not prove what he said is told even where others failed altogether.
+                failure = failure if isinstance(failure, UnprovedSilenceError) else error
+        raise failure or RateLimitedError(self._network.code, self._patience_s())
+
+    def _note(self, error: ProviderError) -> None:
+        if not isinstance(error, (RpcError, NotYetError)):
+            log.warning("provider_failed", network=self._network.code, problem=str(error))
+
+    def _askable(self) -> list[Node]:
+        return [node for node in self._nodes if node.barred_until <= time.monotonic()]
+
+    def _ranked(self) -> list[Node]:
+        return sorted(self._askable(), key=self._demerits)
+
+    def _demerits(self, node: Node) -> tuple[bool, bool, bool, bool]:
+        now = time.monotonic()
+        return node.rests_until > now, self._lags(node), node.unsteady_until > now, self._is_slow(node)
+
+    def _lags(self, node: Node) -> bool:
+        heads = sorted(other.head for other in self._nodes if other.head is not None)
+        if node.head is None or not heads:
+            return False
+        # Of three or more, one alone may be ahead of everybody because it makes its head up.
+        reference = heads[-2] if len(heads) > 2 else heads[-1]  # noqa: PLR2004
+        return node.head < reference - self._tolerance
+
+    def _is_slow(self, node: Node) -> bool:
+        known = [other.latency_s for other in self._nodes if other.latency_s]
+        return bool(known) and node.latency_s > max(SLOW_FROM_S, SLOW_FACTOR * min(known))
+
+    def _patience_s(self) -> float:
+        return max(1.0, min(node.barred_until for node in self._nodes) - time.monotonic())

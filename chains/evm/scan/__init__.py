@@ -1,0 +1,1 @@
+"""Reading an EVM chain: blocks, logs, receipts, traces, and second opinions."""

@@ -1,0 +1,186 @@
+"""Catches up: reads many blocks at once while the scan is far behind the head. Called by chains.evm.adapter.
+
+Where the coin is offered, every block is still read in full, several at a time; only the logs come by range. Where only
+tokens are, blocks that hold nothing for us are skipped: their headers are not read, so such a range must lie deeper
+than any reorg, and every provider must show the same logs for it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Final
+
+from chains.base import BlockScan, Matcher, NotYetError, ProviderError, UnprovedSilenceError
+from chains.evm.nodes import wire
+from chains.evm.nodes.providers import Providers
+from chains.evm.nodes.rpc import JsonRpc, Rpc
+from chains.evm.scan.block import Assets, BlockReader, Candidate
+from chains.evm.scan.receipts import FETCHERS, ReceiptBook
+
+LogsByBlock = Mapping[int, Sequence[wire.Log]]
+
+RANGE_START: Final = 64
+RANGE_MAX: Final = 2_000
+# Full blocks are megabytes on busy chains: one portion of them is held in memory at a time.
+FULL_BLOCKS_MAX: Final = 64
+# Blocks this deep are not replaced any more.
+SETTLED_DEPTH: Final = 256
+
+
+class RangeSize:
+    """How many blocks one request for logs may span: halved when a node finds it too much, grown by success."""
+
+    def __init__(self) -> None:
+        self.blocks = RANGE_START
+
+    def shrink(self) -> None:
+        """Ask for less next time."""
+        self.blocks = max(1, self.blocks // 2)
+
+    def grow(self) -> None:
+        """Ask for more next time."""
+        self.blocks = min(RANGE_MAX, self.blocks + self.blocks // 2 + 1)
+
+
+class RangeScanner:
+    """Reads ranges of one network."""
+
+    def __init__(self, providers: Providers, assets: Assets, book: ReceiptBook) -> None:
+        self._providers = providers
+        self._assets = assets
+        self._book = book
+        self.size = RangeSize()
+
+    def scan(self, first: int, head: int, matcher: Matcher, *, whole: bool = False) -> Sequence[BlockScan]:
+        """Return scans from `first` on: consecutive ones, or with gaps where nothing was for us. Never none.
+
+        whole: without gaps, whatever it costs.
+
+        Raises ProviderError; the range is smaller then next time.
+        """
+        last = min(first + self.size.blocks - 1, head)
+        # What one node makes up about its head must not make the newest blocks look settled.
+        settled = min(head, self._providers.agreed_head() or head) - SETTLED_DEPTH
+        is_sparse = not whole and self._assets.native is None and last <= settled
+        if not is_sparse:
+            last = min(last, first + FULL_BLOCKS_MAX - 1)
+        read = self._sparse if is_sparse else self._dense
+        try:
+            found = read(first, last, matcher)
+        except ProviderError:
+            # Too many results, too slow, too long: whatever it was, less of it may pass.
+            self.size.shrink()
+            raise
+        self.size.grow()
+        return found
+
+    def _dense(self, first: int, last: int, matcher: Matcher) -> Sequence[BlockScan]:
+        """Read every block. Where no node proves its silence, as much as the first of them can tell is believed.
+
+        That is what a block by itself would come to, and one by one they might never be caught up with.
+        """
+        unproved: list[Sequence[BlockScan]] = []
+
+        def ask(node: JsonRpc) -> Sequence[BlockScan]:
+            blocks, logs = self._fetch(node, first, last)
+            try:
+                return self._read(node, blocks, logs, matcher, strict=True)
+            except UnprovedSilenceError:
+                unproved.append(self._read(node, blocks, logs, matcher, strict=False))
+                raise
+
+        try:
+            return self._providers.attempt(ask)
+        except UnprovedSilenceError:
+            return unproved[0]
+
+    def _fetch(self, node: JsonRpc, first: int, last: int) -> tuple[dict[int, wire.FullBlock], LogsByBlock]:
+        reader = BlockReader(node, self._assets)
+        logs = self._logs_by_block(reader, first, last)
+        with ThreadPoolExecutor(FETCHERS) as pool:
+            # A thread does not inherit the step's budget by itself.
+            fetched = [pool.submit(copy_context().run, reader.full_block, height) for height in range(first, last + 1)]
+        blocks: dict[int, wire.FullBlock] = {}
+        for height, future in enumerate(fetched, start=first):
+            full = future.result()
+            if full is None:
+                raise NotYetError(f"block {height} is not there")
+            blocks[height] = full
+        return blocks, logs
+
+    def _read(
+        self, node: JsonRpc, blocks: Mapping[int, wire.FullBlock], logs: LogsByBlock, matcher: Matcher, *, strict: bool
+    ) -> Sequence[BlockScan]:
+        reader = BlockReader(node, self._assets, book=self._book, strict=strict)
+        ours = _asked_once(self._assets, blocks.values(), logs.values(), matcher)
+        return [reader.read(full, height, ours, logs.get(height, ())) for height, full in blocks.items()]
+
+    def _sparse(self, first: int, last: int, matcher: Matcher) -> Sequence[BlockScan]:
+        return self._providers.attempt(lambda node: self._sparse_range(node, first, last, matcher))
+
+    def _sparse_range(self, node: JsonRpc, first: int, last: int, matcher: Matcher) -> Sequence[BlockScan]:
+        reader = BlockReader(node, self._assets, book=self._book)
+        logs = self._logs_by_block(reader, first, last)
+        self._compare(logs, first, last)
+        touched = {
+            height: {address for found in self._candidates(shown) for address in (found.sender, found.recipient)}
+            for height, shown in logs.items()
+        }
+        ours = frozenset(matcher(frozenset().union(*touched.values()))) if touched else frozenset()
+        heights = [height for height, addresses in touched.items() if addresses & ours]
+        return [self._sparse_block(node, reader, height, ours, logs) for height in sorted({first, last, *heights})]
+
+    def _sparse_block(
+        self,
+        node: Rpc,
+        reader: BlockReader,
+        height: int,
+        ours: frozenset[str],
+        logs: LogsByBlock,
+    ) -> BlockScan:
+        header = node.call_or_none("eth_getBlockByNumber", [hex(height), False], wire.Header)
+        if header is None:
+            raise NotYetError(f"block {height} is not there")
+        block, shown = wire.block(header, height), logs.get(height, [])
+        if any(wire.block_or_tx_hash(log.block_hash) != block.hash for log in shown):
+            raise ProviderError(f"a log of another block than {height}")
+        matched = [found for found in self._candidates(shown) if found.recipient in ours]
+        sent = tuple((found.sender, found.txid) for found in self._candidates(shown))
+        return BlockScan(block=block, transfers=tuple(reader.prove(matched, block, shown, {})), sent=sent)
+
+    def _candidates(self, logs: Iterable[wire.Log]) -> Iterator[Candidate]:
+        return self._assets.token_transfers(logs)
+
+    def _logs_by_block(self, reader: BlockReader, first: int, last: int) -> LogsByBlock:
+        found: defaultdict[int, list[wire.Log]] = defaultdict(list)
+        if not self._assets.tokens:
+            return found
+        for log in reader.ask_logs({"fromBlock": hex(first), "toBlock": hex(last)}):
+            height = wire.quantity(log.block_number or "")
+            if not first <= height <= last:
+                raise ProviderError(f"a log of block {height} among those of {first} to {last}")
+            found[height].append(log)
+        return found
+
+    def _compare(self, logs: LogsByBlock, first: int, last: int) -> None:
+        """Refuse a range whose logs another provider shows more of. No header proves here that none was cut."""
+        if self._providers.count == 1:
+            return
+        shown = sum(len(of_block) for of_block in logs.values())
+        wanted = {"fromBlock": hex(first), "toBlock": hex(last)}
+        for other in self._providers.everyone(lambda node: len(BlockReader(node, self._assets).ask_logs(wanted))):
+            if isinstance(other, int) and other > shown:
+                raise ProviderError(f"the logs of blocks {first} to {last} were cut: {shown} of {other}")
+
+
+def _asked_once(
+    assets: Assets, blocks: Iterable[wire.FullBlock], logs: Iterable[Sequence[wire.Log]], matcher: Matcher
+) -> Matcher:
+    """Match the recipients of all blocks in one question, and answer each block's from that."""
+    recipients = {
+        *(found.recipient for full in blocks for found in assets.native_transfers(full.transactions)),
+        *(found.recipient for shown in logs for found in assets.token_transfers(shown)),
+    }
+    ours = frozenset(matcher(recipients)) if recipients else frozenset()
+    return lambda seen: ours & set(seen)

@@ -1,0 +1,96 @@
+"""Receipts of single transactions, asked for as cheaply as a node allows and kept from step to step.
+
+Used by chains.evm.scan.block.
+Anybody can put hundreds of transfers to us into one block. Asked one after the other their receipts would outlast a
+step, and the next one would begin anew for ever: so what a node has shown stays known until its block is read.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Final
+
+from chains.base import Block, ProviderError
+from chains.budget import BudgetSpentError
+from chains.evm.nodes import wire
+from chains.evm.nodes.rpc import RateLimitedError, Rpc
+
+Receipts = Mapping[str, wire.Receipt]
+
+# Up to so many receipts cost less one by one than the whole block's in one answer.
+SINGLY_MAX: Final = 4
+# How many are asked for side by side of one node.
+FETCHERS: Final = 4
+# More than the transactions of any block that we read.
+RECEIPTS_KEPT: Final = 10_000
+
+
+class ReceiptBook:
+    """What nodes have shown of blocks that are not read to their end yet. Safe to share between threads.
+
+    A node's receipts serve that node alone, so that it is still found out by its own contradictions.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[Rpc, str], dict[str, wire.Receipt]] = OrderedDict()
+
+    def collect(self, node: Rpc, block: Block, wanted: Collection[str]) -> Receipts:
+        """Return the receipts of these transactions of a block. Raises ProviderError; what was shown is kept."""
+        known = self._known(node, block)
+        lacking = [txid for txid in wanted if txid not in known]
+        if len(lacking) > SINGLY_MAX:
+            self._keep(node, block, _of_block(node, block, lacking))
+            known = self._known(node, block)
+            lacking = [txid for txid in lacking if txid not in known]
+        if lacking:
+            self._ask_singly(node, block, lacking)
+            known = self._known(node, block)
+        return {txid: known[txid] for txid in wanted}
+
+    def _ask_singly(self, node: Rpc, block: Block, lacking: Sequence[str]) -> None:
+        with ThreadPoolExecutor(FETCHERS) as pool:
+            # A thread does not inherit the step's budget by itself.
+            asked = [pool.submit(copy_context().run, _receipt, node, block, txid) for txid in lacking]
+        failures = [failure for future in asked if (failure := future.exception()) is not None]
+        self._keep(node, block, dict(future.result() for future in asked if future.exception() is None))
+        if failures:
+            raise failures[0]
+
+    def _known(self, node: Rpc, block: Block) -> Receipts:
+        with self._lock:
+            return dict(self._kept.get((node, block.hash), {}))
+
+    def _keep(self, node: Rpc, block: Block, shown: Receipts) -> None:
+        with self._lock:
+            self._kept.setdefault((node, block.hash), {}).update(shown)
+            self._kept.move_to_end((node, block.hash))
+            while len(self._kept) > 1 and sum(map(len, self._kept.values())) > RECEIPTS_KEPT:
+                self._kept.popitem(last=False)
+
+
+def _of_block(node: Rpc, block: Block, wanted: Collection[str]) -> Receipts:
+    """Return those of the wanted receipts that one question for the whole block brings; none where it brings none."""
+    try:
+        shown = node.call("eth_getBlockReceipts", [hex(block.height)], list[wire.Receipt])
+    except (BudgetSpentError, RateLimitedError):
+        raise
+    except ProviderError:
+        return {}  # It lacks the method, or the answer is too much for it: each by itself may pass.
+    found = {wire.block_or_tx_hash(receipt.transaction_hash): receipt for receipt in shown}
+    return {
+        txid: found[txid]
+        for txid in wanted
+        if txid in found and wire.block_or_tx_hash(found[txid].block_hash) == block.hash
+    }
+
+
+def _receipt(node: Rpc, block: Block, txid: str) -> tuple[str, wire.Receipt]:
+    receipt = node.call("eth_getTransactionReceipt", [txid], wire.Receipt)
+    if wire.block_or_tx_hash(receipt.transaction_hash) != txid:
+        raise ProviderError("a receipt of another transaction")
+    if wire.block_or_tx_hash(receipt.block_hash) != block.hash:
+        raise ProviderError(f"a receipt of another block than {block.height}")
+    return txid, receipt

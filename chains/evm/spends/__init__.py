@@ -1,0 +1,1 @@
+"""Transactions of our own on an EVM chain: priced, signed, sent and followed."""

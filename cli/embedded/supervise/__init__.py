@@ -1,0 +1,1 @@
+"""Processes and what keeps them: started, watched, restarted, ended."""

@@ -1,0 +1,48 @@
+"""When a stack serves: what must have happened before the first invoice can be made. Asked by cli.embedded.stack."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import urllib3
+
+from models.addresses.claims import level
+from models.db.base import StoreUnavailableError
+from models.deposits import cursors
+from models.rates.rates import load_market
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+HTTP_OK: Final = 200
+HTTP_NOT_FOUND: Final = 404
+TIMEOUT_S: Final = 2.0
+# An id that no invoice has: asking to pay it takes the whole way through the queue and back, and changes nothing.
+NOBODY: Final = "00000000-0000-0000-0000-000000000000"
+
+_pool = urllib3.PoolManager(retries=False, timeout=TIMEOUT_S)
+
+
+def conditions(base_url: str, networks: Sequence[str]) -> Mapping[str, Callable[[], bool]]:
+    """Return what to wait for, by the name of the process that brings it about. Needs models.db.base connected."""
+    return {
+        "web": lambda: _status("GET", f"{base_url}/readyz") == HTTP_OK,
+        "invoices": lambda: _status("POST", f"{base_url}/v1/pay/{NOBODY}/select") == HTTP_NOT_FOUND,
+        "maintenance": lambda: bool(load_market().rates),
+        "signer": lambda: level("evm") > 0,
+        "chain": lambda: all(cursors.read(network) is not None for network in networks),
+    }
+
+
+def holds(condition: Callable[[], bool]) -> bool:
+    """Return whether a condition holds; what cannot be reached does not hold yet."""
+    try:
+        return condition()
+    except (urllib3.exceptions.HTTPError, StoreUnavailableError):
+        return False
+
+
+def _status(method: str, url: str) -> int:
+    body = b'{"currency": "USDT", "network": "ethereum"}' if method == "POST" else None
+    headers = {"Content-Type": "application/json"}
+    return int(_pool.request(method, url, body=body, headers=headers).status)

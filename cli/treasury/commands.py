@@ -1,0 +1,207 @@
+"""`sluice treasury`: what the gateway's own wallets hold, what would be swept and why, and how a surplus is booked."""
+
+from typing import Annotated, Any, Final
+
+import typer
+
+from actors import context as process
+from actors.context import Context
+from actors.queue.broker import make_broker
+from actors.queue.link import LinkDownError
+from actors.treasury.reconcile import compare
+from chains.base import ProviderError
+from cli.output import CommandError, JsonFlag, show
+from cli.session import database
+from cli.treasury.recovery import recover, skip_addresses, writeoff
+from core.catalogue.catalogue import Catalogue
+from core.money import format_coin
+from models.payouts import freezes
+from models.treasury import own_addresses as treasury
+from models.treasury import plan as treasury_plan
+from models.treasury import reconciliation, sweeps
+from models.treasury.plan import Planned
+from models.treasury.reconciliation import Kept
+
+app = typer.Typer(no_args_is_help=True, help="The gateway's own wallets: balances, sweeps, surplus.")
+
+app.command()(recover)
+app.command()(writeoff)
+app.command("skip-addresses")(skip_addresses)
+
+SHOWN_MAX: Final = 1_000
+CENTS: Final = 100
+NetworkOption = Annotated[str | None, typer.Option("--network", help="This network alone.")]
+
+
+@app.command()
+def status(network: NetworkOption = None, *, as_json: JsonFlag = False) -> None:
+    """Show addresses, the last comparison with the chain, and what lies at deposit addresses."""
+    with database() as settings:
+        ctx = process.configure(settings)
+        found = [_status(ctx, code) for code in _networks(ctx, network)]
+    lines = [line for each in found for line in _status_lines(each)]
+    show({"networks": found}, lines, as_json=as_json)
+
+
+@app.command()
+def plan(network: NetworkOption = None, *, as_json: JsonFlag = False) -> None:
+    """Show each coin at each deposit address with what a sweep would cost, and whether it is worth it now."""
+    with database() as settings:
+        ctx = process.configure(settings)
+        _show_plan(_plan(ctx, network), as_json=as_json)
+
+
+@app.command()
+def sweep(
+    network: NetworkOption = None,
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be swept, and do nothing.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Have the signer sweep now what is worth it; it does so by itself every few seconds too."""
+    with database() as settings:
+        ctx = process.configure(settings)
+        planned = [each for each in _plan(ctx, network) if each["verdict"] == "sweep"]
+        if not dry_run:
+            broker = make_broker(settings)
+            try:
+                for code in _networks(ctx, network):
+                    broker.ring("keep_treasury", code)
+            except LinkDownError as error:
+                raise CommandError(f"Redis cannot be reached: {error}") from None
+            finally:
+                broker.link.close()
+    _show_plan(planned, as_json=as_json, rung=not dry_run)
+
+
+@app.command()
+def adopt(
+    network: str,
+    currency: str,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Book what the hot wallet holds of a coin beyond the books as the operator's own. Lifts no freeze.
+
+    Look first where it came from: a deposit that the scan overlooked is found by `sluice rescan`.
+    """
+    with database() as settings:
+        ctx = process.configure(settings)
+        known = ctx.catalogue.networks.get(network)
+        books = None if known is None else reconciliation.read_books(network)
+        if known is None or books is None or network not in ctx.available:
+            raise CommandError(f"{network} has no providers here, no scan, or no hot wallet yet")
+        try:
+            findings = compare(ctx, known, books)
+        except ProviderError as error:
+            raise CommandError(f"the providers of {network} failed: {error}") from None
+        hot = next((f for f in findings or () if f.place == "hot" and f.currency == currency), None)
+        if hot is None:
+            raise CommandError(f"{currency} of {network}'s hot wallet cannot be compared now")
+        surplus = hot.chain_units - hot.expected_units
+        if surplus <= 0:
+            raise CommandError(f"the hot wallet of {network} holds no {currency} beyond the books")
+        amount = _amount(ctx.catalogue, currency, surplus)
+        if not yes:
+            typer.confirm(f"Book {amount} {currency} on {network} as the gateway's own?", abort=True, err=True)
+        if not reconciliation.adopt(network, currency, surplus, books.cursor, origin="adopted"):
+            raise CommandError("the chain has moved on; try again")
+    document = {"network": network, "currency": currency, "amount": amount, "height": books.cursor.height}
+    show(document, [f"{amount} {currency} on {network} is booked once it is deep enough"], as_json=as_json)
+
+
+def _networks(ctx: Context, network: str | None) -> list[str]:
+    if network is not None and network not in ctx.available:
+        raise CommandError(f"{network} has no providers here")
+    return [code for code in ctx.catalogue.networks if code in ctx.available and network in {None, code}]
+
+
+def _amount(catalogue: Catalogue, currency: str, units: int) -> str:
+    scale = catalogue.scale(currency)
+    return f"-{format_coin(-units, scale)}" if units < 0 else format_coin(units, scale)
+
+
+def _status(ctx: Context, code: str) -> dict[str, Any]:
+    network = ctx.catalogue.networks[code]
+    lying: dict[str, int] = {}
+    for each in sweeps.unswept(code, family=network.family, limit=SHOWN_MAX):
+        lying[each.currency] = lying.get(each.currency, 0) + each.units
+    return {
+        "network": code,
+        "hot_address": treasury.address(code, "hot"),
+        "cold_address": treasury.address(code, "cold"),
+        "frozen": [f.reason for f in freezes.listing() if f.scope == "network" and f.name == code],
+        "compared": [comparison(ctx.catalogue, kept) for kept in reconciliation.listing(code)],
+        "unswept": {currency: _amount(ctx.catalogue, currency, units) for currency, units in sorted(lying.items())},
+        "open_payouts": {
+            currency: _amount(ctx.catalogue, currency, units)
+            for currency, units in sweeps.open_payout_units(code).items()
+        },
+    }
+
+
+def comparison(catalogue: Catalogue, kept: Kept) -> dict[str, Any]:
+    """Return a comparison as it is shown."""
+    return {
+        "network": kept.network,
+        "currency": kept.currency,
+        "place": kept.place,
+        "height": kept.height,
+        "chain": _amount(catalogue, kept.currency, kept.chain_units),
+        "expected": _amount(catalogue, kept.currency, kept.expected_units),
+        "ok": kept.is_sound,
+        "misses": kept.misses,
+        "detail": kept.detail,
+        "age_s": kept.age_s,
+    }
+
+
+def _status_lines(found: dict[str, Any]) -> list[str]:
+    lines = [f"{found['network']}: hot {found['hot_address'] or 'none yet'}, cold {found['cold_address'] or 'none'}"]
+    lines += [f"  FROZEN {reason}" for reason in found["frozen"]]
+    lines += [comparison_line(compared) for compared in found["compared"]]
+    lines += [f"  {amount} {currency} at deposit addresses" for currency, amount in found["unswept"].items()]
+    lines += [f"  {amount} {currency} in open payouts" for currency, amount in found["open_payouts"].items()]
+    return lines
+
+
+def comparison_line(compared: dict[str, Any]) -> str:
+    """Return a comparison in a line for a person."""
+    verdict = "ok" if compared["ok"] else f"DIFFERS from {compared['expected']} ({compared['misses']} times)"
+    return (
+        f"  {compared['network']} {compared['place']}: {compared['chain']} {compared['currency']}"
+        f" at block {compared['height']}, {compared['age_s']} s ago: {verdict}"
+    )
+
+
+def _plan(ctx: Context, network: str | None) -> list[dict[str, Any]]:
+    market, policy = ctx.market.read(), treasury_plan.policy_of(ctx.settings)
+    return [
+        _planned(ctx, code, each)
+        for code in _networks(ctx, network)
+        for each in treasury_plan.whole(ctx.catalogue, market, policy, ctx.catalogue.networks[code], limit=SHOWN_MAX)
+    ]
+
+
+def _planned(ctx: Context, network: str, each: Planned) -> dict[str, Any]:
+    found = each.found
+    return {
+        "network": network,
+        "address": found.address,
+        "currency": found.currency,
+        "amount": _amount(ctx.catalogue, found.currency, found.units),
+        "usd": None if each.usd_cents is None else f"{each.usd_cents // CENTS}.{each.usd_cents % CENTS:02}",
+        "cost": None if each.cost_units is None else _amount(ctx.catalogue, found.currency, each.cost_units),
+        "verdict": each.verdict,
+    }
+
+
+def _show_plan(planned: list[dict[str, Any]], *, as_json: bool, rung: bool = False) -> None:
+    lines = [
+        f"{p['network']} {p['address']}: {p['amount']} {p['currency']} ({p['usd'] or '?'} USD),"
+        f" a sweep costs {p['cost'] or '?'}: {p['verdict']}"
+        for p in planned
+    ]
+    document: dict[str, Any] = {"planned": planned, "rung": rung}
+    show(document, [*lines, *(["the signer was rung"] if rung else [])] or ["nothing to sweep"], as_json=as_json)

@@ -1,0 +1,228 @@
+"""`sluice treasury recover` and `writeoff`: what left without a row, whose it was, and what is given up for lost.
+
+For after a database lost its last commits; docs/backup.md tells the whole way. Added to the group by
+cli.treasury.commands.
+"""
+
+import getpass
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+import structlog
+import typer
+
+from actors import context as process
+from actors.context import Context
+from actors.treasury.reconcile import compare
+from chains.base import ProviderError
+from cli.output import CommandError, JsonFlag, show
+from cli.session import database
+from core.catalogue.catalogue import Network
+from core.errors import RequestBadField
+from core.money import format_coin, parse_units
+from models.addresses import claims as address_claims
+from models.addresses.claims import CLAIMS
+from models.db.base import transaction
+from models.merchants import rows as merchants
+from models.spends import signing
+from models.spends import unknown as unknown_spends
+from models.spends.unknown import UnknownRow
+from models.treasury import reconciliation, writeoffs
+from models.treasury.writeoffs import RecoveryError
+
+log = structlog.get_logger()
+
+LISTED_MAX: Final = 500
+REASON_CHARS_MAX: Final = 255
+YesFlag = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+def recover(
+    network: str,
+    *,
+    adopt: Annotated[str | None, typer.Option("--adopt", help="Book this transaction as an order's payout.")] = None,
+    merchant: Annotated[UUID | None, typer.Option("--merchant", help="Whose order, by the merchant's id.")] = None,
+    order_id: Annotated[str | None, typer.Option("--order-id", help="The order that it paid.")] = None,
+    yes: YesFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """List what left our addresses without a row of ours, or book one of it as the payout of an order.
+
+    A repeat of that order returns the payout then. The merchant's balance pays it; what it lacks becomes debt.
+    """
+    with database() as settings:
+        ctx = process.configure(settings)
+        known = _network(ctx, network)
+        if adopt is None and merchant is None and order_id is None:
+            _list(ctx, known, as_json=as_json)
+            return
+        if adopt is None or merchant is None or not order_id:
+            raise CommandError("--adopt, --merchant and --order-id go together")
+        _adopt(ctx, known, adopt.lower(), merchant, order_id, yes=yes, as_json=as_json)
+
+
+def writeoff(
+    network: str,
+    currency: str,
+    amount: str,
+    *,
+    reason: Annotated[str, typer.Option(help="Why; kept with the row.")],
+    yes: YesFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Give up for lost what is missing of a coin, against the gateway's equity.
+
+    That is all that unknown transactions of the coin moved, and what the hot wallet lacks beside them.
+    """
+    if not reason.strip() or len(reason) > REASON_CHARS_MAX or not reason.isprintable():
+        raise CommandError(f"a reason is 1 to {REASON_CHARS_MAX} printable characters")
+    with database() as settings:
+        ctx = process.configure(settings)
+        known = _network(ctx, network)
+        units = _units(ctx, currency, amount)
+        moved, waiting = writeoffs.explained(ctx.catalogue, network, currency)
+        if units < moved:
+            raise CommandError(f"unknown transactions moved {_amount(ctx, currency, moved)} {currency}: all or none")
+        if units == 0 and not waiting:
+            raise CommandError("there is nothing to write off")
+        if units > moved:
+            _check_missing(ctx, known, currency, units - moved)
+        if not yes:
+            question = f"Give up {amount} {currency} on {network}, {len(waiting)} transactions with it, as lost?"
+            typer.confirm(question, abort=True, err=True)
+        by = _operator()
+        try:
+            done = writeoffs.write_off(ctx.catalogue, network, currency, units, reason=reason, by=by)
+        except RecoveryError as error:
+            raise CommandError(str(error)) from None
+        log.warning("treasury.written_off", network=network, currency=currency, amount=amount, by=by, reason=reason,
+                    txids=done.txids)  # fmt: skip
+    document = {"network": network, "currency": currency, "amount": amount, "id": str(done.id), "txids": done.txids}
+    line = f"{amount} {currency} on {network} are written off, {len(done.txids)} transactions with it"
+    show(document, [line], as_json=as_json)
+
+
+def _network(ctx: Context, code: str) -> Network:
+    known = ctx.catalogue.networks.get(code)
+    if known is None:
+        raise CommandError(f"the catalogue has no network {code!r}")
+    return known
+
+
+def _operator() -> str:
+    try:
+        return f"operator {getpass.getuser()}"
+    except (KeyError, OSError):
+        return "operator"
+
+
+def _units(ctx: Context, currency: str, amount: str) -> int:
+    if currency not in ctx.catalogue.assets:
+        raise CommandError(f"the catalogue has no coin {currency!r}")
+    try:
+        return parse_units(amount, digits=ctx.catalogue.scale(currency), error=RequestBadField)
+    except RequestBadField as error:
+        raise CommandError(f"not an amount of {currency}: {error}") from None
+
+
+def _amount(ctx: Context, currency: str, units: int) -> str:
+    return format_coin(units, ctx.catalogue.scale(currency))
+
+
+def _check_missing(ctx: Context, network: Network, currency: str, units: int) -> None:
+    """Refuse to write off more than the chain lacks: a slip would be the next difference. Raises CommandError."""
+    books = reconciliation.read_books(network.code)
+    if books is None or network.code not in ctx.available:
+        raise CommandError(f"{network.code} has no providers here, no scan, or no hot wallet yet")
+    try:
+        findings = compare(ctx, network, books)
+    except ProviderError as error:
+        raise CommandError(f"the providers of {network.code} failed: {error}") from None
+    hot = next((f for f in findings or () if f.place == "hot" and f.currency == currency), None)
+    if hot is None:
+        raise CommandError(f"{currency} of {network.code}'s hot wallet cannot be compared now")
+    # What unknown transactions moved is in what is missing, and not in what is judged here.
+    moved, _ = writeoffs.explained(ctx.catalogue, network.code, currency)
+    missing = hot.expected_units - hot.chain_units - moved
+    if units > missing:
+        raise CommandError(
+            f"the hot wallet of {network.code} lacks {_amount(ctx, currency, max(0, missing))} {currency}"
+            " beside the unknown transactions"
+        )
+
+
+def _list(ctx: Context, network: Network, *, as_json: bool) -> None:
+    stopped = signing.read(network.code)
+    found = [_document(ctx, each) for each in unknown_spends.listing(network.code, limit=LISTED_MAX)]
+    lines = [f"{network.code} is " + (f"not signed for: {stopped.reason}" if stopped else "signed for")]
+    if stopped is not None and not stopped.is_caught_up:
+        lines.append("  the scan has not caught up with the chain yet")
+    lines += [
+        f"  {each['status']} {each['txid']}: {each['amount']} {each['currency']} to {each['recipient']}"
+        f" from {each['sender']}, slot {each['slot']}, block {each['height'] or 'none'}"
+        + ("" if each["took_effect"] else ", without effect")
+        + (f"; {each['reason']}, by {each['settled_by']}" if each["settled_by"] else "")
+        for each in found
+    ]
+    document = {"network": network.code, "stopped": None if stopped is None else stopped.reason, "unknown": found}
+    show(document, lines, as_json=as_json)
+
+
+def _document(ctx: Context, each: UnknownRow) -> dict[str, Any]:
+    return {
+        "txid": each.txid,
+        "status": each.status,
+        "sender": each.sender,
+        "slot": each.slot,
+        "recipient": each.recipient,
+        "currency": each.currency,
+        "amount": format_coin(each.token_units, each.decimals),
+        "is_transfer": each.is_transfer,
+        "took_effect": each.is_success,
+        "height": each.block_height,
+        "chain_fee": format_coin(
+            each.chain_fee_units, ctx.catalogue.scale(ctx.catalogue.networks[each.network].gas_currency)
+        ),
+        "settled_by": each.settled_by,
+        "reason": each.reason,
+    }
+
+
+def _adopt(
+    ctx: Context, network: Network, txid: str, merchant_id: UUID, order_id: str, *, yes: bool, as_json: bool
+) -> None:
+    merchants.check_exists(merchant_id)
+    found = unknown_spends.find(network.code, txid)
+    if found is None:
+        raise CommandError(f"{txid} on {network.code} is not among the unknown transactions")
+    amount = format_coin(found.token_units, found.decimals)
+    if not yes:
+        question = f"Book {amount} {found.currency} to {found.recipient} as order {order_id!r} of {merchant_id}?"
+        typer.confirm(question, abort=True, err=True)
+    by = _operator()
+    try:
+        payout = writeoffs.pay_order(
+            ctx.catalogue, network.code, txid, merchant_id=merchant_id, order_id=order_id, by=by
+        )
+    except RecoveryError as error:
+        raise CommandError(str(error)) from None
+    log.warning("treasury.adopted", network=network.code, txid=txid, payout=str(payout.id), order_id=order_id, by=by)
+    document = {"network": network.code, "txid": txid, "payout": str(payout.id), "order_id": order_id}
+    show(
+        document, [f"{txid} is payout {payout.id} of order {order_id!r}; it is paid once it is buried"], as_json=as_json
+    )
+
+
+def skip_addresses(family: str, *, yes: YesFlag = False, as_json: JsonFlag = False) -> None:
+    """Hand out no deposit address again that may have been shown before the database lost its last commits.
+
+    The signer does so by itself, unless the restored database looks the same and Redis has forgotten how far it was.
+    """
+    if family not in CLAIMS:
+        raise CommandError(f"no addresses are made in advance for {family!r}")
+    if not yes:
+        typer.confirm(f"Skip ahead in the addresses of {family}?", abort=True, err=True)
+    with database(), transaction():
+        first = address_claims.skip_ahead(family)
+    log.warning("treasury.addresses_skipped", family=family, first=first, by=_operator())
+    show({"family": family, "first": first}, [f"the next address of {family} is number {first}"], as_json=as_json)

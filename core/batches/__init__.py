@@ -1,0 +1,1 @@
+"""Batches as requests ask for them, and as they are shown."""

@@ -1,0 +1,180 @@
+"""Requests and answers of asynchronous batches, and the message that carries one to its actor.
+
+Read as core.http.requests is.
+Items are not looked into here: one that is malformed is refused when its turn comes, and spoils no other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from msgspec import Meta, Struct
+
+from core.errors import BatchBadId, BatchBadOnError, BatchEmpty, BatchTooLarge, DomainError
+from core.http.answers import Answer
+from core.http.requests import Request, UuidText
+from core.payouts.schemas import ORDER_ID_CHARS_MAX
+
+ITEMS_MAX: Final = 5_000
+OFFSET_MAX: Final = 10**9
+
+BatchKind = Literal["payment", "payout", "refund"]
+OnError = Literal["continue", "stop"]
+
+_REFUSALS: Final[Mapping[str, type[DomainError]]] = MappingProxyType({"on_error": BatchBadOnError})
+_EXTENT: Final = {"minItems": 1, "maxItems": ITEMS_MAX}
+
+
+class NewBatch(Struct, kw_only=True):
+    """The message of a batch: who asked, and the items as JSON texts, each with the order_id to show for it."""
+
+    principal: str
+    on_error: OnError
+    items: list[str]
+    order_ids: list[str]
+
+
+class CreateBatch(Request, kw_only=True, omit_defaults=True):
+    """What all batches have in common."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = _REFUSALS
+    # The field that holds the items.
+    items_name: ClassVar[str]
+
+    on_error: Annotated[
+        Literal["continue", "stop", ""],
+        Meta(description="stop: in order, and after the first failure the rest is skipped. By default continue."),
+    ] = "continue"
+
+    def orders(self) -> list[Any]:
+        """Return the items as they were sent."""
+        items: list[Any] = getattr(self, self.items_name)
+        return items
+
+    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
+        """Refuse too few items and too many."""
+        count = len(self.orders())
+        if count == 0:
+            raise BatchEmpty
+        if count > ITEMS_MAX:
+            raise BatchTooLarge
+
+
+class CreatePaymentBatch(CreateBatch, kw_only=True, omit_defaults=True):
+    """Payments to create (POST /v1/payment/batch)."""
+
+    items_name: ClassVar[str] = "payments"
+    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"payments": BatchEmpty})
+
+    payments: Annotated[
+        list[Any], Meta(extra_json_schema=_EXTENT, description="Each shaped like the body of POST /v1/payment.")
+    ]
+
+
+class CreatePayoutBatch(CreateBatch, kw_only=True, omit_defaults=True):
+    """Payouts to create (POST /v1/payout/batch)."""
+
+    items_name: ClassVar[str] = "payouts"
+    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"payouts": BatchEmpty})
+
+    payouts: Annotated[
+        list[Any],
+        Meta(extra_json_schema=_EXTENT, description="Each shaped like the body of POST /v1/payout, order_id included."),
+    ]
+
+
+class CreateRefundBatch(CreateBatch, kw_only=True, omit_defaults=True):
+    """Refunds to create (POST /v1/refund/batch)."""
+
+    items_name: ClassVar[str] = "refunds"
+    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"refunds": BatchEmpty})
+
+    refunds: Annotated[
+        list[Any], Meta(extra_json_schema=_EXTENT, description="Each shaped like the body of POST /v1/payment/refund.")
+    ]
+
+
+class BatchLookup(Request, kw_only=True, omit_defaults=True):
+    """Which batch is meant, and which of its items are shown (POST /v1/batch/info)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"batch_id": BatchBadId})
+
+    batch_id: Annotated[UuidText, Meta(min_length=1)]
+    limit: Annotated[int, Meta(description="Items shown: 1 to 5000; anything else, and no limit, is all.")] | None = (
+        None
+    )
+    offset: Annotated[int, Meta(ge=0, le=OFFSET_MAX, description="Items passed over, from the first.")] = 0
+
+    @property
+    def size(self) -> int:
+        """How many items are shown at most."""
+        return self.limit if self.limit is not None and 1 <= self.limit <= ITEMS_MAX else ITEMS_MAX
+
+
+def message(principal: str, batch: CreateBatch) -> NewBatch:
+    """Return the message that carries a batch to its actor.
+
+    The standard library writes the items: whatever number or text it has read, it writes so that it reads it again.
+    """
+    orders = batch.orders()
+    return NewBatch(
+        principal=principal,
+        on_error="stop" if batch.on_error == "stop" else "continue",
+        items=[json.dumps(order, separators=(",", ":")) for order in orders],
+        order_ids=[_shown_order_id(order) for order in orders],
+    )
+
+
+def _shown_order_id(order: object) -> str:
+    """Return an item's order_id as far as it can be one: it is shown even where the item turns out to be malformed."""
+    found = order.get("order_id") if isinstance(order, dict) else None
+    if not isinstance(found, str) or len(found) > ORDER_ID_CHARS_MAX or "\x00" in found:
+        return ""
+    return "" if any("\ud800" <= char <= "\udfff" for char in found) else found
+
+
+class BatchCreated(Answer, kw_only=True):
+    """A batch that was taken."""
+
+    batch_id: Annotated[UuidText, Meta(description="The batch's identifier.")]
+    kind: BatchKind
+    count: Annotated[int, Meta(description="Items taken.", examples=[2])]
+    status: Literal["pending"]
+
+
+class BatchItemError(Answer, kw_only=True):
+    """Why an item failed, as its own endpoint would have answered."""
+
+    code: Annotated[str, Meta(description="batch.skipped: an item before it failed.", examples=["payment.bad_amount"])]
+    message: str
+
+
+class BatchItem(Answer, kw_only=True):
+    """One item of a batch."""
+
+    index: Annotated[int, Meta(description="Its place in the request, from 0.")]
+    order_id: Annotated[str, Meta(description="As sent; empty where it had none.")]
+    status: Literal["pending", "success", "error"]
+    result: Annotated[dict[str, Any] | None, Meta(description="The object as it was created; null without success.")]
+    error: BatchItemError | None
+
+
+class BatchInfo(Answer, kw_only=True):
+    """A batch with what came of its items, in their order."""
+
+    batch_id: UuidText
+    kind: BatchKind
+    status: Annotated[
+        Literal["pending", "processing", "completed"],
+        Meta(description="completed: all items are handled, whether or not they succeeded."),
+    ]
+    on_error: OnError
+    count: int
+    succeeded: int
+    failed: Annotated[int, Meta(description="Skipped items included.")]
+    created_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
+    completed_at: str | None
+    items: list[BatchItem]

@@ -1,0 +1,86 @@
+"""Renders batches. Results are put in as the JSON that they were stored as, without being read again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Raw
+
+from core.http.render import iso_time
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+
+class Batch(Protocol):
+    """What a view needs of a batch; models.batches.rows has it."""
+
+    @property
+    def id(self) -> UUID: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def on_error(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def succeeded(self) -> int: ...
+    @property
+    def failed(self) -> int: ...
+    @property
+    def created_at(self) -> datetime: ...
+    @property
+    def completed_at(self) -> datetime | None: ...
+
+
+class Item(Protocol):
+    """What a view needs of an item; models.batches.items has it."""
+
+    @property
+    def position(self) -> int: ...
+    @property
+    def order_id(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def result(self) -> str | None: ...
+    @property
+    def error_code(self) -> str | None: ...
+    @property
+    def error_message(self) -> str | None: ...
+
+
+def created(batch_id: UUID, kind: str, count: int) -> dict[str, Any]:
+    """Return what a new batch answers."""
+    return {"batch_id": str(batch_id), "kind": kind, "count": count, "status": "pending"}
+
+
+def info(shown: Batch, items: Sequence[Item]) -> dict[str, Any]:
+    """Return a batch with some of its items. It holds raw JSON: encode it with msgspec."""
+    return {
+        "batch_id": str(shown.id),
+        "kind": shown.kind,
+        "status": shown.status,
+        "on_error": shown.on_error,
+        "count": shown.count,
+        "succeeded": shown.succeeded,
+        "failed": shown.failed,
+        "created_at": iso_time(shown.created_at),
+        "completed_at": None if shown.completed_at is None else iso_time(shown.completed_at),
+        "items": [_item(item) for item in items],
+    }
+
+
+def _item(item: Item) -> dict[str, Any]:
+    error = {"code": item.error_code, "message": item.error_message}
+    return {
+        "index": item.position,
+        "order_id": item.order_id,
+        "status": item.status,
+        "result": None if item.result is None else Raw(item.result.encode()),
+        "error": None if item.error_code is None else error,
+    }

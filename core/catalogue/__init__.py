@@ -1,0 +1,1 @@
+"""Networks, assets and their pairs, as data, and the written forms of addresses."""

@@ -1,0 +1,366 @@
+"""What requests may say, as types; what answers look like is in core.http.answers.
+
+The same types refuse bad requests, travel to the actors and make up the OpenAPI document, so that none of the three can
+drift. Read by api (bodies) and actors (messages). Source: API reference, "Endpoints".
+"""
+
+import functools
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Final, Literal, NoReturn, TypeVar
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta, Struct, inspect
+
+from core.errors import (
+    AllowlistBadIp,
+    DomainError,
+    PaymentBadAccuracy,
+    PaymentBadAmount,
+    PaymentBadSubtract,
+    PaymentBadUrlCallback,
+    PaymentBadUuid,
+    PaymentNoLookup,
+    PaymentUnknownCurrency,
+    PaymentUnknownToCurrency,
+    PaymentUnsupportedNetwork,
+    PayMethodNotAccepted,
+    PayUnknownCurrency,
+    RequestBadField,
+    WebhookBadUrl,
+    WebhookNoUrl,
+)
+from core.net import allowlist
+from core.net.egress import EgressRefused, check_public_url
+
+LIFETIME_MIN_S: Final = 300
+LIFETIME_MAX_S: Final = 43_200
+LIFETIME_DEFAULT_S: Final = 3_600
+ACCURACY_MAX_PERCENT: Final = 5
+
+# `$` also matches before a last line feed, in Python though not in JSON Schema; `(?!\n)` makes the two agree.
+_END: Final = r"(?!\n)$"
+_HOST: Final = r"(?:\[[0-9A-Fa-f:.]+\]|[^\s\x00-\x20\x7f/?#\\@:\[\]]+)(?::[0-9]{1,5})?"
+_EMAIL_ATOM: Final = r"[^\s\x00-\x20\x7f@<>\"(),:;\\\[\].]+(?:\.[^\s\x00-\x20\x7f@<>\"(),:;\\\[\].]+)*"
+
+# An empty optional text counts as absent, so every pattern of one lets it pass.
+Text = Annotated[str, Meta(pattern=r"^[^\x00]*$")]
+WebUrl = Annotated[
+    str,
+    Meta(
+        max_length=2048,
+        pattern=rf"^(?:https?://{_HOST}(?:[/?#][^\s\x00-\x20\x7f\\]*)?)?{_END}",
+        description="An absolute http(s) address.",
+        examples=["https://shop.example/orders/1042"],
+    ),
+]
+Email = Annotated[
+    str, Meta(max_length=254, pattern=rf"^(?:{_EMAIL_ATOM}@{_EMAIL_ATOM})?{_END}", examples=["buyer@mail.example"])
+]
+OrderId = Annotated[
+    str,
+    Meta(
+        max_length=255,
+        pattern=r"^(?!payoutlink:|refund:|autowithdraw:)[^\x00]*$",
+        description="The merchant's reference; repeats with a live one return the same object.",
+        examples=["order-1042"],
+    ),
+]
+UuidText = Annotated[
+    str,
+    Meta(
+        pattern=rf"^(?:[0-9A-Fa-f]{{8}}(?:-[0-9A-Fa-f]{{4}}){{3}}-[0-9A-Fa-f]{{12}})?{_END}",
+        examples=["0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"],
+    ),
+]
+Amount = Annotated[
+    str,
+    Meta(
+        max_length=49,
+        pattern=rf"^[0-9]{{1,30}}(?:\.[0-9]{{1,18}})?{_END}",
+        description="A decimal string with no more fractional digits than the currency has.",
+        examples=["125.50"],
+    ),
+]
+Code = Annotated[str, Meta(max_length=32, pattern=rf"^[!-~]+{_END}", examples=["USDT"])]
+CodeOrEmpty = Annotated[str, Meta(max_length=32, pattern=rf"^[!-~]*{_END}")]
+
+# What msgspec raises for a value of the wrong kind, and for text with unpaired surrogates where it wanted another kind.
+_NOT_CONVERTED: Final = (msgspec.ValidationError, UnicodeEncodeError)
+
+
+class Request(Struct, kw_only=True, omit_defaults=True):
+    """A request's body. Unknown fields are ignored; a subclass says which error refuses each of its fields."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({})
+    # For required fields that are missing or empty, where that has an error of its own.
+    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({})
+
+    def check(self, own_hosts: frozenset[str]) -> None:
+        """Refuse what single fields cannot show, and settle what the rules clamp."""
+
+
+R = TypeVar("R", bound=Request)
+
+
+class Empty(Request, kw_only=True, omit_defaults=True):
+    """A body that says nothing."""
+
+
+class CreatePayment(Request, kw_only=True, omit_defaults=True):
+    """An invoice to create (POST /v1/payment)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
+        {
+            "amount": PaymentBadAmount,
+            "currency": PaymentUnknownCurrency,
+            "network": PaymentUnsupportedNetwork,
+            "to_currency": PaymentUnknownToCurrency,
+            "subtract": PaymentBadSubtract,
+            "accuracy_payment_percent": PaymentBadAccuracy,
+            "url_callback": PaymentBadUrlCallback,
+        }
+    )
+
+    amount: Amount
+    currency: Annotated[Code, Meta(description="The pricing currency: fiat or coin.", examples=["USD"])]
+    order_id: OrderId | None = None
+    network: Annotated[CodeOrEmpty, Meta(description="The settlement network.", examples=["ethereum"])] | None = None
+    to_currency: (
+        Annotated[
+            CodeOrEmpty,
+            Meta(description="The settlement coin; where only network is set, the currency.", examples=["USDT"]),
+        ]
+        | None
+    ) = None
+    lifetime: Annotated[int, Meta(description="Seconds, clamped to 300 to 43200.", examples=[3600])] | None = None
+    subtract: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                le=100,
+                description="Percent of the network fee that the payer bears.",
+                extra_json_schema={"deprecated": True},
+            ),
+        ]
+        | None
+    ) = None
+    accuracy_payment_percent: (
+        Annotated[
+            float,
+            Meta(
+                ge=0,
+                le=ACCURACY_MAX_PERCENT,
+                description="Tolerated difference in percent, at most 4 fractional digits; overrides the merchant's.",
+                extra_json_schema={"multipleOf": 0.0001},
+            ),
+        ]
+        | None
+    ) = None
+    url_callback: (
+        Annotated[
+            WebUrl, Meta(description="Receives this invoice's webhooks; public http(s), needs a registered endpoint.")
+        ]
+        | None
+    ) = None
+    url_return: WebUrl | None = None
+    url_success: WebUrl | None = None
+    additional_data: (
+        Annotated[Text, Meta(max_length=4096, description="Private; echoed in webhooks, never shown to the buyer.")]
+        | None
+    ) = None
+    payer_email: Email | None = None
+    theme: Literal["dark", "light", ""] | None = None
+    is_payment_multiple: Annotated[bool, Meta(description="The page invites the buyer to pay a remainder.")] = False
+    is_refresh: Annotated[bool, Meta(description="Revive an expired invoice of this order_id.")] = False
+
+    def check(self, own_hosts: frozenset[str]) -> None:
+        """Clamp the lifetime, and refuse a callback that is not public."""
+        lifetime_s = LIFETIME_DEFAULT_S if self.lifetime is None else self.lifetime
+        self.lifetime = min(max(lifetime_s, LIFETIME_MIN_S), LIFETIME_MAX_S)
+        if self.url_callback is not None:
+            _check_callback(self.url_callback, own_hosts)
+
+
+def _check_callback(url: str, own_hosts: frozenset[str]) -> None:
+    try:
+        check_public_url(url, allow_private=False, require_https=False, own_hosts=own_hosts)
+    except EgressRefused as refusal:
+        raise PaymentBadUrlCallback(f"url_callback: {refusal}") from refusal
+
+
+class PaymentLookup(Request, kw_only=True, omit_defaults=True):
+    """Which payment is meant: by uuid, or else by order_id."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"uuid": PaymentBadUuid})
+
+    uuid: UuidText | None = None
+    order_id: Annotated[Text, Meta(max_length=255, examples=["order-1042"])] | None = None
+
+    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
+        """Refuse a lookup by nothing."""
+        if self.uuid is None and self.order_id is None:
+            raise PaymentNoLookup
+
+
+class MethodChoice(Request, kw_only=True, omit_defaults=True):
+    """The buyer's choice (POST /v1/pay/{id}/select)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
+        {"currency": PayUnknownCurrency, "network": PayMethodNotAccepted}
+    )
+
+    currency: Code
+    network: Annotated[CodeOrEmpty, Meta(description="May be left out where the coin has one network.")] | None = None
+
+
+class SelectMethod(Struct, kw_only=True):
+    """The message that carries a choice to its actor, with the invoice that the path named."""
+
+    invoice_id: UUID
+    currency: str
+    network: str | None
+
+
+class RegisterWebhook(Request, kw_only=True, omit_defaults=True):
+    """Where webhooks go (POST /v1/webhooks)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"url": WebhookBadUrl})
+    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"url": WebhookNoUrl})
+
+    url: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=2048,
+            description="A public https address.",
+            examples=["https://shop.example/hooks"],
+        ),
+    ]
+
+
+class AllowlistChange(Request, kw_only=True, omit_defaults=True):
+    """The source addresses to allow (POST /v1/ip-allowlist)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"ips": AllowlistBadIp})
+
+    ips: (
+        Annotated[
+            list[Annotated[str, Meta(examples=["203.0.113.7", "198.51.100.0/24"])]],
+            Meta(
+                max_length=allowlist.ENTRIES_MAX,
+                description="Addresses, and networks in CIDR notation. Without it the list is read; [] ends it.",
+            ),
+        ]
+        | None
+    ) = None
+
+    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
+        """Refuse what is no address and no network."""
+        allowlist.parse(self.ips or [])
+
+
+class SetAllowlist(Struct, kw_only=True):
+    """The message that carries a list to its actor, with the address from which it was sent."""
+
+    ips: list[str] | None
+    source: str | None
+
+
+class RateQuery(Request, kw_only=True, omit_defaults=True):
+    """Which rates are asked for (POST /v1/exchange-rate/list)."""
+
+    currency_from: Annotated[Text, Meta(description="One currency; all without it.", examples=["ETH"])] | None = None
+
+
+def read_request(schema: type[R], fields: Mapping[str, Any], *, own_hosts: frozenset[str]) -> R:
+    """Read a JSON object as a request, or raise the error of the first field, in the schema's order, that is wrong."""
+    optional = _optional_texts(schema)
+    given = {
+        name: fields[name]
+        for name in schema.__struct_fields__
+        if name in fields and (fields[name] != "" or name not in optional)
+    }
+    try:
+        request = msgspec.convert(given, schema)
+    except _NOT_CONVERTED as error:
+        _refuse(schema, given, error)
+    for name in _texts(schema):
+        text = getattr(request, name)
+        # Neither UTF-8 nor PostgreSQL knows unpaired surrogates; only JSON's \u escapes can smuggle them in.
+        if text is not None and not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+            raise _refusal(schema, name, "has an unpaired surrogate")
+    request.check(own_hosts)
+    return request
+
+
+def _refuse(schema: type[Request], given: Mapping[str, Any], error: Exception) -> NoReturn:
+    """Find the field that msgspec refused. Its message tells too, but as text that a release may change."""
+    for field in msgspec.structs.fields(schema):
+        if field.required and given.get(field.name) in (None, ""):
+            raise schema.absences.get(field.name, _refusal_type(schema, field.name))(
+                f"{field.name}: is missing"
+            ) from error
+        if field.name not in given:
+            continue
+        try:
+            msgspec.convert(given[field.name], field.type)
+        except _NOT_CONVERTED as fault:
+            raise _refusal(schema, field.name, _reason(str(fault))) from fault
+    raise AssertionError("msgspec refused a field") from error
+
+
+def _reason(fault: str) -> str:
+    """Say in an answer what msgspec says, but for a pattern, which tells a caller nothing, and the value that he sent.
+
+    The field's description in the OpenAPI document shows both.
+    """
+    if "matching regex" in fault:
+        return "does not have the form that it must have"
+    if fault.startswith("Invalid enum value"):
+        return "is none of the values that it may have"
+    return fault
+
+
+def _refusal(schema: type[Request], name: str, why: str) -> DomainError:
+    return _refusal_type(schema, name)(f"{name}: {why}")
+
+
+def _refusal_type(schema: type[Request], name: str) -> type[DomainError]:
+    return schema.refusals.get(name, RequestBadField)
+
+
+def _is_text(kind: inspect.Type) -> bool:
+    match kind:
+        case inspect.UnionType(types=kinds):
+            return any(map(_is_text, kinds))
+        case inspect.Metadata(type=inner):
+            return _is_text(inner)
+        case _:
+            return isinstance(kind, inspect.StrType | inspect.LiteralType)
+
+
+@functools.cache
+def _texts(schema: type[Request]) -> tuple[str, ...]:
+    """Return the fields of a schema that hold text."""
+    return tuple(field.name for field in msgspec.structs.fields(schema) if _is_text(inspect.type_info(field.type)))
+
+
+@functools.cache
+def _optional_texts(schema: type[Request]) -> frozenset[str]:
+    """Return those of them that may be absent, and are so when they are empty.
+
+    Not amounts: whoever sends an empty one, by some mistake, does not ask for all that there is.
+    """
+    optional = (field for field in msgspec.structs.fields(schema) if not field.required)
+    return frozenset(_texts(schema)) & {field.name for field in optional if _takes_nothing(field.type)}
+
+
+def _takes_nothing(kind: Any) -> bool:
+    try:
+        msgspec.convert("", kind)
+    except msgspec.ValidationError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""A merchant's terms and his transfers: requests, rules and views."""

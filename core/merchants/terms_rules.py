@@ -1,0 +1,106 @@
+"""From what a merchant asks for to terms, and from terms to what a merchant is shown.
+
+Pure; called by actors.merchants.terms.
+Source: API reference, "Payments".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from core.errors import (
+    AcceptedUnknownMethod,
+    AccuracyBadPercent,
+    DiscountBadPercent,
+    PaymentUnknownCurrency,
+    PaymentUnsupportedNetwork,
+)
+from core.http.answers import AcceptedMethod
+from core.http.requests import ACCURACY_MAX_PERCENT
+from core.merchants.terms_schemas import DISCOUNT_MAX_PERCENT, AcceptedMethods, Accuracy, Discount, Discounts
+from core.money import PPM_PER_PERCENT, parse_percent_ppm
+from core.rates.pricing import only_network
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from core.catalogue.catalogue import Catalogue
+    from core.merchants.terms_schemas import MethodName
+    from core.rates.pricing import Method
+
+ACCURACY_MIN_PPM: Final = PPM_PER_PERCENT
+ACCURACY_MAX_PPM: Final = ACCURACY_MAX_PERCENT * PPM_PER_PERCENT
+DISCOUNT_MAX_PPM: Final = DISCOUNT_MAX_PERCENT * PPM_PER_PERCENT
+
+
+def accepted_methods(catalogue: Catalogue, names: Iterable[MethodName]) -> frozenset[Method]:
+    """Return the methods that a merchant names, or raise accepted.unknown_method."""
+    return frozenset(_method(catalogue, name) for name in names)
+
+
+def _method(catalogue: Catalogue, name: MethodName) -> Method:
+    network = name.network or only_network(catalogue, name.currency)
+    if network is None or catalogue.pair(name.currency, network) is None:
+        raise AcceptedUnknownMethod(f"{name.currency} on {network or 'no network'} is not in the catalogue.")
+    return name.currency, network
+
+
+def named_methods(catalogue: Catalogue, *, currency: str | None, network: str | None) -> frozenset[Method]:
+    """Return the methods of a coin, of a network or of both, or raise the payment.* error of what is unknown."""
+    if currency is not None and currency not in catalogue.assets:
+        raise PaymentUnknownCurrency
+    named = frozenset(
+        method for method in catalogue.pairs if currency in {None, method[0]} and network in {None, method[1]}
+    )
+    if not named:
+        raise PaymentUnsupportedNetwork
+    return named
+
+
+def discount_ppm(percent: float) -> int:
+    """Read a discount, or raise discount.bad_percent."""
+    return parse_percent_ppm(
+        percent, lo_ppm=-DISCOUNT_MAX_PPM, hi_ppm=DISCOUNT_MAX_PPM, error=DiscountBadPercent, name="discount_percent"
+    )
+
+
+def accuracy_ppm(percent: float) -> int:
+    """Read a tolerance that need not be in force, or raise accuracy.bad_percent."""
+    return parse_percent_ppm(
+        percent, lo_ppm=0, hi_ppm=ACCURACY_MAX_PPM, error=AccuracyBadPercent, name="accuracy_percent"
+    )
+
+
+def check_accuracy(*, enabled: bool, ppm: int | None) -> None:
+    """Refuse to put a tolerance in force that is none, or below 1 percent."""
+    if enabled and (ppm is None or ppm < ACCURACY_MIN_PPM):
+        raise AccuracyBadPercent
+
+
+def percent_number(ppm: int) -> float:
+    """Return parts per million as the number of percent that JSON shows: 15000 is 1.5, 50000 is 5."""
+    whole, rest = divmod(ppm, PPM_PER_PERCENT)
+    return ppm / PPM_PER_PERCENT if rest else whole
+
+
+def show_accepted(accepted: Collection[Method] | None) -> AcceptedMethods:
+    """Return the answer about accepted methods; None stands for all."""
+    return AcceptedMethods(
+        accepted=[AcceptedMethod(currency=currency, network=network) for currency, network in sorted(accepted or ())]
+    )
+
+
+def show_discounts(discounts_ppm: Mapping[Method, int], among: Collection[Method]) -> Discounts:
+    """Return the answer about the discounts of some methods."""
+    return Discounts(
+        items=[
+            Discount(currency=method[0], network=method[1], discount_percent=percent_number(ppm))
+            for method, ppm in sorted(discounts_ppm.items())
+            if method in among
+        ]
+    )
+
+
+def show_accuracy(*, enabled: bool, ppm: int | None) -> Accuracy:
+    """Return the answer about the tolerance."""
+    return Accuracy(enabled=enabled, accuracy_percent=percent_number(ppm or 0))

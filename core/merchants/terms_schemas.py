@@ -1,0 +1,128 @@
+"""Requests and answers about how a merchant is paid: accepted methods, discounts, tolerance. As core.http.requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, ClassVar, Final
+
+from msgspec import Meta, Struct
+
+from core.errors import (
+    AcceptedUnknownMethod,
+    AccuracyBadPercent,
+    DiscountBadPercent,
+    DomainError,
+    PaymentUnknownCurrency,
+    PaymentUnsupportedNetwork,
+)
+from core.http.answers import AcceptedMethod, Answer
+from core.http.requests import ACCURACY_MAX_PERCENT, Code, CodeOrEmpty, Request
+
+# Repetitions included; the catalogue is far shorter.
+METHODS_MAX: Final = 200
+DISCOUNT_MAX_PERCENT: Final = 99
+# How JSON Schema says "at most 4 fractional digits".
+_DIGITS: Final = MappingProxyType({"multipleOf": 0.0001})
+
+
+class MethodName(Struct, kw_only=True, omit_defaults=True):
+    """A coin on a network, as a merchant names it."""
+
+    currency: Code
+    network: Annotated[CodeOrEmpty, Meta(description="May be left out where the coin has one network.")] | None = None
+
+
+class SetAccepted(Request, kw_only=True, omit_defaults=True):
+    """The methods that a merchant accepts (POST /v1/payment/accepted)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"accepted": AcceptedUnknownMethod})
+
+    accepted: (
+        Annotated[
+            list[MethodName],
+            Meta(max_length=METHODS_MAX, description="Without it the list is read; [] stands for every method."),
+        ]
+        | None
+    ) = None
+
+
+class AcceptedMethods(Answer, kw_only=True):
+    """The methods that a merchant accepts."""
+
+    accepted: Annotated[list[AcceptedMethod], Meta(description="Empty: every method.")]
+
+
+class SetDiscount(Request, kw_only=True, omit_defaults=True):
+    """What a merchant takes off the price in some coin (POST /v1/payment/discount)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
+        {
+            "currency": PaymentUnknownCurrency,
+            "network": PaymentUnsupportedNetwork,
+            "discount_percent": DiscountBadPercent,
+        }
+    )
+
+    currency: Annotated[CodeOrEmpty, Meta(description="The coin.", examples=["USDT"])] | None = None
+    network: (
+        Annotated[CodeOrEmpty, Meta(description="Without it, all networks of the coin.", examples=["ethereum"])] | None
+    ) = None
+    discount_percent: (
+        Annotated[
+            float,
+            Meta(
+                ge=-DISCOUNT_MAX_PERCENT,
+                le=DISCOUNT_MAX_PERCENT,
+                description="At most 4 fractional digits. 0 ends the discount, less than 0 raises the price.",
+                extra_json_schema=dict(_DIGITS),
+            ),
+        ]
+        | None
+    ) = None
+
+    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
+        """Refuse a discount in no coin."""
+        if self.discount_percent is not None and self.currency is None:
+            raise PaymentUnknownCurrency("currency: is missing")
+
+
+class Discount(Answer, kw_only=True):
+    """What is taken off the price where a buyer pays so."""
+
+    currency: str
+    network: str
+    discount_percent: Annotated[float, Meta(description="Less than 0 raises the price.")]
+
+
+class Discounts(Answer, kw_only=True):
+    """A merchant's discounts; a method that is not there has none."""
+
+    items: list[Discount]
+
+
+class SetAccuracy(Request, kw_only=True, omit_defaults=True):
+    """The difference that a merchant tolerates (POST /v1/payment/accuracy)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"accuracy_percent": AccuracyBadPercent})
+
+    enabled: Annotated[bool, Meta(description="Without it, as it was.")] | None = None
+    accuracy_percent: (
+        Annotated[
+            float,
+            Meta(
+                ge=0,
+                le=ACCURACY_MAX_PERCENT,
+                description="From 1 while enabled; at most 4 fractional digits. Without it, as it was.",
+                extra_json_schema=dict(_DIGITS),
+            ),
+        ]
+        | None
+    ) = None
+
+
+class Accuracy(Answer, kw_only=True):
+    """The difference that a merchant tolerates where an invoice does not say."""
+
+    enabled: bool
+    accuracy_percent: Annotated[float, Meta(description="In force while enabled; 0 where none was ever set.")]

@@ -1,0 +1,1 @@
+"""Where the gateway may connect to, who may connect from where, and mail."""

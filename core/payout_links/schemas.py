@@ -1,0 +1,225 @@
+"""Requests and answers of payout links (cheques) and of their claims. Read as core.http.requests is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from core.errors import (
+    DomainError,
+    PayoutlinkBadAddress,
+    PayoutlinkBadAmount,
+    PayoutlinkBadId,
+    PayoutlinkBatchTooLarge,
+    PayoutlinkEmptyBatch,
+    PayoutlinkNoAddress,
+    PayoutlinkUnknownCurrency,
+    PayoutlinkUnsupportedNetwork,
+)
+from core.http.answers import Answer
+from core.http.requests import Amount, Code, CodeOrEmpty, Email, Request, Text, UuidText
+from core.payouts.schemas import ADDRESS_CHARS_MAX, MEMO_CHARS_MAX, check_memo
+
+HOURS_MIN: Final = 1
+HOURS_MAX: Final = 720
+BATCH_MAX: Final = 500
+OFFSET_MAX: Final = 10**9
+
+_LINK_ID: Final = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
+_MOMENT: Final = "2026-01-31T12:00:00.000Z"
+LinkStatus = Literal["funded", "claiming", "claimed", "cancelled", "expired"]
+
+
+class CreatePayoutLink(Request, kw_only=True, omit_defaults=True):
+    """A payout link to create (POST /v1/payout/link)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
+        {
+            "currency": PayoutlinkUnknownCurrency,
+            "network": PayoutlinkUnsupportedNetwork,
+            "amount": PayoutlinkBadAmount,
+        }
+    )
+
+    currency: Annotated[Code, Meta(description="The coin.")]
+    amount: Annotated[Amount, Meta(description="What arrives; the network fee is charged on top.")]
+    network: (
+        Annotated[CodeOrEmpty, Meta(description="May be left out where the coin has one.", examples=["ethereum"])]
+        | None
+    ) = None
+    reference: (
+        Annotated[
+            Text,
+            Meta(max_length=255, description="Yours, and unique: a second link with it is refused.", examples=["w-7"]),
+        ]
+        | None
+    ) = None
+    title: Annotated[Text, Meta(max_length=255, description="Shown to the recipient.")] | None = None
+    note: Annotated[Text, Meta(max_length=4096, description="A message to the recipient.")] | None = None
+    email: Annotated[Email, Meta(description="Gets the claim link, as well as that is possible.")] | None = None
+    expires_in_hours: Annotated[int, Meta(description="Clamped to 1 to 720; 1 without it.", examples=[24])] | None = (
+        None
+    )
+
+    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
+        """Clamp the lifetime."""
+        self.expires_in_hours = min(max(self.expires_in_hours or 0, HOURS_MIN), HOURS_MAX)
+
+
+class CreatePayoutLinks(Request, kw_only=True, omit_defaults=True):
+    """Several payout links (POST /v1/payout/link/batch). Each item is read by itself: a bad one fails alone."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"links": PayoutlinkEmptyBatch})
+
+    links: Annotated[list[Any], Meta(description="1 to 500 items, shaped like POST /v1/payout/link.")]
+
+    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
+        """Refuse too few and too many."""
+        if not self.links:
+            raise PayoutlinkEmptyBatch
+        if len(self.links) > BATCH_MAX:
+            raise PayoutlinkBatchTooLarge
+
+
+class BatchedLink(Struct, kw_only=True, omit_defaults=True):
+    """An item of a batch on its way to the actor: a link, or why it is none."""
+
+    link: CreatePayoutLink | None = None
+    code: str = ""
+    message: str = ""
+
+
+class PayoutLinkLookup(Request, kw_only=True, omit_defaults=True):
+    """Which payout link is meant."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"link_id": PayoutlinkBadId})
+
+    # The pattern of optional ids lets an empty text pass; a required field refuses that as missing.
+    link_id: Annotated[UuidText, Meta(min_length=1)]
+
+
+class PayoutLinkPage(Request, kw_only=True, omit_defaults=True):
+    """A page of a merchant's payout links, newest first (POST /v1/payout/link/list)."""
+
+    limit: Annotated[int, Meta(description="1 to 200; anything else is 50.")] | None = None
+    offset: Annotated[int, Meta(ge=0, le=OFFSET_MAX, description="Links passed over.")] = 0
+
+
+class ClaimLink(Request, kw_only=True, omit_defaults=True):
+    """Where a recipient wants the money (POST /v1/claim/{token})."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"address": PayoutlinkBadAddress})
+    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"address": PayoutlinkNoAddress})
+
+    address: Annotated[
+        Text,
+        Meta(min_length=1, max_length=ADDRESS_CHARS_MAX, examples=["0x52908400098527886E0F7030069857D2E4169EE7"]),
+    ]
+    memo: (
+        Annotated[Text, Meta(description=f"On ton and solana: a comment, at most {MEMO_CHARS_MAX} characters.")] | None
+    ) = None
+
+    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
+        """Refuse a long memo."""
+        check_memo(self.memo)
+
+
+class Claim(Struct, kw_only=True):
+    """The message that carries a claim to its actor: the token's SHA-256 in hex, never the token."""
+
+    token_hash: str
+    address: str
+    memo: str = ""
+
+
+# Answers ------------------------------------------------------------------------------------------------------------
+
+
+class PayoutLink(Answer, kw_only=True):
+    """A payout link."""
+
+    link_id: Annotated[UuidText, Meta(examples=[_LINK_ID])]
+    batch_id: Annotated[UuidText | UnsetType, Meta(description="Only on links of a batch.")] = UNSET
+    status: LinkStatus
+    currency: str
+    network: str
+    amount: Annotated[str, Meta(examples=["25"])]
+    title: str
+    note: str
+    email: str
+    reference: str
+    expires_at: Annotated[str, Meta(description="ISO 8601.", examples=[_MOMENT])]
+    created_at: Annotated[str, Meta(description="ISO 8601.", examples=[_MOMENT])]
+    payout_id: Annotated[UuidText | UnsetType, Meta(description="The payout; only after the claim.")] = UNSET
+    claim_address: Annotated[str | UnsetType, Meta(description="Where it went; only after the claim.")] = UNSET
+
+
+class CreatedPayoutLink(PayoutLink, kw_only=True):
+    """A new payout link, with what whoever claims it needs. Both are shown here alone."""
+
+    claim_token: Annotated[str, Meta(description="Whoever has it can have the money.")]
+    claim_url: Annotated[str, Meta(description="The page on which the recipient names the address.")]
+
+
+class BatchedPayoutLinkError(Answer, kw_only=True):
+    """Why an item of a batch failed."""
+
+    code: Annotated[str, Meta(examples=["payoutlink.bad_amount"])]
+    message: str
+
+
+class BatchedPayoutLink(Answer, kw_only=True):
+    """What became of an item: a link's fields, or the error."""
+
+    index: Annotated[int, Meta(ge=0, description="The item's place in the request.")]
+    success: bool
+    error: BatchedPayoutLinkError | UnsetType = UNSET
+    link_id: UuidText | UnsetType = UNSET
+    batch_id: UuidText | UnsetType = UNSET
+    status: LinkStatus | UnsetType = UNSET
+    currency: str | UnsetType = UNSET
+    network: str | UnsetType = UNSET
+    amount: str | UnsetType = UNSET
+    title: str | UnsetType = UNSET
+    note: str | UnsetType = UNSET
+    email: str | UnsetType = UNSET
+    reference: str | UnsetType = UNSET
+    expires_at: str | UnsetType = UNSET
+    created_at: str | UnsetType = UNSET
+    claim_token: str | UnsetType = UNSET
+    claim_url: str | UnsetType = UNSET
+
+
+class PayoutLinkBatch(Answer, kw_only=True):
+    """What became of a batch, item by item in the request's order."""
+
+    batch_id: UuidText
+    items: list[BatchedPayoutLink]
+
+
+class PayoutLinks(Answer, kw_only=True):
+    """A page of payout links."""
+
+    links: list[PayoutLink]
+
+
+class PublicPayoutLink(Answer, kw_only=True):
+    """A payout link as whoever holds its token sees it."""
+
+    currency: str
+    network: str
+    amount: Annotated[str, Meta(examples=["25"])]
+    title: str
+    note: str
+    status: LinkStatus
+    expires_at: Annotated[str, Meta(description="ISO 8601.", examples=[_MOMENT])]
+
+
+class ClaimedLink(Answer, kw_only=True):
+    """What a claim answers."""
+
+    status: LinkStatus
+    payout_id: UuidText

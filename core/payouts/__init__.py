@@ -1,0 +1,1 @@
+"""Payouts as requests ask for them, as their states follow each other, and as they are shown."""

@@ -1,0 +1,343 @@
+"""Requests and answers of payouts. Read as core.http.requests is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from core.errors import (
+    DomainError,
+    PayoutAssetMismatch,
+    PayoutBadAddress,
+    PayoutBadAmount,
+    PayoutBadCursor,
+    PayoutBadDate,
+    PayoutBadUrlCallback,
+    PayoutBadUuid,
+    PayoutBatchTooLarge,
+    PayoutEmptyBatch,
+    PayoutFromCurrencyUnsupported,
+    PayoutMemoTooLong,
+    PayoutNoDestination,
+    PayoutNoLookup,
+    PayoutOrderIdRequired,
+    PayoutUnknownCurrency,
+)
+from core.http.answers import Answer
+from core.http.requests import Amount, Code, CodeOrEmpty, OrderId, Request, Text, UuidText, WebUrl
+from core.invoices.schemas import Cursor, Moment
+from core.net.egress import EgressRefused, check_public_url
+
+MEMO_CHARS_MAX: Final = 120
+# Longer than any network writes an address.
+ADDRESS_CHARS_MAX: Final = 128
+MASS_MAX: Final = 100
+ORDER_ID_CHARS_MAX: Final = 255
+
+_ADDRESS: Final = "0x52908400098527886E0F7030069857D2E4169EE7"
+
+Source = Literal["api", "manual"]
+Priority = Literal["normal", "high"]
+
+# What check() refuses with an error of its own is in the document, but not in the type.
+DestinationText = Annotated[
+    str,
+    Meta(
+        pattern=r"^[^\x00]*$",
+        extra_json_schema={"minLength": 1, "maxLength": ADDRESS_CHARS_MAX},
+        description="The recipient. With capitals and small letters mixed, its EIP-55 checksum has to be right.",
+        examples=[_ADDRESS],
+    ),
+]
+MemoText = Annotated[
+    Text, Meta(extra_json_schema={"maxLength": MEMO_CHARS_MAX}, description="The comment; on ton and solana alone.")
+]
+PayoutAmount = Annotated[Amount, Meta(description="In currency, with no more fractional digits than it has.")]
+PayoutNetwork = Annotated[
+    CodeOrEmpty, Meta(description="May be left out where the coin has one.", examples=["ethereum"])
+]
+IsSubtract = Annotated[
+    bool,
+    Meta(
+        description="true: the network fee is charged on top of the amount; false: it is taken out of it. Without it,"
+        " as the fee settings say."
+    ),
+]
+
+
+def check_memo(memo: str | None) -> None:
+    """Refuse a memo that is too long. Raises payout.memo_too_long."""
+    if memo is not None and len(memo) > MEMO_CHARS_MAX:
+        raise PayoutMemoTooLong
+
+
+class CreatePayout(Request, kw_only=True, omit_defaults=True):
+    """Money to be sent (POST /v1/payout; the items of mass calls and batches)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
+        {
+            "amount": PayoutBadAmount,
+            "currency": PayoutUnknownCurrency,
+            "network": PayoutAssetMismatch,
+            "address": PayoutBadAddress,
+            "url_callback": PayoutBadUrlCallback,
+            "from_currency": PayoutFromCurrencyUnsupported,
+        }
+    )
+    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
+        {"order_id": PayoutOrderIdRequired, "address": PayoutNoDestination}
+    )
+
+    # First: an item of a mass call that is refused is told apart by it.
+    order_id: Annotated[
+        OrderId,
+        Meta(
+            extra_json_schema={"minLength": 1},
+            description="The merchant's own number. There is one payout for each, for ever.",
+            examples=["payout-77"],
+        ),
+    ]
+    amount: PayoutAmount
+    currency: Annotated[Code, Meta(description="The coin to be sent.")]
+    network: PayoutNetwork | None = None
+    address: DestinationText
+    memo: MemoText | None = None
+    is_subtract: IsSubtract | None = None
+    from_currency: (
+        Annotated[
+            CodeOrEmpty,
+            Meta(description="The coin to pay with instead: USDT, converted at the current rate.", examples=["USDT"]),
+        ]
+        | None
+    ) = None
+    priority: Annotated[Literal["normal", "high", ""], Meta(description="high is sent first.")] | None = None
+    source: Annotated[Literal["api", "manual", ""], Meta(description="Shown again; without it, api.")] | None = None
+    url_callback: (
+        Annotated[
+            WebUrl, Meta(description="Receives this payout's webhooks; public http(s), needs a registered endpoint.")
+        ]
+        | None
+    ) = None
+
+    def check(self, own_hosts: frozenset[str]) -> None:
+        """Refuse what has an error of its own: an empty number or address, a long memo, a callback to ourselves."""
+        if not self.order_id:
+            raise PayoutOrderIdRequired
+        if not self.address:
+            raise PayoutBadAddress("address: is empty")
+        if len(self.address) > ADDRESS_CHARS_MAX:
+            raise PayoutBadAddress("address: is too long")
+        check_memo(self.memo)
+        if self.url_callback is not None:
+            _check_callback(self.url_callback, own_hosts)
+
+
+def _check_callback(url: str, own_hosts: frozenset[str]) -> None:
+    try:
+        check_public_url(url, allow_private=False, require_https=False, own_hosts=own_hosts)
+    except EgressRefused as refusal:
+        raise PayoutBadUrlCallback(f"url_callback: {refusal}") from refusal
+
+
+class CalculatePayout(Request, kw_only=True, omit_defaults=True):
+    """A payout to be reckoned, not made (POST /v1/payout/calculate)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
+        {"amount": PayoutBadAmount, "currency": PayoutUnknownCurrency, "network": PayoutAssetMismatch}
+    )
+
+    amount: PayoutAmount
+    currency: Annotated[Code, Meta(description="The coin to be sent.")]
+    network: PayoutNetwork | None = None
+    is_subtract: IsSubtract | None = None
+
+
+class PayoutLookup(Request, kw_only=True, omit_defaults=True):
+    """Which payout is meant: by uuid, or else by order_id."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"uuid": PayoutBadUuid})
+
+    uuid: UuidText | None = None
+    order_id: Annotated[Text, Meta(max_length=ORDER_ID_CHARS_MAX, examples=["payout-77"])] | None = None
+
+    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
+        """Refuse a lookup by nothing."""
+        if self.uuid is None and self.order_id is None:
+            raise PayoutNoLookup
+
+
+class PayoutHistory(Request, kw_only=True, omit_defaults=True):
+    """A page of a merchant's payouts, newest first (POST /v1/payout/history)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
+        {"cursor": PayoutBadCursor, "date_from": PayoutBadDate, "date_to": PayoutBadDate}
+    )
+
+    limit: Annotated[int, Meta(description="1 to 200; anything else is 50.")] | None = None
+    cursor: Cursor | None = None
+    status: Literal["check", "process", "paid", "awaiting_cosign", "fail", "cancel", ""] | None = None
+    currency: CodeOrEmpty | None = None
+    network: CodeOrEmpty | None = None
+    order_id: Annotated[Text, Meta(max_length=ORDER_ID_CHARS_MAX)] | None = None
+    date_from: Annotated[Moment, Meta(description="Created at or after.")] | None = None
+    date_to: Annotated[Moment, Meta(description="Created before.")] | None = None
+
+
+class MassPayout(Request, kw_only=True, omit_defaults=True):
+    """Up to 100 payouts, each by itself (POST /v1/payout/mass)."""
+
+    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"payouts": PayoutEmptyBatch})
+
+    # Read one by one, so that a malformed one fails alone.
+    payouts: Annotated[
+        list[Any],
+        Meta(
+            description="Each shaped like POST /v1/payout; a malformed one fails alone.",
+            extra_json_schema={
+                "minItems": 1,
+                "maxItems": MASS_MAX,
+                # Not CreatePayout itself: what is none is taken, and answered as an item that failed.
+                "items": {"description": "A payout as CreatePayout describes it."},
+            },
+        ),
+    ]
+    source: Annotated[Literal["api", "manual", ""], Meta(description="That of the payouts that name none.")] | None = (
+        None
+    )
+
+    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
+        """Refuse a call that is empty or too large."""
+        if not self.payouts:
+            raise PayoutEmptyBatch
+        if len(self.payouts) > MASS_MAX:
+            raise PayoutBatchTooLarge
+
+
+class MassOrder(Struct, kw_only=True):
+    """The message that carries a mass call to its actor."""
+
+    principal: str
+    source: Source | None
+    # Each as JSON of its own: one that cannot be read must not spoil the others.
+    items: list[str]
+
+
+class PayoutFeeSettings(Request, kw_only=True, omit_defaults=True):
+    """Who bears the network fee where a payout does not say it (POST /v1/payout/fee-settings)."""
+
+    is_subtract: Annotated[bool, Meta(description="Without it the setting is read.")] | None = None
+
+
+# Answers ------------------------------------------------------------------------------------------------------------
+
+
+class Payout(Answer, kw_only=True):
+    """A payout."""
+
+    uuid: UuidText
+    order_id: Annotated[str, Meta(examples=["payout-77"])]
+    amount: Annotated[str, Meta(description="What was asked for, in currency.", examples=["25"])]
+    currency: Annotated[str, Meta(examples=["USDT"])]
+    network: Annotated[str, Meta(examples=["ethereum"])]
+    address: Annotated[str, Meta(examples=[_ADDRESS])]
+    txid: Annotated[str, Meta(description="Empty until it is sent.")]
+    status: Literal["check", "process", "paid", "awaiting_cosign", "fail", "cancel"]
+    is_final: Annotated[bool, Meta(description="true for paid, fail and cancel.")]
+    approval_required: Annotated[bool, Meta(description="Waits for a confirmation; false for payouts made with a key.")]
+    source: Source
+    memo: str
+    commission: Annotated[str, Meta(description="The network fee, in currency.", examples=["1.2"])]
+    confirmations: int
+    error: Annotated[str | None, Meta(description="Why it failed; null unless the status is fail.")]
+    created_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
+    updated_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
+
+
+class PayoutConversion(Answer, kw_only=True):
+    """The conversion that paid for a payout."""
+
+    from_currency: Annotated[str, Meta(examples=["USDT"])]
+    to_currency: str
+    from_amount: Annotated[str, Meta(description="What was taken, in from_currency.", examples=["76.5"])]
+    rate: Annotated[str, Meta(description="Payout units for one unit of from_currency.")]
+
+
+class CreatedPayout(Payout, kw_only=True):
+    """A payout as its creation answers."""
+
+    convert: Annotated[PayoutConversion | UnsetType, Meta(description="Only with from_currency.")] = UNSET
+
+
+class PayoutPage(Answer, kw_only=True):
+    """Payouts, and where the next page begins."""
+
+    items: list[Payout]
+    next_cursor: str | None
+
+
+class PayoutQuote(Answer, kw_only=True):
+    """What a payout would cost and bring now."""
+
+    amount: Annotated[str, Meta(examples=["25"])]
+    currency: Annotated[str, Meta(examples=["USDT"])]
+    network: Annotated[str, Meta(examples=["ethereum"])]
+    commission: Annotated[str, Meta(description="The network fee.", examples=["1.2"])]
+    merchant_amount: Annotated[str, Meta(description="What leaves the balance.", examples=["26.2"])]
+    to_amount: Annotated[str, Meta(description="What arrives at the address.", examples=["25"])]
+
+
+class PayoutLimit(Answer, kw_only=True):
+    """The smallest and largest amount, in the coin."""
+
+    min_amount: Annotated[str, Meta(examples=["5"])]
+    max_amount: Annotated[str | None, Meta(description="null: the balance is the limit.")]
+
+
+class PayoutCommission(Answer, kw_only=True):
+    """What one payout costs now."""
+
+    fee_amount: Annotated[str | None, Meta(description="null while the network fee is not known.", examples=["1.2"])]
+    currency: Annotated[str, Meta(examples=["USDT"])]
+
+
+class PayoutMethod(Answer, kw_only=True):
+    """A coin on a network, as it can be paid out."""
+
+    currency: str
+    network: str
+    is_available: bool
+    limit: PayoutLimit
+    commission: PayoutCommission
+
+
+class PayoutServices(Answer, kw_only=True):
+    """Every method of the catalogue."""
+
+    items: list[PayoutMethod]
+
+
+class MassItem(Answer, kw_only=True):
+    """What became of one payout of a mass call."""
+
+    success: bool
+    order_id: Annotated[str, Meta(description="As it was sent; empty where it was none.")]
+    uuid: UuidText | UnsetType = UNSET
+    status: str | UnsetType = UNSET
+    is_final: bool | UnsetType = UNSET
+    approval_required: bool | UnsetType = UNSET
+    message: Annotated[str | UnsetType, Meta(description="Why it was not made.")] = UNSET
+
+
+class MassResult(Answer, kw_only=True):
+    """What became of each, in the order in which they were sent."""
+
+    items: list[MassItem]
+
+
+class PayoutFees(Answer, kw_only=True):
+    """Who bears the network fee where a payout does not say it."""
+
+    is_subtract: Annotated[bool, Meta(description="true: on top of the amount; false: out of it.")]

@@ -1,0 +1,58 @@
+"""What a payout may become, in which words it is told, and which event tells it.
+
+Tables; models.payouts.rows acts on them.
+Source: API reference, "Payout status".
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from core.invoices.states import ForbiddenTransitionError
+
+PayoutStatus = Literal[
+    "pending", "awaiting_cosign", "approved", "broadcasting", "sent", "confirmed", "failed", "cancelled"
+]
+PayoutKind = Literal["payout", "cheque", "refund", "resolve", "stray", "wallet_refund"]
+
+# From each status to those it may reach. What a reorg takes goes back to sent; what is provably dead before anything
+# was included goes back to approved, to be sent anew.
+PAYOUT_TRANSITIONS: Final[dict[PayoutStatus, frozenset[PayoutStatus]]] = {
+    "pending": frozenset({"awaiting_cosign", "approved", "cancelled"}),
+    "awaiting_cosign": frozenset({"approved", "cancelled"}),
+    "approved": frozenset({"broadcasting", "failed", "cancelled"}),
+    "broadcasting": frozenset({"sent", "approved", "confirmed", "failed"}),
+    "sent": frozenset({"confirmed", "approved", "failed"}),
+    "confirmed": frozenset(),
+    "failed": frozenset(),
+    "cancelled": frozenset(),
+}
+
+# The word for each in API answers and webhook bodies.
+SHOWN: Final[dict[PayoutStatus, str]] = {
+    "pending": "check",
+    "awaiting_cosign": "awaiting_cosign",
+    "approved": "process",
+    "broadcasting": "process",
+    "sent": "process",
+    "confirmed": "paid",
+    "failed": "fail",
+    "cancelled": "cancel",
+}
+
+FINAL_PAYOUTS: Final[frozenset[PayoutStatus]] = frozenset({"confirmed", "failed", "cancelled"})
+# What waits for somebody's decision.
+UNDECIDED_PAYOUTS: Final[frozenset[PayoutStatus]] = frozenset({"pending", "awaiting_cosign"})
+# What nobody has signed anything for, or nothing that can still take effect.
+UNSIGNED_PAYOUTS: Final[frozenset[PayoutStatus]] = UNDECIDED_PAYOUTS | {"approved"}
+
+
+def check_payout_transition(before: PayoutStatus, after: PayoutStatus) -> None:
+    """Raise ForbiddenTransitionError unless the table allows it."""
+    if after not in PAYOUT_TRANSITIONS[before]:
+        raise ForbiddenTransitionError(f"payout {before} -> {after}")
+
+
+def payout_event(status: PayoutStatus) -> str:
+    """Return the name of the event that reaching a status emits."""
+    return f"payout.{status}"

@@ -1,0 +1,170 @@
+"""Renders payouts and their events. Source: API reference, "Payout object" and "Events"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from core.catalogue.addresses import display
+from core.http.render import coin_text, iso_time
+from core.money import format_coin
+from core.payouts.states import FINAL_PAYOUTS, SHOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue, Pair
+    from core.payouts.states import PayoutStatus
+
+# The word for what is on its way.
+IN_PROCESS: Final = SHOWN["approved"]
+
+
+class Payout(Protocol):
+    """What a view needs of a payout; models.payouts.rows has it."""
+
+    @property
+    def id(self) -> UUID: ...
+    @property
+    def order_id(self) -> str: ...
+    @property
+    def currency(self) -> str: ...
+    @property
+    def network(self) -> str: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def memo(self) -> str: ...
+    @property
+    def amount_units(self) -> int: ...
+    @property
+    def fee_units(self) -> int: ...
+    @property
+    def kept_units(self) -> int: ...
+    @property
+    def from_currency(self) -> str | None: ...
+    @property
+    def from_units(self) -> int | None: ...
+    @property
+    def rate(self) -> str | None: ...
+    @property
+    def status(self) -> PayoutStatus: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def is_approval_required(self) -> bool: ...
+    @property
+    def txid(self) -> str: ...
+    @property
+    def confirmations(self) -> int: ...
+    @property
+    def error(self) -> str | None: ...
+    @property
+    def created_at(self) -> datetime: ...
+    @property
+    def updated_at(self) -> datetime: ...
+
+
+class Reckoned(Protocol):
+    """A payout's amounts; models.payouts.rules reckons them."""
+
+    @property
+    def amount_units(self) -> int: ...
+    @property
+    def fee_units(self) -> int: ...
+    @property
+    def to_units(self) -> int: ...
+    @property
+    def held_units(self) -> int: ...
+
+
+def payout(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:
+    """Return a payout object."""
+    return _core(catalogue, shown) | {
+        "approval_required": shown.is_approval_required,
+        "source": shown.source,
+        "memo": shown.memo,
+        "commission": _commission(catalogue, shown),
+        "confirmations": shown.confirmations,
+        "error": shown.error if shown.status == "failed" else None,
+        "created_at": iso_time(shown.created_at),
+        "updated_at": iso_time(shown.updated_at),
+    }
+
+
+def created(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:
+    """Return a payout object as its creation answers: with the conversion that paid for it, where there was one."""
+    body = payout(catalogue, shown)
+    if shown.from_currency is not None:
+        body["convert"] = {
+            "from_currency": shown.from_currency,
+            "to_currency": shown.currency,
+            "from_amount": coin_text(catalogue, shown.from_currency, shown.from_units),
+            "rate": shown.rate,
+        }
+    return body
+
+
+def webhook(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:
+    """Return the body of a payout.* event; that of a failed one tells what of its fee stays taken."""
+    kept = {"commission": _commission(catalogue, shown)} if shown.status == "failed" else {}
+    return {"type": "payout"} | _core(catalogue, shown) | kept
+
+
+def _commission(catalogue: Catalogue, shown: Payout) -> str:
+    """Return the network fee that is charged; of a failed payout, what of it stays taken."""
+    units = shown.kept_units if shown.status == "failed" else shown.fee_units
+    return coin_text(catalogue, shown.currency, units)
+
+
+def _core(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:
+    """Return what objects and events have in common."""
+    return {
+        "uuid": str(shown.id),
+        "order_id": shown.order_id,
+        "amount": coin_text(catalogue, shown.currency, shown.amount_units),
+        "currency": shown.currency,
+        "network": shown.network,
+        "address": display(catalogue.networks[shown.network].family, shown.address),
+        "txid": shown.txid,
+        "status": SHOWN[shown.status],
+        "is_final": shown.status in FINAL_PAYOUTS,
+    }
+
+
+def quote(catalogue: Catalogue, reckoned: Reckoned, *, currency: str, network: str) -> dict[str, str]:
+    """Return what a payout would cost and bring."""
+    return {
+        "amount": coin_text(catalogue, currency, reckoned.amount_units),
+        "currency": currency,
+        "network": network,
+        "commission": coin_text(catalogue, currency, reckoned.fee_units),
+        "merchant_amount": coin_text(catalogue, currency, reckoned.held_units),
+        "to_amount": coin_text(catalogue, currency, reckoned.to_units),
+    }
+
+
+def method(catalogue: Catalogue, pair: Pair, *, fee_units: int | None, is_served: bool) -> dict[str, Any]:
+    """Return a coin on a network as it can be paid out; not while its fee is unknown."""
+    return {
+        "currency": pair.currency,
+        "network": pair.network,
+        "is_available": is_served and fee_units is not None,
+        "limit": {"min_amount": format_coin(pair.min_payout_units, pair.decimals), "max_amount": None},
+        "commission": {
+            "fee_amount": None if fee_units is None else coin_text(catalogue, pair.currency, fee_units),
+            "currency": pair.currency,
+        },
+    }
+
+
+def mass_success(made: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an item of a mass call that has its payout."""
+    shown = ("order_id", "uuid", "status", "is_final", "approval_required")
+    return {"success": True} | {name: made[name] for name in shown}
+
+
+def mass_failure(order_id: str, message: str) -> dict[str, Any]:
+    """Return an item of a mass call that was refused."""
+    return {"success": False, "order_id": order_id, "message": message}

@@ -1,0 +1,252 @@
+"""Turns a price into what the payer owes, and a credit into its parts.
+
+Pure; called by actors.invoices.calls and settlement.
+Rates are US dollars per unit of a currency, as integers scaled by 10**RATE_DIGITS. Source: API reference, "Payment
+(invoice) object" and "Quotes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from core.errors import (
+    InvoiceFeeQuoteFailed,
+    InvoiceNoPayAsset,
+    InvoiceQuoteFailed,
+    PaymentBadAmount,
+    PaymentBelowMinimum,
+    PaymentNetworkRequired,
+    PaymentToCurrencyRequired,
+    PaymentUnknownCurrency,
+    PaymentUnknownToCurrency,
+    PaymentUnsupportedNetwork,
+)
+from core.money import PPM, mul_div_down, mul_div_up, quote_step, round_up
+
+if TYPE_CHECKING:
+    from core.catalogue.catalogue import Catalogue, Pair
+
+RATE_DIGITS: Final = 18
+CENTS: Final = 100
+PERCENT: Final = 100
+PRICE_MAX_USD: Final = 10_000_000
+
+Rates = Mapping[str, int]
+Method = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """A merchant's terms, frozen into each invoice. version counts their changes."""
+
+    version: int
+    fee_ppm: int
+    fee_fixed_usd_cents: int
+    # None: the merchant tolerates nothing unless an invoice says otherwise.
+    accuracy_ppm: int | None
+    # None: every available method.
+    accepted: frozenset[Method] | None
+    # Positive lowers the price, negative raises it.
+    discounts_ppm: Mapping[Method, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What the merchant asks, in minor units of a fiat currency or the ledger's units of a coin."""
+
+    currency: str
+    units: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Market:
+    """The quotes that pricing reads, all of one moment."""
+
+    rates: Rates
+    # What one payout of a pair costs on chain, in the ledger's units.
+    network_fees: Mapping[Method, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """What the payer owes and the fixed fee, in the ledger's units of the settlement coin."""
+
+    payer_units: int
+    fee_fixed_units: int
+    discount_ppm: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreditSplit:
+    """How a deposit's amount is divided; the four parts add up to it."""
+
+    net_units: int
+    fee_units: int
+    fee_fixed_units: int
+    rounding_units: int
+
+
+def choose_method(
+    catalogue: Catalogue, *, currency: str, to_currency: str | None, network: str | None, available: frozenset[str]
+) -> Method | None:
+    """Return the settlement method that a request names, or None for a currency-agnostic invoice.
+
+    available: the networks that this gateway serves. Raises the payment.* error of the mode table.
+    """
+    if not catalogue.is_pricing_currency(currency):
+        raise PaymentUnknownCurrency
+    if to_currency is None:
+        if network is None:
+            return None
+        if currency in catalogue.fiats:
+            raise PaymentToCurrencyRequired
+        to_currency = currency
+    elif to_currency not in catalogue.assets:
+        raise PaymentUnknownToCurrency
+    if network is None:
+        network = only_network(catalogue, to_currency)
+        if network is None:
+            raise PaymentNetworkRequired
+    if catalogue.pair(to_currency, network) is None or network not in available:
+        raise PaymentUnsupportedNetwork
+    return to_currency, network
+
+
+def only_network(catalogue: Catalogue, currency: str) -> str | None:
+    """Return the network of a coin that has exactly one."""
+    networks = catalogue.networks_of(currency)
+    return networks[0] if len(networks) == 1 else None
+
+
+def acceptable_methods(catalogue: Catalogue, terms: Terms, available: frozenset[str]) -> list[Method]:
+    """Return the methods that a buyer of this merchant may choose from, in the catalogue's order."""
+    return [
+        method
+        for method in catalogue.pairs
+        if method[1] in available and (terms.accepted is None or method in terms.accepted)
+    ]
+
+
+def require_acceptable(methods: list[Method]) -> None:
+    """Refuse an agnostic invoice that nobody could pay."""
+    if not methods:
+        raise InvoiceNoPayAsset
+
+
+def rate_of(rates: Rates, currency: str) -> int:
+    """Return the dollar price of a currency, or raise invoice.quote_failed: an absent rate is never 1."""
+    rate = rates.get(currency)
+    if not rate:
+        raise InvoiceQuoteFailed
+    return rate
+
+
+def quote(
+    catalogue: Catalogue,
+    market: Market,
+    *,
+    price: Price,
+    method: Method,
+    terms: Terms,
+    subtract_percent: int,
+    discount_ppm: int | None = None,
+    is_limited: bool = True,
+) -> Quote:
+    """Price an invoice in its settlement coin, within the pair's limits.
+
+    discount_ppm: an earlier quote's discount, which later quotes keep; these are not limited either, since their sale
+    is open. Raises payment.below_minimum, payment.bad_amount, invoice.quote_failed, invoice.fee_quote_failed.
+    """
+    currency, network = method
+    pair = catalogue.pair(currency, network)
+    if pair is None:
+        raise PaymentUnsupportedNetwork
+    if discount_ppm is None:
+        discount_ppm = terms.discounts_ppm.get(method, 0)
+    payer_units = _converted(catalogue, market.rates, price, currency, discount_ppm)
+    payer_units += _surcharge(market, method, subtract_percent)
+    if price.currency != currency or discount_ppm or subtract_percent:
+        payer_units = round_up(payer_units, _step(catalogue, price, currency))
+    # Before the limits: where price and coin are the same, the fee is the first to miss a rate.
+    fee_fixed_units = _fixed_fee(catalogue, market.rates, currency, terms.fee_fixed_usd_cents)
+    if is_limited:
+        _check_limits(catalogue, market.rates, pair, payer_units)
+    return Quote(payer_units=payer_units, fee_fixed_units=fee_fixed_units, discount_ppm=discount_ppm)
+
+
+def check_price(catalogue: Catalogue, market: Market, price: Price) -> None:
+    """Refuse a price above the gateway's limit, where no coin is known whose amount could be compared."""
+    digits = price_digits(catalogue, price.currency)
+    if price.units * rate_of(market.rates, price.currency) > PRICE_MAX_USD * 10 ** (digits + RATE_DIGITS):
+        raise PaymentBadAmount("The amount is above the limit of this gateway.")
+
+
+def price_digits(catalogue: Catalogue, currency: str) -> int:
+    """Return the digits in which prices of a currency are kept: fiat minor units, or the ledger's scale."""
+    return catalogue.digits(currency) if currency in catalogue.fiats else catalogue.scale(currency)
+
+
+def _converted(catalogue: Catalogue, rates: Rates, price: Price, currency: str, discount_ppm: int) -> int:
+    if price.currency == currency:
+        return mul_div_up(price.units, PPM - discount_ppm, PPM)
+    numerator = (PPM - discount_ppm) * rate_of(rates, price.currency) * 10 ** catalogue.scale(currency)
+    denominator = PPM * 10 ** price_digits(catalogue, price.currency) * rate_of(rates, currency)
+    return mul_div_up(price.units, numerator, denominator)
+
+
+def _surcharge(market: Market, method: Method, subtract_percent: int) -> int:
+    if not subtract_percent:
+        return 0
+    fee_units = market.network_fees.get(method)
+    if fee_units is None:
+        raise InvoiceQuoteFailed
+    return mul_div_up(fee_units, subtract_percent, PERCENT)
+
+
+def _step(catalogue: Catalogue, price: Price, currency: str) -> int:
+    asset = catalogue.assets[currency]
+    if price.currency == currency:
+        return int(10 ** (asset.scale - asset.precision))
+    return quote_step(scale=asset.scale, precision=asset.precision)
+
+
+def _check_limits(catalogue: Catalogue, rates: Rates, pair: Pair, payer_units: int) -> None:
+    scale = catalogue.scale(pair.currency)
+    if payer_units < pair.to_ledger(pair.min_deposit_units, scale):
+        raise PaymentBelowMinimum
+    if payer_units * rate_of(rates, pair.currency) > PRICE_MAX_USD * 10 ** (scale + RATE_DIGITS):
+        raise PaymentBadAmount("The amount is above the limit of this gateway.")
+
+
+def _fixed_fee(catalogue: Catalogue, rates: Rates, currency: str, usd_cents: int) -> int:
+    if not usd_cents:
+        return 0
+    rate = rates.get(currency)
+    if not rate:
+        raise InvoiceFeeQuoteFailed
+    return mul_div_down(usd_cents, 10 ** (catalogue.scale(currency) + RATE_DIGITS), CENTS * rate)
+
+
+def split_credit(*, units: int, fee_ppm: int, fee_fixed_due_units: int, step: int) -> CreditSplit:
+    """Divide a deposit between merchant, fees and rounding.
+
+    step: the ledger units in one unit of the coin's precision; the merchant gets whole steps. Fees round down and
+    never exceed the credit.
+    """
+    fee_units = mul_div_down(units, fee_ppm, PPM)
+    fixed_units = min(fee_fixed_due_units, units - fee_units)
+    left = units - fee_units - fixed_units
+    net_units = left - left % step
+    return CreditSplit(
+        net_units=net_units, fee_units=fee_units, fee_fixed_units=fixed_units, rounding_units=left - net_units
+    )
+
+
+def fee_in_coin(catalogue: Catalogue, rates: Rates, *, gas_units: int, gas_currency: str, currency: str) -> int:
+    """Express a network fee, paid in the chain's own coin, in the ledger's units of another; rounded up."""
+    if gas_currency == currency:
+        return gas_units
+    numerator = rate_of(rates, gas_currency) * 10 ** catalogue.scale(currency)
+    return mul_div_up(gas_units, numerator, rate_of(rates, currency) * 10 ** catalogue.scale(gas_currency))

@@ -1,0 +1,1 @@
+"""Refunds as requests ask for them, and as they are shown."""

@@ -1,0 +1,106 @@
+"""Requests and answers of refunds. Read as core.http.requests is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, ClassVar, Final, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from core.errors import (
+    DomainError,
+    PaymentBadUuid,
+    RefundBadAddress,
+    RefundBadAmount,
+    RefundNetworkMismatch,
+    RefundNoAddress,
+    RequestBadField,
+    WalletBadUuid,
+    WalletNoAddress,
+)
+from core.http.answers import Answer, Payment
+from core.http.requests import Amount, CodeOrEmpty, PaymentLookup, Request, Text, UuidText
+from core.payouts.schemas import ADDRESS_CHARS_MAX, Payout
+
+NUL: Final = "\x00"
+
+_EXAMPLE: Final = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+Destination = Annotated[Text, Meta(max_length=ADDRESS_CHARS_MAX, examples=[_EXAMPLE])]
+RefundStatus = Annotated[
+    Literal["check", "awaiting_cosign", "process", "paid", "fail", "cancel"],
+    Meta(description="That of its payout. check: it waits for POST /v1/payout/approve."),
+]
+
+
+class CreateRefund(PaymentLookup, kw_only=True, omit_defaults=True):
+    """A refund of a payment, or of a part of it (POST /v1/payment/refund)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
+        {
+            "uuid": PaymentBadUuid,
+            "amount": RefundBadAmount,
+            "address": RefundBadAddress,
+            "network": RefundNetworkMismatch,
+        }
+    )
+
+    amount: (
+        Annotated[Amount, Meta(description="What arrives, in the payment's coin. Without it: all that is left.")] | None
+    ) = None
+    address: (
+        Annotated[
+            Destination,
+            Meta(description="The payment's payer_address, if there is one. Another has to be approved."),
+        ]
+        | None
+    ) = None
+    network: Annotated[CodeOrEmpty, Meta(description="The payment's, if any.", examples=["ethereum"])] | None = None
+
+
+class BlockedRefund(Request, kw_only=True, omit_defaults=True):
+    """Where to send what a blocked static wallet holds (POST /v1/wallet/blocked-address-refund)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
+        {"uuid": WalletBadUuid, "address": WalletNoAddress, "refund_address": RefundBadAddress}
+    )
+    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"refund_address": RefundNoAddress})
+
+    uuid: UuidText | None = None
+    address: Annotated[str, Meta(extra_json_schema={"pattern": r"^[^\x00]*$"}, examples=[_EXAMPLE])] | None = None
+    refund_address: Annotated[Destination, Meta(min_length=1, description="Receives the coins, on their network.")]
+
+    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
+        """Refuse a wallet that is not named."""
+        if self.uuid is None and self.address is None:
+            raise WalletNoAddress
+        if self.address is not None and NUL in self.address:
+            raise RequestBadField("address: has a NUL")
+
+
+class PaymentRefund(Answer, kw_only=True):
+    """A refund, which is a payout of a payment."""
+
+    uuid: Annotated[UuidText, Meta(description="The refund's identifier; that of its payout.")]
+    payment_uuid: UuidText
+    status: RefundStatus
+    amount: Annotated[str, Meta(description="What arrives.", examples=["10"])]
+    currency: str
+    network: str
+    address: str
+    txid: Annotated[str, Meta(description="Empty until it is sent.")]
+    approval_required: bool
+    is_final: bool
+    created_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
+
+
+class ResolvedPayment(Payment, kw_only=True):
+    """A payment after its resolution, with the refund where that was asked for."""
+
+    refund: PaymentRefund | UnsetType = UNSET
+
+
+class WalletRefunds(Answer, kw_only=True):
+    """What a blocked wallet sends back, a payout for each coin."""
+
+    payouts: list[Payout]

@@ -1,0 +1,1 @@
+"""Sealing, signing and stamping with keys that the environment holds."""

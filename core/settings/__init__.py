@@ -1,0 +1,1 @@
+"""The operator's settings, read once from the environment, and the rules that they obey."""

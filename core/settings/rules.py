@@ -1,0 +1,113 @@
+"""Rules between variables: what each process may see, and what production refuses.
+
+Called by core.settings.settings alone.
+They look at the texts of the environment, before these become settings, so that every problem is found in one pass.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from core.catalogue.addresses import SERVED_FAMILIES
+from core.catalogue.catalogue import load_catalogue
+from core.secrets.secretbox import SecretKeysError, parse_secret_keys
+
+Environment = Literal["development", "production"]
+Role = Literal["web", "worker", "signer", "scheduler", "cli"]
+
+# Published with the source: it seals nothing that matters, and production refuses it.
+DEVELOPMENT_SECRET_KEYS = "development:c2x1aWNlLWRldmVsb3BtZW50LW9ubHkta2V5LTAwMDA="  # noqa: S105
+
+RPC_SUFFIX = "_RPC_URLS"
+GAS_CAP_SUFFIX = "_GAS_CAP_GWEI"
+SANCTIONS_SUFFIX = "_SANCTIONS_ORACLE"
+COLD_SUFFIX = "_COLD_ADDRESS"
+_EVM_SUFFIXES = (GAS_CAP_SUFFIX, SANCTIONS_SUFFIX, COLD_SUFFIX)
+
+_WALLET_PREFIX = "WALLET_"
+_WALLET_SOURCES = ("WALLET_KEYSTORE", "WALLET_KEYSTORE_DATA", "WALLET_MNEMONIC")
+_PASSPHRASE_SOURCES = ("WALLET_PASSPHRASE_FILE", "WALLET_PASSPHRASE")
+_TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
+
+
+def problems_of(values: Mapping[str, str], environment: Environment, role: Role) -> Iterator[str]:
+    """Tell in one line each what stands against starting a process of that role with these variables."""
+    yield from _rpc_problems(values, environment)
+    yield from _evm_problems(values, environment)
+    yield from _role_problems(values, role)
+    if environment == "production":
+        yield from _production_problems(values, role)
+
+
+def split(text: str) -> tuple[str, ...]:
+    """Return the entries of a comma separated list."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def rpc_variables(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of <NETWORK>_RPC_URLS by network code."""
+    return network_variables(values, RPC_SUFFIX)
+
+
+def network_variables(values: Mapping[str, str], suffix: str) -> dict[str, str]:
+    """Return the values of <NETWORK><suffix> by network code."""
+    return {n.removesuffix(suffix).lower(): value for n, value in values.items() if n.endswith(suffix)}
+
+
+def holds_development_key(text: str) -> bool:
+    """Tell whether the published key is among these SECRET_KEYS, under whatever id."""
+    try:
+        keys = parse_secret_keys(text)
+    except SecretKeysError:
+        return False
+    return not set(keys.values()).isdisjoint(parse_secret_keys(DEVELOPMENT_SECRET_KEYS).values())
+
+
+def _rpc_problems(values: Mapping[str, str], environment: Environment) -> Iterator[str]:
+    known = load_catalogue(environment).networks
+    for network in rpc_variables(values):
+        if network not in known:
+            yield f"{network.upper()}{RPC_SUFFIX}: the catalogue has no such network"
+        elif known[network].family not in SERVED_FAMILIES:
+            yield f"{network.upper()}{RPC_SUFFIX}: this version has no adapter for {known[network].family} networks"
+
+
+def _evm_problems(values: Mapping[str, str], environment: Environment) -> Iterator[str]:
+    known = load_catalogue(environment).networks
+    for suffix in _EVM_SUFFIXES:
+        for code in network_variables(values, suffix):
+            if code not in known or known[code].family != "evm":
+                yield f"{code.upper()}{suffix}: the catalogue has no such EVM network"
+
+
+def _role_problems(values: Mapping[str, str], role: Role) -> Iterator[str]:
+    if role == "worker" and "ADDRESS_PUBLIC_KEY" not in values:
+        yield "ADDRESS_PUBLIC_KEY: is required, or addresses could not be verified"
+    if role != "signer":
+        return
+    sources = [name for name in _WALLET_SOURCES if name in values]
+    if len(sources) != 1:
+        yield f"{', '.join(_WALLET_SOURCES)}: the signer needs exactly one of them"
+    elif sources != ["WALLET_MNEMONIC"] and len([name for name in _PASSPHRASE_SOURCES if name in values]) != 1:
+        yield f"{', '.join(_PASSPHRASE_SOURCES)}: the keystore needs exactly one of them"
+
+
+def _production_problems(values: Mapping[str, str], role: Role) -> Iterator[str]:
+    refused = {
+        "SECRET_KEYS: holds the development key, which production refuses": holds_development_key(
+            values.get("SECRET_KEYS", "")
+        ),
+        "WALLET_MNEMONIC: production refuses it, use a keystore": "WALLET_MNEMONIC" in values,
+        "WEBHOOK_ALLOW_PRIVATE: production refuses it": _is_true(values, "WEBHOOK_ALLOW_PRIVATE"),
+        "RATES_SOURCE: production refuses static rates": values.get("RATES_SOURCE") == "static",
+    }
+    yield from (text for text, applies in refused.items() if applies)
+    if role != "signer":
+        wallet = (name for name in sorted(values) if name.startswith(_WALLET_PREFIX) and name != "WALLET_MNEMONIC")
+        yield from (f"{name}: only the signer may see it" for name in wallet)
+    if not _is_true(values, "SINGLE_PROVIDER_OK"):
+        lone = (network for network, urls in rpc_variables(values).items() if len(set(split(urls))) == 1)
+        yield from (f"{n.upper()}{RPC_SUFFIX}: one provider alone needs SINGLE_PROVIDER_OK=1" for n in lone)
+
+
+def _is_true(values: Mapping[str, str], name: str) -> bool:
+    return values.get(name, "").lower() in _TRUE

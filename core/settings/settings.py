@@ -1,0 +1,360 @@
+"""Reads the environment, once, into one frozen object. The only reader of os.environ; called by entry points alone.
+
+All problems are reported together, by variable, and never with a value: many values are secrets. Without ENVIRONMENT
+the strict rules of production hold, so that a forgotten variable cannot open a gateway.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from datetime import date
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from core.catalogue.addresses import parse
+from core.secrets.secretbox import SecretKeysError, parse_secret_keys
+from core.settings.rates import rate_problems, rate_urls, variable
+from core.settings.rules import (
+    COLD_SUFFIX,
+    DEVELOPMENT_SECRET_KEYS,
+    GAS_CAP_SUFFIX,
+    RPC_SUFFIX,
+    SANCTIONS_SUFFIX,
+    Environment,
+    Role,
+    holds_development_key,
+    network_variables,
+    problems_of,
+    rpc_variables,
+    split,
+)
+from core.settings.signer_rates import dollar_rates, parse_signer_rates, signer_rate_problems
+
+_DEFAULTS: Mapping[Environment, Mapping[str, str]] = {
+    "development": {
+        "SECRET_KEYS": DEVELOPMENT_SECRET_KEYS,
+        "RATES_SOURCE": "static",
+        "LOG_FORMAT": "console",
+        "TICK_INTERVAL_MS": "250",
+        "POOL_LOW": "500",
+        "POOL_HIGH": "2000",
+        "SIGNER_PAYOUT_MAX_USD": "1000000000",
+        "SIGNER_HOURLY_USD": "1000000000",
+        "SIGNER_DAILY_USD": "1000000000",
+        "SIGNER_MERCHANT_PERCENT": "100",
+        # Every deposit is swept at once, whatever that costs.
+        "SWEEP_MIN_USD": "0",
+        "SWEEP_FEE_MAX_PERCENT": "10000",
+        # A whole shop's traffic comes from one machine and one key there.
+        "RATE_LIMIT_KEY_MINUTE": "10000000",
+        "RATE_LIMIT_KEY_SECOND": "1000000",
+        "RATE_LIMIT_PUBLIC_MINUTE": "10000000",
+        "RATE_LIMIT_BUYER_MINUTE": "10000000",
+        "RATE_LIMIT_CLAIM_MINUTE": "10000000",
+    },
+    "production": {
+        "RATES_SOURCE": "live",
+        "LOG_FORMAT": "json",
+        "TICK_INTERVAL_MS": "1000",
+        "POOL_LOW": "5000",
+        "POOL_HIGH": "20000",
+        "SIGNER_PAYOUT_MAX_USD": "25000",
+        "SIGNER_HOURLY_USD": "100000",
+        "SIGNER_DAILY_USD": "500000",
+        "SIGNER_MERCHANT_PERCENT": "50",
+        "SWEEP_MIN_USD": "20",
+        "SWEEP_FEE_MAX_PERCENT": "5",
+    },
+}
+
+
+class SettingsError(Exception):
+    """The environment does not make a gateway; problems holds one line for each reason."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(["the settings have problems:", *(f"  {problem}" for problem in problems)]))
+
+
+def _split(text: object) -> object:
+    return split(text) if isinstance(text, str) else text
+
+
+def _networks(text: object) -> object:
+    try:
+        return tuple(ip_network(part) for part in split(text)) if isinstance(text, str) else text
+    except ValueError:
+        raise ValueError("must be addresses and networks like 10.0.0.0/8, separated by commas") from None
+
+
+def _url_check(*schemes: str) -> AfterValidator:
+    def check(url: str) -> str:
+        try:
+            parts = urlsplit(url)
+            usable = parts.scheme in schemes and (parts.hostname or parts.path) and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
+            raise ValueError(f"must be a URL that starts with {' or '.join(f'{scheme}://' for scheme in schemes)}")
+        return url.rstrip("/")
+
+    return AfterValidator(check)
+
+
+def _check_secret_keys(text: str) -> str:
+    try:
+        parse_secret_keys(text)
+    except SecretKeysError as error:
+        raise ValueError(f"must be kid:base64key,… ({error})") from None
+    return text
+
+
+def _stored_evm(text: str) -> str:
+    return parse("evm", text)
+
+
+def _freeze(urls: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+    return MappingProxyType(dict(urls))
+
+
+HttpUrl = Annotated[str, _url_check("http", "https")]
+
+
+class Settings(BaseModel):
+    """Everything that differs between two installations. Field names are the variables' in lower case."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    environment: Environment
+    database_url: Annotated[str, _url_check("postgresql", "postgres")] = Field(repr=False)
+    redis_url: Annotated[str, _url_check("redis", "rediss", "unix")] = Field(repr=False)
+    redis_namespace: str = Field("sluice", pattern=r"^[A-Za-z0-9_-]{1,32}$")
+    port: int = Field(8000, ge=1, le=65535)
+    base_url: HttpUrl
+    pay_url: HttpUrl
+    trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], BeforeValidator(_networks)] = ()
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["json", "console"]
+
+    secret_keys: Annotated[str, AfterValidator(_check_secret_keys)] = Field(repr=False)
+    # Base64 of the ed25519 key that signs the address pool; whoever hands out addresses needs it.
+    address_public_key: str = ""
+    wallet_keystore: Path | None = None
+    wallet_keystore_data: str | None = Field(None, repr=False)
+    wallet_passphrase_file: Path | None = None
+    wallet_passphrase: str | None = Field(None, repr=False)
+    wallet_mnemonic: str | None = Field(None, repr=False)
+
+    # By network code, in order of preference. Providers put their keys into the path.
+    rpc_urls: Annotated[
+        Mapping[str, Annotated[tuple[HttpUrl, ...], BeforeValidator(_split), Field(min_length=1, max_length=8)]],
+        AfterValidator(_freeze),
+    ] = Field(default_factory=lambda: MappingProxyType({}), repr=False)
+    # By network code: what replaces the catalogue's cap, and the contract that lists sanctioned addresses.
+    gas_caps_gwei: Annotated[Mapping[str, Annotated[int, Field(ge=1, le=2_000)]], AfterValidator(MappingProxyType)] = (
+        Field(default_factory=lambda: MappingProxyType({}))
+    )
+    sanctions_oracles: Annotated[
+        Mapping[str, Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]], AfterValidator(MappingProxyType)
+    ] = Field(default_factory=lambda: MappingProxyType({}))
+    rpc_timeout_s: float = Field(5.0, gt=0, le=60)
+    # Production believes a lone provider only where the operator has said so.
+    single_provider_ok: bool = False
+    # What one step of a network may take, in time and in requests.
+    rpc_step_s: float = Field(20.0, gt=0, le=300)
+    rpc_step_requests: int = Field(2000, ge=10, le=1_000_000)
+    # From this value on a deposit is credited only once a second provider tells the same of it; what smaller ones may
+    # make together in an hour on one network without that.
+    quorum_usd: int = Field(1_000, ge=0)
+    quorum_hourly_usd: int = Field(10_000, ge=0)
+    # The second reading of the chain goes back so far at most: an hour is 300 blocks here and 14,400 there.
+    rescan_s: int = Field(3_600, ge=0, le=86_400)
+    rates_source: Literal["static", "live"]
+    # By source, without those that are switched off. May hold the operator's key.
+    rates_urls: Annotated[Mapping[str, HttpUrl], AfterValidator(MappingProxyType)] = Field(
+        default_factory=lambda: MappingProxyType(rate_urls({})), repr=False
+    )
+    # A coin has a rate only while this many sources agree on it.
+    rates_sources_min: int = Field(2, ge=1, le=4)
+    smtp_url: Annotated[str, _url_check("smtp", "smtps")] | None = Field(None, repr=False)
+    # Who e-mails come from; without it no-reply at the host of PAY_URL.
+    mail_from: str | None = Field(None, pattern=r"^[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}$")
+    # What whoever reads /metrics has to show; production without one has no such page.
+    metrics_token: str | None = Field(None, pattern=r"^[\x21-\x7e]{16,256}$", repr=False)
+    payout_links_enabled: bool = True
+    webhook_allow_private: bool = False
+    # A file with addresses that nothing is sent to.
+    deny_list: Path | None = None
+    # false: no batch is taken; those that were taken are done.
+    batches_enabled: bool = True
+    # What the signer lets leave, whatever it is told: one payout; an hour and a day of them, on all networks together.
+    signer_payout_max_usd: int = Field(ge=0)
+    signer_hourly_usd: int = Field(ge=0)
+    signer_daily_usd: int = Field(ge=0)
+    # What of both one merchant may use up.
+    signer_merchant_percent: int = Field(ge=1, le=100)
+    # What the signer reckons a coin to be worth at least, by coin, in core.rates.pricing's scale.
+    signer_rates: Annotated[
+        Mapping[str, int], BeforeValidator(parse_signer_rates), AfterValidator(MappingProxyType)
+    ] = Field(default_factory=lambda: MappingProxyType(dollar_rates()))
+    # The day on which somebody last looked at them.
+    signer_rates_at: date | None = None
+
+    # Where what the hot wallet need not hold goes; by network code.
+    cold_addresses: Annotated[
+        Mapping[str, Annotated[str, AfterValidator(_stored_evm)]], AfterValidator(MappingProxyType)
+    ] = Field(default_factory=lambda: MappingProxyType({}))
+    # A deposit address is swept once it holds so much of a coin, and while that costs no more than so much of it.
+    sweep_min_usd: int = Field(ge=0)
+    sweep_fee_max_percent: int = Field(ge=1, le=10_000)
+    # What one deposit address is sent for gas at once, at most.
+    gas_funding_max_usd: int = Field(50, ge=0)
+    # What the hot wallet of a network keeps of a coin; what is above goes to the cold address, where there is one.
+    hot_limit_usd: int = Field(10_000, ge=0)
+
+    # Of a gas coin so many transfers' worth is sold to nobody, for each network that takes it.
+    gas_reserve_transfers: int = Field(20, ge=0, le=100_000)
+
+    # What a conversion gives less than the market, in parts per million.
+    conversion_spread_ppm: int = Field(5_000, ge=0, le=500_000)
+
+    web_threads: int = Field(32, ge=2, le=512)
+    call_slots: int = Field(24, ge=1, le=511)
+    # Threads that may wait for PostgreSQL's answer to a read; three quarters of them where it is not said.
+    read_slots: int | None = Field(None, ge=1, le=511)
+    call_wait_s: float = Field(10.0, gt=0, le=25)
+    # Requests that one source address may have on their way to us; trusted proxies' count for whom they forward.
+    open_requests_max: int = Field(128, ge=8, le=2000)
+    body_limit: int = Field(1024 * 1024, ge=1024, le=1024 * 1024)
+    # Requests: of an API key, of a source address on public endpoints, and there on those that choose or check out.
+    rate_limit_key_minute: int = Field(600, ge=1, le=10_000_000)
+    rate_limit_key_second: int = Field(100, ge=1, le=10_000_000)
+    rate_limit_public_minute: int = Field(120, ge=1, le=10_000_000)
+    rate_limit_buyer_minute: int = Field(20, ge=1, le=10_000_000)
+    # Claims of cheques from a source address.
+    rate_limit_claim_minute: int = Field(20, ge=1, le=10_000_000)
+    lock_timeout_ms: int = Field(2000, ge=1, le=60_000)
+    statement_timeout_ms: int = Field(2000, ge=1, le=60_000)
+    tick_interval_ms: int = Field(ge=50, le=60_000)
+    pool_low: int = Field(ge=1)
+    pool_high: int = Field(le=1_000_000)
+
+    @model_validator(mode="after")
+    def _check_relations(self) -> Self:
+        relations = {
+            "CALL_SLOTS must be below WEB_THREADS, or pages and health stall with the calls": (
+                self.call_slots < self.web_threads
+            ),
+            "READ_SLOTS must be below WEB_THREADS, or everything stalls with PostgreSQL": (
+                self.reads_max < self.web_threads
+            ),
+            "POOL_LOW must be below POOL_HIGH": self.pool_low < self.pool_high,
+            "SIGNER_PAYOUT_MAX_USD must not be above SIGNER_HOURLY_USD, nor that above SIGNER_DAILY_USD": (
+                self.signer_payout_max_usd <= self.signer_hourly_usd <= self.signer_daily_usd
+            ),
+        }
+        broken = [text for text, holds in relations.items() if not holds]
+        if broken:
+            raise ValueError("; ".join(broken))
+        return self
+
+    @property
+    def reads_max(self) -> int:
+        """How many threads of a web process may read PostgreSQL at once."""
+        return self.read_slots or max(1, self.web_threads * 3 // 4)
+
+    @property
+    def own_hosts(self) -> frozenset[str]:
+        """Hosts under which the gateway itself is reached; it never sends a webhook to them."""
+        return frozenset(urlsplit(url).hostname or "" for url in (self.base_url, self.pay_url))
+
+    @property
+    def mail_sender(self) -> str:
+        """The address that e-mails come from."""
+        return self.mail_from or f"no-reply@{urlsplit(self.pay_url).hostname}"
+
+    def passphrase(self) -> str | None:
+        """Return the keystore's passphrase from its variable or file. Raises OSError."""
+        if self.wallet_passphrase_file is None:
+            return self.wallet_passphrase
+        return self.wallet_passphrase_file.read_text(encoding="utf-8").rstrip("\r\n")
+
+    def warnings(self) -> tuple[str, ...]:
+        """Name what is only fit for development, to be said aloud at every start."""
+        loud = {
+            "SECRET_KEYS is the published development key": holds_development_key(self.secret_keys),
+            "RATES_SOURCE is static, so prices are invented": self.rates_source == "static",
+            "WEBHOOK_ALLOW_PRIVATE is set, so webhooks may go to this machine": self.webhook_allow_private,
+            "WALLET_MNEMONIC is set, so the root secret stands in the environment": self.wallet_mnemonic is not None,
+            "PAY_URL is plain http, so whoever listens on the way can take a cheque": (
+                self.environment == "production" and self.pay_url.startswith("http://")
+            ),
+        }
+        return tuple(text for text, applies in loud.items() if applies)
+
+
+def load_settings(env: Mapping[str, str] | None = None, *, role: Role = "cli") -> Settings:
+    """Return the settings in env (os.environ by default) for a process of that role.
+
+    Raises SettingsError with every problem that was found. A variable that is set to nothing counts as absent.
+    """
+    given = {name: value for name, value in (os.environ if env is None else env).items() if value.strip()}
+    environment: Environment = "development" if given.get("ENVIRONMENT") == "development" else "production"
+    values = {**_DEFAULTS[environment], **given}
+    problems = [
+        *problems_of(values, environment, role),
+        *rate_problems(values, is_production=environment == "production"),
+        *signer_rate_problems(values, environment, role),
+    ]
+    try:
+        settings = Settings.model_validate(_fields(values, environment))
+    except ValidationError as error:
+        # A name that follows from another would repeat that one's problem.
+        derived = {"production": {"PAY_URL"}, "development": {"PAY_URL", "BASE_URL"}}[environment] - given.keys()
+        found = [line for line in _describe(error) if line.partition(":")[0] not in derived]
+        raise SettingsError([*found, *problems]) from None
+    if problems:
+        raise SettingsError(problems)
+    return settings
+
+
+def _fields(values: Mapping[str, str], environment: Environment) -> dict[str, object]:
+    """Pick our variables, and derive the addresses that follow from others."""
+    fields: dict[str, object] = {"environment": environment}
+    fields |= {name: values[name.upper()] for name in Settings.model_fields if name.upper() in values}
+    fields["rpc_urls"] = rpc_variables(values)
+    fields["gas_caps_gwei"] = network_variables(values, GAS_CAP_SUFFIX)
+    fields["sanctions_oracles"] = network_variables(values, SANCTIONS_SUFFIX)
+    fields["cold_addresses"] = network_variables(values, COLD_SUFFIX)
+    fields["rates_urls"] = rate_urls(values)
+    if environment == "development":
+        fields.setdefault("base_url", f"http://127.0.0.1:{values.get('PORT', '8000')}")
+    if "base_url" in fields:
+        fields.setdefault("pay_url", fields["base_url"])
+    return fields
+
+
+def _describe(error: ValidationError) -> Iterator[str]:
+    """Turn pydantic's findings into lines by variable, without the values."""
+    for problem in error.errors(include_url=False, include_input=False, include_context=False):
+        where = problem["loc"]
+        text = "is required" if problem["type"] == "missing" else problem["msg"].removeprefix("Value error, ")
+        match where:
+            case ("rpc_urls", network, *_):
+                yield f"{str(network).upper()}{RPC_SUFFIX}: {text}"
+            case ("gas_caps_gwei", network, *_):
+                yield f"{str(network).upper()}{GAS_CAP_SUFFIX}: {text}"
+            case ("sanctions_oracles", network, *_):
+                yield f"{str(network).upper()}{SANCTIONS_SUFFIX}: {text}"
+            case ("cold_addresses", network, *_):
+                yield f"{str(network).upper()}{COLD_SUFFIX}: {text}"
+            case ("rates_urls", source, *_):
+                yield f"{variable(str(source))}: {text}"
+            case (name, *_):
+                yield f"{str(name).upper()}: {text}"
+            case _:
+                yield text

@@ -1,0 +1,95 @@
+"""What the signer reckons coins to be worth at least, whatever the market's rates say. Read by core.settings.settings.
+
+The market's rates are rows that other processes write: whoever took one of those over could make a large payout look
+small. SIGNER_RATES is in the signer's own environment, as COIN:USD,COIN:USD. It grows old there: what it is far from is
+told by `sluice doctor` and by whoever meets a limit for it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+
+from core.catalogue.catalogue import load_catalogue
+from core.money import format_coin
+from core.rates.pricing import RATE_DIGITS
+from core.settings.rules import Environment, Role, rpc_variables, split
+
+# Coins that are dollars by their issuers' promise need no line.
+DOLLARS = ("USDT", "USDC", "DAI")
+# A rate is far from the market's when it is more than so many times that, or that more than so many times it.
+FAR = 2
+# Rates that were written down before are looked at again.
+OLD_DAYS = 90
+_PRICE = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,12}))?")
+
+
+def dollar_rates() -> dict[str, int]:
+    """Return the rates that need not be given."""
+    return dict.fromkeys(DOLLARS, 10**RATE_DIGITS)
+
+
+def parse_signer_rates(text: object) -> object:
+    """Return the price of one coin in US dollars, times 10 ** RATE_DIGITS, by coin. Raises ValueError."""
+    if not isinstance(text, str):
+        return text
+    rates = dollar_rates()
+    for part in split(text):
+        coin, _, price = part.partition(":")
+        found = _PRICE.fullmatch(price)
+        if found is None or coin not in load_catalogue("production").assets:
+            raise ValueError("must be COIN:USD,COIN:USD with coins that there are, like ETH:2500,BNB:600.50")
+        whole, fraction = found[1], found[2] or ""
+        rates[coin] = int(whole + fraction.ljust(RATE_DIGITS, "0"))
+        if rates[coin] == 0:
+            raise ValueError("must not hold a price of 0")
+    return rates
+
+
+def far_above(currency: str, own: int, market: int) -> str | None:
+    """Say so where the signer reckons a coin far dearer than the market, so that its limits stop less than they name.
+
+    Rates times 10 ** RATE_DIGITS, 0 for none.
+    """
+    if not market or own <= FAR * market:
+        return None
+    return f"SIGNER_RATES reckons 1 {currency} as {_usd(own)} USD, the market as {_usd(market)}"
+
+
+def far_off(own: Mapping[str, int], market: Mapping[str, int]) -> Iterator[str]:
+    """Tell of each coin whose rate of the signer's own is far from the market's, and what that does to its limits."""
+    for currency, rate in sorted(own.items()):
+        told = market.get(currency, 0)
+        above = far_above(currency, rate, told)
+        if above is not None:
+            yield f"{above}: payouts of it are refused far below the limits"
+        elif told > FAR * rate:
+            yield (
+                f"SIGNER_RATES is far below the market: 1 {currency} is {_usd(told)} USD by now, not {_usd(rate)};"
+                " the limits lean on the market's rate"
+            )
+
+
+def _usd(rate: int) -> str:
+    return format_coin(rate, RATE_DIGITS)
+
+
+def aging(own: Mapping[str, int], written: date | None, today: date) -> str | None:
+    """Say so where rates were given and are older than OLD_DAYS, or nobody says of which day they are."""
+    if own == dollar_rates():
+        return None
+    if written is None:
+        return "SIGNER_RATES_AT does not say of which day SIGNER_RATES is"
+    age_days = (today - written).days
+    return f"SIGNER_RATES is {age_days} days old: look at the rates again" if age_days > OLD_DAYS else None
+
+
+def signer_rate_problems(values: Mapping[str, str], environment: Environment, role: Role) -> Iterator[str]:
+    """Tell for which coins of the served networks a production signer was given no rate of its own."""
+    if environment != "production" or role != "signer":
+        return
+    catalogue = load_catalogue(environment)
+    coins = {pair.currency for network in rpc_variables(values) for pair in catalogue.pairs_on(network)}
+    given = {part.partition(":")[0] for part in split(values.get("SIGNER_RATES", ""))}
+    missing = sorted(coins - given - set(DOLLARS))
+    if missing:
+        yield f"SIGNER_RATES: the signer needs a rate of its own for {', '.join(missing)}"

@@ -1,0 +1,75 @@
+"""When moving our own money is worth what it costs. Pure; called by actors.treasury.sweep and cli.treasury.commands.
+
+Amounts of a coin are in the ledger's units, whatever the network's token counts in; rates are as in core.rates.pricing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from core.money import mul_div_down, mul_div_up
+from core.rates.pricing import RATE_DIGITS
+
+Verdict = Literal["sweep", "small", "dear", "unknown"]
+"""sweep: worth it now; small: leave it until more has come; dear: wait for cheaper gas; unknown: no fresh quote."""
+
+CENTS: Final = 100
+PERCENT: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPolicy:
+    """From which worth an address is swept, and how much of that the network may take."""
+
+    min_usd: int
+    fee_max_percent: int
+
+
+def usd_cents(units: int, *, rate: int, scale: int) -> int:
+    """Return what an amount is worth, rounded down."""
+    return mul_div_down(units, rate * CENTS, 10 ** (scale + RATE_DIGITS))
+
+
+def usd_units(usd: int, *, rate: int, scale: int) -> int:
+    """Return how much of a coin so many dollars are, rounded up. The rate is more than nothing."""
+    return mul_div_up(usd, 10 ** (scale + RATE_DIGITS), rate)
+
+
+def sweep_cost(fee_units: int, *, charged_gas: int, sweep_gas: int) -> int:
+    """Return what a sweep costs altogether in its own coin.
+
+    fee_units: what a payout of the coin costs now, which is charged for so much gas. sweep_gas: what the sweep takes,
+    and for a token the transfer that brings its gas.
+    """
+    return mul_div_up(fee_units, sweep_gas, charged_gas)
+
+
+def is_dear(units: int, *, cost_units: int, policy: SweepPolicy) -> bool:
+    """Whether sweeping an amount would cost more of it than the operator allows."""
+    return cost_units * PERCENT > units * policy.fee_max_percent
+
+
+def judge_sweep(
+    units: int, *, cost_units: int | None, rate: int | None, scale: int, policy: SweepPolicy, is_wanted: bool = False
+) -> Verdict:
+    """Judge one address. is_wanted: payouts wait for this coin, so that small amounts are welcome too."""
+    if cost_units is None or (rate is None and not is_wanted):
+        return "unknown"
+    if rate is not None and not is_wanted and usd_cents(units, rate=rate, scale=scale) < policy.min_usd * CENTS:
+        return "small"
+    if is_dear(units, cost_units=cost_units, policy=policy):
+        return "dear"
+    return "sweep"
+
+
+def excess_units(*, held_units: int, limit_usd: int, needed_units: int, rate: int | None, scale: int) -> int:
+    """Return what the hot wallet holds above its limit and above what open payouts need; 0 without a rate.
+
+    What goes to the cold address comes back by hand only, so half the limit more is waited for before anything does.
+    """
+    if not rate:
+        return 0
+    limit_units = usd_units(limit_usd, rate=rate, scale=scale)
+    kept_units = limit_units + needed_units
+    return held_units - kept_units if held_units > kept_units + limit_units // 2 else 0

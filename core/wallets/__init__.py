@@ -1,0 +1,1 @@
+"""Static wallets as requests ask for them, and as they are shown."""

@@ -1,0 +1,142 @@
+"""Requests and answers of static wallets. Read as core.http.requests is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, ClassVar, Final, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from core.errors import (
+    DomainError,
+    QrNoAddress,
+    RequestBadField,
+    WalletBadUuid,
+    WalletNoAddress,
+    WalletUnknownCurrency,
+    WalletUnsupportedNetwork,
+)
+from core.http.answers import Answer
+from core.http.requests import Code, CodeOrEmpty, OrderId, Request, UuidText
+
+OFFSET_MAX: Final = 10**9
+NUL: Final = "\x00"
+
+# NUL is refused by check(): it makes a bad field, where every other refusal of an address says that it is missing.
+_NO_NUL: Final = {"pattern": r"^[^\x00]*$"}
+_EXAMPLE: Final = "0x52908400098527886E0F7030069857D2E4169EE7"
+AddressText = Annotated[str, Meta(min_length=1, extra_json_schema=_NO_NUL, examples=[_EXAMPLE])]
+
+
+def _check_address(address: str | None) -> None:
+    if address is not None and NUL in address:
+        raise RequestBadField("address: has a NUL")
+
+
+class CreateWallet(Request, kw_only=True, omit_defaults=True):
+    """A static wallet to create (POST /v1/wallet)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
+        {"currency": WalletUnknownCurrency, "network": WalletUnsupportedNetwork}
+    )
+
+    currency: Annotated[Code, Meta(description="The coin that the wallet is for.")]
+    network: (
+        Annotated[CodeOrEmpty, Meta(description="May be left out where the coin has one.", examples=["ethereum"])]
+        | None
+    ) = None
+    order_id: (
+        Annotated[OrderId, Meta(description="Pins an address of its own to a customer; there is one without it.")]
+        | None
+    ) = None
+
+
+class BlockWallet(Request, kw_only=True, omit_defaults=True):
+    """A static wallet to block or unblock (POST /v1/wallet/block)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"address": WalletNoAddress})
+
+    address: AddressText
+    is_force_block: Annotated[bool, Meta(description="false unblocks.")] = True
+
+    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
+        """Refuse an address that no text can be."""
+        _check_address(self.address)
+
+
+class WalletLookup(Request, kw_only=True, omit_defaults=True):
+    """Which static wallet is meant, by uuid or else by address, and which of its deposits are shown."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
+        {"uuid": WalletBadUuid, "address": WalletNoAddress}
+    )
+
+    uuid: UuidText | None = None
+    address: Annotated[str, Meta(extra_json_schema=_NO_NUL, examples=[_EXAMPLE])] | None = None
+    limit: Annotated[int, Meta(description="Deposits shown: 1 to 200; anything else is 50.")] | None = None
+    offset: Annotated[int, Meta(ge=0, le=OFFSET_MAX, description="Deposits passed over, newest first.")] = 0
+
+    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
+        """Refuse a lookup by nothing."""
+        if self.uuid is None and self.address is None:
+            raise WalletNoAddress
+        _check_address(self.address)
+
+
+class WalletQr(Request, kw_only=True, omit_defaults=True):
+    """A text to draw as a QR code (POST /v1/wallet/qr)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"address": QrNoAddress})
+
+    address: Annotated[AddressText, Meta(description="Any text.")]
+
+    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
+        """Refuse an address that no text can be."""
+        _check_address(self.address)
+
+
+class Wallet(Answer, kw_only=True):
+    """A static wallet: a permanent address."""
+
+    uuid: Annotated[UuidText, Meta(description="The wallet's identifier.")]
+    address: Annotated[str, Meta(description="The permanent receiving address.")]
+    network: str
+    currency: str
+    order_id: str
+    url: Annotated[str, Meta(description="Reserved, empty.")]
+
+
+class WalletBlock(Answer, kw_only=True):
+    """Whether a static wallet is blocked."""
+
+    uuid: UuidText
+    address: str
+    blocked: bool
+
+
+class WalletDeposit(Answer, kw_only=True):
+    """A deposit to a static wallet."""
+
+    txid: str
+    currency: str
+    amount: Annotated[str, Meta(description="Before the fee.", examples=["25.5"])]
+    status: Annotated[
+        Literal["pending", "awaiting_quorum", "credited", "blocked", "stray", "refunding", "refunded", "reversed"],
+        Meta(
+            description=(
+                "awaiting_quorum: a second provider has yet to tell the same of it; blocked: held, the wallet is"
+                " blocked; stray: held, it came over another network; refunding and refunded: it is being sent back, or"
+                " was; reversed: its block left the chain."
+            )
+        ),
+    ]
+    at: Annotated[str, Meta(description="ISO 8601: when its block was made.", examples=["2026-01-31T12:00:00.000Z"])]
+    network: Annotated[str | UnsetType, Meta(description="Only where it is not the wallet's.")] = UNSET
+
+
+class WalletInfo(Wallet, kw_only=True):
+    """A static wallet with what came to it, newest first."""
+
+    blocked: bool
+    deposits: list[WalletDeposit]

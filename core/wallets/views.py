@@ -1,0 +1,124 @@
+"""Renders static wallets, their deposits and their event. Source: API reference, "Static wallets" and "Events"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from core.catalogue.addresses import display
+from core.http.qr import QrTooLong, qr_data_uri
+from core.http.render import coin_text, iso_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue
+
+
+class Wallet(Protocol):
+    """What a view needs of a static wallet; models.wallets.rows has it."""
+
+    @property
+    def id(self) -> UUID: ...
+    @property
+    def order_id(self) -> str: ...
+    @property
+    def currency(self) -> str: ...
+    @property
+    def network(self) -> str: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def is_blocked(self) -> bool: ...
+
+
+class WalletDeposit(Protocol):
+    """What a view needs of a deposit to one; models.deposits.rows has it."""
+
+    @property
+    def txid(self) -> str: ...
+    @property
+    def network(self) -> str: ...
+    @property
+    def currency(self) -> str: ...
+    @property
+    def amount_units(self) -> int: ...
+    @property
+    def shown_status(self) -> str: ...
+    @property
+    def stray_reason(self) -> str | None: ...
+    @property
+    def seen_at(self) -> datetime: ...
+
+
+def wallet(catalogue: Catalogue, shown: Wallet) -> dict[str, Any]:
+    """Return a static wallet object."""
+    return {
+        "uuid": str(shown.id),
+        "address": _address(catalogue, shown),
+        "network": shown.network,
+        "currency": shown.currency,
+        "order_id": shown.order_id,
+        "url": "",
+    }
+
+
+def _address(catalogue: Catalogue, shown: Wallet) -> str:
+    return display(catalogue.networks[shown.network].family, shown.address)
+
+
+def block(catalogue: Catalogue, shown: Wallet) -> dict[str, Any]:
+    """Return what blocking and unblocking answer."""
+    return {"uuid": str(shown.id), "address": _address(catalogue, shown), "blocked": shown.is_blocked}
+
+
+def info(catalogue: Catalogue, shown: Wallet, deposits: Iterable[WalletDeposit]) -> dict[str, Any]:
+    """Return POST /v1/wallet/info."""
+    return wallet(catalogue, shown) | {
+        "blocked": shown.is_blocked,
+        "deposits": [_deposit(catalogue, shown, deposit) for deposit in deposits],
+    }
+
+
+def _deposit(catalogue: Catalogue, shown: Wallet, deposit: WalletDeposit) -> dict[str, Any]:
+    body = {
+        "txid": deposit.txid,
+        "currency": deposit.currency,
+        "amount": coin_text(catalogue, deposit.currency, deposit.amount_units),
+        "status": _deposit_status(deposit),
+        "at": iso_time(deposit.seen_at),
+    }
+    return body if deposit.network == shown.network else body | {"network": deposit.network}
+
+
+def _deposit_status(deposit: WalletDeposit) -> str:
+    """A confirmed deposit that is not credited says what keeps it: its network, or the block."""
+    if deposit.shown_status != "confirmed":
+        return deposit.shown_status
+    return "blocked" if deposit.stray_reason is None else "stray"
+
+
+def webhook(catalogue: Catalogue, shown: Wallet, deposit: WalletDeposit) -> dict[str, Any]:
+    """Return the body of a wallet.paid event."""
+    return {
+        "type": "wallet",
+        "uuid": str(shown.id),
+        "order_id": shown.order_id,
+        "address": _address(catalogue, shown),
+        "network": shown.network,
+        "currency": shown.currency,
+        "payment_amount": coin_text(catalogue, deposit.currency, deposit.amount_units),
+        "payer_currency": deposit.currency,
+        "txid": deposit.txid,
+        "status": "paid",
+        "is_final": True,
+    }
+
+
+def qr_image(text: str) -> dict[str, Any]:
+    """Return a text's QR code; an empty image where none holds it."""
+    try:
+        return {"image": qr_data_uri(text)}
+    except QrTooLong:
+        return {"image": ""}

@@ -1,0 +1,1 @@
+"""Webhooks as requests ask for them, and as they are shown."""

@@ -1,0 +1,95 @@
+"""Requests and answers of the delivery log, of sending again and of trying an endpoint.
+
+Read as core.http.requests is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import Meta
+
+from core.errors import DomainError, RequestBadField, WebhookBadCursor
+from core.http.answers import Answer
+from core.http.requests import Request, UuidText
+from core.invoices.schemas import Cursor
+
+Event = Literal[
+    "invoice.paid",
+    "invoice.paid_over",
+    "invoice.wrong_amount",
+    "invoice.expired",
+    "wallet.paid",
+    "payout.pending",
+    "payout.approved",
+    "payout.awaiting_cosign",
+    "payout.broadcasting",
+    "payout.sent",
+    "payout.confirmed",
+    "payout.failed",
+    "payout.cancelled",
+]
+DeliveryStatus = Literal["pending", "retrying", "delivered", "dead"]
+
+
+class ListDeliveries(Request, kw_only=True, omit_defaults=True):
+    """A page of the delivery log (POST /v1/webhooks/deliveries)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"cursor": WebhookBadCursor})
+
+    limit: Annotated[int, Meta(description="1 to 200; anything else is 50.")] | None = None
+    cursor: Cursor | None = None
+    status: DeliveryStatus | Literal[""] | None = None
+    uuid: Annotated[UuidText, Meta(description="The payment, wallet or payout that the event is about.")] | None = None
+    event: Event | Literal[""] | None = None
+
+
+class Redeliver(Request, kw_only=True, omit_defaults=True):
+    """A delivery to send again (POST /v1/webhooks/redeliver)."""
+
+    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"delivery_id": RequestBadField})
+
+    delivery_id: Annotated[UuidText, Meta(min_length=1, description="As the delivery log shows it.")]
+
+
+class TryWebhook(Request, kw_only=True, omit_defaults=True):
+    """A webhook to try the endpoint with (POST /v1/webhooks/test)."""
+
+    event: Event | Literal[""] | None = None
+
+
+class Delivery(Answer, kw_only=True):
+    """A webhook, and what came of it."""
+
+    delivery_id: Annotated[UuidText, Meta(description="The X-Webhook-Id of every attempt.")]
+    event: Event
+    uuid: Annotated[UuidText, Meta(description="The payment, wallet or payout that the event is about.")]
+    url: Annotated[str, Meta(description="Where it goes next or, once finished, where it went last.")]
+    status: Annotated[DeliveryStatus, Meta(description="dead: the last attempt has failed.")]
+    attempts: int
+    last_status_code: Annotated[int | None, Meta(description="null where no answer came.")]
+    last_error: Annotated[str | None, Meta(description="null before the first failure, and after a success.")]
+    next_attempt_at: Annotated[str | None, Meta(description="ISO 8601; null once it is delivered or dead.")]
+    created_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
+    delivered_at: Annotated[str | None, Meta(description="ISO 8601.")]
+    payload: Annotated[
+        dict[str, Any] | None, Meta(description="The body; null once it is no longer kept, 30 days after the event.")
+    ]
+
+
+class DeliveryPage(Answer, kw_only=True):
+    """Deliveries, and where the next page begins."""
+
+    items: list[Delivery]
+    next_cursor: str | None
+
+
+class WebhookTrial(Answer, kw_only=True):
+    """What came of a test webhook. It is not in the delivery log and not tried again."""
+
+    status_code: Annotated[int | None, Meta(description="null where no answer came.")]
+    delivered: Annotated[bool, Meta(description="Whether the answer was 2xx.")]
+    duration_ms: int
+    error: Annotated[str | None, Meta(description="null where it was delivered.")]

@@ -1,0 +1,1 @@
+"""The pool of deposit addresses, and who has which."""

@@ -1,0 +1,158 @@
+"""Who may hand out which ordinal of the address pool: claims, returns, and the reclaiming of what was lost.
+
+Called by models.addresses.pool (claim, give_back) and actors.addresses.fill (reclaim). New ordinals come from a
+sequence, so a claim costs the same however many there were; ordinals that belong to nobody come back through
+address_returns.
+
+All times here are of the real clock: app_now() may be moved by hours while a process's claims are minutes old.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from models.db.base import execute, one, rows, transaction
+
+CHUNK: Final = 64
+"""Addresses that one signature covers; the pool grows by chunks, without gaps."""
+# Longer than any process keeps an ordinal that it claimed before it gives that to an owner, or drops it.
+RECLAIM_AFTER_S: Final = 600
+RECLAIM_STEP: Final = 100_000
+# More addresses than are sold between two backups' log files, and few enough to be made within seconds.
+SKIPPED: Final = 1_024
+
+# Families that have a pool, and the sequence that numbers their claims. SQL is composed from these alone.
+CLAIMS: Final[Mapping[str, str]] = MappingProxyType({"evm": "address_claims_evm"})
+
+_RIPE: Final = f"clock_timestamp() - interval '{RECLAIM_AFTER_S} seconds'"
+_IS_FREE: Final = (
+    f"(r.taken_at IS NULL OR r.taken_at < {_RIPE})"
+    " AND EXISTS (SELECT FROM pool_addresses p WHERE (p.family, p.ordinal) = (r.family, r.ordinal))"
+    " AND NOT EXISTS (SELECT FROM address_owners o WHERE (o.family, o.ordinal) = (r.family, r.ordinal))"
+)
+
+
+def next_chunk(family: str) -> int:
+    """Return the number of the chunk to be made next."""
+    return _number("SELECT COALESCE(max(chunk) + 1, 0) FROM address_chunks WHERE family = %s", family)
+
+
+def level(family: str) -> int:
+    """Return how many addresses can still be handed out."""
+    free = _number(f"SELECT count(*) FROM address_returns r WHERE r.family = %s AND {_IS_FREE}", family)
+    return next_chunk(family) * CHUNK - 1 - _last_claim(family) + free
+
+
+def claim(family: str, limit: int) -> list[int]:
+    """Claim up to that many ordinals for this process: returned ones first, then new ones, as far as the pool goes."""
+    with transaction():
+        taken = _claim_returned(family, limit)
+        pool_end = next_chunk(family) * CHUNK
+        room = min(limit - len(taken), pool_end - 1 - _last_claim(family))
+        fresh = [row[0] for row in rows(f"SELECT nextval('{CLAIMS[family]}') FROM generate_series(1, %s)", (room,))]
+        # Processes that claim at once may together reach beyond the end; those ordinals wait for their chunk.
+        _give_back(family, [ordinal for ordinal in fresh if ordinal >= pool_end])
+    return taken + [ordinal for ordinal in fresh if ordinal < pool_end]
+
+
+def give_back(family: str, ordinal: int) -> None:
+    """Return a claimed ordinal that found no owner. One that has an owner after all stays with it."""
+    _give_back(family, [ordinal])
+
+
+def reclaim(family: str) -> int:
+    """Find ordinals that were claimed some time ago and belong to nobody; returns how many can be claimed again.
+
+    Their invoice was rolled back or their process died. Every ordinal is looked at once, a bounded number a step.
+    """
+    with transaction():
+        if not try_lock(f"address_reclaim:{family}"):
+            return 0
+        execute(
+            "INSERT INTO address_marks (family, marked_at, ordinal) VALUES (%s, clock_timestamp(), %s)",
+            (family, _last_claim(family)),
+        )
+        execute(
+            "DELETE FROM address_returns r USING address_owners o"
+            " WHERE r.family = %s AND (o.family, o.ordinal) = (r.family, r.ordinal)",
+            (family,),
+        )
+        return _reclaim_step(family)
+
+
+def skip_ahead(family: str) -> int:
+    """Hand out no ordinal again that may have been handed out before, in the caller's transaction; return the next one.
+
+    For a database that lost its last commits: whoever was shown an address then may still pay to it. Nothing that is
+    free now is handed out, nor the next ones that the pool would have made.
+    """
+    for name in (f"address_pool:{family}", f"address_reclaim:{family}"):
+        execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
+    last = max(_last_claim(family), next_chunk(family) * CHUNK - 1) + SKIPPED
+    execute(f"SELECT setval('{CLAIMS[family]}', %s)", (last,))
+    execute("UPDATE address_returns SET taken_at = 'infinity' WHERE family = %s", (family,))
+    execute("DELETE FROM address_marks WHERE family = %s AND marked_at <> 'epoch'", (family,))
+    execute("UPDATE address_marks SET ordinal = %s WHERE family = %s AND marked_at = 'epoch'", (last, family))
+    return last + 1
+
+
+def try_lock(name: str) -> bool:
+    """Take a lock until the transaction ends; False where another has it."""
+    row = one("SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
+    return row is not None and bool(row[0])
+
+
+def _reclaim_step(family: str) -> int:
+    """Look at the ordinals between the cursor (the mark at the epoch) and the newest mark that is old enough."""
+    done = _number("SELECT ordinal FROM address_marks WHERE family = %s AND marked_at = 'epoch'", family)
+    ripe = _number(f"SELECT max(ordinal) FROM address_marks WHERE family = %s AND marked_at < {_RIPE}", family)
+    upto = min(ripe, done + RECLAIM_STEP)
+    reclaimed = execute(
+        "INSERT INTO address_returns (family, ordinal) SELECT %s, claimed FROM generate_series(%s, %s) AS claimed"
+        " WHERE NOT EXISTS (SELECT FROM address_owners o WHERE o.family = %s AND o.ordinal = claimed)"
+        " ON CONFLICT DO NOTHING",
+        (family, done + 1, upto, family),
+    )
+    execute("UPDATE address_marks SET ordinal = %s WHERE family = %s AND marked_at = 'epoch'", (upto, family))
+    execute(
+        f"DELETE FROM address_marks WHERE family = %s AND marked_at <> 'epoch' AND marked_at < {_RIPE}"
+        " AND ordinal <= %s",
+        (family, upto),
+    )
+    return reclaimed
+
+
+def _claim_returned(family: str, limit: int) -> list[int]:
+    # A returned ordinal stays in its table, with the time, until it has an owner or its taker has surely dropped it.
+    taken = rows(
+        "UPDATE address_returns t SET taken_at = clock_timestamp() WHERE t.family = %s AND t.ordinal IN ("
+        f"SELECT r.ordinal FROM address_returns r WHERE r.family = %s AND {_IS_FREE}"
+        " ORDER BY r.ordinal LIMIT %s FOR UPDATE OF r SKIP LOCKED) RETURNING t.ordinal",
+        (family, family, limit),
+    )
+    return [row[0] for row in taken]
+
+
+def _give_back(family: str, ordinals: Sequence[int]) -> None:
+    if ordinals:
+        execute(
+            "INSERT INTO address_returns (family, ordinal) SELECT %s, unnest(%s::bigint[])"
+            " ON CONFLICT (family, ordinal) DO UPDATE SET taken_at = NULL",
+            (family, list(ordinals)),
+        )
+
+
+def _last_claim(family: str) -> int:
+    """Return the newest ordinal that was claimed, -1 before the first."""
+    row = one(f"SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM {CLAIMS[family]}")
+    return _required(row)
+
+
+def _number(sql: str, family: str) -> int:
+    return _required(one(sql, (family,)))
+
+
+def _required(row: tuple[object, ...] | None) -> int:
+    if row is None or not isinstance(row[0], int):
+        raise LookupError("the address pool lacks the rows of its family")
+    return row[0]

@@ -1,0 +1,134 @@
+"""Deposit addresses made in advance: written in signed chunks by the signer, verified before one is shown.
+
+Called by actors.addresses.fill (fill) and by whoever gives an invoice its address (AddressStash). Anyone who reaches
+the database could write an address of his own into the table, so none leaves the stash without the signer's signature.
+"""
+
+import base64
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Sequence
+from time import monotonic
+from typing import Final
+
+import structlog
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from core.errors import InvoiceAddressFailed
+from models.addresses import claims as address_claims
+from models.addresses.claims import CHUNK
+from models.db.base import StoreUnavailableError, execute, rows, transaction
+
+log = structlog.get_logger()
+
+STASH: Final = 16
+"""Ordinals that a process claims at a time."""
+# Well before the reclaim job could give them to another process.
+STASH_S: Final = address_claims.RECLAIM_AFTER_S / 2
+VERIFIED_CHUNKS_MAX: Final = 64
+
+
+def chunk_message(family: str, chunk: int, addresses: Sequence[str]) -> bytes:
+    """Return the bytes that the signer signs: an address counts only at its own place."""
+    return "\n".join(("sluice address chunk", family, str(chunk), *addresses)).encode("ascii", "backslashreplace")
+
+
+def fill(family: str, chunk: int, addresses: Sequence[str], signature: bytes) -> bool:
+    """Add a chunk. False where another signer was first or is at it; nothing was written then."""
+    if len(addresses) != CHUNK:
+        raise ValueError(f"a chunk has {CHUNK} addresses")
+    with transaction():
+        if not address_claims.try_lock(f"address_pool:{family}") or not execute(
+            "INSERT INTO address_chunks (family, chunk, signature) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+            (family, chunk, signature),
+        ):
+            return False
+        execute(
+            "INSERT INTO pool_addresses (family, ordinal, address)"
+            " SELECT %s, %s + place - 1, address FROM unnest(%s::text[]) WITH ORDINALITY AS made (address, place)",
+            (family, chunk * CHUNK, list(addresses)),
+        )
+    return True
+
+
+class AddressStash:
+    """A process's few claimed addresses, so that an invoice waits for no claim. Safe to share between threads."""
+
+    def __init__(self, public_key: str, *, is_current: Callable[[], bool] = lambda: True) -> None:
+        """Take the signer's public key in base64; empty in a process that gives out no address.
+
+        is_current: whether the database is known to have lost nothing; asked before anything is claimed.
+        """
+        self._is_current = is_current
+        self._key = Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key)) if public_key else None
+        self._lock = threading.Lock()
+        self._ready: dict[str, deque[tuple[int, str]]] = {}
+        self._stale_at: dict[str, float] = {}
+        self._verified: OrderedDict[tuple[str, int], tuple[str, ...]] = OrderedDict()
+
+    def take(self, family: str) -> tuple[int, str]:
+        """Return an ordinal, claimed for the caller alone, and its address in the stored form.
+
+        Call it outside a transaction. Raises InvoiceAddressFailed where the pool is empty or not to be trusted.
+        """
+        with self._lock:
+            ready = self._ready.setdefault(family, deque())
+            if monotonic() >= self._stale_at.get(family, 0.0):
+                ready.clear()
+            if not ready:
+                self._stale_at[family] = monotonic() + STASH_S
+                ready.extend(self._claim(family))
+            if not ready:
+                log.error("the address pool has nothing to give", family=family)
+                raise InvoiceAddressFailed
+            return ready.popleft()
+
+    def give_back(self, family: str, ordinal: int) -> None:
+        """Return an address that was not needed. Where that fails, the reclaim job finds it later."""
+        try:
+            address_claims.give_back(family, ordinal)
+        except StoreUnavailableError:
+            log.warning("an address could not be given back yet", family=family, ordinal=ordinal)
+
+    def _claim(self, family: str) -> list[tuple[int, str]]:
+        if not self._is_current():
+            return []
+        places = [divmod(ordinal, CHUNK) for ordinal in address_claims.claim(family, STASH)]
+        chunks = self._chunks(family, {chunk for chunk, _ in places})
+        return [(chunk * CHUNK + place, chunks[chunk][place]) for chunk, place in places if chunk in chunks]
+
+    def _chunks(self, family: str, wanted: Collection[int]) -> dict[int, tuple[str, ...]]:
+        """Return those of the chunks whose signature holds."""
+        missing = [chunk for chunk in wanted if (family, chunk) not in self._verified]
+        for chunk, signature, addresses in _read_chunks(family, missing):
+            if self._is_signed(chunk_message(family, chunk, addresses), signature):
+                self._verified[family, chunk] = tuple(addresses)
+            else:
+                log.critical("the address pool has a chunk that the signer did not sign", family=family, chunk=chunk)
+        found = {chunk: self._verified[family, chunk] for chunk in wanted if (family, chunk) in self._verified}
+        while len(self._verified) > VERIFIED_CHUNKS_MAX:
+            self._verified.popitem(last=False)
+        return found
+
+    def _is_signed(self, message: bytes, signature: bytes) -> bool:
+        if self._key is None:
+            return False
+        try:
+            self._key.verify(signature, message)
+        except InvalidSignature:
+            return False
+        return True
+
+
+def _read_chunks(family: str, chunks: Sequence[int]) -> list[tuple[int, bytes, list[str]]]:
+    if not chunks:
+        return []
+    found = rows(
+        "SELECT c.chunk, c.signature, array_agg(p.address ORDER BY p.ordinal) FROM address_chunks c"
+        f" JOIN pool_addresses p ON p.family = c.family AND p.ordinal >= c.chunk * {CHUNK}"
+        f" AND p.ordinal < (c.chunk + 1) * {CHUNK}"
+        " WHERE c.family = %s AND c.chunk = ANY(%s::bigint[]) GROUP BY c.chunk, c.signature",
+        (family, list(chunks)),
+    )
+    return [(chunk, bytes(signature), addresses) for chunk, signature, addresses in found]

@@ -1,0 +1,196 @@
+"""Items of batches: each is leased, begun, and ends once, as a success or an error. Called by actors.batches.ticks.
+
+An item's effect, its result and its status are one transaction, so that a crash repeats nothing: lock() opens it to the
+holder of the lease, succeed() ends it. What is refused is rolled back and recorded by fail().
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from core.batches.schemas import BatchKind
+from core.errors import BatchSkipped
+from core.ids import uuid7
+from models.db.base import execute, in_transaction, one, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from uuid import UUID
+
+# What a dead worker held is taken up again after this. begin() renews it: no item takes as long.
+LEASE_S: Final = 30
+
+
+class LeaseLostError(Exception):
+    """The item is another worker's by now, or done. Nothing of what was done for it may be committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """The batch that an item belongs to, as far as its worker has to know it."""
+
+    batch_id: UUID
+    merchant_id: UUID
+    kind: BatchKind
+    # Items run one after the other, and the first failure ends the batch.
+    is_in_order: bool
+    created_by: str
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leased:
+    """An item that this worker may do."""
+
+    of: Origin
+    position: int
+    body: str
+    # How often it was put off before.
+    put_off: int
+    lease: UUID
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells this lease of the item from every other."""
+        return self.of.batch_id, self.position, self.lease
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """An item as it is shown."""
+
+    position: int
+    order_id: str
+    status: str
+    result: str | None
+    error_code: str | None
+    error_message: str | None
+
+
+_MINE: Final = "batch_id = %s AND position = %s AND lease = %s AND status = 'pending'"
+_DUE: Final = "i.batch_id = %s AND i.status = 'pending' AND i.due_at <= (SELECT app_now())"
+
+
+def page(batch_id: UUID, *, limit: int, offset: int) -> list[ItemRow]:
+    """Return some items of a batch, in order."""
+    found = rows(
+        "SELECT position, order_id, status, result, error_code, error_message FROM batch_items"
+        " WHERE batch_id = %s AND position >= %s ORDER BY position LIMIT %s",
+        (batch_id, offset, limit),
+    )
+    return [ItemRow(*row) for row in found]
+
+
+def lease(of: Origin, *, limit: int) -> list[Leased]:
+    """Lease the first due items of a batch, in the caller's transaction, and return them in order.
+
+    Of a batch that runs in order nothing is given out while another worker has some of it, or while an item waits.
+    """
+    if of.is_in_order and not _is_free(of.batch_id):
+        return []
+    mark = uuid7()
+    found: list[tuple[Any, ...]] = rows(
+        "UPDATE batch_items t SET lease = %s, due_at = app_now() + make_interval(secs => %s) FROM ("
+        f" SELECT i.position FROM batch_items i WHERE {_DUE} ORDER BY i.position LIMIT %s FOR UPDATE SKIP LOCKED"
+        ") AS due WHERE t.batch_id = %s AND t.position = due.position RETURNING t.position, t.body, t.put_off",
+        (mark, LEASE_S, of.batch_id, limit, of.batch_id),
+    )
+    return [Leased(of=of, position=row[0], body=row[1], put_off=row[2], lease=mark) for row in sorted(found)]
+
+
+def _is_free(batch_id: UUID) -> bool:
+    """Lock a batch unless another worker is at it; whether none of its items is leased or paused."""
+    # Two statements: the second has to see what was committed before the lock was had.
+    if one("SELECT 1 FROM batches WHERE id = %s FOR NO KEY UPDATE SKIP LOCKED", (batch_id,)) is None:
+        return False
+    busy = one(
+        "SELECT 1 FROM batch_items i WHERE i.batch_id = %s AND i.status = 'pending' AND i.due_at > (SELECT app_now())"
+        " LIMIT 1",
+        (batch_id,),
+    )
+    return busy is None
+
+
+def begin(item: Leased) -> int:
+    """Note that a worker begins an item, in a step of its own, and return how often it was begun without an end.
+
+    It outlives the worker, so that an item that kills every one of them is found out. Raises LeaseLostError.
+    """
+    found = one(
+        "UPDATE batch_items SET begun = begun + 1, due_at = app_now() + make_interval(secs => %s)"
+        f" WHERE {_MINE} RETURNING begun",
+        (LEASE_S, *item.key),
+    )
+    if found is None:
+        raise LeaseLostError
+    return int(found[0])
+
+
+def lock(item: Leased) -> None:
+    """Make sure, first in the transaction of an item's effect, that it is still to be done, and by this worker.
+
+    Raises LeaseLostError. Until the transaction ends nobody else can end the item; in order, none of its batch.
+    """
+    if not in_transaction():
+        raise RuntimeError("an item is locked in the transaction of its effect")
+    if item.of.is_in_order:
+        one("SELECT 1 FROM batches WHERE id = %s FOR NO KEY UPDATE", (item.of.batch_id,))
+    mine = one(f"SELECT 1 FROM batch_items WHERE {_MINE} FOR NO KEY UPDATE", item.key)
+    if mine is None or (item.of.is_in_order and _waits_for_another(item)):
+        raise LeaseLostError
+
+
+def _waits_for_another(item: Leased) -> bool:
+    earlier = one(
+        "SELECT 1 FROM batch_items WHERE batch_id = %s AND position < %s AND status = 'pending' LIMIT 1",
+        (item.of.batch_id, item.position),
+    )
+    return earlier is not None
+
+
+def succeed(item: Leased, result: bytes) -> None:
+    """Record what an item made, in the transaction that made it and that lock() opened."""
+    changed = execute(
+        f"UPDATE batch_items SET status = 'success', result = %s, body = '', lease = NULL WHERE {_MINE}",
+        (result.decode(), *item.key),
+    )
+    if not changed:
+        raise LeaseLostError
+
+
+def fail(item: Leased, *, code: str, message: str) -> None:
+    """Record why an item came to nothing, in the caller's transaction, which holds nothing of it.
+
+    In a batch that runs in order all items behind it are skipped. Raises LeaseLostError.
+    """
+    lock(item)
+    execute(
+        "UPDATE batch_items SET status = 'error', error_code = %s, error_message = %s, body = '', lease = NULL"
+        f" WHERE {_MINE}",
+        (code, message, *item.key),
+    )
+    if item.of.is_in_order:
+        execute(
+            "UPDATE batch_items SET status = 'error', error_code = %s, error_message = %s, body = '', lease = NULL"
+            " WHERE batch_id = %s AND position > %s AND status = 'pending'",
+            (BatchSkipped.code, BatchSkipped.text, item.of.batch_id, item.position),
+        )
+
+
+def put_off(item: Leased, *, pause_s: int) -> None:
+    """Have an item tried again after a pause: the gateway could not do it just now. It came to an end all the same."""
+    execute(
+        "UPDATE batch_items SET lease = NULL, begun = 0, put_off = put_off + 1,"
+        f" due_at = app_now() + make_interval(secs => %s) WHERE {_MINE}",
+        (pause_s, *item.key),
+    )
+
+
+def give_back(items: Sequence[Leased], *, pause_s: int = 0) -> None:
+    """End the leases of items that were not begun; others may take them up after the pause."""
+    for item in items:
+        execute(
+            f"UPDATE batch_items SET lease = NULL, due_at = app_now() + make_interval(secs => %s) WHERE {_MINE}",
+            (pause_s, *item.key),
+        )

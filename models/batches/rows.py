@@ -1,0 +1,207 @@
+"""Batches: rows, reads, and the round over the merchants that share the workers.
+
+Written by actors.batches.calls (create) and actors.batches.ticks (lease, complete); what one item does is in
+models.batches.items.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from core.batches.schemas import BatchKind, OnError
+from models.batches import items as batch_items
+from models.db.base import execute, one, rows, transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from models.batches.items import Leased
+
+# Merchants that one round passes by; the next goes on behind them.
+WALK_MAX: Final = 64
+# Batches of one merchant that one turn takes items of: another may have items where the oldest has none to give.
+BATCHES_A_TURN: Final = 4
+START: Final = UUID(int=0)
+# How long a completed batch can be read. What it made stays.
+KEPT_DAYS: Final = 30
+# Each has up to 5000 items.
+PRUNED_AT_ONCE: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewBatch:
+    """A batch as it is asked for. items and order_ids go together."""
+
+    id: UUID
+    merchant_id: UUID
+    kind: BatchKind
+    on_error: OnError
+    created_by: str
+    request_id: str
+    items: Sequence[str]
+    order_ids: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRow:
+    """A batch as stored, with the counts of its items."""
+
+    id: UUID
+    kind: BatchKind
+    on_error: OnError
+    status: str
+    count: int
+    created_at: datetime
+    completed_at: datetime | None
+    succeeded: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What one round leased, and the merchants it passed: the next goes on behind the last of them."""
+
+    items: tuple[Leased, ...]
+    merchants: tuple[UUID, ...]
+
+
+_COUNTS: Final = (
+    "count(*) FILTER (WHERE i.status = 'success') AS succeeded, count(*) FILTER (WHERE i.status = 'error') AS failed"
+)
+
+
+def create(new: NewBatch) -> None:
+    """Write a batch with all its items, in the caller's transaction and two statements, however many they are."""
+    execute(
+        "INSERT INTO batches (id, merchant_id, kind, on_error, count, created_by, request_id)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s)",
+        (new.id, new.merchant_id, new.kind, new.on_error, len(new.items), new.created_by, new.request_id),
+    )
+    execute(
+        "INSERT INTO batch_items (batch_id, position, order_id, body) SELECT %s, place - 1, order_id, body"
+        " FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS item (order_id, body, place)",
+        (new.id, list(new.order_ids), list(new.items)),
+    )
+
+
+def find(merchant_id: UUID, batch_id: UUID) -> BatchRow | None:
+    """Return a merchant's batch; another merchant's is as absent as a missing one."""
+    row = one(
+        "SELECT b.id, b.kind, b.on_error, b.status, b.count, b.created_at, b.completed_at,"
+        " COALESCE(b.succeeded, c.succeeded), COALESCE(b.failed, c.failed) FROM batches b LEFT JOIN LATERAL"
+        f" (SELECT {_COUNTS} FROM batch_items i WHERE i.batch_id = b.id) c ON b.succeeded IS NULL"
+        " WHERE b.id = %s AND b.merchant_id = %s",
+        (batch_id, merchant_id),
+    )
+    return None if row is None else BatchRow(*row)
+
+
+def lease_turn(*, limit: int, after: UUID) -> Turn:
+    """Lease due items for one worker, in the caller's transaction: shared out among the merchants who have some.
+
+    The round begins behind the merchant `after` and goes once around. A merchant who is alone gets all the places.
+    """
+    merchants = _merchants_with_work(after)
+    found: list[Leased] = []
+    passed: list[UUID] = []
+    for number, merchant_id in enumerate(merchants):
+        # What is left, shared among those still to come: nobody is passed by while there is a place.
+        share = max(1, (limit - len(found)) // (len(merchants) - number))
+        found += _lease_of(merchant_id, share)
+        passed.append(merchant_id)
+        if len(found) >= limit:
+            break
+    execute(
+        "UPDATE batches SET status = 'processing' WHERE id = ANY(%s::uuid[]) AND status = 'pending'",
+        (list({item.of.batch_id for item in found}),),
+    )
+    return Turn(items=tuple(found), merchants=tuple(passed))
+
+
+# Hops through the index from merchant to merchant: the cost is that of the merchants passed, not of their batches.
+_WALK: Final = """
+WITH RECURSIVE walk (merchant_id, number) AS (
+    SELECT (SELECT b.merchant_id FROM batches b WHERE b.status <> 'completed' AND b.merchant_id > %s
+        ORDER BY b.merchant_id LIMIT 1), 1
+    UNION ALL
+    SELECT (SELECT b.merchant_id FROM batches b WHERE b.status <> 'completed' AND b.merchant_id > walk.merchant_id
+        ORDER BY b.merchant_id LIMIT 1), walk.number + 1
+        FROM walk WHERE walk.merchant_id IS NOT NULL AND walk.number < %s
+)
+SELECT merchant_id FROM walk WHERE merchant_id IS NOT NULL ORDER BY number
+"""
+
+
+def _merchants_with_work(after: UUID) -> list[UUID]:
+    """Return merchants with open batches, in the order of their turns."""
+    behind = [row[0] for row in rows(_WALK, (after, WALK_MAX))]
+    if len(behind) == WALK_MAX:
+        return behind
+    again = [row[0] for row in rows(_WALK, (START, WALK_MAX - len(behind)))]
+    return list(dict.fromkeys([*behind, *again]))
+
+
+def _lease_of(merchant_id: UUID, share: int) -> list[Leased]:
+    """Lease a merchant's share, of its oldest batches that have due items."""
+    open_batches = rows(
+        "SELECT b.id, b.kind, b.on_error, b.created_by, b.request_id FROM batches b"
+        " WHERE b.merchant_id = %s AND b.status <> 'completed' AND EXISTS (SELECT FROM batch_items i"
+        "  WHERE i.batch_id = b.id AND i.status = 'pending' AND i.due_at <= (SELECT app_now()))"
+        # Those that run in order and wait would take the places of those that do not.
+        " AND (b.on_error = 'continue' OR NOT EXISTS (SELECT FROM batch_items i"
+        "  WHERE i.batch_id = b.id AND i.status = 'pending' AND i.due_at > (SELECT app_now())))"
+        " ORDER BY b.id LIMIT %s",
+        (merchant_id, BATCHES_A_TURN),
+    )
+    found: list[Leased] = []
+    for batch_id, kind, on_error, created_by, request_id in open_batches:
+        if len(found) >= share:
+            break
+        of = batch_items.Origin(
+            batch_id=batch_id,
+            merchant_id=merchant_id,
+            kind=kind,
+            is_in_order=on_error == "stop",
+            created_by=created_by,
+            request_id=request_id,
+        )
+        found += batch_items.lease(of, limit=share - len(found))
+    return found
+
+
+def complete(merchants: Sequence[UUID]) -> None:
+    """Complete those of the merchants' batches whose items are all handled; a statement by itself.
+
+    Whoever handles a batch's last item comes by here after its commit, and if it dies before, the next round does.
+    """
+    execute(
+        "UPDATE batches b SET status = 'completed', completed_at = date_trunc('milliseconds', app_now()),"
+        " succeeded = c.succeeded, failed = c.failed FROM batches o CROSS JOIN LATERAL"
+        f" (SELECT {_COUNTS} FROM batch_items i WHERE i.batch_id = o.id) c"
+        " WHERE o.id = b.id AND o.merchant_id = ANY(%s::uuid[]) AND o.status <> 'completed'"
+        " AND b.status <> 'completed'"
+        " AND NOT EXISTS (SELECT FROM batch_items i WHERE i.batch_id = b.id AND i.status = 'pending')",
+        (list(merchants),),
+    )
+
+
+def prune() -> int:
+    """Forget some batches that were completed KEPT_DAYS ago, with their items; returns how many.
+
+    Ring again while it returns PRUNED_AT_ONCE.
+    """
+    with transaction():
+        over = [
+            row[0]
+            for row in rows(
+                "SELECT id FROM batches WHERE status = 'completed'"
+                " AND completed_at < app_now() - make_interval(days => %s)"
+                " ORDER BY completed_at LIMIT %s FOR UPDATE SKIP LOCKED",
+                (KEPT_DAYS, PRUNED_AT_ONCE),
+            )
+        ]
+        execute("DELETE FROM batch_items WHERE batch_id = ANY(%s::uuid[])", (over,))
+        return execute("DELETE FROM batches WHERE id = ANY(%s::uuid[])", (over,))

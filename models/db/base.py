@@ -1,0 +1,291 @@
+"""The one way to PostgreSQL: a connection per thread, one transaction per step. Used by every model and actor."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import select
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, NoReturn, TypeVar, cast
+
+import peewee
+import psycopg2
+import psycopg2.extensions
+import psycopg2.extras
+from psycopg2.extensions import TRANSACTION_STATUS_IDLE
+
+from models.db import silence
+
+T = TypeVar("T")
+Params = Sequence[object] | Mapping[str, object]
+
+STATEMENT_TIMEOUT_MS: Final = 10_000
+LOCK_TIMEOUT_MS: Final = 2_000
+CONNECT_TIMEOUT_S: Final = 3
+STEP_ATTEMPTS: Final = 4
+
+DEADLOCK: Final = "40P01"
+SERIALIZATION_FAILURE: Final = "40001"
+LOCK_NOT_AVAILABLE: Final = "55P03"
+QUERY_CANCELED: Final = "57014"
+
+_DRIVER_ERRORS: Final = (
+    psycopg2.OperationalError,
+    psycopg2.InterfaceError,
+    peewee.OperationalError,
+    peewee.InterfaceError,
+)
+
+
+class _Database(peewee.PostgresqlDatabase):
+    """A connection per thread, each opened without the others waiting for it, and none waited for without end."""
+
+    statement_timeout_ms = STATEMENT_TIMEOUT_MS
+    # Of the thread that asks.
+    _state: Any
+    _connect: Callable[[], silence.WatchedConnection]
+
+    def connect(self, reuse_if_open: bool = False) -> bool:  # noqa: FBT001, FBT002 - peewee's
+        """Open this thread's connection. Peewee itself opens one at a time, under a lock."""
+        if self.deferred:
+            raise peewee.InterfaceError("no database was named")
+        if not self._state.closed:
+            if reuse_if_open:
+                return False
+            raise peewee.OperationalError("the connection is open already")
+        self._state.reset()
+        with silence.answering.connecting():
+            connection = self._connect()
+        connection.watch(self.statement_timeout_ms)
+        self._state.set_connection(connection)
+        return True
+
+
+_own = _Database(None, autoconnect=True)
+db: peewee.PostgresqlDatabase = _own
+
+
+def _number(text: str | bytes | None, _cursor: object) -> int | Decimal | None:
+    """Whole numerics are units and arrive as int; only rates carry a fraction."""
+    if text is None:
+        return None
+    written = text.decode() if isinstance(text, bytes) else text
+    return Decimal(written) if "." in written else int(written)
+
+
+def _refuse_float(value: float) -> NoReturn:
+    raise TypeError(f"a float ({value!r}) must not reach the database: money is integer units")
+
+
+psycopg2.extensions.register_type(psycopg2.extensions.new_type((1700,), "UNITS", _number))
+psycopg2.extensions.register_adapter(float, _refuse_float)
+psycopg2.extras.register_uuid()
+
+
+class UnitsField(peewee.Field):
+    """Money in base units: takes int alone, since PostgreSQL would accept what is not exact."""
+
+    field_type = "NUMERIC"
+
+    def db_value(self, value: object) -> int | None:
+        """Refuse everything but int (bool included)."""
+        if value is not None and type(value) is not int:
+            raise TypeError(f"units are int, not {type(value).__name__}")
+        return value
+
+
+class Table(peewee.Model):
+    """Base of the row classes. Reads go through them; multi-row steps are SQL beside them."""
+
+    class Meta:
+        database = db
+
+
+class StoreUnavailableError(Exception):
+    """PostgreSQL cannot be reached. Nothing of the step took effect, unless it was cut at COMMIT."""
+
+
+class StepOverdueError(Exception):
+    """The time that a transaction was given is over: it is rolled back, and so has no effect."""
+
+
+class _Step(threading.local):
+    """The end of the thread's transaction, by the monotonic clock."""
+
+    ends_at: float | None = None
+
+
+_step: Final = _Step()
+
+
+def end_step_at(ends_at: float) -> None:
+    """Give the open transaction until then, by time.monotonic(); afterwards its next statement ends it."""
+    _step.ends_at = ends_at
+
+
+def connect(url: str, *, statement_timeout_ms: int = STATEMENT_TIMEOUT_MS, application_name: str = "sluice") -> None:
+    """Point this process at a database. Connections open lazily, one a thread."""
+    close()
+    _own.statement_timeout_ms = statement_timeout_ms
+    session = {
+        "statement_timeout": statement_timeout_ms,
+        "lock_timeout": LOCK_TIMEOUT_MS,
+        "TimeZone": "UTC",
+        **silence.SERVER_OPTIONS,
+    }
+    db.init(
+        # libpq reads the whole address, sslmode and all; peewee hands it over only under this name of the scheme.
+        re.sub(r"^postgres://", "postgresql://", url),
+        connect_timeout=CONNECT_TIMEOUT_S,
+        application_name=application_name,
+        options=" ".join(f"-c {name}={value}" for name, value in session.items()),
+        connection_factory=silence.WatchedConnection,
+        cursor_factory=silence.WatchedCursor,
+        **silence.CLIENT_OPTIONS,
+    )
+
+
+def close() -> None:
+    """Close this thread's connection, if it has one."""
+    if not db.is_closed():
+        db.close()
+
+
+def _drop_ended() -> None:
+    """Forget a connection that the server ended, so that the next use opens another. Not inside a step, which is lost.
+
+    An idle connection has nothing to say: what can be read from it is its end, or else a passing notice.
+    """
+    if db.is_closed() or db.transaction_depth() != 0:
+        return
+    connection = db.connection()
+    if not connection.closed and _is_readable(connection.fileno()):
+        with contextlib.suppress(psycopg2.Error):
+            connection.cursor().execute("SELECT 1")
+    if connection.closed:
+        db.close()
+
+
+def _is_readable(descriptor: int) -> bool:
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+    return bool(poller.poll(0))
+
+
+def run(sql: str, params: Params = ()) -> Any:
+    """Run one statement on this thread's connection and return its cursor; outside a transaction it is a step itself.
+
+    A connection that was ended while idle is replaced before. No statement is ever repeated: one that was under way
+    when the connection broke may have taken effect. Raises StepOverdueError past the transaction's end.
+    """
+    if _step.ends_at is not None and time.monotonic() >= _step.ends_at:
+        raise StepOverdueError
+    _drop_ended()
+    try:
+        cursor = db.cursor()
+        cursor.execute(sql, params or None)
+    except _DRIVER_ERRORS as error:
+        _drop_ended()
+        if _is_connection_loss(error):
+            raise StoreUnavailableError(str(error)) from error
+        raise
+    return cursor
+
+
+def _is_connection_loss(error: Exception) -> bool:
+    code = pgcode(error)
+    return code is None or code.startswith(("08", "57P"))
+
+
+def one(sql: str, params: Params = ()) -> tuple[Any, ...] | None:
+    """Return the first row, or None."""
+    return cast("tuple[Any, ...] | None", run(sql, params).fetchone())
+
+
+def rows(sql: str, params: Params = ()) -> list[tuple[Any, ...]]:
+    """Return all rows of a bounded query."""
+    return cast("list[tuple[Any, ...]]", run(sql, params).fetchall())
+
+
+def execute(sql: str, params: Params = ()) -> int:
+    """Return how many rows a write touched."""
+    return cast("int", run(sql, params).rowcount)
+
+
+@contextlib.contextmanager
+def transaction() -> Iterator[None]:
+    """One transaction. Steps do not nest: a step inside a step would commit half of somebody's work."""
+    if db.transaction_depth() != 0:
+        raise RuntimeError("a step inside a step")
+    _drop_ended()
+    try:
+        with db.atomic():
+            yield
+    except _DRIVER_ERRORS as error:
+        _drop_ended()
+        if _is_connection_loss(error):
+            raise StoreUnavailableError(str(error)) from error
+        raise
+    finally:
+        _step.ends_at = None
+
+
+@contextlib.contextmanager
+def long_statements(timeout_ms: int) -> Iterator[None]:
+    """Allow the statements inside, which are the rest of a transaction, so much time."""
+    execute(f"SET LOCAL statement_timeout = {timeout_ms}")
+    connection = db.connection()
+    usual_s, connection.patience_s = connection.patience_s, silence.patience_s(timeout_ms)
+    try:
+        yield
+    finally:
+        connection.patience_s = usual_s
+
+
+@contextlib.contextmanager
+def part() -> Iterator[None]:
+    """Part of a transaction that may fail by itself: what is raised inside takes back the part alone."""
+    if db.transaction_depth() == 0:
+        raise RuntimeError("a part outside a step")
+    with db.savepoint():
+        yield
+
+
+def pgcode(error: BaseException) -> str | None:
+    """Return the SQLSTATE behind a psycopg2 or peewee error."""
+    for candidate in (error, getattr(error, "orig", None), error.__cause__):
+        code = getattr(candidate, "pgcode", None)
+        if code:
+            return str(code)
+    return None
+
+
+def repeat_on_deadlock(step: Callable[[], T]) -> T:
+    """Run a step again when PostgreSQL chose it as the victim; nothing of it was kept."""
+    for attempt in range(1, STEP_ATTEMPTS + 1):
+        try:
+            return step()
+        except (psycopg2.Error, peewee.PeeweeException) as error:
+            if pgcode(error) not in {DEADLOCK, SERIALIZATION_FAILURE} or attempt == STEP_ATTEMPTS:
+                raise
+            time.sleep(0.01 * attempt)
+    raise AssertionError("unreachable")
+
+
+def app_now() -> datetime:
+    """The gateway's clock (UTC): the server's, moved in development by `sluice clock advance`."""
+    row = one("SELECT app_now()")
+    if row is None:
+        raise AssertionError("app_now() returns a row")
+    return cast("datetime", row[0])
+
+
+def in_transaction() -> bool:
+    """Whether this thread has a transaction open: checked by whoever is about to use the network."""
+    return db.transaction_depth() > 0 or (
+        not db.is_closed() and db.connection().get_transaction_status() != TRANSACTION_STATUS_IDLE
+    )

@@ -1,0 +1,136 @@
+"""Applies the numbered SQL files once each, in order, one process at a time. Called by `sluice migrate`."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from importlib import resources
+from typing import TYPE_CHECKING, Final
+
+import psycopg2
+
+from models.db import grants
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from psycopg2.extensions import connection
+
+# Any constant will do, as long as no other program uses it on the same database.
+ADVISORY_LOCK: Final = 0x534C5543
+LOCK_POLL_S: Final = 0.2
+# A migration must not queue behind a long reader while every writer queues behind the migration.
+LOCK_TIMEOUT_MS: Final = 5_000
+# Files whose first line says so run outside a transaction, statement by statement, for CREATE INDEX CONCURRENTLY. One
+# that fails half-way begins anew, so it drops an index IF EXISTS before it creates it: a failed build leaves an invalid
+# one. Each statement ends with a semicolon at a line's end; no function bodies here.
+NO_TRANSACTION: Final = "-- no transaction"
+_COMMENT: Final = re.compile(r"^\s*--.*$", re.MULTILINE)
+_STATEMENT_END: Final = re.compile(r";[ \t]*$", re.MULTILINE)
+
+
+class ChangedMigrationError(Exception):
+    """A file that was applied has another text now; history is never edited."""
+
+
+class MovedClockError(Exception):
+    """A development gateway's database was given to a production gateway."""
+
+
+def available() -> list[tuple[str, str]]:
+    """Return (name, sql) of every migration, in order."""
+    folder = resources.files("models.migrations")
+    files = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
+    return [(f.name, f.read_text(encoding="utf-8")) for f in files]
+
+
+@contextlib.contextmanager
+def _session(url: str) -> Iterator[connection]:
+    session = psycopg2.connect(url, application_name="sluice-migrate")
+    try:
+        session.autocommit = True
+        yield session
+    finally:
+        session.close()
+
+
+def _applied(session: connection) -> dict[str, str]:
+    with session.cursor() as cursor:
+        cursor.execute("SELECT to_regclass('schema_migrations') IS NOT NULL")
+        row = cursor.fetchone()
+        if row is None or not row[0]:
+            return {}
+        cursor.execute("SELECT name, digest FROM schema_migrations")
+        return dict(cursor.fetchall())
+
+
+def pending(url: str) -> list[str]:
+    """Return the names of migrations that this database lacks."""
+    with _session(url) as session:
+        done = _applied(session)
+    return [name for name, _ in available() if name not in done]
+
+
+def migrate(url: str, *, is_production: bool = False) -> list[str]:
+    """Apply what is pending and return its names; make the grants what they are to be, and production's clock real.
+
+    Safe to run from several machines at once. Raises MovedClockError.
+    """
+    with _session(url) as session, session.cursor() as cursor:
+        _wait_for_turn(session)
+        cursor.execute(
+            "CREATE TABLE IF NOT EXISTS schema_migrations (name text PRIMARY KEY, digest text NOT NULL,"
+            " applied_at timestamptz NOT NULL DEFAULT clock_timestamp())"
+        )
+        done = _applied(session)
+        applied = [name for name, sql in available() if _apply(session, name, sql, done)]
+        grants.apply(session)
+        if is_production:
+            _keep_clock_real(session)
+        return applied
+
+
+def _keep_clock_real(session: connection) -> None:
+    """Have the database refuse to move its clock from now on."""
+    with session.cursor() as cursor:
+        cursor.execute("SELECT ahead <> '0', is_real FROM app_clock")
+        moved, is_real = cursor.fetchone() or (False, True)
+        if moved:
+            raise MovedClockError("this database's clock was moved: it is no production gateway's")
+        if not is_real:
+            cursor.execute("UPDATE app_clock SET is_real = true")
+
+
+def _wait_for_turn(session: connection) -> None:
+    """Take the lock. Polled: a statement that waits holds a snapshot, and CREATE INDEX CONCURRENTLY waits for those."""
+    with session.cursor() as cursor:
+        while True:
+            cursor.execute("SELECT pg_try_advisory_lock(%s)", (ADVISORY_LOCK,))
+            row = cursor.fetchone()
+            if row is not None and row[0]:
+                return
+            time.sleep(LOCK_POLL_S)
+
+
+def _statements(sql: str) -> list[str]:
+    return [part for part in _STATEMENT_END.split(_COMMENT.sub("", sql)) if part.strip()]
+
+
+def _apply(session: connection, name: str, sql: str, done: dict[str, str]) -> bool:
+    with session.cursor() as cursor:
+        cursor.execute("SELECT md5(%s)", (sql,))
+        row = cursor.fetchone()
+        digest = row[0] if row else ""
+        if name in done:
+            if done[name] != digest:
+                raise ChangedMigrationError(f"{name} was applied with another text")
+            return False
+        record = cursor.mogrify("INSERT INTO schema_migrations (name, digest) VALUES (%s, %s)", (name, digest)).decode()
+        if sql.startswith(NO_TRANSACTION):
+            for statement in _statements(sql):
+                cursor.execute(statement)
+            cursor.execute(record)
+        else:
+            cursor.execute(f"BEGIN;\nSET LOCAL lock_timeout = {LOCK_TIMEOUT_MS};\n{sql}\n;\n{record};\nCOMMIT")
+    return True

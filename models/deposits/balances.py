@@ -1,0 +1,129 @@
+"""What only an address's balance shows: coin that a contract passed on.
+
+Called by actors.scan.balances and actors.scan.intake.
+A balance is explained by the deposits that are known of and by our own spends: gas that came, sweeps that took. What is
+left over becomes a deposit: under its own transaction where a trace names it, else under the address and the height at
+which it appeared.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from models.db.base import execute, one, rows
+
+if TYPE_CHECKING:
+    from models.deposits.rows import Found, OwnerKind
+
+PROBE: Final = "probe:"
+# An invoice is looked at until so long after its end: a scan that is behind expires it later than the clock.
+AFTERCARE_S: Final = 7_200
+
+
+def ordinal(address: str, height: int) -> str:
+    """Name a deposit that no transaction is known for; with the empty txid it is unique on its network."""
+    return f"{PROBE}{address}:{height}"
+
+
+def due_invoices(network: str, *, family: str, currency: str, limit: int) -> list[str]:
+    """Return addresses of open invoices that await this coin here, those not looked at for longest first."""
+    found = rows(
+        "SELECT p.address FROM invoices i"
+        " JOIN pool_addresses p ON p.family = %s AND p.ordinal = i.address_ordinal"
+        " JOIN chain_cursors c ON c.network = i.network"
+        " LEFT JOIN balance_probes b ON b.network = i.network AND b.address = p.address"
+        " WHERE i.network = %s AND i.pay_currency = %s AND COALESCE(b.height, -1) < c.height"
+        # Open ones and those that ended not long ago; the partial index on coins serves both.
+        " AND i.expires_at > app_now() - make_interval(secs => %s)"
+        " ORDER BY b.probed_at NULLS FIRST, i.created_at LIMIT %s",
+        (family, network, currency, AFTERCARE_S, limit),
+    )
+    return [str(row[0]) for row in found]
+
+
+def due_wallets(network: str, *, limit: int) -> list[str]:
+    """Return addresses of wallets in slow rotation, those not looked at for longest first."""
+    found = rows(
+        "SELECT address FROM balance_probes WHERE network = %s AND owner_kind = 'wallet'"
+        " ORDER BY probed_at NULLS FIRST LIMIT %s",
+        (network, limit),
+    )
+    return [str(row[0]) for row in found]
+
+
+def watch_wallet(network: str, address: str) -> None:
+    """Put a wallet's address into the rotation; called inside the transaction that makes the wallet."""
+    execute(
+        "INSERT INTO balance_probes (network, address, owner_kind) VALUES (%s, %s, 'wallet') ON CONFLICT DO NOTHING",
+        (network, address),
+    )
+
+
+def note(network: str, address: str, *, kind: OwnerKind, height: int | None) -> None:
+    """Note that an address was looked at; height: where its balance was explained, None if it was not."""
+    execute(
+        "INSERT INTO balance_probes AS b (network, address, owner_kind, height, probed_at)"
+        " VALUES (%s, %s, %s, %s, app_now()) ON CONFLICT (network, address) DO UPDATE"
+        " SET probed_at = EXCLUDED.probed_at, height = COALESCE(EXCLUDED.height, b.height)",
+        (network, address, kind, height),
+    )
+
+
+def explained_height(network: str, address: str) -> int | None:
+    """Return the newest height at which the balance was explained."""
+    found = one("SELECT height FROM balance_probes WHERE network = %s AND address = %s", (network, address))
+    return None if found is None or found[0] is None else int(found[0])
+
+
+def deposited_units(network: str, address: str, currency: str, *, height: int) -> int:
+    """Return what came to an address up to a height by all deposits that are recorded, in the ledger's units."""
+    found = one(
+        "SELECT COALESCE(sum(amount_units), 0) FROM deposits WHERE network = %s AND address = %s AND currency = %s"
+        " AND status <> 'reversed' AND block_height <= %s",
+        (network, address, currency, height),
+    )
+    return int(found[0]) if found else 0
+
+
+def confirmed_units(network: str, address: str, currency: str, *, height: int) -> int:
+    """Return what confirmed deposits brought to an address up to a height, swept since or not."""
+    found = one(
+        "SELECT COALESCE(sum(amount_units), 0) FROM deposits WHERE network = %s AND address = %s AND currency = %s"
+        " AND status IN ('confirmed', 'credited') AND block_height <= %s",
+        (network, address, currency, height),
+    )
+    return int(found[0]) if found else 0
+
+
+def covers(found: Found) -> bool:
+    """Whether a transfer that is found late was counted before, as a part of a balance; it then gives that its name.
+
+    A probe explains all that its address received up to its height, so such a transfer is never counted again.
+    """
+    known = one(
+        "SELECT 1 FROM deposits WHERE network = %s AND txid = %s AND ordinal = %s",
+        (found.network, found.txid, found.ordinal),
+    )
+    live = rows(
+        "SELECT id, amount_units FROM deposits WHERE network = %s AND address = %s AND currency = %s"
+        f" AND ordinal LIKE '{PROBE}%%' AND status <> 'reversed' AND block_height >= %s ORDER BY block_height",
+        (found.network, found.address, found.currency, found.block_height),
+    )
+    if not live or (known and _is_live(found)):
+        return False
+    same = [deposit_id for deposit_id, units in live if units == found.amount_units]
+    if same and not known:
+        execute(
+            "UPDATE deposits SET txid = %s, ordinal = %s, sender = %s WHERE id = %s",
+            (found.txid, found.ordinal, found.sender, same[0]),
+        )
+    return True
+
+
+def _is_live(found: Found) -> bool:
+    return bool(
+        one(
+            "SELECT 1 FROM deposits WHERE network = %s AND txid = %s AND ordinal = %s AND status <> 'reversed'",
+            (found.network, found.txid, found.ordinal),
+        )
+    )

@@ -1,0 +1,207 @@
+"""Books deposits: into suspense, to the merchant, back again. Callers hold the transaction and the owner's lock.
+
+Locks are taken in one order everywhere: the row of the maturing credit, the merchant's debt, balances.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from core.rates.pricing import split_credit
+from models.db.base import execute, one, repeat_on_deadlock, rows, transaction
+from models.deposits import rows as deposits
+from models.ledger import debts, ledger, maturity
+from models.ledger.ledger import (
+    AVAILABLE,
+    CUSTODY,
+    DEBT,
+    FEES,
+    GATEWAY,
+    MATURING,
+    ROUNDING,
+    SUSPENSE,
+    Account,
+    Transfer,
+)
+
+if TYPE_CHECKING:
+    from core.catalogue.catalogue import Catalogue, Network
+    from core.rates.pricing import CreditSplit
+    from models.deposits.rows import Deposit
+
+
+def book_confirmed(deposit: Deposit, merchant_id: UUID) -> None:
+    """Put a confirmed deposit into suspense, where it waits until it may be credited.
+
+    One that a reorg took and brought back after it was sent back pays what its merchant came to owe for that.
+    """
+    name = f"deposit:{deposit.id}:{deposit.round}:confirm"
+    custody = _custody(deposit)
+    if deposit.refund_units is None:
+        ledger.post(name, [Transfer(custody, _suspense(deposit, merchant_id), deposit.amount_units)])
+        return
+    debt = Account(merchant_id, DEBT, deposit.currency)
+    repaid = min(deposit.refund_units, ledger.lock_debt(merchant_id, deposit.currency))
+    ledger.post(
+        name,
+        [
+            *rounded(custody, debt, out=deposit.amount_units, into=deposit.refund_units),
+            # Repaid meanwhile out of other credits.
+            Transfer(debt, Account(merchant_id, AVAILABLE, deposit.currency), deposit.refund_units - repaid),
+        ],
+    )
+
+
+def rounded(source: Account, target: Account, *, out: int, into: int) -> list[Transfer]:
+    """Return the transfers that take `out` units and give `into`; the gateway's rounding account has the difference."""
+    rounding = Account(GATEWAY, ROUNDING, source.currency)
+    return [
+        Transfer(source, target, min(out, into)),
+        Transfer(source, rounding, max(0, out - into)),
+        Transfer(rounding, target, max(0, into - out)),
+    ]
+
+
+def credit(
+    catalogue: Catalogue, deposit: Deposit, merchant_id: UUID, *, fee_ppm: int, fee_fixed_due_units: int
+) -> CreditSplit | None:
+    """Divide a confirmed deposit and give its merchant what is left after the fees; None when somebody was first."""
+    asset = catalogue.assets[deposit.currency]
+    split = split_credit(
+        units=deposit.amount_units,
+        fee_ppm=fee_ppm,
+        fee_fixed_due_units=fee_fixed_due_units,
+        step=10 ** (asset.scale - asset.precision),
+    )
+    if not deposits.credit(
+        deposit.id,
+        net=split.net_units,
+        fee=split.fee_units,
+        fee_fixed=split.fee_fixed_units,
+        rounding=split.rounding_units,
+    ):
+        return None
+    book_credited(deposit, merchant_id, split, catalogue.networks[deposit.network])
+    return split
+
+
+def book_credited(deposit: Deposit, merchant_id: UUID, split: CreditSplit, network: Network) -> None:
+    """Give a confirmed deposit to its merchant: debts first, then maturing, or available where nothing matures."""
+    currency, suspense = deposit.currency, _suspense(deposit, merchant_id)
+    repaid = min(split.net_units, ledger.lock_debt(merchant_id, currency))
+    matures = network.maturity > network.confirmations
+    ledger.post(
+        f"deposit:{deposit.id}:{deposit.round}:credit",
+        [
+            Transfer(suspense, Account(merchant_id, DEBT, currency), repaid),
+            Transfer(
+                suspense, Account(merchant_id, MATURING if matures else AVAILABLE, currency), split.net_units - repaid
+            ),
+            Transfer(suspense, Account(GATEWAY, FEES, currency), split.fee_units + split.fee_fixed_units),
+            Transfer(suspense, Account(GATEWAY, ROUNDING, currency), split.rounding_units),
+        ],
+    )
+    if matures:
+        execute(
+            "INSERT INTO maturing_credits (deposit_id, round, merchant_id, network, block_height, currency, units)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s)",
+            (
+                deposit.id,
+                deposit.round,
+                merchant_id,
+                deposit.network,
+                deposit.block_height,
+                currency,
+                split.net_units - repaid,
+            ),
+        )
+
+
+def book_reversed(deposit: Deposit, merchant_id: UUID) -> None:
+    """Take a reorged deposit back: from maturing, then available; what they lack becomes the merchant's debt.
+
+    So does what available lacks of what a refund sent back, or holds for that and cannot let go any more.
+    """
+    if deposit.status == "pending":
+        return
+    name = f"deposit:{deposit.id}:{deposit.round}:reverse"
+    if deposit.refund_units is not None:
+        ledger.lock_debt(merchant_id, deposit.currency)
+        available, debt = (Account(merchant_id, kind, deposit.currency) for kind in (AVAILABLE, DEBT))
+        legs = rounded(debt, _custody(deposit), out=deposit.refund_units, into=deposit.amount_units)
+        repaid = debts.take(merchant_id, deposit.currency, deposit.refund_units)
+        ledger.post(name, [*legs, Transfer(available, debt, repaid)])
+        return
+    suspense = _suspense(deposit, merchant_id)
+    legs = _uncredit(deposit, merchant_id, suspense) if deposit.status == "credited" else []
+    ledger.post(name, [*legs, Transfer(suspense, _custody(deposit), deposit.amount_units)])
+
+
+def _uncredit(deposit: Deposit, merchant_id: UUID, suspense: Account) -> list[Transfer]:
+    currency = deposit.currency
+    maturing, available = (Account(merchant_id, kind, currency) for kind in (MATURING, AVAILABLE))
+    waiting = _stop_maturing(deposit)
+    ledger.lock_debt(merchant_id, currency)
+    _, spendable = ledger.lock_balances(maturing, available)
+    from_available = min(deposit.net_units - waiting, spendable)
+    owed = deposit.net_units - waiting - from_available
+    if owed:
+        debts.note(merchant_id, currency)
+    return [
+        Transfer(maturing, suspense, waiting),
+        Transfer(available, suspense, from_available),
+        Transfer(Account(merchant_id, DEBT, currency), suspense, owed),
+        Transfer(Account(GATEWAY, FEES, currency), suspense, deposit.fee_units + deposit.fee_fixed_units),
+        Transfer(Account(GATEWAY, ROUNDING, currency), suspense, deposit.rounding_units),
+    ]
+
+
+def _stop_maturing(deposit: Deposit) -> int:
+    found = one(
+        "DELETE FROM maturing_credits WHERE deposit_id = %s AND round = %s RETURNING units", (deposit.id, deposit.round)
+    )
+    return int(found[0]) if found else 0
+
+
+def release_matured(network: Network, *, limit: int) -> int:
+    """Make credits available whose deposits the scan has buried to the maturity depth; returns how many.
+
+    Where the chain tells what is final, they wait for that too; see models.ledger.maturity.
+    """
+    due = rows(
+        "SELECT m.deposit_id, m.round FROM maturing_credits m JOIN chain_cursors c ON c.network = m.network"
+        f" WHERE m.network = %(network)s AND {maturity.condition('m')} ORDER BY m.block_height LIMIT %(limit)s",
+        maturity.bounds(network) | {"network": network.code, "limit": limit},
+    )
+    return sum(repeat_on_deadlock(lambda d=deposit_id, n=life: _release(d, n)) for deposit_id, life in due)  # type: ignore[misc]
+
+
+def _release(deposit_id: UUID, life: int) -> bool:
+    """Move one credit from maturing to available, debts first; False when somebody was first."""
+    with transaction():
+        found = one(
+            "DELETE FROM maturing_credits WHERE deposit_id = %s AND round = %s RETURNING merchant_id, currency, units",
+            (deposit_id, life),
+        )
+        if found is None:
+            return False
+        merchant_id, currency, units = found
+        maturing = Account(merchant_id, MATURING, currency)
+        repaid = min(units, ledger.lock_debt(merchant_id, currency))
+        ledger.post(
+            f"deposit:{deposit_id}:{life}:mature",
+            [
+                Transfer(maturing, Account(merchant_id, DEBT, currency), repaid),
+                Transfer(maturing, Account(merchant_id, AVAILABLE, currency), units - repaid),
+            ],
+        )
+    return True
+
+
+def _custody(deposit: Deposit) -> Account:
+    return Account(GATEWAY, CUSTODY, deposit.currency, deposit.network)
+
+
+def _suspense(deposit: Deposit, merchant_id: UUID) -> Account:
+    return Account(merchant_id, SUSPENSE, deposit.currency)

@@ -1,0 +1,187 @@
+"""How far each network is scanned. A cursor moves by compare-and-swap, in the transaction of its block's deposits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from models.db.base import execute, one, rows, transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+
+# Blocks kept for walking back; deeper reorgs than this stop the scan with an alarm instead of guessing.
+BLOCKS_KEPT: Final = 512
+# A catch-up leaves out blocks from this depth on, so that one that is not kept may still be a scanned one.
+BLOCKS_SETTLED: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The last block whose deposits are recorded."""
+
+    height: int
+    hash: str
+    block_time: datetime
+
+
+def read(network: str) -> Cursor | None:
+    """Return a network's cursor, or None before its first scan."""
+    found = one("SELECT height, hash, block_time FROM chain_cursors WHERE network = %s", (network,))
+    return Cursor(*found) if found else None
+
+
+def begun(networks: Collection[str]) -> set[str]:
+    """Return those of the networks whose scan has begun."""
+    return {row[0] for row in rows("SELECT network FROM chain_cursors WHERE network = ANY(%s)", (list(networks),))}
+
+
+def start(network: str, *, height: int, block_hash: str, parent_hash: str, block_time: datetime) -> None:
+    """Begin a network's scan at a block; a cursor that exists stays, and so do its kept blocks."""
+    with transaction():
+        if execute(
+            "INSERT INTO chain_cursors (network, height, hash, block_time, head_height, started_height)"
+            " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            (network, height, block_hash, block_time, height, height),
+        ):
+            _keep(network, height, block_hash, parent_hash, block_time)
+
+
+def advance(
+    network: str, *, expected: Cursor, height: int, block_hash: str, parent_hash: str, block_time: datetime, head: int
+) -> bool:
+    """Move the cursor to the next block if nobody moved it; call inside the transaction of that block's deposits."""
+    moved = execute(
+        "UPDATE chain_cursors SET height = %s, hash = %s, block_time = %s, head_height = %s, moved_at = app_now()"
+        " WHERE network = %s AND height = %s AND hash = %s",
+        (height, block_hash, block_time, head, network, expected.height, expected.hash),
+    )
+    if moved:
+        _keep(network, height, block_hash, parent_hash, block_time)
+        execute("DELETE FROM chain_blocks WHERE network = %s AND height < %s", (network, height - BLOCKS_KEPT))
+    return bool(moved)
+
+
+def _keep(network: str, height: int, block_hash: str, parent_hash: str, block_time: datetime) -> None:
+    execute(
+        "INSERT INTO chain_blocks (network, height, hash, parent_hash, block_time) VALUES (%s, %s, %s, %s, %s)"
+        " ON CONFLICT (network, height) DO UPDATE SET hash = EXCLUDED.hash, parent_hash = EXCLUDED.parent_hash,"
+        " block_time = EXCLUDED.block_time",
+        (network, height, block_hash, parent_hash, block_time),
+    )
+
+
+def kept_blocks(network: str) -> list[tuple[int, str]]:
+    """Return (height, hash) of the blocks kept, highest first."""
+    return [
+        (int(height), str(block_hash))
+        for height, block_hash in rows(
+            "SELECT height, hash FROM chain_blocks WHERE network = %s ORDER BY height DESC", (network,)
+        )
+    ]
+
+
+def retreat(network: str, *, expected: Cursor, to_height: int) -> bool:
+    """Move the cursor back to a kept block after its successors left the chain; call inside a transaction.
+
+    The deposits above it are taken back after that, and before the scan goes on: settlement.reverse_orphans.
+    """
+    moved = execute(
+        "UPDATE chain_cursors c SET height = b.height, hash = b.hash, block_time = b.block_time, moved_at = app_now()"
+        " FROM chain_blocks b WHERE b.network = c.network AND b.height = %s"
+        " AND c.network = %s AND c.height = %s AND c.hash = %s",
+        (to_height, network, expected.height, expected.hash),
+    )
+    if moved:
+        execute("DELETE FROM chain_blocks WHERE network = %s AND height > %s", (network, to_height))
+    return bool(moved)
+
+
+def restart(
+    network: str, *, expected: Cursor, height: int, block_hash: str, parent_hash: str, block_time: datetime
+) -> bool:
+    """Begin again at another block of the height where the scan once began: the chain was replaced below it.
+
+    Nothing was lost: no deposit is looked for in that block or before. Call inside a transaction.
+    """
+    moved = execute(
+        "UPDATE chain_cursors SET height = %s, hash = %s, block_time = %s, moved_at = app_now()"
+        " WHERE network = %s AND height = %s AND hash = %s",
+        (height, block_hash, block_time, network, expected.height, expected.hash),
+    )
+    if moved:
+        execute("DELETE FROM chain_blocks WHERE network = %s", (network,))
+        _keep(network, height, block_hash, parent_hash, block_time)
+    return bool(moved)
+
+
+def started_height(network: str) -> int | None:
+    """Return where the scan once began, None where that is not known."""
+    found = one("SELECT started_height FROM chain_cursors WHERE network = %s", (network,))
+    return None if found is None or found[0] is None else int(found[0])
+
+
+def kept_hash(network: str, height: int) -> str | None:
+    """Return the hash of a scanned block, None where it is no longer kept or was skipped."""
+    found = one("SELECT hash FROM chain_blocks WHERE network = %s AND height = %s", (network, height))
+    return str(found[0]) if found else None
+
+
+def is_scanned(network: str, *, height: int, block_hash: str) -> bool:
+    """Whether a block is part of what the cursor stands on; locks the cursor until the transaction ends.
+
+    A block that is too old to be kept counts: what could still replace it has stopped the scan.
+    """
+    cursor = one("SELECT height FROM chain_cursors WHERE network = %s FOR UPDATE", (network,))
+    if cursor is None or height > cursor[0]:
+        return False
+    kept = kept_hash(network, height)
+    return kept == block_hash or (kept is None and height <= cursor[0] - BLOCKS_SETTLED)
+
+
+def halt(network: str, reason: str) -> bool:
+    """Note why a scan stands still; returns whether that is new."""
+    return bool(
+        execute(
+            "UPDATE chain_cursors SET halted_reason = %s, halted_at = app_now()"
+            " WHERE network = %s AND halted_reason <> %s",
+            (reason, network, reason),
+        )
+    )
+
+
+def resume(network: str) -> None:
+    """Note that a scan goes on."""
+    execute(
+        "UPDATE chain_cursors SET halted_reason = '', halted_at = NULL WHERE network = %s AND halted_reason <> ''",
+        (network,),
+    )
+
+
+def seen_final(network: str, height: int | None) -> None:
+    """Note what the chain calls final, and when it moved. It never goes back, whatever a node says.
+
+    Nor does it count beyond what is scanned: a height that a node made up would be believed for ever.
+    """
+    execute(
+        "UPDATE chain_cursors SET final_height = LEAST(%s, height), final_moved_at = app_now()"
+        " WHERE network = %s AND COALESCE(final_height, -1) < LEAST(%s::bigint, height) AND %s::bigint IS NOT NULL",
+        (height, network, height, height),
+    )
+
+
+def reread_height(network: str) -> int | None:
+    """Return how far the second reading has come."""
+    found = one("SELECT reread_height FROM chain_cursors WHERE network = %s", (network,))
+    return None if found is None or found[0] is None else int(found[0])
+
+
+def reread_to(network: str, height: int) -> None:
+    """Note how far the second reading has come."""
+    execute("UPDATE chain_cursors SET reread_height = %s WHERE network = %s", (height, network))
+
+
+def seen_head(network: str, head: int) -> None:
+    """Note the provider's head, for the lag that /metrics shows."""
+    execute("UPDATE chain_cursors SET head_height = %s WHERE network = %s AND head_height <> %s", (head, network, head))

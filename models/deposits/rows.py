@@ -1,0 +1,327 @@
+"""Deposits: rows, matching against the gateway's addresses, and the queries of the scan.
+
+What becomes of them is decided by models.invoices.settlement (invoices) and models.wallets.settlement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from core.ids import uuid7
+from models.db.base import Params, execute, one, rows
+from models.deposits import witnesses as quorum
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue
+    from core.payouts.states import PayoutStatus
+
+OwnerKind = Literal["invoice", "wallet"]
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose address it is, and what it was given out for."""
+
+    kind: OwnerKind
+    id: UUID
+    merchant_id: UUID
+    pay_currency: str | None
+    network: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A transfer to one of our addresses, as a block shows it. Amount in the ledger's units."""
+
+    network: str
+    txid: str
+    ordinal: str
+    currency: str
+    amount_units: int
+    address: str
+    sender: str
+    owner: Owner
+    stray_reason: str | None
+    block_height: int
+    block_hash: str
+    block_time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Deposit:
+    """A deposit as settlement reads it."""
+
+    id: UUID
+    network: str
+    txid: str
+    currency: str
+    amount_units: int
+    sender: str
+    status: str
+    stray_reason: str | None
+    block_height: int
+    seen_at: datetime
+    round: int
+    net_units: int
+    fee_units: int
+    fee_fixed_units: int
+    rounding_units: int
+    # Confirmations by the scan of its own network.
+    depth: int
+    # Several providers have to tell the same of it before it is confirmed, and have not yet.
+    awaits_quorum: bool
+    # The refund that takes it out of suspense, what of that came from here, and how far that payout is.
+    refund_id: UUID | None
+    refund_units: int | None
+    refund_status: PayoutStatus | None
+
+    @property
+    def is_refunded(self) -> bool:
+        """Whether it was sent back for good."""
+        return self.refund_status == "confirmed"
+
+    @property
+    def is_being_refunded(self) -> bool:
+        """Whether it is about to be sent back, and may still come back into suspense."""
+        return self.refund_id is not None and not self.is_refunded
+
+    @property
+    def shown_status(self) -> str:
+        """Its status in the words of the API."""
+        if self.status == "confirmed" and self.refund_id is not None:
+            return "refunded" if self.is_refunded else "refunding"
+        return "awaiting_quorum" if self.awaits_quorum and self.status == "pending" else self.status
+
+
+_DEPOSIT: Final = (
+    "SELECT d.id, d.network, d.txid, d.currency, d.amount_units, d.sender, d.status, d.stray_reason, d.block_height,"
+    " d.seen_at, d.round, d.net_units, d.fee_units, d.fee_fixed_units, d.rounding_units,"
+    f" COALESCE(c.height - d.block_height + 1, 0), {quorum.OPEN}, d.refund_id, d.refund_units,"
+    " (SELECT p.status FROM payouts p WHERE p.id = d.refund_id)"
+    " FROM deposits d LEFT JOIN chain_cursors c ON c.network = d.network"
+)
+
+
+_IS_THE_SAME: Final = (
+    "(d.owner_id, d.currency, d.amount_units) = (EXCLUDED.owner_id, EXCLUDED.currency, EXCLUDED.amount_units)"
+)
+
+
+def match(family: str, addresses: Collection[str]) -> dict[str, Owner]:
+    """Return the owners of those addresses that are ours: one indexed query, however many are watched."""
+    if not addresses:
+        return {}
+    found = rows(
+        "SELECT p.address, o.owner_kind, o.owner_id, COALESCE(i.merchant_id, w.merchant_id),"
+        " COALESCE(i.pay_currency, w.currency), COALESCE(i.network, w.network)"
+        " FROM unnest(%s::text[]) AS seen (address)"
+        " JOIN pool_addresses p ON p.family = %s AND p.address = seen.address"
+        " JOIN address_owners o ON o.family = p.family AND o.ordinal = p.ordinal"
+        " LEFT JOIN invoices i ON o.owner_kind = 'invoice' AND i.id = o.owner_id"
+        " LEFT JOIN wallets w ON o.owner_kind = 'wallet' AND w.id = o.owner_id"
+        " WHERE i.id IS NOT NULL OR w.id IS NOT NULL",
+        (list(addresses), family),
+    )
+    return {row[0]: Owner(*row[1:]) for row in found}
+
+
+def record(found: Found) -> bool:
+    """Write a deposit once. One that a reorg took and brought back begins a new life with its first moment.
+
+    All else is as the new block shows it: run on another state, the same transaction may have paid another sum, or
+    somebody else. Returns whether a row was written. Call inside the transaction that moves the cursor.
+    """
+    return bool(
+        execute(
+            "INSERT INTO deposits AS d (id, network, txid, ordinal, currency, amount_units, address, sender,"
+            " owner_kind, owner_id, merchant_id, status, stray_reason, block_height, block_hash, block_time, seen_at)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 'pending', %s, %s, %s, %s, %s)"
+            " ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = d.round + 1,"
+            " currency = EXCLUDED.currency, amount_units = EXCLUDED.amount_units, address = EXCLUDED.address,"
+            " sender = EXCLUDED.sender, owner_kind = EXCLUDED.owner_kind, owner_id = EXCLUDED.owner_id,"
+            " merchant_id = EXCLUDED.merchant_id, stray_reason = EXCLUDED.stray_reason, confirmed_at = NULL,"
+            " block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, block_time = EXCLUDED.block_time,"
+            f" is_announced = d.is_announced AND {_IS_THE_SAME},"
+            # What was sent back before the reorg was this money, if it is this money that came back.
+            f" refund_id = CASE WHEN {_IS_THE_SAME} THEN d.refund_id END,"
+            f" refund_units = CASE WHEN {_IS_THE_SAME} THEN d.refund_units END,"
+            " seen_at = CASE WHEN d.owner_id = EXCLUDED.owner_id THEN LEAST(d.seen_at, EXCLUDED.seen_at)"
+            " ELSE EXCLUDED.seen_at END WHERE d.status = 'reversed'",
+            (
+                uuid7(),
+                found.network,
+                found.txid,
+                found.ordinal,
+                found.currency,
+                found.amount_units,
+                found.address,
+                found.sender,
+                found.owner.kind,
+                found.owner.id,
+                found.owner.merchant_id,
+                found.stray_reason,
+                found.block_height,
+                found.block_hash,
+                found.block_time,
+                found.block_time,
+            ),
+        )
+    )
+
+
+def of_owner(owner_id: UUID) -> list[Deposit]:
+    """Return all deposits of an invoice, oldest first. Its row is locked by the caller."""
+    return read("d.owner_id = %s ORDER BY d.seen_at, d.id", (owner_id,))
+
+
+def read(condition: str, params: Params) -> list[Deposit]:
+    """Return the deposits that a condition names: a constant text about d, the row, and c, its network's cursor."""
+    return [Deposit(*row) for row in rows(f"{_DEPOSIT} WHERE {condition}", params)]
+
+
+def pending_due(catalogue: Catalogue, owner_id: UUID, *, limit: int) -> list[Deposit]:
+    """Return deposits that the scan of their own network has buried deep enough, oldest first. The owner is locked."""
+    confirmations = msgspec.json.encode({code: network.confirmations for code, network in catalogue.networks.items()})
+    return read(
+        "d.owner_id = %s AND d.status = 'pending'"
+        f" AND d.block_height <= c.height - (%s::jsonb ->> d.network)::integer + 1 AND NOT {quorum.OPEN}"
+        " ORDER BY d.seen_at, d.id LIMIT %s",
+        (owner_id, confirmations.decode(), limit),
+    )
+
+
+def credit_due(owner_id: UUID, *, limit: int) -> list[Deposit]:
+    """Return deposits in suspense that are neither strays nor taken by a refund, oldest first. The owner is locked."""
+    return read(
+        "d.owner_id = %s AND d.status = 'confirmed' AND d.stray_reason IS NULL AND d.refund_id IS NULL"
+        " ORDER BY d.seen_at, d.id LIMIT %s",
+        (owner_id, limit),
+    )
+
+
+def undecided_strays(owner_id: UUID, txid: str, *, limit: int) -> list[Deposit]:
+    """Return a transaction's strays in suspense that no refund took, the largest first. The owner is locked."""
+    return read(
+        "d.owner_id = %s AND d.txid = %s AND d.status = 'confirmed' AND d.stray_reason IN ('asset', 'network')"
+        " AND d.refund_id IS NULL ORDER BY d.amount_units DESC, d.id LIMIT %s",
+        (owner_id, txid, limit),
+    )
+
+
+def is_refund_under_way(owner_id: UUID) -> bool:
+    """Whether deposits that count are about to be sent back, and may still come back into suspense."""
+    found = one(
+        "SELECT 1 FROM deposits d JOIN payouts p ON p.id = d.refund_id WHERE d.owner_id = %s"
+        " AND d.stray_reason IS NULL AND p.status <> 'confirmed' LIMIT 1",
+        (owner_id,),
+    )
+    return found is not None
+
+
+def is_any_of(owner_id: UUID) -> bool:
+    """Whether anything ever came to an owner, whatever became of it."""
+    return one("SELECT 1 FROM deposits WHERE owner_id = %s LIMIT 1", (owner_id,)) is not None
+
+
+def owners_due(network: str, *, kind: OwnerKind, confirmations: int, limit: int) -> list[UUID]:
+    """Return owners of pending deposits that the scan has buried deep enough."""
+    return [
+        row[0]
+        for row in rows(
+            "SELECT DISTINCT d.owner_id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
+            " WHERE d.network = %s AND d.owner_kind = %s AND d.status = 'pending'"
+            f" AND d.block_height <= c.height - %s + 1 AND NOT {quorum.OPEN} LIMIT %s",
+            (network, kind, confirmations, limit),
+        )
+    ]
+
+
+def orphans(network: str, *, kind: OwnerKind) -> list[tuple[UUID, UUID]]:
+    """Return (deposit, owner) of the deposits in blocks above the cursor: a reorg moved it back from there."""
+    found: list[tuple[Any, ...]] = rows(
+        "SELECT d.id, d.owner_id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
+        " WHERE d.network = %s AND d.owner_kind = %s AND d.block_height > c.height AND d.status <> 'reversed'"
+        " ORDER BY d.owner_id, d.id",
+        (network, kind),
+    )
+    return [(row[0], row[1]) for row in found]
+
+
+def keys_in_block(network: str, height: int, block_hash: str) -> list[tuple[str, str]]:
+    """Return (txid, ordinal) of a block's deposits that its transactions and logs themselves show."""
+    found = rows(
+        "SELECT txid, ordinal FROM deposits WHERE network = %s AND block_height = %s AND block_hash = %s"
+        " AND status <> 'reversed' AND ordinal NOT LIKE 'probe:%%' AND ordinal NOT LIKE 'trace:%%'",
+        (network, height, block_hash),
+    )
+    return [(str(txid), str(ordinal)) for txid, ordinal in found]
+
+
+def confirm(deposit_id: UUID) -> bool:
+    """Mark a pending deposit confirmed; False when somebody was first, or while it waits for a second opinion."""
+    return bool(
+        execute(
+            "UPDATE deposits d SET status = 'confirmed', confirmed_at = app_now() WHERE d.id = %s"
+            f" AND d.status = 'pending' AND NOT {quorum.OPEN}",
+            (deposit_id,),
+        )
+    )
+
+
+def credit(deposit_id: UUID, *, net: int, fee: int, fee_fixed: int, rounding: int) -> bool:
+    """Mark a confirmed deposit credited and keep how it was divided; False when somebody was first."""
+    return bool(
+        execute(
+            "UPDATE deposits SET status = 'credited', net_units = %s, fee_units = %s, fee_fixed_units = %s,"
+            " rounding_units = %s WHERE id = %s AND status = 'confirmed' AND refund_id IS NULL",
+            (net, fee, fee_fixed, rounding, deposit_id),
+        )
+    )
+
+
+def take(deposit_id: UUID, *, refund_id: UUID, units: int) -> bool:
+    """Give a confirmed deposit, which waits in suspense, to a refund; False when somebody was first.
+
+    units: what of the refund's hold comes from it.
+    """
+    return take_all(refund_id, [deposit_id], [units]) == 1
+
+
+def take_all(refund_id: UUID, deposit_ids: Sequence[UUID], units: Sequence[int]) -> int:
+    """As take(), for many in one statement; returns how many were there to be taken."""
+    return execute(
+        "UPDATE deposits d SET refund_id = %s, refund_units = t.units"
+        " FROM unnest(%s::uuid[], %s::numeric[]) AS t (id, units)"
+        " WHERE d.id = t.id AND d.status = 'confirmed' AND d.refund_id IS NULL",
+        (refund_id, list(deposit_ids), list(units)),
+    )
+
+
+def of_refund(refund_id: UUID) -> list[Deposit]:
+    """Return the deposits that a refund took out of suspense. Their owner is locked by the caller."""
+    return read("d.refund_id = %s ORDER BY d.id", (refund_id,))
+
+
+def give_back(refund_id: UUID) -> None:
+    """Undo take() for all deposits of a refund that failed or was cancelled."""
+    execute("UPDATE deposits SET refund_id = NULL, refund_units = NULL WHERE refund_id = %s", (refund_id,))
+
+
+def reverse(deposit_id: UUID) -> Deposit | None:
+    """Mark a deposit reversed and return it as it was; None when somebody was first. Its owner is locked."""
+    found = one(f"{_DEPOSIT} WHERE d.id = %s AND d.status <> 'reversed' FOR UPDATE OF d", (deposit_id,))
+    if found is None:
+        return None
+    execute(
+        "UPDATE deposits SET status = 'reversed', net_units = 0, fee_units = 0, fee_fixed_units = 0,"
+        " rounding_units = 0 WHERE id = %s",
+        (deposit_id,),
+    )
+    return Deposit(*found)

@@ -1,0 +1,164 @@
+"""Which deposits one provider alone is not believed for, and what came of asking the others.
+
+The requirement is a row that is written in the transaction that records the deposit; deposits.confirm() refuses while
+it is open. actors.scan.witnesses asks the providers, outside of any transaction, and writes down what they say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from models.db.base import execute, one, rows
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from models.deposits.rows import Found, OwnerKind
+
+Reason = Literal["amount", "unpriced", "hourly", "missing"]
+
+RETRY_S: Final = 5
+RETRY_MAX_S: Final = 300
+PROBLEM_MAX: Final = 300
+# Kept for whoever looks into a case; the rule itself reads the present hour alone.
+HOURS_KEPT: Final = 48
+
+OPEN: Final = (
+    "EXISTS (SELECT 1 FROM deposit_quorums q WHERE q.deposit_id = d.id AND q.round = d.round AND q.agreed_at IS NULL)"
+)
+"""Condition about d, a deposit's row: it waits for a second opinion."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """From which value on a single deposit needs a second opinion, and how much smaller ones may make in an hour."""
+
+    threshold_usd_cents: int
+    hourly_usd_cents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A deposit that waits for a second opinion. Amount in the ledger's units."""
+
+    deposit_id: UUID
+    round: int
+    owner_kind: OwnerKind
+    owner_id: UUID
+    txid: str
+    ordinal: str
+    currency: str
+    amount_units: int
+    address: str
+    block_height: int
+    block_hash: str
+
+
+def guard(found: Found, *, usd_cents: int | None, policy: Policy) -> None:
+    """Decide whether a deposit that was just recorded needs a second opinion; call inside the same transaction."""
+    why = reason(found.network, usd_cents, policy)
+    if why is not None:
+        _ask(found.network, found.txid, found.ordinal, why)
+
+
+def reason(network: str, usd_cents: int | None, policy: Policy) -> Reason | None:
+    """Return why what came needs a second opinion, None where it does not; that uses up the hour's budget."""
+    if usd_cents is None:
+        return "unpriced"
+    if usd_cents >= policy.threshold_usd_cents:
+        return "amount"
+    return None if _spend(network, usd_cents, policy.hourly_usd_cents) else "hourly"
+
+
+def _spend(network: str, usd_cents: int, limit: int) -> bool:
+    """Take from what the hour has left for deposits without witnesses; False where it is too little."""
+    return usd_cents <= limit and bool(
+        execute(
+            "INSERT INTO unwitnessed_credits AS u (network, hour, usd_cents)"
+            " VALUES (%s, date_trunc('hour', app_now()), %s) ON CONFLICT (network, hour)"
+            " DO UPDATE SET usd_cents = u.usd_cents + EXCLUDED.usd_cents"
+            " WHERE u.usd_cents + EXCLUDED.usd_cents <= %s",
+            (network, usd_cents, limit),
+        )
+    )
+
+
+def _ask(network: str, txid: str, ordinal: str, why: Reason) -> bool:
+    return bool(
+        execute(
+            "INSERT INTO deposit_quorums (deposit_id, round, network, reason)"
+            " SELECT id, round, network, %s FROM deposits"
+            " WHERE network = %s AND txid = %s AND ordinal = %s AND status = 'pending' ON CONFLICT DO NOTHING",
+            (why, network, txid, ordinal),
+        )
+    )
+
+
+def doubt(network: str, txid: str, ordinal: str) -> bool:
+    """Ask for witnesses of a pending deposit that a second reading of its block did not show."""
+    return _ask(network, txid, ordinal, "missing")
+
+
+def due(network: str, *, limit: int) -> list[Doubt]:
+    """Return deposits whose witnesses are to be asked now, those that waited longest first."""
+    return [
+        Doubt(*row)
+        for row in rows(
+            "SELECT d.id, d.round, d.owner_kind, d.owner_id, d.txid, d.ordinal, d.currency, d.amount_units, d.address,"
+            " d.block_height, d.block_hash FROM deposit_quorums q"
+            " JOIN deposits d ON d.id = q.deposit_id AND d.round = q.round AND d.status = 'pending'"
+            " WHERE q.network = %s AND q.agreed_at IS NULL AND q.next_attempt_at <= app_now()"
+            " ORDER BY q.next_attempt_at LIMIT %s",
+            (network, limit),
+        )
+    ]
+
+
+def agree(asked: Doubt) -> bool:
+    """Write down that others tell the same of this very life of the deposit, in this very block."""
+    return bool(
+        execute(
+            "UPDATE deposit_quorums q SET agreed_at = app_now(), attempts = attempts + 1, problem = '' FROM deposits d"
+            " WHERE q.deposit_id = %s AND q.round = %s AND q.agreed_at IS NULL"
+            " AND d.id = q.deposit_id AND d.round = q.round AND d.block_hash = %s",
+            (asked.deposit_id, asked.round, asked.block_hash),
+        )
+    )
+
+
+def put_off(asked: Doubt, problem: str) -> None:
+    """Ask again later, each time after twice as long."""
+    execute(
+        "UPDATE deposit_quorums SET attempts = attempts + 1, problem = %s,"
+        " next_attempt_at = app_now() + make_interval(secs => LEAST(%s * 2 ^ LEAST(attempts, 16), %s))"
+        " WHERE deposit_id = %s AND round = %s AND agreed_at IS NULL",
+        (problem[:PROBLEM_MAX], RETRY_S, RETRY_MAX_S, asked.deposit_id, asked.round),
+    )
+
+
+def forget_hours() -> None:
+    """Drop what was spent in hours long past."""
+    execute(
+        "DELETE FROM unwitnessed_credits WHERE hour < app_now() - make_interval(hours => %s)",
+        (HOURS_KEPT,),
+    )
+
+
+def waiting() -> list[tuple[str, int, int]]:
+    """Return (network, deposits that wait for a second opinion, seconds since the first was asked for)."""
+    found: list[tuple[Any, ...]] = rows(
+        "SELECT q.network, count(*), extract(epoch FROM app_now() - min(q.asked_at))::bigint FROM deposit_quorums q"
+        " JOIN deposits d ON d.id = q.deposit_id AND d.round = q.round AND d.status = 'pending'"
+        " WHERE q.agreed_at IS NULL GROUP BY q.network"
+    )
+    return [(str(network), int(count), int(age_s)) for network, count, age_s in found]
+
+
+def spent_this_hour(network: str) -> int:
+    """Return what this hour's deposits without witnesses are worth, in cents of a dollar."""
+    found = one(
+        "SELECT usd_cents FROM unwitnessed_credits WHERE network = %s AND hour = date_trunc('hour', app_now())",
+        (network,),
+    )
+    return int(found[0]) if found else 0

@@ -1,0 +1,1 @@
+"""What must hold in the books at all times, as queries."""

@@ -1,0 +1,149 @@
+"""Sums of the ledger up to a row that nothing can come before any more, so that an audit reads only what came since.
+
+Written by the audit alone (actors.upkeep.audit, `sluice audit`); read by models.invariants.money_in and by whoever
+tells when the books were last found right.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from models.db.base import execute, in_transaction, one, rows, transaction
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+# Rows that one step adds to the sums: some tenths of a second.
+PORTION: Final = 200_000
+# How long an advance waits for those who were writing to the ledger when it began.
+WRITERS_WAIT_S: Final = 2.0
+WRITERS_POLL_S: Final = 0.02
+# The sums are compared with all the rows that they are of at least this often.
+FULL_EVERY_S: Final = 86_400
+
+# The ledger as the accounts between which it moved something: from the sums, and from the rows since.
+MOVES: Final = """(
+    SELECT debit_account, credit_account, currency, units FROM audit_sums
+    UNION ALL
+    SELECT debit_account, credit_account, currency, units FROM ledger_transfers
+        WHERE id > (SELECT through_id FROM audit_checkpoint)
+)"""
+
+# Where the sums are not those of the rows: somebody changed one or the other behind the gateway's back.
+DIFFERENCES: Final = """
+    SELECT debit_account, credit_account, currency, s.transfers, l.transfers, s.units, l.units
+    FROM audit_sums s
+    FULL JOIN (
+        SELECT debit_account, credit_account, currency, count(*) AS transfers, sum(units) AS units
+        FROM ledger_transfers WHERE id <= (SELECT through_id FROM audit_checkpoint) GROUP BY 1, 2, 3
+    ) l USING (debit_account, credit_account, currency)
+    WHERE (s.transfers, s.units) IS DISTINCT FROM (l.transfers, l.units)
+"""
+
+# A writer holds this lock from before it draws its row's id until it has ended.
+_WRITERS: Final = (
+    "SELECT virtualtransaction FROM pg_locks WHERE locktype = 'relation' AND mode = 'RowExclusiveLock'"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    " AND relation = 'ledger_transfers'::regclass"
+)
+
+
+def advance(*, within_s: float) -> bool:
+    """Add to the sums what can be added within so many seconds; whether all was added that was there at the beginning.
+
+    Ids are drawn before their rows are committed, so that a row may come to light behind others of higher ids. The
+    newest row there is bounds what is added, and nothing is until everybody has ended who was writing to the ledger
+    after that was read: a lower id cannot be drawn again.
+    """
+    if in_transaction():
+        raise RuntimeError("each portion is a step of its own")
+    end = time.monotonic() + within_s
+    newest = _number("SELECT COALESCE(max(id), 0) FROM ledger_transfers")
+    if not _await_writers():
+        return False
+    while time.monotonic() < end:
+        reached = _add(newest)
+        if reached is None:
+            return False
+        if reached >= newest:
+            return True
+    return False
+
+
+def _await_writers() -> bool:
+    writing = _writers()
+    deadline = time.monotonic() + WRITERS_WAIT_S
+    while writing:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(WRITERS_POLL_S)
+        writing &= _writers()
+    return True
+
+
+def _writers() -> set[str]:
+    return {row[0] for row in rows(_WRITERS)}
+
+
+def _add(newest: int) -> int | None:
+    """Add one portion and return how far the sums go; None where another audit is at it."""
+    with transaction():
+        found = one("SELECT through_id FROM audit_checkpoint FOR UPDATE SKIP LOCKED")
+        if found is None:
+            return None
+        through = int(found[0])
+        if through >= newest:
+            return through
+        reached = min(newest, through + PORTION)
+        execute(
+            "INSERT INTO audit_sums AS s (debit_account, credit_account, currency, transfers, units)"
+            " SELECT debit_account, credit_account, currency, count(*), sum(units) FROM ledger_transfers"
+            " WHERE id > %s AND id <= %s GROUP BY 1, 2, 3"
+            " ON CONFLICT (debit_account, credit_account, currency)"
+            " DO UPDATE SET transfers = s.transfers + EXCLUDED.transfers, units = s.units + EXCLUDED.units",
+            (through, reached),
+        )
+        execute("UPDATE audit_checkpoint SET through_id = %s", (reached,))
+    return reached
+
+
+def note_passed(*, is_full: bool) -> None:
+    """Note that the books were found right just now, and by a full audit, if so."""
+    execute(
+        "UPDATE audit_checkpoint SET passed_at = app_now(),"
+        " full_passed_at = CASE WHEN %s THEN app_now() ELSE full_passed_at END",
+        (is_full,),
+    )
+
+
+def passed_at() -> datetime | None:
+    """Return when the books were last found right; None: not yet."""
+    return cast("datetime | None", _row("SELECT passed_at FROM audit_checkpoint")[0])
+
+
+def passed_age_s() -> float | None:
+    """Return how long ago the books were last found right; None: not yet."""
+    found = _row("SELECT extract(epoch FROM app_now() - passed_at)::float8 FROM audit_checkpoint")[0]
+    return None if found is None else float(found)
+
+
+def is_full_due() -> bool:
+    """Whether the sums were not compared with their rows for FULL_EVERY_S."""
+    return bool(
+        _row(
+            "SELECT COALESCE(full_passed_at <= app_now() - make_interval(secs => %s), true) FROM audit_checkpoint",
+            (FULL_EVERY_S,),
+        )[0]
+    )
+
+
+def _number(sql: str) -> int:
+    return int(_row(sql)[0])
+
+
+def _row(sql: str, params: tuple[object, ...] = ()) -> tuple[Any, ...]:
+    found = one(sql, params)
+    if found is None:
+        raise LookupError("a row that always exists is missing")
+    return found

@@ -1,0 +1,98 @@
+"""What must always hold of money that leaves, as SQL that returns no row. Read by models.invariants.money_in alone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+def _booked(what: str, *, side: str, kind: str, currency: str = "p.currency") -> str:
+    """Return an expression: the units that `payout:<id>:<what>` moved on one side of the merchant's account."""
+    return (
+        "(SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t"
+        f" JOIN accounts a ON a.id = t.{side}_account WHERE t.reference = 'payout:' || p.id || ':{what}'"
+        f" AND (a.holder, a.kind, a.currency) = (p.merchant_id, '{kind}', {currency}))"
+    )
+
+
+PAYOUT_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
+    "payout_held_equals_open_orders": (
+        "what is held for a merchant's payouts is what those hold that have not ended, and the cheques not yet claimed",
+        "SELECT holder, currency, h.units, o.units FROM"
+        " (SELECT a.holder, a.currency, b.units FROM accounts a JOIN balances b ON b.account_id = a.id"
+        "   WHERE a.kind = 'payout_held') h"
+        " FULL JOIN (SELECT holder, currency, sum(units) AS units FROM ("
+        "   SELECT merchant_id AS holder, currency, held_units AS units FROM payouts"
+        "     WHERE status NOT IN ('confirmed', 'failed', 'cancelled')"
+        "   UNION ALL SELECT merchant_id, currency, amount_units + fee_units FROM payout_links"
+        "     WHERE status IN ('funded', 'claiming')"
+        "   ) orders GROUP BY holder, currency) o USING (holder, currency)"
+        " WHERE COALESCE(h.units, 0) <> COALESCE(o.units, 0)",
+    ),
+    "payouts_hold_their_money": (
+        "the transfer that a payout names as its hold put exactly its money aside, for this merchant",
+        "SELECT p.id, p.held_units FROM payouts p WHERE p.held_units IS DISTINCT FROM ("
+        " SELECT sum(t.units) FROM ledger_transfers t JOIN accounts a ON a.id = t.credit_account"
+        "  WHERE t.reference = p.hold_reference"
+        "  AND (a.holder, a.kind, a.currency) = (p.merchant_id, 'payout_held', p.currency))",
+    ),
+    "payouts_are_booked_as_they_ended": (
+        "a confirmed payout left the books once, a failed or cancelled one was given back once, and no other was",
+        "SELECT p.id, p.status FROM payouts p"
+        f" WHERE {_booked('leave', side='debit', kind='payout_held')}"
+        "  <> CASE WHEN p.status = 'confirmed' THEN p.held_units ELSE 0 END"
+        f" OR {_booked('return', side='debit', kind='payout_held')}"
+        "  <> CASE WHEN p.status IN ('failed', 'cancelled') THEN p.held_units ELSE 0 END",
+    ),
+    "failed_payouts_keep_what_they_say": (
+        "what a failed payout does not get back of its fee is the gateway's, and no other payout keeps any of its hold",
+        "SELECT p.id, p.status, p.kept_units FROM payouts p WHERE p.kept_units <>"
+        " CASE WHEN p.status = 'failed' THEN (SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t"
+        "   JOIN accounts a ON a.id = t.credit_account WHERE t.reference = 'payout:' || p.id || ':return'"
+        "   AND a.kind = 'network_fees') ELSE 0 END",
+    ),
+    "conversions_are_booked": (
+        "a payout that was paid for in another coin took what it says, and got what it holds; no other converted",
+        "SELECT p.id, p.from_currency, p.from_units FROM payouts p"
+        f" WHERE {_booked('convert', side='debit', kind='available', currency='p.from_currency')}"
+        "  <> COALESCE(p.from_units, 0)"
+        f" OR {_booked('convert', side='credit', kind='available')}"
+        "  <> CASE WHEN p.from_currency IS NULL THEN 0 ELSE p.held_units END",
+    ),
+    "approvers_are_others": (
+        "nobody approved his own payout, and none that needs it went on without",
+        "SELECT p.id, p.status, p.created_by FROM payouts p WHERE EXISTS"
+        " (SELECT 1 FROM payout_approvals a WHERE a.payout_id = p.id AND a.principal = p.created_by)"
+        " OR (p.is_approval_required AND p.status NOT IN ('pending', 'cancelled')"
+        "  AND NOT EXISTS (SELECT 1 FROM payout_approvals a WHERE a.payout_id = p.id))",
+    ),
+    "payouts_follow_their_spends": (
+        "a payout on its way has one spend that may take effect, a confirmed one a confirmed one; no other has any",
+        "SELECT p.id, p.status, s.states FROM payouts p"
+        " LEFT JOIN (SELECT payout_id, array_agg(state) AS states FROM spends"
+        "   WHERE payout_id IS NOT NULL AND state <> 'dead' GROUP BY payout_id) s ON s.payout_id = p.id"
+        " WHERE NOT CASE WHEN p.status IN ('broadcasting', 'sent')"
+        "   THEN COALESCE(cardinality(s.states) = 1 AND s.states <@ ARRAY['signed', 'sent', 'mined'], false)"
+        "  WHEN p.status = 'confirmed' THEN COALESCE(s.states = ARRAY['confirmed'], false)"
+        "  WHEN p.status = 'failed' THEN COALESCE(s.states = ARRAY['failed'], true)"
+        "  ELSE s.states IS NULL END",
+    ),
+    "spends_do_what_payouts_say": (
+        "a spend for a payout moves its coin, on its network, to its address, and as much as is to arrive",
+        "SELECT p.id, s.id, p.to_units, s.token_units FROM spends s JOIN payouts p ON p.id = s.payout_id"
+        " JOIN ledger_scales l ON l.currency = p.currency"
+        " WHERE (s.network, s.currency, s.recipient) <> (p.network, p.currency, p.address)"
+        " OR s.token_units * 10::numeric ^ (l.scale - s.decimals) <> p.to_units",
+    ),
+    "personal_equals_transfers": (
+        "a personal wallet holds what its owner's merchants transferred, each transfer booked as it says",
+        "SELECT holder, currency, b.units, t.units FROM"
+        " (SELECT a.holder, a.currency, b.units FROM accounts a JOIN balances b ON b.account_id = a.id"
+        "   WHERE a.kind = 'personal') b"
+        " FULL JOIN (SELECT p.owner_id AS holder, p.currency, sum(p.units) AS units,"
+        "   bool_and(p.units IS NOT DISTINCT FROM (SELECT sum(l.units) FROM ledger_transfers l"
+        "     JOIN accounts d ON d.id = l.debit_account WHERE l.reference = 'transfer:' || p.id"
+        "     AND (d.holder, d.kind, d.currency) = (p.merchant_id, 'available', p.currency))) AS is_booked"
+        "   FROM personal_transfers p GROUP BY p.owner_id, p.currency) t USING (holder, currency)"
+        " WHERE COALESCE(b.units, 0) <> COALESCE(t.units, 0) OR NOT COALESCE(t.is_booked, true)",
+    ),
+}

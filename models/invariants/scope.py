@@ -1,0 +1,91 @@
+"""What an audit between two full ones looks at of single objects: the young, the open, and what belongs to them.
+
+There are millions of them, and what ended long ago changes no more: a full audit looks at all, once a day. Books and
+balances are always judged as a whole; only the invariants named here are narrowed. Used by models.invariants.money_in.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from models.addresses.claims import CLAIMS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Twice as long as it takes until the next full audit.
+YOUNG_S: Final = 2 * 86_400
+
+# Each puts a part of some tables in front of their names; what a query compares with the part is in it too. An invoice
+# is looked at when it is young or a young deposit came to it. OFFSET 0 has every row looked up by its key: the planner
+# does not know how small the parts are, and would rather read a whole table.
+_ADDRESSES: Final = """
+    address_owners AS MATERIALIZED (SELECT o.* FROM {holders} h CROSS JOIN unnest('{families}'::text[]) AS f (name)
+        CROSS JOIN LATERAL (SELECT * FROM public.address_owners
+            WHERE (family, ordinal) = (f.name, h.address_ordinal) OFFSET 0) o),
+    pool_addresses AS MATERIALIZED (SELECT p.* FROM address_owners o CROSS JOIN LATERAL
+        (SELECT * FROM public.pool_addresses WHERE (family, ordinal) = (o.family, o.ordinal) OFFSET 0) p)
+"""
+_SALES: Final = """
+    WITH young AS MATERIALIZED (SELECT id, owner_id FROM public.deposits WHERE id >= '{since}'),
+    invoices AS MATERIALIZED (SELECT i.* FROM
+        (SELECT id FROM public.invoices WHERE id >= '{since}' UNION SELECT owner_id FROM young) y
+        CROSS JOIN LATERAL (SELECT * FROM public.invoices WHERE id = y.id OFFSET 0) i),
+    deposits AS MATERIALIZED (SELECT d.* FROM
+        (SELECT id FROM young UNION SELECT o.id FROM invoices i
+            CROSS JOIN LATERAL (SELECT id FROM public.deposits WHERE owner_id = i.id OFFSET 0) o) y
+        CROSS JOIN LATERAL (SELECT * FROM public.deposits WHERE id = y.id OFFSET 0) d),
+    quotes AS MATERIALIZED (SELECT q.* FROM invoices i
+        CROSS JOIN LATERAL (SELECT * FROM public.quotes WHERE invoice_id = i.id OFFSET 0) q),
+""" + _ADDRESSES.replace("{holders}", "invoices")
+_WALLETS: Final = (
+    "WITH wallets AS MATERIALIZED (SELECT * FROM public.wallets WHERE id >= '{since}'),"
+    + _ADDRESSES.replace("{holders}", "wallets")
+)
+_DEPOSITS: Final = "WITH deposits AS MATERIALIZED (SELECT * FROM public.deposits WHERE id >= '{since}')"
+_PAYOUTS: Final = """
+    WITH payouts AS MATERIALIZED (SELECT * FROM public.payouts WHERE id IN
+        (SELECT id FROM public.payouts WHERE id >= '{since}' UNION SELECT id FROM public.payouts
+            WHERE status IN ('pending', 'awaiting_cosign', 'approved', 'broadcasting', 'sent'))),
+    spends AS MATERIALIZED (SELECT * FROM public.spends WHERE payout_id IN (SELECT id FROM payouts))
+"""
+_CHEQUES: Final = """
+    WITH payout_links AS MATERIALIZED (SELECT * FROM public.payout_links
+        WHERE id >= '{since}' OR status IN ('funded', 'claiming'))
+"""
+
+_SCOPES: Final[Mapping[str, str]] = {
+    "credits_add_up": _DEPOSITS,
+    "sales_are_credited": _SALES,
+    "sums_are_kept": _SALES,
+    "fixed_fees_are_taken_once": _SALES,
+    "invoices_follow_their_quotes": _SALES,
+    "addresses_have_one_owner": _SALES,
+    "deposits_have_owners": _SALES,
+    "wallets_have_their_addresses": _WALLETS,
+    "wallets_credit_what_confirms": _DEPOSITS,
+    "wallets_pay_the_percent_fee": _DEPOSITS,
+    "cheques_hold_their_money": _CHEQUES,
+    "payouts_hold_their_money": _PAYOUTS,
+    "payouts_are_booked_as_they_ended": _PAYOUTS,
+    "conversions_are_booked": _PAYOUTS,
+    "approvers_are_others": _PAYOUTS,
+    "payouts_follow_their_spends": _PAYOUTS,
+    "spends_do_what_payouts_say": _PAYOUTS,
+}
+
+
+def young_since() -> UUID:
+    """Return the least identifier that something young can have: identifiers begin with the time of their making."""
+    return UUID(int=int((time.time() - YOUNG_S) * 1000) << 80)
+
+
+def narrowed(name: str, query: str, since: UUID) -> str:
+    """Return an invariant's query for what is young or open; one that is not narrowed as it is."""
+    return (
+        f"{_SCOPES[name].format(since=since, families='{' + ','.join(CLAIMS) + '}')} {query}"
+        if name in _SCOPES
+        else query
+    )

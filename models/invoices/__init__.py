@@ -1,0 +1,1 @@
+"""Invoices: rows, plans, settlement, history."""

@@ -1,0 +1,186 @@
+"""From a merchant's request to the invoice it asks for: modes, price, quote, terms.
+
+Pure; called by actors.invoices.calls.
+Source: API reference, "Invoices" and "Payments".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from core.errors import PaymentBadAccuracy, PaymentBadAmount, PaymentUnsupportedNetwork
+from core.ids import uuid7
+from core.money import parse_percent_ppm, parse_units, rescale
+from core.rates import pricing
+from models.invoices.rows import NewInvoice
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue
+    from core.http.requests import CreatePayment
+    from core.rates.pricing import Market, Method, Price, Quote, Terms
+    from models.invoices.rows import InvoiceRow
+
+LIFETIME_MIN_S: Final = 300
+LIFETIME_MAX_S: Final = 43_200
+LIFETIME_DEFAULT_S: Final = 3_600
+QUOTE_S: Final = 15 * 60
+ACCURACY_MAX_PPM: Final = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """An invoice that lacks only its address and its moments."""
+
+    invoice: NewInvoice
+    lifetime_s: int
+    # How long its quote holds; None where the price needs no rate or no coin is chosen yet.
+    quote_s: int | None
+    # The address family that it needs an address of; "" without a coin.
+    family: str
+
+
+def plan_invoice(
+    body: CreatePayment,
+    *,
+    merchant_id: UUID,
+    catalogue: Catalogue,
+    terms: Terms,
+    market: Market,
+    available: frozenset[str],
+) -> Plan:
+    """Decide everything about a new invoice, or raise the payment.* or invoice.* error that forbids it."""
+    method = pricing.choose_method(
+        catalogue,
+        currency=body.currency,
+        to_currency=body.to_currency or None,
+        network=body.network or None,
+        available=available,
+    )
+    methods = pricing.acceptable_methods(catalogue, terms, available)
+    if method is None:
+        pricing.require_acceptable(methods)
+    elif method not in methods:
+        raise PaymentUnsupportedNetwork
+    price = _price(catalogue, body)
+    invoice = _agnostic(body, merchant_id, price, terms)
+    lifetime_s = clamp_lifetime(body.lifetime)
+    if method is None:
+        pricing.check_price(catalogue, market, price)
+        return Plan(invoice=invoice, lifetime_s=lifetime_s, quote_s=None, family="")
+    quote = pricing.quote(
+        catalogue, market, price=price, method=method, terms=terms, subtract_percent=invoice.subtract_percent
+    )
+    columns = chosen(catalogue, method, quote, generation=1)
+    return Plan(
+        invoice=msgspec.structs.replace(invoice, status="check", is_multi=False, **columns),
+        lifetime_s=lifetime_s,
+        quote_s=quote_lifetime_s(price.currency, method),
+        family=catalogue.networks[method[1]].family,
+    )
+
+
+def quote_choice(catalogue: Catalogue, market: Market, invoice: InvoiceRow, method: Method, terms: Terms) -> Quote:
+    """Price a buyer's choice of coin: the discount is of this moment, the fee of the invoice's creation."""
+    return pricing.quote(
+        catalogue,
+        market,
+        price=pricing.Price(currency=invoice.price_currency, units=invoice.price_units),
+        method=method,
+        terms=replace(terms, fee_fixed_usd_cents=invoice.fee_fixed_usd_cents),
+        subtract_percent=invoice.subtract_percent,
+    )
+
+
+def quote_again(catalogue: Catalogue, market: Market, invoice: InvoiceRow, terms: Terms) -> Quote:
+    """Price an invoice in the coin it has; discount and fee are those it began with."""
+    return pricing.quote(
+        catalogue,
+        market,
+        price=pricing.Price(currency=invoice.price_currency, units=invoice.price_units),
+        method=method_of(invoice),
+        terms=replace(terms, fee_fixed_usd_cents=invoice.fee_fixed_usd_cents),
+        subtract_percent=invoice.subtract_percent,
+        discount_ppm=invoice.discount_ppm,
+        is_limited=False,
+    )
+
+
+def method_of(invoice: InvoiceRow) -> Method:
+    """Return the coin and network of an invoice that has them."""
+    if invoice.pay_currency is None or invoice.network is None:
+        raise ValueError(f"no coin is chosen for invoice {invoice.id}")
+    return invoice.pay_currency, invoice.network
+
+
+def clamp_lifetime(lifetime_s: int | None) -> int:
+    """Return a lifetime within 300 to 43200 s; 3600 where none was given."""
+    if lifetime_s is None:
+        return LIFETIME_DEFAULT_S
+    return max(LIFETIME_MIN_S, min(LIFETIME_MAX_S, lifetime_s))
+
+
+def quote_lifetime_s(price_currency: str, method: Method) -> int | None:
+    """Return how long a quote holds; None where price and settlement are the same coin and no rate is involved."""
+    return None if price_currency == method[0] else QUOTE_S
+
+
+def chosen(catalogue: Catalogue, method: Method, quote: Quote, *, generation: int) -> dict[str, Any]:
+    """Return the columns that a chosen coin fixes, but for the address."""
+    return {
+        "pay_currency": method[0],
+        "network": method[1],
+        "payer_units": quote.payer_units,
+        "fee_fixed_units": quote.fee_fixed_units,
+        "discount_ppm": quote.discount_ppm,
+        "generation": generation,
+        "required_confirmations": catalogue.networks[method[1]].confirmations,
+    }
+
+
+def _price(catalogue: Catalogue, body: CreatePayment) -> Price:
+    """Read the price: fiat in its minor units, coins in the ledger's scale but no finer than their precision."""
+    digits = catalogue.digits(body.currency)
+    units = parse_units(body.amount, digits=digits, error=PaymentBadAmount)
+    if units == 0:
+        raise PaymentBadAmount("amount must be above zero.")
+    return pricing.Price(
+        currency=body.currency, units=rescale(units, digits, pricing.price_digits(catalogue, body.currency))
+    )
+
+
+def _agnostic(body: CreatePayment, merchant_id: UUID, price: Price, terms: Terms) -> NewInvoice:
+    """Return the invoice as it is before a coin is chosen."""
+    return NewInvoice(
+        id=uuid7(),
+        merchant_id=merchant_id,
+        order_id=body.order_id or None,
+        status="select",
+        is_multi=True,
+        price_currency=price.currency,
+        price_units=price.units,
+        accuracy_ppm=_accuracy(body.accuracy_payment_percent, terms),
+        subtract_percent=body.subtract or 0,
+        fee_ppm=terms.fee_ppm,
+        fee_fixed_usd_cents=terms.fee_fixed_usd_cents,
+        url_callback=body.url_callback or None,
+        url_return=body.url_return or "",
+        url_success=body.url_success or "",
+        additional_data=body.additional_data or "",
+        payer_email=body.payer_email or "",
+        theme=body.theme or "light",
+        is_payment_multiple=bool(body.is_payment_multiple),
+    )
+
+
+def _accuracy(percent: float | None, terms: Terms) -> int:
+    """Return the tolerance: the invoice's own (0 included), else the merchant's, else none."""
+    if percent is None:
+        return terms.accuracy_ppm or 0
+    return parse_percent_ppm(
+        percent, lo_ppm=0, hi_ppm=ACCURACY_MAX_PPM, error=PaymentBadAccuracy, name="accuracy_payment_percent"
+    )

@@ -1,0 +1,397 @@
+"""Invoices and their quotes: rows and reads.
+
+Written by actors.invoices.calls (create, select) and models.invoices.settlement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+from uuid import UUID
+
+import msgspec
+
+from models.db.base import execute, one, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from core.invoices.states import InvoiceStatus
+    from core.rates.pricing import Quote
+
+COLUMNS: Final = (
+    "id, merchant_id, order_id, status, is_final, is_multi, price_currency, price_units, pay_currency, network,"
+    " payer_units, generation, address_ordinal, address, required_confirmations, accuracy_ppm, discount_ppm,"
+    " subtract_percent, fee_ppm, fee_fixed_usd_cents, fee_fixed_units, confirmed_units, detected_units, deposit_height,"
+    " fee_fixed_taken_units, txid, payer_address, decided_at, accepted_units, url_callback, url_return, url_success,"
+    " additional_data, payer_email, theme, is_payment_multiple, created_at, updated_at, expires_at, rate_expires_at,"
+    " requote_after"
+)
+_SELECTED: Final = ", ".join(f"i.{name.strip()}" for name in COLUMNS.split(","))
+_LIVE: Final = "(i.status IN ('select', 'check') OR (i.status = 'wrong_amount' AND NOT i.is_final))"
+
+
+# Deposits made in time hold a quote once they reach this part of it: a tenth.
+HOLDING_PART: Final = 10
+# How long an invoice without a rate waits before it is quoted again, so that others have their turn.
+REQUOTE_RETRY_S: Final = 30
+# Longer than any invoice lives: a quote without an end of its own ends with its invoice.
+LIFETIME_CEILING_S: Final = 86_400
+
+
+class NewInvoice(msgspec.Struct, frozen=True, kw_only=True):
+    """The columns that creation decides; moments come from the statement that writes it."""
+
+    id: UUID
+    merchant_id: UUID
+    order_id: str | None
+    status: InvoiceStatus
+    is_multi: bool
+    price_currency: str
+    price_units: int
+    pay_currency: str | None = None
+    network: str | None = None
+    payer_units: int | None = None
+    generation: int = 0
+    address_ordinal: int | None = None
+    address: str = ""
+    required_confirmations: int = 0
+    accuracy_ppm: int
+    discount_ppm: int = 0
+    subtract_percent: int
+    fee_ppm: int
+    fee_fixed_usd_cents: int
+    fee_fixed_units: int | None = None
+    url_callback: str | None = None
+    url_return: str = ""
+    url_success: str = ""
+    additional_data: str = ""
+    payer_email: str = ""
+    theme: str
+    is_payment_multiple: bool
+    is_final: bool = False
+    confirmed_units: int = 0
+    detected_units: int = 0
+    fee_fixed_taken_units: int = 0
+    txid: str = ""
+    payer_address: str = ""
+
+    @property
+    def confirmations(self) -> int:
+        """None yet."""
+        return 0
+
+    @property
+    def is_unpriced(self) -> bool:
+        """Never at its beginning."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class InvoiceRow:
+    """An invoice as stored, with the height that its network's scan has reached."""
+
+    id: UUID
+    merchant_id: UUID
+    order_id: str | None
+    status: InvoiceStatus
+    is_final: bool
+    is_multi: bool
+    price_currency: str
+    price_units: int
+    pay_currency: str | None
+    network: str | None
+    payer_units: int | None
+    generation: int
+    address_ordinal: int | None
+    address: str
+    required_confirmations: int
+    accuracy_ppm: int
+    discount_ppm: int
+    subtract_percent: int
+    fee_ppm: int
+    fee_fixed_usd_cents: int
+    fee_fixed_units: int | None
+    confirmed_units: int
+    detected_units: int
+    deposit_height: int | None
+    fee_fixed_taken_units: int
+    txid: str
+    payer_address: str
+    decided_at: datetime | None
+    accepted_units: int | None
+    url_callback: str | None
+    url_return: str
+    url_success: str
+    additional_data: str
+    payer_email: str
+    theme: str
+    is_payment_multiple: bool
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime
+    rate_expires_at: datetime
+    # Set while nobody can say what it costs: its quote ran out, extended once, and there is no rate for another.
+    requote_after: datetime | None
+    scanned_height: int | None
+
+    @property
+    def is_unpriced(self) -> bool:
+        """Whether what its buyer owes cannot be told now. Who has paid into it knows: that holds the last quote."""
+        return (
+            self.status == "check"
+            and self.requote_after is not None
+            and self.detected_units * HOLDING_PART < (self.payer_units or 0)
+        )
+
+    @property
+    def confirmations(self) -> int:
+        """Confirmations of the youngest counted deposit, by the scan; 0 without one."""
+        if self.deposit_height is None or self.scanned_height is None:
+            return 0
+        # Capped, so that a final object stays as it is while its chain grows.
+        return min(self.required_confirmations, max(0, self.scanned_height - self.deposit_height + 1))
+
+
+READ: Final = f"SELECT {_SELECTED}, c.height FROM invoices i LEFT JOIN chain_cursors c ON c.network = i.network"
+
+
+def _row(found: tuple[Any, ...] | None) -> InvoiceRow | None:
+    return InvoiceRow(*found) if found else None
+
+
+def find(merchant_id: UUID, *, invoice_id: UUID) -> InvoiceRow | None:
+    """Return a merchant's invoice; another merchant's is as absent as a missing one."""
+    return _row(one(f"{READ} WHERE i.id = %s AND i.merchant_id = %s", (invoice_id, merchant_id)))
+
+
+def find_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
+    """Return the newest live invoice of an order_id, else the newest."""
+    return _row(
+        one(
+            f"{READ} WHERE i.merchant_id = %s AND i.order_id = %s"
+            f" ORDER BY {_LIVE} DESC, i.created_at DESC, i.id DESC LIMIT 1",
+            (merchant_id, order_id),
+        )
+    )
+
+
+def look_up(merchant_id: UUID, *, uuid: str | None, order_id: str | None) -> InvoiceRow | None:
+    """Return a merchant's invoice by uuid, or else by order_id."""
+    if uuid is not None:
+        return find(merchant_id, invoice_id=UUID(uuid))
+    return find_by_order(merchant_id, order_id or "")
+
+
+def find_live_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
+    """Return the newest invoice that still stands for this order_id."""
+    return _row(
+        one(
+            f"{READ} WHERE i.merchant_id = %s AND i.order_id = %s AND {_LIVE}"
+            " ORDER BY i.created_at DESC, i.id DESC LIMIT 1",
+            (merchant_id, order_id),
+        )
+    )
+
+
+def find_public(invoice_id: UUID) -> InvoiceRow | None:
+    """Return an invoice by the id that its buyer holds."""
+    return _row(one(f"{READ} WHERE i.id = %s", (invoice_id,)))
+
+
+def lock(invoice_id: UUID) -> InvoiceRow | None:
+    """Lock an invoice until the transaction ends."""
+    return _row(one(f"{READ} WHERE i.id = %s FOR UPDATE OF i", (invoice_id,)))
+
+
+def lock_last_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
+    """Serialise creation for this order_id, then lock its newest invoice, live ones first."""
+    one("SELECT pg_advisory_xact_lock(hashtextextended(%s, 2))", (f"{merchant_id}{order_id}",))
+    return _row(
+        one(
+            f"{READ} WHERE i.merchant_id = %s AND i.order_id = %s"
+            f" ORDER BY {_LIVE} DESC, i.created_at DESC, i.id DESC LIMIT 1 FOR UPDATE OF i",
+            (merchant_id, order_id),
+        )
+    )
+
+
+def is_live(invoice: InvoiceRow) -> bool:
+    """Whether an invoice still stands for its order_id."""
+    return invoice.status in {"select", "check"} or (invoice.status == "wrong_amount" and not invoice.is_final)
+
+
+def create(
+    new: NewInvoice,
+    *,
+    call_id: UUID,
+    idem_key: str | None,
+    fingerprint: bytes,
+    terms_version: int,
+    lifetime_s: int,
+    quote_s: int | None,
+    family: str,
+    response: str,
+) -> tuple[str, str | None]:
+    """Create an invoice, its call, quote and address in one statement; see create_invoice in the migrations.
+
+    response: the answer's JSON object without its closing brace. Returns (outcome, answer or live invoice's id).
+    """
+    found = one(
+        "SELECT outcome, response FROM create_invoice(%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        (
+            call_id,
+            idem_key,
+            fingerprint,
+            terms_version,
+            msgspec.json.encode(new).decode(),
+            lifetime_s,
+            quote_s,
+            family,
+            response,
+        ),
+    )
+    return cast("tuple[str, str | None]", found)
+
+
+def due_for_settlement(limit: int) -> list[UUID]:
+    """Return invoices whose expiry their network's scan (before a choice: the clock) has passed, oldest first."""
+    return [
+        row[0]
+        for row in rows(
+            "SELECT i.id FROM invoices i LEFT JOIN chain_cursors c ON c.network = i.network"
+            " WHERE i.status IN ('select', 'check') AND i.expires_at <= app_now()"
+            " AND (i.network IS NULL OR c.block_time > i.expires_at)"
+            " AND NOT EXISTS (SELECT 1 FROM deposits d WHERE d.owner_id = i.id AND d.status = 'pending'"
+            "   AND d.stray_reason IS DISTINCT FROM 'dust' AND d.seen_at <= i.expires_at)"
+            " ORDER BY i.expires_at LIMIT %s",
+            (limit,),
+        )
+    ]
+
+
+def credit_due(limit: int) -> list[UUID]:
+    """Return decided invoices with confirmed deposits that no page of their settlement has credited yet."""
+    return [
+        row[0]
+        for row in rows(
+            "SELECT id FROM invoices WHERE is_credit_due AND status IN ('paid', 'paid_over') ORDER BY id LIMIT %s",
+            (limit,),
+        )
+    ]
+
+
+def reread(invoice_id: UUID) -> InvoiceRow:
+    """Return an invoice that this transaction wrote."""
+    found = find_public(invoice_id)
+    if found is None:
+        raise LookupError(f"invoice {invoice_id} vanished while it was locked")
+    return found
+
+
+def is_past_expiry(invoice: InvoiceRow) -> bool:
+    """Whether the clock has reached an invoice's expiry."""
+    found = one("SELECT app_now() >= %s", (invoice.expires_at,))
+    return bool(found and found[0])
+
+
+def reopen(invoice: InvoiceRow, *, lifetime_s: int, quote_s: int | None) -> None:
+    """Give an expired invoice a new expiry, in the status that its coin calls for."""
+    execute(
+        "UPDATE invoices SET status = CASE WHEN pay_currency IS NULL THEN 'select' ELSE 'check' END, is_final = false,"
+        " requote_after = NULL, expires_at = date_trunc('second', app_now()) + make_interval(secs => %s),"
+        " rate_expires_at = date_trunc('second', app_now()) + make_interval(secs => %s),"
+        " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s AND status = 'expired'",
+        (lifetime_s, min(lifetime_s, quote_s or lifetime_s), invoice.id),
+    )
+
+
+def add_quote(invoice: InvoiceRow, quote: Quote, *, generation: int) -> None:
+    """Put a new quote in force; its rate holds as long as the invoice row says."""
+    execute(
+        "UPDATE invoices SET generation = %s, payer_units = %s, fee_fixed_units = %s WHERE id = %s",
+        (generation, quote.payer_units, quote.fee_fixed_units, invoice.id),
+    )
+    _record_quote(invoice.id)
+
+
+def _record_quote(invoice_id: UUID) -> None:
+    execute(
+        "INSERT INTO quotes (invoice_id, generation, payer_units, fee_fixed_units, valid_from, rate_expires_at)"
+        " SELECT id, generation, payer_units, fee_fixed_units, app_now(), rate_expires_at FROM invoices WHERE id = %s",
+        (invoice_id,),
+    )
+
+
+def choose(
+    invoice: InvoiceRow, columns: Mapping[str, object], *, address: str, ordinal: int, family: str, quote_s: int | None
+) -> None:
+    """Fix the coin of a locked invoice in select, with its address and first quote."""
+    names = ", ".join(columns)
+    marks = ", ".join(["%s"] * len(columns))
+    execute(
+        f"UPDATE invoices SET ({names}) = ({marks}), status = 'check', address = %s, address_ordinal = %s,"
+        " rate_expires_at = LEAST(expires_at, date_trunc('second', app_now()) + make_interval(secs => %s)),"
+        " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s AND status = 'select'",
+        (*columns.values(), address, ordinal, quote_s or LIFETIME_CEILING_S, invoice.id),
+    )
+    execute(
+        "INSERT INTO address_owners (family, ordinal, owner_kind, owner_id) VALUES (%s, %s, 'invoice', %s)",
+        (family, ordinal, invoice.id),
+    )
+    _record_quote(invoice.id)
+
+
+def due_for_requote(limit: int) -> list[UUID]:
+    """Return invoices whose rate has run out, once their network's scan has passed that moment, and nobody holds it."""
+    return [
+        row[0]
+        for row in rows(
+            "SELECT i.id FROM invoices i JOIN chain_cursors c ON c.network = i.network"
+            " WHERE i.status = 'check' AND i.detected_units * 10 < i.payer_units AND i.rate_expires_at < i.expires_at"
+            " AND COALESCE(i.requote_after, i.rate_expires_at) <= app_now() AND c.block_time > i.rate_expires_at"
+            " ORDER BY COALESCE(i.requote_after, i.rate_expires_at) LIMIT %s",
+            (limit,),
+        )
+    ]
+
+
+def lock_for_requote(invoice_id: UUID) -> InvoiceRow | None:
+    """Lock an invoice that is due for a new quote; None when it was paid into, decided or quoted meanwhile."""
+    invoice = lock(invoice_id)
+    still_due = one(
+        "SELECT 1 FROM invoices i WHERE i.id = %s AND i.status = 'check'"
+        " AND COALESCE(i.requote_after, i.rate_expires_at) <= app_now() AND i.rate_expires_at < i.expires_at"
+        " AND i.payer_units > %s * (SELECT COALESCE(sum(d.amount_units), 0) FROM deposits d WHERE d.owner_id = i.id"
+        "   AND d.status <> 'reversed' AND d.stray_reason IS NULL AND d.seen_at <= i.expires_at)",
+        (invoice_id, HOLDING_PART),
+    )
+    return invoice if still_due else None
+
+
+def requote(invoice: InvoiceRow, quote: Quote, *, quote_s: int) -> None:
+    """Put the next generation's quote in force."""
+    execute(
+        "UPDATE invoices SET updated_at = date_trunc('milliseconds', app_now()), requote_after = NULL,"
+        " rate_expires_at = LEAST(expires_at, date_trunc('second', app_now()) + make_interval(secs => %s))"
+        " WHERE id = %s",
+        (quote_s, invoice.id),
+    )
+    add_quote(invoice, quote, generation=invoice.generation + 1)
+
+
+def postpone_requote(invoice: InvoiceRow, *, quote_s: int) -> None:
+    """Do without a rate: extend a quote once; from then on nobody can say what the buyer owes, until there is one."""
+    execute(
+        "UPDATE invoices SET"
+        " rate_expires_at = CASE WHEN extended_generation IS DISTINCT FROM generation"
+        "   THEN LEAST(expires_at, date_trunc('second', app_now()) + make_interval(secs => %s))"
+        "   ELSE rate_expires_at END,"
+        " requote_after = CASE WHEN extended_generation IS NOT DISTINCT FROM generation"
+        "   THEN app_now() + make_interval(secs => %s) END,"
+        " updated_at = CASE WHEN requote_after IS NULL THEN date_trunc('milliseconds', app_now())"
+        "   ELSE updated_at END,"
+        " extended_generation = generation WHERE id = %s",
+        (quote_s, REQUOTE_RETRY_S, invoice.id),
+    )

@@ -1,0 +1,370 @@
+"""Brings an invoice to the status that its deposits and the time call for: the one writer of its sums and status.
+
+Called by actors.scan.follow after a block, by actors.invoices.ticks when time passed or credits are left, and by
+models.outcomes.reversals. Safe to run any number of times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from core.catalogue.addresses import display
+from core.http import render as views
+from core.invoices import states
+from models.db.base import app_now, execute, one, repeat_on_deadlock, rows, transaction
+from models.deposits import crediting
+from models.deposits import rows as deposits
+from models.invoices import rows as invoices
+from models.invoices import tallies
+from models.webhooks import outbox
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue
+    from core.invoices.states import InvoiceStatus
+    from models.deposits.rows import Deposit
+    from models.invoices.rows import InvoiceRow
+    from models.invoices.tallies import Tally
+
+# paid can fall back to check and rise again in one settlement; more rounds than this would be a loop.
+JUDGEMENTS_MAX: Final = 4
+# A crowd of specks must hold no lock for long, nor let a call outlive its caller, nor keep a scan from its blocks.
+DEPOSITS_PER_PAGE: Final = 100
+PAGES_PER_STEP: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Quote:
+    generation: int
+    payer_units: int
+    fee_fixed_units: int
+    valid_from: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Standing:
+    """An invoice with what its deposits add up to and the quote it is judged by."""
+
+    invoice: InvoiceRow
+    tallies: Sequence[Tally]
+    quote: _Quote | None
+    expiry_passed: bool
+
+    @property
+    def counted(self) -> list[Tally]:
+        return [t for t in self.tallies if t.is_counted]
+
+    @property
+    def confirmed(self) -> list[Tally]:
+        return [t for t in self.tallies if t.is_confirmed]
+
+    @property
+    def confirmed_units(self) -> int:
+        return sum(t.units for t in self.confirmed)
+
+    @property
+    def undecided_strays(self) -> int:
+        """Count the confirmed deposits of another asset or network that were neither accepted nor sent back."""
+        return sum(t.count for t in self._strays if t.status == "confirmed" and not t.is_refunded)
+
+    @property
+    def resolved_strays(self) -> int:
+        """Count those that were."""
+        return sum(
+            t.count for t in self._strays if t.status == "credited" or (t.status == "confirmed" and t.is_refunded)
+        )
+
+    @property
+    def _strays(self) -> list[Tally]:
+        return [t for t in self.tallies if t.is_stray]
+
+    @property
+    def payer(self) -> str:
+        """The sender of all that counts, in the stored form; empty where several paid.
+
+        Whoever sent a speck to the address would otherwise be sent the refund.
+        """
+        senders = {sender for t in self.counted for sender in (t.sender_first, t.sender_last)}
+        return senders.pop() if len(senders) == 1 else ""
+
+
+def settle(catalogue: Catalogue, invoice_id: UUID) -> bool:
+    """Settle one invoice in pages, each a transaction of its own. Returns whether a webhook was queued.
+
+    It is judged once all that is deep enough is confirmed. What this step leaves, the next one finds: pending deposits
+    that are deep enough, or an invoice whose row says that credits are due.
+    """
+    emitted = False
+    for _ in range(PAGES_PER_STEP):
+        page = repeat_on_deadlock(lambda: _settle_page(catalogue, invoice_id))
+        emitted |= page.emitted
+        if page.is_last:
+            break
+    return emitted
+
+
+def settle_locked(catalogue: Catalogue, invoice_id: UUID) -> bool:
+    """Settle one invoice inside the caller's transaction, by one page; the clock of invoices brings the others."""
+    invoice = invoices.lock(invoice_id)
+    if invoice is None:
+        return False
+    _confirm_some(catalogue, invoice)
+    return _judge(catalogue, invoice).emitted
+
+
+def subtract(invoice_id: UUID, reversed_one: Deposit) -> None:
+    """Take a deposit, as it was before its reversal, out of its locked invoice's sums; the caller judges later."""
+    if reversed_one.stray_reason is not None:
+        return
+    confirmed_units = 0 if reversed_one.status == "pending" else reversed_one.amount_units
+    execute(
+        # What was found and never settled was not added.
+        "UPDATE invoices SET confirmed_units = confirmed_units - %s,"
+        " detected_units = GREATEST(detected_units - %s, confirmed_units - %s),"
+        " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s",
+        (confirmed_units, reversed_one.amount_units, confirmed_units, invoice_id),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Page:
+    """What one transaction of a settlement did: whether it was the last one, and whether it queued a webhook."""
+
+    is_last: bool
+    emitted: bool = False
+
+
+def _settle_page(catalogue: Catalogue, invoice_id: UUID) -> _Page:
+    with transaction():
+        invoice = invoices.lock(invoice_id)
+        if invoice is None:
+            return _Page(is_last=True)
+        confirmed = _confirm_some(catalogue, invoice)
+        if confirmed.is_more:
+            _add(invoice, confirmed.units)
+            return _Page(is_last=False)
+        if not confirmed.count and _credit_more(catalogue, invoice):
+            return _Page(is_last=False)
+        return _judge(catalogue, invoice)
+
+
+def _judge(catalogue: Catalogue, invoice: InvoiceRow) -> _Page:
+    """Write what an invoice is now, and credit a page of what a decided one holds."""
+    standing = _standing(invoice)
+    status = _judged(standing)
+    is_last = status not in states.DECIDED_STATUSES or not _credit_some(catalogue, standing)
+    _write(catalogue, standing, status)
+    return _Page(is_last=is_last, emitted=_emit(catalogue, invoice, status))
+
+
+@dataclass(frozen=True, slots=True)
+class _Confirmed:
+    """What a page confirmed: how many deposits, the sum of those that count, and whether more are deep enough."""
+
+    count: int
+    units: int
+    is_more: bool
+
+
+def _confirm_some(catalogue: Catalogue, invoice: InvoiceRow) -> _Confirmed:
+    """Confirm a page of the deposits that are deep enough."""
+    due = deposits.pending_due(catalogue, invoice.id, limit=DEPOSITS_PER_PAGE + 1)
+    confirmed = [deposit for deposit in due[:DEPOSITS_PER_PAGE] if deposits.confirm(deposit.id)]
+    for deposit in confirmed:
+        crediting.book_confirmed(deposit, invoice.merchant_id)
+    units = sum(d.amount_units for d in confirmed if d.stray_reason is None)
+    return _Confirmed(len(confirmed), units, len(due) > DEPOSITS_PER_PAGE)
+
+
+def _add(invoice: InvoiceRow, units: int) -> None:
+    """Add to an invoice's sums what a page confirmed: only the last page adds everything up, and judges."""
+    if units:
+        execute(
+            "UPDATE invoices SET confirmed_units = confirmed_units + %s,"
+            " detected_units = GREATEST(detected_units, confirmed_units + %s),"
+            " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s",
+            (units, units, invoice.id),
+        )
+
+
+def _standing(invoice: InvoiceRow) -> _Standing:
+    quotes = _quotes(invoice)
+    moments = sorted({after.valid_from for after in quotes[1:]})
+    tallied = tallies.of_invoice(invoice.id, expires_at=invoice.expires_at, moments=moments)
+    return _Standing(
+        invoice=invoice,
+        tallies=tallied,
+        quote=_quote_held(quotes, moments, [t for t in tallied if t.is_counted and t.is_in_time]),
+        expiry_passed=_expiry_passed(invoice),
+    )
+
+
+def _quotes(invoice: InvoiceRow) -> list[_Quote]:
+    return [
+        _Quote(*row)
+        for row in rows(
+            "SELECT generation, payer_units, fee_fixed_units, valid_from FROM quotes WHERE invoice_id = %s"
+            " ORDER BY generation",
+            (invoice.id,),
+        )
+    ]
+
+
+def _quote_held(quotes: Sequence[_Quote], moments: Sequence[datetime], in_time: Sequence[Tally]) -> _Quote | None:
+    """Return the first quote that deposits held, by reaching a part of it before the next was made; else the newest."""
+    for quote, after in pairwise(quotes):
+        place = moments.index(after.valid_from)
+        seen_units = sum(t.units for t in in_time if t.moments_before <= place)
+        if seen_units * invoices.HOLDING_PART >= quote.payer_units:
+            return quote
+    return quotes[-1] if quotes else None
+
+
+def _expiry_passed(invoice: InvoiceRow) -> bool:
+    if invoice.network is None:
+        return app_now() >= invoice.expires_at
+    cursor = one("SELECT block_time > %s FROM chain_cursors WHERE network = %s", (invoice.expires_at, invoice.network))
+    return bool(cursor and cursor[0])
+
+
+def _judged(standing: _Standing) -> InvoiceStatus:
+    status = standing.invoice.status
+    for _ in range(JUDGEMENTS_MAX):
+        after = states.judge(_facts(standing, status))
+        if after == status:
+            return status
+        states.check_transition(status, after)
+        status = after
+    return status
+
+
+def _facts(standing: _Standing, status: InvoiceStatus) -> states.InvoiceFacts:
+    invoice = standing.invoice
+    # What was sent back and came again after a reorg pays for nothing.
+    in_time = [t for t in standing.confirmed if t.is_in_time and not t.has_refund]
+    return states.InvoiceFacts(
+        status=status,
+        target_units=standing.quote.payer_units if standing.quote else None,
+        accuracy_ppm=invoice.accuracy_ppm,
+        confirmed_in_time_units=sum(t.units for t in in_time),
+        confirmed_units=standing.confirmed_units,
+        pending_in_time=sum(
+            t.count for t in standing.tallies if t.status == "pending" and t.stray_reason != "dust" and t.is_in_time
+        ),
+        resolvable_strays=standing.undecided_strays,
+        expiry_passed=standing.expiry_passed,
+        resolved_strays=standing.resolved_strays,
+        accepted_units=invoice.accepted_units,
+        has_refund=any(t.has_refund for t in standing.counted),
+    )
+
+
+def _credit_more(catalogue: Catalogue, invoice: InvoiceRow) -> bool:
+    """Credit a page where more than one is due of an invoice that stays decided by its row; whether that was so.
+
+    Its sums and its quote are those that it was judged by, so that nothing has to be added up for every page.
+    """
+    if invoice.status not in states.DECIDED_STATUSES or states.judge(_facts_of_row(invoice)) != invoice.status:
+        return False
+    due = deposits.credit_due(invoice.id, limit=DEPOSITS_PER_PAGE + 1)
+    if len(due) <= DEPOSITS_PER_PAGE:
+        return False
+    _credit(catalogue, invoice, due, fee_fixed_units=invoice.fee_fixed_units or 0)
+    return True
+
+
+def _facts_of_row(invoice: InvoiceRow) -> states.InvoiceFacts:
+    """Return what decides whether an invoice stays decided: what is confirmed, and what was asked or accepted."""
+    return states.InvoiceFacts(
+        status=invoice.status,
+        target_units=invoice.payer_units,
+        accuracy_ppm=invoice.accuracy_ppm,
+        confirmed_in_time_units=0,
+        confirmed_units=invoice.confirmed_units,
+        pending_in_time=0,
+        resolvable_strays=0,
+        expiry_passed=False,
+        accepted_units=invoice.accepted_units,
+    )
+
+
+def _credit_some(catalogue: Catalogue, standing: _Standing) -> bool:
+    """Credit a page of what is confirmed; returns whether there is more."""
+    if standing.quote is None:
+        raise states.ForbiddenTransitionError("a decided invoice has a quote")
+    due = deposits.credit_due(standing.invoice.id, limit=DEPOSITS_PER_PAGE + 1)
+    return _credit(catalogue, standing.invoice, due, fee_fixed_units=standing.quote.fee_fixed_units)
+
+
+def _credit(catalogue: Catalogue, invoice: InvoiceRow, due: Sequence[Deposit], *, fee_fixed_units: int) -> bool:
+    """Credit a page of what is due; returns whether there is more, which the invoice's row then says."""
+    fee_due = fee_fixed_units - invoice.fee_fixed_taken_units
+    for deposit in due[:DEPOSITS_PER_PAGE]:
+        split = crediting.credit(
+            catalogue, deposit, invoice.merchant_id, fee_ppm=invoice.fee_ppm, fee_fixed_due_units=max(0, fee_due)
+        )
+        fee_due -= split.fee_fixed_units if split else 0
+    is_more = len(due) > DEPOSITS_PER_PAGE
+    execute(
+        "UPDATE invoices SET fee_fixed_taken_units = %s, is_credit_due = %s WHERE id = %s",
+        (fee_fixed_units - fee_due, is_more, invoice.id),
+    )
+    return is_more
+
+
+def _is_final(standing: _Standing, status: InvoiceStatus) -> bool:
+    """A wrong_amount is final once all was sent back, until more confirms; one of strays alone, once none is left."""
+    if status != "wrong_amount":
+        return status in states.FINAL_STATUSES
+    if standing.undecided_strays:
+        return False
+    if any(t.status == "confirmed" and not t.is_refunded for t in standing.confirmed):
+        return False
+    return not standing.confirmed or any(t.is_refunded for t in standing.confirmed)
+
+
+def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> None:
+    """Write status and sums; nothing where nothing changed, so that updated_at means something."""
+    invoice, quote, counted = standing.invoice, standing.quote, standing.counted
+    network, txid = tallies.newest_counted(invoice.id) or ("", "")
+    after = (
+        status,
+        _is_final(standing, status),
+        quote.generation if quote else invoice.generation,
+        quote.payer_units if quote else invoice.payer_units,
+        quote.fee_fixed_units if quote else invoice.fee_fixed_units,
+        standing.confirmed_units,
+        sum(t.units for t in counted),
+        max((t.height_max for t in counted), default=None),
+        txid,
+        display(catalogue.networks[network].family, standing.payer) if txid and standing.payer else "",
+    )
+    execute(
+        "UPDATE invoices SET (status, is_final, generation, payer_units, fee_fixed_units, confirmed_units,"
+        " detected_units, deposit_height, txid, payer_address) = (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s),"
+        " decided_at = CASE WHEN %s THEN COALESCE(decided_at, app_now()) END,"
+        " accepted_units = CASE WHEN %s THEN accepted_units END,"
+        " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s"
+        " AND (status, is_final, generation, payer_units, fee_fixed_units, confirmed_units, detected_units,"
+        " deposit_height, txid, payer_address) IS DISTINCT FROM (%s, %s, %s, %s, %s, %s, %s, %s::bigint, %s, %s)",
+        (*after, *[status in states.DECIDED_STATUSES] * 2, invoice.id, *after),
+    )
+
+
+def _emit(catalogue: Catalogue, before: InvoiceRow, status: InvoiceStatus) -> bool:
+    if status == before.status or status not in states.INVOICE_EVENTS:
+        return False
+    after = invoices.find_public(before.id)
+    if after is None:
+        raise LookupError(f"invoice {before.id} vanished while it was locked")
+    body = msgspec.json.encode(views.payment_webhook(catalogue, after)).decode()
+    return outbox.emit(
+        before.merchant_id, states.INVOICE_EVENTS[status], before.id, body, url_callback=before.url_callback
+    )

@@ -1,0 +1,72 @@
+"""What an invoice's deposits add up to, summed by PostgreSQL: a crowd of specks is not read one by one.
+
+Called by models.invoices.settlement, which judges by these sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from models.db.base import one, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Deposits of an invoice that are alike in all that its judgement asks, as their number and sum."""
+
+    stray_reason: str | None
+    status: str
+    has_refund: bool
+    is_refunded: bool
+    is_in_time: bool
+    # At how many of the moments asked about, or before which, they were not seen yet.
+    moments_before: int
+    count: int
+    units: int
+    height_max: int
+    # All senders between these two, by the alphabet.
+    sender_first: str
+    sender_last: str
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether they are of the asset that the invoice asks for, and on the chain."""
+        return self.stray_reason is None and self.status != "reversed"
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether they count and are deep enough, credited or not."""
+        return self.is_counted and self.status in {"confirmed", "credited"}
+
+    @property
+    def is_stray(self) -> bool:
+        """Whether they are of another asset or network. Dust is nobody's concern."""
+        return self.stray_reason in {"asset", "network"}
+
+
+def of_invoice(invoice_id: UUID, *, expires_at: datetime, moments: Sequence[datetime]) -> list[Tally]:
+    """Add up an invoice's deposits, told apart by the moments, in their order, before which they were seen."""
+    found = rows(
+        "SELECT d.stray_reason, d.status, d.refund_id IS NOT NULL, COALESCE(p.status = 'confirmed', false),"
+        " d.seen_at <= %s, width_bucket(d.seen_at, %s::timestamptz[]), count(*), sum(d.amount_units),"
+        ' max(d.block_height), min(d.sender COLLATE "C"), max(d.sender COLLATE "C")'
+        " FROM deposits d LEFT JOIN payouts p ON p.id = d.refund_id WHERE d.owner_id = %s GROUP BY 1, 2, 3, 4, 5, 6",
+        (expires_at, list(moments), invoice_id),
+    )
+    return [Tally(*row) for row in found]
+
+
+def newest_counted(invoice_id: UUID) -> tuple[str, str] | None:
+    """Return (network, txid) of the newest deposit that counts towards an invoice."""
+    found = one(
+        "SELECT network, txid FROM deposits WHERE owner_id = %s AND stray_reason IS NULL AND status <> 'reversed'"
+        " ORDER BY seen_at DESC, id DESC LIMIT 1",
+        (invoice_id,),
+    )
+    return None if found is None else (str(found[0]), str(found[1]))

@@ -1,0 +1,1 @@
+"""The ledger, its balances, and what is owed."""

@@ -1,0 +1,74 @@
+"""Who owes the gateway since a reorg took what he had spent: rows that last until the debt is repaid.
+
+Written by models.deposits.crediting and models.refunds.endings in the transaction in which a debt arises, worked off by
+models.outcomes.debt_repayment. A debt arises only where nothing is available: take() is how what is lost is charged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from models.db.base import execute, one, rows
+from models.ledger import ledger
+from models.ledger.ledger import AVAILABLE, Account
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+
+class Debtor(NamedTuple):
+    """A merchant who owes, and the coin."""
+
+    merchant_id: UUID
+    currency: str
+
+
+def note(merchant_id: UUID, currency: str) -> None:
+    """Have a debt repaid; its account is locked by the caller, so that nobody takes it for repaid meanwhile."""
+    execute(
+        "INSERT INTO debtors (merchant_id, currency) VALUES (%s, %s) ON CONFLICT DO NOTHING", (merchant_id, currency)
+    )
+
+
+def take(merchant_id: UUID, currency: str, units: int, *, coming_units: int = 0) -> int:
+    """Return how much of what a merchant must give back his available balance pays; he is noted for owing the rest.
+
+    coming_units: what the caller adds to that balance in the same posting. The debt's account is locked by the caller,
+    the balance is locked here.
+    """
+    [spendable] = ledger.lock_balances(Account(merchant_id, AVAILABLE, currency))
+    paid = min(units, spendable + coming_units)
+    if paid < units:
+        note(merchant_id, currency)
+    return paid
+
+
+def due(limit: int) -> list[Debtor]:
+    """Return debtors, whoever was not looked at for longest first."""
+    found = rows("SELECT merchant_id, currency FROM debtors ORDER BY looked_at, merchant_id LIMIT %s", (limit,))
+    return [Debtor(*row) for row in found]
+
+
+def lock(debtor: Debtor) -> bool:
+    """Lock a debtor until the transaction ends; False where somebody else has him in hand, or he owes no more."""
+    return (
+        one("SELECT 1 FROM debtors WHERE (merchant_id, currency) = (%s, %s) FOR UPDATE SKIP LOCKED", tuple(debtor))
+        is not None
+    )
+
+
+def look_later(debtor: Debtor) -> None:
+    """Put a debtor behind the others, whatever becomes of his turn; no transaction may hold this longer than that.
+
+    One whom somebody else has in hand had his turn.
+    """
+    execute(
+        "UPDATE debtors SET looked_at = app_now() WHERE (merchant_id, currency) IN (SELECT merchant_id, currency"
+        " FROM debtors WHERE (merchant_id, currency) = (%s, %s) FOR UPDATE SKIP LOCKED)",
+        tuple(debtor),
+    )
+
+
+def forget(debtor: Debtor) -> None:
+    """Note that a locked debtor, whose debt's account is locked too, owes nothing any more."""
+    execute("DELETE FROM debtors WHERE (merchant_id, currency) = (%s, %s)", tuple(debtor))

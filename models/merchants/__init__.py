@@ -1,0 +1,1 @@
+"""Merchants: keys, terms, allowlists, transfers."""

@@ -1,0 +1,34 @@
+"""From which source addresses a merchant's keys may sign. Set by actors.merchants.allowlist; read with each key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from models.db.base import execute, one
+from models.merchants.rows import UnknownMerchantError
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+
+def read(merchant_id: UUID) -> list[str]:
+    """Return a merchant's list; empty where there is none."""
+    row = one("SELECT ip_allowlist FROM merchants WHERE id = %s", (merchant_id,))
+    return [] if row is None else cast("list[str]", row[0])
+
+
+def replace(merchant_id: UUID, ips: list[str]) -> None:
+    """Set a merchant's list, in an open transaction."""
+    execute("UPDATE merchants SET ip_allowlist = %s::text[] WHERE id = %s", (ips, merchant_id))
+
+
+def end(merchant_id: UUID) -> list[str]:
+    """Let a merchant's keys sign from anywhere and return the list that held; in an open transaction.
+
+    Raises UnknownMerchantError.
+    """
+    if one("SELECT 1 FROM merchants WHERE id = %s FOR UPDATE", (merchant_id,)) is None:
+        raise UnknownMerchantError(f"there is no merchant {merchant_id}")
+    ended = read(merchant_id)
+    replace(merchant_id, [])
+    return ended

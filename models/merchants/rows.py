@@ -1,0 +1,202 @@
+"""Owners, their merchants and the merchants' API keys. Called by cli, and by api to find the key of a request."""
+
+import base64
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal, NamedTuple, cast, get_args
+from uuid import UUID
+
+from core.ids import uuid7
+from core.secrets.secretbox import SecretBox
+from models.db.base import execute, one, rows, transaction
+
+KeyKind = Literal["unified", "payment", "payout"]
+KEY_KINDS: Final[tuple[KeyKind, ...]] = get_args(KeyKind)
+
+NAME_CHARS_MAX: Final = 255
+LIST_MAX: Final = 1000
+
+_PUBLIC_ID_BYTES: Final = 15
+_SECRET_BYTES: Final = 32
+# What no key can be called never reaches PostgreSQL, which refuses NUL and would be asked for nothing.
+_PUBLIC_ID: Final = re.compile(r"pk_[a-z2-7]{24}")
+
+
+class IdentityError(ValueError):
+    """A merchant, owner or key is not there, or cannot be called so."""
+
+
+class UnknownMerchantError(IdentityError):
+    """There is no merchant of this id."""
+
+
+class UnknownOwnerError(IdentityError):
+    """There is no owner of this id."""
+
+
+class UnknownKeyError(IdentityError):
+    """There is no API key of this public id."""
+
+
+class AmbiguousOwnerError(IdentityError):
+    """Several owners share the name: money must not go to whichever comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merchant:
+    """A shop. Its owner holds the personal wallet, which all of the owner's shops share."""
+
+    id: UUID
+    name: str
+    owner_id: UUID
+    owner_name: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeyRow:
+    """A key that is in force. The secret is sealed, and opens with `open_secret`."""
+
+    id: UUID
+    public_id: str
+    merchant_id: UUID
+    kind: KeyKind
+    secret_box: str
+    # The source addresses that the merchant allows, as core.net.allowlist writes them; none stands for all.
+    ip_allowlist: Sequence[str] = ()
+
+
+class IssuedKey(NamedTuple):
+    """A new key's two halves; the secret exists in clear only here."""
+
+    public_id: str
+    secret: str
+
+
+_MERCHANTS: Final = (
+    "SELECT m.id, m.name, o.id, o.name, m.created_at FROM merchants m JOIN owners o ON o.id = m.owner_id"
+)
+
+
+def create_merchant(name: str, owner: str | UUID | None = None) -> Merchant:
+    """Create a merchant for the owner of that id or name; a name without owner, and no name at all, make a new one.
+
+    Raises IdentityError: an unusable name, an unknown owner, several owners of that name.
+    """
+    merchant_id = uuid7()
+    _check_name(name)
+    with transaction():
+        owner_id = _new_owner(name) if owner is None else _owner(owner)
+        execute("INSERT INTO merchants (id, owner_id, name) VALUES (%s, %s, %s)", (merchant_id, owner_id, name))
+        row = one(f"{_MERCHANTS} WHERE m.id = %s", (merchant_id,))
+    return Merchant(*cast("tuple[UUID, str, UUID, str, datetime]", row))
+
+
+def list_merchants(limit: int = LIST_MAX) -> list[Merchant]:
+    """Return the merchants, newest first."""
+    found = rows(f"{_MERCHANTS} ORDER BY m.created_at DESC, m.id DESC LIMIT %s", (min(limit, LIST_MAX),))
+    return [Merchant(*row) for row in found]
+
+
+def name_of(merchant_id: UUID) -> str:
+    """Return what a merchant is called. It exists: its key was verified."""
+    found = one("SELECT name FROM merchants WHERE id = %s", (merchant_id,))
+    if found is None:
+        raise LookupError(f"merchant {merchant_id} does not exist")
+    return str(found[0])
+
+
+def check_exists(merchant_id: UUID) -> None:
+    """Raise UnknownMerchantError where there is no such merchant."""
+    if one("SELECT 1 FROM merchants WHERE id = %s", (merchant_id,)) is None:
+        raise UnknownMerchantError(f"there is no merchant {merchant_id}")
+
+
+def set_cosign(merchant_id: UUID, *, is_required: bool) -> None:
+    """Decide whether a merchant's payouts need a second principal; those that wait already go on as they began.
+
+    Raises UnknownMerchantError.
+    """
+    if not execute("UPDATE merchants SET is_cosign_required = %s WHERE id = %s", (is_required, merchant_id)):
+        raise UnknownMerchantError(f"there is no merchant {merchant_id}")
+
+
+def create_key(merchant_id: UUID, kind: KeyKind, label: str, box: SecretBox) -> IssuedKey:
+    """Give a merchant a new API key; its secret is returned this once and stored sealed.
+
+    Raises UnknownMerchantError, and IdentityError for an unusable label.
+    """
+    if label:
+        _check_name(label)
+    public_id = "pk_" + base64.b32encode(secrets.token_bytes(_PUBLIC_ID_BYTES)).decode().lower()
+    secret = "sk_" + secrets.token_urlsafe(_SECRET_BYTES)
+    sealed = box.seal(secret.encode(), bound_to=_binding(public_id))
+    created = execute(
+        "INSERT INTO api_keys (id, public_id, merchant_id, kind, label, secret_box)"
+        " SELECT %s, %s, id, %s, %s, %s FROM merchants WHERE id = %s",
+        (uuid7(), public_id, kind, label, sealed, merchant_id),
+    )
+    if created == 0:
+        raise UnknownMerchantError(f"there is no merchant {merchant_id}")
+    return IssuedKey(public_id, secret)
+
+
+def revoke_key(public_id: str) -> bool:
+    """Take a key out of force for good; False when it was so already. Raises UnknownKeyError."""
+    if _PUBLIC_ID.fullmatch(public_id) is None:
+        raise UnknownKeyError("this is no public id of an API key")
+    if execute("UPDATE api_keys SET revoked_at = app_now() WHERE public_id = %s AND revoked_at IS NULL", (public_id,)):
+        return True
+    if one("SELECT 1 FROM api_keys WHERE public_id = %s", (public_id,)) is None:
+        raise UnknownKeyError(f"there is no API key {public_id}")
+    return False
+
+
+def find_key(public_id: str) -> ApiKeyRow | None:
+    """Return the key of that public id if it is in force; unknown and revoked keys look alike."""
+    if _PUBLIC_ID.fullmatch(public_id) is None:
+        return None
+    row = one(
+        "SELECT k.id, k.public_id, k.merchant_id, k.kind, k.secret_box, m.ip_allowlist FROM api_keys k"
+        " JOIN merchants m ON m.id = k.merchant_id WHERE k.public_id = %s AND k.revoked_at IS NULL",
+        (public_id,),
+    )
+    return None if row is None else ApiKeyRow(*row)
+
+
+def open_secret(key: ApiKeyRow, box: SecretBox) -> str:
+    """Return the key's secret. Raises SecretBoxError."""
+    return box.open(key.secret_box, bound_to=_binding(key.public_id)).decode()
+
+
+def _binding(public_id: str) -> str:
+    return f"api_key:{public_id}"
+
+
+def _owner(name: str | UUID) -> UUID:
+    """Return the one owner of that id or name, making one for a new name; inside the caller's transaction."""
+    if isinstance(name, UUID):
+        if one("SELECT 1 FROM owners WHERE id = %s", (name,)) is None:
+            raise UnknownOwnerError(f"there is no owner {name}")
+        return name
+    _check_name(name)
+    # Names are not unique, so two commands at once must take turns.
+    execute("LOCK TABLE owners IN SHARE ROW EXCLUSIVE MODE")
+    found = rows("SELECT id FROM owners WHERE name = %s LIMIT 2", (name,))
+    if len(found) > 1:
+        raise AmbiguousOwnerError(f"several owners are called {name}: name the one you mean by id")
+    return cast("UUID", found[0][0]) if found else _new_owner(name)
+
+
+def _new_owner(name: str) -> UUID:
+    owner_id = uuid7()
+    execute("INSERT INTO owners (id, name) VALUES (%s, %s)", (owner_id, name))
+    return owner_id
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or len(name) > NAME_CHARS_MAX or not name.isprintable():
+        raise IdentityError(f"a name is 1 to {NAME_CHARS_MAX} printable characters")

@@ -1,0 +1,79 @@
+"""Changes of a merchant's terms, each counted in the transaction that makes it. Called by actors.merchants.terms.
+
+The count is what finds out terms that a process has cached: whoever writes with terms compares it
+(models.merchants.terms).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from core.merchants import terms_rules
+from models.db.base import execute, one
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from uuid import UUID
+
+    from core.rates.pricing import Method
+
+
+class Accuracy(NamedTuple):
+    """The tolerance that a merchant has set; it outlives being switched off. None: never set."""
+
+    enabled: bool
+    ppm: int | None
+
+
+def _count(merchant_id: UUID) -> None:
+    """Count a change. First of all, since it locks the merchant: changes at once take turns."""
+    execute("UPDATE merchants SET terms_version = terms_version + 1 WHERE id = %s", (merchant_id,))
+
+
+def replace_accepted(merchant_id: UUID, methods: Collection[Method]) -> None:
+    """Set what a merchant accepts, in an open transaction; nothing stands for everything."""
+    _count(merchant_id)
+    execute("DELETE FROM accepted_methods WHERE merchant_id = %s", (merchant_id,))
+    execute(
+        "INSERT INTO accepted_methods (merchant_id, currency, network)"
+        " SELECT %s, m.currency, m.network FROM unnest(%s::text[], %s::text[]) AS m (currency, network)",
+        (merchant_id, *_columns(methods)),
+    )
+
+
+def set_discount(merchant_id: UUID, methods: Collection[Method], discount_ppm: int) -> None:
+    """Give some methods a discount, in an open transaction; 0 takes it away."""
+    _count(merchant_id)
+    execute(
+        "DELETE FROM discounts d USING unnest(%s::text[], %s::text[]) AS m (currency, network)"
+        " WHERE d.merchant_id = %s AND d.currency = m.currency AND d.network = m.network",
+        (*_columns(methods), merchant_id),
+    )
+    if discount_ppm:
+        execute(
+            "INSERT INTO discounts (merchant_id, currency, network, discount_ppm)"
+            " SELECT %s, m.currency, m.network, %s FROM unnest(%s::text[], %s::text[]) AS m (currency, network)",
+            (merchant_id, discount_ppm, *_columns(methods)),
+        )
+
+
+def _columns(methods: Collection[Method]) -> tuple[list[str], list[str]]:
+    return [currency for currency, _ in methods], [network for _, network in methods]
+
+
+def read_accuracy(merchant_id: UUID) -> Accuracy:
+    """Return the tolerance that a merchant has set."""
+    found = one("SELECT accuracy_enabled, accuracy_ppm FROM merchants WHERE id = %s", (merchant_id,))
+    if found is None:
+        raise LookupError(f"merchant {merchant_id} does not exist")
+    return Accuracy(*found)
+
+
+def set_accuracy(merchant_id: UUID, *, enabled: bool | None, ppm: int | None) -> Accuracy:
+    """Change what is given, in an open transaction, and return the whole; or raise accuracy.bad_percent."""
+    _count(merchant_id)
+    before = read_accuracy(merchant_id)
+    after = Accuracy(before.enabled if enabled is None else enabled, before.ppm if ppm is None else ppm)
+    terms_rules.check_accuracy(enabled=after.enabled, ppm=after.ppm)
+    execute("UPDATE merchants SET accuracy_enabled = %s, accuracy_ppm = %s WHERE id = %s", (*after, merchant_id))
+    return after

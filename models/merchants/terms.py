@@ -1,0 +1,60 @@
+"""Merchants' terms: fees, tolerance, accepted methods. Cached by a process and checked by version when used."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final
+
+from core.rates.pricing import Terms
+from models.db.base import one
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+# In one statement, which sees one moment: a version never stands beside terms of another.
+_TERMS: Final = (
+    "SELECT terms_version, fee_ppm, fee_fixed_usd_cents, CASE WHEN accuracy_enabled THEN accuracy_ppm END,"
+    " (SELECT json_agg(json_build_array(a.currency, a.network)) FROM accepted_methods a WHERE a.merchant_id = m.id),"
+    " (SELECT json_agg(json_build_array(d.currency, d.network, d.discount_ppm)) FROM discounts d"
+    "  WHERE d.merchant_id = m.id)"
+    " FROM merchants m WHERE m.id = %s"
+)
+
+
+def load_terms(merchant_id: UUID) -> Terms:
+    """Read a merchant's terms. The merchant exists: its key was verified."""
+    found = one(_TERMS, (merchant_id,))
+    if found is None:
+        raise LookupError(f"merchant {merchant_id} does not exist")
+    version, fee_ppm, fee_fixed_usd_cents, accuracy_ppm, accepted, discounts = found
+    return Terms(
+        version=version,
+        fee_ppm=fee_ppm,
+        fee_fixed_usd_cents=fee_fixed_usd_cents,
+        accuracy_ppm=accuracy_ppm,
+        accepted=None if accepted is None else frozenset((currency, network) for currency, network in accepted),
+        discounts_ppm={(currency, network): ppm for currency, network, ppm in discounts or ()},
+    )
+
+
+class TermsCache:
+    """Terms of the merchants that this process served lately; a stale entry is found out by its version."""
+
+    def __init__(self, *, size: int = 10_000) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._terms: dict[UUID, Terms] = {}
+
+    def read(self, merchant_id: UUID) -> Terms:
+        """Return a merchant's terms, perhaps of an earlier version."""
+        found = self._terms.get(merchant_id)
+        return found if found is not None else self.refresh(merchant_id)
+
+    def refresh(self, merchant_id: UUID) -> Terms:
+        """Read the terms anew and keep them."""
+        terms = load_terms(merchant_id)
+        with self._lock:
+            if len(self._terms) >= self._size:
+                self._terms.clear()
+            self._terms[merchant_id] = terms
+        return terms

@@ -1,0 +1,81 @@
+"""Transfers from a merchant's balance to its owner's personal wallet. Called by actors.merchants.transfers.
+
+The wallet is the owner's account of kind `personal`, one for each coin, shared by all of the owner's merchants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from core.errors import PersonalInsufficient, TransferNoPersonalWallet
+from models.db.base import execute, one
+from models.ledger import ledger
+from models.ledger.ledger import AVAILABLE, PERSONAL, Account, InsufficientFundsError
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+_COLUMNS: Final = "id, merchant_id, owner_id, order_id, currency, units, balance_units"
+
+
+class NewTransfer(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be moved, in the ledger's units, and in whose name."""
+
+    id: UUID
+    merchant_id: UUID
+    order_id: str | None
+    currency: str
+    units: int
+    created_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class TransferRow:
+    """A transfer as stored; balance_units is the personal balance right after it."""
+
+    id: UUID
+    merchant_id: UUID
+    owner_id: UUID
+    order_id: str | None
+    currency: str
+    units: int
+    balance_units: int
+
+
+def lock_order(merchant_id: UUID, order_id: str) -> None:
+    """Make whoever transfers something under this order_id wait until the caller's transaction ends."""
+    execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 4))", (f"transfer:{merchant_id}:{order_id}",))
+
+
+def find_by_order(merchant_id: UUID, order_id: str) -> TransferRow | None:
+    """Return a merchant's transfer of an order_id."""
+    row = one(
+        f"SELECT {_COLUMNS} FROM personal_transfers WHERE merchant_id = %s AND order_id = %s", (merchant_id, order_id)
+    )
+    return None if row is None else TransferRow(*row)
+
+
+def transfer(new: NewTransfer) -> TransferRow:
+    """Move what is available to the owner's personal wallet and write the row, all in the caller's transaction.
+
+    Raises PersonalInsufficient, and TransferNoPersonalWallet for a merchant without an owner.
+    """
+    owner = one("SELECT owner_id FROM merchants WHERE id = %s", (new.merchant_id,))
+    if owner is None:
+        raise TransferNoPersonalWallet
+    source, wallet = Account(new.merchant_id, AVAILABLE, new.currency), Account(owner[0], PERSONAL, new.currency)
+    try:
+        ledger.post(f"transfer:{new.id}", [ledger.Transfer(source, wallet, new.units)])
+    except InsufficientFundsError as error:
+        raise PersonalInsufficient from error
+    # Exact: the wallet's balance row is locked since it was changed.
+    row = TransferRow(new.id, new.merchant_id, owner[0], new.order_id, new.currency, new.units, ledger.balance(wallet))
+    execute(
+        f"INSERT INTO personal_transfers ({_COLUMNS}, created_by) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+        (row.id, row.merchant_id, row.owner_id, row.order_id, row.currency, row.units, row.balance_units,
+         new.created_by),
+    )  # fmt: skip
+    return row

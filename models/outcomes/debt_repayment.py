@@ -1,0 +1,58 @@
+"""Repays debts out of payouts that are not signed: these could not leave while their merchant owes anyway.
+
+Called by actors.merchants.debts. The newest goes first, one in a transaction, and no more of them than the debt needs.
+Locks are taken in one order: the debtor, invoice or wallet, payout, debt, balances. The debtor's row is not changed
+before the debt is locked: whoever notes a debt holds that, and waits for a row that changes, though not for one that is
+locked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from models.db.base import one, transaction
+from models.ledger import debts, ledger
+from models.outcomes import endings as payout_endings
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue
+    from models.ledger.debts import Debtor
+
+REASON: Final = "its money repays a debt"
+
+# What a refund out of suspense gives back is not the merchant's yet, and repays nothing.
+_NEWEST: Final = (
+    "SELECT id FROM payouts WHERE merchant_id = %s AND currency = %s AND funded_from = 'available'"
+    " AND status IN ('pending', 'awaiting_cosign', 'approved') ORDER BY id DESC LIMIT 1"
+)
+
+
+def repay(catalogue: Catalogue, debtor: Debtor) -> bool:
+    """Cancel a debtor's newest payout that is not signed; True where there may be another one to cancel.
+
+    What is held for it repays the debt, the rest of it is available again. Whoever owes nothing is forgotten.
+    """
+    with transaction():
+        if not debts.lock(debtor):
+            return False
+        if ledger.debt(*debtor) <= 0:
+            return _forget(debtor)
+        newest = _newest(debtor)
+        if newest is None:
+            return False
+        # None where it was signed meanwhile; the next ring finds another.
+        return payout_endings.cancel_unsigned(catalogue, newest, error=REASON) is not None
+
+
+def _newest(debtor: Debtor) -> UUID | None:
+    found = one(_NEWEST, tuple(debtor))
+    return None if found is None else found[0]
+
+
+def _forget(debtor: Debtor) -> bool:
+    # Under its lock: a debt that is just arising finds the row, or writes it anew.
+    if ledger.lock_debt(*debtor) <= 0:
+        debts.forget(debtor)
+    return False

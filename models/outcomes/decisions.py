@@ -1,0 +1,95 @@
+"""What people decide about payouts that are not signed: approve or cancel, each in the caller's transaction.
+
+Called by actors.payouts.approvals and cli.payouts. Source: API reference, "Payout status"; who may approve: decided
+with the roles of keys (an approver differs from the creator, and from whoever approved before).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from core.errors import (
+    ComplianceAddressBlocked,
+    PayoutApproverIsCreator,
+    PayoutFrozen,
+    PayoutNotFound,
+    PayoutNotPending,
+)
+from core.payouts.states import UNDECIDED_PAYOUTS
+from models.db.base import execute, one
+from models.invoices import rows as invoices
+from models.outcomes import endings as payout_endings
+from models.payouts import freezes
+from models.payouts import rows as payouts
+from models.payouts import rules as payout_rules
+from models.wallets import rows as wallets
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue
+    from core.payouts.deny_list import DenyList
+    from core.payouts.states import PayoutStatus
+    from models.payouts.rows import PayoutRow
+
+_HAS_APPROVED: Final = "SELECT 1 FROM payout_approvals WHERE payout_id = %s AND principal = %s"
+
+
+def approve(catalogue: Catalogue, deny_list: DenyList, found: PayoutRow, *, principal: str) -> PayoutRow:
+    """Approve a payout in a principal's name; it is approved then, or waits for a second one in awaiting_cosign.
+
+    Raises PayoutNotPending, PayoutApproverIsCreator, ComplianceAddressBlocked, PayoutFrozen. The caller rings
+    deliver_webhooks after the commit, and broadcast where the payout is approved.
+    """
+    before = _locked(found)
+    if before.status not in UNDECIDED_PAYOUTS:
+        raise PayoutNotPending
+    if principal == before.created_by or one(_HAS_APPROVED, (before.id, principal)) is not None:
+        raise PayoutApproverIsCreator
+    # The list may have grown since the payout was made.
+    if deny_list.blocks(before.address):
+        raise ComplianceAddressBlocked
+    freezes.check(before.merchant_id, before.network, before.currency)
+    execute("INSERT INTO payout_approvals (payout_id, principal) VALUES (%s, %s)", (before.id, principal))
+    after = payouts.move(catalogue, before, _next(before))
+    if after is None:
+        raise PayoutNotPending
+    return after
+
+
+def _next(before: PayoutRow) -> PayoutStatus:
+    """Return what one more approval makes of a payout: a merchant with co-signing wants two of a pending one."""
+    if before.status == "awaiting_cosign":
+        return "approved"
+    return "awaiting_cosign" if payout_rules.read_terms(before.merchant_id).is_cosign_required else "approved"
+
+
+def cancel(catalogue: Catalogue, found: PayoutRow, *, by: str | None = None) -> PayoutRow:
+    """Cancel a payout for which nothing is signed, and give its money back. Raises PayoutNotPending.
+
+    by: who did it, where that is not the merchant. Raises PayoutFrozen for an approved one while its network is frozen.
+    """
+    after = payout_endings.cancel_unsigned(catalogue, found.id, error=None if by is None else f"Cancelled by the {by}.")
+    if after is None:
+        raise PayoutFrozen if payout_endings.is_kept(_locked(found)) else PayoutNotPending
+    return after
+
+
+def look_up(merchant_id: UUID, *, uuid: str | None, order_id: str | None) -> PayoutRow:
+    """Return the payout that a merchant means, by uuid or else by order_id. Raises PayoutNotFound."""
+    found = payouts.look_up(merchant_id, uuid=uuid, order_id=order_id)
+    if found is None:
+        raise PayoutNotFound
+    return found
+
+
+def _locked(found: PayoutRow) -> PayoutRow:
+    """Lock a payout, its invoice or wallet before it as everywhere, and return it as it is then."""
+    if found.invoice_id is not None:
+        invoices.lock(found.invoice_id)
+    if found.wallet_id is not None:
+        wallets.lock(found.wallet_id)
+    row = payouts.lock(found.id)
+    if row is None:
+        raise PayoutNotFound
+    return row

@@ -1,0 +1,121 @@
+"""How a payout ends: its money leaves the books, or goes back to where it came from. Each in the caller's transaction.
+
+Locks are taken in one order everywhere: invoice or wallet, payout, debt, balances. A payout of an invoice or a wallet
+is therefore ended with end(), which locks that first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from core.payouts.states import UNSIGNED_PAYOUTS
+from models.db.base import one
+from models.invoices import rows as invoices
+from models.ledger import ledger
+from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, NETWORK_FEES, Account, Transfer
+from models.payouts import freezes
+from models.payouts import rows as payouts
+from models.refunds import endings as refund_endings
+from models.spends import rows as spends
+from models.wallets import rows as wallets
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue
+    from models.payouts.rows import PayoutRow
+
+Ending = Literal["confirmed", "failed", "cancelled"]
+
+
+def end(
+    catalogue: Catalogue,
+    payout_id: UUID,
+    ending: Ending,
+    *,
+    txid: str | None = None,
+    block_height: int | None = None,
+    error: str | None = None,
+    kept_units: int = 0,
+) -> PayoutRow | None:
+    """End a payout in the caller's transaction: status, event, ledger, and what else hangs on it.
+
+    kept_units: what of the fee a failed one does not get back. None where it has ended already.
+    Raises ForbiddenTransitionError where its status does not allow it.
+    """
+    before = _lock(payout_id)
+    if before is None or before.status == ending:
+        return None
+    after = payouts.move(
+        catalogue, before, ending, txid=txid, block_height=block_height, error=error, kept_units=kept_units
+    )
+    if after is None:
+        return None
+    if ending == "confirmed":
+        _book_left(after)
+    elif after.funded_from == "available":
+        _book_returned(after)
+    else:
+        refund_endings.book_returned(after)
+    if after.invoice_id is not None or after.wallet_id is not None:
+        refund_endings.follow(catalogue, after)
+    return after
+
+
+def cancel_unsigned(
+    catalogue: Catalogue, payout_id: UUID, *, error: str | None = None, is_forced: bool = False
+) -> PayoutRow | None:
+    """Cancel a payout for which nothing was signed that may still take effect; None where that is not so any more.
+
+    Under the locks that the signer takes in the transaction that commits its bytes: whoever is first, the other finds
+    it so. While its network is frozen an approved one is kept, unless is_forced: that nothing was signed may be what
+    somebody has yet to find out.
+    """
+    found = _lock(payout_id)
+    if found is None or found.status not in UNSIGNED_PAYOUTS or spends.of_payout(payout_id) is not None:
+        return None
+    if is_kept(found) and not is_forced:
+        return None
+    return end(catalogue, payout_id, "cancelled", error=error)
+
+
+def is_kept(payout: PayoutRow) -> bool:
+    """Tell whether an approved payout may not be given back, because its network or all payouts are frozen."""
+    return payout.status == "approved" and freezes.is_network_frozen(payout.network)
+
+
+def _lock(payout_id: UUID) -> PayoutRow | None:
+    """Lock a payout, its invoice or wallet before it."""
+    found = one("SELECT invoice_id, wallet_id FROM payouts WHERE id = %s", (payout_id,))
+    if found is None:
+        return None
+    if found[0] is not None:
+        invoices.lock(found[0])
+    if found[1] is not None:
+        wallets.lock(found[1])
+    return payouts.lock(payout_id)
+
+
+def _book_left(payout: PayoutRow) -> None:
+    """Take what arrived out of custody; the fee that was charged is the gateway's, whatever the chain took."""
+    ledger.post(
+        f"payout:{payout.id}:leave",
+        [
+            Transfer(payout.held, Account(GATEWAY, CUSTODY, payout.currency, payout.network), payout.to_units),
+            Transfer(payout.held, Account(GATEWAY, NETWORK_FEES, payout.currency), payout.fee_units),
+        ],
+    )
+
+
+def _book_returned(payout: PayoutRow) -> None:
+    """Give what was held back to the merchant, less what of the fee is kept: debts first, then available."""
+    returned = payout.held_units - payout.kept_units
+    repaid = min(returned, ledger.lock_debt(payout.merchant_id, payout.currency))
+    ledger.post(
+        f"payout:{payout.id}:return",
+        [
+            Transfer(payout.held, Account(payout.merchant_id, DEBT, payout.currency), repaid),
+            Transfer(payout.held, Account(payout.merchant_id, AVAILABLE, payout.currency), returned - repaid),
+            Transfer(payout.held, Account(GATEWAY, NETWORK_FEES, payout.currency), payout.kept_units),
+        ],
+    )

@@ -1,0 +1,108 @@
+"""How an operator ends a payout that moved something else than it was to move: as paid or as failed.
+
+As paid, its hold leaves the books as that of any paid one. As failed, all of the hold goes back. Either way the gateway
+bears what left beyond that, by the token's own logs, so that custody stays what the chain shows. Called by cli.payouts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import structlog
+
+from core.money import rescale_down
+from models.db.base import execute, rows
+from models.outcomes import endings as payout_endings
+from models.payouts import freezes
+from models.spends import rows as spends
+from models.spends import tracking as spend_tracking
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue
+    from models.spends.rows import SpendRow
+
+log = structlog.get_logger()
+
+Outcome = Literal["paid", "failed"]
+
+
+class SettleError(Exception):
+    """The payout cannot be settled now; the message says why, for an operator."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unclear:
+    """A payout that waits to be settled. Units are the ledger's; left is what its sender lost, by the token's logs."""
+
+    payout_id: UUID
+    spend_id: UUID
+    merchant_id: UUID
+    currency: str
+    network: str
+    address: str
+    txid: str
+    asked_units: int
+    held_units: int
+    left_units: int
+    arrived_units: int
+
+
+def listing(catalogue: Catalogue, payout_id: UUID | None = None) -> list[Unclear]:
+    """Return what waits to be settled, or one of it, oldest first."""
+    found = rows(
+        "SELECT p.id, s.id, p.merchant_id, p.currency, p.network, p.address, s.mined_txid, p.to_units, p.held_units,"
+        " s.left_units, s.arrived_units, s.decimals FROM spends s JOIN payouts p ON p.id = s.payout_id"
+        " WHERE s.effect = 'other' AND s.state = 'mined' AND p.id = COALESCE(%s, p.id) ORDER BY p.id",
+        (payout_id,),
+    )
+    return [
+        Unclear(
+            payout_id=row[0], spend_id=row[1], merchant_id=row[2], currency=row[3], network=row[4], address=row[5],
+            txid=row[6], asked_units=int(row[7]), held_units=int(row[8]),
+            left_units=rescale_down(int(row[9]), row[11], catalogue.scale(row[3])),
+            arrived_units=rescale_down(int(row[10]), row[11], catalogue.scale(row[3])),
+        )
+        for row in found
+    ]  # fmt: skip
+
+
+def settle(catalogue: Catalogue, unclear: Unclear, outcome: Outcome, *, settled_by: str, reason: str = "") -> SpendRow:
+    """End a payout as an operator says, in the caller's transaction; returns its spend.
+
+    Raises SettleError where it does not wait for that any more, lies not as deep as failures count, or would be given
+    back while its network is frozen. The caller rings deliver_webhooks after the commit.
+    """
+    if outcome == "failed" and freezes.is_network_frozen(unclear.network):
+        raise SettleError("while its network is frozen nothing is given back")
+    # Under the spend's lock: what was shown to the operator is what is booked.
+    spends.lock(unclear.spend_id)
+    listed = listing(catalogue, unclear.payout_id)
+    after = spend_tracking.settle_by_hand(catalogue, unclear.spend_id, is_paid=outcome == "paid")
+    if after is None:
+        raise SettleError("it does not wait to be settled, or not as deep in the chain as failures count: try later")
+    if unclear not in listed:
+        raise SettleError("the chain told something else meanwhile: look again")
+    payout_endings.end(
+        catalogue,
+        unclear.payout_id,
+        "confirmed" if outcome == "paid" else "failed",
+        txid=after.mined_txid,
+        block_height=after.mined_height,
+        error=None if outcome == "paid" else after.problem,
+    )
+    execute(
+        "INSERT INTO payout_settlements (payout_id, spend_id, outcome, left_units, arrived_units, lost_units, reason,"
+        " settled_by) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+        (
+            unclear.payout_id, after.id, outcome, unclear.left_units, unclear.arrived_units, after.lost_units, reason,
+            settled_by,
+        ),
+    )  # fmt: skip
+    log.warning(
+        "payout.settled", payout=str(unclear.payout_id), outcome=outcome, by=settled_by, reason=reason,
+        lost_units=int(after.lost_units),
+    )  # fmt: skip
+    return after

@@ -1,0 +1,154 @@
+"""What the fate of a spend means for the payout that it pays. Registers itself; imported by actors.signer.broadcast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from models.db.base import execute
+from models.ledger import debts, ledger
+from models.ledger.ledger import AVAILABLE, DEBT, EQUITY, GATEWAY, Account, Transfer
+from models.outcomes import endings as payout_endings
+from models.payouts import freezes
+from models.payouts import queue as payout_queue
+from models.payouts import rows as payouts
+from models.payouts import rules as payout_rules
+from models.spends import counters as signer_counters
+from models.spends import rows as spends
+from models.spends.hooks import Hooks, register
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue
+    from core.payouts.states import PayoutStatus
+    from models.payouts.rows import PayoutRow
+    from models.spends.rows import SpendRow
+
+FAILED: Final = "The transaction was included and had no effect."
+UNCLEAR: Final = "the transaction moved something else than was asked for; sluice payouts settle"
+
+
+def _payout_id(spend: SpendRow) -> UUID:
+    if spend.payout_id is None:
+        raise LookupError(f"spend {spend.id} pays no payout")
+    return spend.payout_id
+
+
+def _lock(spend: SpendRow, *statuses: PayoutStatus) -> PayoutRow | None:
+    payout = payouts.lock(_payout_id(spend))
+    return payout if payout is not None and payout.status in statuses else None
+
+
+def _sent(catalogue: Catalogue, spend: SpendRow) -> None:
+    payout = _lock(spend, "broadcasting")
+    if payout is not None:
+        payouts.move(catalogue, payout, "sent", txid=spend.txid)
+
+
+def _show_newest(_catalogue: Catalogue, spend: SpendRow) -> None:
+    payout = _lock(spend, "broadcasting", "sent")
+    if payout is not None:
+        payouts.note_inclusion(payout.id, txid=spend.txid, block_height=None)
+        payout_queue.explain(payout.id, reason="")
+
+
+def _mined(catalogue: Catalogue, spend: SpendRow) -> None:
+    payout = _lock(spend, "broadcasting", "sent", "confirmed")
+    if payout is None:
+        return
+    if payout.status == "broadcasting":
+        # Whoever sent it died before he could say so.
+        payouts.move(catalogue, payout, "sent", txid=spend.mined_txid)
+    payouts.note_inclusion(payout.id, txid=spend.mined_txid or spend.txid, block_height=spend.mined_height)
+    payout_queue.explain(payout.id, reason=UNCLEAR if spend.effect == "other" else "")
+
+
+def _confirmed(catalogue: Catalogue, spend: SpendRow) -> None:
+    payout_endings.end(
+        catalogue, _payout_id(spend), "confirmed", txid=spend.mined_txid, block_height=spend.mined_height
+    )
+
+
+def _failed(catalogue: Catalogue, spend: SpendRow) -> None:
+    """End the payout, less what the chain took; what is given back may leave again within the signer's limits."""
+    payout = payout_queue.read(_payout_id(spend))
+    signer_counters.give_back(spend.id)
+    payout_endings.end(
+        catalogue,
+        _payout_id(spend),
+        "failed",
+        kept_units=0 if payout is None else payout_rules.kept_units(catalogue, payout, spend.booked_fee_units),
+        txid=spend.mined_txid,
+        block_height=spend.mined_height,
+        error=spend.problem or FAILED,
+    )
+
+
+def _failed_anew(_catalogue: Catalogue, spend: SpendRow) -> None:
+    """Charge its merchant for a failed payout that was paid after all; give that back where it was not, in the end.
+
+    What left has become the gateway's loss by then. Of another effect it stays that: an operator has to look.
+    """
+    payout = payout_queue.read(_payout_id(spend))
+    if payout is None:
+        raise LookupError(f"spend {spend.id} pays no payout that exists")
+    charged = payout.to_units if spend.is_success else 0
+    units = charged - spend.charged_units
+    available, debt = (Account(payout.merchant_id, kind, payout.currency) for kind in (AVAILABLE, DEBT))
+    loss = Account(GATEWAY, EQUITY, payout.currency)
+    owed = ledger.lock_debt(payout.merchant_id, payout.currency)
+    if units > 0:
+        taken = debts.take(payout.merchant_id, payout.currency, units)
+        legs = [Transfer(available, loss, taken), Transfer(debt, loss, units - taken)]
+    else:
+        repaid = min(-units, owed)
+        legs = [Transfer(loss, debt, repaid), Transfer(loss, available, -units - repaid)]
+    ledger.post(f"payout:{payout.id}:anew:{spend.reopened}", legs)
+    spends.note_charged(spend.id, charged)
+
+
+def _dead(catalogue: Catalogue, spend: SpendRow) -> None:
+    """Let the payout be taken up anew: nothing that was signed for it can ever be included."""
+    signer_counters.give_back(spend.id)
+    payout = _lock(spend, "broadcasting", "sent")
+    if payout is None:
+        return
+    payouts.note_inclusion(payout.id, txid="", block_height=None)
+    payouts.move(catalogue, payout, "approved", txid="")
+    execute("UPDATE payouts SET due_at = app_now() WHERE id = %s", (payout.id,))
+
+
+def _may_fail(spend: SpendRow) -> bool:
+    """While all payouts are frozen, or the network's, nothing that is held is given back: what is seen may be wrong."""
+    return not freezes.is_network_frozen(spend.network)
+
+
+def _may_send(spend: SpendRow) -> bool:
+    """While all payouts are frozen, or the network's, not even bytes that are signed go out.
+
+    A freeze of one merchant comes too late for those: held back, they would hold up all others behind their slot.
+    """
+    return not freezes.is_network_frozen(spend.network)
+
+
+register(
+    "payout",
+    Hooks(
+        on_sent=_sent,
+        on_bumped=_show_newest,
+        on_mined=_mined,
+        on_taken_out=_show_newest,
+        on_confirmed=_confirmed,
+        on_failed=_failed,
+        on_dead=_dead,
+        on_failed_anew=_failed_anew,
+        may_fail=_may_fail,
+        is_settled_by_hand=True,
+        may_send=_may_send,
+    ),
+)
+
+
+def begin(catalogue: Catalogue, payout: PayoutRow) -> bool:
+    """Note, in the transaction that signs for it, that an approved and locked payout is on its way."""
+    return payouts.move(catalogue, payout, "broadcasting") is not None

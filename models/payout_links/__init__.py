@@ -1,0 +1,1 @@
+"""Cheques: rows, claims, batches, and the e-mails that tell of them."""

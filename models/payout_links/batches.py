@@ -1,0 +1,114 @@
+"""Writes many payout links of one merchant at once, in a handful of statements. Called by actors.payout_links.service.
+
+What becomes of each is what would have become of it had they been written one after the other: a reference goes to the
+first that can be paid for, and what one cannot have is left to those behind it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from core.errors import (
+    PayoutFrozen,
+    PayoutlinkDuplicateReference,
+    PayoutlinkFundsMaturing,
+    PayoutlinkInsufficientFunds,
+)
+from models.db.base import execute
+from models.ledger import ledger
+from models.ledger.ledger import AVAILABLE, MATURING, PAYOUT_HELD, Account
+from models.payout_links import rows as payout_links
+from models.payouts import freezes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from uuid import UUID
+
+    from core.errors import DomainError
+    from models.payout_links.rows import NewPayoutLink, PayoutLinkRow
+
+# A link to be, and how many hours it lives.
+Wanted = tuple["NewPayoutLink", int]
+
+_GUARDED: Final = (AVAILABLE, PAYOUT_HELD)
+
+
+def fund(wanted: Sequence[Wanted]) -> list[PayoutLinkRow | DomainError]:
+    """Write links of one merchant and hold their money, in the caller's transaction; return what became of each.
+
+    Whoever writes one of their references at the same time is waited for, before any balance is locked.
+    """
+    if not wanted:
+        return []
+    written = payout_links.insert_all(_first_of_each_reference(wanted))
+    judge = _Judge(wanted, written)
+    refusals = [judge.refusal(new) for new, _ in wanted]
+    funded = [pair for pair, refusal in zip(wanted, refusals, strict=True) if refusal is None]
+    _replace(written, funded)
+    payout_links.hold(*(new for new, _ in funded))
+    links = payout_links.reread_all([new.id for new, _ in funded])
+    return [refusal or links[new.id] for (new, _), refusal in zip(wanted, refusals, strict=True)]
+
+
+def _first_of_each_reference(wanted: Sequence[Wanted]) -> list[Wanted]:
+    """Leave out all but one of those with the same reference; which of them has it is judged later."""
+    return list({pair[0].reference or pair[0].id: pair for pair in reversed(wanted)}.values())[::-1]
+
+
+def _replace(written: set[UUID], funded: Sequence[Wanted]) -> None:
+    """Have exactly the funded ones written: a reference may have gone to another than its first."""
+    stay = {new.id for new, _ in funded}
+    if written - stay:
+        execute("DELETE FROM payout_links WHERE id = ANY(%s)", (list(written - stay),))
+    missing = [pair for pair in funded if pair[0].id not in written]
+    if missing and len(payout_links.insert_all(missing)) != len(missing):
+        raise AssertionError("a reference that this transaction gave back belongs to it until it ends")
+
+
+@dataclass
+class _Purse:
+    """What of a coin is left for the links that follow; its row is locked."""
+
+    available_units: int
+    maturing_units: int
+
+
+class _Judge:
+    """Decides on one link after the other, and remembers what those before have taken."""
+
+    def __init__(self, wanted: Sequence[Wanted], written: set[UUID]) -> None:
+        news = [new for new, _ in wanted]
+        self._merchant_id = news[0].merchant_id
+        firsts = [new for new, _ in _first_of_each_reference(wanted)]
+        self._references = {new.reference for new in firsts if new.reference is not None and new.id not in written}
+        places = {(new.network, new.currency) for new in news}
+        self._frozen = {place for place in places if freezes.is_frozen(self._merchant_id, *place)}
+        self._purses = self._open(sorted({new.currency for new in news}))
+
+    def _open(self, currencies: Sequence[str]) -> dict[str, _Purse]:
+        """Lock what the ledger will change, all of it in the ledger's order."""
+        accounts = [Account(self._merchant_id, kind, currency) for kind in _GUARDED for currency in currencies]
+        units = dict(zip(accounts, ledger.lock_balances(*accounts), strict=True))
+        return {
+            currency: _Purse(
+                available_units=units[Account(self._merchant_id, AVAILABLE, currency)],
+                maturing_units=ledger.balance(Account(self._merchant_id, MATURING, currency)),
+            )
+            for currency in currencies
+        }
+
+    def refusal(self, new: NewPayoutLink) -> DomainError | None:
+        """Say why the next link is not written; None where it is, and its money taken."""
+        if new.reference is not None and new.reference in self._references:
+            return PayoutlinkDuplicateReference()
+        if (new.network, new.currency) in self._frozen:
+            return PayoutFrozen()
+        purse, wanted_units = self._purses[new.currency], new.amount_units + new.fee_units
+        if purse.available_units < wanted_units:
+            matures = purse.available_units + purse.maturing_units >= wanted_units
+            return PayoutlinkFundsMaturing() if matures else PayoutlinkInsufficientFunds()
+        purse.available_units -= wanted_units
+        if new.reference is not None:
+            self._references.add(new.reference)
+        return None

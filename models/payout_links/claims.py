@@ -1,0 +1,122 @@
+"""How a cheque is claimed: in two steps, each a transaction of its own, and a reaper for what stops in between.
+
+The first step fixes the address and keeps everybody else out; the second writes the payout, which takes over the
+link's hold. Whoever asks again with the same address goes on where the first attempt stopped. Called by
+actors.payout_links.claims and actors.payout_links.ticks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from core.errors import (
+    PayoutlinkCancelled,
+    PayoutlinkClaimInProgress,
+    PayoutlinkExpired,
+    PayoutlinkNotFound,
+)
+from core.ids import uuid7
+from models.db.base import rows
+from models.payout_links import rows as payout_links
+from models.payouts import rows as payouts
+from models.payouts import rules as payout_rules
+from models.payouts.rows import NewPayout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue
+    from models.payout_links.rows import PayoutLinkRow
+
+# A claim that is under way for so long has lost its worker.
+STUCK_AFTER_S: Final = 900
+
+
+def order_id(link_id: UUID) -> str:
+    """Return the order_id of the payout that a claim makes. Merchants cannot use it: its prefix is reserved."""
+    return f"payoutlink:{link_id}"
+
+
+def start(link_id: UUID, *, address: str, memo: str, check: Callable[[PayoutLinkRow], None]) -> PayoutLinkRow:
+    """Fix where a funded link's money goes, in the caller's transaction; return the link as it is now.
+
+    address: in the stored form. A link that is claimed, or being claimed, with this address is returned as it is. check
+    refuses a link that could be claimed; it stays funded. Raises PayoutlinkNotFound, PayoutlinkExpired,
+    PayoutlinkCancelled and PayoutlinkClaimInProgress.
+    """
+    link = payout_links.lock(link_id)
+    if link is None:
+        raise PayoutlinkNotFound
+    if link.status == "cancelled":
+        raise PayoutlinkCancelled
+    if link.status == "expired" or link.is_over:
+        raise PayoutlinkExpired
+    if link.status == "funded":
+        check(link)
+        return _begin(link, address, memo)
+    if link.claim_address != address:
+        raise PayoutlinkClaimInProgress
+    return link
+
+
+def _begin(link: PayoutLinkRow, address: str, memo: str) -> PayoutLinkRow:
+    since = rows("SELECT app_now()")[0][0]
+    return payout_links.move(link, "claiming", claim_address=address, claim_memo=memo, claiming_since=since)
+
+
+def finish(catalogue: Catalogue, link_id: UUID) -> PayoutLinkRow:
+    """Write the payout of a link that is being claimed, in the caller's transaction, and return the claimed link.
+
+    One that is claimed is returned as it is; one that the reaper took back raises PayoutlinkClaimInProgress: the claim
+    can be made again. The caller rings deliver_webhooks and broadcast after the commit.
+    """
+    link = payout_links.lock(link_id)
+    if link is None:
+        raise PayoutlinkNotFound
+    if link.status == "claimed":
+        return link
+    if link.status != "claiming" or link.claim_address is None:
+        raise PayoutlinkClaimInProgress
+    payout = payouts.insert(
+        catalogue,
+        NewPayout(
+            id=uuid7(),
+            merchant_id=link.merchant_id,
+            order_id=order_id(link.id),
+            kind="cheque",
+            hold_reference=link.hold_reference,
+            currency=link.currency,
+            network=link.network,
+            address=link.claim_address,
+            memo=link.claim_memo,
+            amount_units=link.amount_units,
+            fee_units=link.fee_units,
+            to_units=link.amount_units,
+            is_fee_on_top=True,
+            # Whoever claims is no second principal: a cheque must not lead around co-signing.
+            status=payout_rules.read_terms(link.merchant_id).first_status,
+            created_by=link.created_by,
+            request_id=link.request_id,
+        ),
+    )
+    return payout_links.move(link, "claimed", payout_id=payout.id)
+
+
+def roll_back(link_id: UUID) -> bool:
+    """Make a link that is being claimed funded again, in the caller's transaction; False where it is not."""
+    link = payout_links.lock(link_id)
+    if link is None or link.status != "claiming":
+        return False
+    payout_links.move(link, "funded", claim_address=None, claim_memo="", claiming_since=None)
+    return True
+
+
+def stuck(limit: int) -> list[UUID]:
+    """Return links whose claim has stopped halfway, the longest first."""
+    found = rows(
+        "SELECT id FROM payout_links WHERE status = 'claiming'"
+        " AND claiming_since <= app_now() - make_interval(secs => %s) ORDER BY claiming_since LIMIT %s",
+        (STUCK_AFTER_S, limit),
+    )
+    return [row[0] for row in found]

@@ -1,0 +1,144 @@
+"""E-mails that wait to be sent, best effort.
+
+Written with what they tell of; actors.upkeep.emails leases and sends them.
+An e-mail is pending, then sent or dead, and in both cases empty: what a cheque's holds is as good as money.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from core.ids import uuid7
+from models.db.base import execute, in_transaction, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from uuid import UUID
+
+    from core.secrets.secretbox import SecretBox
+
+# The n-th entry is the wait after the n-th failure.
+DELAYS_S: Final = (60, 300, 900, 3_600, 10_800)
+ATTEMPTS_MAX: Final = len(DELAYS_S) + 1
+# Longer than a turn of a worker and its last attempt take.
+LEASE_S: Final = 300
+ERROR_CHARS_MAX: Final = 200
+KEPT_DAYS: Final = 30
+PRUNED_AT_ONCE: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class EmailRow:
+    """A leased e-mail."""
+
+    id: UUID
+    recipient: str
+    subject: str
+    body_box: str
+    # Made before this one.
+    attempts: int
+    lease: UUID
+
+    def open(self, box: SecretBox) -> bytes:
+        """Return the body. Raises SecretBoxError."""
+        return box.open(self.body_box, bound_to=_binding(self.id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """An e-mail to be: what it tells of, and what it says."""
+
+    object_id: UUID
+    recipient: str
+    subject: str
+    body: bytes
+
+
+def write(merchant_id: UUID, drafts: Sequence[Draft], *, kind: Literal["cheque"], box: SecretBox) -> list[UUID]:
+    """Write e-mails in the caller's transaction and return their ids. Ring deliver_emails after the commit."""
+    if not in_transaction():
+        raise RuntimeError("an e-mail is written in the transaction of what it tells of")
+    ids = [uuid7() for _ in drafts]
+    execute(
+        "INSERT INTO emails (id, merchant_id, object_id, kind, recipient, subject, body_box)"
+        " SELECT id, %s, object_id, %s, recipient, subject, body_box"
+        " FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[])"
+        " AS new (id, object_id, recipient, subject, body_box)",
+        (
+            merchant_id,
+            kind,
+            ids,
+            [draft.object_id for draft in drafts],
+            [draft.recipient for draft in drafts],
+            [draft.subject for draft in drafts],
+            [box.seal(draft.body, bound_to=_binding(email_id)) for email_id, draft in zip(ids, drafts, strict=True)],
+        ),
+    )
+    return ids
+
+
+def _binding(email_id: UUID) -> str:
+    return f"email:{email_id}"
+
+
+def lease_due(limit: int) -> list[EmailRow]:
+    """Lease due e-mails for LEASE_S, of every merchant about as many."""
+    lease = uuid7()
+    found = rows(
+        "WITH RECURSIVE merchant AS ("
+        " (SELECT merchant_id AS id FROM emails WHERE status = 'pending' ORDER BY merchant_id LIMIT 1)"
+        " UNION ALL SELECT (SELECT e.merchant_id FROM emails e WHERE e.status = 'pending' AND e.merchant_id > m.id"
+        "  ORDER BY e.merchant_id LIMIT 1) FROM merchant m WHERE m.id IS NOT NULL),"
+        " wanted AS (SELECT due.id FROM merchant m CROSS JOIN LATERAL ("
+        "  SELECT e.id, row_number() OVER (ORDER BY e.next_attempt_at) AS turn FROM emails e"
+        "  WHERE e.status = 'pending' AND e.merchant_id = m.id AND e.next_attempt_at <= app_now()"
+        "  AND (e.leased_until IS NULL OR e.leased_until <= app_now()) ORDER BY e.next_attempt_at LIMIT %s) due"
+        "  ORDER BY due.turn, m.id LIMIT %s),"
+        # A row that another worker is leasing is passed by, and one that it has leased meanwhile is no longer due.
+        " free AS (SELECT e.id FROM emails e WHERE e.id IN (SELECT id FROM wanted) AND e.status = 'pending'"
+        "  AND (e.leased_until IS NULL OR e.leased_until <= app_now()) FOR UPDATE SKIP LOCKED)"
+        " UPDATE emails e SET lease = %s, leased_until = app_now() + make_interval(secs => %s) FROM free"
+        " WHERE e.id = free.id RETURNING e.id, e.recipient, e.subject, e.body_box, e.attempts, e.lease",
+        (limit, limit, lease, LEASE_S),
+    )
+    return [EmailRow(*row) for row in found]
+
+
+def note_sent(email: EmailRow) -> None:
+    """Note that an e-mail is out, and forget what it said; not where the lease is another's by now."""
+    execute(
+        "UPDATE emails SET status = 'sent', attempts = attempts + 1, body_box = '', last_error = NULL, lease = NULL,"
+        " leased_until = NULL WHERE id = %s AND lease = %s",
+        (email.id, email.lease),
+    )
+
+
+def note_failed(email: EmailRow, error: str, *, is_final: bool) -> None:
+    """Note that an attempt failed: it is made again later, or given up and forgotten."""
+    is_dead = is_final or email.attempts + 1 >= ATTEMPTS_MAX
+    wait_s = 0 if is_dead else DELAYS_S[email.attempts]
+    execute(
+        "UPDATE emails SET status = %s, attempts = attempts + 1, body_box = CASE WHEN %s THEN '' ELSE body_box END,"
+        " last_error = %s, lease = NULL, leased_until = NULL, next_attempt_at = app_now() + make_interval(secs => %s)"
+        " WHERE id = %s AND lease = %s",
+        ("dead" if is_dead else "pending", is_dead, error[:ERROR_CHARS_MAX], wait_s, email.id, email.lease),
+    )
+
+
+def put_back(emails: Collection[EmailRow], *, wait_s: int, error: str | None = None) -> None:
+    """End the leases of what was not attempted; it is due again after wait_s."""
+    execute(
+        "UPDATE emails SET lease = NULL, leased_until = NULL, last_error = COALESCE(%s, last_error),"
+        " next_attempt_at = app_now() + make_interval(secs => %s) WHERE id = ANY(%s) AND lease = ANY(%s)",
+        (error and error[:ERROR_CHARS_MAX], wait_s, [email.id for email in emails], [email.lease for email in emails]),
+    )
+
+
+def prune() -> int:
+    """Forget some e-mails that are over for KEPT_DAYS; returns how many. Ring again while it returns PRUNED_AT_ONCE."""
+    return execute(
+        "DELETE FROM emails WHERE id IN (SELECT id FROM emails WHERE status <> 'pending'"
+        " AND created_at < app_now() - make_interval(days => %s) ORDER BY created_at LIMIT %s)",
+        (KEPT_DAYS, PRUNED_AT_ONCE),
+    )

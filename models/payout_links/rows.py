@@ -1,0 +1,318 @@
+"""Payout links (cheques): money put aside for whoever shows the token. Rows, reads, and how they end unclaimed.
+
+Written by actors.payout_links.calls (create, cancel) and actors.payout_links.ticks (expiry); models.payout_links.claims
+pays them out. Locks are taken in one order: link, debt, balances.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from core.errors import PayoutlinkDuplicateReference, PayoutlinkNotCancellable, PayoutlinkNotFound
+from core.invoices.states import ForbiddenTransitionError
+from models.db.base import execute, one, rows
+from models.ledger import ledger
+from models.ledger.ledger import AVAILABLE, DEBT, PAYOUT_HELD, Account, Transfer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+LinkStatus = Literal["funded", "claiming", "claimed", "cancelled", "expired"]
+
+TRANSITIONS: Final[dict[LinkStatus, frozenset[LinkStatus]]] = {
+    "funded": frozenset({"claiming", "cancelled", "expired"}),
+    "claiming": frozenset({"claimed", "funded"}),
+    "claimed": frozenset(),
+    "cancelled": frozenset(),
+    "expired": frozenset(),
+}
+
+# While payouts are frozen a link keeps at least the first of these; it is given the second, so as not to be written
+# every minute.
+KEPT_OPEN_S: Final = 3_600
+KEPT_OPEN_UNTIL_S: Final = 7_200
+
+# A freeze, but not a debt: what an expired link gives back repays that.
+_IS_FROZEN: Final = (
+    "EXISTS (SELECT 1 FROM payout_freezes f WHERE (f.scope, f.name) IN"
+    " (('all', ''), ('network', l.network), ('merchant', l.merchant_id::text),"
+    " ('coin', l.currency || ':' || l.network)))"
+)
+_COLUMNS: Final = (
+    "l.id, l.merchant_id, l.batch_id, l.position, l.status, l.currency, l.network, l.amount_units, l.fee_units,"
+    " l.title, l.note, l.email, l.reference, l.token_hash, l.created_by, l.request_id, l.expires_at, l.claim_address,"
+    " l.claim_memo, l.payout_id, l.created_at,"
+    f" l.status = 'funded' AND l.expires_at <= app_now() AND NOT {_IS_FROZEN}"
+)
+READ: Final = f"SELECT {_COLUMNS} FROM payout_links l"
+"""Reads whole rows; a condition about l, the link, follows it."""
+
+
+class NewPayoutLink(msgspec.Struct, frozen=True, kw_only=True):
+    """What the creator of a link decides. Units are the ledger's: what arrives, and the network fee on top."""
+
+    id: UUID
+    merchant_id: UUID
+    batch_id: UUID | None = None
+    position: int | None = None
+    currency: str
+    network: str
+    amount_units: int
+    fee_units: int
+    title: str = ""
+    note: str = ""
+    email: str = ""
+    reference: str | None = None
+    token_hash: bytes
+    created_by: str
+    request_id: str = ""
+
+
+# The columns of a new link, and how long it lives.
+_TYPES: Final = {
+    "id": "uuid",
+    "merchant_id": "uuid",
+    "batch_id": "uuid",
+    "position": "integer",
+    "currency": "text",
+    "network": "text",
+    "amount_units": "numeric",
+    "fee_units": "numeric",
+    "title": "text",
+    "note": "text",
+    "email": "text",
+    "reference": "text",
+    "token_hash": "bytea",
+    "created_by": "text",
+    "request_id": "text",
+    "lifetime_h": "integer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PayoutLinkRow:
+    """A link as stored."""
+
+    id: UUID
+    merchant_id: UUID
+    batch_id: UUID | None
+    position: int | None
+    status: LinkStatus
+    currency: str
+    network: str
+    amount_units: int
+    fee_units: int
+    title: str
+    note: str
+    email: str
+    reference: str | None
+    token_hash: memoryview
+    created_by: str
+    request_id: str
+    expires_at: datetime
+    claim_address: str | None
+    claim_memo: str
+    payout_id: UUID | None
+    created_at: datetime
+    # Nobody can claim it any more; the next sweep gives the money back.
+    is_over: bool
+
+    @property
+    def held_units(self) -> int:
+        """What is held for it."""
+        return self.amount_units + self.fee_units
+
+    @property
+    def hold_reference(self) -> str:
+        """Under which reference it is held."""
+        return hold_reference(self.id)
+
+
+def hold_reference(link_id: UUID) -> str:
+    """Return the ledger reference of a link's hold."""
+    return f"payout_link:{link_id}:hold"
+
+
+def insert(new: NewPayoutLink, *, lifetime_h: int) -> PayoutLinkRow:
+    """Write a link in the caller's transaction; hold() follows.
+
+    Raises PayoutlinkDuplicateReference. Whoever writes the same reference at the same time is waited for.
+    """
+    if not insert_all([(new, lifetime_h)]):
+        raise PayoutlinkDuplicateReference
+    return reread(new.id)
+
+
+def insert_all(news: Sequence[tuple[NewPayoutLink, int]]) -> set[UUID]:
+    """Write links that live so many hours, and return the ids of those whose references nobody had."""
+    fields = [msgspec.structs.asdict(new) | {"lifetime_h": lifetime_h} for new, lifetime_h in news]
+    names = ", ".join(_TYPES)
+    written = rows(
+        f"INSERT INTO payout_links ({names.removesuffix(', lifetime_h')}, status, expires_at)"
+        f" SELECT {names.removesuffix(', lifetime_h')}, 'funded',"
+        " date_trunc('milliseconds', app_now()) + make_interval(hours => lifetime_h)"
+        f" FROM unnest({', '.join(f'%s::{kind}[]' for kind in _TYPES.values())}) AS new ({names})"
+        " ON CONFLICT (merchant_id, reference) WHERE reference IS NOT NULL DO NOTHING RETURNING id",
+        [[row[name] for row in fields] for name in _TYPES],
+    )
+    return {row[0] for row in written}
+
+
+def hold(*links: PayoutLinkRow | NewPayoutLink) -> None:
+    """Put new links' money aside. Raises ledger.InsufficientFundsError."""
+    ledger.post_all(
+        [
+            (
+                hold_reference(link.id),
+                [Transfer(_account(link, AVAILABLE), _account(link, PAYOUT_HELD), link.amount_units + link.fee_units)],
+            )
+            for link in links
+        ]
+    )
+
+
+def reread_all(link_ids: Sequence[UUID]) -> dict[UUID, PayoutLinkRow]:
+    """Return links by id."""
+    return {row[0]: PayoutLinkRow(*row) for row in rows(f"{READ} WHERE l.id = ANY(%s)", (list(link_ids),))}
+
+
+def find(merchant_id: UUID, link_id: UUID) -> PayoutLinkRow | None:
+    """Return a merchant's link; another merchant's is as absent as a missing one."""
+    return _read_one("l.id = %s AND l.merchant_id = %s", (link_id, merchant_id))
+
+
+def find_by_token(token_hash: bytes) -> PayoutLinkRow | None:
+    """Return the link of a token, by the token's SHA-256."""
+    return _read_one("l.token_hash = %s", (token_hash,))
+
+
+def page(merchant_id: UUID, *, limit: int, offset: int) -> list[PayoutLinkRow]:
+    """Return some of a merchant's links, newest first."""
+    found = rows(f"{READ} WHERE l.merchant_id = %s ORDER BY l.id DESC LIMIT %s OFFSET %s", (merchant_id, limit, offset))
+    return [PayoutLinkRow(*row) for row in found]
+
+
+def lock(link_id: UUID) -> PayoutLinkRow | None:
+    """Lock a link until the transaction ends, and return it as it is then."""
+    if one("SELECT 1 FROM payout_links WHERE id = %s FOR UPDATE", (link_id,)) is None:
+        return None
+    return reread(link_id)
+
+
+def cancel(merchant_id: UUID, link_id: UUID) -> PayoutLinkRow:
+    """Cancel a funded link in the caller's transaction; one that is cancelled or claimed is returned as it is.
+
+    Raises PayoutlinkNotFound and PayoutlinkNotCancellable.
+    """
+    found = find(merchant_id, link_id)
+    link = None if found is None else lock(found.id)
+    if link is None:
+        raise PayoutlinkNotFound
+    if link.status in {"cancelled", "claimed"}:
+        return link
+    if link.status != "funded":
+        raise PayoutlinkNotCancellable
+    return _end(link, "cancelled")
+
+
+def expire(link_id: UUID) -> bool:
+    """Expire one link in the caller's transaction and give its money back; False where it is not due any more."""
+    link = lock(link_id)
+    if link is None or not link.is_over:
+        return False
+    _end(link, "expired")
+    return True
+
+
+def due_for_expiry(limit: int) -> list[UUID]:
+    """Return links whose time is over, of every merchant about as many. A freeze makes expiry wait."""
+    return [
+        row[0]
+        for row in rows(
+            "WITH RECURSIVE merchant AS ("
+            " (SELECT merchant_id AS id FROM payout_links WHERE status = 'funded' ORDER BY merchant_id LIMIT 1)"
+            " UNION ALL SELECT (SELECT l.merchant_id FROM payout_links l WHERE l.status = 'funded'"
+            "  AND l.merchant_id > m.id ORDER BY l.merchant_id LIMIT 1) FROM merchant m WHERE m.id IS NOT NULL)"
+            " SELECT due.id FROM merchant m CROSS JOIN LATERAL ("
+            "  SELECT l.id, row_number() OVER (ORDER BY l.expires_at) AS turn FROM payout_links l"
+            "  WHERE l.status = 'funded' AND l.merchant_id = m.id AND l.expires_at <= app_now()"
+            f"  AND NOT {_IS_FROZEN} ORDER BY l.expires_at LIMIT %s) due ORDER BY due.turn, m.id LIMIT %s",
+            (limit, limit),
+        )
+    ]
+
+
+def keep_open(limit: int) -> int:
+    """Put off the expiry of links whose payouts are frozen, lest the freeze eat their last hour; return how many.
+
+    So a link that its recipient could not claim can be claimed for an hour at least after the freeze.
+    """
+    return execute(
+        "UPDATE payout_links SET expires_at = app_now() + make_interval(secs => %s) WHERE id IN ("
+        " SELECT l.id FROM payout_links l WHERE l.status = 'funded'"
+        f" AND l.expires_at < app_now() + make_interval(secs => %s) AND {_IS_FROZEN}"
+        " LIMIT %s FOR UPDATE SKIP LOCKED)",
+        (KEPT_OPEN_UNTIL_S, KEPT_OPEN_S, limit),
+    )
+
+
+def keep_open_one(link_id: UUID) -> None:
+    """As keep_open(), for a link whose claim was just refused for a freeze."""
+    execute(
+        "UPDATE payout_links l SET expires_at = app_now() + make_interval(secs => %s)"
+        f" WHERE l.id = %s AND l.status = 'funded' AND l.expires_at < app_now() + make_interval(secs => %s)"
+        f" AND {_IS_FROZEN}",
+        (KEPT_OPEN_UNTIL_S, link_id, KEPT_OPEN_S),
+    )
+
+
+def move(link: PayoutLinkRow, status: LinkStatus, **columns: object) -> PayoutLinkRow:
+    """Change a locked link's status and columns. Raises ForbiddenTransitionError."""
+    if status not in TRANSITIONS[link.status]:
+        raise ForbiddenTransitionError(f"payout link {link.status} -> {status}")
+    written = "".join(f", {name} = %s" for name in columns)
+    changed = execute(
+        f"UPDATE payout_links SET status = %s, updated_at = date_trunc('milliseconds', app_now()){written}"
+        " WHERE id = %s AND status = %s",
+        (status, *columns.values(), link.id, link.status),
+    )
+    if not changed:
+        raise ForbiddenTransitionError(f"payout link {link.id} is {link.status} no more, though it was locked")
+    return reread(link.id)
+
+
+def reread(link_id: UUID) -> PayoutLinkRow:
+    """Return a link that is known to exist."""
+    row = _read_one("l.id = %s", (link_id,))
+    if row is None:
+        raise LookupError(f"payout link {link_id} vanished")
+    return row
+
+
+def _end(link: PayoutLinkRow, status: Literal["cancelled", "expired"]) -> PayoutLinkRow:
+    """End a locked link unclaimed: what was held repays debts first, and is then available."""
+    ended = move(link, status)
+    repaid = min(link.held_units, ledger.lock_debt(link.merchant_id, link.currency))
+    held = _account(link, PAYOUT_HELD)
+    ledger.post(
+        f"payout_link:{link.id}:return",
+        [
+            Transfer(held, _account(link, DEBT), repaid),
+            Transfer(held, _account(link, AVAILABLE), link.held_units - repaid),
+        ],
+    )
+    return ended
+
+
+def _account(link: PayoutLinkRow | NewPayoutLink, kind: str) -> Account:
+    return Account(link.merchant_id, kind, link.currency)
+
+
+def _read_one(condition: str, params: tuple[object, ...]) -> PayoutLinkRow | None:
+    row: tuple[Any, ...] | None = one(f"{READ} WHERE {condition}", params)
+    return None if row is None else PayoutLinkRow(*row)

@@ -1,0 +1,1 @@
+"""Payouts: rows, rules, history, and what keeps them from leaving."""

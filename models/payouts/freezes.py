@@ -1,0 +1,145 @@
+"""Who may not pay out now: rows that operators and the reconciler write, and the one question everybody asks of them.
+
+Asked when money is ordered to leave, when somebody approves it, and by the broadcast in the very transaction that
+commits signed bytes: a freeze therefore holds from the moment that its row is there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, get_args
+
+from core.errors import PayoutConvertFrozen, PayoutFrozen
+from models.db.base import execute, one, rows
+from models.ledger import ledger
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from uuid import UUID
+
+Scope = Literal["all", "network", "merchant", "conversion", "coin"]
+
+# Scopes of which there is one; they need no name.
+UNNAMED: Final[frozenset[Scope]] = frozenset({"all", "conversion"})
+RECONCILER: Final = "reconciler"
+SIGNER: Final = "signer"
+# Stops the signing of a network, see models.spends.signing. Orders are taken meanwhile: a repeat of one that the
+# database has forgotten is how the transaction that paid it finds its payout again.
+RECOVERY: Final = "recovery"
+LIST_MAX: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """One reason for which something is frozen; each of those who freeze has a row of his own."""
+
+    scope: Scope
+    name: str
+    reason: str
+    frozen_by: str
+    frozen_at: datetime
+
+
+def check(merchant_id: UUID, network: str, currency: str) -> None:
+    """Refuse what would let a merchant's money leave by a network now. Raises PayoutFrozen.
+
+    Frozen are all, the network, the coin on it or the merchant; or he owes the gateway in that coin, until that is
+    repaid.
+    """
+    if _stands(network, merchant_id, currency) or ledger.debt(merchant_id, currency) > 0:
+        raise PayoutFrozen
+
+
+def check_merchant(merchant_id: UUID, currency: str) -> None:
+    """As check(), for money that leaves a merchant's balance by no network. Raises PayoutFrozen."""
+    check(merchant_id, "", currency)
+
+
+def is_frozen(merchant_id: UUID, network: str, currency: str) -> bool:
+    """Tell whether check() would refuse, or nothing is signed for the network."""
+    if is_network_frozen(network):
+        return True
+    try:
+        check(merchant_id, network, currency)
+    except PayoutFrozen:
+        return True
+    return False
+
+
+def is_network_frozen(network: str) -> bool:
+    """Tell whether payouts are frozen as a whole, or on this network, whoever's they are."""
+    found = one(
+        "SELECT 1 FROM payout_freezes WHERE (scope, name) IN (('all', ''), ('network', %s)) LIMIT 1", (network,)
+    )
+    return found is not None
+
+
+def check_conversion() -> None:
+    """Refuse a conversion while these are frozen. Raises PayoutConvertFrozen."""
+    if one("SELECT 1 FROM payout_freezes WHERE scope = 'conversion' LIMIT 1") is not None:
+        raise PayoutConvertFrozen
+
+
+def coin(currency: str, network: str) -> str:
+    """Return the name of a coin on one network, for the scope of that name."""
+    return f"{currency}:{network}"
+
+
+def frozen_coins(network: str) -> set[str]:
+    """Return the coins that are frozen on a network, each by itself."""
+    found = rows("SELECT name FROM payout_freezes WHERE scope = 'coin'")
+    return {currency for (name,) in found for currency, _, code in [str(name).partition(":")] if code == network}
+
+
+def _stands(network: str, merchant_id: UUID, currency: str) -> bool:
+    found = one(
+        "SELECT 1 FROM payout_freezes"
+        " WHERE (scope, name) IN (('all', ''), ('network', %s), ('merchant', %s), ('coin', %s))"
+        " AND frozen_by <> %s LIMIT 1",
+        (network, str(merchant_id), coin(currency, network), RECOVERY),
+    )
+    return found is not None
+
+
+def freeze(scope: Scope, name: str = "", *, reason: str, frozen_by: str) -> bool:
+    """Freeze something in somebody's name; False where he has done so before, and only his reason changes.
+
+    name: a network's code, a merchant's id or a coin() on one network; nothing for the other scopes. Raises ValueError
+    for a scope with the wrong kind of name.
+    """
+    if (scope in UNNAMED) != (name == ""):
+        raise ValueError(f"a freeze of {scope} named {name!r}")
+    # Only a row that was just written has no end.
+    row = one(
+        "INSERT INTO payout_freezes AS f (scope, name, reason, frozen_by) VALUES (%s, %s, %s, %s)"
+        " ON CONFLICT (scope, name, frozen_by) DO UPDATE SET reason = EXCLUDED.reason RETURNING f.xmax = 0",
+        (scope, name, reason, frozen_by),
+    )
+    return row is not None and bool(row[0])
+
+
+def unfreeze(scope: Scope, name: str = "", *, frozen_by: str | None = None) -> int:
+    """Lift every freeze of that scope and name, or one's own alone; return how many there were.
+
+    What stops the signing is lifted by whoever stopped it alone: it stands until nothing is unknown.
+    """
+    return execute(
+        "DELETE FROM payout_freezes WHERE (scope, name) = (%s, %s)"
+        " AND CASE WHEN %s::text IS NULL THEN frozen_by <> %s ELSE frozen_by = %s END",
+        (scope, name, frozen_by, RECOVERY, frozen_by),
+    )
+
+
+def listing() -> list[Freeze]:
+    """Return all that is frozen, oldest first."""
+    found = rows(
+        "SELECT scope, name, reason, frozen_by, frozen_at FROM payout_freezes ORDER BY frozen_at, scope, name LIMIT %s",
+        (LIST_MAX,),
+    )
+    return [Freeze(*row) for row in found]
+
+
+def counts() -> dict[str, int]:
+    """Return how many freezes stand in each scope, the empty ones too."""
+    found: dict[str, int] = dict(rows("SELECT scope, count(*) FROM payout_freezes GROUP BY scope"))
+    return {scope: found.get(scope, 0) for scope in get_args(Scope)}

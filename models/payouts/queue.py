@@ -1,0 +1,198 @@
+"""Which approved payouts the broadcast takes up, what must be true of one before it is signed, and what keeps it back.
+
+Called by actors.signer.broadcast alone; the decisions are made under the payout's row lock, in its transaction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from models.db.base import execute, one, rows
+from models.ledger import maturity
+from models.ledger.ledger import balance
+from models.payouts.rows import READ, PayoutRow
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Network
+
+# Why a payout waits that a sweep may help: it does not come before those.
+SHORT_OF_COIN: Final = "the hot wallet holds too little"
+# After refusals for this long a payout fails: nothing was ever signed for it.
+REFUSED_FOR_S: Final = 1_800
+REFUSED_PAUSE_MIN_S: Final = 5
+REFUSED_PAUSE_MAX_S: Final = 300
+
+# What a refund out of suspense sends back may leave: it is here for good. All other money left suspense that way.
+_HERE: Final = (
+    "(p.funded_from = 'available' OR NOT EXISTS (SELECT 1 FROM deposits d LEFT JOIN chain_cursors c"
+    f" ON c.network = d.network WHERE d.refund_id = p.id AND {maturity.condition('d')} IS NOT TRUE))"
+)
+
+# A turn of each merchant before the second of any; within a merchant urgent ones first, then the oldest. Walks from
+# merchant to merchant by the index, so that one's crowd costs the others nothing.
+_DUE: Final = f"""
+    WITH RECURSIVE moment AS MATERIALIZED (SELECT app_now() AS at), shops AS (
+        (SELECT merchant_id FROM payouts WHERE network = %(network)s AND status = 'approved'
+            ORDER BY merchant_id LIMIT 1)
+        UNION ALL
+        SELECT (SELECT p.merchant_id FROM payouts p WHERE p.network = %(network)s AND p.status = 'approved'
+            AND p.merchant_id > shops.merchant_id ORDER BY p.merchant_id LIMIT 1)
+        FROM shops WHERE shops.merchant_id IS NOT NULL
+    )
+    SELECT due.id FROM shops CROSS JOIN LATERAL (
+        SELECT p.id, p.due_at, row_number() OVER (ORDER BY p.priority, p.due_at, p.id) AS turn FROM payouts p
+        WHERE p.network = %(network)s AND p.status = 'approved' AND p.merchant_id = shops.merchant_id
+            AND p.due_at <= (SELECT at FROM moment) AND p.wait_reason IS DISTINCT FROM %(but_for)s AND {_HERE}
+            AND p.currency || ':' || p.network
+                <> ALL (ARRAY(SELECT f.name FROM payout_freezes f WHERE f.scope = 'coin'))
+        ORDER BY p.priority, p.due_at, p.id LIMIT %(limit)s
+    ) due
+    WHERE NOT EXISTS (SELECT 1 FROM payout_freezes f WHERE (f.scope, f.name) IN
+        (('all', ''), ('network', %(network)s), ('merchant', shops.merchant_id::text)))
+    ORDER BY due.turn, due.due_at, due.id LIMIT %(limit)s
+"""
+
+
+def due(network: Network, *, limit: int) -> list[UUID]:
+    """Return the approved payouts to take up now, in the order to do so.
+
+    The frozen ones are left out, and refunds of what is not mature and final yet.
+    """
+    return _due(network, limit=limit)
+
+
+def is_any_due(network: Network) -> bool:
+    """Whether a payout is due that waits for its turn, and for no coin that is still to be gathered."""
+    return bool(_due(network, limit=1, but_for=SHORT_OF_COIN))
+
+
+def _due(network: Network, *, limit: int, but_for: str | None = None) -> list[UUID]:
+    wanted = {"network": network.code, "limit": limit, "but_for": but_for}
+    return [row[0] for row in rows(_DUE, maturity.bounds(network) | wanted)]
+
+
+def is_here(network: Network, payout_id: UUID) -> bool:
+    """Whether what an approved payout sends is here for good, as far as it came for that very payout."""
+    found = one(
+        f"SELECT 1 FROM payouts p WHERE p.id = %(payout)s AND {_HERE}", maturity.bounds(network) | {"payout": payout_id}
+    )
+    return found is not None
+
+
+def read(payout_id: UUID) -> PayoutRow | None:
+    """Return a payout whoever it belongs to: the signer works for all."""
+    row: tuple[Any, ...] | None = one(f"{READ} WHERE p.id = %s", (payout_id,))
+    return None if row is None else PayoutRow(*row)
+
+
+def is_held(payout: PayoutRow) -> bool:
+    """Whether the ledger holds a payout's money, all of it, for this merchant, under its own reference, still."""
+    held = one(
+        "SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t JOIN accounts a ON a.id = t.credit_account"
+        " WHERE t.reference = %s AND (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, '')",
+        (payout.hold_reference, *payout.held[:3]),
+    )
+    gone = one(
+        "SELECT 1 FROM ledger_transfers WHERE reference IN (%s, %s, %s) LIMIT 1",
+        (
+            f"payout:{payout.id}:leave", f"payout:{payout.id}:return",
+            # A cheque's, which is given back under the cheque's name.
+            payout.hold_reference.removesuffix(":hold") + ":return",
+        ),
+    )  # fmt: skip
+    return (
+        held is not None and held[0] >= payout.held_units and gone is None and balance(payout.held) >= payout.held_units
+    )
+
+
+def take(payout_id: UUID) -> None:
+    """Forget what kept a payout back; it is being signed in the caller's transaction."""
+    execute("UPDATE payouts SET refused_since = NULL, wait_reason = '' WHERE id = %s", (payout_id,))
+
+
+def postpone(payout_id: UUID, *, seconds: int, reason: str) -> None:
+    """Take an approved payout up again after so long, for a reason that is not the payout's."""
+    execute(
+        "UPDATE payouts SET due_at = app_now() + make_interval(secs => %s), wait_reason = %s"
+        " WHERE id = %s AND status = 'approved'",
+        (seconds, reason[:200], payout_id),
+    )
+
+
+def explain(payout_id: UUID, *, reason: str) -> None:
+    """Note why a payout that was sent does not end; '' where it may again."""
+    execute(
+        "UPDATE payouts SET wait_reason = %s WHERE id = %s AND wait_reason <> %s",
+        (reason[:200], payout_id, reason[:200]),
+    )
+
+
+def refuse(payout_id: UUID, *, reason: str) -> bool:
+    """Note that a payout is refused, and take it up again ever more rarely; True once that has been so for too long."""
+    row = one(
+        "UPDATE payouts SET refused_since = COALESCE(refused_since, app_now()), wait_reason = %s,"
+        " due_at = app_now() + LEAST(make_interval(secs => %s), GREATEST(make_interval(secs => %s),"
+        "   app_now() - COALESCE(refused_since, app_now())))"
+        " WHERE id = %s AND status = 'approved' RETURNING refused_since <= app_now() - make_interval(secs => %s)",
+        (reason[:200], REFUSED_PAUSE_MAX_S, REFUSED_PAUSE_MIN_S, payout_id, REFUSED_FOR_S),
+    )
+    return bool(row and row[0])
+
+
+def backlog() -> list[tuple[str, int, float]]:
+    """Return, for each status that is not final, how many payouts are in it and how many seconds the oldest waits."""
+    return [
+        (status, count, age_s)
+        for status, count, age_s in rows(
+            "SELECT status, count(*), extract(epoch FROM app_now() - min(created_at))::float8 FROM payouts"
+            " WHERE status IN ('pending', 'awaiting_cosign', 'approved', 'broadcasting', 'sent') GROUP BY status"
+        )
+    ]
+
+
+def kept_back() -> list[tuple[str, int]]:
+    """Return, by network, how many approved payouts something keeps from being signed."""
+    return [
+        (network, count)
+        for network, count in rows(
+            "SELECT network, count(*) FILTER (WHERE wait_reason <> '') FROM payouts WHERE status = 'approved'"
+            " GROUP BY network"
+        )
+    ]
+
+
+# What an oracle said of an address is believed for this long.
+VERDICT_HOLDS_S: Final = 86_400
+PRUNED_AT_ONCE: Final = 1_000
+
+
+def verdict(network: str, address: str) -> bool | None:
+    """Return whether a network's oracle lately called an address sanctioned; None where it was not asked lately."""
+    row = one(
+        "SELECT is_sanctioned FROM sanction_verdicts WHERE network = %s AND address = %s"
+        " AND checked_at > app_now() - make_interval(secs => %s)",
+        (network, address, VERDICT_HOLDS_S),
+    )
+    return None if row is None else bool(row[0])
+
+
+def store_verdict(network: str, address: str, *, is_sanctioned: bool) -> None:
+    """Note what an oracle said of an address now."""
+    execute(
+        "INSERT INTO sanction_verdicts (network, address, is_sanctioned) VALUES (%s, %s, %s)"
+        " ON CONFLICT (network, address) DO UPDATE SET is_sanctioned = EXCLUDED.is_sanctioned, checked_at = app_now()",
+        (network, address, is_sanctioned),
+    )
+
+
+def prune_verdicts() -> int:
+    """Forget some verdicts that are no longer believed; returns how many. Again while it returns PRUNED_AT_ONCE."""
+    return execute(
+        "WITH limits AS MATERIALIZED (SELECT app_now() - make_interval(secs => %s) AS at)"
+        " DELETE FROM sanction_verdicts WHERE checked_at < (SELECT at FROM limits) AND (network, address) IN"
+        " (SELECT network, address FROM sanction_verdicts WHERE checked_at < (SELECT at FROM limits)"
+        "  ORDER BY checked_at LIMIT %s)",
+        (VERDICT_HOLDS_S, PRUNED_AT_ONCE),
+    )

@@ -1,0 +1,242 @@
+"""Payouts: rows, reads, and the one guarded change of status. Money is held before a row is written.
+
+Written by whatever lets money leave (payouts, cheques, refunds) through insert(), moved on by models.outcomes.decisions
+and models.outcomes.endings. Every change writes its event in the same transaction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+from uuid import UUID
+
+import msgspec
+
+from core.payouts import views as payout_views
+from core.payouts.states import check_payout_transition, payout_event
+from models.db.base import execute, one
+from models.ledger import ledger
+from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, SUSPENSE, Account, Transfer
+from models.webhooks import outbox
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from core.catalogue.catalogue import Catalogue
+    from core.payouts.states import PayoutKind, PayoutStatus
+
+FundedFrom = Literal["available", "suspense"]
+
+_COLUMNS: Final = (
+    "id, merchant_id, order_id, kind, funded_from, hold_reference, invoice_id, wallet_id, currency, network, address,"
+    " memo, amount_units, fee_units, to_units, held_units, is_fee_on_top, status, source, priority,"
+    " is_approval_required, created_by, url_callback, request_id, from_currency, from_units, rate, quote_units,"
+    " quote_gas_units, kept_units, txid, block_height, error, due_at, created_at, updated_at"
+)
+_SELECTED: Final = ", ".join(f"p.{name.strip()}" for name in _COLUMNS.split(","))
+READ: Final = (
+    f"SELECT {_SELECTED}, CASE WHEN p.block_height IS NULL THEN 0"
+    " ELSE GREATEST(0, COALESCE(c.height - p.block_height + 1, 0)) END"
+    " FROM payouts p LEFT JOIN chain_cursors c ON c.network = p.network"
+)
+"""Reads whole rows; a condition about p, the payout, follows it."""
+
+
+class NewPayout(msgspec.Struct, frozen=True, kw_only=True):
+    """What whoever creates a payout decides. Units are the ledger's; the address is in the stored form."""
+
+    id: UUID
+    merchant_id: UUID
+    order_id: str
+    kind: PayoutKind
+    funded_from: FundedFrom = "available"
+    # Where the money is held already (a cheque's), the reference that holds it; None: insert() takes it.
+    hold_reference: str | None = None
+    invoice_id: UUID | None = None
+    wallet_id: UUID | None = None
+    currency: str
+    network: str
+    address: str
+    memo: str = ""
+    amount_units: int
+    fee_units: int
+    to_units: int
+    is_fee_on_top: bool
+    status: PayoutStatus
+    source: Literal["api", "manual"] = "api"
+    priority: Literal["normal", "high"] = "normal"
+    is_approval_required: bool = False
+    created_by: str
+    url_callback: str | None = None
+    request_id: str = ""
+    from_currency: str | None = None
+    from_units: int | None = None
+    rate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PayoutRow:
+    """A payout as stored, with its confirmations by the scan of its network."""
+
+    id: UUID
+    merchant_id: UUID
+    order_id: str
+    kind: PayoutKind
+    funded_from: FundedFrom
+    hold_reference: str
+    invoice_id: UUID | None
+    wallet_id: UUID | None
+    currency: str
+    network: str
+    address: str
+    memo: str
+    amount_units: int
+    fee_units: int
+    to_units: int
+    held_units: int
+    is_fee_on_top: bool
+    status: PayoutStatus
+    source: str
+    priority: str
+    is_approval_required: bool
+    created_by: str
+    url_callback: str | None
+    request_id: str
+    from_currency: str | None
+    from_units: int | None
+    rate: str | None
+    # What one transfer of its coin was quoted to cost when it was made, in its coin and in the gas coin.
+    quote_units: int | None
+    quote_gas_units: int | None
+    # What of the fee stays taken although it failed.
+    kept_units: int
+    txid: str
+    block_height: int | None
+    error: str | None
+    due_at: datetime
+    created_at: datetime
+    updated_at: datetime
+    confirmations: int
+
+    @property
+    def held(self) -> Account:
+        """The account in which its money waits."""
+        return Account(self.merchant_id, PAYOUT_HELD, self.currency)
+
+
+def source_account(merchant_id: UUID, funded_from: FundedFrom, currency: str) -> Account:
+    """Return the account that a payout's money comes from."""
+    return Account(merchant_id, AVAILABLE if funded_from == "available" else SUSPENSE, currency)
+
+
+def insert(catalogue: Catalogue, new: NewPayout) -> PayoutRow:
+    """Hold the money, write the row and its first event, all in the caller's transaction.
+
+    Raises ledger.InsufficientFundsError, and a unique violation where the merchant's order_id has its payout: look it
+    up before, under lock_order(). The caller rings deliver_webhooks, and broadcast for an approved one, after the
+    commit.
+    """
+    held_units = new.to_units + new.fee_units
+    reference = new.hold_reference or f"payout:{new.id}:hold"
+    if new.hold_reference is None:
+        source = source_account(new.merchant_id, new.funded_from, new.currency)
+        ledger.post(reference, [Transfer(source, Account(new.merchant_id, PAYOUT_HELD, new.currency), held_units)])
+    values: dict[str, object] = msgspec.structs.asdict(new) | {"hold_reference": reference, "held_units": held_units}
+    execute(
+        f"INSERT INTO payouts ({', '.join(values)}, quote_units, quote_gas_units)"
+        f" SELECT {', '.join(['%s'] * len(values))}, max(units), max(gas_units) FROM network_fees"
+        " WHERE (currency, network) = (%s, %s)",
+        (*values.values(), new.currency, new.network),
+    )
+    row = _reread(new.id)
+    _emit(catalogue, row)
+    return row
+
+
+def lock_order(merchant_id: UUID, order_id: str) -> None:
+    """Make whoever creates something under this order_id wait until the caller's transaction ends."""
+    execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 4))", (f"payout:{merchant_id}:{order_id}",))
+
+
+def move(
+    catalogue: Catalogue,
+    before: PayoutRow,
+    status: PayoutStatus,
+    *,
+    txid: str | None = None,
+    block_height: int | None = None,
+    error: str | None = None,
+    kept_units: int = 0,
+) -> PayoutRow | None:
+    """Change a payout's status in the caller's transaction and write its event; None where somebody was first.
+
+    Books nothing: what ends a payout is in models.outcomes.endings. Raises ForbiddenTransitionError.
+    """
+    check_payout_transition(before.status, status)
+    changed = execute(
+        "UPDATE payouts SET status = %s, txid = COALESCE(%s, txid), block_height = COALESCE(%s, block_height),"
+        " error = %s, kept_units = %s, updated_at = date_trunc('milliseconds', app_now())"
+        " WHERE id = %s AND status = %s",
+        (status, txid, block_height, error, kept_units, before.id, before.status),
+    )
+    if not changed:
+        return None
+    row = _reread(before.id)
+    _emit(catalogue, row)
+    return row
+
+
+def note_inclusion(payout_id: UUID, *, txid: str, block_height: int | None) -> None:
+    """Show in which transaction and block a payout stands now; None takes it out of its block, as a reorg does."""
+    execute(
+        "UPDATE payouts SET txid = %s, block_height = %s, updated_at = date_trunc('milliseconds', app_now())"
+        " WHERE id = %s AND (txid, block_height) IS DISTINCT FROM (%s, %s::bigint)",
+        (txid, block_height, payout_id, txid, block_height),
+    )
+
+
+def find(merchant_id: UUID, payout_id: UUID) -> PayoutRow | None:
+    """Return a payout of a merchant."""
+    return _read_one("p.id = %s AND p.merchant_id = %s", (payout_id, merchant_id))
+
+
+def find_by_order(merchant_id: UUID, order_id: str) -> PayoutRow | None:
+    """Return a merchant's payout of an order_id."""
+    return _read_one("p.merchant_id = %s AND p.order_id = %s", (merchant_id, order_id))
+
+
+def look_up(merchant_id: UUID, *, uuid: str | None, order_id: str | None) -> PayoutRow | None:
+    """Return a merchant's payout by uuid or else by order_id; the uuid has priority."""
+    if uuid is not None:
+        return find(merchant_id, UUID(uuid))
+    return find_by_order(merchant_id, order_id) if order_id is not None else None
+
+
+def lock(payout_id: UUID) -> PayoutRow | None:
+    """Lock a payout until the transaction ends, and return it as it is then."""
+    if one("SELECT 1 FROM payouts WHERE id = %s FOR UPDATE", (payout_id,)) is None:
+        return None
+    return _reread(payout_id)
+
+
+def _read_one(condition: str, params: tuple[object, ...]) -> PayoutRow | None:
+    row: tuple[Any, ...] | None = one(f"{READ} WHERE {condition}", params)
+    return None if row is None else PayoutRow(*row)
+
+
+def _reread(payout_id: UUID) -> PayoutRow:
+    row = _read_one("p.id = %s", (payout_id,))
+    if row is None:
+        raise LookupError(f"payout {payout_id} vanished while it was locked")
+    return row
+
+
+def _emit(catalogue: Catalogue, payout: PayoutRow) -> None:
+    outbox.emit(
+        payout.merchant_id,
+        payout_event(payout.status),
+        payout.id,
+        msgspec.json.encode(payout_views.webhook(catalogue, payout)).decode(),
+        url_callback=payout.url_callback,
+        request_id=payout.request_id,
+    )

@@ -1,0 +1,263 @@
+"""What every order for money to leave has to obey: coin and network, amount, fee, destination, and enough funds.
+
+Called by whatever creates payouts, cheques and refunds, and by the API to reckon without creating. Each caller names
+the errors of its own domain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol
+
+from core.catalogue import addresses
+from core.errors import (
+    ComplianceAddressBlocked,
+    PayoutAddressNetworkMismatch,
+    PayoutAmountBelowFee,
+    PayoutAssetMismatch,
+    PayoutBadAddress,
+    PayoutBadAmount,
+    PayoutDestinationInternal,
+    PayoutFeeUnavailable,
+    PayoutMemoUnsupported,
+    PayoutUnknownCurrency,
+)
+from core.money import mul_div_up, parse_units, round_up
+from core.rates.pricing import only_network
+from models.db.base import execute, one
+from models.ledger import ledger
+from models.ledger.ledger import AVAILABLE, MATURING, Account
+from models.payouts import queue as payout_queue
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue, Pair
+    from core.errors import DomainError
+    from core.payouts.states import PayoutStatus
+    from core.rates.pricing import Market, Method
+    from models.payouts.rows import PayoutRow
+
+# The families whose transfers carry a comment.
+MEMO_FAMILIES: Final = frozenset({"ton", "solana"})
+
+
+class Blocklist(Protocol):
+    """What is asked of a deny list; core.payouts.deny_list has it."""
+
+    def blocks(self, address: str) -> bool:
+        """Tell whether nothing may go to an address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodErrors:
+    """What refuses a coin, and a network of it."""
+
+    unknown_currency: type[DomainError]
+    network: type[DomainError]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DestinationErrors:
+    """What refuses an address: as none, as one of another kind of network, and as ours."""
+
+    bad: type[DomainError]
+    mismatch: type[DomainError]
+    internal: type[DomainError]
+
+
+PAYOUT_METHOD: Final = MethodErrors(unknown_currency=PayoutUnknownCurrency, network=PayoutAssetMismatch)
+PAYOUT_DESTINATION: Final = DestinationErrors(
+    bad=PayoutBadAddress, mismatch=PayoutAddressNetworkMismatch, internal=PayoutDestinationInternal
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amounts:
+    """A payout in the ledger's units: what was asked for, the network fee, what arrives, what leaves the balance."""
+
+    amount_units: int
+    fee_units: int
+    to_units: int
+    is_fee_on_top: bool
+
+    @property
+    def held_units(self) -> int:
+        """What leaves the balance."""
+        return self.to_units + self.fee_units
+
+
+def choose_pair(
+    catalogue: Catalogue,
+    available: frozenset[str],
+    *,
+    currency: str,
+    network: str | None,
+    errors: MethodErrors = PAYOUT_METHOD,
+) -> Pair:
+    """Return the coin on the network that a request names; a coin's only network need not be named.
+
+    Raises errors.unknown_currency, and errors.network for a network that is missing where there are several, does not
+    carry the coin, or has no providers here.
+    """
+    if currency not in catalogue.assets:
+        raise errors.unknown_currency
+    network = network or only_network(catalogue, currency)
+    if network is None:
+        raise errors.network(f"{currency} has several networks: network is needed.")
+    pair = catalogue.pair(currency, network)
+    if pair is None:
+        raise errors.network
+    if network not in available:
+        raise errors.network(f"{currency} on {network} is not served at the moment.")
+    return pair
+
+
+def amount_units(catalogue: Catalogue, currency: str, text: str, *, error: type[DomainError] = PayoutBadAmount) -> int:
+    """Read an amount of a coin into the ledger's units. Raises `error` for zero and for too many digits."""
+    asset = catalogue.assets[currency]
+    units = parse_units(text, digits=asset.precision, error=error)
+    if units == 0:
+        raise error("amount must be more than zero.")
+    return units * step(catalogue, currency)
+
+
+def check_minimum(catalogue: Catalogue, pair: Pair, units: int, *, error: type[DomainError] = PayoutBadAmount) -> None:
+    """Refuse less than the network's smallest payout. Raises `error`."""
+    if units < minimum_units(catalogue, pair):
+        raise error(f"The amount is below the smallest payout of {pair.currency} on {pair.network}.")
+
+
+def minimum_units(catalogue: Catalogue, pair: Pair) -> int:
+    """Return a pair's smallest payout in the ledger's units."""
+    return pair.to_ledger(pair.min_payout_units, catalogue.scale(pair.currency))
+
+
+def step(catalogue: Catalogue, currency: str) -> int:
+    """Return the ledger's units in one unit of a coin's precision: every amount is a multiple of it."""
+    asset = catalogue.assets[currency]
+    units: int = 10 ** (asset.scale - asset.precision)
+    return units
+
+
+def known_fee_units(catalogue: Catalogue, market: Market, method: Method) -> int | None:
+    """Return what a payout is charged for the network, rounded up to the coin's precision; None while unknown."""
+    units = market.network_fees.get(method)
+    return None if units is None else round_up(units, step(catalogue, method[0]))
+
+
+def fee_units(catalogue: Catalogue, market: Market, currency: str, network: str) -> int:
+    """Return what a payout is charged for the network, in the ledger's units. Raises payout.fee_unavailable."""
+    units = known_fee_units(catalogue, market, (currency, network))
+    if units is None:
+        raise PayoutFeeUnavailable
+    return units
+
+
+def kept_units(catalogue: Catalogue, payout: PayoutRow, gas_units: int) -> int:
+    """Return what of its fee a payout pays that was included without effect: what the chain took, in its own coin.
+
+    gas_units: that, in the ledger's units of the gas coin. Changed at the quote of the moment when the payout was made,
+    rounded up to the coin's precision, and never more than was charged: that much, too, where there was no quote.
+    """
+    if not payout.quote_gas_units or payout.quote_units is None:
+        return payout.fee_units
+    units = mul_div_up(gas_units, payout.quote_units, payout.quote_gas_units)
+    return min(payout.fee_units, round_up(units, step(catalogue, payout.currency)))
+
+
+def amounts(
+    amount_units: int, fee_units: int, *, is_fee_on_top: bool, error: type[DomainError] = PayoutAmountBelowFee
+) -> Amounts:
+    """Reckon a payout. Raises `error` where the fee, taken out of the amount, leaves nothing of it."""
+    to_units = amount_units if is_fee_on_top else amount_units - fee_units
+    if to_units <= 0:
+        raise error
+    return Amounts(amount_units=amount_units, fee_units=fee_units, to_units=to_units, is_fee_on_top=is_fee_on_top)
+
+
+def check_memo(catalogue: Catalogue, network: str, memo: str | None) -> None:
+    """Refuse a memo where transfers carry none. Raises payout.memo_unsupported."""
+    if memo and catalogue.networks[network].family not in MEMO_FAMILIES:
+        raise PayoutMemoUnsupported
+
+
+def check_destination(
+    catalogue: Catalogue,
+    deny_list: Blocklist,
+    *,
+    network: str,
+    address: str,
+    errors: DestinationErrors = PAYOUT_DESTINATION,
+) -> str:
+    """Return an address in the stored form, if money may go there.
+
+    Raises errors.bad, also for the contracts of the network's coins, whose transfers to themselves are lost;
+    errors.mismatch; errors.internal for any address of this gateway; and compliance.address_blocked.
+    """
+    family = catalogue.networks[network].family
+    try:
+        stored = addresses.parse(family, address)
+    except addresses.ForeignAddressError as refusal:
+        raise errors.mismatch(str(refusal)) from None
+    except addresses.AddressError as refusal:
+        raise errors.bad(str(refusal)) from None
+    if stored in _contracts(catalogue, network):
+        raise errors.bad("The address is the contract of a coin.")
+    if is_internal(family, stored):
+        raise errors.internal
+    # What an oracle said lately of somebody else's payout; the signer asks it again before anything is signed.
+    if deny_list.blocks(stored) or payout_queue.verdict(network, stored):
+        raise ComplianceAddressBlocked
+    return stored
+
+
+def _contracts(catalogue: Catalogue, network: str) -> frozenset[str]:
+    family = catalogue.networks[network].family
+    return frozenset(
+        addresses.parse(family, pair.contract) for pair in catalogue.pairs_on(network) if pair.contract is not None
+    )
+
+
+def is_internal(family: str, address: str) -> bool:
+    """Tell whether an address, in its stored form, is one of this gateway: a deposit's, or its treasury's."""
+    found = one(
+        "SELECT 1 WHERE EXISTS (SELECT 1 FROM pool_addresses WHERE (family, address) = (%s, %s))"
+        " OR EXISTS (SELECT 1 FROM treasury_addresses WHERE address = %s)",
+        (family, address, address),
+    )
+    return found is not None
+
+
+def raise_shortage(
+    merchant_id: UUID, currency: str, wanted_units: int, *, insufficient: type[DomainError], maturing: type[DomainError]
+) -> NoReturn:
+    """Refuse what available does not cover: as `maturing` where time alone will change that, else `insufficient`."""
+    have, will_have = (ledger.balance(Account(merchant_id, kind, currency)) for kind in (AVAILABLE, MATURING))
+    raise maturing if have + will_have >= wanted_units else insufficient
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a merchant pays out where a request does not say."""
+
+    is_cosign_required: bool
+    is_fee_on_top: bool
+
+    @property
+    def first_status(self) -> PayoutStatus:
+        """The status in which a payout begins that needs no approval for its own sake."""
+        return "awaiting_cosign" if self.is_cosign_required else "approved"
+
+
+def read_terms(merchant_id: UUID) -> Terms:
+    """Read a merchant's terms of payouts. The merchant exists: its key was verified."""
+    found = one("SELECT is_cosign_required, is_payout_fee_on_top FROM merchants WHERE id = %s", (merchant_id,))
+    if found is None:
+        raise LookupError(f"merchant {merchant_id} does not exist")
+    return Terms(*found)
+
+
+def set_fee_on_top(merchant_id: UUID, *, is_fee_on_top: bool) -> None:
+    """Say what is_subtract means for payouts that do not say it, from now on."""
+    execute("UPDATE merchants SET is_payout_fee_on_top = %s WHERE id = %s", (is_fee_on_top, merchant_id))

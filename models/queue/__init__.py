@@ -1,0 +1,1 @@
+"""Calls that came through the queue, with their stored responses."""

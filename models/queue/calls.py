@@ -1,0 +1,213 @@
+"""Calls: queue messages that somebody waits for. Each takes effect once or never, and its caller is told which.
+
+A call's row is the first thing its transaction writes. A caller that waits no longer writes a tombstone under the same
+id: whichever of the two is in first decides, whatever any clock says. Called by actors.queue.caller on both sides.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+from uuid import UUID, uuid5
+
+import psycopg2
+
+from core.errors import GatewayBusy, IdempotencyInProgress, IdempotencyKeyReused
+from models.db import locks
+from models.db.base import (
+    LOCK_NOT_AVAILABLE,
+    QUERY_CANCELED,
+    StoreUnavailableError,
+    end_step_at,
+    execute,
+    in_transaction,
+    one,
+    pgcode,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# The longest that a call's transaction may wait for a lock, run a statement, or lie idle.
+STEP_TIMEOUT_MS: Final = 2_000
+# A tombstone waits for the call's own transaction, which its timeouts end.
+ABANDON_ATTEMPTS: Final = 3
+ABANDON_PAUSE_S: Final = 0.1
+# How much longer than its life a call's transaction may hold its row: a last statement or pause, and its rollback.
+GRACE_S: Final = 2.5 * STEP_TIMEOUT_MS / 1000
+KEPT_DAYS: Final = 7
+PRUNED_AT_ONCE: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallInfo:
+    """Who calls, and how a repetition is recognised. The fingerprint is of method, path and body."""
+
+    call_id: UUID
+    merchant_id: UUID | None
+    request_id: str
+    idem_key: str | None
+    fingerprint: bytes
+    # The answer is shown once: its row is kept without it.
+    is_secret: bool = False
+    # A second key, of the very same request: an Idempotency-Key is not signed, so whoever captured one may change it.
+    signature_key: str | None = None
+    # When nobody waits any more, by this process's monotonic clock; None for a call that has no end.
+    ends_at: float | None = None
+
+    def twin(self) -> CallInfo | None:
+        """Return the call under its second key, whose row stands beside its own; None without one."""
+        if self.signature_key is None:
+            return None
+        return replace(self, call_id=uuid5(self.call_id, "signature"), idem_key=self.signature_key, signature_key=None)
+
+    def merchant(self) -> UUID:
+        """Return whose call it is. Only actors of signed endpoints may ask."""
+        if self.merchant_id is None:
+            raise ValueError("a signed call has a merchant")
+        return self.merchant_id
+
+
+class ReplayedError(Exception):
+    """The call, or an earlier one with its key, has succeeded already; `response` is what was answered."""
+
+    def __init__(self, response: str | None, *, by_key: bool) -> None:
+        super().__init__("answered before")
+        self.response = response
+        self.by_key = by_key
+
+
+class AbandonedError(Exception):
+    """The caller was told that this call never takes effect."""
+
+
+class UndecidedError(Exception):
+    """PostgreSQL could not say whether the call took effect, nor keep it from doing so."""
+
+
+_REFUSALS: Final[Mapping[str, Callable[[str | None], Exception]]] = {
+    "replayed": lambda response: ReplayedError(response, by_key=True),
+    "repeated": lambda response: ReplayedError(response, by_key=False),
+    "abandoned": lambda _: AbandonedError(),
+    "in_progress": lambda _: IdempotencyInProgress(),
+    "key_reused": lambda _: IdempotencyKeyReused(),
+}
+
+
+def begin(info: CallInfo) -> None:
+    """Write the call's row; call it first in the transaction of its effect, which it puts under short timeouts.
+
+    The whole of it ends with the call's life: past that its next statement raises StepOverdueError, and PostgreSQL
+    itself refuses its COMMIT.
+
+    Raises ReplayedError, AbandonedError, IdempotencyInProgress (at once: nobody queues for a key) and
+    IdempotencyKeyReused. An error that leaves the transaction takes the row with it, and so frees the key.
+
+    With a signature_key what is known by either is a repetition; where only the other key told, the answer is kept
+    under the signature's as well, if the caller commits all the same.
+    """
+    if not in_transaction():
+        raise RuntimeError("a call's row belongs to the transaction of its effect")
+    twin = info.twin()
+    if twin is None:
+        _begin(info)
+        return
+    _begin(twin)
+    try:
+        _begin(info)
+    except ReplayedError as replay:
+        if replay.response is not None:
+            finish(twin.call_id, replay.response)
+        raise
+
+
+def _begin(info: CallInfo) -> None:
+    key = info.idem_key if info.merchant_id is not None else None
+    found = one(
+        "SELECT outcome, response FROM begin_call(%s, %s, %s, %s, %s, %s)",
+        (info.call_id, info.merchant_id, key, info.fingerprint, STEP_TIMEOUT_MS, _life_left_ms(info)),
+    )
+    outcome, response = found or ("abandoned", None)
+    if outcome != "new":
+        raise _REFUSALS[outcome](response)
+
+
+def _life_left_ms(info: CallInfo) -> int | None:
+    """Return how long a call still has, and hold its transaction to that. Raises AbandonedError where it is over."""
+    if info.ends_at is None:
+        return None
+    left_ms = int((info.ends_at - time.monotonic()) * 1000)
+    if left_ms <= 0:
+        raise AbandonedError
+    end_step_at(info.ends_at)
+    return left_ms
+
+
+def take_turn(merchant_id: UUID) -> None:
+    """Be the merchant's only long call until the transaction ends. Raises GatewayBusy at once where another is.
+
+    After begin(): a call that comes twice waits there for its own first delivery, and must not be refused for it.
+    """
+    if not locks.try_turn(long_call(merchant_id)):
+        raise GatewayBusy("Another long call of this merchant is under way.")
+
+
+def long_call(merchant_id: UUID) -> str:
+    """Return the name of the lock that a merchant's long calls take: they are one at a time."""
+    return f"long_call:{merchant_id}"
+
+
+def finish(call_id: UUID, response: str) -> None:
+    """Store what is answered, in the transaction that begin() opened the call in. Not for answers with a secret."""
+    execute("UPDATE calls SET response = %s WHERE call_id = %s", (response, call_id))
+
+
+def forget(call_id: UUID) -> None:
+    """Remove the row of a call that nobody waits for, in the transaction that wrote it."""
+    execute("DELETE FROM calls WHERE call_id = %s", (call_id,))
+
+
+def abandon(info: CallInfo, *, life_left_s: float = 0.0) -> str | None:
+    """Make sure that a call never takes effect, or return its answer if it has.
+
+    A transaction of it that is open is waited for: it ends with the call's life. None: it never will take effect; or it
+    did, and its answer was a secret that is shown once. Raises UndecidedError.
+    """
+    patient_until, losses = time.monotonic() + life_left_s + GRACE_S, 0
+    while True:
+        try:
+            return _tombstone(info)
+        except (StoreUnavailableError, psycopg2.Error) as error:
+            is_locked = pgcode(error) in {LOCK_NOT_AVAILABLE, QUERY_CANCELED}
+            losses += not is_locked
+            is_final = not is_locked and not isinstance(error, StoreUnavailableError)
+            if is_final or losses == ABANDON_ATTEMPTS or (is_locked and time.monotonic() >= patient_until):
+                raise UndecidedError(str(error)) from error
+            time.sleep(ABANDON_PAUSE_S)
+
+
+def _tombstone(info: CallInfo) -> str | None:
+    inserted = execute(
+        "INSERT INTO calls (call_id, merchant_id, fingerprint, state) VALUES (%s, %s, %s, 'abandoned')"
+        " ON CONFLICT (call_id) DO NOTHING",
+        (info.call_id, info.merchant_id, info.fingerprint),
+    )
+    if inserted:
+        return None
+    found = one("SELECT response FROM calls WHERE call_id = %s AND state = 'done'", (info.call_id,))
+    return found[0] if found else None
+
+
+def is_abandoned(call_id: UUID) -> bool:
+    """Whether its caller waits no longer: asked between the transactions of a call that has several."""
+    return one("SELECT 1 FROM calls WHERE call_id = %s AND state = 'abandoned'", (call_id,)) is not None
+
+
+def prune() -> int:
+    """Forget some calls older than KEPT_DAYS; returns how many. Ring again while it returns PRUNED_AT_ONCE."""
+    return execute(
+        "DELETE FROM calls WHERE call_id IN (SELECT call_id FROM calls"
+        " WHERE created_at < app_now() - make_interval(days => %s) ORDER BY created_at LIMIT %s)",
+        (KEPT_DAYS, PRUNED_AT_ONCE),
+    )

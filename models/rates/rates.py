@@ -1,0 +1,123 @@
+"""The outside world's quotes: rates and network fees, kept fresh by ticks and cached for a moment by each process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from core.rates.pricing import RATE_DIGITS, Market
+from core.rates.view import AGAINST, Course
+from models.db.base import execute, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from datetime import datetime
+    from decimal import Decimal
+
+    from core.rates.consensus import Rate
+
+# Older quotes are refused: a stale rate sells at a loss.
+STALE_AFTER_S: Final = 300
+CACHE_S: Final = 1.0
+
+
+class MarketBoard:
+    """Fresh quotes for pricing. One per process; safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._read_at = float("-inf")
+        self._market = Market(rates={}, network_fees={})
+
+    def read(self) -> Market:
+        """Return quotes that are at most a moment old; those that went stale are absent."""
+        with self._lock:
+            if time.monotonic() - self._read_at > CACHE_S:
+                self._market = load_market()
+                self._read_at = time.monotonic()
+            return self._market
+
+    def forget(self) -> None:
+        """Read anew at the next use, as after the clock was moved."""
+        self._read_at = float("-inf")
+
+
+def load_market() -> Market:
+    """Read all quotes that are not stale."""
+    rates = _fresh_rates()
+    fees = rows(
+        "SELECT currency, network, units FROM network_fees WHERE quoted_at > app_now() - make_interval(secs => %s)",
+        (STALE_AFTER_S,),
+    )
+    return Market(
+        rates={currency: rate for currency, rate, _ in rates},
+        network_fees={(currency, network): int(units) for currency, network, units in fees},
+    )
+
+
+def quotes_against_usdt(currency_from: str | None = None) -> list[Course]:
+    """Return what each currency, or one of them, is worth in USDT.
+
+    A currency that is unknown, or whose rate is stale, is absent; without a rate of USDT all of them are.
+    """
+    fresh = {currency: (rate, quoted_at) for currency, rate, quoted_at in _fresh_rates()}
+    if AGAINST not in fresh:
+        return []
+    usdt_rate, usdt_at = fresh[AGAINST]
+    return [
+        Course(currency=currency, rate=rate, usdt_rate=usdt_rate, updated_at=min(quoted_at, usdt_at))
+        for currency, (rate, quoted_at) in fresh.items()
+        # Compared here and not in SQL, which would refuse some texts that a caller can send.
+        if currency_from in {None, currency}
+    ]
+
+
+def last_rates() -> dict[str, Decimal]:
+    """Return every rate there ever was last, however old: what a new one is held against."""
+    return dict(rows("SELECT currency, usd FROM rates"))
+
+
+def _fresh_rates() -> list[tuple[str, int, datetime]]:
+    found = rows(
+        "SELECT currency, trunc(usd * 10::numeric ^ %s), quoted_at FROM rates"
+        " WHERE quoted_at > app_now() - make_interval(secs => %s) ORDER BY currency",
+        (RATE_DIGITS, STALE_AFTER_S),
+    )
+    return [(currency, int(rate), quoted_at) for currency, rate, quoted_at in found]
+
+
+def store_rates(new: Mapping[str, Rate]) -> None:
+    """Record rates in one statement, in one order of rows, so that two writers cannot block each other for good."""
+    listed = sorted(new.items())
+    execute(
+        "INSERT INTO rates (currency, usd, source, quoted_at) SELECT * FROM unnest(%s, %s, %s, %s)"
+        " ON CONFLICT (currency) DO UPDATE SET usd = EXCLUDED.usd, source = EXCLUDED.source,"
+        " quoted_at = EXCLUDED.quoted_at",
+        (
+            [currency for currency, _ in listed],
+            [rate.usd for _, rate in listed],
+            [",".join(rate.sources) for _, rate in listed],
+            [rate.as_of for _, rate in listed],
+        ),
+    )
+
+
+def unpriced_networks(networks: Collection[str]) -> list[str]:
+    """Return those networks of which no fresh fee is known."""
+    found = rows(
+        "SELECT n.code FROM unnest(%s::text[]) AS n (code) WHERE NOT EXISTS (SELECT 1 FROM network_fees f"
+        " WHERE f.network = n.code AND f.quoted_at > app_now() - make_interval(secs => %s))",
+        (sorted(networks), STALE_AFTER_S),
+    )
+    return [code for (code,) in found]
+
+
+def store_network_fee(currency: str, network: str, units: int, *, gas_units: int | None = None) -> None:
+    """Record what one payout of a pair costs on chain now, in the ledger's units of its coin, and of the gas coin."""
+    execute(
+        "INSERT INTO network_fees (currency, network, units, gas_units, quoted_at) VALUES (%s, %s, %s, %s, app_now())"
+        " ON CONFLICT (network, currency) DO UPDATE SET units = EXCLUDED.units, gas_units = EXCLUDED.gas_units,"
+        " quoted_at = app_now()",
+        (currency, network, units, gas_units),
+    )

@@ -1,0 +1,94 @@
+"""What the sources of rates said last, and which is to be asked next.
+
+Called by actors.rates.refresh, and for health by others.
+Answers are kept here rather than in a process, so that restarts and further workers ask no source more often than it
+likes, and a daily table is asked for once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from psycopg2.extras import Json
+
+from models.db.base import execute, rows
+
+# A source that fails is asked again after this, then twice as long, up to its ordinary interval or a minute.
+RETRY_FIRST_S: Final = 30
+RETRY_CEILING_MIN_S: Final = 60
+DOUBLINGS_MAX: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRow:
+    """A source's last good answer and its health."""
+
+    source: str
+    quotes: Mapping[str, Decimal]
+    # None: it has never answered.
+    answered_at: datetime | None
+    failures: int
+    problem: str
+
+
+def claim_due(sources: Collection[str], *, lease_s: int) -> list[str]:
+    """Return the sources that are due, for the caller to ask; nobody else gets them until the lease is over."""
+    names = sorted(sources)
+    execute(
+        "INSERT INTO rate_sources (source, ask_at) SELECT name, app_now() FROM unnest(%s) AS name"
+        " WHERE name NOT IN (SELECT source FROM rate_sources) ON CONFLICT DO NOTHING",
+        (names,),
+    )
+    claimed = rows(
+        "UPDATE rate_sources SET ask_at = app_now() + make_interval(secs => %s) WHERE source IN"
+        " (SELECT source FROM rate_sources WHERE source = ANY(%s) AND ask_at <= app_now()"
+        " ORDER BY source FOR UPDATE SKIP LOCKED) RETURNING source",
+        (lease_s, names),
+    )
+    return sorted(source for (source,) in claimed)
+
+
+def lock_all() -> dict[str, SourceRow]:
+    """Return every source's row, locked in one order, so that whoever comes later settles on what it sees here."""
+    return _read("FOR UPDATE")
+
+
+def all_sources() -> dict[str, SourceRow]:
+    """Return every source's row: for health."""
+    return _read("")
+
+
+def record_answer(source: str, quotes: Mapping[str, Decimal], *, every_s: int) -> None:
+    """Keep a good answer in place of the last one."""
+    execute(
+        "UPDATE rate_sources SET quotes = %s, answered_at = app_now(), failures = 0, problem = '',"
+        " ask_at = app_now() + make_interval(secs => %s) WHERE source = %s",
+        (Json({currency: str(price) for currency, price in quotes.items()}), every_s, source),
+    )
+
+
+def record_failure(source: str, problem: str, *, every_s: int) -> None:
+    """Note a failure; the last good answer stays for as long as it counts."""
+    execute(
+        "UPDATE rate_sources SET failures = failures + 1, problem = %s,"
+        " ask_at = app_now() + make_interval(secs => least(%s, %s * 2 ^ least(failures, %s))) WHERE source = %s",
+        (problem, max(every_s, RETRY_CEILING_MIN_S), RETRY_FIRST_S, DOUBLINGS_MAX, source),
+    )
+
+
+def _read(lock: str) -> dict[str, SourceRow]:
+    found = rows(f"SELECT source, quotes, answered_at, failures, problem FROM rate_sources ORDER BY source {lock}")
+    return {
+        source: SourceRow(
+            source=source,
+            quotes={currency: Decimal(price) for currency, price in quotes.items()},
+            answered_at=answered_at,
+            failures=failures,
+            problem=problem,
+        )
+        for source, quotes, answered_at, failures, problem in found
+    }

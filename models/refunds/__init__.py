@@ -1,0 +1,1 @@
+"""Refunds: rows, reads, endings."""

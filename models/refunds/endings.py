@@ -1,0 +1,55 @@
+"""What the end of a refund means for the payment or wallet it was made for. Called by models.outcomes.endings.
+
+The invoice or the wallet is locked by the caller.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from models.deposits import crediting
+from models.deposits import rows as deposits
+from models.invoices import settlement
+from models.ledger import debts, ledger
+from models.ledger.ledger import AVAILABLE, DEBT, GATEWAY, NETWORK_FEES, SUSPENSE, Account, Transfer
+from models.wallets import rows as wallets
+
+if TYPE_CHECKING:
+    from core.catalogue.catalogue import Catalogue
+    from models.payouts.rows import PayoutRow
+
+
+def book_returned(payout: PayoutRow) -> None:
+    """Put what a failed or cancelled refund held back into suspense, and let its deposits be decided anew.
+
+    What came from deposits that a reorg took is nobody's any more: their merchant came to owe it, so it repays that.
+    Deposits go back whole. So what of the fee is kept comes out of available, and what that lacks is owed.
+    """
+    merchant_id, currency = payout.merchant_id, payout.currency
+    waiting = [deposit for deposit in deposits.of_refund(payout.id) if deposit.status == "confirmed"]
+    taken_units = sum(deposit.refund_units or 0 for deposit in waiting)
+    lost_units = payout.held_units - taken_units
+    repaid_units = min(lost_units, ledger.lock_debt(merchant_id, currency))
+    suspense, available = (Account(merchant_id, kind, currency) for kind in (SUSPENSE, AVAILABLE))
+    debt, fees = Account(merchant_id, DEBT, currency), Account(GATEWAY, NETWORK_FEES, currency)
+    from_available = debts.take(merchant_id, currency, payout.kept_units, coming_units=lost_units - repaid_units)
+    ledger.post(
+        f"payout:{payout.id}:return",
+        [
+            *crediting.rounded(payout.held, suspense, out=taken_units, into=sum(d.amount_units for d in waiting)),
+            Transfer(payout.held, debt, repaid_units),
+            Transfer(payout.held, available, lost_units - repaid_units),
+            Transfer(available, fees, from_available),
+            Transfer(debt, fees, payout.kept_units - from_available),
+        ],
+    )
+    deposits.give_back(payout.id)
+
+
+def follow(catalogue: Catalogue, payout: PayoutRow) -> None:
+    """Settle anew what a refund belonged to: it ends a payment, or gives it or the wallet its deposits back."""
+    if payout.invoice_id is not None:
+        settlement.settle_locked(catalogue, payout.invoice_id)
+    if payout.wallet_id is not None and payout.status != "confirmed":
+        # A blocked wallet keeps them; one that was unblocked meanwhile credits them with the next ring.
+        wallets.note_credit_due(payout.wallet_id)

@@ -1,0 +1,57 @@
+"""What a payment tells of its refunds. Read by the API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from models.db.base import one, rows
+from models.payouts import rows as payouts
+from models.payouts.rows import PayoutRow
+from models.payouts.rules import step
+from models.refunds.rows import LIVE
+
+if TYPE_CHECKING:
+    from core.catalogue.catalogue import Catalogue
+    from models.invoices.rows import InvoiceRow
+
+SHOWN_MAX: Final = 1000
+
+RefundedPart = Literal["none", "partial", "full"]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How much of a payment was refunded, and its refunds, oldest first; of very many, the newest."""
+
+    part: RefundedPart
+    refunds: list[PayoutRow]
+
+
+def of_payment(catalogue: Catalogue, invoice: InvoiceRow) -> Told:
+    """Return what a payment tells of its refunds; strays' are among them, but no part of it."""
+    found = rows(f"{payouts.READ} WHERE p.invoice_id = %s ORDER BY p.id DESC LIMIT %s", (invoice.id, SHOWN_MAX))
+    refunds = [PayoutRow(*row) for row in reversed(found)]
+    return Told(part=_part(catalogue, invoice) if refunds else "none", refunds=refunds)
+
+
+def _part(catalogue: Catalogue, invoice: InvoiceRow) -> RefundedPart:
+    """Compare what is there of the payment's coin with what refunds take, pending ones included.
+
+    A deposit that a reorg took is not there; what was sent of it is still a refund.
+    """
+    if invoice.pay_currency is None:
+        return "none"
+    row = one(
+        "SELECT t.live, COALESCE(t.units, 0) + d.taken, d.present FROM"
+        " (SELECT count(*) AS live, sum(p.amount_units) FILTER (WHERE p.kind = 'refund') AS units FROM payouts p"
+        f"   WHERE p.invoice_id = %s AND p.kind IN ('refund', 'resolve') AND {LIVE}) t,"
+        " (SELECT COALESCE(sum(amount_units), 0) AS present,"
+        "   COALESCE(sum(amount_units) FILTER (WHERE refund_id IS NOT NULL), 0) AS taken FROM deposits"
+        "   WHERE owner_id = %s AND stray_reason IS NULL AND status IN ('confirmed', 'credited')) d",
+        (invoice.id, invoice.id),
+    )
+    live, refunded_units, present_units = row or (0, 0, 0)
+    if not live:
+        return "none"
+    return "full" if present_units - refunded_units < step(catalogue, invoice.pay_currency) else "partial"

@@ -1,0 +1,132 @@
+"""Refunds: payouts of what came for a payment or to a static wallet. What may be refunded, and whence the money comes.
+
+Called by actors.refunds.service and actors.refunds.uncredited, in their transactions and with the owner locked, and by
+models.outcomes.reversals. A refund of credited money comes from available; one of money that waits in suspense takes
+its deposits, which nobody may credit then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from core.money import round_down
+from models.db.base import execute, one, rows
+from models.deposits import rows as deposits
+from models.ledger import ledger
+from models.ledger.ledger import GATEWAY, ROUNDING, Account, Transfer
+from models.payouts import rows as payouts
+from models.payouts.rows import PayoutRow
+from models.payouts.rules import step
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue
+    from models.deposits.rows import Deposit
+    from models.payouts.rows import NewPayout
+
+LIVE: Final = "p.status NOT IN ('failed', 'cancelled')"
+"""Condition about p, a payout: its money left or still may."""
+
+
+def credited_units(invoice_id: UUID) -> int:
+    """Return what of a payment's own coin was given to its merchant, fees included."""
+    return _sum(
+        "SELECT COALESCE(sum(amount_units), 0) FROM deposits"
+        " WHERE owner_id = %s AND stray_reason IS NULL AND status = 'credited'",
+        invoice_id,
+    )
+
+
+def refunded_units(invoice_id: UUID) -> int:
+    """Return what refunds from available, done or under way, take of that."""
+    return _sum(
+        "SELECT COALESCE(sum(p.amount_units), 0) FROM payouts p"
+        f" WHERE p.invoice_id = %s AND p.kind = 'refund' AND {LIVE}",
+        invoice_id,
+    )
+
+
+def _sum(query: str, invoice_id: UUID) -> int:
+    row = one(query, (invoice_id,))
+    return int(row[0]) if row else 0
+
+
+def find_same(invoice_id: UUID, *, address: str, amount_units: int) -> PayoutRow | None:
+    """Return the refund of a payment to an address with that amount, unless it failed or was cancelled."""
+    return _find("p.amount_units = %s", (invoice_id, address, amount_units))
+
+
+def find_whole(invoice_id: UUID, *, address: str, whole_units: int) -> PayoutRow | None:
+    """Return the refund to an address that took all there was, or all that was left then."""
+    return _find("(p.is_rest OR p.amount_units = %s)", (invoice_id, address, whole_units))
+
+
+def _find(condition: str, params: tuple[object, ...]) -> PayoutRow | None:
+    found = one(
+        f"{payouts.READ} WHERE p.invoice_id = %s AND p.kind = 'refund' AND {LIVE} AND p.address = %s AND {condition}"
+        " ORDER BY p.id DESC LIMIT 1",
+        params,
+    )
+    return PayoutRow(*found) if found else None
+
+
+def pay(catalogue: Catalogue, new: NewPayout, *, is_rest: bool) -> PayoutRow:
+    """Write a refund from available. is_rest: its amount was not named. Raises ledger.InsufficientFundsError."""
+    refund = payouts.insert(catalogue, new)
+    if is_rest:
+        execute("UPDATE payouts SET is_rest = true WHERE id = %s", (refund.id,))
+    return refund
+
+
+def send_back(catalogue: Catalogue, new: NewPayout, taken: Sequence[Deposit]) -> PayoutRow:
+    """Write a refund of deposits that wait in suspense; they are its own from now on.
+
+    It holds their sum cut to the coin's precision; what is finer waits with the gateway's roundings.
+    """
+    refund = payouts.insert(catalogue, new)
+    shares = _shares([deposit.amount_units for deposit in taken], step(catalogue, new.currency))
+    if sum(shares) != refund.held_units:
+        raise ValueError("a refund holds what its deposits have")
+    if deposits.take_all(refund.id, [deposit.id for deposit in taken], shares) != len(taken):
+        raise LookupError("a deposit was taken while its owner was locked")
+    dust_units = sum(deposit.amount_units for deposit in taken) - refund.held_units
+    suspense = payouts.source_account(refund.merchant_id, "suspense", refund.currency)
+    ledger.post(
+        f"payout:{refund.id}:dust", [Transfer(suspense, Account(GATEWAY, ROUNDING, refund.currency), dust_units)]
+    )
+    return refund
+
+
+def _shares(amounts: Sequence[int], unit: int) -> list[int]:
+    """Divide the sum, cut to whole units, so that each amount's share is whole and less than a unit off."""
+    shares, before, total = [], 0, 0
+    for amount in amounts:
+        total += amount
+        shares.append(round_down(total, unit) - before)
+        before += shares[-1]
+    return shares
+
+
+def beyond_refundable(invoice_id: UUID) -> list[PayoutRow]:
+    """Lock a payment's refunds from available that are not signed; return the newest, as many as are paid by nothing.
+
+    That is what refunds take beyond what is credited now, after a reorg took some of it.
+    """
+    unsigned = [
+        row[0]
+        for row in rows(
+            "SELECT id FROM payouts WHERE invoice_id = %s AND kind = 'refund'"
+            " AND status IN ('pending', 'awaiting_cosign', 'approved') ORDER BY id FOR UPDATE",
+            (invoice_id,),
+        )
+    ]
+    missing_units = refunded_units(invoice_id) - credited_units(invoice_id)
+    found = []
+    for refund_id in reversed(unsigned):
+        refund = payouts.lock(refund_id)
+        if missing_units > 0 and refund is not None:
+            found.append(refund)
+            missing_units -= refund.amount_units
+    return found

@@ -1,0 +1,65 @@
+"""What left by the signer's own count, in its own schema, where no other process writes.
+
+Used by actors.signer.limits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from models.db.base import execute, one
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+# Keeps this advisory lock apart from the others: idempotency keys (1), orders (2), single flights (3), payouts (4).
+_SEED: Final = 5
+
+
+def lock() -> None:
+    """Let nobody else count until the caller's transaction ends: a limit holds over all networks together."""
+    execute("SELECT pg_advisory_xact_lock(hashtextextended('signer.spent', %s))", (_SEED,))
+
+
+def spent(hours: int) -> int:
+    """Return how many US cents left since the beginning of the hour so many hours ago; 1 is the present hour."""
+    return _sum("signer.spent WHERE true", (), hours)
+
+
+def spent_by(merchant_id: UUID, hours: int) -> int:
+    """Return how many of them left for one merchant."""
+    return _sum("signer.counted WHERE merchant_id = %s AND NOT is_given_back", (merchant_id,), hours)
+
+
+def _sum(source: str, params: tuple[object, ...], hours: int) -> int:
+    row = one(
+        f"SELECT COALESCE(sum(usd_cents), 0)::bigint FROM {source}"
+        " AND hour > date_trunc('hour', app_now()) - make_interval(hours => %s)",
+        (*params, hours),
+    )
+    return int(row[0]) if row else 0
+
+
+def add(spend_id: UUID, *, merchant_id: UUID, network: str, usd_cents: int) -> None:
+    """Count what leaves by a spend with the caller's transaction."""
+    execute(
+        "INSERT INTO signer.counted (spend_id, merchant_id, network, hour, usd_cents)"
+        " VALUES (%s, %s, %s, date_trunc('hour', app_now()), %s)",
+        (spend_id, merchant_id, network, usd_cents),
+    )
+    execute(
+        "INSERT INTO signer.spent AS s (network, hour, usd_cents) VALUES (%s, date_trunc('hour', app_now()), %s)"
+        " ON CONFLICT (network, hour) DO UPDATE SET usd_cents = s.usd_cents + EXCLUDED.usd_cents",
+        (network, usd_cents),
+    )
+
+
+def give_back(spend_id: UUID) -> None:
+    """Count a spend no more by which nothing left, in the hour in which it was counted; once, however often called."""
+    given = one(
+        "UPDATE signer.counted SET is_given_back = true WHERE spend_id = %s AND NOT is_given_back"
+        " RETURNING usd_cents, network, hour",
+        (spend_id,),
+    )
+    if given is not None:
+        execute("UPDATE signer.spent SET usd_cents = usd_cents - %s WHERE network = %s AND hour = %s", given)

@@ -1,0 +1,152 @@
+"""What the signer asks of spends before it acts: what is spoken for, what holds up whom, how deep something lies.
+
+Used by actors.signer.broadcast, actors.signer.spend, actors.signer.watch, models.spends.tracking and the gauges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from models.db.base import one, rows
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from models.spends.rows import Purpose, SpendRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promised:
+    """What a sender's spends that are in no block will take: of a coin in token units, and of the gas coin for gas."""
+
+    token_units: int
+    native_units: int
+    gas_units: int
+    # The newest attempt of each.
+    txids: frozenset[str]
+
+
+def promised(network: str, sender: str, contract: str | None) -> Promised:
+    """Return what a sender has signed for that no block shows yet: that much of the balance is spoken for."""
+    row = one(
+        "SELECT COALESCE(sum(s.token_units) FILTER (WHERE s.contract IS NOT DISTINCT FROM %s), 0),"
+        " COALESCE(sum(s.token_units) FILTER (WHERE s.contract IS NULL), 0),"
+        " COALESCE(sum(a.gas_limit * a.price_units + a.data_units), 0), COALESCE(array_agg(a.txid), '{}') FROM spends s"
+        " JOIN spend_attempts a ON a.spend_id = s.id AND a.number = s.attempts - 1"
+        " WHERE s.network = %s AND s.sender = %s AND s.settled_at IS NULL AND s.mined_txid IS NULL",
+        (contract, network, sender),
+    )
+    token, native, gas, txids = row or (0, 0, 0, [])
+    return Promised(
+        token_units=int(token), native_units=int(native), gas_units=int(gas), txids=frozenset(map(str, txids))
+    )
+
+
+def waiting_of(network: str, sender: str, purpose: Purpose | None = None) -> int:
+    """Count a sender's spends that are in no block, of one purpose or all: nodes keep only so many for a sender."""
+    row = one(
+        "SELECT count(*) FROM spends WHERE network = %s AND sender = %s AND settled_at IS NULL AND mined_txid IS NULL"
+        " AND purpose = COALESCE(%s, purpose)",
+        (network, sender, purpose),
+    )
+    return int(row[0]) if row else 0
+
+
+def is_awaiting_gas(network: str, address: str) -> bool:
+    """Whether gas is on its way to an address."""
+    return bool(
+        one(
+            "SELECT 1 FROM spends WHERE network = %s AND recipient = %s AND purpose = 'gas' AND settled_at IS NULL"
+            " AND mined_txid IS NULL",
+            (network, address),
+        )
+    )
+
+
+def is_stuck(spend: SpendRow, *, patience_s: int) -> bool:
+    """Whether a spend is the one that holds up its sender: nothing of the sender moved for so long.
+
+    Only the lowest slot can be: all others wait behind it, however much they offer.
+    """
+    row = one(
+        "SELECT NOT EXISTS (SELECT 1 FROM spends o WHERE o.network = s.network AND o.sender = s.sender"
+        "   AND o.slot < s.slot AND o.settled_at IS NULL AND o.mined_txid IS NULL)"
+        " AND GREATEST(s.created_at, s.bumped_at, (SELECT max(o.mined_at) FROM spends o"
+        "   WHERE o.network = s.network AND o.sender = s.sender AND o.settled_at IS NULL))"
+        " <= app_now() - make_interval(secs => %s)"
+        " FROM spends s WHERE s.id = %s AND s.settled_at IS NULL AND s.mined_txid IS NULL",
+        (patience_s, spend.id),
+    )
+    return bool(row and row[0])
+
+
+def is_gap(network: str, sender: str, slot: int) -> bool:
+    """Whether spends of the sender wait behind a slot for which there is none: the chain lost who used it.
+
+    Where a later one is in a block, the slot is used: a node that tells otherwise lags.
+    """
+    row = one(
+        "SELECT EXISTS (SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot > %s"
+        "   AND settled_at IS NULL AND mined_txid IS NULL)"
+        " AND NOT EXISTS (SELECT 1 FROM spends WHERE network = %s AND sender = %s AND (slot = %s AND state <> 'dead'"
+        "   OR slot > %s AND mined_txid IS NOT NULL))",
+        (network, sender, slot, network, sender, slot, slot),
+    )
+    return bool(row and row[0])
+
+
+def replaced(network: str, *, limit: int) -> list[UUID]:
+    """Return settled spends in whose place the scan has another block: a reorg deeper than was thought possible."""
+    found = rows(
+        "SELECT s.id FROM chain_blocks b JOIN spends s ON s.network = b.network AND s.mined_height = b.height"
+        " WHERE b.network = %s AND b.hash <> s.mined_hash AND s.settled_at IS NOT NULL"
+        " AND s.state IN ('confirmed', 'failed') ORDER BY s.slot LIMIT %s",
+        (network, limit),
+    )
+    return [spend_id for (spend_id,) in found]
+
+
+def depth(network: str, *, height: int, block_hash: str, settled_blocks: int) -> int:
+    """Return how deep a block lies in what was scanned, itself included; 0 where that is not the scanned chain.
+
+    Two must agree: whoever told of the inclusion, and the scan. settled_blocks: from that depth on a block that is no
+    longer kept counts as scanned.
+    """
+    row = one(
+        "SELECT c.height - %s + 1 FROM chain_cursors c LEFT JOIN chain_blocks b ON b.network = c.network"
+        " AND b.height = %s WHERE c.network = %s AND c.height >= %s"
+        " AND (b.hash = %s OR (b.hash IS NULL AND %s <= c.height - %s))",
+        (height, height, network, height, block_hash, height, settled_blocks),
+    )
+    return int(row[0]) if row else 0
+
+
+def scanned_since(spend_id: UUID) -> int:
+    """Return how many blocks were scanned since a spend was signed: in those before it cannot be, reorgs apart."""
+    row = one(
+        "SELECT c.height - COALESCE(s.signed_height, 0) FROM spends s JOIN chain_cursors c ON c.network = s.network"
+        " WHERE s.id = %s",
+        (spend_id,),
+    )
+    return int(row[0]) if row else 0
+
+
+def unclear_by_network() -> list[tuple[str, int]]:
+    """Return, by network, how many payouts moved something else than they were to move, and wait for an operator."""
+    found = rows(
+        "SELECT network, count(*) FROM spends WHERE effect = 'other' AND state = 'mined' AND payout_id IS NOT NULL"
+        " GROUP BY network"
+    )
+    return [(network, count) for network, count in found]
+
+
+def open_by_network() -> list[tuple[str, int, float]]:
+    """Return, by network, how many spends are in no block, and for how many seconds the oldest has been."""
+    return [
+        (network, count, age_s)
+        for network, count, age_s in rows(
+            "SELECT network, count(*), extract(epoch FROM app_now() - min(created_at))::float8 FROM spends"
+            " WHERE settled_at IS NULL AND mined_txid IS NULL GROUP BY network"
+        )
+    ]

@@ -1,0 +1,391 @@
+"""Spends: rows and reads of what the signer sends, and the numbering of a sender's slots. Used by actors.signer.spend.
+
+Nothing here decides: models.spends.tracking moves a spend on, with what hangs on it. Every write is guarded by the
+state that it starts from, so that two who do the same at once do it once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+import msgspec
+
+from models.db.base import execute, one, rows
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from uuid import UUID
+
+Purpose = Literal["payout", "gas", "sweep", "cold", "filler", "lost"]
+State = Literal["signed", "sent", "mined", "confirmed", "failed", "dead"]
+# What an included spend moved; see chains.base.Effect.
+Effect = Literal["none", "exact", "other"]
+
+# So many settled spends are followed again in one step.
+SETTLED_MAX: Final = 50
+PURPOSES: Final[frozenset[str]] = frozenset(get_args(Purpose))
+
+_COLUMNS: Final = (
+    "id, network, purpose, payout_id, sender, key_ordinal, recipient, currency, contract, decimals, memo, token_units,"
+    " slot, state, attempts, mined_txid, mined_height, mined_hash, is_success, effect, left_units, arrived_units,"
+    " lost_units, chain_fee_units, booked_fee_units, problem, created_at, sent_at, bumped_at, mined_at, ended_at,"
+    " settled_at, reopened, charged_units"
+)
+_SELECTED: Final = ", ".join(f"s.{name.strip()}" for name in _COLUMNS.split(","))
+_READ: Final = (
+    f"SELECT {_SELECTED}, COALESCE((SELECT a.txid FROM spend_attempts a WHERE a.spend_id = s.id"
+    " ORDER BY a.number DESC LIMIT 1), '') FROM spends s"
+)
+
+
+# What a spend s took from its sender and brought to its recipient of its coin, in token units: by the token's own logs
+# where these tell of anything else than the transfer that was asked for.
+LEFT: Final = "CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.left_units, 0) END"
+ARRIVED: Final = "CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.arrived_units, 0) END"
+
+
+class NewSpend(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be sent. Units are the token's own; addresses are in the stored form."""
+
+    id: UUID
+    network: str
+    purpose: Purpose
+    payout_id: UUID | None = None
+    sender: str
+    # Whose key signs: the deposit address of that ordinal, None for the hot wallet.
+    key_ordinal: int | None = None
+    recipient: str
+    currency: str
+    contract: str | None
+    decimals: int
+    memo: str = ""
+    token_units: int
+    slot: int
+
+
+class NewAttempt(msgspec.Struct, frozen=True, kw_only=True):
+    """Signed bytes with what they offer, in base units of the gas coin."""
+
+    txid: str
+    raw: bytes
+    gas_limit: int
+    price_units: int
+    tip_units: int
+    data_units: int
+    # Moves nothing, so that the slot of a failed spend is used up.
+    is_void: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SpendRow:
+    """A spend as stored."""
+
+    id: UUID
+    network: str
+    purpose: Purpose
+    payout_id: UUID | None
+    sender: str
+    key_ordinal: int | None
+    recipient: str
+    currency: str
+    contract: str | None
+    decimals: int
+    memo: str
+    token_units: int
+    slot: int
+    state: State
+    attempts: int
+    mined_txid: str | None
+    mined_height: int | None
+    mined_hash: str | None
+    # Whether its effect is "exact".
+    is_success: bool | None
+    effect: Effect | None
+    # Of another effect alone: what left the sender and came to the recipient, in the token's own units.
+    left_units: int | None
+    arrived_units: int | None
+    # What the gateway bears of that, in the ledger's units; negative where it gained.
+    lost_units: int
+    chain_fee_units: int | None
+    booked_fee_units: int
+    problem: str
+    created_at: datetime
+    sent_at: datetime | None
+    bumped_at: datetime | None
+    mined_at: datetime | None
+    ended_at: datetime | None
+    settled_at: datetime | None
+    # How often its block left the chain after it was settled.
+    reopened: int
+    # What a merchant was charged for a failed payout that took effect after all, in the ledger's units.
+    charged_units: int
+    # The newest attempt's.
+    txid: str
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is in no block, as far as is known: before its first, or since a reorg."""
+        return self.settled_at is None and self.mined_txid is None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRow:
+    """An attempt as stored; seconds_silent is how long ago it was last given to the nodes, None for never."""
+
+    number: int
+    txid: str
+    raw: bytes
+    gas_limit: int
+    price_units: int
+    tip_units: int
+    data_units: int
+    seconds_silent: int | None
+    is_void: bool
+
+
+# Writing ----------------------------------------------------------------------------------------------------
+
+
+def take_slot(network: str, sender: str, *, at_least: int) -> int:
+    """Return the sender's next slot and keep it; others wait until the caller's transaction ends.
+
+    A transaction that rolls back gives the slot back, so that none is left without signed bytes. at_least: what the
+    chain has not used yet; it only ever moves the number up.
+    """
+    row = one(
+        "INSERT INTO spend_accounts AS a (network, sender, next_slot) VALUES (%s, %s, %s + 1)"
+        " ON CONFLICT (network, sender) DO UPDATE SET next_slot = GREATEST(a.next_slot + 1, EXCLUDED.next_slot)"
+        " RETURNING next_slot - 1",
+        (network, sender, at_least),
+    )
+    if row is None:
+        raise LookupError(f"no slot for {sender} on {network}")
+    return int(row[0])
+
+
+def lock_account(network: str, sender: str) -> None:
+    """Let others who sign for a sender wait until the caller's transaction ends, as take_slot does."""
+    execute("SELECT 1 FROM spend_accounts WHERE network = %s AND sender = %s FOR UPDATE", (network, sender))
+
+
+def raise_slot(network: str, sender: str, next_slot: int) -> None:
+    """Let a sender's next slot be at least this one, in the caller's transaction."""
+    execute(
+        "INSERT INTO spend_accounts AS a (network, sender, next_slot) VALUES (%s, %s, %s)"
+        " ON CONFLICT (network, sender) DO UPDATE SET next_slot = GREATEST(a.next_slot, EXCLUDED.next_slot)",
+        (network, sender, next_slot),
+    )
+
+
+def insert(new: NewSpend, attempt: NewAttempt) -> None:
+    """Write a spend with its first attempt. A unique violation where the slot or the payout has one already."""
+    values: dict[str, object] = msgspec.structs.asdict(new) | {"state": "signed"}
+    execute(
+        f"INSERT INTO spends ({', '.join(values)}, signed_height) VALUES ({', '.join(['%s'] * len(values))},"
+        " (SELECT height FROM chain_cursors WHERE network = %s))",
+        (*values.values(), new.network),
+    )
+    if not add_attempt(new.id, new.network, attempt, number=0):
+        raise LookupError(f"spend {new.id} vanished while it was written")
+
+
+def add_attempt(spend_id: UUID, network: str, attempt: NewAttempt, *, number: int) -> bool:
+    """Write the next attempt of a spend that is in no block; False where somebody was first.
+
+    number: how many attempts the caller knows of.
+    """
+    if not execute(
+        "UPDATE spends SET attempts = attempts + 1, bumped_at = CASE WHEN attempts > 0 THEN app_now() END"
+        " WHERE id = %s AND attempts = %s AND settled_at IS NULL AND mined_txid IS NULL",
+        (spend_id, number),
+    ):
+        return False
+    values: dict[str, object] = {"spend_id": spend_id, "network": network, "number": number}
+    values |= msgspec.structs.asdict(attempt)
+    execute(
+        f"INSERT INTO spend_attempts ({', '.join(values)}) VALUES ({', '.join(['%s'] * len(values))})",
+        tuple(values.values()),
+    )
+    return True
+
+
+def note_tried(spend_id: UUID, number: int, *, error: str) -> None:
+    """Note that an attempt's bytes were given to the nodes now, and what was wrong with that."""
+    execute(
+        "UPDATE spend_attempts SET sent_at = app_now(), last_error = %s WHERE spend_id = %s AND number = %s",
+        (error[:500], spend_id, number),
+    )
+
+
+def mark_sent(spend_id: UUID) -> bool:
+    """Note that a node took it; False where that was known."""
+    return bool(
+        execute("UPDATE spends SET state = 'sent', sent_at = app_now() WHERE id = %s AND state = 'signed'", (spend_id,))
+    )
+
+
+def mark_mined(
+    before: SpendRow,
+    *,
+    txid: str,
+    height: int,
+    block_hash: str,
+    effect: Effect,
+    fee_units: int,
+    problem: str,
+    left_units: int | None,
+    arrived_units: int | None,
+) -> bool:
+    """Note where a spend stands in the chain; False where that was known. One that ended keeps its state."""
+    return bool(
+        execute(
+            "UPDATE spends SET state = CASE WHEN state IN ('signed', 'sent') THEN 'mined' ELSE state END,"
+            " mined_txid = %s, mined_height = %s, mined_hash = %s, is_success = %s, effect = %s, left_units = %s,"
+            " arrived_units = %s, chain_fee_units = %s, problem = %s, mined_at = app_now()"
+            " WHERE id = %s AND settled_at IS NULL"
+            " AND (mined_txid, mined_height, mined_hash, effect, left_units, arrived_units, chain_fee_units)"
+            " IS DISTINCT FROM (%s, %s::bigint, %s, %s, %s::numeric, %s::numeric, %s::numeric)",
+            (
+                txid, height, block_hash, effect == "exact", effect, left_units, arrived_units, fee_units,
+                problem[:500], before.id,
+                txid, height, block_hash, effect, left_units, arrived_units, fee_units,
+            ),
+        )
+    )  # fmt: skip
+
+
+def take_out(spend_id: UUID) -> bool:
+    """Note that a spend is in no block any more, nor need any node have its bytes; a confirmed one stays confirmed."""
+    is_out = execute(
+        "UPDATE spends SET state = CASE WHEN state = 'mined' THEN 'sent' ELSE state END, mined_txid = NULL,"
+        " mined_height = NULL, mined_hash = NULL, is_success = NULL, effect = NULL, left_units = NULL,"
+        " arrived_units = NULL, chain_fee_units = NULL, problem = '', mined_at = NULL"
+        " WHERE id = %s AND mined_txid IS NOT NULL AND settled_at IS NULL",
+        (spend_id,),
+    )
+    if is_out:
+        execute("UPDATE spend_attempts SET sent_at = NULL WHERE spend_id = %s", (spend_id,))
+    return bool(is_out)
+
+
+def finish(
+    before: SpendRow, state: Literal["confirmed", "failed", "dead"], *, booked_fee_units: int, lost_units: int = 0
+) -> bool:
+    """End a spend that is as it was read; False where it is not. A confirmed one is watched on."""
+    return bool(
+        execute(
+            "UPDATE spends SET state = %s, ended_at = app_now(), booked_fee_units = %s, lost_units = %s,"
+            " settled_at = CASE WHEN %s = 'confirmed' THEN NULL ELSE app_now() END"
+            " WHERE id = %s AND state = %s AND settled_at IS NULL",
+            (state, booked_fee_units, lost_units, state, before.id, before.state),
+        )
+    )
+
+
+def settle(spend_id: UUID, *, booked_fee_units: int, lost_units: int = 0, problem: str = "") -> bool:
+    """Watch a spend that ended no more. problem: what became of it, where that is not what was told."""
+    return bool(
+        execute(
+            "UPDATE spends SET settled_at = app_now(), booked_fee_units = %s, lost_units = %s,"
+            " problem = CASE WHEN %s = '' THEN problem ELSE %s END"
+            " WHERE id = %s AND state IN ('confirmed', 'failed') AND settled_at IS NULL",
+            (booked_fee_units, lost_units, problem, problem, spend_id),
+        )
+    )
+
+
+def reopen(spend_id: UUID) -> bool:
+    """Follow a settled spend again; False where it is followed. One that is dead stays so."""
+    return bool(
+        execute(
+            "UPDATE spends SET settled_at = NULL, reopened = reopened + 1, check_at = app_now()"
+            " WHERE id = %s AND state IN ('confirmed', 'failed') AND settled_at IS NOT NULL",
+            (spend_id,),
+        )
+    )
+
+
+def note_charged(spend_id: UUID, units: int) -> None:
+    """Note what a merchant is charged for a failed payout that took effect after all, all in all."""
+    execute("UPDATE spends SET charged_units = %s WHERE id = %s", (units, spend_id))
+
+
+def check_later(spend_id: UUID, *, seconds: int) -> None:
+    """Look at a spend again after so long."""
+    execute(
+        "UPDATE spends SET check_at = app_now() + make_interval(secs => %s) WHERE id = %s AND settled_at IS NULL",
+        (seconds, spend_id),
+    )
+
+
+# Reading ----------------------------------------------------------------------------------------------------
+
+
+def find(spend_id: UUID) -> SpendRow | None:
+    """Return a spend."""
+    return _read_one("s.id = %s", (spend_id,))
+
+
+def lock(spend_id: UUID) -> SpendRow | None:
+    """Lock a spend until the transaction ends, and return it as it is then. Take this lock before any other."""
+    if one("SELECT 1 FROM spends WHERE id = %s FOR NO KEY UPDATE", (spend_id,)) is None:
+        return None
+    return find(spend_id)
+
+
+def of_payout(payout_id: UUID) -> SpendRow | None:
+    """Return the spend that pays a payout, None while there is none; those that are dead do not count."""
+    return _read_one("s.payout_id = %s AND s.state <> 'dead'", (payout_id,))
+
+
+def next_slot(network: str, sender: str) -> int:
+    """Return which slot a sender gets next, by our own count: the chain may have used more."""
+    return known_slot(network, sender) or 0
+
+
+def known_slot(network: str, sender: str) -> int | None:
+    """Return a sender's next slot, None for one who never signed anything by our rows."""
+    row = one("SELECT next_slot FROM spend_accounts WHERE network = %s AND sender = %s", (network, sender))
+    return None if row is None else int(row[0])
+
+
+def at_slot(network: str, sender: str, slot: int) -> SpendRow | None:
+    """Return the spend that has a slot and is not dead."""
+    return _read_one("s.network = %s AND s.sender = %s AND s.slot = %s AND s.state <> 'dead'", (network, sender, slot))
+
+
+def settled_in(network: str, sender: str, slots: range) -> dict[int, UUID]:
+    """Return, by slot, the settled spends that have some slots."""
+    found = rows(
+        "SELECT slot, id FROM spends WHERE network = %s AND sender = %s AND slot >= %s AND slot < %s"
+        " AND state <> 'dead' AND settled_at IS NOT NULL ORDER BY slot LIMIT %s",
+        (network, sender, slots.start, slots.stop, SETTLED_MAX),
+    )
+    return dict(found)
+
+
+def to_watch(network: str, *, limit: int) -> list[SpendRow]:
+    """Return what has to be looked at now: whoever was not looked at for longest first, a sender's in slot order."""
+    found = rows(
+        f"{_READ} WHERE s.network = %s AND s.settled_at IS NULL AND s.check_at <= app_now()"
+        " ORDER BY s.check_at, s.sender, s.slot LIMIT %s",
+        (network, limit),
+    )
+    return [SpendRow(*row) for row in found]
+
+
+def attempts_of(spend_id: UUID) -> list[AttemptRow]:
+    """Return a spend's attempts, newest first."""
+    found = rows(
+        "SELECT number, txid, raw, gas_limit, price_units, tip_units, data_units,"
+        " extract(epoch FROM app_now() - sent_at)::bigint, is_void FROM spend_attempts WHERE spend_id = %s"
+        " ORDER BY number DESC",
+        (spend_id,),
+    )
+    return [AttemptRow(number, txid, bytes(raw), *more) for number, txid, raw, *more in found]
+
+
+def _read_one(condition: str, params: tuple[object, ...]) -> SpendRow | None:
+    row: tuple[Any, ...] | None = one(f"{_READ} WHERE {condition}", params)
+    return None if row is None else SpendRow(*row)

@@ -1,0 +1,192 @@
+"""Transactions signed with our keys that no row of ours knows: noted by the scan, settled here one by one.
+
+A database that lost its last commits finds again what they paid. Whatever a row of ours asks for becomes that row's
+spend, from where it is followed like every other (models.spends.tracking); the rest waits for an operator.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+from uuid import UUID
+
+import msgspec
+
+from core.ids import uuid7
+from models.db.base import execute, one, rows
+from models.spends import signing
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from models.spends.rows import SpendRow
+
+Status = Literal["open", "matched", "order", "written_off", "gone"]
+SETTLED_PER_STEP: Final = 200
+
+
+class Unknown(msgspec.Struct, frozen=True, kw_only=True):
+    """What a transaction is, whatever block it is in. Units are the token's own; addresses are in the stored form."""
+
+    network: str
+    txid: str
+    sender: str
+    key_ordinal: int | None
+    slot: int
+    recipient: str
+    currency: str
+    contract: str | None
+    decimals: int
+    token_units: int
+    is_transfer: bool
+    raw: bytes
+    gas_limit: int
+    price_units: int
+    tip_units: int
+    is_success: bool
+    chain_fee_units: int
+
+
+class NewUnknown(Unknown, frozen=True, kw_only=True):
+    """One as the chain shows it."""
+
+    block_height: int
+    block_hash: str
+
+
+class UnknownRow(Unknown, frozen=True, kw_only=True):
+    """One as stored; in no block while a reorg has taken it."""
+
+    id: UUID
+    block_height: int | None
+    block_hash: str | None
+    status: Status
+    spend_id: UUID | None
+    settled_by: str
+    reason: str
+
+
+_FIELDS: Final = UnknownRow.__struct_fields__
+
+
+def own(network: str, family: str, addresses: Collection[str]) -> dict[str, int | None]:
+    """Return those of the addresses for which we have keys, with the ordinal of the key; None is the hot wallet's."""
+    if not addresses:
+        return {}
+    found: dict[str, int | None] = dict(
+        rows(
+            "SELECT p.address, p.ordinal FROM unnest(%s::text[]) AS seen (address)"
+            " JOIN pool_addresses p ON p.family = %s AND p.address = seen.address",
+            (list(addresses), family),
+        )
+    )
+    hot = one("SELECT address FROM treasury_addresses WHERE network = %s AND role = 'hot' AND is_current", (network,))
+    if hot is not None and hot[0] in addresses:
+        found[hot[0]] = None
+    return found
+
+
+def unheard_of(network: str, txids: Collection[str]) -> set[str]:
+    """Return those of the transactions that we did not sign by any row, and that are not noted in a block either."""
+    if not txids:
+        return set()
+    found = rows(
+        "SELECT seen.txid FROM unnest(%s::text[]) AS seen (txid)"
+        " WHERE NOT EXISTS (SELECT 1 FROM spend_attempts a WHERE a.network = %s AND a.txid = seen.txid)"
+        " AND NOT EXISTS (SELECT 1 FROM unknown_spends u WHERE u.network = %s AND u.txid = seen.txid"
+        "   AND u.block_height IS NOT NULL)",
+        (list(txids), network, network),
+    )
+    return {txid for (txid,) in found}
+
+
+def note(new: NewUnknown) -> bool:
+    """Write down a transaction and stop the signing, in the transaction that records its block; False where known."""
+    values = msgspec.structs.asdict(new)
+    noted = execute(
+        f"INSERT INTO unknown_spends AS u (id, {', '.join(values)}) SELECT %s, {', '.join(['%s'] * len(values))}"
+        " WHERE NOT EXISTS (SELECT 1 FROM spend_attempts WHERE network = %s AND txid = %s)"
+        " ON CONFLICT (network, txid) DO UPDATE SET block_height = EXCLUDED.block_height,"
+        " block_hash = EXCLUDED.block_hash, is_success = EXCLUDED.is_success,"
+        " chain_fee_units = EXCLUDED.chain_fee_units, status = 'open'"
+        " WHERE u.status IN ('open', 'gone') AND u.block_height IS NULL",
+        (uuid7(), *values.values(), new.network, new.txid),
+    )
+    if noted:
+        signing.stop(new.network, reason="transactions left our addresses that no row knows", sender="")
+    return bool(noted)
+
+
+def take_out(network: str) -> int:
+    """Note that those above the cursor are in no block any more, as a reorg has moved it; returns how many."""
+    return execute(
+        "UPDATE unknown_spends u SET block_height = NULL, block_hash = NULL FROM chain_cursors c"
+        " WHERE c.network = %s AND u.network = c.network AND u.status = 'open' AND u.block_height > c.height",
+        (network,),
+    )
+
+
+def open_ones(network: str, *, limit: int = SETTLED_PER_STEP) -> list[UnknownRow]:
+    """Return what is not settled, in the order of the chain; what is in no block now last."""
+    return _read("network = %s AND status = 'open' ORDER BY block_height, slot LIMIT %s", (network, limit))
+
+
+def listing(network: str, *, limit: int) -> list[UnknownRow]:
+    """Return what was ever noted, the newest first."""
+    return _read("network = %s ORDER BY id DESC LIMIT %s", (network, limit))
+
+
+def waiting() -> dict[str, int]:
+    """Return how many are not settled, by network."""
+    return dict(rows("SELECT network, count(*) FROM unknown_spends WHERE status = 'open' GROUP BY network"))
+
+
+def find(network: str, txid: str) -> UnknownRow | None:
+    """Return one by its transaction."""
+    found = _read("network = %s AND txid = %s", (network, txid))
+    return found[0] if found else None
+
+
+def lock(unknown_id: UUID) -> UnknownRow | None:
+    """Lock one that is not settled until the transaction ends; None where it is settled."""
+    if one("SELECT 1 FROM unknown_spends WHERE id = %s AND status = 'open' FOR UPDATE", (unknown_id,)) is None:
+        return None
+    return _read("id = %s", (unknown_id,))[0]
+
+
+def settle(unknown: UnknownRow, status: Status, *, spend_id: UUID | None, by: str, reason: str) -> None:
+    """Say what became of a locked one: whose spend it is now, who said so, and why."""
+    execute(
+        "UPDATE unknown_spends SET status = %s, spend_id = %s, settled_by = %s, reason = %s, settled_at = app_now()"
+        " WHERE id = %s AND status = 'open'",
+        (status, spend_id, by, reason, unknown.id),
+    )
+
+
+def user_of_slot(spend: SpendRow) -> UnknownRow | None:
+    """Return the transaction of our own key that stands in a block with a spend's slot and is none of its attempts."""
+    found = _read(
+        "network = %s AND sender = %s AND slot = %s AND block_height IS NOT NULL LIMIT 1",
+        (spend.network, spend.sender, spend.slot),
+    )
+    return found[0] if found else None
+
+
+def is_slot_used_otherwise(unknown: UnknownRow) -> bool:
+    """Whether another transaction stands in a block with the slot of one that is in none."""
+    return bool(
+        one(
+            "SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot = %s AND mined_txid <> %s"
+            " UNION ALL SELECT 1 FROM unknown_spends WHERE network = %s AND sender = %s AND slot = %s AND txid <> %s"
+            "   AND block_height IS NOT NULL LIMIT 1",
+            (unknown.network, unknown.sender, unknown.slot, unknown.txid) * 2,
+        )
+    )
+
+
+def _read(condition: str, params: tuple[object, ...]) -> list[UnknownRow]:
+    found = rows(f"SELECT {', '.join(_FIELDS)} FROM unknown_spends WHERE {condition}", params)
+    return [_row(dict(zip(_FIELDS, row, strict=True))) for row in found]
+
+
+def _row(values: dict[str, Any]) -> UnknownRow:
+    return UnknownRow(**values | {"raw": bytes(values["raw"])})

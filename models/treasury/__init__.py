@@ -1,0 +1,1 @@
+"""The gateway's own addresses: sweeps, top-ups, and the books against the chain."""

@@ -1,0 +1,117 @@
+"""Which addresses are the gateway's own besides the pool, and which transactions move money between them.
+
+Read by actors.scan.intake at every transfer, by actors.scan.balances and actors.treasury.sweep; written by the signer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from models.db.base import execute, one, transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+Role = Literal["hot", "cold"]
+
+
+def address(network: str, role: Role) -> str | None:
+    """Return the address in use, in the stored form; None before the signer, or the operator, has named one."""
+    found = one(
+        "SELECT address FROM treasury_addresses WHERE network = %s AND role = %s AND is_current", (network, role)
+    )
+    return None if found is None else str(found[0])
+
+
+def pin_hot(network: str, hot: str) -> bool:
+    """Name the hot wallet once and for all; False where another is in use, so that this signer has the wrong wallet."""
+    pinned = address(network, "hot")
+    if pinned is None:
+        execute(
+            "INSERT INTO treasury_addresses (network, role, address) VALUES (%s, 'hot', %s) ON CONFLICT DO NOTHING",
+            (network, hot),
+        )
+        pinned = address(network, "hot")
+    return pinned == hot
+
+
+def set_cold(network: str, cold: str | None) -> bool:
+    """Put a cold address in use, or none; earlier ones stay ours. False where it is the hot one."""
+    if address(network, "cold") == cold:
+        return True
+    with transaction():
+        execute(
+            "UPDATE treasury_addresses SET is_current = false WHERE network = %s AND role = 'cold' AND is_current",
+            (network,),
+        )
+        if cold is None:
+            return True
+        return bool(
+            execute(
+                "INSERT INTO treasury_addresses AS t (network, role, address) VALUES (%s, 'cold', %s)"
+                " ON CONFLICT (network, address) DO UPDATE SET is_current = true WHERE t.role = 'cold'",
+                (network, cold),
+            )
+        )
+
+
+def is_cold(network: str, candidate: str) -> bool:
+    """Whether an address is, or was, the cold one."""
+    return bool(
+        one(
+            "SELECT 1 FROM treasury_addresses WHERE network = %s AND address = %s AND role = 'cold'",
+            (network, candidate),
+        )
+    )
+
+
+def is_own_move(network: str, txid: str, sender: str) -> bool:
+    """Whether a transfer is what one of our spends did: gas for a deposit address, a sweep. Never anybody's payment.
+
+    So is one that our key signed for a row that is lost.
+    Its sender has to be the spend's: what a recipient's contract passes on in the same transaction is a payment.
+    """
+    return bool(
+        one(
+            "SELECT 1 FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
+            " WHERE a.network = %s AND a.txid = %s AND s.sender = %s UNION ALL"
+            " SELECT 1 FROM unknown_spends WHERE network = %s AND txid = %s AND sender = %s LIMIT 1",
+            (network, txid, sender) * 2,
+        )
+    )
+
+
+def is_in_motion(network: str, addresses: Collection[str]) -> bool:
+    """Whether a spend from or to one of these addresses may be included without our knowing where.
+
+    That is one under way, or one that was last seen in a block which the scan does not have. Deep ones cannot move.
+    """
+    wanted = list(addresses)
+    return bool(
+        one(
+            "SELECT 1 FROM spends s WHERE s.network = %s AND s.settled_at IS NULL AND s.state <> 'dead'"
+            " AND (s.sender = ANY(%s) OR s.recipient = ANY(%s)) AND (s.mined_height IS NULL OR EXISTS ("
+            "   SELECT 1 FROM chain_blocks b WHERE b.network = s.network AND b.height = s.mined_height"
+            "   AND b.hash <> s.mined_hash)) LIMIT 1",
+            (network, wanted, wanted),
+        )
+    )
+
+
+def moved_native_units(network: str, at: str, gas_currency: str, *, height: int) -> int:
+    """Return what our own spends brought to an address of the gas coin, less what they took, up to a height.
+
+    In the network's token units; fees included, of spends of tokens too. Less than nothing is usual.
+    """
+    found = one(
+        "SELECT COALESCE(sum(CASE WHEN s.recipient = %s AND s.is_success AND s.currency = %s"
+        "   THEN s.token_units ELSE 0 END), 0)"
+        " - COALESCE(sum(CASE WHEN s.sender = %s AND s.is_success AND s.currency = %s"
+        "   THEN s.token_units ELSE 0 END), 0)"
+        " - COALESCE(sum(CASE WHEN s.sender = %s THEN s.chain_fee_units ELSE 0 END), 0)"
+        " FROM (SELECT * FROM spends WHERE network = %s AND sender = %s AND mined_height <= %s"
+        "   UNION SELECT * FROM spends WHERE network = %s AND recipient = %s AND purpose = 'gas'"
+        "   AND mined_height <= %s) s",
+        (at, gas_currency, at, gas_currency, at, network, at, height, network, at, height),
+    )
+    return int(found[0]) if found else 0

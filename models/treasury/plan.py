@@ -1,0 +1,94 @@
+"""What the treasury would do now, and why: each coin at each deposit address with its verdict. Reads rows alone.
+
+Called by actors.treasury.sweep, which acts on it, and by `sluice treasury plan`, which shows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from core.errors import InvoiceQuoteFailed
+from core.rates.pricing import fee_in_coin
+from core.treasury import SweepPolicy, Verdict, is_dear, judge_sweep, sweep_cost, usd_cents
+from models.treasury import sweeps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from core.catalogue.catalogue import Catalogue, Network
+    from core.rates.pricing import Market
+    from core.settings.settings import Settings
+    from models.treasury.sweeps import Unswept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A coin at an address with what is to be done about it. Amounts are the ledger's; None where there is no quote."""
+
+    found: Unswept
+    cost_units: int | None
+    usd_cents: int | None
+    verdict: Verdict
+
+
+def policy_of(settings: Settings) -> SweepPolicy:
+    """Return the operator's word on when a sweep pays."""
+    return SweepPolicy(min_usd=settings.sweep_min_usd, fee_max_percent=settings.sweep_fee_max_percent)
+
+
+def judged(
+    catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, found: Iterable[Unswept]
+) -> list[Planned]:
+    """Judge what lies at deposit addresses by today's fees and rates; first what payouts wait for, then tokens.
+
+    An address takes one step at a time, and its own coin pays for its tokens.
+    """
+    wanted = sweeps.wanted_currencies(network.code)
+    order = {
+        pair.currency: (pair.currency not in wanted, pair.contract is None) for pair in catalogue.pairs_on(network.code)
+    }
+    return [
+        _planned(catalogue, market, policy, network, each, is_wanted=each.currency in wanted)
+        for each in sorted((each for each in found if each.currency in order), key=lambda each: order[each.currency])
+    ]
+
+
+def _planned(
+    catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, found: Unswept, *, is_wanted: bool
+) -> Planned:
+    pair = catalogue.pairs[found.currency, network.code]
+    fee = market.network_fees.get((found.currency, network.code))
+    rate, scale = market.rates.get(found.currency), catalogue.scale(found.currency)
+    cost = None
+    if fee is not None and pair.transfer_gas is not None:
+        # Both a sweep of coin and the gas for a token go to a plain address, whatever a payout is charged for.
+        token_gas = 0 if pair.contract is None else pair.transfer_gas
+        cost = sweep_cost(fee, charged_gas=pair.transfer_gas, sweep_gas=token_gas + (network.coin_gas or 0))
+    verdict = judge_sweep(found.units, cost_units=cost, rate=rate, scale=scale, policy=policy, is_wanted=is_wanted)
+    worth = None if rate is None else usd_cents(found.units, rate=rate, scale=scale)
+    return Planned(found=found, cost_units=cost, usd_cents=worth, verdict=verdict)
+
+
+def is_worth(
+    catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, found: Unswept, *, gas_units: int
+) -> bool:
+    """Whether what lies at an address is worth so much of the gas coin, in its base units.
+
+    The plan knows the last quotes; this is asked with what is about to be offered. Without rates the plan's word holds.
+    """
+    try:
+        cost = fee_in_coin(
+            catalogue, market.rates, gas_units=gas_units, gas_currency=network.gas_currency, currency=found.currency
+        )
+    except InvoiceQuoteFailed:
+        return True
+    return not is_dear(found.units, cost_units=cost, policy=policy)
+
+
+def whole(
+    catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, *, limit: int
+) -> Sequence[Planned]:
+    """Judge everything that lies at deposit addresses of a network, up to so many."""
+    found = sweeps.unswept(network.code, family=network.family, limit=limit)
+    return judged(catalogue, market, policy, network, found)

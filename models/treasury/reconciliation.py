@@ -1,0 +1,273 @@
+"""What our addresses should hold by our rows, and how that compared with the chain last. See actors.treasury.reconcile.
+
+All is told for one scanned block: what happened in it or before, whoever noted it later. A spend counts where the chain
+has it, wherever its row is in the meantime.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+from models.db.base import execute, one, rows, transaction
+from models.deposits import cursors
+from models.spends.rows import ARRIVED, LEFT
+from models.treasury import own_addresses as treasury
+from models.treasury import topups, writeoffs
+from models.treasury.topup_doubts import OPEN
+from models.treasury.topups import NewTopup, Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from models.deposits.cursors import Cursor
+
+Place = Literal["hot", "deposits", "cold"]
+# Wrong so many times in a row is no lagging answer.
+MISSES_MAX: Final = 3
+ORIGINS: Final = get_args(Origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What spends that stand in blocks brought to the hot wallet of a coin, less what they took; in token units."""
+
+    currency: str
+    decimals: int
+    units: int
+    # What the chain took for those that the hot wallet sent; in base units of the gas coin.
+    fee_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSpend:
+    """A spend of which the rows do not say where it stands."""
+
+    id: Any
+    sender: str
+    recipient: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Books:
+    """The rows about a network's hot wallet at one moment, for the block that the scan stands on."""
+
+    cursor: Cursor
+    hot: str
+    cold: str | None
+    # Top-ups, by coin, in the ledger's units; those that one provider alone tells of apart.
+    topup_units: Mapping[str, int]
+    doubted_units: Mapping[str, int]
+    # What an operator gave up that no transaction explains, by coin, in the ledger's units.
+    written_off_units: Mapping[str, int]
+    # What went to the cold address, by flows that are more than nothing; and what came back from there.
+    cooled: list[Flow]
+    returned_units: Mapping[str, int]
+    flows: list[Flow]
+    open: list[OpenSpend]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One comparison; amounts are the ledger's units. detail says what is wrong and where, '' where nothing is."""
+
+    currency: str
+    place: Place
+    height: int
+    chain_units: int
+    expected_units: int
+    detail: str = ""
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The last comparison of a coin at a place."""
+
+    network: str
+    currency: str
+    place: Place
+    height: int
+    chain_units: int
+    expected_units: int
+    is_sound: bool
+    misses: int
+    address: str
+    detail: str
+    checked_at: datetime
+    age_s: int
+
+
+def read_books(network: str) -> Books | None:
+    """Read all rows about the hot wallet on one snapshot; None before there is a hot wallet and a scan."""
+    with transaction():
+        execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        cursor, hot = cursors.read(network), treasury.address(network, "hot")
+        if cursor is None or hot is None:
+            return None
+        return Books(
+            cursor=cursor,
+            hot=hot,
+            cold=treasury.address(network, "cold"),
+            topup_units=_topups(network, cursor.height),
+            doubted_units=_topups(network, cursor.height, is_doubted=True),
+            written_off_units=writeoffs.unexplained_units(network),
+            cooled=_cooled(network, cursor.height),
+            returned_units=_topups(network, cursor.height, origins=("cold",)),
+            flows=_flows(network, hot, cursor.height),
+            open=_open(network, hot, cursor.height),
+        )
+
+
+def _topups(
+    network: str, height: int, *, origins: tuple[str, ...] = ORIGINS, is_doubted: bool = False
+) -> dict[str, int]:
+    found = rows(
+        "SELECT currency, sum(units) FROM treasury_topups t WHERE network = %s AND status <> 'reversed'"
+        f" AND block_height <= %s AND origin = ANY(%s) AND {OPEN} = %s GROUP BY currency",
+        (network, height, list(origins), is_doubted),
+    )
+    return {currency: int(units) for currency, units in found}
+
+
+def _cooled(network: str, height: int) -> list[Flow]:
+    found = rows(
+        f"SELECT currency, decimals, sum({ARRIVED}) FROM spends s WHERE network = %s AND purpose = 'cold'"
+        " AND (is_success OR arrived_units > 0) AND mined_height <= %s GROUP BY currency, decimals",
+        (network, height),
+    )
+    return [Flow(currency, decimals, int(units), 0) for currency, decimals, units in found]
+
+
+# Rows whose block is one that the scan has replaced tell nothing: they are open.
+_MISPLACED = (
+    "(s.mined_height IS NULL OR EXISTS (SELECT 1 FROM chain_blocks b WHERE b.network = s.network"
+    " AND b.height = s.mined_height AND b.hash <> s.mined_hash))"
+)
+
+
+def _flows(network: str, hot: str, height: int) -> list[Flow]:
+    found = rows(
+        "SELECT currency, decimals,"
+        f" COALESCE(sum({ARRIVED}) FILTER (WHERE recipient = %s), 0)"
+        f" - COALESCE(sum({LEFT}) FILTER (WHERE sender = %s), 0),"
+        " COALESCE(sum(CASE WHEN sender = %s THEN chain_fee_units ELSE 0 END), 0)"
+        " FROM spends s WHERE network = %s AND (sender = %s OR recipient = %s) AND mined_height <= %s"
+        f" AND (settled_at IS NOT NULL OR NOT {_MISPLACED}) GROUP BY currency, decimals",
+        (hot, hot, hot, network, hot, hot, height),
+    )
+    return [Flow(currency, decimals, int(units), int(fee)) for currency, decimals, units, fee in found]
+
+
+def _open(network: str, hot: str, height: int) -> list[OpenSpend]:
+    found = rows(
+        "SELECT s.id, s.sender, s.recipient FROM spends s WHERE s.network = %s AND s.settled_at IS NULL"
+        f" AND s.state <> 'dead' AND (s.sender = %s OR s.recipient = %s) AND {_MISPLACED}"
+        " AND COALESCE(s.mined_height, 0) <= %s ORDER BY s.id",
+        (network, hot, hot, height),
+    )
+    return [OpenSpend(*row) for row in found]
+
+
+def is_scanned(network: str, cursor: Cursor) -> bool:
+    """Whether a block is still one that the scan stands on: if not, what was read at it proves nothing."""
+    return cursors.kept_hash(network, cursor.height) == cursor.hash
+
+
+def last_height(network: str) -> int:
+    """Return the height of the newest comparison of the hot wallet, -1 before the first."""
+    row = one("SELECT COALESCE(max(height), -1) FROM reconciliations WHERE network = %s AND place = 'hot'", (network,))
+    return int(row[0]) if row else -1
+
+
+def note(network: str, found: Finding) -> int:
+    """Keep a comparison; return how many times in a row, at rising heights, it was not sound."""
+    is_sound = found.detail == ""
+    row = one(
+        "INSERT INTO reconciliations AS r (network, currency, place, height, chain_units, expected_units, is_sound,"
+        " misses, address, detail) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+        " ON CONFLICT (network, currency, place) DO UPDATE SET height = EXCLUDED.height,"
+        " chain_units = EXCLUDED.chain_units, expected_units = EXCLUDED.expected_units, is_sound = EXCLUDED.is_sound,"
+        # From too much to too little is another matter: whoever sends coin with every block must not have made the
+        # first wrong answer the last one that is waited for.
+        " misses = CASE WHEN EXCLUDED.is_sound THEN 0 WHEN NOT r.is_sound"
+        " AND (EXCLUDED.chain_units > EXCLUDED.expected_units) <> (r.chain_units > r.expected_units) THEN 1"
+        " ELSE r.misses + (EXCLUDED.height > r.height)::integer END,"
+        " address = EXCLUDED.address, detail = EXCLUDED.detail, checked_at = app_now() RETURNING misses",
+        (
+            network,
+            found.currency,
+            found.place,
+            found.height,
+            found.chain_units,
+            found.expected_units,
+            is_sound,
+            0 if is_sound else 1,
+            found.address,
+            found.detail,
+        ),
+    )
+    return int(row[0]) if row else 0
+
+
+def short_address(network: str, currency: str) -> str:
+    """Return the deposit address that was found to hold too little of a coin, '' where none was."""
+    row = one(
+        "SELECT address FROM reconciliations WHERE network = %s AND currency = %s AND place = 'deposits'",
+        (network, currency),
+    )
+    return str(row[0]) if row else ""
+
+
+def was_compared(network: str, currency: str) -> bool:
+    """Whether the hot wallet's balance of a coin was ever compared."""
+    return bool(
+        one("SELECT 1 FROM reconciliations WHERE network = %s AND currency = %s AND place = 'hot'", (network, currency))
+    )
+
+
+def adopt(network: str, currency: str, units: int, cursor: Cursor, *, origin: Literal["balance", "adopted"]) -> bool:
+    """Take a surplus of the hot wallet for the gateway's own; False where the block is not the scan's any more.
+
+    It is booked like any top-up, once it is as deep.
+    """
+    with transaction():
+        if not cursors.is_scanned(network, height=cursor.height, block_hash=cursor.hash):
+            return False
+        return topups.record(
+            NewTopup(
+                network=network,
+                txid="",
+                ordinal=topups.balance_ordinal(currency, cursor.height),
+                currency=currency,
+                units=units,
+                sender="",
+                origin=origin,
+                block_height=cursor.height,
+                block_hash=cursor.hash,
+            )
+        )
+
+
+def listing(network: str | None = None) -> list[Kept]:
+    """Return the last comparisons, of one network or all."""
+    found = rows(
+        "SELECT network, currency, place, height, chain_units, expected_units, is_sound, misses, address, detail,"
+        " checked_at, extract(epoch FROM app_now() - checked_at)::integer FROM reconciliations"
+        " WHERE network = COALESCE(%s, network) ORDER BY network, currency, place",
+        (network,),
+    )
+    return [Kept(*row) for row in found]
+
+
+def measures() -> list[tuple[str, str, str, float, float, float]]:
+    """Return (network, currency, place, whole coins on the chain, misses, age in seconds) for metrics."""
+    return [
+        (network, currency, place, coins, misses, age_s)
+        for network, currency, place, coins, misses, age_s in rows(
+            "SELECT r.network, r.currency, r.place, (r.chain_units / 10::numeric ^ s.scale)::float8,"
+            " r.misses::float8, extract(epoch FROM app_now() - r.checked_at)::float8"
+            " FROM reconciliations r JOIN ledger_scales s ON s.currency = r.currency ORDER BY 1, 2, 3"
+        )
+    ]

@@ -1,0 +1,240 @@
+"""Which deposits lie at their own addresses, and which sweep takes them. Called by actors.treasury.sweep and the plan.
+
+A sweep takes all of a coin's confirmed deposits at an address, in the transaction that commits its bytes; one that
+failed, or whose slot was lost, gives them back. Its bytes name an amount, not deposits: where a deep reorg takes a
+deposit that was swept, and its buyer pays anew, the same bytes take the new money. So what a sweep moves for deposits
+that are gone is taken off what others brought to its address.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from models.db.base import execute, one, rows
+from models.spends import hooks as spend_hooks
+from models.spends.hooks import Hooks
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue
+    from models.spends.rows import SpendRow
+
+# Payouts that one sweep lets be tried again at once; the others wait for their own time.
+WOKEN_MAX: Final = 500
+
+Walker = Literal["sweep", "reconcile", "gas"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unswept:
+    """What lies at a deposit address of one coin, by the deposits; in the ledger's units."""
+
+    currency: str
+    address: str
+    ordinal: int
+    units: int
+
+
+# What sweeps that may have had their effect moved for deposits that are there no more.
+_MOVED_FOR_OTHERS: Final = (
+    "COALESCE((SELECT sum(r.amount_units) FROM deposits r JOIN spends s ON s.id = r.sweep_id"
+    " WHERE r.network = d.network AND r.currency = d.currency AND r.address = d.address AND r.status = 'reversed'"
+    " AND (s.is_success IS DISTINCT FROM false OR s.effect = 'other')), 0)"
+)
+
+
+def unswept(
+    network: str, *, family: str, limit: int, after: tuple[str, str] = ("", ""), height: int | None = None
+) -> list[Unswept]:
+    """Return coins and addresses in order, with what confirmed deposits brought there, up to a height.
+
+    after: the (currency, address) that the last page ended with. No cost grows with what was swept.
+    """
+    return _there(_page(network, family=family, limit=limit, after=after, height=height))
+
+
+def _page(network: str, *, family: str, limit: int, after: tuple[str, str], height: int | None) -> list[Unswept]:
+    """Return as unswept() does, with those that sweeps of deposits which are gone have emptied."""
+    found = rows(
+        f"SELECT d.currency, d.address, p.ordinal, d.units - {_MOVED_FOR_OTHERS} FROM ("
+        "   SELECT network, currency, address, sum(amount_units) AS units FROM deposits"
+        "   WHERE network = %s AND sweep_id IS NULL AND status IN ('confirmed', 'credited')"
+        "   AND (currency, address) > (%s, %s) AND block_height <= COALESCE(%s, block_height)"
+        "   GROUP BY network, currency, address ORDER BY currency, address LIMIT %s) d"
+        " JOIN pool_addresses p ON p.address = d.address AND p.family = %s ORDER BY d.currency, d.address",
+        (network, *after, height, limit, family),
+    )
+    return [Unswept(currency, address, ordinal, int(units)) for currency, address, ordinal, units in found]
+
+
+def _there(found: list[Unswept]) -> list[Unswept]:
+    return [each for each in found if each.units > 0]
+
+
+def unswept_at(network: str, currency: str, address: str, *, height: int) -> list[Unswept]:
+    """Return what confirmed deposits of a coin brought to one address, up to a height; none where nothing is left."""
+    found = rows(
+        f"SELECT d.currency, d.address, p.ordinal, sum(d.amount_units) - {_MOVED_FOR_OTHERS} FROM deposits d"
+        " JOIN pool_addresses p ON p.address = d.address WHERE d.network = %s AND d.currency = %s AND d.address = %s"
+        " AND d.sweep_id IS NULL AND d.status IN ('confirmed', 'credited') AND d.block_height <= %s"
+        " GROUP BY d.network, d.currency, d.address, p.ordinal",
+        (network, currency, address, height),
+    )
+    return _there([Unswept(name, at, ordinal, int(units)) for name, at, ordinal, units in found])
+
+
+def walk(network: str, walker: Walker, *, family: str, limit: int, height: int | None = None) -> list[Unswept]:
+    """Return the next page of a walk that goes round and round, and remember where it ended."""
+    row = one("SELECT currency, address FROM treasury_walks WHERE network = %s AND walker = %s", (network, walker))
+    kept = (str(row[0]), str(row[1])) if row else ("", "")
+    page = _page(network, family=family, limit=limit, after=kept, height=height)
+    if not page and kept != ("", ""):
+        page = _page(network, family=family, limit=limit, after=("", ""), height=height)
+    last = (page[-1].currency, page[-1].address) if len(page) == limit else ("", "")
+    if last != kept:
+        execute(
+            "INSERT INTO treasury_walks (network, walker, currency, address) VALUES (%s, %s, %s, %s)"
+            " ON CONFLICT (network, walker) DO UPDATE SET currency = EXCLUDED.currency, address = EXCLUDED.address",
+            (network, walker, *last),
+        )
+    return _there(page)
+
+
+def walk_gas(network: str, gas_currency: str, *, family: str, limit: int) -> list[Unswept]:
+    """Return the next addresses that were given gas and hold no deposit to be swept, round and round; no amounts.
+
+    What is left at the others pays for their next sweep.
+    """
+    kept = one("SELECT address FROM treasury_walks WHERE network = %s AND walker = 'gas'", (network,))
+    page = rows(
+        "SELECT g.recipient, p.ordinal, EXISTS (SELECT 1 FROM deposits d WHERE d.network = %s"
+        "   AND d.address = g.recipient AND d.sweep_id IS NULL AND d.status <> 'reversed') FROM ("
+        "   SELECT DISTINCT recipient FROM spends WHERE network = %s AND purpose = 'gas' AND recipient > %s"
+        "   ORDER BY recipient LIMIT %s) g"
+        " JOIN pool_addresses p ON p.address = g.recipient AND p.family = %s ORDER BY g.recipient",
+        (network, network, kept[0] if kept else "", limit, family),
+    )
+    last = str(page[-1][0]) if len(page) == limit else ""
+    execute(
+        "INSERT INTO treasury_walks (network, walker, currency, address) VALUES (%s, 'gas', %s, %s)"
+        " ON CONFLICT (network, walker) DO UPDATE SET currency = EXCLUDED.currency, address = EXCLUDED.address"
+        " WHERE treasury_walks.address <> EXCLUDED.address",
+        (network, gas_currency, last),
+    )
+    return [Unswept(gas_currency, address, ordinal, 0) for address, ordinal, is_needed in page if not is_needed]
+
+
+def claim(network: str, found: Unswept, spend_id: UUID) -> bool:
+    """Let a sweep take an address's deposits of a coin, in its committing transaction; False where they changed."""
+    place = (network, found.currency, found.address)
+    taken = rows(
+        "UPDATE deposits SET sweep_id = %s WHERE network = %s AND currency = %s AND address = %s AND sweep_id IS NULL"
+        " AND status IN ('confirmed', 'credited') RETURNING amount_units",
+        (spend_id, *place),
+    )
+    # Accounted for by this sweep, which moves so much less.
+    moved = rows(
+        "WITH gone AS (SELECT r.id, r.amount_units FROM deposits r JOIN spends s ON s.id = r.sweep_id"
+        "   WHERE r.network = %s AND r.currency = %s AND r.address = %s AND r.status = 'reversed'"
+        "   AND (s.is_success IS DISTINCT FROM false OR s.effect = 'other'))"
+        " UPDATE deposits d SET sweep_id = NULL FROM gone WHERE d.id = gone.id RETURNING gone.amount_units",
+        place,
+    )
+    return sum(int(units) for (units,) in taken) - sum(int(units) for (units,) in moved) == found.units
+
+
+def busy_addresses(network: str) -> set[str]:
+    """Return the addresses from or to which a spend waits to be included: whoever is among them is left alone."""
+    found = rows(
+        "SELECT sender, recipient FROM spends WHERE network = %s AND settled_at IS NULL AND mined_txid IS NULL"
+        " AND purpose IN ('gas', 'sweep', 'filler')",
+        (network,),
+    )
+    return {address for pair in found for address in pair}
+
+
+def fundings_lately(network: str, address: str) -> int:
+    """Count how often an address was given gas within the last hour."""
+    row = one(
+        "SELECT count(*) FROM spends WHERE network = %s AND recipient = %s AND purpose = 'gas' AND state <> 'dead'"
+        " AND created_at > app_now() - interval '1 hour'",
+        (network, address),
+    )
+    return int(row[0]) if row else 0
+
+
+def cooling(network: str) -> set[str]:
+    """Return the coins that are on their way to the cold address and not confirmed there."""
+    found = rows(
+        "SELECT currency FROM spends WHERE network = %s AND purpose = 'cold' AND state IN ('signed', 'sent', 'mined')",
+        (network,),
+    )
+    return {currency for (currency,) in found}
+
+
+def open_payout_units(network: str) -> dict[str, int]:
+    """Return what open payouts will take from the hot wallet, by coin, in the ledger's units."""
+    found = rows(
+        "SELECT currency, sum(to_units) FROM payouts WHERE network = %s"
+        " AND status IN ('pending', 'awaiting_cosign', 'approved', 'broadcasting', 'sent') GROUP BY currency",
+        (network,),
+    )
+    return {currency: int(units) for currency, units in found}
+
+
+def wanted_currencies(network: str) -> set[str]:
+    """Return the coins in which approved payouts were put off, so that even small deposits are worth a sweep."""
+    found = rows(
+        "SELECT DISTINCT currency FROM payouts WHERE network = %s AND status = 'approved' AND wait_reason <> ''",
+        (network,),
+    )
+    return {currency for (currency,) in found}
+
+
+def _give_back(_catalogue: Catalogue, spend: SpendRow) -> None:
+    execute("UPDATE deposits SET sweep_id = NULL WHERE sweep_id = %s", (spend.id,))
+
+
+def _wake_payouts(_catalogue: Catalogue, spend: SpendRow) -> None:
+    """Let payouts that were put off be tried again, as the coin has come; those that somebody works on are left."""
+    if spend.is_success:
+        execute(
+            "UPDATE payouts SET due_at = app_now() WHERE id IN (SELECT id FROM payouts WHERE network = %s"
+            " AND currency = %s AND status = 'approved' AND wait_reason <> '' AND refused_since IS NULL"
+            " AND due_at > app_now() ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED)",
+            (spend.network, spend.currency, WOKEN_MAX),
+        )
+
+
+def _failed_anew(catalogue: Catalogue, spend: SpendRow) -> None:
+    """Take the oldest deposits that a failed sweep moved after all, as far as what it moved goes; of gas coin all."""
+    _give_back(catalogue, spend)
+    pair = catalogue.pair(spend.currency, spend.network)
+    if not spend.is_success or pair is None:
+        return
+    # What a coin's own transfer cost is missing from what it moved.
+    moved = None if spend.contract is None else pair.to_ledger(spend.token_units, catalogue.scale(spend.currency))
+    execute(
+        "UPDATE deposits SET sweep_id = %s WHERE id IN (SELECT id FROM (SELECT id,"
+        "   sum(amount_units) OVER (ORDER BY block_height, id) AS units FROM deposits WHERE network = %s"
+        "   AND currency = %s AND address = %s AND sweep_id IS NULL AND status IN ('confirmed', 'credited')"
+        "   AND block_height <= %s) d WHERE d.units <= COALESCE(%s, d.units))",
+        (spend.id, spend.network, spend.currency, spend.sender, spend.mined_height, moved),
+    )
+
+
+spend_hooks.register(
+    "sweep",
+    Hooks(
+        on_mined=_wake_payouts,
+        on_failed=_give_back,
+        on_dead=_give_back,
+        on_undone=_give_back,
+        on_failed_anew=_failed_anew,
+    ),
+)
+# Between our own addresses nothing is booked but what the chain took.
+spend_hooks.register("gas", Hooks())
+spend_hooks.register("cold", Hooks())

@@ -1,0 +1,99 @@
+"""Which top-ups one provider alone is not believed for: as models.deposits.witnesses, by the same policy and budget.
+
+A top-up is the gateway's own coin once it is booked, and conversions sell that. What is doubted is not booked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from models.db.base import execute, rows
+from models.deposits import witnesses as quorum
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from models.deposits.witnesses import Policy, Reason
+    from models.treasury.topups import NewTopup
+
+OPEN: Final = "(t.doubted_for IS NOT NULL AND t.agreed_at IS NULL)"
+"""Condition about t, a top-up's row: it waits for a second opinion."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopupDoubt:
+    """A top-up that waits for a second opinion. Amount in the ledger's units."""
+
+    topup_id: UUID
+    round: int
+    txid: str
+    ordinal: str
+    currency: str
+    amount_units: int
+    address: str
+    block_height: int
+    block_hash: str
+
+
+def guard(new: NewTopup, *, usd_cents: int | None, policy: Policy) -> None:
+    """Decide whether a top-up that was just recorded needs a second opinion; call inside the same transaction."""
+    reason = quorum.reason(new.network, usd_cents, policy)
+    if reason is not None:
+        doubt(new.network, new.txid, new.ordinal, reason)
+
+
+def doubt(network: str, txid: str, ordinal: str, reason: Reason = "missing") -> bool:
+    """Ask for witnesses of a pending top-up; False where that was done, or it is too late."""
+    return bool(
+        execute(
+            "UPDATE treasury_topups SET doubted_for = %s, asked_at = app_now(), next_attempt_at = app_now()"
+            " WHERE network = %s AND txid = %s AND ordinal = %s AND status = 'pending' AND doubted_for IS NULL",
+            (reason, network, txid, ordinal),
+        )
+    )
+
+
+def due(network: str, *, limit: int) -> list[TopupDoubt]:
+    """Return top-ups whose witnesses are to be asked now, those that waited longest first."""
+    found = rows(
+        "SELECT t.id, t.round, t.txid, t.ordinal, t.currency, t.units, h.address, t.block_height, t.block_hash"
+        " FROM treasury_topups t JOIN treasury_addresses h ON h.network = t.network AND h.role = 'hot' AND h.is_current"
+        f" WHERE t.network = %s AND t.status = 'pending' AND {OPEN} AND t.next_attempt_at <= app_now()"
+        " ORDER BY t.next_attempt_at LIMIT %s",
+        (network, limit),
+    )
+    return [TopupDoubt(*row) for row in found]
+
+
+def agree(asked: TopupDoubt) -> bool:
+    """Write down that others tell the same of this very life of the top-up, in this very block."""
+    return bool(
+        execute(
+            "UPDATE treasury_topups SET agreed_at = app_now(), attempts = attempts + 1, problem = ''"
+            " WHERE id = %s AND round = %s AND block_hash = %s AND status = 'pending' AND agreed_at IS NULL",
+            (asked.topup_id, asked.round, asked.block_hash),
+        )
+    )
+
+
+def put_off(asked: TopupDoubt, problem: str) -> None:
+    """Ask again later, each time after twice as long."""
+    execute(
+        "UPDATE treasury_topups SET attempts = attempts + 1, problem = %s,"
+        " next_attempt_at = app_now() + make_interval(secs => LEAST(%s * 2 ^ LEAST(attempts, 16), %s))"
+        " WHERE id = %s AND round = %s AND agreed_at IS NULL",
+        (problem[: quorum.PROBLEM_MAX], quorum.RETRY_S, quorum.RETRY_MAX_S, asked.topup_id, asked.round),
+    )
+
+
+def keys_in_block(network: str, height: int, block_hash: str) -> list[tuple[str, str]]:
+    """Return (txid, ordinal) of what transactions in a block brought, as far as it is not booked."""
+    return [
+        (str(txid), str(ordinal))
+        for txid, ordinal in rows(
+            "SELECT txid, ordinal FROM treasury_topups WHERE network = %s AND block_height = %s AND block_hash = %s"
+            " AND status = 'pending' AND txid <> ''",
+            (network, height, block_hash),
+        )
+    ]

@@ -1,0 +1,190 @@
+"""What an operator gives up for lost, and what he says an unknown transaction was for. Called by `sluice treasury`.
+
+A transaction that is written off becomes a spend like any other, so that gas, slots and reorgs are kept as ever; what
+it moved leaves the books against the gateway's equity once it is buried. What no transaction explains is booked at
+once. Registers what such spends mean; imported by actors.signer.recovery too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from core.ids import uuid7
+from core.money import rescale_down
+from models.db.base import execute, rows, transaction
+from models.ledger import debts, ledger
+from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, EQUITY, GATEWAY, Account, Transfer
+from models.payouts import rows as payouts
+from models.payouts.rows import NewPayout
+from models.spends import hooks as spend_hooks
+from models.spends import rows as spends
+from models.spends import unknown as unknown_spends
+from models.spends.hooks import Hooks
+from models.treasury import adoption
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue
+    from models.payouts.rows import PayoutRow
+    from models.spends.unknown import UnknownRow
+
+# Cheques and refunds name their payouts themselves, and keep rows about them.
+RESERVED: Final = ("payoutlink:", "refund:")
+
+
+class RecoveryError(Exception):
+    """What the operator says does not fit what is there; in his words. Nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writeoff:
+    """What was written off, in the ledger's units, and the transactions that explain a part of it."""
+
+    id: UUID
+    unexplained_units: int
+    txids: list[str]
+
+
+# As somebody's payout -----------------------------------------------------------------------------------------
+
+
+def pay_order(catalogue: Catalogue, network: str, txid: str, *, merchant_id: UUID, order_id: str, by: str) -> PayoutRow:
+    """Book an unknown transfer as the payout of an order, in a transaction of its own; a repeat returns that.
+
+    An open payout of that order has to ask for just this. Without one it is made: the merchant's balance pays what
+    arrived, no fee; what it lacks becomes debt. Raises RecoveryError.
+    """
+    with transaction():
+        unknown = _lock(network, txid)
+        units = adoption.ledger_units(catalogue, unknown)
+        if not unknown.is_transfer or units is None or not units or unknown.key_ordinal is not None:
+            raise RecoveryError("this is no payout: it is no transfer of an offered coin out of the hot wallet")
+        if spends.at_slot(unknown.network, unknown.sender, unknown.slot) is not None:
+            raise RecoveryError("a spend of ours has its slot and is not buried yet; try again later")
+        payouts.lock_order(merchant_id, order_id)
+        found = payouts.find_by_order(merchant_id, order_id)
+        payout = _made(catalogue, unknown, units, merchant_id, order_id, by) if found is None else found
+        payout = _approved(catalogue, payout, unknown, units)
+        adoption.become(catalogue, unknown, "payout", status="order", by=by, payout=payout, reason=f"order {order_id}")
+        row = payouts.lock(payout.id)
+    if row is None:
+        raise LookupError(f"payout {payout.id} vanished while it was locked")
+    return row
+
+
+def _lock(network: str, txid: str) -> UnknownRow:
+    found = unknown_spends.find(network, txid)
+    unknown = None if found is None else unknown_spends.lock(found.id)
+    if unknown is None:
+        raise RecoveryError(f"{txid} on {network} is not among the unknown transactions that wait")
+    if unknown.block_height is None:
+        raise RecoveryError(f"{txid} is in no block now, as a reorganisation took it; try again later")
+    return unknown
+
+
+def _approved(catalogue: Catalogue, payout: PayoutRow, unknown: UnknownRow, units: int) -> PayoutRow:
+    """Return an order's payout, locked and approved. Raises RecoveryError where it asks for something else."""
+    locked = payouts.lock(payout.id)
+    if locked is None or locked.status not in {"pending", "awaiting_cosign", "approved"}:
+        raise RecoveryError(f"the payout of this order is {payout.status}")
+    asked = (locked.network, locked.currency, locked.address, locked.to_units)
+    if asked != (unknown.network, unknown.currency, unknown.recipient, units):
+        raise RecoveryError("the payout of this order asks for another transfer")
+    if locked.status == "approved":
+        return locked
+    approved = payouts.move(catalogue, locked, "approved")
+    if approved is None:
+        raise LookupError(f"payout {locked.id} changed while it was locked")
+    return approved
+
+
+def _made(
+    catalogue: Catalogue, unknown: UnknownRow, units: int, merchant_id: UUID, order_id: str, by: str
+) -> PayoutRow:
+    if order_id.startswith(RESERVED):
+        raise RecoveryError("cheques and refunds make their orders themselves: let them be claimed or made again")
+    payout_id = uuid7()
+    owed, available = (Account(merchant_id, kind, unknown.currency) for kind in (DEBT, AVAILABLE))
+    ledger.lock_debt(merchant_id, unknown.currency)
+    paid = debts.take(merchant_id, unknown.currency, units)
+    ledger.post(f"recover:{payout_id}:debt", [Transfer(owed, available, units - paid)])
+    return payouts.insert(
+        catalogue,
+        NewPayout(
+            id=payout_id,
+            merchant_id=merchant_id,
+            order_id=order_id,
+            kind="payout",
+            currency=unknown.currency,
+            network=unknown.network,
+            address=unknown.recipient,
+            amount_units=units,
+            fee_units=0,
+            to_units=units,
+            is_fee_on_top=True,
+            status="approved",
+            source="manual",
+            created_by=by,
+        ),
+    )
+
+
+# As lost ------------------------------------------------------------------------------------------------------
+
+
+def explained(catalogue: Catalogue, network: str, currency: str) -> tuple[int, list[UnknownRow]]:
+    """Return what the unknown transactions of a coin moved, in the ledger's units, and which they are."""
+    waiting = [each for each in unknown_spends.open_ones(network) if each.currency == currency]
+    return sum(_lost_units(catalogue, each.currency, each.decimals, each.token_units) for each in waiting
+               if each.is_success), waiting  # fmt: skip
+
+
+def write_off(catalogue: Catalogue, network: str, currency: str, units: int, *, reason: str, by: str) -> Writeoff:
+    """Book a loss, in a transaction of its own: all unknown transactions of the coin, and what is missing beside them.
+
+    Raises RecoveryError where that is less than the unknown transactions moved: none of them is left over.
+    """
+    written = uuid7()
+    with transaction():
+        moved, waiting = explained(catalogue, network, currency)
+        if units < moved:
+            raise RecoveryError("the unknown transactions moved more than that")
+        for each in waiting:
+            unknown = _lock(network, each.txid)
+            if spends.at_slot(network, unknown.sender, unknown.slot) is not None:
+                raise RecoveryError(f"a spend of ours has the slot of {each.txid} and is not buried yet; try later")
+            spend_id = adoption.become(catalogue, unknown, "lost", status="written_off", by=by, reason=reason)
+            if unknown.key_ordinal is not None and unknown.is_success:
+                adoption.claim_deposits(catalogue, unknown, spend_id)
+        execute(
+            "INSERT INTO treasury_writeoffs (id, network, currency, units, unexplained_units, reason, written_by)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s)",
+            (written, network, currency, units, units - moved, reason, by),
+        )
+        _book(f"writeoff:{written}", network, currency, units - moved)
+    return Writeoff(id=written, unexplained_units=units - moved, txids=[each.txid for each in waiting])
+
+
+def unexplained_units(network: str) -> dict[str, int]:
+    """Return what was written off without a transaction, by coin, in the ledger's units."""
+    found = rows(
+        "SELECT currency, sum(unexplained_units) FROM treasury_writeoffs WHERE network = %s GROUP BY currency",
+        (network,),
+    )
+    return {currency: int(units) for currency, units in found}
+
+
+def _book(reference: str, network: str, currency: str, units: int) -> None:
+    equity, custody = Account(GATEWAY, EQUITY, currency), Account(GATEWAY, CUSTODY, currency, network)
+    ledger.post(reference, [Transfer(equity, custody, units)])
+
+
+def _lost_units(catalogue: Catalogue, currency: str, decimals: int, token_units: int) -> int:
+    return rescale_down(token_units, decimals, catalogue.scale(currency))
+
+
+# Where a reorg takes it, its bytes are sent again like all others: the books have it as gone, and nothing of the sender
+# could be included before its slot is used.
+spend_hooks.register("lost", Hooks())

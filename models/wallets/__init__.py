@@ -1,0 +1,1 @@
+"""Static wallets: rows, deposits, settlement."""

@@ -1,0 +1,125 @@
+"""Static wallets: permanent addresses of a merchant, each its own for ever. Rows and reads.
+
+Written by actors.wallets.calls (create, block) and, for what an unblocked one still owes, by models.wallets.settlement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from models.db.base import execute, one, rows
+from models.deposits import balances as probes
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewWallet:
+    """A wallet that lacks only its address."""
+
+    id: UUID
+    merchant_id: UUID
+    currency: str
+    network: str
+    # Empty where the merchant gave none.
+    order_id: str
+    fee_ppm: int
+
+
+@dataclass(frozen=True, slots=True)
+class WalletRow:
+    """A wallet as stored; its address in the form in which it is matched."""
+
+    id: UUID
+    merchant_id: UUID
+    currency: str
+    network: str
+    order_id: str
+    address: str
+    fee_ppm: int
+    is_blocked: bool
+    # Unblocked, with deposits that it held back still to be credited.
+    is_credit_due: bool
+
+
+_COLUMNS: Final = (
+    "w.id, w.merchant_id, w.currency, w.network, w.order_id, w.address, w.fee_ppm, w.blocked_at IS NOT NULL,"
+    " w.is_credit_due"
+)
+_READ: Final = f"SELECT {_COLUMNS} FROM wallets w"
+
+
+def _row(found: tuple[Any, ...] | None) -> WalletRow | None:
+    return WalletRow(*found) if found else None
+
+
+def create(new: NewWallet, *, family: str, ordinal: int, address: str) -> bool:
+    """Write a wallet and its claim on the address, in an open transaction; False where there is such a wallet."""
+    written = execute(
+        "INSERT INTO wallets (id, merchant_id, currency, network, order_id, address_ordinal, address, fee_ppm)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (merchant_id, currency, network, order_id) DO NOTHING",
+        (new.id, new.merchant_id, new.currency, new.network, new.order_id, ordinal, address, new.fee_ppm),
+    )
+    if written:
+        execute(
+            "INSERT INTO address_owners (family, ordinal, owner_kind, owner_id) VALUES (%s, %s, 'wallet', %s)",
+            (family, ordinal, new.id),
+        )
+        # What a contract passes on shows in the balance alone.
+        probes.watch_wallet(new.network, address)
+    return bool(written)
+
+
+def find(merchant_id: UUID, *, wallet_id: UUID) -> WalletRow | None:
+    """Return a merchant's wallet; another merchant's is as absent as a missing one."""
+    return _row(one(f"{_READ} WHERE w.id = %s AND w.merchant_id = %s", (wallet_id, merchant_id)))
+
+
+def find_by_address(merchant_id: UUID, text: str) -> WalletRow | None:
+    """Return a merchant's wallet by its address, in any spelling that its network has."""
+    return _row(one(f"{_READ} WHERE w.address = ANY(%s) AND w.merchant_id = %s", ([text, text.lower()], merchant_id)))
+
+
+def find_by_order(merchant_id: UUID, currency: str, network: str, order_id: str) -> WalletRow | None:
+    """Return the wallet that a merchant has for a coin, a network and an order_id ('' for none)."""
+    return _row(
+        one(
+            f"{_READ} WHERE (w.merchant_id, w.currency, w.network, w.order_id) = (%s, %s, %s, %s)",
+            (merchant_id, currency, network, order_id),
+        )
+    )
+
+
+def lock(wallet_id: UUID) -> WalletRow | None:
+    """Lock a wallet until the transaction ends."""
+    return _row(one(f"{_READ} WHERE w.id = %s FOR UPDATE", (wallet_id,)))
+
+
+def set_blocked(wallet: WalletRow, *, is_blocked: bool) -> WalletRow:
+    """Block or unblock a wallet and return it; what is so already stays. From now on no step sees it otherwise."""
+    changed = one(
+        "UPDATE wallets w SET blocked_at = CASE WHEN %s THEN COALESCE(blocked_at, app_now()) END,"
+        " is_credit_due = NOT %s AND (is_credit_due OR blocked_at IS NOT NULL)"
+        f" WHERE w.id = %s RETURNING {_COLUMNS}",
+        (is_blocked, is_blocked, wallet.id),
+    )
+    if changed is None:
+        raise LookupError(f"wallet {wallet.id} vanished")
+    return WalletRow(*changed)
+
+
+def credit_due(limit: int) -> list[UUID]:
+    """Return unblocked wallets that still hold deposits back."""
+    return [row[0] for row in rows("SELECT id FROM wallets WHERE is_credit_due ORDER BY id LIMIT %s", (limit,))]
+
+
+def note_credit_due(wallet_id: UUID) -> None:
+    """Note that a wallet has deposits to credit again; a blocked one holds them back."""
+    execute("UPDATE wallets SET is_credit_due = true WHERE id = %s AND blocked_at IS NULL", (wallet_id,))
+
+
+def end_credit_due(wallet_id: UUID) -> None:
+    """Note that a locked wallet holds nothing back."""
+    execute("UPDATE wallets SET is_credit_due = false WHERE id = %s", (wallet_id,))

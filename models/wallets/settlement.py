@@ -1,0 +1,90 @@
+"""Confirms and credits the deposits of static wallets: what models.invoices.settlement is for invoices.
+
+Called by actors.scan.follow after a block, by actors.wallets.calls on unblocking and by actors.wallets.ticks for what
+that left. Every deposit is a transaction of its own, so that a step over many holds no lock for long, and each is told
+of once. Safe to run any number of times.
+
+On its own network a wallet takes every coin of the catalogue, whatever the amount. What comes over another network of
+the family is a stray: it is confirmed into suspense, shown, and not credited.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from core.wallets import views as wallet_views
+from models.db.base import repeat_on_deadlock, transaction
+from models.deposits import crediting
+from models.deposits import rows as deposits
+from models.wallets import deposits as wallet_deposits
+from models.wallets import rows as wallets
+from models.webhooks import outbox
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue
+    from models.deposits.rows import Deposit
+    from models.wallets.rows import WalletRow
+
+# Deposits of one wallet that one step advances; the next block, or the next ring, brings the rest.
+DEPOSITS_PER_STEP: Final = 100
+
+EVENT: Final = "wallet.paid"
+
+
+def settle(catalogue: Catalogue, wallet_id: UUID) -> bool:
+    """Confirm what is deep enough, and credit it unless the wallet is blocked. Returns whether a webhook was queued."""
+    return _advance_all(
+        catalogue, wallet_id, wallet_deposits.pending_due(catalogue, wallet_id, limit=DEPOSITS_PER_STEP)
+    )
+
+
+def credit_held(catalogue: Catalogue, wallet_id: UUID) -> bool:
+    """Credit some of what an unblocked wallet held back. Returns whether a webhook was queued."""
+    emitted = _advance_all(catalogue, wallet_id, wallet_deposits.held(wallet_id, limit=DEPOSITS_PER_STEP))
+    with transaction():
+        # Locked first: a deposit that a block held back in between must not be forgotten.
+        wallet = wallets.lock(wallet_id)
+        if wallet is not None and not wallet_deposits.held(wallet_id, limit=1):
+            wallets.end_credit_due(wallet_id)
+    return emitted
+
+
+def _advance_all(catalogue: Catalogue, wallet_id: UUID, due: Sequence[UUID]) -> bool:
+    emitted = [repeat_on_deadlock(lambda d=deposit_id: _advance(catalogue, wallet_id, d)) for deposit_id in due]  # type: ignore[misc]
+    return any(emitted)
+
+
+def _advance(catalogue: Catalogue, wallet_id: UUID, deposit_id: UUID) -> bool:
+    """Bring one deposit as far as its chain and its wallet allow."""
+    with transaction():
+        wallet = wallets.lock(wallet_id)
+        deposit = wallet_deposits.find(wallet_id, deposit_id)
+        if wallet is None or deposit is None or not _is_confirmed(catalogue, wallet, deposit):
+            return False
+        if deposit.stray_reason is not None or deposit.refund_id is not None or wallet.is_blocked:
+            return False
+        return _credit(catalogue, wallet, deposit)
+
+
+def _is_confirmed(catalogue: Catalogue, wallet: WalletRow, deposit: Deposit) -> bool:
+    """Whether a locked deposit waits in suspense; books it there when it is deep enough now."""
+    if deposit.status != "pending":
+        return deposit.status == "confirmed"
+    if deposit.depth < catalogue.networks[deposit.network].confirmations or not deposits.confirm(deposit.id):
+        return False
+    crediting.book_confirmed(deposit, wallet.merchant_id)
+    return True
+
+
+def _credit(catalogue: Catalogue, wallet: WalletRow, deposit: Deposit) -> bool:
+    """Give a confirmed deposit to the merchant, less the percent fee alone, and tell of it."""
+    split = crediting.credit(catalogue, deposit, wallet.merchant_id, fee_ppm=wallet.fee_ppm, fee_fixed_due_units=0)
+    if split is None or not wallet_deposits.mark_announced(deposit.id):
+        return False
+    body = msgspec.json.encode(wallet_views.webhook(catalogue, wallet, deposit)).decode()
+    return outbox.emit(wallet.merchant_id, EVENT, wallet.id, body)

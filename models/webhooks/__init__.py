@@ -1,0 +1,1 @@
+"""The outbox of events, and their deliveries."""

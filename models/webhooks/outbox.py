@@ -1,0 +1,235 @@
+"""The outbox: webhooks are written with the events they tell of, and delivered later.
+
+Called by the models that decide something (emit), by actors.webhooks.deliver (lease, record), by
+actors.webhooks.calls and actors.webhooks.trial, and by api.health.gauges.
+A delivery is pending, then perhaps retrying, and in the end delivered or dead.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from core.ids import uuid7
+from models.db.base import execute, in_transaction, one, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from uuid import UUID
+
+    from core.secrets.secretbox import SecretBox
+
+# What follows a failed attempt: the n-th entry is the wait after the n-th failure (the specification, section Events).
+DELAYS_S: Final = (10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600)
+ATTEMPTS_MAX: Final = len(DELAYS_S) + 1
+
+# Longer than an attempt may take in all; what a dead process held is sent again after it.
+LEASE_S: Final = 30
+# Merchants that one claim passes by; where more wait, the next claim goes on from there.
+WALK_MAX: Final = 256
+# Where a round over the merchants begins.
+START: Final = "00000000-0000-0000-0000-000000000000"
+
+# What is looked at to tell how much waits; a metric needs no more to be alarming.
+BACKLOG_WALK_MAX: Final = 1_000
+BACKLOG_COUNT_MAX: Final = 10_000
+
+SECRET_BYTES: Final = 32
+
+BODIES_KEPT_DAYS: Final = 30
+PRUNED_AT_ONCE: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A registered endpoint, with the secret that is shown this once."""
+
+    id: UUID
+    url: str
+    secret: str
+
+
+class Delivery(NamedTuple):
+    """A leased delivery. Its ids are text, being only passed on, and thousands a second.
+
+    The endpoint is the merchant's current one; None where there is none any more.
+    """
+
+    id: str
+    merchant_id: str
+    event: str
+    # The object's own url_callback, which goes before the endpoint's.
+    url: str | None
+    body: str
+    request_id: str
+    # Made before this one.
+    attempts: int
+    endpoint_id: str | None
+    endpoint_url: str | None
+    secret_box: str | None
+    lease: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a claim leased, and the merchant it came to; None at the end of the round."""
+
+    deliveries: tuple[Delivery, ...]
+    reached: str | None
+
+
+class Backlog(NamedTuple):
+    """How many deliveries are due, BACKLOG_COUNT_MAX standing for more; and how long the oldest has been."""
+
+    due: int
+    oldest_s: float
+
+
+class Attempt(NamedTuple):
+    """What came of one attempt. It succeeded where there is no error."""
+
+    id: str
+    lease: str
+    status_code: int | None
+    error: str | None
+
+
+def emit(
+    merchant_id: UUID, event: str, object_id: UUID, body: str, *, url_callback: str | None = None, request_id: str = ""
+) -> bool:
+    """Write a webhook in the caller's transaction; the body is sent as it is, whatever changes later.
+
+    Returns False, and writes nothing, where the merchant has no endpoint: there is no secret to sign with, not for a
+    url_callback either. Ring deliver_webhooks after the commit.
+    """
+    if not in_transaction():
+        raise RuntimeError("a webhook is written in the transaction of its event")
+    written = execute(
+        "INSERT INTO webhook_deliveries (id, merchant_id, event, object_id, url, body, request_id)"
+        " SELECT %s, merchant_id, %s, %s, %s, %s, %s FROM webhook_endpoints"
+        " WHERE merchant_id = %s AND replaced_at IS NULL",
+        (uuid7(), event, object_id, url_callback or None, body, request_id, merchant_id),
+    )
+    return written == 1
+
+
+def register_endpoint(merchant_id: UUID, url: str, *, box: SecretBox) -> Endpoint:
+    """Give the merchant a new endpoint and secret, in an open transaction; the one before stops at once.
+
+    What waits goes to the new one, signed with the new secret. Raises LookupError for an unknown merchant.
+    """
+    # Two registrations at once come one after the other; new invoices of the merchant wait for neither.
+    if one("SELECT id FROM merchants WHERE id = %s FOR NO KEY UPDATE", (merchant_id,)) is None:
+        raise LookupError(f"no merchant {merchant_id}")
+    execute(
+        "UPDATE webhook_endpoints SET replaced_at = app_now() WHERE merchant_id = %s AND replaced_at IS NULL",
+        (merchant_id,),
+    )
+    endpoint = Endpoint(id=uuid7(), url=url, secret=f"whsec_{secrets.token_urlsafe(SECRET_BYTES)}")
+    sealed = box.seal(endpoint.secret.encode(), bound_to=_binding(endpoint.id))
+    execute(
+        "INSERT INTO webhook_endpoints (id, merchant_id, url, secret_box) VALUES (%s, %s, %s, %s)",
+        (endpoint.id, merchant_id, url, sealed),
+    )
+    return endpoint
+
+
+def open_secret(endpoint_id: UUID | str, secret_box: str, *, box: SecretBox) -> str:
+    """Return an endpoint's secret. Raises SecretBoxError."""
+    return box.open(secret_box, bound_to=_binding(endpoint_id)).decode()
+
+
+def _binding(endpoint_id: UUID | str) -> str:
+    return f"webhook_endpoint:{endpoint_id}"
+
+
+def active_endpoint(merchant_id: UUID) -> tuple[str, str, str] | None:
+    """Return the id, address and sealed secret of the endpoint in force."""
+    found = one(
+        "SELECT id::text, url, secret_box FROM webhook_endpoints WHERE merchant_id = %s AND replaced_at IS NULL",
+        (merchant_id,),
+    )
+    return (found[0], found[1], found[2]) if found else None
+
+
+def lease_due(*, limit: int, per_merchant: int, allowances: Mapping[str, int], after: str = START) -> Claim:
+    """Lease due deliveries for LEASE_S, going round the merchants from the one after `after`.
+
+    A merchant gets at most its allowance, or per_merchant where it has none. The cost does not grow with the backlog.
+    """
+    lease = str(uuid7())
+    *leased, (_, reached, *_) = rows(
+        "SELECT * FROM lease_webhooks(%s, %s, %s, %s, %s, %s, %s::uuid[], %s::integer[])",
+        (lease, LEASE_S, after, limit, WALK_MAX, per_merchant, _array(allowances), list(allowances.values())),
+    )
+    return Claim(deliveries=tuple(Delivery._make((*row, lease)) for row in leased), reached=reached)
+
+
+# Past the end of the delays there is none, and so no next attempt.
+_RECORD: Final = """
+UPDATE webhook_deliveries d SET
+    attempts = d.attempts + 1, lease = NULL, leased_until = NULL,
+    last_status_code = a.status_code, last_error = a.error,
+    status = CASE WHEN a.error IS NULL THEN 'delivered' WHEN d.attempts + 1 >= %s THEN 'dead' ELSE 'retrying' END,
+    next_attempt_at = CASE WHEN a.error IS NOT NULL
+        THEN app_now() + make_interval(secs => (%s::integer[])[d.attempts + 1]) END,
+    delivered_at = CASE WHEN a.error IS NULL THEN app_now() END
+FROM unnest(%s::uuid[], %s::uuid[], %s::integer[], %s::text[])
+    WITH ORDINALITY AS a (id, lease, status_code, error, position)
+WHERE d.id = a.id AND d.lease = a.lease
+RETURNING a.position, d.status
+"""
+
+
+def record_attempts(attempts: Sequence[Attempt]) -> list[str | None]:
+    """Write what came of attempts, and when the next is due; returns the new status of each, in order.
+
+    One whose lease is another's by now is left alone, and its status None: it will be, or was, sent again.
+    """
+    found = rows(
+        _RECORD,
+        (
+            ATTEMPTS_MAX,
+            list(DELAYS_S),
+            _array(attempt.id for attempt in attempts),
+            _array(attempt.lease for attempt in attempts),
+            [attempt.status_code for attempt in attempts],
+            [attempt.error for attempt in attempts],
+        ),
+    )
+    statuses = dict(found)
+    return [statuses.get(position) for position in range(1, len(attempts) + 1)]
+
+
+def give_back(deliveries: Collection[Delivery]) -> None:
+    """End leases of what was not attempted, so that another process can take it at once."""
+    execute(
+        "UPDATE webhook_deliveries d SET lease = NULL, leased_until = NULL"
+        " FROM unnest(%s::uuid[], %s::uuid[]) AS a (id, lease) WHERE d.id = a.id AND d.lease = a.lease",
+        (_array(delivery.id for delivery in deliveries), _array(delivery.lease for delivery in deliveries)),
+    )
+
+
+def read_backlog() -> Backlog:
+    """Return how much is due. The cost is bounded, however much waits."""
+    found = one("SELECT due, oldest_s FROM webhook_backlog(%s, %s)", (BACKLOG_WALK_MAX, BACKLOG_COUNT_MAX))
+    return Backlog(*found) if found else Backlog(0, 0.0)
+
+
+def _array(ids: Iterable[str]) -> str:
+    """Return the literal of an array of UUIDs, which the driver would otherwise adapt one by one."""
+    return f"{{{','.join(ids)}}}"
+
+
+def prune() -> int:
+    """Forget the bodies of some finished deliveries older than BODIES_KEPT_DAYS; returns how many.
+
+    Ring again while it returns PRUNED_AT_ONCE. That they were delivered, and when, stays known.
+    """
+    return execute(
+        "UPDATE webhook_deliveries SET body = '' WHERE id IN (SELECT id FROM webhook_deliveries"
+        " WHERE created_at < app_now() - make_interval(days => %s) AND body <> '' AND status IN ('delivered', 'dead')"
+        " ORDER BY created_at LIMIT %s)",
+        (BODIES_KEPT_DAYS, PRUNED_AT_ONCE),
+    )

@@ -1,0 +1,147 @@
+"""The signer's job, filling the pool, and the maintenance job beside it."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from actors import context
+from actors.addresses import fill as address_pool
+from actors.addresses.fill import fill_address_pool, fill_pool
+from actors.addresses.reclaim import reclaim_addresses
+from chains.keys import Keys
+from core.settings.settings import load_settings
+from models.addresses.claims import CHUNK, claim, level, next_chunk
+from models.addresses.pool import AddressStash, fill
+from models.db.base import execute, one
+
+pytestmark = pytest.mark.usefixtures("database")
+
+MNEMONIC = "abandon " * 11 + "about"
+KEYS = Keys(MNEMONIC)
+
+
+@pytest.fixture(autouse=True)
+def signer() -> Iterator[None]:
+    configure(KEYS.pool_public_key)
+    yield
+    address_pool._keys.cache_clear()
+
+
+def configure(public_key: str) -> None:
+    env = {
+        "ENVIRONMENT": "development",
+        "DATABASE_URL": "postgresql://127.0.0.1/unused",
+        "REDIS_URL": "redis://127.0.0.1/unused",
+        "WALLET_MNEMONIC": MNEMONIC,
+        "POOL_LOW": "100",
+        "POOL_HIGH": "200",
+        "ADDRESS_PUBLIC_KEY": public_key,
+    }
+    context.configure(load_settings(env, role="signer"))
+    address_pool._keys.cache_clear()
+
+
+def test_an_empty_pool_is_filled_to_the_high_mark() -> None:
+    fill_address_pool("evm")
+
+    assert 200 <= level("evm") < 200 + CHUNK
+
+
+def test_the_addresses_are_the_wallets_in_order() -> None:
+    fill_address_pool("evm")
+    stash = AddressStash(KEYS.pool_public_key)
+
+    assert [stash.take("evm") for _ in range(70)] == list(enumerate(KEYS.deposit_addresses("evm", range(70))))
+
+
+def test_a_pool_above_the_low_mark_is_left_alone() -> None:
+    fill_address_pool("evm")
+    before = next_chunk("evm")
+    claim("evm", level("evm") - 100)
+
+    fill_address_pool("evm")
+
+    assert (level("evm"), next_chunk("evm")) == (100, before)
+
+
+def test_a_pool_below_the_low_mark_is_filled_again() -> None:
+    fill_address_pool("evm")
+    claim("evm", level("evm") - 99)
+
+    fill_address_pool("evm")
+
+    assert 200 <= level("evm") < 200 + CHUNK
+
+
+def test_filling_twice_at_once_leaves_one_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Another signer writes the second chunk while this one derives it.
+    def interrupted(family: str, chunk: int, addresses: tuple[str, ...], signature: bytes) -> bool:
+        if chunk == 1:
+            assert fill(family, chunk, addresses, signature)
+        return fill(family, chunk, addresses, signature)
+
+    monkeypatch.setattr(address_pool, "fill", interrupted)
+
+    assert fill_pool("evm", KEYS, low=100, high=200) == CHUNK
+    assert next_chunk("evm") == 2
+    assert one("SELECT count(*) FROM pool_addresses") == (2 * CHUNK,)
+
+
+def test_a_signer_whose_wallet_is_another_touches_nothing() -> None:
+    configure(Keys("test " * 11 + "junk").pool_public_key)
+
+    with structlog.testing.capture_logs() as logs:
+        fill_address_pool("evm")
+
+    assert level("evm") == 0
+    assert [entry["log_level"] for entry in logs] == ["critical"]
+
+
+def test_a_signer_may_not_know_the_public_key() -> None:
+    configure("")
+
+    fill_address_pool("evm")
+
+    assert level("evm") >= 200
+
+
+def test_no_secret_is_logged_or_stored() -> None:
+    with structlog.testing.capture_logs() as logs:
+        fill_address_pool("evm")
+
+    assert logs
+    assert "abandon" not in repr(logs)
+    stored = one("SELECT string_agg(c::text, ' ') FROM address_chunks c")
+    assert stored is not None
+    assert "abandon" not in stored[0]
+
+
+def test_the_wallet_is_opened_once_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[object] = []
+    monkeypatch.setattr(address_pool, "load_keys", lambda settings: opened.append(settings) or KEYS)  # type: ignore[func-returns-value]
+    for _ in range(3):
+        fill_address_pool("evm")
+
+    assert len(opened) == 1
+
+
+def test_filling_is_fast_enough_for_a_new_gateway() -> None:
+    started = time.process_time()
+    fill_pool("evm", KEYS, low=1, high=1_000)
+
+    # Some 10,000 addresses a second were measured; a tenth of it would still do.
+    assert time.process_time() - started < 1.0
+
+
+def test_lost_claims_come_back() -> None:
+    fill_address_pool("evm")
+    claim("evm", 5)
+    reclaim_addresses()
+    execute("UPDATE address_marks SET marked_at = marked_at - interval '1 hour' WHERE marked_at <> 'epoch'")
+    before = level("evm")
+
+    reclaim_addresses()
+
+    assert level("evm") == before + 5

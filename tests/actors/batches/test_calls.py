@@ -1,0 +1,387 @@
+"""Taking batches and doing their items: each once, each as its own endpoint would, and in order where that is asked."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+
+from actors.batches import calls as batches
+from actors.batches import items as batch_orders
+from actors.batches import ticks as batch_runs
+from actors.payouts import service as payout_orders
+from core.errors import BatchDisabled
+from models.addresses.claims import level
+from models.addresses.pool import STASH
+from models.db.base import execute, one, rows
+from models.invoices import rows as invoices
+from models.merchants import rows as merchants
+from models.queue.calls import ReplayedError
+from tests.actors.batches.world import (
+    AGNOSTIC,
+    PAYMENT,
+    PAYOUT,
+    call,
+    configure,
+    count,
+    items_of,
+    key_of,
+    pass_by,
+    run_all,
+    status_of,
+    statuses,
+    take,
+    work_on,
+)
+from tests.models.addresses.test_pool import add_chunk
+from tests.models.builders import Chain, assert_sound, at_once, endpoint, held, merchant, paid
+from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, trade
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from models.invoices.rows import InvoiceRow
+
+Bells = list[tuple[str, ...]]
+FREE_ADDRESSES = 128
+
+
+@pytest.fixture(autouse=True)
+def _gateway(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A gateway with rates, fees and addresses, whose workers begin their round anew."""
+    configure(database)
+    monkeypatch.setattr(batch_runs, "_round", batch_runs._Round())
+    charge()
+    trade(USD="1", USDT="1", ETH="2000")
+    for chunk in range(FREE_ADDRESSES // 64):
+        add_chunk(chunk)
+    yield
+    assert_sound()
+
+
+@pytest.fixture(autouse=True)
+def rung(monkeypatch: pytest.MonkeyPatch) -> Bells:
+    """The doorbells that were rung, with their arguments."""
+    bells: Bells = []
+    for module in (batches, batch_runs, payout_orders):
+        monkeypatch.setattr(module, "ring", lambda *bell: bells.append(bell))
+    return bells
+
+
+@pytest.fixture
+def shop() -> UUID:
+    """A merchant with 100 USDT and an endpoint."""
+    merchant_id = merchant()
+    endpoint(merchant_id)
+    fund(merchant_id, 100 * USDT)
+    return merchant_id
+
+
+@pytest.fixture
+def key(shop: UUID) -> str:
+    return key_of(shop)
+
+
+def payouts_of(*numbers: int, **more: Any) -> list[dict[str, Any]]:
+    return [PAYOUT | {"order_id": f"salary-{number}"} | more for number in numbers]
+
+
+def payment_of(shop: UUID, **order: Any) -> InvoiceRow:
+    """Create a payment by a batch of its own."""
+    batch_id = take(shop, [PAYMENT | order])
+    run_all()
+    found = invoices.find(shop, invoice_id=UUID(items_of(batch_id)[0].result["uuid"]))
+    assert found is not None
+    return found
+
+
+# Taking -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_batch_is_taken_whole_and_its_work_is_asked_for(shop: UUID, rung: Bells) -> None:
+    batch_id = take(shop, [PAYMENT | {"order_id": "a"}, 5, {"order_id": 7}], on_error="stop", principal="pk_me")
+
+    assert rows("SELECT id, kind, on_error, status, count, created_by, request_id FROM batches") == [
+        (batch_id, "payment", "stop", "pending", 3, "pk_me", "r-1")
+    ]
+    found = rows("SELECT position, order_id, status FROM batch_items WHERE batch_id = %s ORDER BY 1", (batch_id,))
+    assert found == [(0, "a", "pending"), (1, "", "pending"), (2, "", "pending")]
+    assert rung == [("run_batches",)]
+
+
+def test_the_most_items_there_may_be_are_taken(shop: UUID) -> None:
+    batch_id = take(shop, [AGNOSTIC] * 5_000)
+
+    assert one("SELECT count(*), min(position), max(position) FROM batch_items WHERE batch_id = %s", (batch_id,)) == (
+        5_000, 0, 4_999,
+    )  # fmt: skip
+
+
+def test_the_same_key_gives_the_same_batch(shop: UUID) -> None:
+    batch_id = take(shop, [AGNOSTIC], info=call(shop, "k"))
+
+    with pytest.raises(ReplayedError) as again:
+        take(shop, [AGNOSTIC], info=call(shop, "k"))
+
+    assert str(batch_id) in (again.value.response or "")
+    assert count("batches") == 1
+
+
+def test_a_gateway_without_batches_takes_none_but_ends_those_it_took(database: str, shop: UUID) -> None:
+    before = take(shop, [AGNOSTIC], info=call(shop, "k"))
+    configure(database, BATCHES_ENABLED="false")
+
+    with pytest.raises(BatchDisabled):
+        take(shop, [AGNOSTIC])
+    with pytest.raises(ReplayedError):
+        take(shop, [AGNOSTIC], info=call(shop, "k"))
+
+    run_all()
+    assert count("batches") == 1
+    assert statuses(before) == ["success"]
+
+
+# Payments -----------------------------------------------------------------------------------------------------------
+
+
+def test_payments_are_created_as_one_by_one(shop: UUID) -> None:
+    batch_id = take(shop, [PAYMENT | {"order_id": "a"}, AGNOSTIC])
+
+    run_all()
+
+    coin, agnostic = (item.result for item in items_of(batch_id))
+    stored = invoices.find(shop, invoice_id=UUID(coin["uuid"]))
+    assert stored is not None
+    assert (coin["order_id"], coin["payment_status"], coin["address"]) == ("a", "check", stored.address)
+    assert agnostic["payment_status"] == "select"
+    assert status_of(batch_id) == "completed"
+    assert count("calls") == 1, "an item leaves no call behind"
+
+
+def test_an_order_id_that_has_its_payment_gives_that_one(shop: UUID) -> None:
+    batch_id = take(shop, [PAYMENT | {"order_id": "a"}] * 3)
+
+    run_all()
+
+    assert len({item.result["uuid"] for item in items_of(batch_id)}) == 1
+    assert count("invoices") == 1
+
+
+def test_what_exists_is_given_even_where_it_could_not_be_created_now(shop: UUID) -> None:
+    take(shop, [PAYMENT | {"order_id": "a"}])
+    run_all()
+    again = take(shop, [PAYMENT | {"order_id": "a", "amount": "0.01"}])
+
+    run_all()
+
+    assert statuses(again) == ["success"]
+
+
+def test_an_expired_payment_is_revived_where_that_is_asked(shop: UUID) -> None:
+    expired, live = (payment_of(shop, order_id=order) for order in ("a", "b"))
+    execute("UPDATE invoices SET status = 'expired', is_final = true WHERE id = %s", (expired.id,))
+    batch_id = take(shop, [PAYMENT | {"order_id": order, "is_refresh": True} for order in ("a", "b", "c")])
+
+    run_all()
+
+    found = [item.result for item in items_of(batch_id)]
+    assert [item["uuid"] for item in found[:2]] == [str(expired.id), str(live.id)]
+    assert {item["payment_status"] for item in found} == {"check"}
+
+
+def test_a_malformed_item_fails_by_itself_with_its_own_error(shop: UUID) -> None:
+    broken = {
+        "request.bad_field": [None, 5, "text", [], PAYMENT | {"order_id": "\ud800"}, PAYMENT | {"theme": "blue"}],
+        "payment.bad_amount": [{}, PAYMENT | {"amount": 10**40}, PAYMENT | {"amount": "1e3"}],
+        "payment.bad_accuracy": [PAYMENT | {"accuracy_payment_percent": float("inf")}],
+        "payment.bad_url_callback": [PAYMENT | {"url_callback": "http://127.0.0.1/"}],
+        "payment.below_minimum": [PAYMENT | {"amount": "0.01"}],
+    }
+    batch_id = take(shop, [*(item for items in broken.values() for item in items), PAYMENT])
+
+    run_all()
+
+    assert statuses(batch_id) == [*(code for code, items in broken.items() for _ in items), "success"]
+    assert all(item.message for item in items_of(batch_id) if item.code)
+    assert count("invoices") == 1
+
+
+def test_a_batch_leaves_addresses_for_single_payments(database: str, shop: UUID) -> None:
+    configure(database, POOL_LOW=str(2 * FREE_ADDRESSES), POOL_HIGH="5000")
+    batch_id = take(shop, [PAYMENT, AGNOSTIC])
+
+    run_all()
+
+    assert statuses(batch_id) == ["pending", "success"]
+    configure(database, POOL_LOW=str(2 * FREE_ADDRESSES - 2), POOL_HIGH="5000")
+    pass_by(2)
+    run_all()
+    assert statuses(batch_id) == ["success", "success"]
+
+
+def test_addresses_that_were_not_needed_go_back(shop: UUID) -> None:
+    take(shop, [PAYMENT | {"order_id": "a"}] * 40)
+
+    run_all()
+
+    # One has an owner, and at most a stash of them is with the process.
+    assert level("evm") >= FREE_ADDRESSES - 1 - STASH
+
+
+# Payouts and refunds ------------------------------------------------------------------------------------------------
+
+
+def test_payouts_hold_their_money_and_are_sent(shop: UUID, key: str, rung: Bells) -> None:
+    batch_id = take(shop, payouts_of(1, 2), kind="payout", principal=key)
+
+    run_all()
+
+    made = [item.result for item in items_of(batch_id)]
+    assert [item["status"] for item in made] == ["process", "process"]
+    assert held(shop)["payout_held"] == 2 * (USDT + FEE)
+    assert events_of(UUID(made[0]["uuid"])) == ["payout.approved"]
+    assert rows("SELECT DISTINCT created_by, request_id FROM payouts") == [(key, "r-1")]
+    assert [bell for bell in rung if bell != ("run_batches",)] == [("deliver_webhooks",), ("broadcast", "ethereum")]
+
+
+def test_payouts_fail_one_by_one(shop: UUID, key: str) -> None:
+    first = payouts_of(1)[0]
+    orders = [
+        first,
+        first | {"amount": "2"},
+        PAYOUT,
+        *payouts_of(2, amount="1000"),
+        *payouts_of(3, address="0x1"),
+        first,
+    ]
+    batch_id = take(shop, orders, kind="payout", principal=key)
+
+    run_all()
+
+    assert statuses(batch_id) == [
+        "success", "success", "payout.order_id_required", "payout.insufficient_funds", "payout.bad_address", "success",
+    ]  # fmt: skip
+    assert len({item.result["uuid"] for item in items_of(batch_id) if item.result}) == 1
+    assert held(shop)["payout_held"] == USDT + FEE
+
+
+def test_refunds_are_made_once(shop: UUID, key: str) -> None:
+    chain = Chain()
+    payment = paid(chain, payment_of(shop, order_id="order-1"))
+    order = {"order_id": "order-1", "address": RECIPIENT, "amount": "1"}
+    batch_id = take(shop, [order, order, {"order_id": "none"}, {"uuid": "x"}], kind="refund", principal=key)
+
+    run_all()
+
+    assert statuses(batch_id) == ["success", "success", "payment.not_found", "payment.bad_uuid"]
+    assert {item.result["payment_uuid"] for item in items_of(batch_id)[:2]} == {str(payment.id)}
+    assert rows("SELECT count(*) FROM payouts WHERE invoice_id = %s", (payment.id,)) == [(1,)]
+
+
+def test_an_item_finds_nothing_of_another_merchants(shop: UUID, key: str) -> None:
+    other = merchant()
+    theirs = paid(Chain(), payment_of(other, order_id="theirs"))
+    take(shop, [AGNOSTIC | {"order_id": "mine"}])
+    orders = [{"uuid": str(theirs.id), "address": RECIPIENT}, {"order_id": "theirs", "address": RECIPIENT}]
+    batch_id = take(shop, orders, kind="refund", principal=key)
+    same = take(shop, [PAYMENT | {"order_id": "theirs"}])
+
+    run_all()
+
+    assert statuses(batch_id) == ["payment.not_found"] * 2
+    assert items_of(same)[0].result["uuid"] != str(theirs.id)
+
+
+def test_a_revoked_key_moves_no_money_any_more(shop: UUID, key: str) -> None:
+    ids = [
+        take(shop, payouts_of(1), kind="payout", principal=key),
+        take(shop, [{"order_id": "a"}], kind="refund", principal=key),
+        take(shop, [AGNOSTIC], principal=key),
+    ]
+    merchants.revoke_key(key)
+
+    run_all()
+
+    assert [statuses(batch_id) for batch_id in ids] == [["merchant.unknown_key"], ["merchant.unknown_key"], ["success"]]
+    assert "payout_held" not in held(shop)
+
+
+# In order -----------------------------------------------------------------------------------------------------------
+
+
+def test_after_the_first_failure_the_rest_is_skipped(shop: UUID, key: str) -> None:
+    orders = [*payouts_of(1, 2), PAYOUT, *payouts_of(*range(3, 30))]
+    batch_id = take(shop, orders, kind="payout", on_error="stop", principal=key)
+
+    run_all()
+
+    assert statuses(batch_id) == ["success", "success", "payout.order_id_required", *["batch.skipped"] * 27]
+    assert {(item.message or "").startswith("skipped") for item in items_of(batch_id)[3:]} == {True}
+    assert (status_of(batch_id), count("payouts")) == ("completed", 2)
+
+
+def test_several_workers_keep_the_order(shop: UUID) -> None:
+    batch_id = take(shop, [AGNOSTIC] * 40, on_error="stop")
+
+    assert at_once(4, lambda _: work_on()) == [None] * 4
+
+    assert statuses(batch_id) == ["success"] * 40
+    # Identifiers grow with time.
+    made = [item.result["uuid"] for item in items_of(batch_id)]
+    assert made == sorted(made)
+    assert count("invoices") == 40
+
+
+def test_nothing_overtakes_an_item_that_is_put_off(shop: UUID) -> None:
+    ordered = take(shop, [PAYMENT, AGNOSTIC], on_error="stop")
+    other = take(shop, [AGNOSTIC])
+    execute("DELETE FROM rates WHERE currency = 'USDT'")
+    batch_runs.context().market.forget()
+
+    run_all()
+
+    assert (statuses(ordered), statuses(other)) == (["pending", "pending"], ["success"])
+    trade(USDT="1")
+    pass_by(2)
+    run_all()
+    assert statuses(ordered) == ["success", "success"]
+
+
+# What passes, and what does not -------------------------------------------------------------------------------------
+
+
+def test_what_the_gateway_cannot_do_just_now_is_tried_again_but_not_for_ever(shop: UUID) -> None:
+    execute("DELETE FROM rates WHERE currency = 'USDT'")
+    batch_id = take(shop, [PAYMENT, AGNOSTIC])
+
+    for pause_s in batch_runs.PAUSES_S:
+        run_all()
+        assert statuses(batch_id) == ["pending", "success"]
+        assert status_of(batch_id) == "processing"
+        pass_by(pause_s + 1)
+    run_all()
+
+    assert statuses(batch_id) == ["invoice.quote_failed", "success"]
+    assert status_of(batch_id) == "completed"
+
+
+def test_a_bug_fails_its_item_alone_and_says_nothing_of_itself(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch_id = take(shop, [{"amount": "1"}, AGNOSTIC])
+    read = batch_orders._read_payment
+
+    def stumble(ctx: Any, fields: Any) -> Any:
+        if fields == {"amount": "1"}:
+            raise ZeroDivisionError("secret words")
+        return read(ctx, fields)
+
+    monkeypatch.setattr(batch_orders, "_read_payment", stumble)
+    logged: list[tuple[str, int]] = []
+    exception = SimpleNamespace(exception=lambda event, **told: logged.append((event, told["position"])))
+    monkeypatch.setattr(batch_runs, "log", exception)
+    run_all()
+
+    assert statuses(batch_id) == ["gateway.internal_error", "success"]
+    assert "secret words" not in (items_of(batch_id)[0].message or "")
+    assert logged == [("batch.item_failed", 0)]

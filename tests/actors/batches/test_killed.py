@@ -1,0 +1,113 @@
+"""Real worker processes on real queues: a batch outlives every one of them that is killed in the middle of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from actors.batches import calls as batches
+from models.batches.items import LEASE_S
+from models.db.base import one
+from tests.actors.batches.world import AGNOSTIC, PAYOUT, configure, count, key_of, pass_by, status_of, statuses, take
+from tests.actors.queue.workers import NAMESPACE, eventually, make_broker
+from tests.models.addresses.test_pool import PUBLIC_KEY
+from tests.models.builders import assert_sound, endpoint, held, merchant
+from tests.models.payouts.builders import FEE, USDT, charge, fund, trade
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from actors.queue.broker import SluiceBroker
+
+pytestmark = pytest.mark.fresh_database
+ROOT: Final = Path(__file__).parents[3]
+SIZE: Final = 150
+LIMIT_S: Final = 60
+
+Start = Callable[[], "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def broker(redis_url: str) -> Iterator[SluiceBroker]:
+    made = make_broker(redis_url)
+    yield made
+    made.link.close()
+
+
+@pytest.fixture
+def start(redis_url: str, database: str) -> Iterator[Start]:
+    """Starts workers that serve the queue of batches; none outlives its test."""
+    configure(database)
+    charge()
+    trade(USD="1", USDT="1", ETH="2000")
+    environment = {
+        "PATH": os.environ["PATH"],
+        "ENVIRONMENT": "development",
+        "DATABASE_URL": database,
+        "REDIS_URL": redis_url,
+        "REDIS_NAMESPACE": NAMESPACE,
+        "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
+        "ADDRESS_PUBLIC_KEY": PUBLIC_KEY,
+        "LOG_LEVEL": "error",
+    }
+    command = [sys.executable, "-m", "dramatiq", "actors.main", "-Q", "batches", "-p", "1", "-t", "4"]
+    with contextlib.ExitStack() as workers:
+
+        def run() -> subprocess.Popen[bytes]:
+            # A group of its own: dramatiq's own processes are to be killed with it.
+            worker = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
+            workers.callback(kill, worker)
+            return worker
+
+        yield run
+
+
+def kill(worker: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(worker.pid, 9)
+    worker.wait()
+
+
+def done() -> int:
+    found = one("SELECT count(*) FROM batch_items WHERE status = 'success'")
+    assert found is not None
+    return int(found[0])
+
+
+@pytest.mark.parametrize("on_error", ["continue", "stop"])
+def test_a_batch_outlives_its_workers(
+    start: Start, broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch, on_error: str
+) -> None:
+    monkeypatch.setattr(batches, "ring", broker.ring)
+    shop = merchant()
+    endpoint(shop)
+    fund(shop, 1_000 * USDT)
+    orders = [PAYOUT | {"order_id": f"salary-{number}"} for number in range(SIZE)]
+    payouts = take(shop, orders, kind="payout", on_error=on_error, principal=key_of(shop))
+    payments = take(shop, [AGNOSTIC] * SIZE, on_error=on_error)
+
+    def reached(least: int) -> bool:
+        # As the scheduler does: a ring that a dead worker took with it is not answered any more.
+        broker.ring("run_batches")
+        return done() >= least
+
+    for least in (20, 80):
+        worker = start()
+        eventually(lambda least=least: reached(least), limit_s=LIMIT_S)  # type: ignore[misc]
+        kill(worker)
+        pass_by(LEASE_S + 1)
+    start()
+    eventually(lambda: reached(2 * SIZE), limit_s=LIMIT_S)
+    eventually(lambda: {status_of(payouts), status_of(payments)} == {"completed"}, limit_s=LIMIT_S)
+
+    assert set(statuses(payouts) + statuses(payments)) == {"success"}
+    assert (count("payouts"), count("invoices")) == (SIZE, SIZE)
+    assert held(shop)["payout_held"] == SIZE * (USDT + FEE)
+    assert_sound()

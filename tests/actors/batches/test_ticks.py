@@ -1,0 +1,350 @@
+"""Workers that do batches side by side, die in the middle, or are in each other's way: every item is done once."""
+
+from __future__ import annotations
+
+import contextlib
+from itertools import count as count_up
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import psycopg2
+import pytest
+
+from actors.batches import calls as batches
+from actors.batches import ticks as batch_runs
+from actors.payouts import service as payout_orders
+from models.batches import items as batch_items
+from models.batches import rows as stored
+from models.batches.items import LEASE_S, LeaseLostError
+from models.db.base import StoreUnavailableError, execute, one, rows, transaction
+from tests.actors.batches.world import (
+    AGNOSTIC,
+    PAYOUT,
+    configure,
+    count,
+    items_of,
+    key_of,
+    pass_by,
+    run_all,
+    status_of,
+    statuses,
+    take,
+    work_on,
+)
+from tests.models.builders import assert_sound, at_once, endpoint, held, merchant
+from tests.models.payouts.builders import FEE, USDT, charge, fund, trade
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from models.batches.items import Leased
+
+Bells = list[tuple[str, ...]]
+
+
+class KilledError(BaseException):
+    """Ends a worker in the middle, as SIGKILL does: nothing that it would do afterwards is done."""
+
+
+@pytest.fixture(autouse=True)
+def _gateway(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    configure(database)
+    monkeypatch.setattr(batch_runs, "_round", batch_runs._Round())
+    charge()
+    trade(USD="1", USDT="1", ETH="2000")
+    yield
+    assert_sound()
+
+
+@pytest.fixture(autouse=True)
+def rung(monkeypatch: pytest.MonkeyPatch) -> Bells:
+    """The doorbells that were rung, with their arguments."""
+    bells: Bells = []
+    for module in (batches, batch_runs, payout_orders):
+        monkeypatch.setattr(module, "ring", lambda *bell: bells.append(bell))
+    return bells
+
+
+@pytest.fixture
+def shop() -> UUID:
+    merchant_id = merchant()
+    endpoint(merchant_id)
+    fund(merchant_id, 1_000 * USDT)
+    return merchant_id
+
+
+def payouts_of(amount: int) -> list[dict[str, Any]]:
+    return [PAYOUT | {"order_id": f"salary-{number}"} for number in range(amount)]
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException, *, at: Callable[[Leased], bool]) -> None:
+    """Make a step on some items raise after it was done."""
+    step = getattr(batch_items, name)
+
+    def stumble(item: Leased, *args: Any, **options: Any) -> Any:
+        done = step(item, *args, **options)
+        if at(item):
+            raise error
+        return done
+
+    monkeypatch.setattr(batch_items, name, stumble)
+
+
+def run_and_die() -> None:
+    with pytest.raises(KilledError):
+        batch_runs.run_batches()
+
+
+# Side by side -------------------------------------------------------------------------------------------------------
+
+
+def test_several_workers_do_every_item_once(shop: UUID) -> None:
+    payments = take(shop, [AGNOSTIC] * 60)
+    payouts = take(shop, payouts_of(40), kind="payout", principal=key_of(shop))
+
+    assert at_once(4, lambda _: work_on()) == [None] * 4
+
+    assert set(statuses(payments) + statuses(payouts)) == {"success"}
+    # Without an order_id, a payment that was made twice would be two.
+    assert (count("invoices"), count("payouts")) == (60, 40)
+    assert held(shop)["payout_held"] == 40 * (USDT + FEE)
+    assert {status_of(payments), status_of(payouts)} == {"completed"}
+
+
+def test_counts_are_exact_at_the_end(shop: UUID) -> None:
+    batch_id = take(shop, [AGNOSTIC, 5, AGNOSTIC, {}])
+
+    at_once(3, lambda _: work_on())
+
+    found = stored.find(shop, batch_id)
+    assert found is not None
+    assert (found.count, found.succeeded, found.failed) == (4, 2, 2)
+    assert found.completed_at is not None
+
+
+def test_a_ring_with_work_rings_before_it_and_after_it(
+    shop: UUID, rung: Bells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take(shop, [AGNOSTIC])
+    rung.clear()
+    told: list[int] = []
+    begin = batch_items.begin
+    monkeypatch.setattr(batch_items, "begin", lambda item: told.append(rung.count(("run_batches",))) or begin(item))
+
+    batch_runs.run_batches()
+
+    assert (told, rung) == ([1], [("run_batches",)] * 2)
+    rung.clear()
+    batch_runs.run_batches()
+    assert rung == [], "a worker without work rings nobody"
+
+
+def test_nobodys_thousands_stand_before_somebodys_one(shop: UUID) -> None:
+    crowd = take(shop, [AGNOSTIC] * 500)
+    others = [take(merchant(), [AGNOSTIC]) for _ in range(40)]
+
+    # 41 merchants, 16 items a ring: three rings are a round.
+    for _ in range(3):
+        batch_runs.run_batches()
+
+    assert {status_of(batch_id) for batch_id in others} == {"completed"}
+    assert 0 < statuses(crowd).count("success") <= 3 * batch_runs.ITEMS_A_RING
+
+
+def test_a_merchants_later_batch_is_done_while_its_first_one_waits(shop: UUID) -> None:
+    ordered = [take(shop, [AGNOSTIC, AGNOSTIC], on_error="stop") for _ in range(stored.BATCHES_A_TURN + 1)]
+    execute("UPDATE batch_items SET due_at = app_now() + interval '1 hour' WHERE position = 0")
+    later = take(shop, [AGNOSTIC])
+
+    run_all()
+
+    assert {place for batch_id in ordered for place in statuses(batch_id)} == {"pending"}
+    assert statuses(later) == ["success"]
+
+
+# Dying --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("on_error", ["continue", "stop"])
+def test_a_worker_that_dies_before_its_commit_leaves_nothing(
+    shop: UUID, on_error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch_id = take(shop, payouts_of(4), kind="payout", on_error=on_error, principal=key_of(shop))
+    with monkeypatch.context() as patched:
+        failing(patched, "succeed", KilledError(), at=lambda item: item.position == 2)
+        run_and_die()
+
+    assert statuses(batch_id) == ["success", "success", "pending", "pending"]
+    assert held(shop)["payout_held"] == 2 * (USDT + FEE)
+    run_all()
+    assert statuses(batch_id)[2] == "pending", "its lease has not ended"
+    pass_by()
+    run_all()
+
+    assert statuses(batch_id) == ["success"] * 4
+    assert held(shop)["payout_held"] == 4 * (USDT + FEE)
+
+
+def test_what_was_committed_is_not_done_again(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch_id = take(shop, [AGNOSTIC] * 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(batch_runs.Run, "do", kill_after_commit(batch_runs.Run.do))
+        run_and_die()
+    made = [item.result for item in items_of(batch_id)]
+    assert statuses(batch_id) == ["success"] * 3
+    assert status_of(batch_id) == "processing"
+
+    pass_by()
+    run_all()
+
+    assert [item.result for item in items_of(batch_id)] == made
+    assert (status_of(batch_id), count("invoices")) == ("completed", 3)
+
+
+def kill_after_commit(do: Callable[..., None]) -> Callable[..., None]:
+    def done(*args: Any) -> None:
+        do(*args)
+        raise KilledError
+
+    return done
+
+
+def test_what_was_made_is_sent_even_if_the_worker_fails_afterwards(
+    shop: UUID, rung: Bells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take(shop, payouts_of(2), kind="payout", principal=key_of(shop))
+    failing(monkeypatch, "begin", StoreUnavailableError("gone"), at=lambda item: item.position == 1)
+
+    with pytest.raises(StoreUnavailableError):
+        batch_runs.run_batches()
+
+    assert ("broadcast", "ethereum") in rung
+
+
+def test_an_item_that_kills_its_workers_is_given_up_and_no_other(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch_id = take(shop, [AGNOSTIC] * 4)
+    failing(monkeypatch, "lock", KilledError(), at=lambda item: item.position == 1 and item.body != "")
+
+    for _ in range(batch_runs.BEGUN_MAX):
+        run_and_die()
+        pass_by()
+    monkeypatch.undo()
+    batch_runs.run_batches()
+
+    assert statuses(batch_id) == ["success", "gateway.internal_error", "success", "success"]
+    assert status_of(batch_id) == "completed"
+
+
+def test_an_item_that_is_put_off_often_is_not_taken_for_a_killer(shop: UUID) -> None:
+    execute("DELETE FROM rates")
+    batch_runs.context().market.forget()
+    batch_id = take(shop, [AGNOSTIC])
+    for pause_s in batch_runs.PAUSES_S[:-1]:
+        run_all()
+        pass_by(pause_s + 1)
+    trade(USD="1", USDT="1", ETH="2000")
+    batch_runs.context().market.forget()
+
+    run_all()
+
+    assert statuses(batch_id) == ["success"]
+
+
+def test_the_next_round_completes_what_a_dead_worker_did_not(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch_id = take(shop, [AGNOSTIC])
+    with monkeypatch.context() as patched:
+        patched.setattr(stored, "complete", raising(KilledError()))
+        run_and_die()
+    assert (statuses(batch_id), status_of(batch_id)) == (["success"], "processing")
+
+    batch_runs.run_batches()
+
+    assert status_of(batch_id) == "completed"
+
+
+def raising(error: BaseException) -> Callable[..., None]:
+    def stumble(*_: Any) -> None:
+        raise error
+
+    return stumble
+
+
+# In each other's way ------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_whose_lease_ended_can_neither_finish_nor_fail_its_item(
+    shop: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the first one plans its item, its lease ends, and a second one does all there is."""
+    batch_id = take(shop, [AGNOSTIC, {}])
+    begin = batch_items.begin
+    seconds = count_up()
+
+    def slow(item: Leased) -> int:
+        begun = begin(item)
+        if next(seconds) == 0:
+            pass_by()
+            batch_runs.run_batches()
+        return begun
+
+    monkeypatch.setattr(batch_items, "begin", slow)
+    batch_runs.run_batches()
+
+    assert statuses(batch_id) == ["success", "payment.bad_amount"]
+    assert count("invoices") == 1
+
+
+def test_an_item_whose_money_is_held_up_waits_and_its_worker_does_not(
+    shop: UUID, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = take(shop, payouts_of(8), kind="payout", principal=key_of(shop))
+    other = take(merchant(), [AGNOSTIC])
+    execute("SET lock_timeout = '50ms'")
+    tried: list[int] = []
+    begin = batch_items.begin
+    monkeypatch.setattr(batch_items, "begin", lambda item: tried.append(item.position) or begin(item))
+    with contextlib.closing(psycopg2.connect(database)) as elsewhere, elsewhere.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM balances FOR UPDATE")
+
+        batch_runs.run_batches()
+
+        assert (set(statuses(blocked)), statuses(other)) == ({"pending"}, ["success"])
+        # The first of it met the lock, the rest was not tried; and the other merchant's.
+        assert tried.count(0) == 2
+        assert set(tried) == {0}
+    pass_by()
+    run_all()
+    assert statuses(blocked) == ["success"] * 8
+
+
+def test_in_order_no_worker_takes_an_item_before_another_has_ended_the_one_before(shop: UUID) -> None:
+    take(shop, [AGNOSTIC] * 3, on_error="stop")
+    with transaction():
+        turn = stored.lease_turn(limit=16, after=stored.START)
+    assert [item.position for item in turn.items] == [0, 1, 2]
+    for item in turn.items:
+        batch_items.begin(item)
+
+    with pytest.raises(LeaseLostError), transaction():
+        batch_items.lock(turn.items[1])
+    with transaction():
+        assert stored.lease_turn(limit=16, after=stored.START).items == ()
+    pass_by(LEASE_S + 1)
+    with transaction():
+        again = stored.lease_turn(limit=16, after=stored.START)
+    assert [item.position for item in again.items] == [0, 1, 2]
+
+
+def test_a_failure_is_not_recorded_over_what_another_made(shop: UUID) -> None:
+    batch_id = take(shop, [AGNOSTIC])
+    with transaction():
+        (mine,) = stored.lease_turn(limit=1, after=stored.START).items
+    pass_by()
+    run_all()
+
+    with pytest.raises(LeaseLostError), transaction():
+        batch_items.fail(mine, code="payment.bad_amount", message="no")
+
+    assert statuses(batch_id) == ["success"]
+    assert rows("SELECT error_code FROM batch_items") == [(None,)]
+    assert one("SELECT 1 FROM batch_items WHERE lease IS NOT NULL") is None

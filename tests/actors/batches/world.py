@@ -1,0 +1,145 @@
+"""Batches for tests: taken as the API takes them, done as a worker does them."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from actors import context
+from actors.batches import calls as batches
+from actors.batches import ticks as batch_runs
+from core.batches import schemas as batch_schemas
+from core.batches.schemas import BatchKind, CreateBatch, CreatePaymentBatch, CreatePayoutBatch, CreateRefundBatch
+from core.http.requests import read_request
+from core.ids import uuid7
+from core.secrets.secretbox import SecretBox
+from core.settings.settings import DEVELOPMENT_SECRET_KEYS, load_settings
+from models.batches.items import LEASE_S
+from models.db.base import execute, one, rows
+from models.merchants import rows as merchants
+from models.queue.calls import CallInfo
+from tests.models.addresses.test_pool import PUBLIC_KEY
+from tests.models.builders import begin_scans
+from tests.models.payouts.builders import RECIPIENT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PAYMENT: Final = {"amount": "10", "currency": "USD", "to_currency": "USDT", "network": "ethereum"}
+AGNOSTIC: Final = {"amount": "10", "currency": "USD"}
+PAYOUT: Final = {"amount": "1", "currency": "USDT", "network": "ethereum", "address": RECIPIENT}
+# More rings than any batch of a test needs.
+RINGS_MAX: Final = 200
+
+_SCHEMAS: Final[dict[BatchKind, tuple[str, type[CreateBatch], Any]]] = {
+    "payment": ("payments", CreatePaymentBatch, batches.create_payment_batch),
+    "payout": ("payouts", CreatePayoutBatch, batches.create_payout_batch),
+    "refund": ("refunds", CreateRefundBatch, batches.create_refund_batch),
+}
+
+
+class Item(NamedTuple):
+    """An item as it stands."""
+
+    status: str
+    result: Any
+    code: str | None
+    message: str | None
+
+
+def configure(database: str, **env: str) -> None:
+    """A gateway with providers for ethereum and bsc."""
+    environment = {
+        "ENVIRONMENT": "development",
+        "DATABASE_URL": database,
+        "REDIS_URL": "redis://127.0.0.1:1",
+        "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
+        "BSC_RPC_URLS": "http://127.0.0.1:1",
+        "ADDRESS_PUBLIC_KEY": PUBLIC_KEY,
+        # Small enough for the pools of tests.
+        "POOL_LOW": "2",
+    }
+    context.configure(load_settings(environment | env))
+    begin_scans()
+
+
+def key_of(merchant_id: UUID) -> str:
+    """Give a merchant an API key and return its public id."""
+    return merchants.create_key(merchant_id, "unified", "", SecretBox(DEVELOPMENT_SECRET_KEYS)).public_id
+
+
+def call(merchant_id: UUID, idem_key: str | None = None) -> CallInfo:
+    return CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r-1", idem_key=idem_key, fingerprint=b"f")
+
+
+def take(
+    merchant_id: UUID,
+    items: Sequence[object],
+    *,
+    kind: BatchKind = "payment",
+    on_error: str = "continue",
+    principal: str = "pk_nobody",
+    info: CallInfo | None = None,
+) -> UUID:
+    """Have a batch taken and return its id."""
+    name, schema, actor = _SCHEMAS[kind]
+    body = read_request(schema, {name: list(items), "on_error": on_error}, own_hosts=frozenset())
+    payload = msgspec.json.encode(batch_schemas.message(principal, body))
+    answer = msgspec.json.decode(actor(info or call(merchant_id), payload).body)
+    assert (answer["kind"], answer["count"], answer["status"]) == (kind, len(items), "pending")
+    return UUID(answer["batch_id"])
+
+
+def run_all() -> None:
+    """Ring until a ring changes nothing: there is nothing left to do now."""
+    before = None
+    for _ in range(RINGS_MAX):
+        batch_runs.run_batches()
+        now = rows("SELECT batch_id, position, status, begun, put_off FROM batch_items ORDER BY 1, 2")
+        if now == before:
+            return
+        before = now
+    raise AssertionError("the batches do not come to an end")
+
+
+def work_on(limit_s: float = 60.0) -> None:
+    """Ring, as one of several workers, until every batch is completed."""
+    until = time.monotonic() + limit_s
+    while one("SELECT 1 FROM batches WHERE status <> 'completed'"):
+        assert time.monotonic() < until, "the batches do not come to an end"
+        batch_runs.run_batches()
+
+
+def pass_by(seconds: int = LEASE_S + 1) -> None:
+    """Let time pass: by default, until leases have ended."""
+    execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
+    context.context().market.forget()
+
+
+def items_of(batch_id: UUID) -> list[Item]:
+    """Return a batch's items, in order."""
+    found = rows(
+        "SELECT status, result, error_code, error_message FROM batch_items WHERE batch_id = %s ORDER BY position",
+        (batch_id,),
+    )
+    return [Item(row[0], row[1] and msgspec.json.decode(row[1]), row[2], row[3]) for row in found]
+
+
+def statuses(batch_id: UUID) -> list[str]:
+    """Return what became of each item: success, pending, or the code of its error."""
+    return [item.code or item.status for item in items_of(batch_id)]
+
+
+def status_of(batch_id: UUID) -> str:
+    found = one("SELECT status FROM batches WHERE id = %s", (batch_id,))
+    assert found is not None
+    return str(found[0])
+
+
+def count(table: str) -> int:
+    found = one(f"SELECT count(*) FROM {table}")
+    assert found is not None
+    return int(found[0])

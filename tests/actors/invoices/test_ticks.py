@@ -1,0 +1,174 @@
+"""Quotes that cannot be renewed: they are extended once, then nobody says a price; and they hold up no others."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+
+from actors import context
+from actors.invoices import ticks as invoice_clock
+from core.http import render as views
+from core.settings.settings import load_settings
+from models.db.base import execute, one
+from models.invoices import rows as invoices
+from tests.models.builders import CATALOGUE, PRICE, USDT, Chain, assert_sound, invoice, merchant, settled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from models.invoices.rows import InvoiceRow
+
+
+@pytest.fixture(autouse=True)
+def _gateway(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    context.configure(
+        load_settings({"ENVIRONMENT": "development", "DATABASE_URL": database, "REDIS_URL": "redis://127.0.0.1:1"})
+    )
+    monkeypatch.setattr(invoice_clock, "ring", lambda *_: None)
+    for currency in ("USD", "USDT"):
+        execute("INSERT INTO rates (currency, usd, source, quoted_at) VALUES (%s, 1, 'test', app_now())", (currency,))
+    yield
+    assert_sound()
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    return merchant()
+
+
+@pytest.fixture
+def chain(database: str) -> Chain:
+    del database
+    return Chain()
+
+
+def pass_time(chain: Chain, **span: int) -> None:
+    step = timedelta(**span)
+    execute("UPDATE app_clock SET ahead = ahead + %s", (step,))
+    chain.mine(at=chain.time + step)
+
+
+def oracle(*, is_alive: bool) -> None:
+    """Let the rates be fresh, or old."""
+    execute("UPDATE rates SET quoted_at = app_now() - make_interval(hours => %s)", (0 if is_alive else 1,))
+    context.context().market.forget()
+
+
+def shown(of: InvoiceRow) -> tuple[Any, ...]:
+    row = invoices.reread(of.id)
+    body = views.payment(CATALOGUE, row, pay_url="https://pay.example", public=True)
+    left_s = body["rate_expires_at"] - int(one_moment().timestamp())
+    return body["payer_amount"], body["amount_remaining"], max(0, round(left_s / 60))
+
+
+def one_moment() -> Any:
+    found = one("SELECT app_now()")
+    assert found is not None
+    return found[0]
+
+
+def test_a_quote_whose_oracle_died_is_extended_once_and_then_nobody_says_a_price(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    pass_time(chain, minutes=16)
+    oracle(is_alive=False)
+
+    invoice_clock.requote_invoices()
+    assert shown(mine) == ("10", "10", 15)
+    invoice_clock.requote_invoices()
+    pass_time(chain, minutes=16)
+    invoice_clock.requote_invoices()
+
+    assert shown(mine) == ("", "", 0)
+    for _ in range(3):
+        pass_time(chain, minutes=2)
+        invoice_clock.requote_invoices()
+        assert shown(mine) == ("", "", 0)
+    assert invoices.reread(mine.id).generation == 1
+
+
+def test_when_the_oracle_is_back_there_is_a_price_again(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop, lifetime_s=7200)
+    oracle(is_alive=False)
+    for _ in range(2):
+        pass_time(chain, minutes=16)
+        invoice_clock.requote_invoices()
+    assert shown(mine)[0] == ""
+
+    pass_time(chain, seconds=invoices.REQUOTE_RETRY_S + 1)
+    oracle(is_alive=True)
+    invoice_clock.requote_invoices()
+
+    assert shown(mine) == ("10", "10", 15)
+    assert invoices.reread(mine.id).generation == 2
+    # The new quote may be extended in its turn.
+    pass_time(chain, minutes=16)
+    oracle(is_alive=False)
+    invoice_clock.requote_invoices()
+    assert shown(mine) == ("10", "10", 15)
+
+
+def test_who_pays_while_there_is_no_price_is_judged_by_the_last_one(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    oracle(is_alive=False)
+    for _ in range(2):
+        pass_time(chain, minutes=16)
+        invoice_clock.requote_invoices()
+    chain.pay(mine, 4 * USDT)
+    settled(mine)
+    assert shown(mine)[:2] == ("10", "6")
+    chain.pay(mine, PRICE - 4 * USDT)
+    chain.confirm()
+
+    assert settled(mine).status == "paid"
+
+
+def test_a_speck_leaves_the_price_unsaid(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    oracle(is_alive=False)
+    for _ in range(2):
+        pass_time(chain, minutes=16)
+        invoice_clock.requote_invoices()
+    chain.pay(mine, 1)
+    settled(mine)
+
+    assert shown(mine)[:2] == ("", "")
+
+
+def test_two_hundred_invoices_of_an_unpriced_coin_stop_nobodys_requotes(shop: UUID, chain: Chain) -> None:
+    for _ in range(invoice_clock.DUE_PER_STEP):
+        invoice(shop, pay_currency="DAI")
+    mine = invoice(shop)
+    pass_time(chain, minutes=16)
+    oracle(is_alive=True)
+    execute("UPDATE invoices SET rate_expires_at = rate_expires_at + interval '1 second' WHERE id = %s", (mine.id,))
+    for _ in range(2):
+        invoice_clock.requote_invoices()
+    assert invoices.reread(mine.id).generation == 2
+
+    # Nor do they once their quotes were extended and ran out as well.
+    pass_time(chain, minutes=16)
+    oracle(is_alive=True)
+    for _ in range(2):
+        invoice_clock.requote_invoices()
+    assert invoices.reread(mine.id).generation == 3
+
+
+def test_an_invoice_that_breaks_holds_up_no_other(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken, mine = invoice(shop), invoice(shop)
+    pass_time(chain, minutes=16)
+    oracle(is_alive=True)
+    quote_again = invoice_clock.invoice_plan.quote_again
+
+    def fail(catalogue: Any, market: Any, of: InvoiceRow, terms: Any) -> Any:
+        if of.id == broken.id:
+            raise ZeroDivisionError
+        return quote_again(catalogue, market, of, terms)
+
+    monkeypatch.setattr(invoice_clock.invoice_plan, "quote_again", fail)
+    invoice_clock.requote_invoices()
+
+    assert invoices.reread(mine.id).generation == 2

@@ -1,0 +1,397 @@
+"""Terms are in force from the answer that confirms them, in every process, whatever it has cached."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from actors import context
+from actors.invoices.calls import create_invoice, select_method
+from actors.invoices.ticks import requote_invoices
+from actors.merchants.terms import set_accepted, set_accuracy, set_discount
+from actors.wallets.calls import create_wallet
+from core.errors import (
+    AcceptedUnknownMethod,
+    AccuracyBadPercent,
+    DomainError,
+    GatewayBusy,
+    InvoiceNoPayAsset,
+    PaymentBelowMinimum,
+    PaymentUnknownCurrency,
+    PaymentUnsupportedNetwork,
+    PayMethodNotAccepted,
+    WalletUnsupportedNetwork,
+)
+from core.ids import uuid7
+from core.settings.settings import load_settings
+from models.db.base import execute, one, transaction
+from models.invoices import rows as invoices
+from models.merchants.terms import TermsCache, load_terms
+from models.queue.calls import AbandonedError, CallInfo, ReplayedError, abandon
+from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
+from tests.models.builders import at_once, begin_scans, merchant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from actors.queue.caller import CallReply
+
+ETHEREUM = {"currency": "USDT", "network": "ethereum"}
+BSC = {"currency": "USDT", "network": "bsc"}
+RATES = {"USD": 1, "USDT": 1, "ETH": 3000, "BNB": 900}
+
+
+@pytest.fixture(autouse=True)
+def _gateway(database: str) -> None:
+    """A gateway with providers for ethereum and bsc, rates and a full pool."""
+    env = {
+        "ENVIRONMENT": "development",
+        "DATABASE_URL": database,
+        "REDIS_URL": "redis://127.0.0.1:1",
+        "ADDRESS_PUBLIC_KEY": PUBLIC_KEY,
+        "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
+        "BSC_RPC_URLS": "http://127.0.0.1:1",
+    }
+    context.configure(load_settings(env))
+    begin_scans()
+    for chunk in range(3):
+        add_chunk(chunk)
+    for currency, usd in RATES.items():
+        execute(
+            "INSERT INTO rates (currency, usd, source, quoted_at) VALUES (%s, %s, 'test', app_now())", (currency, usd)
+        )
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    return merchant()
+
+
+class Process:
+    """What a process of the gateway knows by itself: its cached terms. One at a time runs."""
+
+    def __init__(self) -> None:
+        self.terms = TermsCache()
+
+    def run(self, actor: Callable[[CallInfo, bytes], CallReply], merchant_id: UUID | None, body: object) -> Any:
+        object.__setattr__(context.context(), "terms", self.terms)
+        return msgspec.json.decode(actor(info(merchant_id), msgspec.json.encode(body)).body)
+
+
+def info(merchant_id: UUID | None) -> CallInfo:
+    return CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r", idem_key=None, fingerprint=b"f")
+
+
+def ask(actor: Callable[[CallInfo, bytes], CallReply], merchant_id: UUID | None, body: object) -> Any:
+    return msgspec.json.decode(actor(info(merchant_id), msgspec.json.encode(body)).body)
+
+
+def accept(shop: UUID, *methods: dict[str, str]) -> Any:
+    return ask(set_accepted, shop, {"accepted": list(methods)})
+
+
+def discount(shop: UUID, percent: float, method: dict[str, str]) -> Any:
+    return ask(set_discount, shop, method | {"discount_percent": percent})
+
+
+def price(amount: str, **body: object) -> dict[str, object]:
+    return {"amount": amount, "currency": "USD", "to_currency": "USDT", "network": "ethereum"} | body
+
+
+def pays(shop: UUID, **body: object) -> str:
+    return str(ask(create_invoice, shop, price("100", **body))["payer_amount"])
+
+
+def accuracy_of(shop: UUID, **body: object) -> int:
+    made = invoices.find(shop, invoice_id=UUID(ask(create_invoice, shop, price("100", **body))["uuid"]))
+    assert made is not None
+    return made.accuracy_ppm
+
+
+# Read and change --------------------------------------------------------------------------------------------
+
+
+def test_accepted_methods_are_read_set_and_given_up(shop: UUID) -> None:
+    assert ask(set_accepted, shop, {}) == {"accepted": []}
+    assert accept(shop, ETHEREUM, BSC, {"currency": "BTC"}, BSC) == {
+        "accepted": [{"currency": "BTC", "network": "bitcoin"}, BSC, ETHEREUM]
+    }
+    assert ask(set_accepted, shop, {"accepted": None})["accepted"][1:] == [BSC, ETHEREUM]
+    assert accept(shop) == ask(set_accepted, shop, {}) == {"accepted": []}
+    assert load_terms(shop).version == 3
+
+
+def test_discounts_are_read_by_name_and_returned_whole_when_changed(shop: UUID) -> None:
+    ether = {"currency": "ETH", "network": "ethereum", "discount_percent": -1.25}
+    assert ask(set_discount, shop, {}) == {"items": []}
+    assert discount(shop, -1.25, {"currency": "ETH"}) == {"items": [ether]}
+    assert discount(shop, 5, BSC) == {"items": [ether, BSC | {"discount_percent": 5}]}
+    assert ask(set_discount, shop, {"network": "bsc"}) == {"items": [BSC | {"discount_percent": 5}]}
+    assert ask(set_discount, shop, {"currency": "ETH"}) == {"items": [ether]}
+    assert ask(set_discount, shop, {"currency": "DAI"}) == {"items": []}
+    assert discount(shop, 0, BSC) == ask(set_discount, shop, {}) == {"items": [ether]}
+
+
+def test_a_coin_without_a_network_stands_for_all_its_networks(shop: UUID) -> None:
+    items = discount(shop, 3, {"currency": "USDT"})["items"]
+
+    assert {item["network"] for item in items} == set(context.context().catalogue.networks_of("USDT"))
+    assert {(item["currency"], item["discount_percent"]) for item in items} == {("USDT", 3)}
+    assert discount(shop, 0, {"currency": "USDT"}) == {"items": []}
+
+
+def test_the_tolerance_is_read_and_changed_in_parts(shop: UUID) -> None:
+    def tolerate(**body: object) -> Any:
+        return ask(set_accuracy, shop, body)
+
+    assert tolerate() == {"enabled": False, "accuracy_percent": 0}
+    with pytest.raises(AccuracyBadPercent):
+        tolerate(enabled=True)
+    assert tolerate(accuracy_percent=2.5) == {"enabled": False, "accuracy_percent": 2.5}
+    assert tolerate(enabled=True) == tolerate() == {"enabled": True, "accuracy_percent": 2.5}
+    with pytest.raises(AccuracyBadPercent):
+        tolerate(accuracy_percent=0.9999)
+    assert tolerate(enabled=False, accuracy_percent=0) == {"enabled": False, "accuracy_percent": 0}
+    assert tolerate(enabled=True, accuracy_percent=5) == {"enabled": True, "accuracy_percent": 5}
+
+
+@pytest.mark.parametrize(
+    ("actor", "body", "error"),
+    [
+        (set_accepted, {"accepted": [ETHEREUM, {"currency": "USDT"}]}, AcceptedUnknownMethod),
+        (set_accepted, {"accepted": [ETHEREUM, {"currency": "KZT"}]}, AcceptedUnknownMethod),
+        (set_discount, {"currency": "KZT", "discount_percent": 5}, PaymentUnknownCurrency),
+        (set_discount, {"currency": "DAI", "network": "tron", "discount_percent": 5}, PaymentUnsupportedNetwork),
+        (set_discount, ETHEREUM | {"discount_percent": 0.00001}, DomainError),
+        (set_accuracy, {"enabled": True, "accuracy_percent": 1.00001}, AccuracyBadPercent),
+    ],
+)
+def test_what_is_refused_leaves_nothing(
+    shop: UUID, actor: Callable[[CallInfo, bytes], CallReply], body: object, error: type[DomainError]
+) -> None:
+    before = load_terms(shop)
+
+    with pytest.raises(error):
+        ask(actor, shop, body)
+    assert load_terms(shop) == before
+    assert one("SELECT count(*) FROM calls") == (0,)
+
+
+def test_reading_counts_as_no_change(shop: UUID) -> None:
+    for actor in (set_accepted, set_discount, set_accuracy):
+        ask(actor, shop, {})
+
+    assert load_terms(shop).version == 1
+
+
+def test_a_call_takes_effect_once_or_never(shop: UUID) -> None:
+    call, given_up = info(shop), info(shop)
+    body = msgspec.json.encode({"accepted": [ETHEREUM]})
+    first = set_accepted(call, body)
+
+    with pytest.raises(ReplayedError) as replay:
+        set_accepted(call, body)
+    assert (replay.value.response or "").encode() == first.body
+    assert abandon(given_up) is None
+    with pytest.raises(AbandonedError):
+        set_accepted(given_up, msgspec.json.encode({"accepted": []}))
+    assert load_terms(shop).version == 2
+
+
+def test_terms_are_their_merchants_alone(shop: UUID) -> None:
+    other = merchant()
+    discount(other, 50, ETHEREUM)
+    accept(other, BSC)
+    ask(set_accuracy, other, {"enabled": True, "accuracy_percent": 5})
+
+    assert (pays(shop), accuracy_of(shop)) == ("100", 0)
+    assert ask(set_accepted, shop, {}) == {"accepted": []}
+    assert ask(set_discount, shop, {}) == {"items": []}
+    assert ask(set_accuracy, shop, {})["enabled"] is False
+
+
+# In force at once, in every process --------------------------------------------------------------------------
+
+
+def test_a_discount_is_in_force_at_once_here_and_elsewhere(shop: UUID) -> None:
+    here, elsewhere = Process(), Process()
+    for percent in (0, 10, -10, 2.5, 0, 99):
+        here.run(set_discount, shop, ETHEREUM | {"discount_percent": percent})
+
+        for process in (here, elsewhere):
+            made = process.run(create_invoice, shop, price("1000"))
+            assert Decimal(made["payer_amount"]) == 10 * (100 - Decimal(str(percent)))
+    assert elsewhere.terms.read(shop).version == load_terms(shop).version
+
+
+def test_what_is_accepted_is_in_force_at_once_here_and_elsewhere(shop: UUID) -> None:
+    here, elsewhere = Process(), Process()
+    for _ in range(2):
+        for accepted, refused in ((ETHEREUM, BSC), (BSC, ETHEREUM)):
+            here.run(set_accepted, shop, {"accepted": [accepted]})
+
+            for process in (here, elsewhere):
+                assert process.run(create_invoice, shop, price("10", network=accepted["network"]))
+                with pytest.raises(PaymentUnsupportedNetwork):
+                    process.run(create_invoice, shop, price("10", network=refused["network"]))
+
+
+def test_old_terms_refuse_nothing(shop: UUID) -> None:
+    """What forbids is looked at again too: nobody checks the version of an invoice that is not written."""
+    here, elsewhere = Process(), Process()
+    here.run(set_discount, shop, ETHEREUM | {"discount_percent": 99})
+    with pytest.raises(PaymentBelowMinimum):
+        elsewhere.run(create_invoice, shop, price("10"))
+    here.run(set_discount, shop, ETHEREUM | {"discount_percent": 0})
+    assert elsewhere.run(create_invoice, shop, price("10"))["payer_amount"] == "10"
+
+    here.run(set_accepted, shop, {"accepted": [{"currency": "BTC"}]})
+    agnostic = {"amount": "10", "currency": "USD"}
+    with pytest.raises(InvoiceNoPayAsset):
+        elsewhere.run(create_invoice, shop, agnostic)
+    here.run(set_accepted, shop, {"accepted": []})
+    assert elsewhere.run(create_invoice, shop, agnostic)["payment_status"] == "select"
+
+
+def test_a_tolerance_is_in_force_at_once_and_frozen_at_creation(shop: UUID) -> None:
+    elsewhere = Process()
+    before = elsewhere.run(create_invoice, shop, price("100"))
+    agnostic = elsewhere.run(create_invoice, shop, {"amount": "100", "currency": "USD"})
+    Process().run(set_accuracy, shop, {"enabled": True, "accuracy_percent": 1.5})
+
+    after = elsewhere.run(create_invoice, shop, price("100"))
+    chosen = elsewhere.run(select_method, None, {"invoice_id": agnostic["uuid"]} | ETHEREUM)
+
+    found = [invoices.find_public(UUID(made["uuid"])) for made in (before, after, chosen)]
+    assert [made.accuracy_ppm for made in found if made] == [0, 15_000, 0]
+
+
+def test_creating_and_changing_at_once_never_mixes_terms(shop: UUID) -> None:
+    """The discount and the tolerance change together, by one; an invoice has both of one moment or neither."""
+
+    def work(number: int) -> Any:
+        if number == 0:
+            for step in range(1, 21):
+                time.sleep(0.02)
+                with transaction():
+                    execute("UPDATE merchants SET terms_version = terms_version + 1 WHERE id = %s", (shop,))
+                    execute(
+                        "UPDATE merchants SET accuracy_enabled = true, accuracy_ppm = %s WHERE id = %s",
+                        (10_000 + step, shop),
+                    )
+                    execute("DELETE FROM discounts")
+                    execute("INSERT INTO discounts VALUES (%s, 'USDT', 'ethereum', %s)", (shop, 10_000 + step))
+        else:
+            for _ in range(20):
+                # Whose terms changed at every attempt is asked to wait.
+                with contextlib.suppress(GatewayBusy):
+                    ask(create_invoice, shop, price("100"))
+
+    assert [outcome for outcome in at_once(4, work) if isinstance(outcome, Exception)] == []
+    made = one("SELECT count(*), count(*) FILTER (WHERE accuracy_ppm <> discount_ppm) FROM invoices")
+    assert made is not None
+    assert made[0] > 0
+    assert made[1] == 0
+
+
+# Effects ----------------------------------------------------------------------------------------------------
+
+
+def test_a_discount_lowers_and_a_negative_one_raises(shop: UUID) -> None:
+    discount(shop, 2.5, ETHEREUM)
+    assert (pays(shop), pays(shop, network="bsc")) == ("97.5", "100")
+    discount(shop, -99, ETHEREUM)
+    assert pays(shop) == "199"
+    assert pays(shop, currency="USDT", to_currency=None) == "199"
+
+
+def test_a_discount_is_taken_at_the_first_quote_and_kept_by_later_ones(shop: UUID) -> None:
+    discount(shop, 10, ETHEREUM)
+    made = ask(create_invoice, shop, price("100"))
+    discount(shop, 50, ETHEREUM)
+    execute("UPDATE chain_cursors SET block_time = app_now() + interval '20 minutes' WHERE network = 'ethereum'")
+    execute("UPDATE app_clock SET ahead = interval '16 minutes'")
+    execute("UPDATE rates SET quoted_at = app_now()")
+
+    requote_invoices()
+
+    again = invoices.find_public(UUID(made["uuid"]))
+    assert again is not None
+    assert (again.generation, again.discount_ppm, again.payer_units) == (2, 100_000, 90 * 10**18)
+    assert pays(shop) == "50"
+
+
+def test_a_revived_invoice_keeps_its_discount_and_its_coin(shop: UUID) -> None:
+    discount(shop, 10, ETHEREUM)
+    made = ask(create_invoice, shop, price("100", order_id="o"))
+    execute("UPDATE invoices SET status = 'expired', is_final = true")
+    discount(shop, 50, ETHEREUM)
+    accept(shop, BSC)
+
+    revived = ask(create_invoice, shop, price("100", order_id="o", is_refresh=True))
+
+    assert (revived["uuid"], revived["payer_amount"], revived["network"]) == (made["uuid"], "90", "ethereum")
+
+
+def test_a_choice_takes_the_discount_of_its_own_moment(shop: UUID) -> None:
+    elsewhere = Process()
+    agnostic = elsewhere.run(create_invoice, shop, {"amount": "100", "currency": "USD"})
+    Process().run(set_discount, shop, ETHEREUM | {"discount_percent": 20})
+
+    chosen = elsewhere.run(select_method, None, {"invoice_id": agnostic["uuid"]} | ETHEREUM)
+
+    assert chosen["payer_amount"] == "80"
+    assert "accepted" not in chosen
+
+
+def test_a_choice_is_among_what_is_accepted_at_its_own_moment(shop: UUID) -> None:
+    elsewhere = Process()
+    accept(shop, ETHEREUM)
+    agnostic = elsewhere.run(create_invoice, shop, {"amount": "100", "currency": "USD"})
+    accept(shop, BSC)
+
+    for refused in (ETHEREUM, {"currency": "BTC"}, {"currency": "ETH", "network": "bsc"}):
+        with pytest.raises(PayMethodNotAccepted):
+            elsewhere.run(select_method, None, {"invoice_id": agnostic["uuid"]} | {"network": None} | refused)
+    assert elsewhere.run(select_method, None, {"invoice_id": agnostic["uuid"]} | BSC)["network"] == "bsc"
+
+
+def test_a_repeated_order_is_answered_whatever_is_accepted_by_now(shop: UUID) -> None:
+    made = ask(create_invoice, shop, price("100", order_id="o"))
+    accept(shop, BSC)
+
+    assert ask(create_invoice, shop, price("100", order_id="o")) == made
+
+
+def test_a_wallet_is_among_what_is_accepted(shop: UUID) -> None:
+    accept(shop, BSC)
+
+    with pytest.raises(WalletUnsupportedNetwork):
+        ask(create_wallet, shop, ETHEREUM)
+    assert ask(create_wallet, shop, BSC)["network"] == "bsc"
+
+
+@pytest.mark.parametrize(
+    ("setting", "own", "ppm"),
+    [
+        ({"enabled": True, "accuracy_percent": 2}, None, 20_000),
+        ({"enabled": True, "accuracy_percent": 2}, 0, 0),
+        ({"enabled": True, "accuracy_percent": 2}, 0.5, 5_000),
+        ({"enabled": False, "accuracy_percent": 2}, None, 0),
+        ({"enabled": False, "accuracy_percent": 2}, 4, 40_000),
+        ({}, None, 0),
+    ],
+)
+def test_the_invoices_own_tolerance_then_the_merchants_then_none(
+    shop: UUID, setting: dict[str, object], own: float | None, ppm: int
+) -> None:
+    ask(set_accuracy, shop, setting)
+
+    assert accuracy_of(shop, accuracy_payment_percent=own) == ppm

@@ -1,0 +1,154 @@
+"""Transfers as calls: amounts, repeats by order_id and by key, and who may not move money away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from actors import context
+from actors.merchants.transfers import transfer_to_personal
+from core.errors import (
+    IdempotencyKeyReused,
+    PayoutFrozen,
+    PersonalInsufficient,
+    TransferBadAmount,
+    TransferUnknownCurrency,
+)
+from core.ids import uuid7
+from core.merchants.transfer_schemas import Transferred
+from models.db.base import one, rows, transaction
+from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PERSONAL, Account, Transfer, post
+from models.payouts import freezes
+from models.queue.calls import CallInfo, ReplayedError
+from tests.actors.queue.workers import make_settings
+from tests.models.builders import USDT, assert_sound, at_once, held
+from tests.models.payouts.held import funded, owner_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from core.errors import DomainError
+
+FIVE: dict[str, Any] = {"amount": "5", "currency": "USDT"}
+
+
+@pytest.fixture
+def shop(database: str) -> Iterator[UUID]:
+    context.configure(make_settings(database_url=database))
+    yield funded()
+    assert_sound()
+
+
+def info(merchant_id: UUID, key: str | None = None, fingerprint: bytes = b"f") -> CallInfo:
+    return CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r", idem_key=key, fingerprint=fingerprint)
+
+
+def transfer(merchant_id: UUID, call: CallInfo | None = None, **body: Any) -> dict[str, Any]:
+    message = msgspec.json.encode({"principal": "pk_one", "body": FIVE | body})
+    reply = transfer_to_personal(call or info(merchant_id), message)
+    return msgspec.to_builtins(msgspec.json.decode(reply.body, type=Transferred))  # type: ignore[no-any-return]
+
+
+def made() -> int:
+    return (one("SELECT count(*) FROM personal_transfers") or (0,))[0]
+
+
+def test_a_transfer_is_answered_as_the_specification_says(shop: UUID) -> None:
+    assert transfer(shop, amount="5.25") == {
+        "currency": "USDT",
+        "amount": "5.25",
+        "direction": "to_personal",
+        "personal_balance": "5.25",
+    }
+    assert transfer(shop, amount="1.000000")["personal_balance"] == "6.25"
+    assert held(shop) == {AVAILABLE: 9375 * USDT // 100}
+    assert held(owner_of(shop)) == {PERSONAL: 625 * USDT // 100}
+    assert rows("SELECT DISTINCT created_by FROM personal_transfers") == [("pk_one",)]
+
+
+def test_a_repeat_of_an_order_id_moves_nothing_and_gets_the_first_answer(shop: UUID) -> None:
+    first = transfer(shop, order_id="t-1")
+    transfer(shop, order_id="t-2", amount="7")
+
+    again = transfer(shop, order_id="t-1")
+    with_another_body = transfer(shop, order_id="t-1", amount="99999", currency="BTC")
+    with_a_key = transfer(shop, info(shop, "key"), order_id="t-1")
+
+    assert again == with_another_body == with_a_key == first
+    assert made() == 2
+    assert held(shop) == {AVAILABLE: 88 * USDT}
+
+
+def test_a_repeat_is_answered_although_the_merchant_is_frozen_now(shop: UUID) -> None:
+    first = transfer(shop, order_id="t-1")
+    freezes.freeze("all", reason="r", frozen_by="operator")
+
+    assert transfer(shop, order_id="t-1") == first
+
+
+def test_of_an_order_id_sent_many_times_at_once_one_moves_money(shop: UUID) -> None:
+    answers = at_once(8, lambda number: transfer(shop, order_id="t-1", amount=str(number + 1)))
+
+    assert all(answer == answers[0] for answer in answers), answers
+    assert made() == 1
+
+
+def test_a_key_gets_the_first_answer_and_no_other_request(shop: UUID) -> None:
+    first = transfer(shop, info(shop, "key"))
+    with pytest.raises(ReplayedError) as replay:
+        transfer(shop, info(shop, "key"))
+    assert msgspec.json.decode(replay.value.response or "") == first
+    with pytest.raises(IdempotencyKeyReused):
+        transfer(shop, info(shop, "key", b"other"), amount="6")
+    assert made() == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ({"currency": "XYZ"}, TransferUnknownCurrency),
+        ({"currency": "USD"}, TransferUnknownCurrency),
+        ({"amount": "0"}, TransferBadAmount),
+        ({"amount": "0.000000"}, TransferBadAmount),
+        ({"amount": "0.0000001"}, TransferBadAmount),
+        ({"amount": "1.0000000"}, TransferBadAmount),
+        ({"amount": "100.000001"}, PersonalInsufficient),
+        ({"amount": "9" * 30}, PersonalInsufficient),
+        ({"currency": "BTC", "amount": "0.00000001"}, PersonalInsufficient),
+    ],
+)
+def test_what_cannot_be_moved_is_refused_and_burns_no_order_id(
+    shop: UUID, body: dict[str, Any], error: type[DomainError]
+) -> None:
+    with pytest.raises(error):
+        transfer(shop, info(shop, "key"), order_id="t-1", **body)
+
+    assert made() == 0
+    assert transfer(shop, info(shop, "key", b"other"), order_id="t-1")["amount"] == "5"
+
+
+def test_a_frozen_merchant_and_one_who_owes_move_nothing_away(shop: UUID) -> None:
+    custody, debt = Account(GATEWAY, CUSTODY, "USDT", "ethereum"), Account(shop, DEBT, "USDT")
+    freezes.freeze("merchant", str(shop), reason="r", frozen_by="operator")
+    with pytest.raises(PayoutFrozen):
+        transfer(shop)
+    freezes.unfreeze("merchant", str(shop))
+    with transaction():
+        post("owed", [Transfer(debt, custody, 1)])
+    with pytest.raises(PayoutFrozen):
+        transfer(shop)
+    with transaction():
+        post("repaid", [Transfer(custody, debt, 1)])
+    # Whatever a network's trouble is: no network takes part in it.
+    freezes.freeze("network", "ethereum", reason="r", frozen_by="operator")
+
+    assert transfer(shop)["personal_balance"] == "5"
+
+
+def test_a_call_without_a_merchant_is_a_bug(shop: UUID) -> None:
+    nobody = CallInfo(call_id=uuid7(), merchant_id=None, request_id="r", idem_key=None, fingerprint=b"f")
+    with pytest.raises(ValueError, match="has a merchant"):
+        transfer(shop, nobody)

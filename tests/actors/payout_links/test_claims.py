@@ -1,0 +1,224 @@
+"""Claiming cheques: one payout for one address, whatever is repeated, refused or cut off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+
+from actors.payout_links import claims
+from core.errors import (
+    ComplianceAddressBlocked,
+    DomainError,
+    PayoutFrozen,
+    PayoutlinkBadAddress,
+    PayoutlinkCancelled,
+    PayoutlinkClaimInProgress,
+    PayoutlinkDestinationInternal,
+    PayoutlinkExpired,
+    PayoutlinkNotFound,
+    PayoutMemoUnsupported,
+)
+from models.db.base import execute, one
+from models.payout_links import claims as payout_link_claims
+from models.payout_links import rows as payout_links
+from models.payouts import freezes
+from models.payouts import rows as payouts
+from models.queue.calls import AbandonedError, ReplayedError
+from tests.actors.payout_links.world import ANN, BOB, cancel, claim, configure, create, give_up, info
+from tests.models.builders import USDT, address, assert_sound, at_once, held
+from tests.models.payout_links.builders import advance, rich_merchant
+from tests.models.payouts.builders import FEE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CONTRACT = "0xdAC17F958D2ee523a2206206994597C13D831ec7"
+TREASURY = "0x" + "7e" * 20
+
+
+@pytest.fixture(autouse=True)
+def _gateway(database: str) -> Iterator[None]:
+    configure(database)
+    yield
+    assert_sound()
+
+
+@pytest.fixture(autouse=True)
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    bells: list[str] = []
+    monkeypatch.setattr(claims, "ring", lambda *bell: bells.append(":".join(bell)))
+    return bells
+
+
+@pytest.fixture
+def shop() -> UUID:
+    return rich_merchant()
+
+
+@pytest.fixture
+def link(shop: UUID) -> dict[str, Any]:
+    return create(shop)
+
+
+def status(link: dict[str, Any]) -> str:
+    return payout_links.reread(UUID(link["link_id"])).status
+
+
+def count(table: str) -> int:
+    return (one(f"SELECT count(*) FROM {table}") or (0,))[0]
+
+
+def test_a_claim_makes_the_payout_and_wakes_who_sends_it(shop: UUID, link: dict[str, Any], rung: list[str]) -> None:
+    answer = claim(link["claim_token"])
+
+    payout = payouts.find_by_order(shop, f"payoutlink:{link['link_id']}")
+    assert payout is not None
+    assert answer == {"status": "claimed", "payout_id": str(payout.id)}
+    assert (payout.address, payout.to_units, payout.status) == (ANN.lower(), 25 * USDT, "approved")
+    assert rung == ["deliver_webhooks", "broadcast:ethereum"]
+    assert held(shop)["payout_held"] == 25 * USDT + FEE
+
+
+def test_the_same_address_in_any_spelling_gets_the_same_payout(link: dict[str, Any]) -> None:
+    first = claim(link["claim_token"])
+
+    assert claim(link["claim_token"], ANN.lower()) == first
+    with pytest.raises(PayoutlinkClaimInProgress):
+        claim(link["claim_token"], BOB)
+    assert count("payouts") == 1
+
+
+def test_the_same_address_gets_its_payout_even_where_no_new_claim_would_be_taken(
+    shop: UUID, link: dict[str, Any], database: str, tmp_path: Path
+) -> None:
+    first = claim(link["claim_token"])
+    (tmp_path / "denied").write_text(ANN, encoding="utf-8")
+    configure(database, DENY_LIST=str(tmp_path / "denied"))
+    freezes.freeze("merchant", str(shop), reason="test", frozen_by="test")
+    advance(2)
+
+    assert claim(link["claim_token"]) == first
+
+
+def test_a_redelivered_claim_gets_its_answer(link: dict[str, Any]) -> None:
+    call = info(None)
+    claim(link["claim_token"], call=call)
+
+    with pytest.raises(ReplayedError):
+        claim(link["claim_token"], call=call)
+    assert count("payouts") == 1
+
+
+@pytest.mark.parametrize(
+    ("to", "error"),
+    [
+        ("0x1", PayoutlinkBadAddress),
+        ("0x52908400098527886e0F7030069857D2E4169EE7", PayoutlinkBadAddress),
+        ("0x" + "0" * 40, PayoutlinkBadAddress),
+        ("TJRabPrwbZy45sbavfcjinPJC18kjpRTv8", PayoutlinkBadAddress),
+        (CONTRACT, PayoutlinkBadAddress),
+        (TREASURY, PayoutlinkDestinationInternal),
+    ],
+)
+def test_an_address_that_nothing_may_go_to_leaves_the_link_funded(
+    link: dict[str, Any], to: str, error: type[DomainError]
+) -> None:
+    execute("INSERT INTO treasury_addresses (network, role, address) VALUES ('ethereum', 'hot', %s)", (TREASURY,))
+
+    with pytest.raises(error):
+        claim(link["claim_token"], to)
+    assert status(link) == "funded"
+    assert claim(link["claim_token"])["status"] == "claimed"
+
+
+def test_a_deposit_address_of_ours_is_no_destination(link: dict[str, Any]) -> None:
+    _, pooled = address()
+
+    with pytest.raises(PayoutlinkDestinationInternal):
+        claim(link["claim_token"], pooled)
+    assert status(link) == "funded"
+
+
+def test_a_denied_address_leaves_the_link_funded(link: dict[str, Any], database: str, tmp_path: Path) -> None:
+    (tmp_path / "denied").write_text(BOB, encoding="utf-8")
+    configure(database, DENY_LIST=str(tmp_path / "denied"))
+
+    with pytest.raises(ComplianceAddressBlocked):
+        claim(link["claim_token"], BOB)
+    assert status(link) == "funded"
+    assert claim(link["claim_token"])["status"] == "claimed"
+
+
+def test_a_memo_is_refused_where_none_is_carried(link: dict[str, Any]) -> None:
+    with pytest.raises(PayoutMemoUnsupported):
+        claim(link["claim_token"], memo="hello")
+    assert status(link) == "funded"
+
+
+def test_an_unknown_token_is_not_found() -> None:
+    with pytest.raises(PayoutlinkNotFound):
+        claim("A" * 43)
+
+
+def test_a_frozen_link_stays_funded_and_can_be_claimed_after_the_freeze(shop: UUID, link: dict[str, Any]) -> None:
+    freezes.freeze("merchant", str(shop), reason="test", frozen_by="test")
+    advance(5)
+
+    with pytest.raises(PayoutFrozen):
+        claim(link["claim_token"])
+    assert status(link) == "funded"
+    freezes.unfreeze("merchant", str(shop))
+
+    assert claim(link["claim_token"])["status"] == "claimed"
+
+
+def test_what_is_over_or_cancelled_is_gone(shop: UUID, link: dict[str, Any]) -> None:
+    other = create(shop)
+    cancel(shop, other["link_id"])
+    with pytest.raises(PayoutlinkCancelled):
+        claim(other["claim_token"])
+
+    advance(1.01)
+
+    with pytest.raises(PayoutlinkExpired):
+        claim(link["claim_token"])
+    assert status(link) == "funded"
+
+
+def test_a_claim_that_stopped_between_its_steps_goes_on_with_its_address_alone(
+    link: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise ZeroDivisionError("the power fails")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(payout_link_claims, "finish", fails)
+        with pytest.raises(ZeroDivisionError):
+            claim(link["claim_token"])
+    assert status(link) == "claiming"
+
+    with pytest.raises(PayoutlinkClaimInProgress):
+        claim(link["claim_token"], BOB)
+    assert claim(link["claim_token"])["status"] == "claimed"
+
+
+def test_a_claim_that_nobody_waits_for_does_not_begin(link: dict[str, Any]) -> None:
+    call = info(None)
+    give_up(call)
+
+    with pytest.raises(AbandonedError):
+        claim(link["claim_token"], call=call)
+    assert status(link) == "funded"
+
+
+def test_thirty_claims_at_once_make_one_payout_for_one_address(shop: UUID, link: dict[str, Any]) -> None:
+    answers = at_once(30, lambda number: claim(link["claim_token"], (ANN, BOB)[number % 2]))
+
+    won = [answer for answer in answers if isinstance(answer, dict)]
+    assert len({answer["payout_id"] for answer in won}) == 1
+    assert {type(answer) for answer in answers} <= {dict, PayoutlinkClaimInProgress}
+    assert count("payouts") == 1
+    assert held(shop)["payout_held"] == 25 * USDT + FEE

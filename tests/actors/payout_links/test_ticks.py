@@ -1,0 +1,170 @@
+"""What only time does to cheques: expiry, and an end to claims that stopped halfway."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+
+from actors.payout_links import ticks as payout_link_clock
+from actors.payout_links.ticks import expire_payout_links, reap_claims
+from models.db.base import execute, one
+from models.payout_links import claims as payout_link_claims
+from models.payout_links import rows as payout_links
+from models.payouts import freezes
+from tests.actors.payout_links.world import configure
+from tests.models.builders import USDT, assert_sound, held
+from tests.models.payout_links.builders import ANN, BOB, HELD, advance, claimed, claiming, funded, rich_merchant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from models.payout_links.rows import PayoutLinkRow
+
+
+@pytest.fixture(autouse=True)
+def _gateway(database: str) -> Iterator[None]:
+    configure(database)
+    yield
+    assert_sound()
+
+
+@pytest.fixture(autouse=True)
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    bells: list[str] = []
+    monkeypatch.setattr(payout_link_clock, "ring", lambda *bell: bells.append(":".join(bell)))
+    return bells
+
+
+@pytest.fixture
+def shop() -> UUID:
+    return rich_merchant()
+
+
+def status(link: PayoutLinkRow) -> str:
+    return payout_links.reread(link.id).status
+
+
+def test_what_is_due_expires_and_what_is_not_stays(shop: UUID, rung: list[str]) -> None:
+    due, young, taken = funded(shop), funded(shop, lifetime_h=9), claimed(funded(shop))
+    advance(2)
+
+    expire_payout_links()
+
+    assert [status(link) for link in (due, young, taken)] == ["expired", "funded", "claimed"]
+    assert held(shop) == {"available": 100 * USDT - 2 * HELD, "payout_held": 2 * HELD}
+    assert rung == []
+
+
+def test_more_than_a_page_rings_again(shop: UUID, monkeypatch: pytest.MonkeyPatch, rung: list[str]) -> None:
+    monkeypatch.setattr(payout_link_clock, "DUE_PER_STEP", 2)
+    for _ in range(3):
+        funded(shop, amount_units=USDT)
+    advance(2)
+
+    expire_payout_links()
+    assert rung == ["expire_payout_links"]
+    expire_payout_links()
+
+    assert rung == ["expire_payout_links"]
+    assert held(shop) == {"available": 100 * USDT}
+
+
+def test_a_broken_row_holds_up_no_other(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken, sound = funded(shop), funded(shop)
+    advance(2)
+    expire = payout_links.expire
+
+    def expire_unless_broken(link_id: UUID) -> bool:
+        if link_id == broken.id:
+            raise ZeroDivisionError
+        return expire(link_id)
+
+    monkeypatch.setattr(payout_links, "expire", expire_unless_broken)
+    expire_payout_links()
+
+    assert (status(broken), status(sound)) == ("funded", "expired")
+
+
+def test_a_freeze_that_outlasts_a_link_leaves_it_claimable(shop: UUID) -> None:
+    link = funded(shop)
+    freezes.freeze("all", reason="test", frozen_by="test")
+    for _ in range(3):
+        advance(2)
+        expire_payout_links()
+    assert status(link) == "funded"
+
+    freezes.unfreeze("all")
+    expire_payout_links()
+
+    assert claimed(link).status == "claimed"
+
+
+def test_after_a_freeze_a_link_expires_in_the_end(shop: UUID) -> None:
+    link = funded(shop)
+    freezes.freeze("all", reason="test", frozen_by="test")
+    advance(2)
+    expire_payout_links()
+    freezes.unfreeze("all")
+    advance(3)
+
+    expire_payout_links()
+
+    assert status(link) == "expired"
+
+
+def test_a_claim_that_is_stuck_is_finished(shop: UUID, rung: list[str]) -> None:
+    stuck, young = funded(shop), funded(shop)
+    claiming(stuck)
+    advance(0.26)
+    claiming(young)
+
+    reap_claims()
+
+    assert (status(stuck), status(young)) == ("claimed", "claiming")
+    assert sorted(rung) == ["broadcast:ethereum", "deliver_webhooks"]
+    assert one("SELECT address, order_id FROM payouts") == (ANN, f"payoutlink:{stuck.id}")
+
+
+def test_a_stuck_claim_to_an_address_that_was_denied_meanwhile_is_taken_back(
+    shop: UUID, database: str, tmp_path: Path
+) -> None:
+    link = funded(shop, lifetime_h=9)
+    claiming(link)
+    (tmp_path / "denied").write_text(ANN, encoding="utf-8")
+    configure(database, DENY_LIST=str(tmp_path / "denied"))
+    advance(0.26)
+
+    reap_claims()
+
+    assert status(link) == "funded"
+    assert claimed(link, BOB).claim_address == BOB
+
+
+def test_a_stuck_claim_that_cannot_be_finished_is_taken_back(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = funded(shop, lifetime_h=9)
+    claiming(link)
+    advance(0.26)
+
+    def fails(*_: Any) -> Any:
+        execute("INSERT INTO payouts (id) VALUES (NULL)")
+
+    monkeypatch.setattr(payout_link_claims, "finish", fails)
+    reap_claims()
+
+    assert status(link) == "funded"
+    assert held(shop)["payout_held"] == HELD
+
+
+def test_reaping_twice_is_reaping_once(shop: UUID) -> None:
+    link = funded(shop)
+    claiming(link)
+    advance(0.26)
+
+    reap_claims()
+    reap_claims()
+
+    assert status(link) == "claimed"
+    assert one("SELECT count(*) FROM payouts") == (1,)

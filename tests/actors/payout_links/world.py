@@ -1,0 +1,100 @@
+"""A gateway for the tests of cheques: its context, its calls, and what the API would add to their answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from actors import context
+from actors.payout_links.calls import cancel_payout_link, create_payout_link, create_payout_links
+from actors.payout_links.claims import claim_payout_link
+from actors.queue import call_actors as answering
+from api.routes.payout_links.calls import _read
+from core.http.principals import Signed
+from core.http.requests import read_request
+from core.ids import uuid7
+from core.payout_links.schemas import Claim, CreatePayoutLink
+from core.payout_links.tokens import ClaimTokens, token_hash
+from core.payout_links.views import with_tokens
+from core.settings.settings import load_settings
+from models.queue import calls
+from models.queue.calls import CallInfo, ReplayedError
+from tests.models.payouts.builders import charge
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+PAY_URL: Final = "https://pay.example"
+# Keys among which the development key is, and is not.
+ROTATED: Final = (
+    "new:bmV3LW5ldy1uZXctbmV3LW5ldy1uZXctbmV3LW5ldy0=,development:c2x1aWNlLWRldmVsb3BtZW50LW9ubHkta2V5LTAwMDA="
+)
+ROTATED_AWAY: Final = ROTATED.partition(",")[0]
+LINK: Final = {"currency": "USDT", "network": "ethereum", "amount": "25"}
+ANN: Final = "0x52908400098527886E0F7030069857D2E4169EE7"
+BOB: Final = "0x8617E340B3D01FA5F11F306F4090FD50E238070D"
+
+
+def configure(database: str, **env: str) -> None:
+    """Give the actors a gateway that serves ethereum and bsc, where a payout of USDT costs 1.2."""
+    given = {
+        "ENVIRONMENT": "development",
+        "DATABASE_URL": database,
+        "REDIS_URL": "redis://127.0.0.1:1",
+        "PAY_URL": PAY_URL,
+        "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
+        "BSC_RPC_URLS": "http://127.0.0.1:1",
+    }
+    context.configure(load_settings(given | env))
+    charge()
+
+
+def info(merchant_id: UUID | None, key: str | None = None) -> CallInfo:
+    return CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r", idem_key=key, fingerprint=b"f")
+
+
+def signed(body: object, principal: str = "pk_test") -> bytes:
+    return msgspec.json.encode(Signed(principal=principal, body=msgspec.Raw(msgspec.json.encode(body))))
+
+
+def shown(answer: bytes) -> dict[str, Any]:
+    """Return what the API makes of an answer."""
+    settings = context.context().settings
+    return with_tokens(msgspec.json.decode(answer), ClaimTokens(settings.secret_keys), settings.pay_url)
+
+
+def create(merchant_id: UUID, call: CallInfo | None = None, **fields: Any) -> dict[str, Any]:
+    body = read_request(CreatePayoutLink, LINK | fields, own_hosts=frozenset())
+    return shown(create_payout_link(call or info(merchant_id), signed(body)).body)
+
+
+def create_batch(merchant_id: UUID, *items: Any, call: CallInfo | None = None) -> dict[str, Any]:
+    return shown(create_payout_links(call or info(merchant_id), signed([_read(item) for item in items])).body)
+
+
+def cancel(merchant_id: UUID, link_id: str) -> dict[str, Any]:
+    answer: dict[str, Any] = msgspec.json.decode(
+        cancel_payout_link(info(merchant_id), msgspec.json.encode({"link_id": link_id})).body
+    )
+    return answer
+
+
+def claim(token: str, address: str = ANN, *, memo: str = "", call: CallInfo | None = None) -> dict[str, Any]:
+    message = Claim(token_hash=token_hash(token).hex(), address=address, memo=memo)
+    answer: dict[str, Any] = msgspec.json.decode(
+        claim_payout_link(call or info(None), msgspec.json.encode(message)).body
+    )
+    return answer
+
+
+def replayed(error: ReplayedError) -> dict[str, Any]:
+    """Return what is answered to a repetition."""
+    answer = answering._again(error)
+    assert answer.kind == "done"
+    return shown(answer.body)
+
+
+def give_up(call: CallInfo) -> None:
+    """Be the caller who waits no longer."""
+    assert calls.abandon(call) is None

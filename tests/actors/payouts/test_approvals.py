@@ -1,0 +1,140 @@
+"""Approving and cancelling as calls: who signed decides, each takes effect once, and the broadcast is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from actors import context
+from actors.payouts import approvals as payout_approvals
+from actors.payouts.approvals import approve_payout, cancel_payout
+from core.errors import ComplianceAddressBlocked, PayoutApproverIsCreator, PayoutNotFound, PayoutNotPending
+from core.ids import uuid7
+from core.payouts.schemas import Payout
+from models.ledger.ledger import AVAILABLE
+from models.queue.calls import CallInfo, ReplayedError
+from tests.actors.queue.workers import make_settings
+from tests.models.builders import USDT, assert_sound, held, merchant
+from tests.models.payouts.held import CREATOR, DESTINATION, approvers, funded, payout, require_cosign, reread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from actors.queue.caller import CallReply
+    from models.payouts.rows import PayoutRow
+
+
+@pytest.fixture(autouse=True)
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The doorbells that were rung."""
+    bells: list[tuple[str, ...]] = []
+    monkeypatch.setattr(payout_approvals, "ring", lambda *words: bells.append(words))
+    return bells
+
+
+@pytest.fixture
+def shop(database: str) -> Iterator[UUID]:
+    context.configure(make_settings(database_url=database))
+    yield funded()
+    assert_sound()
+
+
+def info(merchant_id: UUID) -> CallInfo:
+    return CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r", idem_key=None, fingerprint=b"f")
+
+
+def signed(body: dict[str, Any], principal: str) -> bytes:
+    return msgspec.json.encode({"principal": principal, "body": body})
+
+
+def approve(of: PayoutRow, principal: str = "pk_second", call: CallInfo | None = None) -> dict[str, Any]:
+    reply = approve_payout(call or info(of.merchant_id), signed({"uuid": str(of.id)}, principal))
+    return msgspec.to_builtins(msgspec.json.decode(reply.body, type=Payout))  # type: ignore[no-any-return]
+
+
+def cancel(of: PayoutRow) -> dict[str, Any]:
+    reply = cancel_payout(info(of.merchant_id), msgspec.json.encode({"order_id": of.order_id}))
+    return msgspec.to_builtins(msgspec.json.decode(reply.body, type=Payout))  # type: ignore[no-any-return]
+
+
+def test_an_approved_payout_is_answered_whole_and_goes_to_the_broadcast(
+    shop: UUID, rung: list[tuple[str, ...]]
+) -> None:
+    order = payout(shop)
+
+    answer = approve(order)
+
+    assert (answer["uuid"], answer["status"], answer["is_final"]) == (str(order.id), "process", False)
+    assert (answer["approval_required"], answer["commission"], answer["amount"]) == (True, "1", "10")
+    assert rung == [("deliver_webhooks",), ("broadcast", "ethereum")]
+
+
+def test_the_first_of_two_approvals_sends_nothing(shop: UUID, rung: list[tuple[str, ...]]) -> None:
+    require_cosign(shop)
+    order = payout(shop)
+
+    assert approve(order)["status"] == "awaiting_cosign"
+    assert rung == [("deliver_webhooks",)]
+
+    assert approve(order, "pk_third")["status"] == "process"
+    assert rung[1:] == [("deliver_webhooks",), ("broadcast", "ethereum")]
+
+
+def test_the_signer_of_the_call_is_the_approver(shop: UUID, rung: list[tuple[str, ...]]) -> None:
+    order = payout(shop)
+
+    with pytest.raises(PayoutApproverIsCreator):
+        approve(order, CREATOR)
+    assert (reread(order).status, rung) == ("pending", [])
+
+    approve(order)
+    assert approvers(order) == {"pk_second"}
+
+
+def test_a_cancelled_payout_is_answered_and_its_money_is_back(shop: UUID, rung: list[tuple[str, ...]]) -> None:
+    order = payout(shop)
+
+    answer = cancel(order)
+
+    assert (answer["status"], answer["is_final"]) == ("cancel", True)
+    assert held(shop) == {AVAILABLE: 100 * USDT}
+    assert rung == [("deliver_webhooks",)]
+    with pytest.raises(PayoutNotPending):
+        cancel(order)
+
+
+def test_a_call_that_comes_twice_takes_effect_once(shop: UUID) -> None:
+    order, call = payout(shop), info(shop)
+    require_cosign(shop)
+    approve(order, call=call)
+
+    with pytest.raises(ReplayedError) as replay:
+        approve(order, call=call)
+
+    assert '"awaiting_cosign"' in (replay.value.response or "")
+    assert approvers(order) == {"pk_second"}
+
+
+@pytest.mark.parametrize("call", [approve_payout, cancel_payout])
+def test_another_merchants_payout_is_not_found(shop: UUID, call: Callable[[CallInfo, bytes], CallReply]) -> None:
+    order, stranger = payout(shop), merchant()
+    for lookup in ({"uuid": str(order.id)}, {"order_id": order.order_id}):
+        body = signed(lookup, "pk_stranger") if call is approve_payout else msgspec.json.encode(lookup)
+        with pytest.raises(PayoutNotFound):
+            call(info(stranger), body)
+
+    assert reread(order).status == "pending"
+
+
+def test_the_list_of_the_settings_is_asked(shop: UUID, database: str, tmp_path: Path) -> None:
+    order = payout(shop)
+    (tmp_path / "deny").write_text(DESTINATION)
+    context.configure(make_settings(database_url=database, deny_list=tmp_path / "deny"))
+
+    with pytest.raises(ComplianceAddressBlocked):
+        approve(order)
+    assert cancel(order)["status"] == "cancel"

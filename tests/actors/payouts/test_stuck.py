@@ -1,0 +1,503 @@
+"""What cannot leave does not stay: it is refused, cancelled by whoever may, or repays its merchant's debt."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+import structlog
+
+from actors import context
+from actors.merchants import debts
+from core.errors import PayoutFrozen, PayoutNotPending
+from core.logs import checkpoints
+from models.db.base import execute, rows, transaction
+from models.deposits import crediting
+from models.ledger import debts as debt_rows
+from models.ledger import ledger
+from models.ledger.debts import Debtor
+from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PAYOUT_HELD, Account, Transfer, post
+from models.outcomes import debt_repayment
+from models.outcomes import decisions as payout_decisions
+from models.payout_links import rows as payout_links
+from models.payouts import freezes
+from models.payouts import queue as payout_queue
+from models.wallets import settlement as wallet_settlement
+from tests.actors.queue.workers import make_settings
+from tests.actors.signer.world import SpendWorld
+from tests.models.builders import (
+    CATALOGUE,
+    USDT,
+    Chain,
+    assert_sound,
+    at_once,
+    endpoint,
+    held,
+    owes,
+    wait_until_somebody_waits,
+)
+from tests.models.payout_links.builders import claimed
+from tests.models.payout_links.builders import funded as cheque
+from tests.models.payouts.builders import fund
+from tests.models.payouts.held import funded, payout, reread, taken, told
+from tests.models.refunds.builders import send_back
+from tests.models.wallets.builders import set_blocked, wallet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+    from models.payouts.freezes import Scope
+    from models.payouts.rows import PayoutRow
+
+
+@pytest.fixture
+def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
+    made = SpendWorld(database, monkeypatch)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def _gateway(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    context.configure(make_settings(database_url=database))
+    monkeypatch.setattr(debts, "ring", lambda *_bell: None)
+    yield
+    assert_sound()
+
+
+def cancel(of: PayoutRow, *, by: str | None = None) -> PayoutRow:
+    with transaction():
+        return payout_decisions.cancel(CATALOGUE, of, by=by)
+
+
+# Cancelling ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_approved_payout_is_cancelled_while_nothing_is_signed(world: SpendWorld) -> None:
+    order = world.order()
+    endpoint(order.merchant_id)
+
+    assert cancel(order).status == "cancelled"
+    world.step(2)
+
+    assert (world.held(order), world.available(order)) == (0, 1_000 * USDT)
+    assert (world.count("spends"), world.paid(order)) == (0, 0)
+
+
+def test_what_is_signed_is_not_cancelled(world: SpendWorld) -> None:
+    order = world.order()
+    world.chain.sendings = ["deaf"]
+    world.step()
+    assert world.payout(order).status == "broadcasting"
+    for _ in range(2):
+        with pytest.raises(PayoutNotPending):
+            cancel(order)
+        world.pass_time(61)
+        world.step()
+    world.mine()
+    world.step()
+    world.confirm()
+
+    assert (world.payout(order).status, world.paid(order), world.held(order)) == ("confirmed", 1, 0)
+
+
+def test_an_approved_payout_with_a_live_spend_is_not_cancelled(world: SpendWorld) -> None:
+    """However its row came to say approved: what is signed may still take effect."""
+    order = world.order()
+    world.step()
+    execute("UPDATE payouts SET status = 'approved' WHERE id = %s", (order.id,))
+    with pytest.raises(PayoutNotPending):
+        cancel(order)
+    execute("UPDATE payouts SET status = 'sent' WHERE id = %s", (order.id,))
+
+
+def test_a_payout_whose_slot_a_stranger_used_is_kept_while_its_network_is_frozen(world: SpendWorld) -> None:
+    order = world.order()
+    world.step()
+    world.chain.forget()
+    world.chain.stranger(world.hot)
+    world.mine()
+    freezes.freeze("merchant", str(order.merchant_id), reason="test", frozen_by="test")
+    world.mine(world.network.maturity)
+    world.step(2)
+    assert world.payout(order).status == "approved"
+
+    # What used the slot may be this very payout, in rows that were lost.
+    with pytest.raises(PayoutFrozen):
+        cancel(order)
+
+
+@pytest.mark.parametrize("by", [None, "operator"])
+@pytest.mark.parametrize("scope", ["all", "network", "merchant", "coin"])
+def test_what_a_freeze_kept_from_being_signed_is_cancelled_once_it_is_lifted(
+    world: SpendWorld, scope: Scope, by: str | None
+) -> None:
+    order = world.order()
+    names = {"all": "", "network": "ethereum", "merchant": str(order.merchant_id), "coin": "USDT:ethereum"}
+    freezes.freeze(scope, names[scope], reason="look into it", frozen_by="operator")
+    world.step(2)
+    assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
+    if scope in {"all", "network"}:
+        with pytest.raises(PayoutFrozen):
+            cancel(order, by=by)
+
+    assert freezes.unfreeze(scope, names[scope]) == 1
+    done = cancel(order, by=by)
+    world.due_now()
+    world.step(2)
+
+    assert (done.status, done.error) == ("cancelled", by and "Cancelled by the operator.")
+    assert (world.held(order), world.available(order)) == (0, 1_000 * USDT)
+    assert (world.count("spends"), world.paid(order)) == (0, 0)
+
+
+@pytest.mark.parametrize("by", [None, "operator"])
+def test_what_the_signer_has_stopped_is_lifted_by_what_explains_it_and_by_nobodys_word(
+    world: SpendWorld, by: str | None
+) -> None:
+    """It stays frozen whatever an operator lifts; then its payouts are cancelled like all others."""
+    world.chain.stranger(world.hot)
+    world.mine()
+    order = world.order()
+    world.step()
+    assert freezes.unfreeze("network", "ethereum") == 0
+    with pytest.raises(PayoutFrozen):
+        cancel(order, by=by)
+
+    world.write_off()
+    assert [each for each in freezes.listing() if each.scope == "network"] == []
+    order = world.order()
+    assert cancel(order, by=by).status == "cancelled"
+    assert (world.held(order), world.paid(order)) == (0, 0)
+
+
+def test_a_payout_whose_slot_was_lost_under_a_freeze_is_cancelled_when_both_are_over(world: SpendWorld) -> None:
+    """What used the slot is explained, and the merchant's freeze is lifted."""
+    order = world.order()
+    world.step()
+    world.chain.forget()
+    world.chain.stranger(world.hot)
+    world.mine()
+    freezes.freeze("merchant", str(order.merchant_id), reason="test", frozen_by="operator")
+    world.mine(world.network.maturity)
+    world.step(2)
+    assert freezes.unfreeze("merchant", str(order.merchant_id)) == 1
+    with pytest.raises(PayoutFrozen):
+        cancel(order)
+
+    freezes.freeze("merchant", str(order.merchant_id), reason="test", frozen_by="operator")
+    world.write_off()
+    assert freezes.unfreeze("merchant", str(order.merchant_id)) == 1
+    assert rows("SELECT state FROM spends WHERE payout_id IS NOT NULL") == [("dead",)]
+    assert cancel(order).status == "cancelled"
+    world.due_now()
+    world.step(2)
+    assert (world.held(order), world.available(order), world.paid(order)) == (0, 1_000 * USDT, 0)
+
+
+@pytest.mark.parametrize(("label", "ends"), [("spending.quoted", "cancelled"), ("spending.committed", "sent")])
+def test_of_the_cancel_and_the_signers_claim_one_wins(world: SpendWorld, label: str, ends: str) -> None:
+    order = world.order()
+    outcome: list[str] = []
+
+    def cancelling(reached: str) -> None:
+        if reached != label:
+            return
+        try:
+            outcome.append(cancel(order).status)
+        except PayoutNotPending:
+            outcome.append("sent")
+
+    checkpoints.listen(cancelling)
+    world.step()
+
+    assert (outcome, world.payout(order).status) == ([ends], ends)
+    assert world.count("spends") == (ends == "sent")
+
+
+def test_cancels_and_steps_at_once_pay_or_give_back_but_never_both(world: SpendWorld) -> None:
+    orders = [world.order() for _ in range(6)]
+
+    def act(number: int) -> Any:
+        return world.step() if number == 0 else cancel(orders[number - 1])
+
+    at_once(7, act)
+    world.step()
+    for order in orders:
+        now = world.payout(order)
+        assert (now.status == "cancelled") == (world.held(order) == 0)
+        assert rows("SELECT count(*) FROM spends WHERE payout_id = %s", (order.id,)) == [(now.status != "cancelled",)]
+
+
+def test_a_refusal_after_a_cancel_changes_nothing(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = world.order()
+    world.chain.refused.add(order.address)
+    monkeypatch.setattr(payout_queue, "refuse", lambda *_a, **_k: cancel(order).status == "cancelled")
+    with structlog.testing.capture_logs() as logged:
+        world.step()
+
+    assert (world.payout(order).status, world.available(order)) == ("cancelled", 1_000 * USDT)
+    assert not [line for line in logged if line["log_level"] == "error"]
+
+
+@pytest.mark.usefixtures("_gateway")
+def test_a_claimed_cheque_whose_payout_is_cancelled_stays_claimed_and_its_money_returns() -> None:
+    shop = funded()
+    link = claimed(cheque(shop, amount_units=10 * USDT, fee_units=USDT))
+    ((order,),) = rows("SELECT id FROM payouts")
+    found = payout_decisions.look_up(shop, uuid=str(order), order_id=None)
+    assert (found.status, held(shop)) == ("approved", {AVAILABLE: 89 * USDT, PAYOUT_HELD: 11 * USDT})
+
+    assert cancel(found).status == "cancelled"
+
+    assert (payout_links.reread(link.id).status, held(shop)) == ("claimed", {AVAILABLE: 100 * USDT})
+
+
+# Debts --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shop_and_chain(_gateway: None) -> tuple[UUID, Chain]:
+    """A merchant with 100 USDT, all of which a reorg can still take."""
+    chain = Chain()
+    return funded(100 * USDT, chain=chain), chain
+
+
+def ordered(shop: UUID, **columns: Any) -> PayoutRow:
+    return payout(shop, is_approval_required=False, **columns)
+
+
+def lose(chain: Chain) -> None:
+    """Take the last deposit that was credited and became available."""
+    chain.reorg(chain.network.confirmations + chain.network.maturity - 1)
+
+
+def test_a_debt_cancels_the_newest_payouts_that_it_needs_and_is_repaid(shop_and_chain: tuple[UUID, Chain]) -> None:
+    """All that came is gone, and two payouts are not signed."""
+    shop, chain = shop_and_chain
+    gone = taken(ordered(shop, to=49 * USDT), "approved", "broadcasting", "sent")
+    kept, stays = ordered(shop, status="approved"), taken(ordered(shop), "approved", "broadcasting", "sent")
+    newest = ordered(shop, to=19 * USDT, status="pending")
+
+    lose(chain)
+    before = owes(shop)
+    debts.repay_debts()
+
+    assert before == 92 * USDT
+    assert [reread(each).status for each in (kept, newest)] == ["cancelled", "cancelled"]
+    assert [reread(each).status for each in (gone, stays)] == ["sent", "sent"]
+    assert (owes(shop), held(shop).get(AVAILABLE, 0)) == (before - 31 * USDT, 0)
+    assert told(newest)[-1] == "payout.cancelled"
+    assert reread(newest).error == "its money repays a debt"
+    assert [row[0] for row in rows("SELECT merchant_id FROM debtors")] == [shop]
+
+
+def test_a_debt_cancels_no_more_than_it_needs(shop_and_chain: tuple[UUID, Chain]) -> None:
+    shop, chain = shop_and_chain
+    mine = wallet(shop, fee_ppm=0, order_id="second")
+    chain.pay(mine, 10 * USDT)
+    chain.confirm()
+    wallet_settlement.settle(CATALOGUE, mine.id)
+    chain.mature()
+    crediting.release_matured(chain.network, limit=10)
+    taken(ordered(shop, to=69 * USDT), "approved", "broadcasting", "sent")
+    older, newer = ordered(shop, to=19 * USDT, status="approved"), ordered(shop, to=14 * USDT, status="approved")
+
+    lose(chain)
+    assert owes(shop) == 5 * USDT
+    debts.repay_debts()
+    debts.repay_debts()
+
+    assert (reread(older).status, reread(newer).status) == ("approved", "cancelled")
+    assert (owes(shop), held(shop)[AVAILABLE]) == (0, 10 * USDT)
+    assert rows("SELECT * FROM debtors") == []
+
+
+def test_another_coins_and_another_merchants_payouts_repay_nothing(shop_and_chain: tuple[UUID, Chain]) -> None:
+    shop, chain = shop_and_chain
+    taken(ordered(shop, to=98 * USDT), "approved", "broadcasting", "sent")
+    lose(chain)
+    other = ordered(funded(chain=chain), status="approved")
+    fund(shop, 10 * USDT, currency="USDC")
+    coin = ordered(shop, to=5 * USDT, status="approved", currency="USDC")
+
+    debts.repay_debts()
+
+    assert (reread(other).status, reread(coin).status, owes(shop)) == ("approved", "approved", 99 * USDT)
+
+
+def test_a_refund_out_of_suspense_repays_no_debt(shop_and_chain: tuple[UUID, Chain]) -> None:
+    shop, chain = shop_and_chain
+    taken(ordered(shop, to=98 * USDT), "approved", "broadcasting", "sent")
+    lose(chain)
+    mine = wallet(shop, order_id="second")
+    set_blocked(mine, is_blocked=True)
+    chain.pay(mine, 3 * USDT)
+    chain.confirm()
+    wallet_settlement.settle(CATALOGUE, mine.id)
+    back = send_back(mine, status="approved")
+
+    debts.repay_debts()
+
+    assert (reread(back).status, owes(shop)) == ("approved", 99 * USDT)
+
+
+def test_many_who_repay_one_debt_cancel_no_more_than_it_needs(shop_and_chain: tuple[UUID, Chain]) -> None:
+    shop, chain = shop_and_chain
+    orders = [ordered(shop, to=9 * USDT, status="approved") for _ in range(10)]
+    debtors_before = rows("SELECT * FROM debtors")
+    lose(chain)
+    fund(shop, 55 * USDT, kind=DEBT)
+
+    at_once(6, lambda _: debts.repay_debts())
+
+    assert debtors_before == []
+    assert owes(shop) == 0
+    assert [reread(order).status for order in orders] == ["approved"] * 5 + ["cancelled"] * 5
+    assert held(shop) == {AVAILABLE: 5 * USDT, PAYOUT_HELD: 50 * USDT}
+
+
+def owing(shop: UUID, units: int) -> Debtor:
+    """Let a merchant owe so much, as a reversal does."""
+    with transaction():
+        ledger.lock_debt(shop, "USDT")
+        owe(shop, units)
+        debt_rows.note(shop, "USDT")
+    return Debtor(shop, "USDT")
+
+
+def owe(shop: UUID, units: int) -> None:
+    custody = Account(GATEWAY, CUSTODY, "USDT", "ethereum")
+    post(f"owe:{uuid4()}", [Transfer(Account(shop, DEBT, "USDT"), custody, units)])
+
+
+@pytest.fixture
+def _tampered(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Debts come from nowhere here, so that the books are not sound in the end."""
+    context.configure(make_settings(database_url=database))
+    monkeypatch.setattr(debts, "ring", lambda *_bell: None)
+
+
+@pytest.mark.usefixtures("_tampered")
+def test_while_one_repays_a_debt_another_cancels_nothing_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both found the debt; the second would choose the payout after the one that has just repaid it."""
+    shop = funded(100 * USDT)
+    older, newest = (ordered(shop, to=9 * USDT, status="approved") for _ in range(2))
+    debtor, choose = owing(shop, 5 * USDT), debt_repayment._newest
+    others: list[Any] = []
+
+    def beside(found: Debtor) -> UUID | None:
+        if not others:
+            others.append(None)
+            others[:] = at_once(1, lambda _: debt_repayment.repay(CATALOGUE, debtor))
+        return choose(found)
+
+    monkeypatch.setattr(debt_repayment, "_newest", beside)
+    assert debt_repayment.repay(CATALOGUE, debtor)
+
+    assert others == [False]
+    assert [reread(each).status for each in (older, newest)] == ["approved", "cancelled"]
+    assert owes(shop) == 0
+
+
+@pytest.mark.usefixtures("_tampered")
+def test_whoever_comes_second_leaves_a_debtor_alone_until_the_first_is_done() -> None:
+    shop = funded(100 * USDT)
+    order = ordered(shop, to=9 * USDT, status="approved")
+    debtor = owing(shop, 5 * USDT)
+    with transaction():
+        assert debt_rows.lock(debtor)
+        assert at_once(1, lambda _: debt_repayment.repay(CATALOGUE, debtor)) == [False]
+    assert reread(order).status == "approved"
+    assert debt_repayment.repay(CATALOGUE, debtor)
+    assert (reread(order).status, owes(shop)) == ("cancelled", 0)
+
+
+@pytest.mark.usefixtures("_tampered")
+def test_a_debtor_is_not_forgotten_while_another_debt_of_his_arises() -> None:
+    shop = funded(100 * USDT)
+    debtor = owing(shop, 0)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction():
+            ledger.lock_debt(shop, "USDT")
+            debt_rows.note(shop, "USDT")
+            repaying = pool.submit(at_once, 1, lambda _: debt_repayment.repay(CATALOGUE, debtor))
+            wait_until_somebody_waits()
+            owe(shop, 5 * USDT)
+        assert repaying.result() == [False]
+    assert debt_rows.due(9) == [debtor]
+
+
+@pytest.mark.usefixtures("_tampered")
+def test_a_debt_that_arises_while_its_debtor_is_forgotten_notes_him_anew() -> None:
+    shop = funded(100 * USDT)
+    debtor = owing(shop, 0)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction():
+            assert debt_rows.lock(debtor)
+            assert ledger.lock_debt(shop, "USDT") == 0
+            debt_rows.forget(debtor)
+            arising = pool.submit(at_once, 1, lambda _: owing(shop, 5 * USDT))
+            wait_until_somebody_waits()
+        assert arising.result() == [debtor]
+    assert debt_rows.due(9) == [debtor]
+
+
+@pytest.mark.usefixtures("_tampered")
+def test_whoever_notes_a_debt_never_waits_for_whoever_repays_one() -> None:
+    """He holds the debt, for which the other waits: each would wait for the other."""
+    execute("SET deadlock_timeout = '100ms'")
+    shop = funded(100 * USDT)
+    order = ordered(shop, to=9 * USDT, status="approved")
+    debtor = owing(shop, 5 * USDT)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction():
+            ledger.lock_debt(shop, "USDT")
+            repaying = pool.submit(at_once, 1, lambda _: debt_repayment.repay(CATALOGUE, debtor))
+            wait_until_somebody_waits()
+            execute("SET LOCAL lock_timeout = '50ms'")
+            debt_rows.note(shop, "USDT")
+        assert repaying.result() == [True]
+    assert (reread(order).status, owes(shop)) == ("cancelled", 0)
+
+
+@pytest.mark.usefixtures("_tampered")
+def test_debtors_whose_repayment_breaks_keep_nobody_from_his_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(debts, "DEBTORS_PER_STEP", 2)
+    chain = Chain()
+    broken = {owing(funded(chain=chain), 5 * USDT).merchant_id for _ in range(2)}
+    shop = funded(100 * USDT, chain=chain)
+    order = ordered(shop, to=9 * USDT, status="approved")
+    owing(shop, 5 * USDT)
+    repay = debt_repayment.repay
+
+    def breaking(catalogue: Any, debtor: Debtor) -> bool:
+        if debtor.merchant_id in broken:
+            raise ValueError("broken")
+        return repay(catalogue, debtor)
+
+    monkeypatch.setattr(debt_repayment, "repay", breaking)
+    for _ in range(2):
+        debts.repay_debts()
+    assert (reread(order).status, owes(shop)) == ("cancelled", 0)
+
+
+# Before any node is asked -------------------------------------------------------------------------------------------
+
+
+def test_limits_and_debt_are_looked_at_before_a_quote(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = SpendWorld(database, monkeypatch, SIGNER_PAYOUT_MAX_USD="9", SIGNER_HOURLY_USD="9")
+    _large, owing = world.order(), world.order(units=5 * USDT)
+    debt = Account(owing.merchant_id, DEBT, "USDT")
+    with transaction():
+        post("owed", [Transfer(debt, Account(GATEWAY, CUSTODY, "USDT", "ethereum"), USDT)])
+
+    world.step(2)
+
+    assert world.chain.quoted == []
+    assert world.reasons() == ["the signer's limit: above SIGNER_PAYOUT_MAX_USD", "frozen"]
+    world.is_tampered = True
+    world.close()

@@ -1,0 +1,439 @@
+"""Redis is open to a stranger: what he writes there is neither done nor answered, and what he moves changes nothing."""
+
+from __future__ import annotations
+
+import base64
+import importlib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID, uuid4
+
+import msgspec
+import pytest
+import redis
+from structlog.testing import capture_logs
+
+from actors import context
+from actors.queue import call_actors as answering
+from actors.queue import caller as calls
+from actors.queue.caller import Caller, CallInfo, CallReply
+from actors.queue.messages import STAMP, Answer, answer_key
+from actors.queue.registry import modules_for
+from actors.queue.schedule import DOORBELLS
+from actors.queue.wire import Envelope, encode
+from core.errors import GatewayBusy
+from core.settings.settings import DEVELOPMENT_SECRET_KEYS
+from models.db.base import one, rows
+from tests.actors.queue.workers import (
+    NAMESPACE,
+    QUEUE,
+    call_info,
+    create_effects,
+    declare,
+    declare_call,
+    effects,
+    eventually,
+    make_broker,
+    make_settings,
+    take_effect,
+    working,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from actors.queue.broker import SluiceBroker
+
+FIRST: Final = b'{"number":1}'
+THIEF: Final = b'{"address":"0x00000000000000000000000000000000000bad"}'
+NEW_KEY: Final = "new:" + base64.b64encode(b"n" * 32).decode()
+ROTATED: Final = f"{NEW_KEY},{DEVELOPMENT_SECRET_KEYS}"
+DAY_MS: Final = 86_400_000
+
+
+@pytest.fixture
+def broker(redis_url: str, database: str) -> Iterator[SluiceBroker]:
+    del database
+    create_effects()
+    made = make_broker(redis_url)
+    yield made
+    made.link.close()
+
+
+@pytest.fixture
+def caller(broker: SluiceBroker, redis_url: str) -> Caller:
+    return Caller(broker, make_settings(redis_url, call_wait_s=25))
+
+
+@pytest.fixture
+def server(redis_url: str) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(redis_url) as client:
+        yield client
+
+
+def ask(caller: Caller, info: CallInfo | None = None) -> CallReply:
+    return caller.call("work", queue=QUEUE, info=info or call_info(), payload=b"{}")
+
+
+def captured(
+    broker: SluiceBroker, info: CallInfo | None = None, *, queue: str = QUEUE, actor: str = "work"
+) -> Envelope:
+    """A call as a process of ours sends it, and as a stranger reads it in Redis."""
+    made = calls._envelope(
+        actor, queue, info or call_info(), b"{}", now_ms=broker.link.now_ms(), wait_s=600, stamps=broker.stamps
+    )
+    return msgspec.json.decode(encode(made), type=Envelope)
+
+
+def put(broker: SluiceBroker, message: Envelope) -> None:
+    broker.do_enqueue(message.queue_name, message.message_id, encode(message))
+
+
+def assert_refused(broker: SluiceBroker, server: redis.Redis, message: Envelope, event: str = "call.forged") -> None:
+    """Nothing is done, nothing is answered, somebody is told, and the worker goes on."""
+    with capture_logs() as lines, working(broker, threads=1):
+        put(broker, message)
+        eventually(lambda: broker.do_qsize(message.queue_name) == 0)
+    assert effects() == 0
+    assert server.exists(answer_key(NAMESPACE, message.kwargs.get("call_id"))) == 0
+    assert [line["log_level"] for line in lines if line["event"] == event] == ["error"]
+
+
+# Calls --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_captured_call_is_done_so_that_the_refusals_below_say_something(broker: SluiceBroker) -> None:
+    declare_call(broker, take_effect)
+    with working(broker):
+        put(broker, captured(broker))
+        eventually(lambda: effects() == 1)
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [None, 7, "", "development:", "development:" + "0" * 64, "stranger:" + "0" * 64],
+    ids=["none", "no text", "empty", "no mac", "made up", "unknown key"],
+)
+def test_a_call_that_a_stranger_wrote_is_neither_done_nor_answered(
+    broker: SluiceBroker, server: redis.Redis, stamp: Any
+) -> None:
+    declare_call(broker, take_effect)
+    message = captured(broker)
+    del message.kwargs[STAMP]
+    if stamp is not None:
+        message.kwargs[STAMP] = stamp
+
+    assert_refused(broker, server, message)
+
+
+CHANGES: Final[dict[str, Any]] = {
+    "call_id": str(UUID(int=1)),
+    "merchant_id": str(UUID(int=8)),
+    "request_id": "other",
+    "idem_key": "other",
+    "fingerprint": "AAAA",
+    "payload": '{"principal":"pk_thief","body":{}}',
+    "until_ms": 1,
+    "signature_key": "other",
+    "added": True,
+}
+
+
+def test_every_argument_is_tampered_with_below(broker: SluiceBroker) -> None:
+    assert CHANGES.keys() - {"added"} == captured(broker).kwargs.keys() - {STAMP}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_call_of_which_one_argument_was_changed_is_refused(
+    broker: SluiceBroker, server: redis.Redis, name: str
+) -> None:
+    declare_call(broker, take_effect)
+    message = captured(broker)
+    change = message.kwargs["until_ms"] + 1 if name == "until_ms" else CHANGES[name]
+    assert message.kwargs.get(name) != change
+    message.kwargs[name] = change
+
+    assert_refused(broker, server, message)
+
+
+@pytest.mark.parametrize("name", ["merchant_id", "request_id", "idem_key", "signature_key"])
+def test_a_call_that_lost_an_argument_is_refused(broker: SluiceBroker, server: redis.Redis, name: str) -> None:
+    declare_call(broker, take_effect)
+    message = captured(broker)
+    del message.kwargs[name]
+
+    assert_refused(broker, server, message)
+
+
+def test_a_call_to_one_actor_is_not_done_by_another(broker: SluiceBroker, server: redis.Redis) -> None:
+    declare_call(broker, take_effect, name="approve")
+    message = captured(broker, actor="cancel")
+    message.actor_name = "approve"
+
+    assert_refused(broker, server, message)
+
+
+def test_a_call_is_not_done_by_the_actor_of_another_queue(broker: SluiceBroker, server: redis.Redis) -> None:
+    declare_call(broker, take_effect)
+    message = captured(broker, queue="payouts")
+    message.queue_name = QUEUE
+
+    assert_refused(broker, server, message)
+
+
+def test_a_call_in_another_queue_than_its_actor_s_is_left_out(broker: SluiceBroker, server: redis.Redis) -> None:
+    declare_call(broker, take_effect)
+    declare(broker, lambda: None, name="other", queue="payouts")
+    message = captured(broker)
+    message.queue_name = "payouts"
+
+    assert_refused(broker, server, message, "queue.misplaced")
+
+
+@pytest.mark.parametrize("days", [-2, 2])
+def test_a_call_kept_until_its_row_was_pruned_is_not_done_again_whatever_redis_gives_for_the_time(
+    broker: SluiceBroker, server: redis.Redis, monkeypatch: pytest.MonkeyPatch, days: int
+) -> None:
+    declare_call(broker, take_effect)
+    today = broker.link.now_ms()
+    monkeypatch.setattr(broker.link, "now_ms", lambda: today + days * DAY_MS)
+
+    assert_refused(broker, server, captured(broker), "call.of_another_day")
+
+
+def test_a_call_seen_again_takes_effect_once(broker: SluiceBroker, caller: Caller, server: redis.Redis) -> None:
+    declare_call(broker, take_effect)
+    message = captured(broker, info := call_info())
+    with working(broker):
+        ask(caller, info)
+        put(broker, message)
+        eventually(lambda: server.exists(answer_key(NAMESPACE, info.call_id)))
+
+    assert effects() == 1
+
+
+# Answers ------------------------------------------------------------------------------------------------------------
+
+
+def answered(broker: SluiceBroker, server: redis.Redis, info: CallInfo) -> bytes:
+    """The answer to a call as a stranger reads it in Redis."""
+    put(broker, captured(broker, info))
+    with working(broker):
+        found = server.blpop([answer_key(NAMESPACE, info.call_id)], timeout=60)
+    assert isinstance(found, tuple)
+    return bytes(found[1])
+
+
+def lay(server: redis.Redis, info: CallInfo, answer: bytes) -> None:
+    server.lpush(answer_key(NAMESPACE, info.call_id), answer)
+
+
+@pytest.mark.usefixtures("broker")
+def test_a_forged_answer_with_a_thief_s_address_is_not_shown(caller: Caller, server: redis.Redis) -> None:
+    info = call_info()
+    lay(server, info, msgspec.msgpack.encode(Answer(kind="done", body=THIEF)))
+
+    with capture_logs() as lines, pytest.raises(GatewayBusy):
+        ask(caller, info)
+    assert [line["event"] for line in lines] == ["call.answer_forged"]
+
+
+def test_after_a_forged_answer_what_was_committed_is_returned(
+    broker: SluiceBroker, caller: Caller, server: redis.Redis
+) -> None:
+    declare_call(broker, take_effect)
+    info = call_info()
+    answered(broker, server, info)
+    lay(server, info, msgspec.msgpack.encode(("development:" + "0" * 64, THIEF)))
+
+    assert ask(caller, info).body == FIRST
+
+
+def test_an_answer_does_not_serve_another_call(broker: SluiceBroker, caller: Caller, server: redis.Redis) -> None:
+    declare_call(broker, take_effect)
+    first, second = call_info(), call_info()
+    lay(server, second, answered(broker, server, first))
+
+    with pytest.raises(GatewayBusy):
+        ask(caller, second)
+
+
+@pytest.mark.parametrize(("queue", "actor"), [("payouts", "work"), (QUEUE, "other")])
+def test_an_answer_does_not_serve_another_actor_s_call(
+    broker: SluiceBroker, caller: Caller, server: redis.Redis, queue: str, actor: str
+) -> None:
+    info = call_info()
+    lay(server, info, broker.stamps.pack(queue, actor, info.call_id, Answer(kind="done", body=THIEF)))
+
+    with pytest.raises(GatewayBusy):
+        ask(caller, info)
+
+
+TAMPERED: Final[dict[str, Any]] = {
+    "kind": "error",
+    "body": THIEF,
+    "replayed": True,
+    "is_sealed": True,
+    "code": "payment.bad_amount",
+    "text": "no",
+}
+
+
+def test_every_field_of_an_answer_is_tampered_with_below() -> None:
+    assert tuple(TAMPERED) == Answer.__struct_fields__
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_an_answer_of_which_one_field_was_changed_is_not_believed(
+    broker: SluiceBroker, caller: Caller, server: redis.Redis, name: str
+) -> None:
+    declare_call(broker, take_effect)
+    info = call_info()
+    stamp, body = msgspec.msgpack.decode(answered(broker, server, info))
+    other = msgspec.structs.replace(msgspec.msgpack.decode(body, type=Answer), **{name: TAMPERED[name]})
+    lay(server, info, msgspec.msgpack.encode((stamp, msgspec.msgpack.encode(other))))
+
+    assert ask(caller, info) == CallReply(body=FIRST)
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [b"", b"\xc1", b"\x92\xa1x", b"\x91" * 100_000, msgspec.msgpack.encode(("x", b"y", "z")), b"\x92\xa1x\xc4\x00"],
+)
+def test_junk_for_an_answer_is_decided_by_the_row(
+    broker: SluiceBroker, caller: Caller, server: redis.Redis, junk: bytes
+) -> None:
+    declare_call(broker, take_effect)
+    info = call_info()
+    answered(broker, server, info)
+    lay(server, info, junk)
+
+    assert ask(caller, info).body == FIRST
+
+
+def test_something_that_redis_never_says_is_decided_by_the_row(
+    broker: SluiceBroker, caller: Caller, server: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare_call(broker, take_effect)
+    info = call_info()
+    answered(broker, server, info)
+    monkeypatch.setattr(broker.link, "run", lambda *_, **__: [7])
+
+    assert ask(caller, info).body == FIRST
+
+
+# Rotation -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("web", "worker"),
+    [
+        (DEVELOPMENT_SECRET_KEYS, f"{DEVELOPMENT_SECRET_KEYS},{NEW_KEY}"),
+        (f"{DEVELOPMENT_SECRET_KEYS},{NEW_KEY}", DEVELOPMENT_SECRET_KEYS),
+        (f"{DEVELOPMENT_SECRET_KEYS},{NEW_KEY}", ROTATED),
+        (ROTATED, f"{DEVELOPMENT_SECRET_KEYS},{NEW_KEY}"),
+        (ROTATED, NEW_KEY),
+        (NEW_KEY, ROTATED),
+    ],
+    ids=["add/worker", "add/web", "turn/worker", "turn/web", "drop/worker", "drop/web"],
+)
+@pytest.mark.usefixtures("broker")
+def test_while_keys_rotate_processes_of_both_sides_understand_each_other(redis_url: str, web: str, worker: str) -> None:
+    works = make_broker(redis_url, secret_keys=worker)
+    asks = make_broker(redis_url, secret_keys=web)
+    declare_call(works, take_effect)
+    with working(works):
+        reply = ask(Caller(asks, make_settings(redis_url, call_wait_s=25)))
+    asks.link.close()
+    works.link.close()
+
+    assert reply.body == FIRST
+
+
+def test_a_worker_with_keys_of_its_own_does_nothing(redis_url: str, broker: SluiceBroker) -> None:
+    stranger = make_broker(redis_url, secret_keys=NEW_KEY)
+    declare_call(stranger, take_effect)
+    with working(stranger), pytest.raises(GatewayBusy):
+        ask(Caller(broker, make_settings(redis_url, call_wait_s=0.5)))
+    stranger.link.close()
+
+    assert effects() == 0
+
+
+def test_a_call_is_of_the_actor_and_the_queue_that_it_is_registered_with(broker: SluiceBroker) -> None:
+    """What declare_call does for these tests is what the decorator does."""
+    answer = answering._answering(take_effect, broker, queue="payouts", name="approve", is_secret=False)
+    arguments = captured(broker, queue="payouts", actor="approve").kwargs
+    answer(**arguments)
+
+    assert effects() == 1
+    with capture_logs() as lines:
+        answer(**captured(broker, replace(call_info(), call_id=uuid4()), queue="payouts", actor="cancel").kwargs)
+    assert [line["event"] for line in lines] == ["call.forged"]
+
+
+# Bells --------------------------------------------------------------------------------------------------------------
+
+
+ARGUMENTS: Final[list[list[Any]]] = [
+    ["atlantis"],
+    ["bsc"],
+    ["x" * 100_000],
+    [""],
+    [None],
+    [7],
+    [["ethereum"]],
+    [{"network": "ethereum"}],
+    [],
+]
+
+
+def rows_written() -> dict[str, int]:
+    """How many rows each table has, but for what whoever looks notes: the database's marks and our own addresses."""
+    tables = rows(
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+        " AND tablename NOT IN ('database_marks', 'treasury_addresses')"
+    )
+    found = {}
+    for (table,) in tables:
+        count = one(f'SELECT count(*) FROM "{table}"')
+        assert count is not None
+        found[table] = count[0]
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(name for name, row in DOORBELLS.items() if row.for_each))
+def test_a_forged_bell_does_no_harm(broker: SluiceBroker, database: str, name: str) -> None:
+    """Bells carry no stamp: they say "look whether something is due", and of what nothing is due nothing happens."""
+    row = DOORBELLS[name]
+    context.configure(make_settings(database_url=database))
+    for module in modules_for({row.queue}):
+        importlib.import_module(module)
+    broker.serve({row.queue})
+    before = rows_written()
+    with working(broker, threads=1):
+        for number, args in enumerate(ARGUMENTS):
+            for kwargs in ({}, {"bell": "x"}, {"bell": {"a": [1]}, "more": 1}):
+                put(broker, bell(row.queue, name, args, kwargs, number))
+        put(broker, bell(row.queue, name, ["atlantis"], {"bell": name}, 99))
+        eventually(lambda: broker.do_qsize(row.queue) == 0)
+
+    assert rows_written() == before
+
+
+def bell(queue: str, actor: str, args: list[Any], kwargs: dict[str, Any], number: int) -> Envelope:
+    redis_id = f"{number}-{kwargs}"
+    return Envelope(
+        queue_name=queue,
+        actor_name=actor,
+        args=args,
+        kwargs=kwargs,
+        options={"redis_message_id": redis_id},
+        message_id=redis_id,
+        message_timestamp=0,
+    )
+
+
+def test_bells_carry_a_network_or_a_family_and_no_more() -> None:
+    """So that whoever rings has a look taken that would be taken anyhow."""
+    assert {row.for_each for row in DOORBELLS.values()} == {None, "networks", "families"}

@@ -1,0 +1,51 @@
+"""One broken row holds up no other; a lost store is everybody's trouble."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid4
+
+import pytest
+
+from actors.queue.isolated import isolated
+from actors.scan import intake
+from models.db.base import StoreUnavailableError
+
+if TYPE_CHECKING:
+    from actors.context import Context
+    from core.catalogue.catalogue import Catalogue
+
+
+class Shop:
+    catalogue = None
+
+
+def test_who_comes_after_a_broken_row_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken, sound = uuid4(), uuid4()
+    settled: list[UUID] = []
+
+    def settle(_catalogue: Catalogue, owner_id: UUID) -> bool:
+        if owner_id == broken:
+            raise ValueError("a row that cannot be")
+        settled.append(owner_id)
+        return False
+
+    monkeypatch.setitem(intake.SETTLE, "invoice", settle)  # type: ignore[arg-type]
+    ctx: Context = Shop()  # type: ignore[assignment]
+
+    intake.settle_owners(ctx, [("invoice", broken), ("invoice", sound)])
+
+    assert settled == [sound]
+
+
+def test_a_lost_store_ends_the_step() -> None:
+    def step() -> None:
+        raise StoreUnavailableError("gone")
+
+    with pytest.raises(StoreUnavailableError):
+        isolated(step, of=uuid4())
+
+
+def test_a_failed_step_answers_nothing() -> None:
+    assert isolated(lambda: 1 // 0, of=uuid4()) is None
+    assert isolated(lambda: 3, of=uuid4()) == 3

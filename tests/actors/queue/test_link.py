@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+import redis
+
+from actors.queue import link as redis_link
+from actors.queue.link import LinkDownError, RedisLink
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cli.embedded.servers.valkey import Valkey
+
+
+@pytest.fixture
+def link(redis_url: str) -> Iterator[RedisLink]:
+    opened = RedisLink(redis_url, reply_timeout_s=1.0)
+    yield opened
+    opened.close()
+
+
+def test_commands_are_answered_in_order(link: RedisLink) -> None:
+    assert link.run([("SET", "a", 1), ("INCR", "a"), ("GET", "a")]) == [b"OK", 2, b"2"]
+
+
+def test_a_wait_may_be_longer_than_the_reply_timeout(link: RedisLink) -> None:
+    started = time.monotonic()
+
+    assert link.run([("BLPOP", "nothing", 1.5)], wait_s=1.5) == [None]
+    assert time.monotonic() - started >= 1.5
+
+
+def test_a_wait_ends_although_redis_hangs(valkey: Valkey, link: RedisLink) -> None:
+    link.run([("PING",)])
+    assert valkey.pid is not None
+    os.kill(valkey.pid, signal.SIGSTOP)
+    try:
+        started = time.monotonic()
+        with pytest.raises(LinkDownError):
+            link.run([("PING",)])
+        assert time.monotonic() - started < 30
+    finally:
+        os.kill(valkey.pid, signal.SIGCONT)
+
+
+def test_a_long_wait_makes_those_after_it_no_longer(valkey: Valkey, link: RedisLink) -> None:
+    link.run([("RPUSH", "something", "x"), ("BLPOP", "something", 60)], wait_s=60)
+    assert valkey.pid is not None
+    os.kill(valkey.pid, signal.SIGSTOP)
+    try:
+        started = time.monotonic()
+        with pytest.raises(LinkDownError):
+            link.run([("PING",)])
+        assert time.monotonic() - started < 30
+    finally:
+        os.kill(valkey.pid, signal.SIGCONT)
+
+
+def test_a_refusal_raises_without_waiting_for_what_follows(link: RedisLink) -> None:
+    link.run([("SET", "text", "x")])
+    started = time.monotonic()
+
+    with pytest.raises(LinkDownError, match="WRONGTYPE"):
+        link.run([("RPUSH", "text", "y"), ("BLPOP", "nothing", 60)], wait_s=60)
+    assert time.monotonic() - started < 30
+
+
+def test_after_a_refusal_the_next_answers_are_its_own(link: RedisLink) -> None:
+    link.run([("SET", "text", "x")])
+    with pytest.raises(LinkDownError):
+        link.run([("RPUSH", "text", "y"), ("GET", "text")])
+
+    assert link.run([("ECHO", "mine")]) == [b"mine"]
+
+
+def test_an_interrupted_read_does_not_leave_its_answer_to_the_next(
+    link: RedisLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class ShutdownSignal(BaseException):
+        pass
+
+    def interrupted(*_: object) -> None:
+        raise ShutdownSignal
+
+    with monkeypatch.context() as patched:
+        patched.setattr(link, "_read", interrupted)
+        with pytest.raises(ShutdownSignal):
+            link.run([("ECHO", "old")])
+
+    assert link.run([("ECHO", "new")]) == [b"new"]
+
+
+def test_a_script_is_loaded_again_after_redis_forgot_it(link: RedisLink, redis_url: str) -> None:
+    script = link.script(b"return ARGV[1]")
+    call = ("EVALSHA", script, 0, "again")
+    assert link.run([call]) == [b"again"]
+    with redis.Redis.from_url(redis_url) as client:
+        client.script_flush()
+
+    assert link.run([("ECHO", "first"), call, call, ("ECHO", "last")]) == [b"first", b"again", b"again", b"last"]
+
+
+def test_each_thread_has_a_connection_of_its_own(link: RedisLink) -> None:
+    ids = [link.run([("CLIENT", "ID")])[0]]
+    other = threading.Thread(target=lambda: (ids.append(link.run([("CLIENT", "ID")])[0]), link.close()))
+    other.start()
+    other.join()
+
+    assert len(set(ids)) == 2
+    assert link.run([("CLIENT", "ID")])[0] == ids[0]
+
+
+def test_any_number_of_connections_may_be_made_one_after_the_other(link: RedisLink) -> None:
+    for _ in range(120):
+        link.run([("PING",)])
+        link.close()
+
+
+def test_a_forked_child_opens_its_own_connection(link: RedisLink) -> None:
+    mine = link.run([("CLIENT", "ID")])[0]
+
+    link._session.process_id = 1
+
+    assert link.run([("CLIENT", "ID")])[0] != mine
+
+
+def test_a_connection_closed_while_idle_is_noticed_before_it_is_used(
+    valkey: Valkey, link: RedisLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_link, "IDLE_CHECK_S", 0.0)
+    link.run([("PING",)])
+    valkey.stop()
+    valkey.start()
+
+    assert link.run([("PING",)]) == [b"PONG"]
+
+
+def test_nothing_is_repeated_after_a_connection_is_cut(valkey: Valkey, link: RedisLink) -> None:
+    link.run([("PING",)])
+    valkey.stop()
+    valkey.start()
+
+    with pytest.raises(LinkDownError):
+        link.run([("PING",)])
+    assert link.run([("PING",)]) == [b"PONG"]
+
+
+def test_parameters_of_the_url_bring_no_retry_and_no_timeout(redis_url: str) -> None:
+    link = RedisLink(f"{redis_url}?socket_timeout=0.01&retry_on_timeout=1&decode_responses=1")
+
+    assert link.run([("BLPOP", "nothing", 0.2)], wait_s=0.2) == [None]
+    assert link.run([("ECHO", "bytes")]) == [b"bytes"]
+    link.close()
+
+
+def test_a_server_that_still_loads_counts_as_away() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+        def answer() -> None:
+            peer, _ = server.accept()
+            with peer:
+                while peer.recv(4096):
+                    peer.sendall(b"-LOADING Redis is loading the dataset in memory\r\n" * 4)
+
+        loading = threading.Thread(target=answer)
+        loading.start()
+        link = RedisLink(f"redis://127.0.0.1:{port}/0", reply_timeout_s=1.0)
+        with pytest.raises(LinkDownError):
+            link.run([("PING",)])
+        link.close()
+        loading.join()
+
+
+def test_a_server_that_is_not_there_counts_as_away() -> None:
+    with pytest.raises(LinkDownError):
+        RedisLink("redis://127.0.0.1:1/0").run([("PING",)])
+
+
+def test_the_error_of_a_server_that_is_away_holds_no_password() -> None:
+    with pytest.raises(LinkDownError) as caught:
+        RedisLink("redis://user:hidden-word@127.0.0.1:1/0").run([("PING",)])
+
+    assert "hidden-word" not in str(caught.value)
+
+
+def test_the_clock_is_that_of_redis(link: RedisLink) -> None:
+    link._clock_offset_s = 3600.0
+
+    seconds, microseconds = link.run([("TIME",)])[0]
+
+    assert abs(link.now_ms() - (int(seconds) * 1000 + int(microseconds) // 1000)) < 200

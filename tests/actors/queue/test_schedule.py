@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+import redis
+
+from actors.queue import broker as broker_module
+from actors.queue import doorbells
+from actors.queue.broker import doorbell, ring
+from actors.queue.link import LinkDownError
+from actors.queue.schedule import DOORBELLS, rings
+from models.db.base import transaction
+from tests.actors.queue.workers import NAMESPACE, declare, eventually, make_broker, make_settings, working
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from actors.queue.broker import SluiceBroker
+    from cli.embedded.servers.valkey import Valkey
+
+# Any row without arguments, and any row with one.
+PLAIN = "settle_due_invoices"
+PER_NETWORK = "poll_network"
+PLAIN_QUEUE = DOORBELLS[PLAIN].queue
+
+
+@pytest.fixture
+def broker(redis_url: str) -> Iterator[SluiceBroker]:
+    made = make_broker(redis_url)
+    yield made
+    made.link.close()
+
+
+@pytest.fixture
+def server(redis_url: str) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(redis_url) as client:
+        yield client
+
+
+def declare_doorbell(broker: SluiceBroker, function: Callable[..., None], *, name: str = PLAIN) -> None:
+    declare(broker, doorbells._answering(function, broker), name=name, queue=DOORBELLS[name].queue)
+
+
+def waiting(broker: SluiceBroker, queue: str = PLAIN_QUEUE) -> int:
+    return broker.backlog(queue).waiting
+
+
+# Ringing ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_ring_runs_the_actor_once(broker: SluiceBroker) -> None:
+    runs: list[int] = []
+    declare_doorbell(broker, lambda: runs.append(1))
+    with working(broker):
+        assert broker.ring(PLAIN)
+        eventually(lambda: runs and broker.do_qsize(PLAIN_QUEUE) == 0)
+
+    assert runs == [1]
+
+
+def test_rings_that_wait_are_one(broker: SluiceBroker) -> None:
+    runs: list[int] = []
+    declare_doorbell(broker, lambda: runs.append(1))
+
+    assert [broker.ring(PLAIN) for _ in range(5)] == [True, False, False, False, False]
+    assert waiting(broker) == 1
+
+
+def test_a_ring_during_the_run_is_not_swallowed(broker: SluiceBroker) -> None:
+    """What came after the actor looked would else wait for the next tick."""
+    runs, begun, gate = [], threading.Event(), threading.Event()
+
+    def slow() -> None:
+        runs.append(1)
+        begun.set()
+        gate.wait(60)
+
+    declare_doorbell(broker, slow)
+    with working(broker, threads=1):
+        broker.ring(PLAIN)
+        assert begun.wait(60)
+        assert broker.ring(PLAIN)
+        gate.set()
+        eventually(lambda: len(runs) == 2)
+
+
+def test_rings_with_different_arguments_are_different(broker: SluiceBroker) -> None:
+    given: list[str] = []
+    declare_doorbell(broker, given.append, name=PER_NETWORK)
+    with working(broker, threads=1):
+        assert broker.ring(PER_NETWORK, "ethereum")
+        assert broker.ring(PER_NETWORK, "polygon")
+        eventually(lambda: given == ["ethereum", "polygon"])
+
+
+def test_a_ring_that_was_lost_is_repeated_when_patience_ends(
+    broker: SluiceBroker, server: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given a worker that was killed with the message in its hands."""
+    monkeypatch.setattr("actors.queue.schedule.PATIENCE_INTERVALS", 0)
+    monkeypatch.setattr("actors.queue.schedule.PATIENCE_MIN_MS", 200)
+    broker.ring(PLAIN)
+    server.delete(f"{NAMESPACE}:{PLAIN_QUEUE}", f"{NAMESPACE}:{PLAIN_QUEUE}.msgs")
+
+    assert not broker.ring(PLAIN)
+    time.sleep(0.25)
+    assert broker.ring(PLAIN)
+
+
+def test_rings_do_not_pile_up_while_no_worker_runs(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("actors.queue.schedule.PATIENCE_INTERVALS", 0)
+    monkeypatch.setattr("actors.queue.schedule.PATIENCE_MIN_MS", 0)
+    monkeypatch.setattr(broker_module, "WAITING_MAX", 10)
+    for _ in range(50):
+        broker.ring(PLAIN)
+    assert waiting(broker) == 10
+    runs: list[int] = []
+    declare_doorbell(broker, lambda: runs.append(1))
+
+    with working(broker, threads=1):
+        eventually(lambda: broker.do_qsize(PLAIN_QUEUE) == 0)
+    assert runs == [1]
+
+
+def test_a_flush_swallows_no_later_ring(broker: SluiceBroker, server: redis.Redis) -> None:
+    broker.ring(PLAIN)
+    server.flushall()
+
+    assert broker.ring(PLAIN)
+    assert waiting(broker) == 1
+
+
+def test_a_ring_outlives_a_step_of_redis_s_clock(broker: SluiceBroker, server: redis.Redis) -> None:
+    """A mark from the future must not silence a doorbell."""
+    broker.ring(PLAIN)
+    server.set(f"{NAMESPACE}:bell:{PLAIN}", int((time.time() + 3_600) * 1000))
+
+    assert broker.ring(PLAIN)
+
+
+def test_a_ring_that_cannot_be_checked_is_answered(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[int] = []
+    answer = doorbells._answering(lambda: runs.append(1), broker)
+
+    def cut(*_: object, **__: object) -> None:
+        raise LinkDownError("cut")
+
+    monkeypatch.setattr(broker.link, "run", cut)
+    answer(bell=PLAIN)
+
+    assert runs == [1]
+
+
+def test_arguments_of_a_newer_version_are_ignored(broker: SluiceBroker) -> None:
+    given: list[str] = []
+
+    def known(network: str) -> None:
+        given.append(network)
+
+    doorbells._answering(known, broker)("ethereum", "deeper", colour="green")
+
+    assert given == ["ethereum"]
+
+
+def test_an_actor_that_fails_is_run_again_by_the_next_ring(broker: SluiceBroker) -> None:
+    runs: list[int] = []
+
+    def fail_once() -> None:
+        runs.append(1)
+        if len(runs) == 1:
+            raise ValueError("as planned")
+
+    declare_doorbell(broker, fail_once)
+    with working(broker):
+        broker.ring(PLAIN)
+        eventually(lambda: broker.do_qsize(PLAIN_QUEUE) == 0 and runs)
+        assert broker.ring(PLAIN)
+        eventually(lambda: len(runs) == 2)
+
+
+# ring(), as actors use it -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def process_broker(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> SluiceBroker:
+    monkeypatch.setattr(doorbells._Process, "broker", broker)
+    return broker
+
+
+@pytest.mark.usefixtures("database")
+def test_an_actor_rings_after_its_commit(process_broker: SluiceBroker) -> None:
+    with transaction():
+        pass
+    ring(PLAIN)
+
+    assert waiting(process_broker) == 1
+
+
+@pytest.mark.usefixtures("database", "process_broker")
+def test_ringing_before_the_commit_is_refused() -> None:
+    with transaction(), pytest.raises(RuntimeError, match="after the commit"):
+        ring(PLAIN)
+
+
+@pytest.mark.usefixtures("database", "process_broker")
+def test_ringing_without_redis_is_no_error(valkey: Valkey) -> None:
+    valkey.stop()
+    try:
+        ring(PLAIN)
+    finally:
+        valkey.start()
+
+
+def test_ringing_what_is_no_doorbell_is_refused() -> None:
+    with pytest.raises(ValueError, match="no doorbell"):
+        ring("deliver_webhoks")
+
+
+@pytest.mark.parametrize(
+    ("queue", "arguments"), [("chain", None), (PLAIN_QUEUE, "networks"), ("nowhere", None)], ids=str
+)
+def test_a_doorbell_that_its_row_does_not_know_is_refused(queue: str, arguments: str | None) -> None:
+    def settle_due_invoices() -> None: ...
+
+    with pytest.raises(ValueError, match="no row"):
+        doorbell(queue=queue, arguments=arguments)(settle_due_invoices)  # type: ignore[arg-type]
+
+
+# The rows -----------------------------------------------------------------------------------------------------------
+
+
+def test_every_network_with_providers_is_polled_at_the_pace_of_its_blocks() -> None:
+    settings = make_settings(tick_interval_ms=100)
+    polls = {ring.args: ring.every_ms for ring in rings(settings) if ring.doorbell.actor == PER_NETWORK}
+
+    assert set(polls) == {("ethereum",), ("polygon",)}
+    assert all(100 <= every_ms <= 5_000 for every_ms in polls.values())
+
+
+def test_no_doorbell_rings_more_often_than_the_settings_allow() -> None:
+    settings = make_settings(tick_interval_ms=60_000)
+
+    assert {r.every_ms for r in rings(settings) if r.doorbell.is_paced_by_blocks} == {60_000}
+
+
+def test_a_family_is_rung_once_however_many_networks_it_has() -> None:
+    filled = [ring.args for ring in rings(make_settings()) if ring.doorbell.actor == "fill_address_pool"]
+
+    assert filled == [("evm",)]
+
+
+def test_patience_is_longer_than_the_interval() -> None:
+    for ring_ in rings(make_settings()):
+        assert ring_.doorbell.patience_ms > ring_.doorbell.every_ms

@@ -1,0 +1,119 @@
+"""Who serves a queue says so, and who rings; both are forgotten when they fall silent."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from actors.queue import signs
+from actors.queue.link import LinkDownError
+from actors.queue.signs import EVERY_S, SILENCE_MAX_S, Signs
+from scheduler.__main__ import Ringer
+from scheduler.jobs import jobs
+from tests.actors.queue.workers import NAMESPACE, QUEUE, declare, eventually, make_broker, make_settings, working
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from actors.queue.broker import SluiceBroker
+
+
+@pytest.fixture
+def broker(redis_url: str) -> Iterator[SluiceBroker]:
+    made = make_broker(redis_url)
+    yield made
+    made.link.close()
+
+
+def test_a_worker_serves_its_queues_from_its_start_to_its_end(broker: SluiceBroker, redis_url: str) -> None:
+    declare(broker, lambda: None)
+    watcher = make_broker(redis_url).signs
+    assert watcher.consumers(QUEUE) == 0
+
+    with working(broker):
+        eventually(lambda: watcher.consumers(QUEUE) == 1)
+        assert watcher.consumers("payouts") == 0
+    assert watcher.consumers(QUEUE) == 0
+
+
+def test_a_worker_whose_threads_are_all_busy_serves_its_queue_still(
+    broker: SluiceBroker, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signs, "EVERY_S", 0.02)
+    busy, release = threading.Event(), threading.Event()
+
+    def work() -> None:
+        busy.set()
+        release.wait(60)
+
+    declare(broker, work)
+    watcher = make_broker(redis_url)
+    with working(broker, threads=1):
+        for _ in range(3):
+            broker.actors["work"].send()
+        assert busy.wait(60)
+        watcher.link.run([("DEL", f"{NAMESPACE}:signs:{QUEUE}")])
+        eventually(lambda: watcher.signs.consumers(QUEUE) == 1)
+        release.set()
+
+
+def test_who_falls_silent_counts_no_more(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker.signs.serve(QUEUE, "dead")
+    broker.signs.tick()
+    assert broker.signs.consumers(QUEUE) == 1
+    age_s = broker.signs.tick_age_s()
+    assert age_s is not None
+    assert age_s < 30
+
+    now_ms = broker.link.now_ms()
+    monkeypatch.setattr(broker.link, "now_ms", lambda: now_ms + int(SILENCE_MAX_S * 1000) + 1000)
+
+    assert broker.signs.consumers(QUEUE) == 0
+    age_s = broker.signs.tick_age_s()
+    assert age_s is not None
+    assert age_s > SILENCE_MAX_S
+
+
+def test_a_sign_is_given_every_few_seconds_and_not_at_every_turn(broker: SluiceBroker) -> None:
+    key = f"{NAMESPACE}:signs:{QUEUE}"
+    broker.signs.serve(QUEUE, "me")
+    broker.link.run([("DEL", key)])
+    for _ in range(3):
+        broker.signs.serve(QUEUE, "me")
+    assert broker.signs.consumers(QUEUE) == 0
+    assert EVERY_S < SILENCE_MAX_S / 2
+
+
+def test_signs_come_back_after_a_flush(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signs, "EVERY_S", 0.02)
+    declare(broker, lambda: None)
+    with working(broker):
+        eventually(lambda: broker.signs.consumers(QUEUE) == 1)
+        broker.link.run([("FLUSHALL",)])
+        eventually(lambda: broker.signs.consumers(QUEUE) == 1)
+
+
+def test_a_scheduler_ticks_when_its_rings_go_out_and_not_otherwise(
+    broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job, *_) = jobs(make_settings())
+
+    def fail(*_args: str) -> bool:
+        raise LinkDownError("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(broker, "ring", fail)
+        Ringer(broker).ring(job)
+    assert broker.signs.tick_age_s() is None
+
+    Ringer(broker).ring(job)
+    age_s = broker.signs.tick_age_s()
+    assert age_s is not None
+    assert age_s < 30
+
+
+def test_without_redis_nobody_knows() -> None:
+    with pytest.raises(LinkDownError):
+        Signs(make_broker("redis://127.0.0.1:1/0").link, NAMESPACE).consumers(QUEUE)

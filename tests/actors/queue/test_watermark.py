@@ -1,0 +1,192 @@
+"""The note of how far the database's log was written: who is believed about it, and what follows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import redis
+
+from actors.addresses import fill as address_pool
+from actors.queue import watermark
+from actors.queue.link import RedisLink
+from actors.queue.watermark import Watermark
+from core.settings.settings import DEVELOPMENT_SECRET_KEYS
+from models.addresses import claims as address_claims
+from models.db.base import execute, rows
+from models.spends import signing
+from tests.actors.signer.recovery_world import RecoveryWorld
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cli.embedded.servers.anvil import Anvil
+
+pytestmark = pytest.mark.fresh_database
+KEY = "test:watermark"
+FAR = 10**15
+
+
+@pytest.fixture
+def mark(redis_url: str, database: str) -> Iterator[Watermark]:
+    del database
+    link = RedisLink(redis_url)
+    made = Watermark(link, "test", DEVELOPMENT_SECRET_KEYS)
+    watermark.use(made)
+    for name in ("ethereum", "bsc"):
+        assert signing.watch(name) is None
+    assert signing.renew_pool("evm") is None
+    yield made
+    watermark.use(None)
+    link.close()
+
+
+def stopped() -> list[str]:
+    return [each.network for each in signing.listing()]
+
+
+def test_a_log_that_grows_is_noted_and_nothing_stops(mark: Watermark, redis_url: str) -> None:
+    for _ in range(3):
+        watermark.look()
+        execute("UPDATE app_clock SET ahead = ahead")
+    assert watermark.is_current()
+    name, position, is_behind = mark.behind()
+    assert (is_behind, signing.watch("ethereum")) == (False, None)
+    with redis.Redis.from_url(redis_url) as server:
+        assert name in (server.get(KEY) or b"").decode()
+    assert position > 0
+
+
+def test_a_log_that_was_longer_once_stops_every_network_and_skips_addresses_once(mark: Watermark) -> None:
+    name, _ = signing.position()
+    before = address_claims.skip_ahead("evm")
+    mark.note(name, FAR)
+    assert not watermark.is_current()
+    watermark.look()
+    assert watermark.is_current()
+    assert [signing.watch(each) is None for each in ("ethereum", "bsc")] == [False, False]
+    assert stopped() == ["bsc", "ethereum"]
+    [(ordinal,)] = rows("SELECT last_value FROM address_claims_evm")
+    assert ordinal >= before - 1 + address_claims.SKIPPED
+    watermark.look()
+    assert rows("SELECT last_value FROM address_claims_evm") == [(ordinal,)]
+
+
+def test_a_stop_that_came_back_with_an_old_state_has_to_catch_up_once_more(mark: Watermark) -> None:
+    signing.stop("ethereum", reason="a test")
+    signing.note_caught_up("ethereum")
+    mark.note(signing.position()[0], FAR)
+    watermark.look()
+    assert [stop.is_caught_up for stop in signing.listing()] == [False]
+
+
+def test_a_database_that_never_had_a_pool_skips_what_the_lost_one_may_have_shown(mark: Watermark) -> None:
+    execute("DELETE FROM database_marks")
+    mark.note(signing.position()[0], FAR)
+    watermark.look()
+    assert rows("SELECT last_value FROM address_claims_evm")[0][0] >= address_claims.SKIPPED - 1
+
+
+def test_addresses_are_skipped_before_anybody_may_hand_one_out(
+    mark: Watermark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark.note(signing.position()[0], FAR)
+
+    def die(*_: object) -> None:
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(signing, "renew_pool", die)
+        with pytest.raises(RuntimeError):
+            watermark.look()
+    assert not watermark.is_current()
+
+
+@pytest.mark.usefixtures("mark")
+@pytest.mark.parametrize("forged", [b"", b"x", b'kid:00 ["a", 1]', b"\xff\xfe \xff"])
+def test_what_somebody_else_wrote_stops_nothing(redis_url: str, forged: bytes) -> None:
+    with redis.Redis.from_url(redis_url) as server:
+        server.set(KEY, forged)
+    watermark.look()
+    assert (watermark.is_current(), signing.watch("ethereum")) == (True, None)
+
+
+@pytest.mark.usefixtures("mark")
+def test_a_note_with_another_position_under_its_stamp_is_nobodys(redis_url: str) -> None:
+    watermark.look()
+    with redis.Redis.from_url(redis_url) as server:
+        stamp = (server.get(KEY) or b"").split(b" ")[0]
+        server.set(KEY, stamp + b' ["' + signing.position()[0].encode() + b'", 1000000000000000]')
+    assert watermark.is_current()
+
+
+def test_another_databases_note_says_nothing_of_this_one(mark: Watermark) -> None:
+    mark.note("another:00000001", FAR)
+    assert watermark.is_current()
+
+
+def test_without_redis_nothing_is_noticed_and_nothing_stands_still(database: str) -> None:
+    del database
+    link = RedisLink("redis://127.0.0.1:1/0")
+    watermark.use(Watermark(link, "test", DEVELOPMENT_SECRET_KEYS))
+    try:
+        watermark.look()
+        assert watermark.is_current()
+    finally:
+        watermark.use(None)
+
+
+@pytest.mark.usefixtures("mark")
+def test_addresses_are_skipped_once_for_each_time_that_the_chain_knew_more() -> None:
+    signing.stop("ethereum", reason="the next slot is beyond")
+    first = signing.renew_pool("evm")
+    assert first is not None
+    assert signing.renew_pool("evm") is None
+    execute("DELETE FROM signing_stops")
+    assert signing.renew_pool("evm") is None
+
+
+@pytest.fixture
+def world(mark: Watermark, database_url: str, anvil: Callable[..., Anvil]) -> Iterator[RecoveryWorld]:
+    del mark
+    yield from RecoveryWorld(database_url, anvil).opened()
+
+
+@pytest.mark.parametrize("step", ["broadcast", "treasury", "pool"])
+def test_the_signer_looks_before_it_does_anything(world: RecoveryWorld, mark: Watermark, step: str) -> None:
+    steps: dict[str, Callable[[], Any]] = {
+        "broadcast": world.sign, "treasury": world.keep, "pool": lambda: address_pool.fill_address_pool("evm"),
+    }  # fmt: skip
+    order = world.order("one", world.recipient())
+    mark.note(signing.position()[0], FAR)
+    address_pool._keys.cache_clear()
+    steps[step]()
+    assert watermark.is_current()
+    world.sign()
+    assert (world.reread(order).status, world.stopped()) == ("approved", signing.ANOTHER_DATABASE)
+    world.catch_up()
+    world.sign(2)
+    assert world.stopped() == ""
+
+
+def test_addresses_are_skipped_before_a_stop_by_the_chains_count_can_end(world: RecoveryWorld) -> None:
+    """Redis forgot the note, or went back too: the copy is told by the chain alone, and forgets an address."""
+    backup = world.copy()
+    to = world.recipient()
+    world.pay_out("lost", to)
+    world.restore(backup)
+    world.order("lost", to)
+    world.catch_up()
+    before = rows("SELECT last_value FROM address_claims_evm")[0][0]
+    world.sign(2)
+    world.settle_payouts()
+    assert (world.stopped(), world.unknown()) == ("", [("matched",)])
+    assert rows("SELECT last_value FROM address_claims_evm")[0][0] >= before + address_claims.SKIPPED - 1
+
+
+@pytest.mark.usefixtures("mark")
+def test_a_pool_without_a_mark_is_skipped_too_where_the_chain_knows_more() -> None:
+    execute("DELETE FROM database_marks")
+    signing.stop("ethereum", reason="the next slot is beyond")
+    assert signing.renew_pool("evm") is not None
+    assert signing.renew_pool("evm") is None

@@ -1,0 +1,54 @@
+"""A worker in a process of its own, to be killed and stopped: `python -m tests.actors.queue.worker_process`.
+
+Its actor `work` prints where it is, and waits there for a line, at the places that PAUSE_AT names.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from actors.queue.caller import CallInfo, CallReply, recorded
+from models.db import base
+from models.db.base import execute
+from tests.actors.queue.workers import declare_call, effects, make_broker, working
+
+if TYPE_CHECKING:
+    from actors.queue.caller import Record
+
+PAUSES = frozenset(os.environ["PAUSE_AT"].split(","))
+
+
+def pause(place: str) -> None:
+    if place in PAUSES:
+        print(place, flush=True)  # noqa: T201
+        sys.stdin.readline()
+
+
+def work(info: CallInfo, payload: bytes) -> CallReply:
+    pause("before_begin")
+    with recorded(info) as record:
+        answer = _effect(record, payload)
+        pause("before_commit")
+    pause("after_commit")
+    return answer
+
+
+def _effect(record: Record, payload: bytes) -> CallReply:
+    execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
+    return record.store(b'{"number":%d}' % effects())
+
+
+def main() -> None:
+    base.connect(os.environ["DATABASE_URL"])
+    broker = make_broker(os.environ["REDIS_URL"])
+    declare_call(broker, work)
+    with working(broker, threads=2):
+        print("ready", flush=True)  # noqa: T201
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Workers, actors and callers for the tests of the queue."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+import dramatiq
+from dramatiq import Worker
+
+from actors.queue import call_actors as answering
+from actors.queue.broker import SluiceBroker
+from actors.queue.caller import CallInfo, CallReply, recorded
+from actors.queue.messages import UNDECIDED, answer_key
+from actors.queue.wire import WireEncoder
+from core.errors import PaymentBadAmount
+from core.settings.settings import DEVELOPMENT_SECRET_KEYS, Settings, load_settings
+from models.db.base import execute, one
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+NAMESPACE: Final = "test"
+QUEUE: Final = "invoices"
+MERCHANT: Final = uuid.UUID(int=7)
+FINGERPRINT: Final = b"\x01" * 32
+
+
+def make_broker(redis_url: str, **options: Any) -> SluiceBroker:
+    """As actors.queue.broker.make_broker, but not the process's."""
+    dramatiq.set_encoder(WireEncoder())
+    return SluiceBroker(url=redis_url, namespace=NAMESPACE, **({"secret_keys": DEVELOPMENT_SECRET_KEYS} | options))
+
+
+def make_settings(redis_url: str = "redis://127.0.0.1:1/0", **fields: object) -> Settings:
+    environment = {
+        "ENVIRONMENT": "development",
+        "DATABASE_URL": "postgresql://127.0.0.1:1/none",
+        "REDIS_URL": redis_url,
+        "REDIS_NAMESPACE": NAMESPACE,
+        "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
+        "POLYGON_RPC_URLS": "http://127.0.0.1:1",
+    }
+    return load_settings(environment | {name.upper(): str(value) for name, value in fields.items()})
+
+
+def declare(broker: SluiceBroker, function: Callable[..., None], *, name: str = "work", queue: str = QUEUE) -> None:
+    dramatiq.actor(actor_name=name, queue_name=queue, broker=broker)(function)
+
+
+def declare_call(broker: SluiceBroker, function: Any, *, name: str = "work", is_secret: bool = False) -> None:
+    declare(broker, answering._answering(function, broker, queue=QUEUE, name=name, is_secret=is_secret), name=name)
+
+
+@contextlib.contextmanager
+def working(broker: SluiceBroker, *, threads: int = 2, timeout_ms: int = 50) -> Iterator[Worker]:
+    """A worker in this process."""
+    worker = Worker(broker, worker_threads=threads, worker_timeout=timeout_ms)
+    worker.start()
+    try:
+        yield worker
+    finally:
+        worker.stop(timeout=5_000)
+
+
+def eventually(condition: Callable[[], object], *, limit_s: float = 60.0) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def call_info(idem_key: str | None = None, *, fingerprint: bytes = FINGERPRINT) -> CallInfo:
+    return CallInfo(
+        call_id=uuid.uuid4(), merchant_id=MERCHANT, request_id="r", idem_key=idem_key, fingerprint=fingerprint
+    )
+
+
+def give_up(broker: SluiceBroker, info: CallInfo) -> None:
+    """End a caller's wait as its own end does: without an answer that decides."""
+    body = broker.stamps.pack(QUEUE, "work", info.call_id, UNDECIDED)
+    broker.link.run([("LPUSH", answer_key(NAMESPACE, info.call_id), body)])
+
+
+# An effect that can be counted, in the transaction of its call.
+
+
+def create_effects() -> None:
+    execute("CREATE TABLE effects (id bigint GENERATED ALWAYS AS IDENTITY, name text NOT NULL)")
+
+
+def effects() -> int:
+    found = one("SELECT count(*) FROM effects")
+    assert found is not None
+    return int(found[0])
+
+
+def take_effect(info: CallInfo, payload: bytes) -> CallReply:
+    """A call actor: one effect a call."""
+    with recorded(info) as record:
+        execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
+        return record.store(b'{"number":%d}' % effects())
+
+
+def take_effect_and_refuse(info: CallInfo, payload: bytes) -> CallReply:
+    with recorded(info):
+        execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
+        raise PaymentBadAmount("no such amount")

@@ -1,0 +1,333 @@
+"""The rates' whole way, from sources that are played on loopback to the price of an invoice."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+
+import pytest
+from structlog.testing import capture_logs
+
+from actors import context
+from actors.rates import refresh as rates
+from actors.rates.client import fetch_all
+from core.catalogue.catalogue import load_catalogue
+from core.errors import InvoiceFeeQuoteFailed, InvoiceQuoteFailed
+from core.logs.throttle import Seldom
+from core.rates.pricing import Price, Quote, Terms, quote
+from core.rates.sources import load_sources
+from core.settings.settings import load_settings
+from models.db import base
+from models.db.base import execute, in_transaction, one
+from models.rates import sources as rate_sources
+from models.rates.rates import last_rates, load_market
+from tests.peers.rate_server import DOLLARS, Failure, RateServer
+
+BUDGET_S = 0.5
+ROUND_S = 21
+MARKETS = [name for name, source in load_sources().items() if source.kind == "market"]
+
+
+@pytest.fixture
+def sources(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[RateServer]:
+    base.connect(database_url)
+    monkeypatch.setattr(rates, "fetch_all", partial(fetch_all, budget_s=BUDGET_S))
+    with RateServer() as server:
+        configure(database_url, RATES_SOURCE="live", **server.env)
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def fresh_reminders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rates, "_reminders", Seldom(every_s=60))
+
+
+def configure(database_url: str, **env: str) -> None:
+    stores = {"DATABASE_URL": database_url, "REDIS_URL": "redis://127.0.0.1:1/0"}
+    context.configure(load_settings({"ENVIRONMENT": "development", **stores, **env}))
+
+
+def pass_time(seconds: int) -> None:
+    execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
+
+
+def rounds(count: int) -> None:
+    """Let the scheduler ring as it does, for so many rounds of the markets."""
+    for _ in range(count):
+        rates.refresh_rates()
+        pass_time(ROUND_S)
+
+
+def rate(currency: str) -> Decimal:
+    return last_rates()[currency]
+
+
+def invoice(price_currency: str = "EUR", *, units: int = 10_000, currency: str = "USDT") -> Quote:
+    """Price an invoice of 100.00 by the rates of now."""
+    terms = Terms(version=1, fee_ppm=15_000, fee_fixed_usd_cents=30, accuracy_ppm=None, accepted=None, discounts_ppm={})
+    return quote(
+        load_catalogue("production"),
+        load_market(),
+        price=Price(currency=price_currency, units=units),
+        method=(currency, "ethereum"),
+        terms=terms,
+        subtract_percent=0,
+    )
+
+
+# --- all is well
+
+
+def test_every_currency_gets_the_rate_that_its_sources_agree_on(sources: RateServer) -> None:
+    rates.refresh_rates()
+    assert sources.asked == dict.fromkeys(load_sources(), 1)
+    for currency, dollars in DOLLARS.items():
+        assert abs(rate(currency) - Decimal(dollars)) < Decimal(dollars) * Decimal("1e-6"), currency
+    assert rate("USD") == 1
+    assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,coinbase,coingecko,kraken",)
+
+
+def test_an_invoice_is_priced_by_the_real_price_of_its_stablecoin(sources: RateServer) -> None:
+    sources.dollars["USDT"] = Decimal("0.92")
+    rates.refresh_rates()
+    assert invoice().payer_units == 125 * 10**18
+
+
+def test_a_source_is_asked_no_more_often_than_it_likes(sources: RateServer) -> None:
+    for _ in range(12):
+        rates.refresh_rates()
+        pass_time(5)
+    assert 3 <= sources.asked["kraken"] <= 4
+    assert sources.asked["coingecko"] == 1
+    assert sources.asked["ecb"] == 1
+
+
+def test_rates_follow_the_market(sources: RateServer) -> None:
+    rates.refresh_rates()
+    sources.dollars["BTC"] = Decimal(96_000)
+    rounds(4)
+    assert rate("BTC") == 96_000
+
+
+def test_no_transaction_is_open_while_sources_are_asked(sources: RateServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+
+    def watched(urls: dict[str, str]) -> object:
+        seen.append(in_transaction())
+        return fetch_all(urls, budget_s=BUDGET_S)
+
+    monkeypatch.setattr(rates, "fetch_all", watched)
+    rates.refresh_rates()
+    assert seen == [False]
+    assert sources.asked
+
+
+def test_a_source_that_is_switched_off_is_not_asked_and_what_it_said_is_forgotten(sources: RateServer) -> None:
+    rates.refresh_rates()
+    settings = context.context().settings
+    configure(settings.database_url, RATES_SOURCE="live", **{**sources.env, "RATES_KRAKEN_URL": "off"})
+    rounds(2)
+    assert sources.asked["kraken"] == 1
+    assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,coinbase,coingecko",)
+
+
+# --- some fail
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Failure(status=429, headers={"Retry-After": "60"}),
+        Failure(body=b"<html>Just a moment...</html>", headers={"Content-Type": "text/html"}),
+        Failure(body=b"{}", pause_s=30),
+        Failure(body=b"\x00\xff garbage"),
+        Failure(body=b"[" * 300_000),
+        Failure(body=b" " * 65_536, is_endless=True),
+        Failure(is_cut=True),
+        Failure(status=301, headers={"Location": "http://127.0.0.1:1/"}),
+    ],
+    ids=["429", "html", "timeout", "garbage", "deep", "endless", "cut", "redirect"],
+)
+def test_one_source_that_fails_stops_no_other(sources: RateServer, failure: Failure) -> None:
+    sources.failures["kraken"] = failure
+    with capture_logs() as lines:
+        rates.refresh_rates()
+    assert rate("BTC") == 95_000
+    assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,coinbase,coingecko",)
+    (told,) = [line for line in lines if line["event"] == "rates.source_failed"]
+    assert (told["source"], told["failures"], told["log_level"]) == ("kraken", 1, "warning")
+    assert rate_sources.all_sources()["kraken"].problem == told["problem"]
+
+
+def test_recovery_is_told(sources: RateServer) -> None:
+    sources.silence("kraken")
+    rounds(3)
+    sources.recover()
+    pass_time(60)
+    with capture_logs() as lines:
+        rates.refresh_rates()
+    (told,) = [line for line in lines if line["event"] == "rates.source_recovered"]
+    assert (told["source"], told["failures"]) == ("kraken", 2)
+    assert rate_sources.all_sources()["kraken"].failures == 0
+
+
+def test_a_round_that_was_missed_does_not_matter(sources: RateServer) -> None:
+    rates.refresh_rates()
+    sources.silence("kraken")
+    rounds(2)
+    assert "kraken" in (one("SELECT source FROM rates WHERE currency = 'BTC'") or [""])[0]
+
+
+@pytest.mark.parametrize("name", [*MARKETS, "erapi", "ecb"])
+def test_no_single_source_is_needed_for_any_currency(sources: RateServer, name: str) -> None:
+    sources.silence(name)
+    rates.refresh_rates()
+    assert last_rates().keys() == {"USD", *DOLLARS}
+
+
+@pytest.mark.parametrize("names", [("binance", "coingecko"), ("coinbase", "binance"), ("kraken", "binance")])
+def test_two_markets_that_quote_in_dollars_suffice(sources: RateServer, names: tuple[str, str]) -> None:
+    sources.silence(*names)
+    rates.refresh_rates()
+    assert abs(rate("ETH") - 3_000) < Decimal("0.001")
+    assert "USDT" in last_rates()
+
+
+def test_one_market_alone_makes_no_coin_a_rate(sources: RateServer) -> None:
+    sources.silence("coinbase", "binance", "coingecko")
+    rates.refresh_rates()
+    assert last_rates().keys() & load_catalogue("production").assets.keys() == set()
+    assert abs(rate("EUR") - Decimal("1.15")) < Decimal("1e-6")
+    with pytest.raises(InvoiceQuoteFailed):
+        invoice()
+
+
+# --- some lie
+
+
+@pytest.mark.parametrize("liar", MARKETS)
+@pytest.mark.parametrize("lie", [Decimal("0.01"), Decimal(190_000), Decimal(97_500)])
+def test_one_market_that_lies_is_outvoted_and_told(sources: RateServer, liar: str, lie: Decimal) -> None:
+    sources.lies[liar] = {"BTC": lie}
+    with capture_logs() as lines:
+        rates.refresh_rates()
+    assert abs(rate("BTC") - 95_000) < Decimal("0.001")
+    (told,) = [line for line in lines if line["event"] == "rates.source_outvoted"]
+    assert (told["source"], told["currencies"]) == (liar, ["BTC"])
+
+
+def test_a_lie_about_tether_moves_neither_tether_nor_what_is_quoted_in_it(sources: RateServer) -> None:
+    sources.lies["kraken"] = {"USDT": Decimal(2)}
+    rates.refresh_rates()
+    assert abs(rate("USDT") - Decimal("0.9995")) < Decimal("1e-9")
+    assert abs(rate("BTC") - 95_000) < Decimal("0.001")
+
+
+@pytest.mark.parametrize("text", ['"0"', '"-95000"', '"NaN"', '"1e400"', "1e400", "null", '"sNaN"', '"Infinity"'])
+def test_an_absurd_price_costs_a_market_its_voice_on_that_coin_only(sources: RateServer, text: str) -> None:
+    sources.lies["kraken"] = {"BTC": text}
+    rates.refresh_rates()
+    assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,coinbase,coingecko",)
+    assert one("SELECT source FROM rates WHERE currency = 'ETH'") == ("binance,coinbase,coingecko,kraken",)
+
+
+def test_markets_that_disagree_hold_the_last_rate_until_it_is_stale(sources: RateServer) -> None:
+    rates.refresh_rates()
+    sources.lies = {"kraken": {"ETH": Decimal(4_000)}, "coinbase": {"ETH": Decimal(4_000)}}
+    with capture_logs() as lines:
+        rounds(10)
+    assert rate("ETH") == 3_000
+    assert invoice(currency="ETH")
+    assert "ETH" in next(line for line in lines if line["event"] == "rates.held")["currencies"]
+    rounds(10)
+    with pytest.raises(InvoiceQuoteFailed):
+        invoice(currency="ETH")
+    assert invoice(currency="USDT")
+
+
+def test_a_lone_table_that_leaps_is_not_believed(sources: RateServer) -> None:
+    sources.silence("coinbase", "kraken", "ecb")
+    rates.refresh_rates()
+    sources.lies["erapi"] = {"NGN": Decimal("0.0069")}
+    pass_time(3600)
+    rates.refresh_rates()
+    assert abs(rate("NGN") - Decimal("0.00069")) < Decimal("1e-9")
+    assert rate("USD") == 1
+
+
+def test_a_coin_that_a_market_does_not_know_has_the_rate_of_the_others(sources: RateServer) -> None:
+    for market in ("coinbase", "binance"):
+        sources.lies[market] = {"TON": None}
+    rates.refresh_rates()
+    assert one("SELECT source FROM rates WHERE currency = 'TON'") == ("coingecko,kraken",)
+
+
+def test_prices_that_say_themselves_that_they_are_old_do_not_count(sources: RateServer) -> None:
+    sources.age_s = 3600
+    rates.refresh_rates()
+    assert rate_sources.all_sources()["coingecko"].problem == "the answer has no currency of ours"
+    assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,coinbase,kraken",)
+
+
+# --- all fail
+
+
+def test_when_all_are_dead_the_rates_hold_go_stale_and_are_refused_until_some_recover(sources: RateServer) -> None:
+    rounds(1)
+    sources.silence()
+    rounds(11)
+    assert invoice()
+    rounds(4)
+    with pytest.raises(InvoiceQuoteFailed):
+        invoice()
+    with pytest.raises(InvoiceQuoteFailed):
+        invoice("USDT", units=100 * 10**18, currency="ETH")
+    with pytest.raises(InvoiceFeeQuoteFailed):
+        invoice("USDT", units=100 * 10**18)
+    rounds(8)
+    assert last_rates()["BTC"] == 95_000
+    sources.recover()
+    rounds(4)
+    assert invoice()
+
+
+def test_a_gateway_that_starts_without_any_source_prices_nothing(sources: RateServer) -> None:
+    sources.silence()
+    rates.refresh_rates()
+    assert last_rates().keys() == {"USD"}
+    with pytest.raises(InvoiceQuoteFailed):
+        invoice()
+
+
+def test_a_table_that_was_read_today_needs_no_second_look(sources: RateServer) -> None:
+    rates.refresh_rates()
+    sources.silence("erapi", "ecb", "coinbase")
+    pass_time(6 * 3600)
+    rounds(2)
+    assert one("SELECT source FROM rates WHERE currency = 'AED'") == ("erapi",)
+    assert invoice("AED")
+
+
+# --- the static table
+
+
+def test_the_static_table_prices_every_currency_and_says_loudly_that_it_is_one(database_url: str) -> None:
+    base.connect(database_url)
+    configure(database_url)
+    with capture_logs() as lines:
+        for _ in range(5):
+            rates.refresh_rates()
+    catalogue = load_catalogue("production")
+    assert load_market().rates.keys() == {*catalogue.assets, *catalogue.fiats}
+    (told,) = lines
+    assert (told["event"], told["log_level"]) == ("rates.static", "warning")
+
+
+def test_the_static_table_is_refused_outside_of_development(database_url: str) -> None:
+    base.connect(database_url)
+    configure(database_url)
+    ctx = context.context()
+    production = ctx.settings.model_copy(update={"environment": "production"})
+    with pytest.raises(rates.StaticRatesRefusedError):
+        rates.refresh_from_table(replace(ctx, settings=production))
+    assert last_rates() == {}

@@ -1,0 +1,253 @@
+"""What a blocked wallet holds is sent back once, coin by coin; what it credited, or will credit, is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
+
+import msgspec
+import pytest
+
+from actors.payouts import service as payout_orders
+from actors.refunds import blocked_wallets as wallet_refunds
+from actors.refunds.blocked_wallets import refund_blocked_wallet
+from actors.wallets.ticks import credit_unblocked_wallets
+from core.catalogue.addresses import display
+from core.errors import (
+    DomainError,
+    PayoutAmountBelowFee,
+    PayoutDestinationInternal,
+    PayoutFrozen,
+    RefundBadAddress,
+    RefundNothingToRefund,
+    WalletStaticNotFound,
+)
+from core.http.principals import Signed
+from core.payouts.schemas import Payout
+from models.db.base import execute, rows, transaction
+from models.ledger.ledger import MATURING, PAYOUT_HELD
+from models.payouts import freezes
+from models.payouts import rows as payouts
+from tests.actors.refunds.test_calls import OTHER, configure, info
+from tests.models.builders import USDT, Chain, address, assert_sound, at_once, endpoint, held, merchant
+from tests.models.refunds.builders import FEE, end, fees, suspense
+from tests.models.wallets.builders import set_blocked, settled, statuses, wallet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from models.wallets.rows import WalletRow
+
+
+@pytest.fixture(autouse=True)
+def _gateway(database: str) -> Iterator[None]:
+    """A gateway with providers for ethereum and bsc that knows what payouts cost."""
+    configure(database)
+    fees()
+    yield
+    assert_sound()
+
+
+@pytest.fixture(autouse=True)
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The doorbells that were rung, with their arguments."""
+    bells: list[tuple[str, ...]] = []
+    monkeypatch.setattr(payout_orders, "ring", lambda *bell: bells.append(bell))
+    monkeypatch.setattr("actors.wallets.ticks.ring", lambda *bell: bells.append(bell))
+    return bells
+
+
+@pytest.fixture
+def chain(database: str) -> Chain:
+    del database
+    return Chain()
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    merchant_id = merchant()
+    endpoint(merchant_id)
+    return merchant_id
+
+
+def blocked(shop: UUID, chain: Chain, **units: int) -> WalletRow:
+    """A blocked wallet that holds so much of each coin."""
+    mine = set_blocked(wallet(shop), is_blocked=True)
+    for currency, amount in units.items():
+        chain.pay(mine, amount, currency=currency)
+    chain.confirm()
+    settled(mine)
+    return mine
+
+
+def send_back(of: WalletRow, *, by: UUID | None = None, **body: Any) -> list[Payout]:
+    """Ask as the API does."""
+    raw = msgspec.Raw(msgspec.json.encode({"uuid": str(of.id), "refund_address": OTHER} | body))
+    message = msgspec.json.encode(Signed(principal="pk_creator", body=raw))
+    answer = msgspec.json.decode(refund_blocked_wallet(info(by or of.merchant_id), message).body)
+    return msgspec.convert(answer["payouts"], list[Payout])
+
+
+def made() -> list[payouts.PayoutRow]:
+    return [payouts.PayoutRow(*row) for row in rows(f"{payouts.READ} ORDER BY p.id")]
+
+
+def refused(error: type[DomainError], of: WalletRow, **body: Any) -> None:
+    """Nothing remains of what is refused."""
+    before = len(made()), held(of.merchant_id)
+    with pytest.raises(error):
+        send_back(of, **body)
+    assert (len(made()), held(of.merchant_id)) == before
+
+
+def test_each_coin_is_sent_back_less_its_fee_at_once(shop: UUID, chain: Chain, rung: list[tuple[str, ...]]) -> None:
+    mine = blocked(shop, chain, USDT=2 * USDT, DAI=5 * USDT)
+    chain.pay(mine, USDT + 7)
+    chain.confirm()
+    settled(mine)
+
+    shown = send_back(mine)
+
+    assert {(p.currency, p.amount, p.commission) for p in shown} == {("USDT", "2.9", "0.1"), ("DAI", "4.9", "0.1")}
+    assert {(p.status, p.approval_required, p.address) for p in shown} == {("process", False, OTHER)}
+    for row in made():
+        assert (row.kind, row.funded_from, row.wallet_id) == ("wallet_refund", "suspense", mine.id)
+        assert (row.order_id, row.created_by) == (f"refund:{row.id}", "pk_creator")
+    assert (suspense(shop), suspense(shop, "DAI"), held(shop)) == (0, 0, {PAYOUT_HELD: 3 * USDT})
+    assert rung == [("deliver_webhooks",), ("broadcast", "ethereum")] * 2
+
+    for row in made():
+        end(row, "confirmed")
+    refused(RefundNothingToRefund, mine)
+    assert held(shop) == {}
+
+
+def test_where_two_have_to_sign_one_of_them_is_still_missing(shop: UUID, chain: Chain) -> None:
+    execute("UPDATE merchants SET is_cosign_required = true")
+
+    (shown,) = send_back(blocked(shop, chain, USDT=USDT))
+
+    assert shown.status == "awaiting_cosign"
+
+
+def test_a_coin_below_its_fee_stays_and_keeps_no_other(shop: UUID, chain: Chain) -> None:
+    mine = blocked(shop, chain, USDT=FEE, DAI=USDT)
+
+    assert [p.currency for p in send_back(mine)] == ["DAI"]
+
+    assert suspense(shop) == FEE
+    refused(PayoutAmountBelowFee, mine)
+
+
+def test_the_wallet_is_found_by_its_address(shop: UUID, chain: Chain) -> None:
+    mine = blocked(shop, chain, USDT=USDT)
+
+    assert send_back(mine, uuid=None, address=display("evm", mine.address))[0].amount == "0.9"
+
+
+def test_a_crowd_of_specks_does_not_stand_before_the_money(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wallet_refunds, "DEPOSITS_MAX", 1)
+    mine = blocked(shop, chain, USDT=1)
+    chain.pay(mine, USDT)
+    chain.confirm()
+    settled(mine)
+
+    assert send_back(mine)[0].amount == "0.9"
+
+
+def test_what_was_credited_and_what_strayed_is_not_sent_back(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    chain.pay(mine, USDT)
+    chain.confirm()
+    settled(mine)
+    bsc = Chain("bsc")
+    bsc.pay(mine, USDT, stray="network")
+    bsc.confirm()
+    settled(mine)
+
+    refused(RefundNothingToRefund, mine)
+    refused(RefundNothingToRefund, set_blocked(mine, is_blocked=True))
+    assert statuses(mine) == ["credited", "confirmed"]
+
+
+def test_what_is_not_confirmed_yet_is_not_sent_back(shop: UUID, chain: Chain) -> None:
+    mine = set_blocked(wallet(shop), is_blocked=True)
+    chain.pay(mine, USDT)
+    settled(mine)
+
+    refused(RefundNothingToRefund, mine)
+
+
+def test_unblocking_credits_what_is_not_being_sent_back(shop: UUID, chain: Chain) -> None:
+    mine = blocked(shop, chain, USDT=USDT)
+    send_back(mine)
+    chain.pay(mine, 3 * USDT)
+    chain.confirm()
+    settled(mine)
+
+    set_blocked(mine, is_blocked=False)
+    credit_unblocked_wallets()
+
+    assert statuses(mine) == ["confirmed", "credited"]
+    assert held(shop)[PAYOUT_HELD] == USDT
+    assert 2 * USDT < held(shop)[MATURING] < 3 * USDT
+
+
+@pytest.mark.parametrize("ending", ["failed", "cancelled"])
+@pytest.mark.parametrize("is_blocked", [True, False])
+def test_what_could_not_be_sent_is_held_again_or_credited(
+    shop: UUID, chain: Chain, ending: str, *, is_blocked: bool
+) -> None:
+    mine = blocked(shop, chain, USDT=USDT + 7)
+    send_back(mine)
+    set_blocked(mine, is_blocked=is_blocked)
+    credit_unblocked_wallets()
+
+    end(made()[0], ending)  # type: ignore[arg-type]
+    credit_unblocked_wallets()
+
+    if is_blocked:
+        assert (suspense(shop), held(shop)) == (USDT + 7, {})
+        assert send_back(mine)[0].amount == "0.9"
+    else:
+        assert statuses(mine) == ["credited"]
+        assert held(shop).keys() == {MATURING}
+
+
+def test_it_is_sent_back_or_credited_but_never_both(shop: UUID, chain: Chain) -> None:
+    mine = blocked(shop, chain, USDT=USDT)
+
+    def work(number: int) -> object:
+        if number % 2:
+            set_blocked(mine, is_blocked=False)
+            credit_unblocked_wallets()
+            return None
+        return send_back(mine)
+
+    outcomes = at_once(6, work)
+
+    assert all(isinstance(o, RefundNothingToRefund) for o in outcomes if isinstance(o, Exception))
+    assert len(made()) + statuses(mine).count("credited") == 1
+
+
+def test_what_cannot_be_sent_there_is_refused(shop: UUID, chain: Chain) -> None:
+    mine = blocked(shop, chain, USDT=USDT)
+    _, ours = address()
+
+    refused(RefundBadAddress, mine, refund_address="0x1")
+    refused(PayoutDestinationInternal, mine, refund_address=ours)
+    with transaction():
+        freezes.freeze("network", "ethereum", reason="test", frozen_by="test")
+    refused(PayoutFrozen, mine)
+
+
+def test_a_foreign_wallet_is_as_absent_as_none(shop: UUID, chain: Chain) -> None:
+    theirs = blocked(merchant(), chain, USDT=USDT)
+
+    for body in ({}, {"uuid": None, "address": theirs.address}, {"uuid": str(uuid4())}):
+        with pytest.raises(WalletStaticNotFound):
+            send_back(theirs, by=shop, **body)
+    assert made() == []

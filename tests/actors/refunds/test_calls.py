@@ -1,0 +1,430 @@
+"""Refunds by the merchant's order: out of available, once for each address and amount, never more than was credited."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from actors import context
+from actors.payouts import service as payout_orders
+from actors.refunds import service as refund_orders
+from actors.refunds.calls import refund_payment
+from core.catalogue.addresses import display
+from core.errors import (
+    ComplianceAddressBlocked,
+    DomainError,
+    IdempotencyKeyReused,
+    PaymentNotFound,
+    PayoutDestinationInternal,
+    PayoutFeeUnavailable,
+    PayoutFrozen,
+    RefundBadAddress,
+    RefundBadAmount,
+    RefundExceedsRefundable,
+    RefundFundsMaturing,
+    RefundInsufficientFunds,
+    RefundNetworkMismatch,
+    RefundNoAddress,
+    RefundNothingToRefund,
+    RequestBadField,
+)
+from core.http.principals import Signed
+from core.ids import uuid7
+from core.refunds.schemas import CreateRefund, PaymentRefund
+from core.settings.settings import load_settings
+from models.db.base import execute, one, rows, transaction
+from models.deposits import crediting
+from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
+from models.payouts import freezes
+from models.payouts import rows as payouts
+from models.queue.calls import CallInfo, ReplayedError
+from tests.models.builders import (
+    PRICE,
+    SENDER,
+    USDT,
+    Chain,
+    address,
+    agnostic_invoice,
+    assert_sound,
+    at_once,
+    endpoint,
+    held,
+    invoice,
+    merchant,
+    paid,
+)
+from tests.models.builders import create as create_invoice
+from tests.models.payouts.builders import fund, trade
+from tests.models.refunds.builders import FEE, end, fees, reread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from models.invoices.rows import InvoiceRow
+
+OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+PAYER = display("evm", SENDER)
+
+
+@pytest.fixture(autouse=True)
+def _gateway(database: str) -> Iterator[None]:
+    """A gateway with providers for ethereum and bsc that knows what payouts cost."""
+    configure(database)
+    fees()
+    yield
+    assert_sound()
+
+
+@pytest.fixture(autouse=True)
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The doorbells that were rung, with their arguments."""
+    bells: list[tuple[str, ...]] = []
+    monkeypatch.setattr(payout_orders, "ring", lambda *bell: bells.append(bell))
+    return bells
+
+
+@pytest.fixture
+def chain(database: str) -> Chain:
+    del database
+    return Chain()
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    """A merchant with 100 USDT."""
+    del database
+    merchant_id = merchant()
+    endpoint(merchant_id)
+    fund(merchant_id, 100 * USDT)
+    return merchant_id
+
+
+def configure(database: str, **env: str) -> None:
+    context.configure(
+        load_settings(
+            {
+                "ENVIRONMENT": "development",
+                "DATABASE_URL": database,
+                "REDIS_URL": "redis://127.0.0.1:1",
+                "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
+                "BSC_RPC_URLS": "http://127.0.0.1:1",
+            }
+            | env
+        )
+    )
+
+
+def refund(of: InvoiceRow, *, by: UUID | None = None, call: CallInfo | None = None, **body: Any) -> dict[str, Any]:
+    """Ask for a refund as the API does."""
+    raw = msgspec.Raw(msgspec.json.encode({"uuid": str(of.id)} | body))
+    message = msgspec.json.encode(Signed(principal="pk_creator", body=raw))
+    answer: dict[str, Any] = msgspec.json.decode(refund_payment(call or info(by or of.merchant_id), message).body)
+    msgspec.convert(answer, PaymentRefund)
+    return answer
+
+
+def info(merchant_id: UUID, key: str | None = None, fingerprint: bytes = b"f") -> CallInfo:
+    return CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r", idem_key=key, fingerprint=fingerprint)
+
+
+def stored(answer: dict[str, Any]) -> payouts.PayoutRow:
+    found = one("SELECT merchant_id FROM payouts WHERE id = %s", (answer["uuid"],))
+    assert found is not None
+    row = payouts.find(found[0], UUID(answer["uuid"]))
+    assert row is not None
+    return row
+
+
+# What is made -----------------------------------------------------------------------------------------------
+
+
+def test_a_refund_to_the_payer_is_approved_and_delivers_exactly_its_amount(
+    shop: UUID, chain: Chain, rung: list[tuple[str, ...]]
+) -> None:
+    mine = paid(chain, invoice(shop))
+    before = held(shop)[AVAILABLE]
+
+    answer = refund(mine, amount="4.25")
+
+    row = stored(answer)
+    assert answer == {
+        "uuid": str(row.id),
+        "payment_uuid": str(mine.id),
+        "status": "process",
+        "amount": "4.25",
+        "currency": "USDT",
+        "network": "ethereum",
+        "address": PAYER,
+        "txid": "",
+        "approval_required": False,
+        "is_final": False,
+        "created_at": answer["created_at"],
+    }
+    units = 425 * USDT // 100
+    assert (row.kind, row.order_id, row.created_by) == ("refund", f"refund:{row.id}", "pk_creator")
+    assert (row.to_units, row.fee_units, row.held_units) == (units, FEE, units + FEE)
+    assert held(shop)[PAYOUT_HELD] == before - held(shop)[AVAILABLE] == units + FEE
+    assert rung == [("deliver_webhooks",), ("broadcast", "ethereum")]
+    assert [r[0] for r in rows("SELECT event FROM webhook_deliveries WHERE object_id = %s", (row.id,))] == [
+        "payout.approved"
+    ]
+
+
+def test_without_an_amount_all_that_is_left_is_meant_fees_included(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop), PRICE + 7)
+    refund(mine, amount="3")
+
+    assert refund(mine)["amount"] == "7"
+
+
+def test_a_refund_to_another_address_waits_for_approval(shop: UUID, chain: Chain, rung: list[tuple[str, ...]]) -> None:
+    answer = refund(paid(chain, invoice(shop)), address=OTHER)
+
+    assert (answer["status"], answer["approval_required"], answer["address"]) == ("check", True, OTHER)
+    assert rung == [("deliver_webhooks",)]
+
+
+def test_the_payers_address_is_known_in_any_case(shop: UUID, chain: Chain) -> None:
+    answer = refund(paid(chain, invoice(shop)), address=SENDER.upper().replace("X", "x"))
+
+    assert (answer["status"], answer["address"]) == ("process", PAYER)
+
+
+@pytest.mark.parametrize(("to", "status"), [(PAYER, "awaiting_cosign"), (OTHER, "check")])
+def test_where_two_have_to_sign_a_refund_waits(shop: UUID, chain: Chain, to: str, status: str) -> None:
+    execute("UPDATE merchants SET is_cosign_required = true")
+
+    assert refund(paid(chain, invoice(shop)), address=to)["status"] == status
+
+
+def test_a_payment_is_found_by_its_order_id(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop, order_id="o-1"))
+
+    assert refund(mine, uuid=None, order_id="o-1", network="ethereum")["payment_uuid"] == str(mine.id)
+
+
+# Once -------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_address_and_amount_is_the_same_refund(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop))
+    first = refund(mine, amount="2")
+
+    assert refund(mine, amount="2.0", address=PAYER) == first
+    assert refund(mine, amount="2", address=OTHER)["uuid"] != first["uuid"]
+    assert refund(mine, amount="2.1")["uuid"] != first["uuid"]
+
+
+@pytest.mark.parametrize("ending", ["failed", "cancelled"])
+def test_a_refund_that_did_not_leave_can_be_made_again(shop: UUID, chain: Chain, ending: str) -> None:
+    mine = paid(chain, invoice(shop))
+    first = refund(mine)
+    end(stored(first), ending)  # type: ignore[arg-type]
+
+    again = refund(mine)
+
+    assert again["uuid"] != first["uuid"]
+    assert (again["amount"], held(shop)[PAYOUT_HELD]) == ("10", PRICE + FEE)
+
+
+def test_when_nothing_is_left_a_repeat_is_the_refund_that_took_the_rest(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop))
+    refund(mine, amount="4")
+    rest = refund(mine)
+
+    assert refund(mine) == rest
+    with pytest.raises(RefundNothingToRefund):
+        refund(mine, address=OTHER)
+
+
+def test_when_nothing_is_left_a_repeat_is_the_refund_of_the_whole(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop))
+    whole = refund(mine, amount="10")
+
+    assert refund(mine) == whole
+
+
+def test_parts_do_not_make_a_whole(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop))
+    refund(mine, amount="4")
+    refund(mine, amount="6")
+
+    with pytest.raises(RefundNothingToRefund):
+        refund(mine)
+
+
+def test_the_rest_is_refunded_even_if_a_part_of_that_amount_was(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop))
+    half = refund(mine, amount="5")
+
+    assert refund(mine)["uuid"] != half["uuid"]
+
+
+def test_refunds_at_once_never_take_more_than_was_credited(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop))
+
+    outcomes = at_once(8, lambda number: refund(mine, amount=f"3.{number}"))
+
+    refused = [o for o in outcomes if isinstance(o, Exception)]
+    assert all(isinstance(o, RefundExceedsRefundable) for o in refused)
+    assert 2 <= len(outcomes) - len(refused) <= 3
+    assert sum(row[0] for row in rows("SELECT amount_units FROM payouts")) <= PRICE
+
+
+def test_the_same_refund_at_once_is_made_once(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop))
+
+    outcomes = at_once(6, lambda _: refund(mine)["uuid"])
+
+    assert len(set(map(str, outcomes))) == 1
+    assert held(shop)[PAYOUT_HELD] == PRICE + FEE
+
+
+def test_a_key_is_honoured(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop))
+    first = refund(mine, amount="1", call=info(shop, "key"))
+
+    with pytest.raises(ReplayedError) as replay:
+        refund(mine, amount="1", call=info(shop, "key"))
+    assert msgspec.json.decode(replay.value.response or "") == first
+    with pytest.raises(IdempotencyKeyReused):
+        refund(mine, amount="2", call=info(shop, "key", b"g"))
+
+
+# What is refused --------------------------------------------------------------------------------------------
+
+
+def refused(error: type[DomainError], of: InvoiceRow, **body: Any) -> None:
+    """Nothing remains of a refund that is refused."""
+    before = rows("SELECT id FROM payouts"), held(of.merchant_id)
+    with pytest.raises(error):
+        refund(of, **body)
+    assert (rows("SELECT id FROM payouts"), held(of.merchant_id)) == before
+
+
+@pytest.mark.parametrize("amount", ["0", "0.0000001"])
+def test_a_bad_amount_is_refused(shop: UUID, chain: Chain, amount: str) -> None:
+    refused(RefundBadAmount, paid(chain, invoice(shop)), amount=amount)
+
+
+def test_more_than_is_left_is_refused(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop))
+    refund(mine, amount="4")
+
+    refused(RefundExceedsRefundable, mine, amount="6.000001")
+
+
+@pytest.mark.parametrize("state", ["unpaid", "short", "agnostic"])
+def test_a_payment_without_credited_money_has_nothing_to_refund(shop: UUID, chain: Chain, state: str) -> None:
+    mine = invoice(shop)
+    if state == "short":
+        paid(chain, mine, USDT)
+    if state == "agnostic":
+        new = agnostic_invoice(shop)
+        create_invoice(new, quote_s=None)
+        with pytest.raises(RefundNothingToRefund):
+            refund(mine, uuid=str(new.id))
+        return
+
+    refused(RefundNothingToRefund, mine, amount="1", address=OTHER)
+
+
+def test_another_network_is_refused(shop: UUID, chain: Chain) -> None:
+    refused(RefundNetworkMismatch, paid(chain, invoice(shop)), network="bsc")
+
+
+@pytest.mark.parametrize("bad", ["0x1", "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq", "0x" + "0" * 40])
+def test_a_bad_address_is_refused(shop: UUID, chain: Chain, bad: str) -> None:
+    refused(RefundBadAddress, paid(chain, invoice(shop)), address=bad)
+
+
+def test_without_a_single_payer_an_address_is_needed(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop))
+    execute("UPDATE invoices SET payer_address = ''")
+
+    refused(RefundNoAddress, mine)
+    assert refund(mine, address=PAYER)["status"] == "check"
+
+
+def test_nothing_goes_to_an_address_of_ours(shop: UUID, chain: Chain) -> None:
+    _, ours = address()
+
+    refused(PayoutDestinationInternal, paid(chain, invoice(shop)), address=ours)
+
+
+def test_nothing_goes_to_an_address_on_the_deny_list(shop: UUID, chain: Chain, database: str, tmp_path: Path) -> None:
+    listed = tmp_path / "denied"
+    listed.write_text(SENDER + "\n")
+    configure(database, DENY_LIST=str(listed))
+
+    refused(ComplianceAddressBlocked, paid(chain, invoice(shop)))
+
+
+def test_frozen_payouts_stop_refunds_but_not_their_repetition(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop))
+    first = refund(mine, amount="1")
+    with transaction():
+        freezes.freeze("all", reason="test", frozen_by="test")
+
+    refused(PayoutFrozen, mine, amount="2")
+    assert refund(mine, amount="1") == first
+
+
+def test_a_fee_that_is_not_known_stops_a_refund(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop))
+    execute("DELETE FROM network_fees")
+    context.context().market.forget()
+
+    refused(PayoutFeeUnavailable, mine)
+
+
+def test_money_that_is_not_there_is_told_from_money_that_matures(database: str, chain: Chain) -> None:
+    del database
+    poor = merchant()
+    mine = paid(chain, invoice(poor))
+
+    refused(RefundFundsMaturing, mine, amount="5")
+    chain.mature()
+    crediting.release_matured(chain.network, limit=10)
+    # The platform fee is not returned: all of it is more than there is.
+    refused(RefundInsufficientFunds, mine)
+    assert refund(mine, amount="5")["status"] == "process"
+
+
+def test_another_merchants_payment_is_absent(shop: UUID, chain: Chain) -> None:
+    theirs = paid(chain, invoice(merchant()))
+
+    with pytest.raises(PaymentNotFound):
+        refund(theirs, by=shop)
+    assert rows("SELECT 1 FROM payouts") == []
+
+
+def test_an_item_of_a_batch_is_read_as_a_request_is() -> None:
+    ctx = context.context()
+
+    assert refund_orders.read_item(ctx, {"order_id": "o", "amount": "1"}) == CreateRefund(order_id="o", amount="1")
+    for wrong, error in (([], RequestBadField), ({"order_id": "o", "amount": 1}, RefundBadAmount)):
+        with pytest.raises(error):
+            refund_orders.read_item(ctx, wrong)
+
+
+def test_the_end_of_a_refund_tells_its_payment(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop))
+    made = stored(refund(mine))
+
+    assert end(made, "confirmed").status == "confirmed"
+
+    assert reread(made).txid == "0xrefund"
+    assert refund(mine)["status"] == "paid"
+
+
+def test_a_refund_above_the_signers_limit_is_refused(shop: UUID, chain: Chain, database: str) -> None:
+    configure(database, SIGNER_PAYOUT_MAX_USD="2")
+    trade(USDT="1")
+    mine = paid(chain, invoice(shop))
+    refused(RefundBadAmount, mine, amount="2.01")
+    assert refund(mine, amount="2")["status"] == "process"

@@ -1,0 +1,254 @@
+"""Coin that contracts pass on: found by balances, named by traces, counted once. On a real node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from actors.scan import balances as actor
+from models.db.base import one, rows
+from models.deposits import balances as probes
+from tests.actors.scan.world import ETHER, FORWARDER, World
+from tests.models.builders import CATALOGUE
+from tests.models.treasury.builders import HOT, spend
+from tests.peers.anvil import calldata
+from tests.peers.json_rpc_node import Refusal
+
+if TYPE_CHECKING:
+    from cli.embedded.servers.anvil import Anvil
+
+NO_METHOD = Refusal(-32601, "the method does not exist")
+
+
+@pytest.fixture
+def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[World]:
+    with World(database, anvil).served_by() as made:
+        yield made
+        made.assert_sound()
+
+
+def mute(world: World, *methods: str) -> None:
+    for method in methods or ("trace_block", "debug_traceBlockByNumber"):
+        world.providers[0].lies[method] = NO_METHOD
+
+
+def test_what_a_contract_passes_on_is_booked_under_its_transaction(world: World) -> None:
+    mine = world.coin_invoice()
+    txid = world.pay_by_contract(mine, ETHER)
+    height = world.mine()
+    world.catch_up()
+    assert world.deposits() == []
+
+    world.probe()
+
+    assert world.deposits("txid", "ordinal", "status", "block_height") == [(txid, "trace:0", "pending", height)]
+    world.confirm()
+    assert world.status(mine) == "paid"
+
+
+def test_the_call_tracer_names_it_where_trace_block_is_missing(world: World) -> None:
+    mine = world.coin_invoice()
+    mute(world, "trace_block")
+    txid = world.pay_by_contract(mine, ETHER)
+    world.mine()
+    world.catch_up()
+    world.probe()
+
+    assert world.deposits("txid", "ordinal") == [(txid, "trace:0")]
+
+
+def test_without_traces_the_difference_is_booked_by_itself(world: World) -> None:
+    mine = world.coin_invoice()
+    mute(world)
+    world.mine(3)
+    world.pay_by_contract(mine, ETHER)
+    height = world.mine()
+    world.mine(4)
+    world.catch_up()
+    world.probe()
+
+    address = mine.address.lower()
+    assert world.deposits("txid", "ordinal", "block_height") == [("", f"probe:{address}:{height}", height)]
+    world.poll()
+    assert world.status(mine) == "paid"
+
+
+def test_looking_again_changes_nothing(world: World) -> None:
+    mine = world.coin_invoice()
+    world.pay_by_contract(mine, ETHER)
+    world.mine()
+    for _ in range(3):
+        world.confirm()
+        world.probe()
+
+    assert world.deposits("status") == [("credited",)]
+    assert world.status(mine) == "paid"
+
+
+def test_nothing_is_counted_twice_when_a_trace_names_what_was_booked_before(world: World) -> None:
+    mine = world.coin_invoice()
+    mute(world)
+    world.pay_by_contract(mine, ETHER)
+    world.mine()
+    world.catch_up()
+    world.probe()
+
+    world.providers[0].lies.clear()
+    world.mine()
+    world.catch_up()
+    world.probe()
+
+    assert len(world.deposits()) == 1
+
+
+def test_a_plain_transfer_beside_it_is_counted_once(world: World) -> None:
+    mine = world.coin_invoice(3 * ETHER)
+    world.pay(mine, ETHER, currency="ETH")
+    world.pay_by_contract(mine, 2 * ETHER)
+    world.mine()
+    world.confirm()
+    world.probe()
+    world.confirm()
+
+    assert sorted(world.deposits("ordinal", "amount_units")) == [("native", ETHER), ("trace:0", 2 * ETHER)]
+    assert world.status(mine) == "paid"
+
+
+def test_a_reverted_call_is_not_booked(world: World) -> None:
+    mine = world.coin_invoice()
+    world.node.send(FORWARDER, value=ETHER, data=calldata("forward_and_revert(address)", mine.address.lower()))
+    world._nonce += 1
+    world.mine()
+    world.catch_up()
+    world.probe()
+
+    assert world.deposits() == []
+
+
+def test_a_trace_that_the_balance_does_not_bear_out_is_not_booked(world: World) -> None:
+    mine = world.coin_invoice()
+    world.pay_by_contract(mine, ETHER)
+    world.mine()
+    world.catch_up()
+
+    def inflate(truth: list[dict[str, Any]], _params: list[Any]) -> list[dict[str, Any]]:
+        return [trace | {"action": trace["action"] | {"value": hex(50 * ETHER)}} for trace in truth]
+
+    world.providers[0].lies["trace_block"] = inflate
+    world.probe()
+
+    assert world.deposits("amount_units", "txid") == [(ETHER, "")]
+
+
+def test_a_hidden_plain_transfer_is_booked_under_its_own_key(world: World) -> None:
+    """The scan's provider cut it away; when it is found otherwise, it is the same deposit."""
+    mine = world.coin_invoice()
+    world.providers[0].hide_transactions()
+    txid = world.pay(mine, ETHER, currency="ETH")
+    world.mine()
+    world.catch_up()
+    world.probe()
+    # Nobody could name it yet.
+    assert world.deposits("txid", "amount_units") == [("", ETHER)]
+
+    world.providers[0].lies.clear()
+    world.mine(8)
+    world.catch_up()
+    world.rescan()
+
+    assert world.deposits("txid", "ordinal", "amount_units") == [(txid, "native", ETHER)]
+    world.confirm()
+    assert (world.status(mine), len(world.deposits())) == ("paid", 1)
+
+
+def test_a_reorg_takes_it_back_and_it_is_found_again(world: World) -> None:
+    mine = world.coin_invoice()
+    mute(world)
+    world.pay_by_contract(mine, ETHER)
+    world.mine()
+    world.confirm()
+    world.probe()
+    world.poll()
+    assert world.status(mine) == "paid"
+
+    world.reorg(2)
+    world.mine()
+    world.catch_up()
+    assert world.deposits("status") == [("reversed",)]
+    world.probe()
+    assert world.status(mine) == "check"
+
+    world.node.ask("eth_sendTransaction", _forward(mine.address.lower()))
+    world.mine()
+    world.confirm()
+    world.probe()
+    world.poll()
+    assert (world.status(mine), one("SELECT count(*) FROM deposits WHERE status <> 'reversed'")) == ("paid", (1,))
+
+
+def _forward(to: str) -> dict[str, str]:
+    return {
+        "from": "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
+        "to": FORWARDER,
+        "value": hex(ETHER),
+        "data": calldata("forward(address)", to),
+        "gas": hex(500_000),
+    }
+
+
+def test_what_was_swept_is_no_news_and_what_comes_after_is(world: World) -> None:
+    mine = world.coin_invoice()
+    world.pay(mine, ETHER, currency="ETH")
+    world.mine()
+    world.confirm()
+    address = mine.address.lower()
+    world.node.ask("anvil_setBalance", address, "0x0")
+    height = world.mine()
+    block = world.node.ask("eth_getBlockByNumber", hex(height), False)
+    spend(purpose="sweep", sender=address, recipient=HOT, token_units=ETHER, mined=(height, block["hash"]))
+    world.confirm()
+    world.probe()
+    assert len(world.deposits()) == 1
+
+    world.pay_by_contract(mine, ETHER)
+    world.mine()
+    world.confirm()
+    world.probe()
+    assert sorted(world.deposits("ordinal")) == [("native",), ("trace:0",)]
+
+
+def test_wallets_are_looked_at_in_rotation(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(actor, "WALLETS_PER_STEP", 2)
+    for number in range(5):
+        probes.watch_wallet("ethereum", f"0x{number:040x}")
+    seen: list[str] = []
+    monkeypatch.setattr(actor.deposits, "match", lambda _family, due: seen.extend(due) or {})  # type: ignore[func-returns-value]
+    world.probe()
+    assert len(seen) == 2
+
+
+def test_a_node_that_forgot_old_balances_dates_the_surplus_later(world: World) -> None:
+    mine = world.coin_invoice()
+    mute(world)
+    world.pay_by_contract(mine, ETHER)
+    world.mine()
+    world.mine(5)
+    world.catch_up()
+    newest = world.cursor()[1]
+
+    def forgetful(truth: str, params: list[Any]) -> object:
+        return truth if params[1].get("blockHash") == newest else Refusal(-32000, "missing trie node")
+
+    world.providers[0].lies["eth_getBalance"] = forgetful
+    world.probe()
+
+    assert world.deposits("amount_units", "block_height") == [(ETHER, world.cursor()[0])]
+
+
+@pytest.mark.usefixtures("world")
+def test_networks_without_coin_are_left_alone() -> None:
+    actor.probe_balances("base")
+    assert CATALOGUE.networks["base"].native is None
+    assert rows("SELECT 1 FROM balance_probes") == []

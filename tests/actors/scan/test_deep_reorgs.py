@@ -1,0 +1,531 @@
+"""Reorgs deeper than what ends a spend for good: no slot stays empty, nothing given back is paid unseen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import structlog
+
+from actors.signer import spend as spending
+from chains.base import Intent
+from models.db.base import execute, rows, transaction
+from models.ledger import debts
+from models.ledger.ledger import AVAILABLE, EQUITY, GAS, GATEWAY, Account, Transfer, balance, post
+from models.payouts import freezes
+from models.payouts import rows as payouts
+from models.spends import reads as spend_reads
+from models.spends import tracking as spend_tracking
+from models.spends.tracking import WATCHED_ON_BLOCKS
+from tests.actors.signer.test_failed_fees import BURNER, burns_since
+from tests.actors.signer.test_failed_fees import order as order_coin
+from tests.actors.signer.world import ETHER, RICH_WEI, SpendWorld
+from tests.actors.treasury.world import TreasuryWorld
+from tests.models.builders import USDT, net_of, owes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cli.embedded.servers.anvil import Anvil
+    from models.payouts.rows import PayoutRow
+
+PATIENCE_S = 61
+LATER = "0x" + "1a" * 20
+
+
+@pytest.fixture
+def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
+    made = SpendWorld(database, monkeypatch)
+    made.mine(3)
+    yield made
+    made.close()
+
+
+def failed(world: SpendWorld) -> PayoutRow:
+    """Return a payout that had no effect and was given back, its spend settled."""
+    order = world.order()
+    world.chain.reverting.add(order.address)
+    world.step()
+    world.mine()
+    world.step()
+    world.mature()
+    assert rows("SELECT state, settled_at IS NULL FROM spends") == [("failed", False)]
+    world.chain.reverting.clear()
+    return order
+
+
+def settle(world: SpendWorld) -> None:
+    """Let all that was sent be confirmed, and too deep to be watched."""
+    world.mine()
+    world.step()
+    world.confirm()
+    world.settle()
+    assert rows("SELECT DISTINCT state, settled_at IS NULL FROM spends") == [("confirmed", False)]
+
+
+def undo(world: SpendWorld, *, is_lost: bool = True, mined: int = 0) -> None:
+    """Replace every block since the first payout by as many others; what was in them is in no block."""
+    depth = len(world.chain.blocks) - 4
+    assert depth >= world.network.maturity
+    world.reorg(depth, is_lost=is_lost)
+    pool, world.chain.pool = world.chain.pool, []
+    world.mine(max(depth, mined))
+    world.chain.pool = pool
+
+
+def follow(world: SpendWorld, times: int = 1) -> None:
+    for _ in range(times):
+        world.pass_time(PATIENCE_S)
+        world.due_now()
+        world.step()
+        world.mine()
+        world.step()
+
+
+def waits(world: SpendWorld) -> list[tuple[Any, ...]]:
+    del world
+    return rows("SELECT slot, state FROM spends WHERE mined_txid IS NULL ORDER BY slot")
+
+
+def critical(logs: list[Any]) -> list[str]:
+    return [log["event"] for log in logs if log["log_level"] == "critical"]
+
+
+# Failed -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_slot_of_a_failed_payout_that_left_the_chain_is_used_up_without_paying_it(world: SpendWorld) -> None:
+    order = failed(world)
+    before = world.available(order)
+    undo(world)
+    later = world.order()
+
+    follow(world, 3)
+
+    assert waits(world) == []
+    assert (world.paid(order), world.paid(later)) == (0, 1)
+    world.settle()
+    assert (world.payout(order).status, world.payout(later).status) == ("failed", "confirmed")
+    assert (world.available(order), owes(order.merchant_id)) == (before, 0)
+    assert rows("SELECT state, effect, settled_at IS NULL FROM spends WHERE slot = 0") == [("failed", "none", False)]
+    assert net_of(Account(GATEWAY, GAS, "ETH")) == world.chain.funds[world.hot, None] - RICH_WEI
+
+
+def test_it_is_used_up_though_nothing_waits_behind_it(world: SpendWorld) -> None:
+    failed(world)
+    undo(world)
+    follow(world, 2)
+    assert (waits(world), world.chain.used(world.hot)) == ([], 1)
+
+
+def test_the_bytes_of_a_failed_payout_that_wait_anew_are_outbid(world: SpendWorld) -> None:
+    order = failed(world)
+    undo(world, is_lost=False)
+    world.step(2)
+    world.mine()
+    world.step()
+    assert (waits(world), world.paid(order), world.chain.used(world.hot)) == ([], 0, 1)
+
+
+def test_the_bytes_of_a_failed_payout_are_never_given_to_a_node_again(world: SpendWorld) -> None:
+    failed(world)
+    [(raw,)] = rows("SELECT raw FROM spend_attempts")
+    given = world.chain.sent.count(bytes(raw))
+    undo(world)
+    # The dearer bytes are refused, or nobody takes them.
+    world.chain.sendings = ["deaf"] * 4
+    follow(world, 2)
+    assert world.chain.sent.count(bytes(raw)) == given
+    assert len(world.chain.sent) > given + 1
+
+
+def test_what_uses_up_the_slot_is_bumped_like_all_that_is_stuck(world: SpendWorld) -> None:
+    failed(world)
+    undo(world)
+    world.chain.price = 50
+    follow(world, 3)
+    assert (waits(world), world.chain.used(world.hot)) == ([], 1)
+    assert rows("SELECT number, is_void FROM spend_attempts ORDER BY number")[:3] == [(0, False), (1, True), (2, True)]
+
+
+def test_a_failed_payout_of_coin_whose_slot_is_used_up_has_not_been_paid(world: SpendWorld) -> None:
+    """What used up its slot succeeded; that is not the payout."""
+    order = world.order(world.shop(currency="ETH"), currency="ETH", units=USDT, fee_units=10**15)
+    world.chain.reverting.add(order.address)
+    world.step()
+    world.mine()
+    world.step()
+    world.mature()
+    before = world.available(order)
+    undo(world)
+    follow(world)
+    world.settle()
+    assert (world.available(order), owes(order.merchant_id, "ETH"), world.paid(order)) == (before, 0, 0)
+    assert rows("SELECT state, is_success, settled_at IS NULL FROM spends") == [("failed", False, False)]
+
+
+def test_a_failed_payout_that_is_in_another_block_without_effect_changes_nothing(world: SpendWorld) -> None:
+    order = failed(world)
+    world.chain.reverting.add(order.address)
+    before = world.available(order)
+    depth = len(world.chain.blocks) - 4
+    world.reorg(depth)
+    world.mine(depth)
+    world.step(2)
+    world.settle()
+    assert (world.available(order), owes(order.merchant_id)) == (before, 0)
+    assert rows("SELECT state, attempts, settled_at IS NULL FROM spends") == [("failed", 1, False)]
+
+
+# Failed, and paid after all -----------------------------------------------------------------------------------------
+
+
+def paid_after_all(world: SpendWorld, order: PayoutRow, *, mined: int = 0) -> list[str]:
+    """Let a reorg bring the bytes of a failed payout back, with effect; return what is told of that."""
+    depth = len(world.chain.blocks) - 4
+    world.reorg(depth)
+    with structlog.testing.capture_logs() as logs:
+        world.mine(max(depth, mined))
+        world.step()
+        world.confirm()
+    assert world.paid(order) == 1
+    return critical(logs)
+
+
+def test_a_failed_payout_that_is_paid_after_all_is_taken_from_its_merchant(world: SpendWorld) -> None:
+    order = failed(world)
+    before = world.available(order)
+
+    told = paid_after_all(world, order)
+
+    assert "a failed spend took effect after all" in told
+    assert (world.available(order), owes(order.merchant_id)) == (before - 10 * USDT, 0)
+    assert world.payout(order).status == "failed"
+    world.settle()
+    world.step(3)
+    assert world.available(order) == before - 10 * USDT
+    assert world.count("spends") == 1
+
+
+def test_what_its_merchant_has_spent_meanwhile_becomes_a_debt(world: SpendWorld) -> None:
+    order = failed(world)
+    shop = order.merchant_id
+    spent = world.available(order) - 3 * USDT
+    with transaction():
+        post("test:spent", [Transfer(Account(shop, AVAILABLE, "USDT"), Account(GATEWAY, EQUITY, "USDT"), spent)])
+
+    paid_after_all(world, order)
+
+    assert (world.available(order), owes(shop), debts.due(9)) == (0, 7 * USDT, [(shop, "USDT")])
+
+
+def test_a_payout_that_was_paid_after_all_and_left_the_chain_again_is_given_back(world: SpendWorld) -> None:
+    order = failed(world)
+    before = world.available(order)
+    paid_after_all(world, order)
+    world.settle()
+
+    undo(world)
+    follow(world)
+    world.settle()
+
+    assert (world.paid(order), waits(world)) == (0, [])
+    assert (world.available(order), owes(order.merchant_id)) == (before, 0)
+
+
+def test_it_is_taken_once_by_many_steps_at_once(world: SpendWorld) -> None:
+    order = failed(world)
+    before = world.available(order)
+    paid_after_all(world, order)
+    execute("UPDATE spends SET settled_at = NULL, check_at = app_now()")
+    world.step(3)
+    assert world.available(order) == before - 10 * USDT
+
+
+def test_it_is_taken_no_sooner_than_any_transfer_counts(world: SpendWorld) -> None:
+    order = failed(world)
+    before = world.available(order)
+    undo(world, is_lost=False)
+    world.mine()
+    world.step()
+    assert (world.paid(order), world.available(order)) == (1, before)
+    world.confirm()
+    assert world.available(order) == before - 10 * USDT
+
+
+def test_one_that_fails_again_is_watched_until_no_reorg_may_reach_it(world: SpendWorld) -> None:
+    order = failed(world)
+    undo(world, is_lost=False)
+    world.chain.reverting.add(order.address)
+    world.mine()
+    world.step()
+    world.confirm()
+    world.due_now()
+    world.step()
+    assert rows("SELECT state, settled_at IS NULL FROM spends") == [("failed", True)]
+    world.mature()
+    assert rows("SELECT state, settled_at IS NULL FROM spends") == [("failed", False)]
+
+
+# Confirmed ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_paid_payout_that_left_the_chain_long_after_is_sent_again_and_stays_paid(world: SpendWorld) -> None:
+    order = world.order()
+    world.step()
+    settle(world)
+    undo(world)
+    later = world.order()
+
+    follow(world, 3)
+
+    assert (waits(world), world.paid(order), world.paid(later)) == ([], 1, 1)
+    world.settle()
+    world.step()
+    assert (world.payout(order).status, world.payout(later).status) == ("confirmed", "confirmed")
+    assert rows("SELECT count(*) FROM spend_attempts WHERE is_void") == [(0,)]
+    assert rows("SELECT DISTINCT settled_at IS NULL FROM spends") == [(False,)]
+    assert net_of(Account(GATEWAY, GAS, "ETH")) == world.chain.funds[world.hot, None] - RICH_WEI
+
+
+def test_gas_is_what_was_taken_last_however_often_a_settled_spend_is_sent_again(world: SpendWorld) -> None:
+    world.order()
+    world.step()
+    settle(world)
+    for price in (20, 40):
+        undo(world)
+        world.chain.price = price
+        follow(world, 3)
+        world.settle()
+        world.step()
+        assert rows("SELECT settled_at IS NULL FROM spends") == [(False,)]
+        assert net_of(Account(GATEWAY, GAS, "ETH")) == world.chain.funds[world.hot, None] - RICH_WEI
+
+
+@pytest.mark.parametrize("purpose", ["gas", "sweep", "cold", "filler"])
+def test_so_is_what_moved_between_our_own_addresses(world: SpendWorld, purpose: Any) -> None:
+    wallet = spending.hot_wallet(world.network)
+    to = wallet.address if purpose == "filler" else "0x" + "a1" * 20
+    move = Intent(sender=wallet.address, recipient=to, pair=None, units=0 if purpose == "filler" else 5)
+    spending.start(world.ctx, world.network, purpose=purpose, wallet=wallet, intent=move)
+    settle(world)
+    undo(world)
+    later = world.order()
+
+    follow(world, 3)
+
+    assert (waits(world), len(world.chain.received(to)), world.paid(later)) == ([], 1, 1)
+
+
+def test_a_settled_spend_whose_block_stands_is_left_alone(world: SpendWorld) -> None:
+    world.order()
+    world.step()
+    settle(world)
+    world.mine(WATCHED_ON_BLOCKS)
+    world.reorg(3)
+    world.mine(5)
+    world.step(2)
+    assert rows("SELECT reopened, settled_at IS NULL FROM spends") == [(0, False)]
+
+
+# Found by those who wait --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the reorg nothing is kept any more."""
+    monkeypatch.setattr(spend_reads, "replaced", lambda *_a, **_k: [])
+
+
+@pytest.mark.usefixtures("_unseen")
+def test_whoever_waits_behind_settled_slots_that_are_empty_has_them_used_again(world: SpendWorld) -> None:
+    order = failed(world)
+    world.mine(3 * WATCHED_ON_BLOCKS)
+    paid = world.order()
+    world.step()
+    world.mine()
+    world.step()
+    world.confirm()
+    world.settle()
+    undo(world)
+    later = world.order()
+
+    follow(world, 6)
+
+    assert (waits(world), world.chain.used(world.hot)) == ([], 3)
+    assert [world.paid(each) for each in (order, paid, later)] == [0, 1, 1]
+
+
+@pytest.mark.usefixtures("_unseen")
+def test_a_node_that_forgets_settled_slots_keeps_no_price_from_being_raised(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = failed(world)
+    stuck = world.order()
+    world.step()
+    world.chain.price = 50
+    monkeypatch.setattr(world.chain, "next_claim", lambda _sender, *, ours: ours and 0)
+    world.pass_time(PATIENCE_S)
+    world.step(2)
+    assert world.spend(stuck).attempts == 2
+    world.mine()
+    world.step(2)
+    assert (world.paid(order), world.paid(stuck)) == (0, 1)
+    assert rows("SELECT attempts, settled_at IS NULL FROM spends WHERE slot = 0") == [(1, False)]
+
+
+def test_a_failed_spend_whose_slot_another_uses_settles_with_an_alarm(world: SpendWorld) -> None:
+    order = failed(world)
+    before = world.available(order)
+    undo(world)
+    world.chain.stranger(world.hot)
+    world.mine(world.network.maturity)
+    with structlog.testing.capture_logs() as logs:
+        world.step(3)
+    assert "the slot of a failed spend was used by another: who else has this key?" in critical(logs)
+    assert rows("SELECT state, booked_fee_units, problem, settled_at IS NULL FROM spends") == [
+        ("failed", 0, spend_tracking.LOST, False)
+    ]
+    assert (world.available(order), owes(order.merchant_id)) == (before, 0)
+
+
+def test_a_failed_payout_of_which_something_else_left_after_all_is_the_gateways_loss(world: SpendWorld) -> None:
+    """An operator has to look: the coin is frozen."""
+    order = failed(world)
+    before = world.available(order)
+    world.chain.taxed.add(order.address)
+    depth = len(world.chain.blocks) - 4
+    world.reorg(depth)
+    world.mine(depth)
+    world.step(2)
+    world.settle()
+    world.step()
+    assert rows("SELECT state, effect, lost_units, settled_at IS NULL FROM spends") == [
+        ("failed", "other", 10 * USDT, False)
+    ]
+    assert (world.available(order), owes(order.merchant_id)) == (before, 0)
+    assert freezes.frozen_coins("ethereum") == {"USDT"}
+
+
+def test_bytes_that_use_up_a_slot_never_become_others(world: SpendWorld) -> None:
+    failed(world)
+    with pytest.raises(Exception, match="append-only"):
+        execute("UPDATE spend_attempts SET is_void = true")
+
+
+# On a chain ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def chain(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
+    yield from TreasuryWorld(database, anvil, COLD_ADDRESSES="").opened(gas_wei=20 * ETHER)
+
+
+def reverted(chain: TreasuryWorld) -> tuple[PayoutRow, str]:
+    """Return a payout that had no effect and was given back, its spend settled, with its signed bytes."""
+    chain.bury()
+    chain.mine()
+    chain.catch_up()
+    burns_since(chain, chain.node.height() + 4)
+    paid = order_coin(chain)
+    chain.watch()
+    [(txid, bytes_)] = rows("SELECT txid, raw FROM spend_attempts")[-1:]
+    raw = "0x" + bytes(bytes_).hex()
+    chain.node.ask("anvil_dropTransaction", txid)
+    chain.mine(4)
+    chain.node.ask("eth_sendRawTransaction", raw)
+    chain.follow()
+    assert chain.node.receipt(txid)["status"] == "0x0"
+    chain.bury()
+    assert rows("SELECT state, settled_at IS NULL FROM spends WHERE purpose = 'payout'") == [("failed", False)]
+    return paid, raw
+
+
+def go_on(chain: TreasuryWorld, times: int = 4) -> None:
+    for _ in range(times):
+        chain.pass_time(PATIENCE_S)
+        execute("UPDATE rates SET quoted_at = app_now()")
+        execute("UPDATE payouts SET due_at = app_now()")
+        chain.follow()
+
+
+def test_on_a_chain_the_slot_of_a_failed_payout_is_used_up_and_the_next_is_paid(chain: TreasuryWorld) -> None:
+    paid, _ = reverted(chain)
+    before = balance(Account(chain.shop, AVAILABLE, "ETH"))
+    chain.reorg(chain.network.maturity + 2)
+    chain.mine()
+    chain.catch_up()
+    later = order_coin(chain, to=LATER)
+
+    go_on(chain)
+    chain.bury()
+
+    assert (chain.coin(BURNER), chain.coin(LATER)) == (0, ETHER)
+    found = [payouts.find(chain.shop, each.id) for each in (paid, later)]
+    assert [each.status for each in found if each] == ["failed", "confirmed"]
+    assert (balance(Account(chain.shop, AVAILABLE, "ETH")), owes(chain.shop, "ETH")) == (before, 0)
+    assert rows("SELECT count(*) FROM spends WHERE mined_txid IS NULL") == [(0,)]
+    chain.reconcile(4)
+    assert (chain.findings(), chain.frozen()) == ([], [])
+
+
+def test_on_a_chain_what_used_up_a_slot_explains_the_balance_before_the_signer_has_seen_it(
+    chain: TreasuryWorld,
+) -> None:
+    reverted(chain)
+    chain.reorg(chain.network.maturity + 2)
+    chain.mine()
+    chain.catch_up()
+    chain.watch()
+    chain.watch()
+    chain.mine()
+    chain.catch_up()
+    before = rows("SELECT count(*) FROM treasury_topups")
+    chain.reconcile(4)
+    assert rows("SELECT mined_txid FROM spends WHERE purpose = 'payout'") == [(None,)]
+    assert (chain.findings(), rows("SELECT count(*) FROM treasury_topups")) == ([], before)
+
+
+def test_on_a_chain_a_failed_payout_whose_bytes_came_back_with_effect_is_charged(chain: TreasuryWorld) -> None:
+    """Anybody who kept the bytes can give them to a node of the new branch."""
+    paid, raw = reverted(chain)
+    before = balance(Account(chain.shop, AVAILABLE, "ETH"))
+    [(txid,)] = rows("SELECT mined_txid FROM spends WHERE purpose = 'payout'")
+    chain.reorg(chain.network.maturity + 5, (raw, 0))
+    assert chain.node.receipt(txid)["status"] == "0x1"
+    chain.mine()
+    chain.catch_up()
+
+    go_on(chain)
+    chain.bury()
+
+    assert chain.coin(BURNER) == ETHER
+    assert payouts.find(chain.shop, paid.id).status == "failed"  # type: ignore[union-attr]
+    charged = before - balance(Account(chain.shop, AVAILABLE, "ETH"))
+    assert charged + owes(chain.shop, "ETH") == ETHER
+    chain.reconcile(4)
+    assert (chain.findings(), chain.frozen()) == ([], [])
+
+
+def test_on_a_chain_a_paid_payout_that_was_settled_is_sent_again(chain: TreasuryWorld) -> None:
+    chain.bury()
+    paid = order_coin(chain, to=LATER)
+    chain.watch()
+    chain.follow()
+    chain.bury()
+    chain.mine(WATCHED_ON_BLOCKS)
+    chain.bury()
+    assert rows("SELECT state, settled_at IS NULL FROM spends WHERE purpose = 'payout'") == [("confirmed", False)]
+    [(height,)] = rows("SELECT mined_height FROM spends WHERE purpose = 'payout'")
+    chain.reorg(chain.node.height() - height + 1)
+    assert chain.coin(LATER) == 0
+    chain.mine()
+    chain.catch_up()
+
+    go_on(chain)
+
+    assert chain.coin(LATER) == ETHER
+    assert payouts.find(chain.shop, paid.id).status == "confirmed"  # type: ignore[union-attr]
+    chain.bury()
+    chain.reconcile(4)
+    assert (chain.findings(), chain.frozen()) == ([], [])

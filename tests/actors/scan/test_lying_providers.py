@@ -1,0 +1,230 @@
+"""The scan over providers that fail, lag and lie while the chain goes on: every payment is credited, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from actors.context import context
+from chains.evm.nodes import node as chain_node
+from chains.evm.nodes import providers as chain_providers
+from chains.registry import adapter
+from models.db.base import rows
+from tests.actors.scan.world import ETHER, World
+from tests.peers.json_rpc_node import Raw, Refusal
+from tests.peers.lying_rpc import DOWN, GARBAGE, HTML, LyingRpc
+
+if TYPE_CHECKING:
+    from cli.embedded.servers.anvil import Anvil
+
+
+@pytest.fixture(autouse=True)
+def _heads_are_compared_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chain_providers, "HEADS_EVERY_S", 0.0)
+
+
+@pytest.fixture
+def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[World]:
+    """Two providers of one chain, the first of which is preferred."""
+    with World(database, anvil, RPC_TIMEOUT_S="1").served_by(2) as made:
+        yield made
+        made.assert_sound()
+
+
+def asked(provider: LyingRpc) -> int:
+    return len(provider.asked)
+
+
+def pay_and_scan(world: World) -> str:
+    mine = world.invoice()
+    world.pay(mine)
+    world.mine()
+    world.mine(world.network.confirmations - 1)
+    world.poll(6)
+    return world.status(mine)
+
+
+FAILURES: dict[str, Raw | Refusal] = {
+    "hangs up": DOWN,
+    "html with 200": HTML,
+    "garbage": GARBAGE,
+    "429": Raw(status=429, retry_after="2"),
+    "502": Raw(status=502),
+    "silence": Raw(b"{}", pause_s=1.5),
+    "refusal": Refusal(-32005, "daily request count exceeded, request rate limited"),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
+def test_a_payment_is_credited_by_way_of_the_other_provider(world: World, failure: Raw | Refusal) -> None:
+    world.providers[0].failure = failure
+
+    assert pay_and_scan(world) == "paid"
+
+
+@pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
+def test_while_all_fail_the_scan_stands_and_afterwards_goes_on(world: World, failure: Raw | Refusal) -> None:
+    before = world.cursor()
+    for provider in world.providers:
+        provider.failure = failure
+    assert pay_and_scan(world) == "check"
+    assert world.cursor() == before
+
+    for provider in world.providers:
+        provider.failure = None
+    for node in adapter(world.network, context().settings)._providers._nodes:  # type: ignore[attr-defined]
+        node.barred_until = 0.0
+    world.catch_up()
+
+    assert rows("SELECT status FROM deposits") == [("credited",)]
+
+
+def test_a_node_that_asked_for_patience_is_left_alone(world: World) -> None:
+    world.providers[0].failure = Raw(status=429, retry_after="60")
+    world.mine()
+    world.poll()
+    before = asked(world.providers[0])
+    world.mine(3)
+    world.poll(3)
+
+    assert asked(world.providers[0]) == before
+    assert world.cursor()[0] == world.node.height()
+
+
+def test_empty_logs_are_found_out_by_the_blocks_filter(world: World) -> None:
+    world.providers[0].lies["eth_getLogs"] = []
+
+    assert pay_and_scan(world) == "paid"
+
+
+def test_empty_logs_without_receipts_are_checked_with_the_other_provider(world: World) -> None:
+    world.providers[0].hide_logs()
+
+    assert pay_and_scan(world) == "paid"
+
+
+def test_cut_logs_of_a_transaction_are_found_out_by_its_receipt(world: World) -> None:
+    mine = world.invoice()
+    txids = [world.pay(mine, 4_000_000), world.pay(mine, 6_000_000)]
+    world.providers[0].lies["eth_getLogs"] = lambda truth, _params: [
+        log for log in truth if log["transactionHash"] == txids[0]
+    ]
+    world.mine()
+    world.confirm()
+    # Silence about one of several transfers of a token is not seen at once; the second reading sees it.
+    world.mine(8)
+    world.catch_up()
+    world.rescan()
+    world.poll()
+
+    assert sorted(world.deposits("txid")) == sorted((txid,) for txid in txids)
+    assert world.status(mine) == "paid"
+
+
+def test_lost_transactions_are_found_out_by_the_gas_that_they_used(world: World) -> None:
+    mine = world.coin_invoice()
+    world.providers[0].lies["eth_getBlockByNumber"] = lambda truth, params: (
+        truth and truth | {"transactions": []} if params[1] else truth
+    )
+    world.pay(mine, ETHER, currency="ETH")
+    world.mine()
+    world.confirm()
+
+    assert world.status(mine) == "paid"
+
+
+def test_a_node_that_lags_does_not_hold_the_scan_back(world: World) -> None:
+    world.mine(40)
+    world.catch_up()
+    world.providers[0].lag(20)
+
+    assert pay_and_scan(world) == "paid"
+    assert world.cursor()[0] == world.node.height()
+
+
+def test_a_head_that_goes_back_takes_nothing_back(world: World) -> None:
+    assert pay_and_scan(world) == "paid"
+    before = world.cursor()
+    world.mine(30)
+    world.catch_up()
+    for provider in world.providers:
+        provider.lag(28)
+    world.poll(3)
+
+    assert world.cursor()[0] > before[0]
+    assert rows("SELECT status FROM deposits") == [("credited",)]
+
+
+def test_a_head_that_is_made_up_does_not_lead_the_scan_astray(world: World) -> None:
+    world.providers[0].lies["eth_blockNumber"] = hex(10**9)
+
+    assert pay_and_scan(world) == "paid"
+    assert world.cursor()[0] == world.node.height()
+
+
+def test_a_node_of_another_chain_is_refused_until_it_is_right_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = adapter(world.network, context().settings)._providers._nodes  # type: ignore[attr-defined]
+    nodes[0]._verified_until = 0.0
+    world.providers[0].lies["eth_chainId"] = "0x38"
+    world.mine()
+    world.poll()
+    assert pay_and_scan(world) == "paid"
+    world.providers[0].asked.clear()
+    world.mine(2)
+    world.poll(2)
+    assert set(world.providers[0].asked) <= {"eth_chainId"}
+
+    monkeypatch.setattr(chain_node, "REFUSED_S", 0.0)
+    nodes[0]._refused_until = nodes[0].rests_until = 0.0
+    world.providers[0].lies.clear()
+    world.mine()
+    world.poll()
+    assert "eth_getLogs" in world.providers[0].asked
+
+
+def test_a_lone_node_of_another_chain_moves_nothing(world: World) -> None:
+    before = world.cursor()
+    for provider in world.providers:
+        provider.lies["eth_chainId"] = "0x38"
+    for node in adapter(world.network, context().settings)._providers._nodes:  # type: ignore[attr-defined]
+        node._verified_until = 0.0
+
+    assert pay_and_scan(world) == "check"
+    assert world.cursor() == before
+
+
+def test_a_provider_on_a_fork_of_its_own_takes_nothing_back(world: World, anvil: Callable[..., Anvil]) -> None:
+    """Two providers at odds: the scan waits for an operator, or for one of them to give in."""
+    assert pay_and_scan(world) == "paid"
+    forked = world.providers[0]
+
+    def other_hash(truth: Any, _params: list[Any]) -> Any:
+        return truth and truth | {"hash": "0x" + "cc" * 31 + truth["hash"][-2:], "parentHash": "0x" + "cc" * 32}
+
+    del anvil
+    forked.lies["eth_getBlockByNumber"] = other_hash
+    world.poll(3)
+    assert (rows("SELECT status FROM deposits"), world.halted()) == (
+        [("credited",)],
+        "providers disagree about a block",
+    )
+
+    forked.lies.clear()
+    assert pay_and_scan(world) == "paid"
+    assert world.halted() == ""
+
+
+def test_an_endless_step_ends_with_its_budget(database: str, anvil: Callable[..., Anvil]) -> None:
+    with World(database, anvil, RPC_STEP_REQUESTS="40").served_by(1) as world:
+        world.mine(20)
+        world.providers[0].asked.clear()
+        world.poll()
+
+        assert asked(world.providers[0]) <= 41
+        for _ in range(5):
+            world.poll()
+        assert world.cursor()[0] == world.node.height()

@@ -1,0 +1,223 @@
+"""The second reading: what one node hid another shows, found late and booked once. On a real node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from actors.context import context
+from actors.scan import rescan
+from actors.scan.intake import Matching, take_late
+from chains.registry import adapter
+from core.catalogue.catalogue import load_catalogue
+from models.db.base import one, rows
+from models.deposits import cursors
+from tests.actors.scan.world import USDT_UNITS, World
+from tests.models.builders import USDT, requote
+
+if TYPE_CHECKING:
+    from cli.embedded.servers.anvil import Anvil
+
+DEEP = rescan.BEHIND + 2
+
+
+@pytest.fixture
+def start(database: str, anvil: Callable[..., Anvil]) -> Iterator[Callable[..., World]]:
+    opened: list[Any] = []
+
+    def begin(providers: int = 1, **env: str) -> World:
+        manager = World(database, anvil, **env).served_by(providers)
+        opened.append(manager)
+        return manager.__enter__()
+
+    yield begin
+    for manager in opened:
+        manager.__exit__(None, None, None)
+
+
+def test_a_transfer_that_was_hidden_is_found_and_credited(start: Callable[..., World]) -> None:
+    world = start()
+    mine = world.invoice()
+    world.providers[0].hide_logs()
+    txid = world.pay(mine)
+    world.mine()
+    world.mine(DEEP)
+    world.catch_up()
+    assert world.deposits() == []
+
+    world.providers[0].lies.clear()
+    world.rescan()
+    world.poll()
+
+    assert (world.status(mine), world.deposits("txid")) == ("paid", [(txid,)])
+    world.assert_sound()
+
+
+def test_another_provider_shows_what_the_first_one_hides_for_ever(start: Callable[..., World]) -> None:
+    world = start(2)
+    mine = world.coin_invoice(10**18)
+    for provider in world.providers[:1]:
+        provider.hide_transactions()
+    world.pay(mine, 10**18, currency="ETH")
+    world.mine()
+    world.mine(DEEP)
+    world.catch_up()
+    assert world.deposits() == []
+
+    world.rescan()
+    world.poll()
+
+    assert world.status(mine) == "paid"
+
+
+def test_reading_again_and_again_changes_nothing(start: Callable[..., World]) -> None:
+    world = start()
+    mine = world.invoice()
+    world.pay(mine)
+    height = world.mine()
+    world.mine(DEEP)
+    world.catch_up()
+    chain = adapter(world.network, context().settings)
+    for _ in range(3):
+        outcome = rescan.reread(context(), world.network, chain, height)
+        assert (outcome.found, outcome.doubted) == (0, 0)
+
+    assert world.deposits("status", "round") == [("credited", 0)]
+    assert world.status(mine) == "paid"
+
+
+def test_the_second_reading_follows_the_scan_and_never_goes_back_further_than_set(start: Callable[..., World]) -> None:
+    world = start(RESCAN_S="20")
+    world.mine(50)
+    world.catch_up()
+    read: list[int] = []
+    world.providers[0].lies["eth_getBlockReceipts"] = lambda truth, params: read.append(int(params[0], 16)) or truth  # type: ignore[func-returns-value]
+    world.rescan()
+    world.rescan()
+
+    newest = world.cursor()[0] - rescan.BEHIND
+    assert sorted(set(read)) == list(range(world.cursor()[0] - 20, newest + 1))
+    assert len(read) == len(set(read))
+    assert cursors.reread_height("ethereum") == newest
+
+
+def test_the_second_reading_is_bounded_in_time_whatever_a_block_takes() -> None:
+    networks = load_catalogue("production").networks
+    assert {code: rescan.depth_blocks(networks[code], 3_600) for code in ("ethereum", "bsc", "arbitrum")} == {
+        "ethereum": 300,
+        "bsc": 4_800,
+        "arbitrum": 14_400,
+    }
+
+
+def test_what_was_hidden_is_found_after_an_outage_of_minutes(
+    start: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rung: list[tuple[str, ...]] = []
+    monkeypatch.setattr(rescan, "ring", lambda *bell: rung.append(bell))
+    world = start(network="arbitrum")
+    mine = world.invoice()
+    world.providers[0].hide_logs()
+    world.pay(mine)
+    world.mine()
+    # The second reading stands still while the scan goes on: two minutes here, a good minute where blocks are fast.
+    world.mine(300)
+    world.catch_up()
+    world.providers[0].lies.clear()
+
+    steps = 0
+    while steps == 0 or rung:
+        rung.clear()
+        world.rescan()
+        steps += 1
+    world.poll()
+
+    assert steps == 8
+    assert world.status(mine) == "paid"
+
+
+def test_a_second_reading_of_another_branch_records_nothing(start: Callable[..., World]) -> None:
+    world = start()
+    mine = world.invoice()
+    height = world.mine()
+    world.mine(DEEP)
+    world.catch_up()
+    world.reorg(DEEP + 1, (world.signed(mine.address.lower(), USDT_UNITS)[1], 0))
+    chain = adapter(world.network, context().settings)
+
+    outcome = rescan.reread(context(), world.network, chain, height)
+
+    assert (outcome.block_hash, world.deposits()) == (None, [])
+
+
+def test_a_find_whose_block_is_replaced_before_it_is_written_is_not_written(start: Callable[..., World]) -> None:
+    world = start()
+    mine = world.invoice()
+    world.providers[0].hide_logs()
+    world.pay(mine)
+    height = world.mine()
+    world.mine(DEEP)
+    world.catch_up()
+    world.providers[0].lies.clear()
+    ours, chain = Matching(world.network), adapter(world.network, context().settings)
+    scan = chain.scan_block(height, ours, thorough=True)
+    assert scan is not None
+    assert len(scan.transfers) == 1
+
+    world.reorg(DEEP + 1)
+    world.mine()
+    world.catch_up()
+
+    assert take_late(context(), world.network, chain, scan, ours.owners) == 0
+    assert world.deposits() == []
+
+
+def test_a_late_find_is_judged_by_the_quote_of_its_block(start: Callable[..., World]) -> None:
+    world = start()
+    mine = world.invoice()
+    world.providers[0].hide_logs()
+    world.pay(mine)
+    world.mine()
+    # Meanwhile the invoice was quoted anew, at twice the sum.
+    block_time = one("SELECT block_time FROM chain_cursors")
+    assert block_time is not None
+    world.mine(DEEP)
+    world.catch_up()
+    requote(mine, 20 * USDT, valid_from=block_time[0] + timedelta(seconds=DEEP + 30))
+    world.providers[0].lies.clear()
+    world.rescan()
+    world.poll()
+
+    assert world.status(mine) == "paid"
+    assert one("SELECT generation FROM invoices WHERE id = %s", (mine.id,)) == (1,)
+
+
+def test_a_deposit_that_only_one_provider_shows_is_doubted(start: Callable[..., World]) -> None:
+    world = start(2, QUORUM_USD="100000")
+    mine = world.invoice()
+    world.pay(mine)
+    height = world.mine()
+    world.catch_up()
+    assert world.deposits("status") == [("pending",)]
+    world.providers[1].lies["eth_getBlockReceipts"] = lambda truth, _params: [
+        receipt | {"status": "0x0", "logs": receipt["logs"]} for receipt in truth
+    ]
+    world.providers[1].hide_logs()
+    world.providers[1].lies["eth_getBlockByNumber"] = lambda truth, _params: truth and truth | {
+        "transactions": [], "gasUsed": "0x0", "logsBloom": "0x" + "00" * 256,
+    }  # fmt: skip
+    world.providers[1].lies["eth_getBlockReceipts"] = []
+    chain = adapter(world.network, context().settings)
+
+    outcome = rescan.reread(context(), world.network, chain, height)
+
+    assert outcome.doubted == 1
+    assert rows("SELECT reason FROM deposit_quorums") == [("missing",)]
+    world.mine(2)
+    world.catch_up()
+    assert world.status(mine) == "check"
+    world.witness()
+    assert world.status(mine) == "paid"

@@ -1,0 +1,247 @@
+"""Deposits that one provider alone is not believed for, over real nodes of which some lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from actors import context
+from chains.registry import adapter
+from core.catalogue.addresses import keccak256
+from core.settings.settings import load_settings
+from models.db.base import execute, one, rows
+from models.deposits import rows as deposits
+from models.deposits import witnesses as quorum
+from tests.actors.scan.world import ETHER, USDT_UNITS, World
+from tests.models.builders import CATALOGUE
+from tests.peers.json_rpc_node import Raw
+from tests.peers.lying_rpc import DOWN
+
+if TYPE_CHECKING:
+    from cli.embedded.servers.anvil import Anvil
+    from models.invoices.rows import InvoiceRow
+
+TRANSFER = "0x" + keccak256(b"Transfer(address,address,uint256)").hex()
+
+Start = Callable[..., World]
+
+
+@pytest.fixture
+def start(database: str, anvil: Callable[..., Anvil]) -> Iterator[Start]:
+    opened: list[Any] = []
+
+    def begin(providers: int = 2, **env: str) -> World:
+        manager = World(database, anvil, **env).served_by(providers)
+        opened.append(manager)
+        return manager.__enter__()
+
+    yield begin
+    for manager in opened:
+        manager.__exit__(None, None, None)
+
+
+def paid(world: World) -> InvoiceRow:
+    """Pay an invoice of 10 USDT and bury the payment."""
+    mine = world.invoice()
+    world.pay(mine)
+    world.mine()
+    world.confirm()
+    return mine
+
+
+def shown(of: InvoiceRow) -> list[str]:
+    return [deposit.shown_status for deposit in deposits.of_owner(of.id)]
+
+
+def again(world: World) -> None:
+    """Let the next attempt be due, and make it."""
+    world.pass_time(400)
+    execute("UPDATE rates SET quoted_at = app_now()")
+    world.witness()
+
+
+def test_below_the_threshold_one_provider_is_believed(start: Start) -> None:
+    world = start(QUORUM_USD="11")
+
+    assert world.status(paid(world)) == "paid"
+    assert rows("SELECT 1 FROM deposit_quorums") == []
+
+
+def test_from_the_threshold_on_a_deposit_waits_for_a_second_opinion_while_the_scan_goes_on(start: Start) -> None:
+    world = start(QUORUM_USD="10")
+    mine = paid(world)
+
+    assert (world.status(mine), shown(mine)) == ("check", ["awaiting_quorum"])
+    assert world.cursor()[0] == world.node.height()
+    assert [(network, count) for network, count, _ in quorum.waiting()] == [("ethereum", 1)]
+    # Nor does anybody else who settles the invoice confirm it meanwhile.
+    world.settle(mine)
+    assert shown(mine) == ["awaiting_quorum"]
+
+    world.witness()
+    assert (world.status(mine), shown(mine)) == ("paid", ["credited"])
+    assert quorum.waiting() == []
+
+
+def test_coin_gets_its_second_opinion_too(start: Start) -> None:
+    world = start(QUORUM_USD="0")
+    mine = world.coin_invoice()
+    world.pay(mine, ETHER, currency="ETH")
+    world.mine()
+    world.confirm()
+    assert shown(mine) == ["awaiting_quorum"]
+
+    world.witness()
+
+    assert world.status(mine) == "paid"
+
+
+def test_a_lone_provider_has_nobody_to_ask(start: Start) -> None:
+    world = start(1, QUORUM_USD="0")
+
+    assert world.status(paid(world)) == "paid"
+
+
+def test_the_same_address_twice_is_no_second_provider(start: Start, database: str) -> None:
+    world = start(1, QUORUM_USD="0")
+    url = world.providers[0].url
+    env = {"ENVIRONMENT": "development", "DATABASE_URL": database, "REDIS_URL": "redis://127.0.0.1:1/0"}
+    context.configure(load_settings(env | {"ETHEREUM_RPC_URLS": f"{url},{url}/"}))
+
+    assert world.status(paid(world)) == "paid"
+
+
+@pytest.mark.parametrize(
+    "failure", [DOWN, Raw(status=429), Raw(b"<html>")], ids=["hangs up", "too many requests", "html"]
+)
+def test_a_second_provider_that_fails_keeps_the_deposit_waiting(start: Start, failure: Raw) -> None:
+    world = start(QUORUM_USD="10")
+    mine = paid(world)
+    world.providers[1].failure = failure
+    world.witness()
+    assert shown(mine) == ["awaiting_quorum"]
+    assert rows("SELECT attempts, problem <> '' FROM deposit_quorums") == [(1, True)]
+
+    world.providers[1].failure = None
+    world.witness()
+    assert shown(mine) == ["awaiting_quorum"]  # not due yet
+
+    for node in adapter(world.network, context.context().settings)._providers._nodes:  # type: ignore[attr-defined]
+        node.barred_until = 0.0
+    again(world)
+    assert world.status(mine) == "paid"
+
+
+def test_an_altered_amount_is_never_credited(start: Start) -> None:
+    world = start(QUORUM_USD="10")
+    world.providers[0].alter_amounts(1000)
+    mine = paid(world)
+    world.witness()
+    again(world)
+
+    assert (shown(mine), world.credited()) == (["awaiting_quorum"], 0)
+    assert one("SELECT problem FROM deposit_quorums") == ("1 of 2 providers agree, 1 tell otherwise",)
+
+
+def test_an_invented_deposit_is_never_credited(start: Start) -> None:
+    world = start(QUORUM_USD="10")
+    mine = world.invoice()
+    height = world.mine()
+    block_hash = world.node.ask("eth_getBlockByNumber", hex(height), False)["hash"]
+    log = {
+        "address": str(CATALOGUE.pairs["USDT", "ethereum"].contract).lower(),
+        "topics": [TRANSFER, "0x" + "0" * 24 + "b2" * 20, "0x" + "0" * 24 + mine.address[2:].lower()],
+        "data": f"0x{USDT_UNITS:064x}",
+        "blockHash": block_hash,
+        "blockNumber": hex(height),
+        "transactionHash": "0x" + "ee" * 32,
+        "logIndex": "0x0",
+        "removed": False,
+    }
+    receipt = {
+        "transactionHash": log["transactionHash"],
+        "blockHash": block_hash,
+        "blockNumber": hex(height),
+        "status": "0x1",
+        "logs": [log],
+    }
+    world.providers[0].invent(height, log, receipt)
+    world.confirm()
+    assert shown(mine) == ["awaiting_quorum"]
+
+    world.witness()
+    again(world)
+
+    assert (shown(mine), world.credited()) == (["awaiting_quorum"], 0)
+
+
+def test_two_of_three_are_enough(start: Start) -> None:
+    world = start(3, QUORUM_USD="10")
+    mine = paid(world)
+    world.providers[1].lies["eth_getTransactionReceipt"] = None
+    world.witness()
+
+    assert world.status(mine) == "paid"
+
+
+def test_two_against_two_are_not(start: Start) -> None:
+    world = start(4, QUORUM_USD="10")
+    mine = paid(world)
+    for provider in world.providers[2:]:
+        provider.lies["eth_getTransactionReceipt"] = None
+    world.witness()
+
+    assert shown(mine) == ["awaiting_quorum"]
+
+
+def test_small_deposits_share_an_hourly_budget(start: Start) -> None:
+    world = start(QUORUM_USD="1000", QUORUM_HOURLY_USD="25")
+    first, second, third = paid(world), paid(world), paid(world)
+
+    assert [world.status(of) for of in (first, second, third)] == ["paid", "paid", "check"]
+    assert (shown(third), quorum.spent_this_hour("ethereum")) == (["awaiting_quorum"], 2000)
+    assert one("SELECT reason FROM deposit_quorums") == ("hourly",)
+
+    world.pass_time(3600)
+    execute("UPDATE rates SET quoted_at = app_now()")
+    assert world.status(paid(world)) == "paid"
+
+
+def test_what_cannot_be_priced_needs_a_second_opinion(start: Start) -> None:
+    world = start(QUORUM_USD="1000")
+    execute("UPDATE rates SET quoted_at = app_now() - interval '1 day'")
+
+    assert shown(paid(world)) == ["awaiting_quorum"]
+    assert one("SELECT reason FROM deposit_quorums") == ("unpriced",)
+
+
+def test_a_deposit_that_a_reorg_brought_back_is_witnessed_anew(start: Start) -> None:
+    world = start(QUORUM_USD="10")
+    mine = world.invoice()
+    txid, raw = world.signed(mine.address.lower(), USDT_UNITS)
+    world.node.ask("eth_sendRawTransaction", raw)
+    world.mine()
+    world.confirm()
+    world.witness()
+    assert world.status(mine) == "paid"
+
+    world.reorg(3, (raw, 1))
+    world.mine(2)
+    world.catch_up()
+    assert (world.status(mine), shown(mine)) == ("check", ["awaiting_quorum"])
+
+    world.witness()
+    assert (world.status(mine), world.deposits("txid", "round")) == ("paid", [(txid, 1)])
+    world.assert_sound()
+
+
+def test_an_opinion_about_a_block_that_is_gone_counts_for_nothing(start: Start) -> None:
+    world = start(QUORUM_USD="10")
+    paid(world)
+    [asked] = quorum.due("ethereum", limit=10)
+    execute("UPDATE deposits SET block_hash = '0xother'")
+
+    assert not quorum.agree(asked)
+    assert rows("SELECT agreed_at FROM deposit_quorums") == [(None,)]

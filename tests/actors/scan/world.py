@@ -1,0 +1,195 @@
+"""A gateway's chain actors over real nodes, step by step: a database, an anvil a network, and a provider that may lie.
+
+Nothing runs by itself: a test mines, and lets the actors take their steps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from actors import context
+from actors.scan import balances as probes
+from actors.scan import follow as polling
+from actors.scan import rescan
+from actors.scan import witnesses as quorum
+from chains.evm.spends.fees import GasPrice
+from chains.evm.spends.tx import plan_spend, sign_spend
+from cli.embedded.story.tokens import install_code, install_token, install_tokens
+from core.settings.settings import load_settings
+from models.db.base import execute, rows
+from models.deposits import cursors
+from models.invoices import rows as invoices
+from models.invoices import settlement
+from models.invoices.rows import InvoiceRow
+from models.ledger.ledger import holdings
+from tests.models.builders import CATALOGUE, assert_sound, invoice, merchant
+from tests.peers.anvil import BUYER, BUYER_KEY, HandMined, calldata
+from tests.peers.lying_rpc import LyingRpc
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from cli.embedded.servers.anvil import Anvil
+
+USDT_UNITS = 10_000_000
+ETHER = 10**18
+FORWARDER = "0x" + "f0" * 20
+PRICE = GasPrice(base_wei=20 * 10**9, tip_wei=10**9)
+
+
+class World:
+    """One network with its node, its providers and its gateway."""
+
+    def __init__(self, database: str, anvil: Callable[..., Anvil], *, network: str = "ethereum", **env: str) -> None:
+        self.network = CATALOGUE.networks[network]
+        self.node = HandMined(anvil(network, block_time_s=None).url)
+        install_tokens(self.node.url, CATALOGUE.pairs_on(network), BUYER, 1_000_000)
+        install_code(self.node.rpc, FORWARDER, "forwarder")
+        self.providers: list[LyingRpc] = []
+        self.shop: UUID = merchant()
+        self._database, self._env = database, env
+        self._nonce = int(self.node.ask("eth_getTransactionCount", BUYER, "latest"), 16)
+        for currency in CATALOGUE.assets:
+            execute(
+                "INSERT INTO rates (currency, usd, source, quoted_at) VALUES (%s, 1, 'test', app_now())"
+                " ON CONFLICT DO NOTHING",
+                (currency,),
+            )
+
+    @contextlib.contextmanager
+    def served_by(self, count: int = 1) -> Iterator[World]:
+        """Put so many providers between node and gateway, and let the scan begin."""
+        with contextlib.ExitStack() as stack:
+            self.providers = [
+                stack.enter_context(LyingRpc(self.node.url, key=f"provider-{number}")) for number in range(count)
+            ]
+            self.reconfigure()
+            self.mine()
+            self.poll()
+            yield self
+
+    def reconfigure(self) -> None:
+        """Begin as a process does, with the settings of now."""
+        context.configure(
+            load_settings(
+                {
+                    "ENVIRONMENT": "development",
+                    "DATABASE_URL": self._database,
+                    "REDIS_URL": "redis://127.0.0.1:1/0",
+                    f"{self.network.code.upper()}_RPC_URLS": ",".join(peer.url for peer in self.providers),
+                }
+                | self._env
+            )
+        )
+
+    # The chain ---------------------------------------------------------------------------------------------
+
+    def mine(self, blocks: int = 1) -> int:
+        if blocks > 1:
+            self.node.ask("anvil_mine", hex(blocks - 1))
+        return self.node.mine()
+
+    def signed(self, to: str, units: int, *, currency: str = "USDT") -> tuple[str, str]:
+        """Return (id, raw bytes) of a transfer that is not sent yet; the bytes survive any reorg."""
+        contract = CATALOGUE.pairs[currency, self.network.code].contract
+        assert self.network.chain_id is not None
+        spend = sign_spend(
+            plan_spend(to=to, units=units, contract=contract),
+            private_key=BUYER_KEY,
+            chain_id=self.network.chain_id,
+            nonce=self._nonce,
+            gas=200_000,
+            price=PRICE,
+        )
+        self._nonce += 1
+        return spend.txid, spend.raw
+
+    def pay(self, to: InvoiceRow, units: int = USDT_UNITS, *, currency: str = "USDT") -> str:
+        """Send a transfer to an invoice, to be mined; returns its id."""
+        txid, raw = self.signed(to.address.lower(), units, currency=currency)
+        assert self.node.ask("eth_sendRawTransaction", raw) == txid
+        return txid
+
+    def pay_by_contract(self, to: InvoiceRow, wei: int) -> str:
+        """Let a contract pass coin on to an invoice."""
+        call = calldata("forward(address)", to.address.lower())
+        txid = self.node.send(FORWARDER, value=wei, data=call)
+        self._nonce += 1
+        return txid
+
+    def reorg(self, depth: int, *again: tuple[str, int]) -> None:
+        """Replace the last blocks; (raw bytes, offset into the new branch) are included again there."""
+        self.node.ask("anvil_reorg", depth, [[raw, offset] for raw, offset in again])
+
+    def token(self, holder: str) -> None:
+        install_token(self.node.rpc, CATALOGUE.pairs["USDT", self.network.code], balances={holder: 10**15})
+
+    # The gateway -------------------------------------------------------------------------------------------
+
+    def invoice(self, **columns: Any) -> InvoiceRow:
+        return invoice(self.shop, **{"network": self.network.code} | columns)
+
+    def coin_invoice(self, wei: int = ETHER) -> InvoiceRow:
+        return self.invoice(pay_currency=self.network.native, payer_units=wei, price_units=100)
+
+    def poll(self, steps: int = 1) -> None:
+        for _ in range(steps):
+            polling.poll_network(self.network.code)
+
+    def catch_up(self) -> None:
+        """Poll until the scan has reached the head."""
+        for _ in range(40):
+            self.poll()
+            if self.cursor()[0] == self.node.height():
+                break
+        assert self.cursor()[0] == self.node.height()
+        self.poll()
+
+    def confirm(self) -> None:
+        """Bury what was mined last as deep as it is credited, and scan it."""
+        self.mine(self.network.confirmations - 1)
+        self.catch_up()
+
+    def settle(self, of: InvoiceRow) -> None:
+        settlement.settle(CATALOGUE, of.id)
+
+    def probe(self) -> None:
+        probes.probe_balances(self.network.code)
+
+    def witness(self) -> None:
+        quorum.seek_second_opinions(self.network.code)
+
+    def rescan(self) -> None:
+        rescan.rescan_recent(self.network.code)
+
+    def pass_time(self, seconds: int) -> None:
+        """Move both clocks."""
+        execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
+        self.node.ask("evm_increaseTime", hex(seconds))
+
+    # What came of it ---------------------------------------------------------------------------------------
+
+    def cursor(self) -> tuple[int, str]:
+        found = cursors.read(self.network.code)
+        assert found is not None
+        return found.height, found.hash
+
+    def halted(self) -> str:
+        return str(rows("SELECT halted_reason FROM chain_cursors WHERE network = %s", (self.network.code,))[0][0])
+
+    def status(self, of: InvoiceRow) -> str:
+        return invoices.reread(of.id).status
+
+    def deposits(self, *columns: str) -> list[tuple[Any, ...]]:
+        wanted = ", ".join(columns or ("ordinal", "status", "round"))
+        return rows(f"SELECT {wanted} FROM deposits ORDER BY detected_at, id")
+
+    def credited(self, currency: str = "USDT") -> int:
+        """Return how much of a coin the shop was ever given and still has, net."""
+        held = holdings(self.shop).get(currency, {})
+        return held.get("available", 0) + held.get("maturing", 0) - held.get("debt", 0)
+
+    def assert_sound(self) -> None:
+        assert_sound()

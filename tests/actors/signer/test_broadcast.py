@@ -1,0 +1,647 @@
+"""Approved payouts become one transfer each, whatever dies, answers late, changes meanwhile or is said twice."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from actors.signer import broadcast
+from actors.signer import spend as spending
+from core.logs import checkpoints
+from models.db.base import execute, rows, transaction
+from models.ledger.ledger import CUSTODY, GAS, GATEWAY, NETWORK_FEES, Account, Transfer, post
+from models.outcomes import endings as payout_endings
+from models.payouts import freezes
+from models.payouts import queue as payout_queue
+from tests.actors.signer.world import RICH_WEI, SpendWorld
+from tests.models.builders import CATALOGUE, USDT, at_once, endpoint, net_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from uuid import UUID
+
+    from models.payouts.rows import PayoutRow
+
+HALF_AN_HOUR_S = 1_800
+
+
+@pytest.fixture
+def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
+    made = SpendWorld(database, monkeypatch)
+    yield made
+    made.close()
+
+
+def once(label: str, act: Callable[[], object]) -> None:
+    """Do something the first time that a label is reached."""
+    done: list[str] = []
+
+    def hear(reached: str) -> None:
+        if reached == label and not done:
+            done.append(reached)
+            act()
+
+    checkpoints.listen(hear)
+
+
+class Killed(BaseException):
+    """Ends a step as a kill would: no handler of errors sees it."""
+
+
+def die() -> None:
+    raise Killed
+
+
+def events(of: PayoutRow) -> list[str]:
+    return [row[0] for row in rows("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))]
+
+
+# From approved to paid ----------------------------------------------------------------------------------------------
+
+
+def test_an_approved_payout_is_paid_once_and_leaves_the_books(world: SpendWorld) -> None:
+    shop = world.shop()
+    endpoint(shop)
+    order = world.order(shop)
+    assert world.held(order) == 11 * USDT
+
+    world.step()
+    sent = world.payout(order)
+    assert (sent.status, sent.txid) == ("sent", world.spend(order).txid)
+    world.mine()
+    world.step()
+    mined = world.payout(order)
+    assert (mined.status, mined.block_height, mined.confirmations) == ("sent", 101, 1)
+    world.confirm()
+
+    confirmed = world.payout(order)
+    assert (confirmed.status, confirmed.txid) == ("confirmed", sent.txid)
+    assert (world.held(order), world.paid(order)) == (0, 1)
+    assert events(order) == ["payout.approved", "payout.broadcasting", "payout.sent", "payout.confirmed"]
+    assert net_of(Account(GATEWAY, NETWORK_FEES, "USDT")) == USDT
+    gas = RICH_WEI - world.chain.funds[world.hot, None]
+    assert net_of(Account(GATEWAY, GAS, "ETH")) == -gas < 0
+    assert net_of(Account(GATEWAY, CUSTODY, "ETH", "ethereum")) == gas
+
+
+def test_a_payout_is_not_paid_for_before_it_is_deep_enough(world: SpendWorld) -> None:
+    order = world.order()
+    world.step()
+    world.mine(world.network.confirmations - 1)
+    world.step()
+    assert world.payout(order).status == "sent"
+
+    world.mine()
+    world.step()
+    assert world.payout(order).status == "confirmed"
+
+
+def test_a_block_that_the_scan_knows_otherwise_confirms_nothing(world: SpendWorld) -> None:
+    """A node that lags on a branch of its own must not make a payout paid."""
+    order = world.order()
+    world.step()
+    world.mine(world.network.confirmations)
+    execute("UPDATE chain_blocks SET hash = '0xother' WHERE height = 101")
+    world.step()
+    assert world.payout(order).status == "sent"
+
+
+def test_coin_is_paid_like_tokens(world: SpendWorld) -> None:
+    shop = world.shop(10 * USDT, "ETH")
+    order = world.order(shop, currency="ETH", units=USDT)
+    world.step()
+    world.mine()
+    world.confirm()
+    assert world.payout(order).status == "confirmed"
+    assert world.chain.funds[order.address, None] == USDT
+
+
+def test_the_units_sent_are_the_tokens_own(world: SpendWorld) -> None:
+    order = world.order(units=12_345_678 * 10**12)
+    world.step()
+    world.mine()
+    assert world.chain.funds[order.address, world.token] == 12_345_678
+
+
+# Twice --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_doorbell_that_rings_again_pays_nothing_twice(world: SpendWorld) -> None:
+    orders = [world.order() for _ in range(3)]
+    world.step(5)
+    world.mine()
+    world.step(5)
+    world.confirm()
+    world.step(5)
+    assert [world.paid(order) for order in orders] == [1, 1, 1]
+    assert world.count("spends") == 3
+
+
+def test_two_steps_at_one_time_make_one_spend(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even without the lock that keeps steps apart: the payout's own row decides."""
+    orders = [world.order() for _ in range(3)]
+    monkeypatch.setattr(broadcast, "single_flight", lambda _name: contextlib.nullcontext(enter_result=True))
+
+    outcomes = at_once(4, lambda _number: broadcast.broadcast("ethereum"))
+    assert [o for o in outcomes if isinstance(o, Exception)] == []
+    for _ in range(5):
+        world.due_now()
+        world.step()
+        world.mine()
+
+    assert [world.paid(order) for order in orders] == [1, 1, 1]
+    assert [row[0] for row in rows("SELECT slot FROM spends ORDER BY slot")] == [0, 1, 2]
+    assert {world.payout(order).status for order in orders} == {"confirmed"}
+
+
+def test_only_one_step_of_a_network_is_in_flight(world: SpendWorld) -> None:
+    world.order()
+    inner: list[int] = []
+    once("spending.quoted", lambda: inner.extend(at_once(1, lambda _n: broadcast.broadcast("ethereum")) and [1]))  # type: ignore[arg-type]
+    world.step()
+    assert (inner, world.count("spends")) == ([1], 1)
+
+
+# Death in the middle ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("label", ["spending.quoted", "spending.claimed", "broadcast.judged", "spending.signed"])
+def test_who_dies_before_the_commit_has_signed_nothing(world: SpendWorld, label: str) -> None:
+    order = world.order()
+    once(label, die)
+    with pytest.raises(Killed):
+        world.step()
+    assert (world.count("spends"), world.chain.sent, world.payout(order).status) == (0, [], "approved")
+    assert world.count("signer.spent") == 0
+
+    world.step()
+    world.mine()
+    assert world.paid(order) == 1
+    assert world.spend(order).slot == 0, "the slot was given back"
+
+
+@pytest.mark.parametrize("label", ["spending.committed", "spending.given", "spending.noted"])
+def test_who_dies_after_the_commit_has_his_bytes_sent_by_others(world: SpendWorld, label: str) -> None:
+    order = world.order()
+    once(label, die)
+    with pytest.raises(Killed):
+        world.step()
+    signed = world.spend(order).txid
+
+    world.step()
+    assert world.payout(order).status == "sent"
+    world.mine()
+    world.step()
+    world.confirm()
+    assert (world.paid(order), world.count("spend_attempts")) == (1, 1)
+    assert world.payout(order).txid == signed
+
+
+def test_what_was_included_without_being_noted_is_found(world: SpendWorld) -> None:
+    order = world.order()
+    once("spending.given", die)
+    with pytest.raises(Killed):
+        world.step()
+    assert world.payout(order).status == "broadcasting"
+    world.mine(world.network.confirmations)
+    world.step()
+    assert (world.payout(order).status, len(world.chain.sent)) == ("confirmed", 1)
+
+
+# Nodes --------------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_lost_after_the_bytes_were_taken_is_no_reason_to_pay_again(world: SpendWorld) -> None:
+    order = world.order()
+    world.chain.sendings = ["drop"]
+    world.step()
+    assert (world.payout(order).status, world.spend(order).state) == ("broadcasting", "signed")
+
+    world.mine()
+    world.step()
+    world.confirm()
+    assert (world.paid(order), world.count("spend_attempts"), world.payout(order).status) == (1, 1, "confirmed")
+
+
+def test_bytes_that_nobody_took_or_everybody_lost_are_sent_again(world: SpendWorld) -> None:
+    order = world.order()
+    world.chain.sendings = ["deaf", "lose"]
+    world.step(2)
+    assert world.chain.pool == []
+    for _ in range(2):
+        world.pass_time(20)
+        world.step()
+    world.mine()
+    world.step()
+    world.confirm()
+    assert (world.paid(order), len(set(world.chain.sent))) == (1, 1), "always the same bytes"
+    assert world.payout(order).status == "confirmed"
+
+
+def test_a_fate_that_nobody_knows_releases_nothing(world: SpendWorld) -> None:
+    order = world.order()
+    world.step()
+    world.chain.is_silent = True
+    for _ in range(5):
+        world.pass_time(86_400)
+        world.step()
+    assert (world.payout(order).status, world.held(order)) == ("sent", 11 * USDT)
+    assert world.count("spends") == 1
+
+
+@pytest.mark.parametrize("is_silent", [True, False])
+def test_what_cannot_be_quoted_stays_approved_and_comes_later(world: SpendWorld, *, is_silent: bool) -> None:
+    order = world.order()
+    world.chain.is_silent, world.chain.price = is_silent, 10**12
+    world.step()
+    assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
+    assert world.reasons() == ["the network does not answer, or not as it must"]
+    assert payout_queue.due(world.network, limit=9) == []
+
+    world.chain.is_silent, world.chain.price = False, 10
+    world.pass_time(60)
+    world.step()
+    assert (world.payout(order).status, world.reasons()) == ("sent", [""])
+
+
+def test_a_wallet_that_holds_too_little_leaves_payouts_queued(world: SpendWorld) -> None:
+    world.chain.funds[world.hot, world.token] = 25 * 10**6
+    orders = [world.order() for _ in range(3)]
+    world.step()
+    assert sorted(world.payout(order).status for order in orders) == ["approved", "sent", "sent"]
+
+    # What waits in no block still stands in the balance; it is spoken for all the same.
+    world.pass_time(60)
+    world.step()
+    world.mine()
+    world.pass_time(60)
+    world.step()
+    world.confirm()
+    assert sorted(world.payout(order).status for order in orders) == ["approved", "confirmed", "confirmed"]
+
+    world.chain.funds[world.hot, world.token] += 10**9
+    world.pass_time(60)
+    world.step()
+    world.mine()
+    world.step()
+    world.confirm()
+    assert [world.paid(order) for order in orders] == [1, 1, 1]
+
+
+def test_gas_that_is_promised_is_not_promised_again(world: SpendWorld) -> None:
+    world.chain.funds[world.hot, None] = 21_000 * 20 * 3 // 2
+    orders = [world.order() for _ in range(2)]
+    world.step()
+    assert sorted(world.payout(order).status for order in orders) == ["approved", "sent"]
+
+
+# Failure ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_transfer_without_effect_fails_once_no_reorg_can_change_that(world: SpendWorld) -> None:
+    order = world.order()
+    before = world.available(order)
+    world.chain.reverting.add(order.address)
+    world.step()
+    world.mine(world.network.maturity - 1)
+    world.step()
+    assert (world.payout(order).status, world.held(order)) == ("sent", 11 * USDT)
+
+    world.mine()
+    world.step()
+    failed = world.payout(order)
+    assert (failed.status, failed.error, world.held(order)) == ("failed", "reverted", 0)
+    assert world.available(order) == before + 10 * USDT, "the fee is kept: nobody knows what the chain's would be in it"
+    assert net_of(Account(GATEWAY, GAS, "ETH")) < 0, "the chain took its gas all the same"
+    world.step()
+    assert world.count("spends") == 1
+
+
+def test_a_refusal_fails_a_payout_only_when_it_lasts(world: SpendWorld) -> None:
+    order = world.order()
+    world.chain.refused.add(order.address)
+    world.step()
+    world.pass_time(HALF_AN_HOUR_S - 60)
+    world.step()
+    assert (world.payout(order).status, world.held(order)) == ("approved", 11 * USDT)
+
+    world.pass_time(HALF_AN_HOUR_S)
+    world.step()
+    failed = world.payout(order)
+    assert (failed.status, failed.error, world.held(order)) == ("failed", broadcast.REFUSED, 0)
+    assert (world.count("spends"), world.chain.sent) == (0, [])
+
+
+def test_a_refusal_that_ends_is_forgotten(world: SpendWorld) -> None:
+    order = world.order()
+    world.chain.refused.add(order.address)
+    world.step()
+    world.chain.refused.clear()
+    world.pass_time(HALF_AN_HOUR_S + 60)
+    world.step()
+    assert world.payout(order).status == "sent"
+    assert rows("SELECT refused_since FROM payouts") == [(None,)]
+
+
+def test_a_coin_that_left_the_catalogue_is_given_back(world: SpendWorld) -> None:
+    order = world.order(world.shop(currency="AVAX"), currency="AVAX")
+    assert CATALOGUE.pair("AVAX", "ethereum") is None
+    world.step()
+    assert (world.payout(order).status, world.held(order)) == ("approved", 11 * USDT)
+    world.pass_time(HALF_AN_HOUR_S + 60)
+    world.step()
+    assert (world.payout(order).status, world.held(order)) == ("failed", 0)
+
+
+def test_what_was_signed_meanwhile_does_not_fail(world: SpendWorld) -> None:
+    order = world.order()
+    world.step()
+    with pytest.raises(broadcast._UnsoundError):
+        broadcast._fail(world.ctx, order.id, broadcast.REFUSED)
+    assert (world.payout(order).status, world.held(order)) == ("sent", 11 * USDT)
+
+
+def test_a_blocked_address_fails_at_once(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    order, other = world.order(), world.order()
+    monkeypatch.setattr(type(world.ctx.deny_list), "blocks", lambda _self, address: address == order.address)
+    world.step()
+    assert (world.payout(order).status, world.payout(order).error) == ("failed", broadcast.BLOCKED)
+    assert (world.held(order), world.payout(other).status) == (0, "sent")
+
+
+def test_the_oracle_is_asked_once_a_day_and_its_silence_holds_back(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = SpendWorld(database, monkeypatch, ETHEREUM_SANCTIONS_ORACLE="0x" + "40" * 20)
+    asked: list[str] = []
+
+    def ask(_spender: object, address: str) -> bool:
+        asked.append(address)
+        world.chain._answer()
+        return address == bad.address
+
+    monkeypatch.setattr(broadcast, "is_sanctioned", ask)
+    shop = world.shop()
+    bad, good = world.order(shop), world.order(shop)
+    world.chain.is_silent = True
+    world.step()
+    assert {world.payout(order).status for order in (bad, good)} == {"approved"}
+
+    world.chain.is_silent = False
+    world.due_now()
+    world.step()
+    assert (world.payout(bad).status, world.payout(good).status) == ("failed", "sent")
+    again = world.order(shop, address=good.address)
+    asked.clear()
+    world.step()
+    assert (world.payout(again).status, asked) == ("sent", [])
+    world.pass_time(90_000)
+    world.order(shop, address=good.address)
+    world.step()
+    assert asked == [good.address]
+
+
+# What changes between the quote and the signature -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scope", ["all", "network", "merchant"])
+def test_a_freeze_after_the_quote_is_in_time(world: SpendWorld, scope: str) -> None:
+    order = world.order()
+    name = {"all": "", "network": "ethereum", "merchant": str(order.merchant_id)}[scope]
+    once("spending.quoted", lambda: freezes.freeze(scope, name, reason="test", frozen_by="test"))  # type: ignore[arg-type]
+    world.step()
+    world.due_now()
+    world.step()
+    assert (world.payout(order).status, world.count("spends"), world.chain.sent) == ("approved", 0, [])
+
+    freezes.unfreeze(scope, name)  # type: ignore[arg-type]
+    world.due_now()
+    world.step()
+    assert world.payout(order).status == "sent"
+
+
+def test_a_freeze_after_the_commit_holds_the_bytes_back(world: SpendWorld) -> None:
+    order = world.order()
+    once("spending.committed", lambda: freezes.freeze("all", reason="test", frozen_by="test"))
+    world.step()
+    for _ in range(3):
+        world.pass_time(600)
+        world.step()
+    assert (world.payout(order).status, world.chain.sent, world.count("spend_attempts")) == ("broadcasting", [], 1)
+
+    freezes.unfreeze("all")
+    world.step()
+    world.mine()
+    world.step()
+    world.confirm()
+    assert (world.payout(order).status, world.paid(order)) == ("confirmed", 1)
+
+
+def test_a_frozen_merchant_holds_up_nobody_else(world: SpendWorld) -> None:
+    frozen, other = world.order(), world.order()
+    freezes.freeze("merchant", str(frozen.merchant_id), reason="test", frozen_by="test")
+    world.step()
+    assert (world.payout(frozen).status, world.payout(other).status) == ("approved", "sent")
+
+
+def test_a_payout_that_is_cancelled_meanwhile_is_not_paid(world: SpendWorld) -> None:
+    order = world.order()
+
+    def cancel() -> None:
+        with transaction():
+            payout_endings.end(CATALOGUE, order.id, "cancelled")
+
+    once("spending.quoted", cancel)
+    world.step()
+    assert (world.payout(order).status, world.count("spends"), world.held(order)) == ("cancelled", 0, 0)
+
+
+@pytest.mark.parametrize(
+    "change", ["address = '0x' || repeat('ee', 20)", "to_units = to_units - 10 ^ 12, fee_units = fee_units + 10 ^ 12"]
+)
+def test_a_payout_that_changed_since_its_quote_is_not_signed(world: SpendWorld, change: str) -> None:
+    order = world.order()
+    once("spending.quoted", lambda: execute(f"UPDATE payouts SET {change} WHERE id = %s", (order.id,)))
+    world.step()
+    assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
+    assert world.reasons() == ["the payout changed while it was quoted"]
+
+
+# What the signer does not believe -----------------------------------------------------------------------------------
+
+
+def unheld_reference(_world: SpendWorld, order: PayoutRow) -> None:
+    execute("UPDATE payouts SET hold_reference = 'payout:invented:hold' WHERE id = %s", (order.id,))
+
+
+def more_than_held(_world: SpendWorld, order: PayoutRow) -> None:
+    execute(
+        "UPDATE payouts SET to_units = to_units + %s, held_units = held_units + %s WHERE id = %s",
+        (USDT, USDT, order.id),
+    )
+
+
+def given_back(_world: SpendWorld, order: PayoutRow) -> None:
+    with transaction():
+        source = Account(order.merchant_id, "available", "USDT")
+        post(f"payout:{order.id}:return", [Transfer(order.held, source, order.held_units)])
+
+
+def emptied(_world: SpendWorld, order: PayoutRow) -> None:
+    with transaction():
+        post("test:thief", [Transfer(order.held, Account(GATEWAY, CUSTODY, "USDT", "ethereum"), USDT)])
+
+
+def anothers(world: SpendWorld, order: PayoutRow) -> None:
+    """The same reference, but it holds another merchant's money."""
+    execute("UPDATE payouts SET merchant_id = %s WHERE id = %s", (world.shop(), order.id))
+
+
+def to_a_deposit_address(_world: SpendWorld, order: PayoutRow) -> None:
+    execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('evm', 777, %s)", (order.address,))
+
+
+def to_ourselves(world: SpendWorld, order: PayoutRow) -> None:
+    execute("UPDATE payouts SET address = %s WHERE id = %s", (world.hot, order.id))
+
+
+def to_the_cold_wallet(_world: SpendWorld, order: PayoutRow) -> None:
+    execute("INSERT INTO treasury_addresses (network, role, address) VALUES ('ethereum', 'cold', %s)", (order.address,))
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [unheld_reference, more_than_held, given_back, emptied, anothers, to_a_deposit_address, to_ourselves,
+     to_the_cold_wallet],
+)  # fmt: skip
+def test_what_the_ledger_or_the_address_book_contradicts_is_never_signed(
+    world: SpendWorld, tamper: Callable[[SpendWorld, PayoutRow], None]
+) -> None:
+    order = world.order()
+    world.is_tampered = True
+    tamper(world, order)
+    for _ in range(3):
+        world.step()
+        world.pass_time(3_600)
+    assert (world.count("spends"), world.chain.sent) == (0, [])
+    assert rows("SELECT status FROM payouts") == [("approved",)], "nothing is given back either"
+
+
+def test_money_that_is_held_once_pays_for_one_payout(world: SpendWorld) -> None:
+    order = world.order()
+    with pytest.raises(Exception, match="payouts_by_hold"):
+        world.order(order.merchant_id, hold_reference=order.hold_reference)
+
+
+def test_the_signers_limits_hold_whatever_is_approved(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = SpendWorld(database, monkeypatch, SIGNER_PAYOUT_MAX_USD="10", SIGNER_HOURLY_USD="25", SIGNER_DAILY_USD="45")
+    shop = world.shop()
+    large = world.order(shop, units=10 * USDT + 10**16)
+    orders: list[PayoutRow] = [world.order(shop) for _ in range(5)]
+
+    def done() -> int:
+        world.due_now()
+        world.step()
+        return sum(world.payout(order).status != "approved" for order in orders)
+
+    assert done() == 2
+    assert {reason for reason in world.reasons() if reason} == {
+        "the signer's limit: above SIGNER_PAYOUT_MAX_USD", "the signer's limit: above SIGNER_HOURLY_USD",
+    }  # fmt: skip
+    world.pass_time(3_600)
+    assert done() == 4
+    world.pass_time(3_600)
+    assert done() == 4, "the day's limit"
+    world.pass_time(24 * 3_600)
+    assert done() == 5
+    assert world.payout(large).status == "approved"
+
+
+def test_a_payout_that_waits_for_a_wrong_rate_of_the_signers_own_says_so(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = SpendWorld(database, monkeypatch, SIGNER_PAYOUT_MAX_USD="10", SIGNER_RATES="USDT:2.5")
+    order = world.order(units=5 * USDT)
+
+    world.step()
+
+    assert (world.payout(order).status, world.reasons()) == (
+        "approved",
+        ["the signer's limit: above SIGNER_PAYOUT_MAX_USD (SIGNER_RATES reckons 1 USDT as 2.5 USD, the market as 1)"],
+    )
+
+
+def test_without_a_rate_nothing_is_signed(world: SpendWorld) -> None:
+    order = world.order()
+    execute("DELETE FROM rates WHERE currency = 'USDT'")
+    world.ctx.market.forget()
+    world.step()
+    assert (world.payout(order).status, world.reasons()) == ("approved", ["the coin has no rate"])
+
+
+# Whose turn it is ---------------------------------------------------------------------------------------------------
+
+
+def whose(found: list[UUID], **shops: UUID) -> list[str]:
+    names = {shop: name for name, shop in shops.items()}
+    return [names[rows("SELECT merchant_id FROM payouts WHERE id = %s", (one,))[0][0]] for one in found]
+
+
+def test_a_crowd_of_one_merchant_does_not_stand_before_another(world: SpendWorld) -> None:
+    crowd, lone = world.shop(10**6 * USDT), world.shop()
+    for _ in range(30):
+        world.order(crowd, priority="high")
+    order = world.order(lone)
+    assert whose(payout_queue.due(world.network, limit=4), crowd=crowd, lone=lone) == [
+        "crowd",
+        "lone",
+        "crowd",
+        "crowd",
+    ]
+    world.step()
+    assert world.payout(order).status == "sent"
+
+
+def test_within_a_merchant_the_urgent_come_first_and_then_the_oldest(world: SpendWorld) -> None:
+    shop = world.shop()
+    first, second = world.order(shop), world.order(shop)
+    urgent = world.order(shop, priority="high")
+    assert payout_queue.due(world.network, limit=9) == [urgent.id, first.id, second.id]
+
+
+def test_what_is_put_off_frozen_or_elsewhere_is_not_due(world: SpendWorld) -> None:
+    later, frozen, elsewhere = world.order(), world.order(), world.order(network="polygon")
+    payout_queue.postpone(later.id, seconds=10, reason="test")
+    freezes.freeze("merchant", str(frozen.merchant_id), reason="test", frozen_by="test")
+    due = world.order()
+    assert payout_queue.due(world.network, limit=9) == [due.id]
+    assert payout_queue.due(CATALOGUE.networks["polygon"], limit=9) == [elsewhere.id]
+    freezes.freeze("all", reason="test", frozen_by="test")
+    assert payout_queue.due(CATALOGUE.networks["polygon"], limit=9) == []
+
+
+def test_so_many_wait_at_the_nodes_and_no_more(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spending, "WAITING_MAX", 2)
+    orders = [world.order() for _ in range(5)]
+    world.step(3)
+    assert len(world.chain.pool) == 2
+    for _ in range(3):
+        world.mine()
+        world.step(2)
+    assert [world.paid(order) for order in orders] == [1] * 5
+
+
+def test_a_broken_payout_holds_up_no_other(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken, sound = world.order(), world.order()
+    real = broadcast._intent
+
+    def fail(ctx: object, network: object, wallet: object, payout: PayoutRow) -> object:
+        if payout.id == broken.id:
+            raise ValueError("broken")
+        return real(ctx, network, wallet, payout)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(broadcast, "_intent", fail)
+    world.step()
+    assert (world.payout(broken).status, world.payout(sound).status) == ("approved", "sent")

@@ -1,0 +1,257 @@
+"""What keeps a payout from being paid twice, or given back while it may still be paid. Each guard has its red test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+
+from actors.signer import broadcast
+from actors.signer import spend as spending
+from chains.base import Attempt, Fate, FateKind, Fee, Intent, Sending
+from core.logs import checkpoints
+from models.db.base import execute, rows, transaction
+from tests.actors.signer.world import SpendWorld
+from tests.models.builders import USDT, at_once
+from tests.peers.paper_chain import GAS as PAPER_GAS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATIENCE_S = 61
+
+
+@pytest.fixture
+def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
+    made = SpendWorld(database, monkeypatch)
+    yield made
+    made.close()
+
+
+# Depth --------------------------------------------------------------------------------------------------------------
+
+
+def test_an_old_block_proves_no_payout_however_deep_it_lies(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A provider alone names a real block that was there before the payout was signed."""
+    world.mine(2 * world.network.maturity)
+    old = world.chain.blocks[1]
+    order = world.order()
+    world.step()
+    with monkeypatch.context() as lie:
+        told = Fate(
+            kind=FateKind.INCLUDED, txid=world.spend(order).txid, height=old.height, block_hash=old.hash,
+            effect="exact", fee_units=1,
+        )  # fmt: skip
+        lie.setattr(world.chain, "fate", lambda *_a, **_k: told)
+        world.step(3)
+    assert world.payout(order).status == "sent"
+    assert rows("SELECT state, settled_at FROM spends") == [("mined", None)]
+
+    world.mine()
+    world.step()
+    world.confirm()
+    assert (world.payout(order).status, world.paid(order)) == ("confirmed", 1)
+
+
+def test_a_confirmed_payout_is_watched_for_as_long_as_a_reorg_may_reach_it(world: SpendWorld) -> None:
+    order = world.order()
+    world.step()
+    world.mine()
+    world.step()
+    world.mine(world.network.maturity - 2)
+    world.step(3)
+    assert rows("SELECT state, settled_at FROM spends") == [("confirmed", None)]
+
+    world.reorg(world.network.maturity - 1, is_lost=True)
+    world.step(2)
+    world.mine()
+    world.step()
+    world.settle()
+    assert (world.paid(order), rows("SELECT settled_at IS NULL FROM spends")) == (1, [(False,)])
+
+
+def test_a_confirmed_payout_whose_slot_a_deep_reorg_gave_away_is_not_paid_anew(world: SpendWorld) -> None:
+    """It was told to be paid; whether it is sent once more is for somebody to decide."""
+    order = world.order()
+    world.step()
+    world.mine()
+    world.step()
+    world.confirm()
+    world.reorg(world.network.confirmations, is_lost=True)
+    world.chain.stranger(world.hot)
+    world.mine(2 * world.network.maturity)
+    with structlog.testing.capture_logs() as logs:
+        world.step(3)
+    assert (world.payout(order).status, world.spend(order).state) == ("confirmed", "confirmed")
+    assert world.count("spends") == 1
+    assert "critical" in {log["log_level"] for log in logs}
+
+
+# Steps --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_second_step_of_a_network_does_nothing_while_one_is_in_flight(world: SpendWorld) -> None:
+    world.order()
+    seen: list[int] = []
+
+    def ring(label: str) -> None:
+        if label == "spending.quoted" and not seen:
+            seen.append(-1)
+            assert at_once(1, lambda _number: broadcast.broadcast("ethereum")) == [None]
+            seen.append(world.count("spends"))
+
+    checkpoints.listen(ring)
+    world.step()
+    assert (seen, world.count("spends")) == ([-1, 0], 1)
+
+
+def test_a_signer_with_another_wallet_signs_nothing(world: SpendWorld) -> None:
+    order = world.order()
+    execute("UPDATE treasury_addresses SET address = '0xanother' WHERE role = 'hot'")
+    with structlog.testing.capture_logs() as logs:
+        world.step()
+    assert (world.payout(order).status, world.count("spends"), world.chain.quoted) == ("approved", 0, [])
+    assert "critical" in {log["log_level"] for log in logs}
+
+
+def test_inside_a_transaction_no_node_is_asked(world: SpendWorld) -> None:
+    wallet = spending.hot_wallet(world.network)
+    intent = Intent(sender=wallet.address, recipient="0x" + "a1" * 20, pair=None, units=1)
+    with transaction(), pytest.raises(RuntimeError):
+        spending.start(world.ctx, world.network, purpose="cold", wallet=wallet, intent=intent)
+    assert world.chain.quoted == []
+
+
+# Money that is spoken for -------------------------------------------------------------------------------------------
+
+
+def test_coin_that_is_on_its_way_does_not_pay_for_gas(world: SpendWorld) -> None:
+    """It still stands in the balance that nodes tell."""
+    ceiling = PAPER_GAS * 2 * world.chain.price
+    world.chain.funds[world.hot, None] = 5 * USDT + 2 * ceiling - 1
+    coin = world.order(world.shop(currency="ETH"), currency="ETH", units=5 * USDT)
+    world.step()
+    token = world.order()
+    world.step()
+    assert (world.payout(coin).status, world.payout(token).status) == ("sent", "approved")
+
+    world.chain.funds[world.hot, None] += 1
+    world.due_now()
+    world.step()
+    assert world.payout(token).status == "sent"
+
+
+@pytest.mark.parametrize("answer", [Sending.CLAIM_USED, Sending.UNDERPRICED, Sending.UNFUNDED])
+def test_what_no_node_takes_is_not_sent_and_is_offered_again(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch, answer: Sending
+) -> None:
+    order = world.order()
+    with monkeypatch.context() as refusal:
+        refusal.setattr(world.chain, "send", lambda _raw: answer)
+        world.step(2)
+    assert (world.payout(order).status, world.spend(order).state) == ("broadcasting", "signed")
+    assert rows("SELECT last_error FROM spend_attempts") == [(answer.value,)]
+
+    world.pass_time(PATIENCE_S // 2)
+    world.step()
+    assert (world.payout(order).status, world.count("spend_attempts")) == ("sent", 1)
+
+
+# Slots --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_slot_of_a_wallet_is_not_made_up_either(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = world.order()
+    with monkeypatch.context() as lie:
+        lie.setattr(world.chain, "next_claim", lambda _sender, *, ours: ours + 1)
+        world.step()
+    assert (world.payout(order).status, world.count("spend_accounts")) == ("approved", 0)
+
+    world.scan()
+    world.pass_time(60)
+    world.step()
+    assert world.spend(order).slot == 0
+
+
+def test_the_chain_is_told_which_slots_are_ours(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node alone may not tell of more; for that the spender has to know what is more."""
+    told: list[int] = []
+    real = world.chain.next_claim
+    monkeypatch.setattr(
+        world.chain, "next_claim", lambda sender, *, ours: (told.append(ours), real(sender, ours=ours))[1]
+    )
+    for _ in range(3):
+        world.order()
+    world.step()
+    assert told == [0, 1, 2]
+
+    world.chain.price = 50
+    world.pass_time(PATIENCE_S)
+    world.step()
+    assert told[3:] == [0], "the lowest is stuck"
+
+
+def test_a_node_that_forgets_what_was_used_gets_no_filler(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first slots were somebody else's, long ago; a later one of ours is in a block."""
+    world.history(3)
+    world.order()
+    world.step()
+    world.mine()
+    world.step()
+    stuck = world.order()
+    world.step()
+    world.chain.price = 50
+    world.pass_time(PATIENCE_S)
+    monkeypatch.setattr(world.chain, "next_claim", lambda _sender, *, ours: ours and 1)
+    world.step()
+    assert rows("SELECT purpose FROM spends WHERE purpose = 'filler'") == []
+    assert world.spend(stuck).attempts == 2
+
+
+def test_all_slots_that_the_chain_lost_are_filled_at_once(world: SpendWorld) -> None:
+    """One a minute would keep everybody waiting."""
+    world.history(3)
+    order = world.order()
+    world.step()
+    world.reorg(3, is_lost=True)
+    world.mine()
+    world.pass_time(PATIENCE_S)
+    world.step()
+    assert rows("SELECT slot, purpose FROM spends ORDER BY slot") == [
+        *((slot, "filler") for slot in range(3)), (3, "payout"),
+    ]  # fmt: skip
+    world.mine()
+    world.step()
+    world.mature()
+    assert (world.payout(order).status, world.paid(order)) == ("confirmed", 1)
+
+
+def test_whatever_a_deposit_address_signs_later_it_signs_with_its_own_key(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A higher offer, and the filler of a slot that the chain lost."""
+    wallet = spending.deposit_wallet(world.network, 7)
+    world.chain.funds[wallet.address, None] = USDT
+    keys: list[str] = []
+    real = world.chain.sign
+
+    def sign(intent: Intent, *, claim: int, fee: Fee, private_key: str) -> Attempt:
+        keys.append(private_key)
+        return real(intent, claim=claim, fee=fee, private_key=private_key)
+
+    monkeypatch.setattr(world.chain, "sign", sign)
+    world.chain.stranger(wallet.address)
+    world.mine()
+    execute("INSERT INTO spend_accounts (network, sender, next_slot) VALUES ('ethereum', %s, 1)", (wallet.address,))
+    intent = Intent(sender=wallet.address, recipient=world.hot, pair=None, units=5)
+    spending.start(world.ctx, world.network, purpose="filler", wallet=wallet, intent=intent)
+    world.chain.price = 50
+    world.pass_time(PATIENCE_S)
+    world.step()
+    world.reorg(1, is_lost=True)
+    world.mine()
+    world.pass_time(PATIENCE_S)
+    world.step()
+    assert rows("SELECT slot, attempts FROM spends ORDER BY slot") == [(0, 1), (1, 2)]
+    assert keys == [spending.keys().deposit_key("evm", 7)] * 3

@@ -1,0 +1,342 @@
+"""A payout fails only where nothing moved. Whatever else was moved is held, told, and ended by an operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+import structlog
+
+from actors.signer import broadcast
+from actors.signer import spend as spending
+from cli.embedded.story.tokens import install_code
+from core.ids import uuid7
+from models.db.base import execute, rows, transaction
+from models.ledger.ledger import AVAILABLE, CUSTODY, EQUITY, GATEWAY, NETWORK_FEES, Account, balance
+from models.outcomes import settlements as payout_settlements
+from models.outcomes import spends as payout_spends
+from models.outcomes.settlements import SettleError
+from models.payouts import freezes
+from models.payouts import queue as payout_queue
+from models.payouts import rows as payouts
+from models.payouts.rows import NewPayout
+from models.treasury import sweeps
+from tests.actors.signer.world import SpendWorld
+from tests.actors.treasury.world import TreasuryWorld
+from tests.models.builders import CATALOGUE, USDT, at_once, net_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cli.embedded.servers.anvil import Anvil
+    from models.payouts.rows import PayoutRow
+
+RECIPIENT = "0x52908400098527886e0f7030069857d2e4169ee7"
+DEAD = "0x000000000000000000000000000000000000dead"
+
+
+@pytest.fixture
+def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
+    made = SpendWorld(database, monkeypatch)
+    yield made
+    made.close()
+
+
+def settle(of: PayoutRow, outcome: Literal["paid", "failed"]) -> None:
+    (unclear,) = payout_settlements.listing(CATALOGUE, of.id)
+    with transaction():
+        payout_settlements.settle(CATALOGUE, unclear, outcome, settled_by="test", reason="looked")
+
+
+def taxed(world: SpendWorld, *, is_deep: bool = True) -> PayoutRow:
+    """Return a payout of 10 USDT of which 9 arrived, as deep as failures count."""
+    order = world.order()
+    world.chain.taxed.add(order.address)
+    world.step()
+    world.mine()
+    world.step()
+    if is_deep:
+        world.mature()
+    return order
+
+
+# Held and told ------------------------------------------------------------------------------------------------------
+
+
+def test_a_payout_of_which_less_arrived_is_held_told_and_stops_its_coin(world: SpendWorld) -> None:
+    shop = world.shop()
+    world.fund(shop, 10 * USDT, "ETH")
+    with structlog.testing.capture_logs() as logs:
+        order = taxed(world)
+    world.step(3)
+
+    assert (world.payout(order).status, world.held(order)) == ("sent", 11 * USDT)
+    assert world.reasons() == [payout_spends.UNCLEAR]
+    assert "a spend moved something else than it was to move" in [
+        log["event"] for log in logs if log["log_level"] == "critical"
+    ]
+    [freeze] = freezes.listing()
+    assert (freeze.scope, freeze.name, freeze.frozen_by) == ("coin", "USDT:ethereum", freezes.SIGNER)
+    assert freezes.is_frozen(shop, "ethereum", "USDT")
+    assert not freezes.is_frozen(shop, "bsc", "USDT")
+
+    stopped, goes_on = world.order(), world.order(shop, currency="ETH", units=USDT)
+    world.step()
+    assert (world.payout(stopped).status, world.payout(goes_on).status) == ("approved", "sent")
+
+
+def test_a_coin_that_is_frozen_after_the_quote_is_not_signed(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = world.order()
+    real = spending.quote
+
+    def quote(*args: Any) -> Any:
+        freezes.freeze("coin", "USDT:ethereum", reason="test", frozen_by="test")
+        return real(*args)
+
+    monkeypatch.setattr(spending, "quote", quote)
+    world.step()
+    assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
+
+
+def test_a_frozen_coin_takes_no_place_in_the_queue_of_its_merchant(world: SpendWorld) -> None:
+    shop = world.shop()
+    world.fund(shop, 10 * USDT, "ETH")
+    for _ in range(3):
+        world.order(shop)
+    coin = world.order(shop, currency="ETH", units=USDT)
+    freezes.freeze("coin", "USDT:ethereum", reason="test", frozen_by="test")
+    assert payout_queue.due(world.network, limit=1) == [coin.id]
+
+
+def test_what_a_reorg_takes_and_brings_back_whole_is_paid(world: SpendWorld) -> None:
+    order = taxed(world, is_deep=False)
+    assert world.reasons() == [payout_spends.UNCLEAR]
+    world.reorg(1)
+    world.step()
+    assert world.reasons() == [""]
+
+    world.chain.taxed.clear()
+    world.mine()
+    world.step()
+    world.confirm()
+    assert (world.payout(order).status, world.count("payout_settlements")) == ("confirmed", 0)
+
+
+# Settled ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "returned", "lost"), [("paid", "confirmed", 0, 0), ("failed", "failed", 11, 10)]
+)
+def test_an_operator_settles_it_and_the_gateway_bears_what_is_missing(
+    world: SpendWorld, outcome: Literal["paid", "failed"], status: str, returned: int, lost: int
+) -> None:
+    order = taxed(world)
+    before, custody = world.available(order), net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum"))
+    settle(order, outcome)
+
+    ended = world.payout(order)
+    assert (ended.status, ended.txid, world.held(order)) == (status, world.spend(order).mined_txid, 0)
+    assert world.available(order) == before + returned * USDT
+    # Ten left by the chain, whatever arrived; custody is a debit account.
+    assert net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum")) == custody + 10 * USDT
+    assert net_of(Account(GATEWAY, EQUITY, "USDT")) == -lost * USDT
+    assert net_of(Account(GATEWAY, NETWORK_FEES, "USDT")) == (USDT if outcome == "paid" else 0)
+    kept = "outcome, left_units, arrived_units, lost_units, reason, settled_by"
+    assert rows(f"SELECT {kept} FROM payout_settlements") == [
+        (outcome, 10 * USDT, 9 * USDT, lost * USDT, "looked", "test")
+    ]
+    world.settle()
+    assert (world.payout(order).status, world.count("spends")) == (status, 1)
+    assert rows("SELECT settled_at IS NULL, lost_units FROM spends") == [(False, lost * USDT)]
+    assert freezes.frozen_coins("ethereum") == {"USDT"}, "that is for the operator to lift"
+
+
+def test_it_is_settled_once(world: SpendWorld) -> None:
+    order = taxed(world)
+    (unclear,) = payout_settlements.listing(CATALOGUE)
+
+    def act(number: int) -> None:
+        with transaction():
+            outcome: Literal["paid", "failed"] = "paid" if number % 2 else "failed"
+            payout_settlements.settle(CATALOGUE, unclear, outcome, settled_by="test")
+
+    outcomes = at_once(4, act)
+    assert sum(outcome is None for outcome in outcomes) == 1
+    assert all(outcome is None or isinstance(outcome, SettleError) for outcome in outcomes)
+    assert world.count("payout_settlements") == 1
+    assert world.held(order) == 0
+
+
+def test_nothing_is_settled_before_no_reorg_can_change_it(world: SpendWorld) -> None:
+    order = taxed(world, is_deep=False)
+    world.mine(world.network.maturity - 2)
+    with pytest.raises(SettleError, match="deep"):
+        settle(order, "failed")
+    assert (world.payout(order).status, world.held(order)) == ("sent", 11 * USDT)
+    world.mine()
+    settle(order, "failed")
+
+
+def test_what_changed_since_it_was_shown_is_not_settled(world: SpendWorld) -> None:
+    taxed(world)
+    (unclear,) = payout_settlements.listing(CATALOGUE)
+    execute("UPDATE spends SET left_units = left_units - 1")
+    with pytest.raises(SettleError, match="look again"), transaction():
+        payout_settlements.settle(CATALOGUE, unclear, "paid", settled_by="test")
+
+
+def test_what_is_paid_or_failed_by_the_chain_is_nothing_to_settle(world: SpendWorld) -> None:
+    world.order()
+    failing = world.order()
+    world.chain.reverting.add(failing.address)
+    world.step()
+    world.mine()
+    world.step()
+    assert payout_settlements.listing(CATALOGUE) == []
+
+
+# Frozen networks ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scope", ["all", "network"])
+def test_while_its_network_is_frozen_a_failed_payout_gives_nothing_back(
+    world: SpendWorld, scope: Literal["all", "network"]
+) -> None:
+    order = world.order()
+    world.chain.reverting.add(order.address)
+    world.step()
+    world.mine()
+    name = "ethereum" if scope == "network" else ""
+    freezes.freeze(scope, name, reason="the database was restored", frozen_by="test")
+    world.mature()
+    world.step(2)
+    assert (world.payout(order).status, world.held(order)) == ("sent", 11 * USDT)
+    assert rows("SELECT state FROM spends") == [("mined",)]
+
+    freezes.unfreeze(scope, name)
+    world.step()
+    assert (world.payout(order).status, world.held(order)) == ("failed", 0)
+
+
+def test_while_its_network_is_frozen_a_refused_payout_gives_nothing_back(world: SpendWorld) -> None:
+    order = world.order()
+    freezes.freeze("network", "ethereum", reason="the database was restored", frozen_by="test")
+    assert not broadcast._fail(world.ctx, order.id, broadcast.REFUSED)
+    assert (world.payout(order).status, world.held(order)) == ("approved", 11 * USDT)
+
+
+def test_while_its_network_is_frozen_nothing_is_settled_as_failed(world: SpendWorld) -> None:
+    order = taxed(world)
+    freezes.freeze("network", "ethereum", reason="the database was restored", frozen_by="test")
+    with pytest.raises(SettleError, match="frozen"):
+        settle(order, "failed")
+    settle(order, "paid")
+    assert world.payout(order).status == "confirmed"
+
+
+# On a chain ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def chain(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
+    yield from TreasuryWorld(database, anvil, SWEEP_MIN_USD="1").opened()
+
+
+def contract() -> str:
+    return str(CATALOGUE.pairs["USDT", "ethereum"].contract)
+
+
+def earned(chain: TreasuryWorld, units: int = 200 * 10**6) -> None:
+    """Let the shop have money, and the hot wallet the coin."""
+    chain.paid_invoice(units)
+    for _ in range(3):
+        chain.keep()
+        chain.follow()
+    chain.bury()
+    chain.poll()
+    assert chain.tokens(chain.hot) == units
+    assert chain.findings() == []
+
+
+def order(chain: TreasuryWorld, units: int = 50 * USDT) -> PayoutRow:
+    new = NewPayout(
+        id=uuid7(), merchant_id=chain.shop, order_id=str(uuid7()), kind="payout", currency="USDT", network="ethereum",
+        address=RECIPIENT, amount_units=units, fee_units=5 * USDT, to_units=units, is_fee_on_top=True,
+        status="approved", created_by="test",
+    )  # fmt: skip
+    with transaction():
+        return payouts.insert(CATALOGUE, new)
+
+
+@pytest.mark.parametrize("outcome", ["paid", "failed"])
+def test_a_token_that_takes_a_fee_of_transfers_pays_no_merchant_twice(
+    chain: TreasuryWorld, outcome: Literal["paid", "failed"]
+) -> None:
+    """Of 50 USDT 49.5 are delivered. Held, told, the coin frozen, settled by hand; books and chain agree throughout."""
+    earned(chain)
+    available = balance(Account(chain.shop, AVAILABLE, "USDT"))
+    install_code(chain.node.rpc, contract(), "token_fee")
+    paid = order(chain)
+    chain.watch()
+    chain.follow()
+    chain.bury()
+    shown = payouts.find(chain.shop, paid.id)
+    assert shown is not None
+    assert (chain.tokens(RECIPIENT), chain.tokens(DEAD)) == (49_500_000, 500_000)
+    assert (shown.status, balance(shown.held)) == ("sent", 55 * USDT), "not given back"
+    assert freezes.frozen_coins("ethereum") == {"USDT"}
+    chain.reconcile(3)
+    assert chain.findings() == []
+
+    settle(paid, outcome)
+    ended = payouts.find(chain.shop, paid.id)
+    assert ended is not None
+    assert ended.status == {"paid": "confirmed", "failed": "failed"}[outcome]
+    assert balance(ended.held) == 0
+    assert balance(Account(chain.shop, AVAILABLE, "USDT")) == available - (55 * USDT if outcome == "paid" else 0)
+    # What custody is by the books is what the chain shows.
+    held = chain.tokens(chain.hot) * 10**12
+    assert -net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum")) == held == 150 * USDT
+    chain.mine()
+    chain.catch_up()
+    chain.reconcile(3)
+    assert (chain.findings(), chain.frozen()) == ([], [])
+
+
+def test_a_sweep_of_such_a_token_books_what_was_lost_and_is_not_made_again(chain: TreasuryWorld) -> None:
+    chain.paid_invoice(100 * 10**6)
+    install_code(chain.node.rpc, contract(), "token_fee")
+    for _ in range(3):
+        chain.keep()
+        chain.follow()
+    chain.bury()
+    assert chain.tokens(chain.hot) == 99 * 10**6
+    assert ("sweep", "confirmed") in chain.spends()
+    assert sweeps.unswept("ethereum", family="evm", limit=9) == []
+    assert -net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum")) == 99 * USDT
+    assert freezes.frozen_coins("ethereum") == {"USDT"}
+    chain.reconcile(4)
+    assert (chain.findings(), chain.frozen()) == ([], [])
+
+    chain.paid_invoice(100 * 10**6)
+    for _ in range(3):
+        chain.keep()
+        chain.follow()
+    assert len(sweeps.unswept("ethereum", family="evm", limit=9)) == 1
+    assert chain.spends("purpose", "currency").count(("sweep", "USDT")) == 1, "its sweeps stop too"
+
+
+def test_the_balance_agrees_while_the_row_does_not_tell_yet(chain: TreasuryWorld) -> None:
+    """The reconciler asks the chain itself where a spend's row names no block."""
+    earned(chain)
+    install_code(chain.node.rpc, contract(), "token_fee")
+    order(chain)
+    chain.watch()
+    chain.mine()
+    chain.catch_up()
+    assert rows("SELECT state FROM spends WHERE purpose = 'payout'") == [("sent",)]
+    chain.reconcile(3)
+    assert (chain.findings(), chain.frozen()) == ([], [])

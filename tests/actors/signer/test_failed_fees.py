@@ -1,0 +1,402 @@
+"""A payout that had no effect costs what the chain took for it, never more than was charged; and uses up no limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from actors.signer import broadcast
+from cli.embedded.story.tokens import contracts, install_code
+from core.ids import uuid7
+from core.payouts import views as payout_views
+from models.db.base import execute, rows, transaction
+from models.ledger.ledger import (
+    AVAILABLE,
+    CUSTODY,
+    DEBT,
+    EQUITY,
+    GATEWAY,
+    NETWORK_FEES,
+    Account,
+    Transfer,
+    balance,
+    post,
+)
+from models.payout_links import claims as payout_link_claims
+from models.payouts import conversion
+from models.payouts import rows as payouts
+from models.payouts.rows import NewPayout
+from models.rates import rates
+from models.spends import counters as signer_counters
+from tests.actors.signer.world import SpendWorld
+from tests.actors.treasury.world import TreasuryWorld
+from tests.models.builders import CATALOGUE, USDT, endpoint, invoice, merchant, net_of
+from tests.models.payout_links.builders import claiming, funded
+from tests.models.refunds.builders import send_back, suspense
+from tests.peers.contract_wallet import install_wallet
+from tests.peers.paper_chain import FIRST_PRICE, GAS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cli.embedded.servers.anvil import Anvil
+    from models.payouts.rows import PayoutRow
+
+# What the chain on paper takes for a transaction, at twice its first price.
+CHAIN_FEE = GAS * 2 * FIRST_PRICE
+ETHER = 10**18
+
+
+@pytest.fixture
+def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
+    made = SpendWorld(database, monkeypatch)
+    # A fee of 1 USDT is charged for twice what a transaction takes.
+    rates.store_network_fee("USDT", "ethereum", USDT, gas_units=2 * CHAIN_FEE)
+    yield made
+    made.close()
+
+
+def reverted(world: SpendWorld, order: PayoutRow) -> PayoutRow:
+    """Let the chain include a payout without effect, for good."""
+    world.chain.reverting.add(order.address)
+    world.step()
+    world.mine()
+    world.step()
+    world.mature()
+    ended = world.payout(order)
+    assert (ended.status, world.held(order)) == ("failed", 0)
+    return ended
+
+
+def told(of: PayoutRow, event: str) -> dict[str, Any]:
+    [(body,)] = rows("SELECT body FROM webhook_deliveries WHERE object_id = %s AND event = %s", (of.id, event))
+    found: dict[str, Any] = msgspec.json.decode(bytes(body) if not isinstance(body, str) else body)
+    return found
+
+
+# What is kept -------------------------------------------------------------------------------------------------------
+
+
+def test_a_payout_that_reverted_costs_what_the_chain_took_and_says_so(world: SpendWorld) -> None:
+    shop = world.shop()
+    endpoint(shop)
+    order = world.order(shop)
+    ended = reverted(world, order)
+
+    assert world.available(order) == 1_000 * USDT - USDT // 2
+    assert net_of(Account(GATEWAY, NETWORK_FEES, "USDT")) == USDT // 2
+    assert told(order, "payout.failed")["commission"] == "0.5"
+    assert "commission" not in told(order, "payout.sent")
+    assert payout_views.payout(CATALOGUE, ended)["commission"] == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("gas_units", "kept"),
+    [
+        (CHAIN_FEE // 7, USDT),
+        (None, USDT),
+        (0, USDT),
+        (3 * CHAIN_FEE, 333_334 * 10**12),
+        (10**30, 10**12),
+    ],
+    ids=["dearer than charged", "no quote", "a quote of nothing", "rounded up", "next to nothing"],
+)
+def test_it_is_changed_at_the_quote_and_never_more_than_was_charged(
+    world: SpendWorld, gas_units: int | None, kept: int
+) -> None:
+    rates.store_network_fee("USDT", "ethereum", USDT, gas_units=gas_units)
+    order = world.order()
+    reverted(world, order)
+    assert world.available(order) == 1_000 * USDT - kept
+
+
+def test_the_quote_is_that_of_the_moment_when_the_payout_was_made(world: SpendWorld) -> None:
+    order = world.order()
+    rates.store_network_fee("USDT", "ethereum", 100 * USDT, gas_units=1)
+    reverted(world, order)
+    assert world.available(order) == 1_000 * USDT - USDT // 2
+
+
+def test_a_payout_of_the_gas_coin_pays_in_it(world: SpendWorld) -> None:
+    step = 10 ** (CATALOGUE.scale("ETH") - CATALOGUE.assets["ETH"].precision)
+    rates.store_network_fee("ETH", "ethereum", 2 * CHAIN_FEE, gas_units=2 * CHAIN_FEE)
+    order = world.order(world.shop(currency="ETH"), currency="ETH", units=USDT, fee_units=10**6 * step)
+    reverted(world, order)
+    kept = -(-CHAIN_FEE // step) * step
+    assert world.available(order) == 1_000 * USDT - kept
+
+
+def test_a_payout_for_which_nothing_was_signed_costs_nothing(world: SpendWorld) -> None:
+    shop = world.shop()
+    endpoint(shop)
+    order = world.order(shop)
+    assert broadcast._fail(world.ctx, order.id, broadcast.REFUSED)
+    assert world.available(order) == 1_000 * USDT
+    assert told(order, "payout.failed")["commission"] == "0"
+
+
+def test_a_claimed_cheque_that_reverts_costs_its_merchant_the_same(world: SpendWorld) -> None:
+    shop = world.shop()
+    link = claiming(funded(shop))
+    with transaction():
+        done = payout_link_claims.finish(CATALOGUE, link.id)
+    assert done.payout_id is not None
+    order = payouts.find(shop, done.payout_id)
+    assert order is not None
+    reverted(world, order)
+    assert world.available(order) == 1_000 * USDT - USDT // 2
+
+
+def test_a_payout_that_was_paid_for_in_another_coin_gives_its_own_back_less_the_same(world: SpendWorld) -> None:
+    shop = world.shop()
+    rates.store_network_fee("ETH", "ethereum", 2 * CHAIN_FEE, gas_units=2 * CHAIN_FEE)
+    world.fund(shop, 5 * USDT, "ETH")
+    with transaction():
+        post("test:equity", [Transfer(Account(shop, AVAILABLE, "ETH"), Account(GATEWAY, EQUITY, "ETH"), 5 * USDT)])
+    new = NewPayout(
+        id=uuid7(), merchant_id=shop, order_id="changed", kind="payout", currency="ETH", network="ethereum",
+        address="0x" + "ab" * 20, amount_units=USDT, fee_units=10**12, to_units=USDT, is_fee_on_top=True,
+        status="approved", created_by="test", from_currency="USDT", from_units=3 * USDT, rate="0.5",
+    )  # fmt: skip
+    with transaction():
+        conversion.book(new, from_currency="USDT", from_units=3 * USDT)
+        order = payouts.insert(CATALOGUE, new)
+    ended = reverted(world, order)
+    assert 0 < ended.kept_units < 10**12
+    assert world.available(order) == USDT + 10**12 - ended.kept_units
+
+
+@pytest.mark.parametrize("available", [1, 0], ids=["from available", "as a debt"])
+def test_a_refund_out_of_suspense_gives_its_deposits_back_whole_and_costs_its_merchant(
+    world: SpendWorld, available: int
+) -> None:
+    shop = merchant(fee_ppm=0, fee_fixed_usd_cents=0)
+    if available:
+        world.fund(shop, USDT)
+    made = invoice(shop)
+    execute(
+        "INSERT INTO deposits (id, owner_kind, owner_id, merchant_id, network, txid, ordinal, address, currency,"
+        " amount_units, block_height, block_hash, block_time, seen_at, status, stray_reason)"
+        " VALUES (%s, 'invoice', %s, %s, 'ethereum', '0xin', '0', %s, 'USDT', %s, 100, '0x0-100', app_now(), app_now(),"
+        " 'confirmed', 'dust')",
+        (uuid7(), made.id, shop, made.address.lower(), 10 * USDT),
+    )
+    with transaction():
+        post(
+            "test:confirm",
+            [Transfer(Account(GATEWAY, CUSTODY, "USDT", "ethereum"), Account(shop, "suspense", "USDT"), 10 * USDT)],
+        )
+    rates.store_network_fee("USDT", "ethereum", USDT // 10, gas_units=2 * CHAIN_FEE)
+    order = send_back(made, stray=True)
+    # Only then may it leave.
+    world.mine(2 * world.network.maturity)
+    reverted(world, order)
+    kept = USDT // 20
+    assert suspense(shop) == 10 * USDT
+    assert net_of(Account(GATEWAY, NETWORK_FEES, "USDT")) == kept
+    assert balance(Account(shop, AVAILABLE, "USDT")) == (USDT - kept if available else 0)
+    assert -net_of(Account(shop, DEBT, "USDT")) == (0 if available else kept)
+
+
+# Limits -------------------------------------------------------------------------------------------------------------
+
+
+def limited(database: str, monkeypatch: pytest.MonkeyPatch, **env: str) -> SpendWorld:
+    limits = {"SIGNER_PAYOUT_MAX_USD": "10", "SIGNER_HOURLY_USD": "40", "SIGNER_DAILY_USD": "60"}
+    return SpendWorld(database, monkeypatch, **limits | env)
+
+
+def test_one_merchant_does_not_use_up_what_others_may_send(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = limited(database, monkeypatch, SIGNER_MERCHANT_PERCENT="50")
+    greedy, other = world.shop(), world.shop()
+    crowd = [world.order(greedy) for _ in range(4)]
+    world.step()
+    assert sorted(world.payout(order).status for order in crowd) == ["approved"] * 2 + ["sent"] * 2
+    assert set(world.reasons()) == {"", "the signer's limit: above the merchant's share of SIGNER_HOURLY_USD"}
+    lone = world.order(other)
+    world.step()
+    assert world.payout(lone).status == "sent"
+
+    # The day's share: 30 of 60.
+    for _ in range(3):
+        world.pass_time(3_600)
+        world.due_now()
+        world.step()
+    assert sorted(world.payout(order).status for order in crowd) == ["approved"] + ["sent"] * 3
+    assert "the signer's limit: above the merchant's share of SIGNER_DAILY_USD" in world.reasons()
+    world.close()
+
+
+def test_the_share_is_never_less_than_one_payout_may_be_worth(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = limited(database, monkeypatch, SIGNER_MERCHANT_PERCENT="1")
+    order = world.order()
+    world.step()
+    assert world.payout(order).status == "sent"
+    world.close()
+
+
+def test_what_failed_gives_its_part_of_the_limits_back_once(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = limited(database, monkeypatch, SIGNER_MERCHANT_PERCENT="25")
+    shop = world.shop()
+    failing, later = world.order(shop), world.order(shop)
+    world.chain.reverting.add(failing.address)
+    world.step()
+    assert (world.payout(failing).status, world.payout(later).status) == ("sent", "approved")
+    assert (signer_counters.spent(1), signer_counters.spent_by(shop, 1)) == (1000, 1000)
+    spend_id = world.spend(failing).id
+    world.mine()
+    world.step()
+    world.mature()
+    assert world.payout(failing).status == "failed"
+    assert (signer_counters.spent(1), signer_counters.spent_by(shop, 1)) == (0, 0)
+
+    signer_counters.give_back(spend_id)
+    world.due_now()
+    world.step()
+    assert world.payout(later).status == "sent"
+    signer_counters.give_back(spend_id)
+    assert (signer_counters.spent(1), signer_counters.spent_by(shop, 24)) == (1000, 1000)
+    world.close()
+
+
+def test_it_is_given_back_in_the_hour_in_which_it_was_counted(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = limited(database, monkeypatch)
+    order = world.order()
+    world.chain.reverting.add(order.address)
+    world.step()
+    world.pass_time(7_200)
+    other = world.order()
+    world.step()
+    assert (signer_counters.spent(1), signer_counters.spent(24)) == (1000, 2000)
+    world.mine()
+    world.step()
+    world.mature()
+    assert (world.payout(order).status, world.payout(other).status) == ("failed", "confirmed")
+    assert (signer_counters.spent(1), signer_counters.spent(24)) == (1000, 1000)
+    world.close()
+
+
+def test_a_lost_slot_gives_it_back_and_the_next_signature_counts_anew(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = limited(database, monkeypatch)
+    order = world.order()
+    world.step()
+    world.chain.forget()
+    world.chain.stranger(world.hot, claim=0)
+    world.mine(world.network.maturity + 1)
+    world.step(3)
+    assert (world.payout(order).status, signer_counters.spent(24)) == ("approved", 0)
+    world.write_off()
+    world.due_now()
+    world.step()
+    assert world.count("spends WHERE payout_id IS NOT NULL") == 2
+    assert (world.payout(order).status, signer_counters.spent(24)) == ("sent", 1000)
+    world.close()
+
+
+# On a chain ---------------------------------------------------------------------------------------------------------
+
+BURNER = "0x" + "b0" * 20
+
+
+@pytest.fixture
+def chain(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
+    yield from TreasuryWorld(database, anvil, COLD_ADDRESSES="").opened(gas_wei=20 * ETHER)
+
+
+def order(chain: TreasuryWorld, units: int = ETHER, *, to: str = BURNER) -> PayoutRow:
+    """Order coin to a contract, with the fee that is quoted now."""
+    [(fee_units,)] = rows("SELECT units FROM network_fees WHERE (currency, network) = ('ETH', 'ethereum')")
+    step = 10 ** (CATALOGUE.scale("ETH") - CATALOGUE.assets["ETH"].precision)
+    fee_units = -(-int(fee_units) // step) * step
+    custody = Account(GATEWAY, EQUITY, "ETH")
+    with transaction():
+        post(
+            f"test:{uuid7()}",
+            [Transfer(custody, Account(chain.shop, AVAILABLE, "ETH"), units + fee_units)],
+        )
+        return payouts.insert(
+            CATALOGUE,
+            NewPayout(
+                id=uuid7(), merchant_id=chain.shop, order_id=str(uuid7()), kind="payout", currency="ETH",
+                network="ethereum", address=to, amount_units=units, fee_units=fee_units, to_units=units,
+                is_fee_on_top=True, status="approved", created_by="test",
+            ),
+        )  # fmt: skip
+
+
+def burns_since(chain: TreasuryWorld, height: int) -> None:
+    install_code(chain.node.rpc, BURNER, "burner")
+    slot = contracts()["burner"]["slots"]["since"]
+    chain.node.ask("anvil_setStorageAt", BURNER, hex(slot), f"0x{height:064x}")
+
+
+def works_and_burns_since(chain: TreasuryWorld, height: int) -> None:
+    """The same, by somebody who knows our margin: a trial takes nearly all that was charged for."""
+    work = "".join(f"60{slot:02x}5450" for slot in range(4))
+    # NUMBER < height: go and work; else for ever in a circle.
+    chain.node.ask("anvil_setCode", BURNER, f"0x4363{height:08x}11600e575b600a565b{work}00")
+
+
+@pytest.mark.parametrize("install", [burns_since, works_and_burns_since])
+def test_a_recipient_that_burns_gas_when_it_is_mined_pays_for_itself(
+    chain: TreasuryWorld, install: Callable[[TreasuryWorld, int], None]
+) -> None:
+    """It passes the trial, at the price that is offered, and burns all its gas in the block."""
+    chain.bury()
+    endpoint(chain.shop)
+    install(chain, chain.node.height() + 3)
+    paid = order(chain)
+    before = balance(Account(chain.shop, AVAILABLE, "ETH"))
+    chain.watch()
+    assert payouts.find(chain.shop, paid.id).status == "sent"  # type: ignore[union-attr]
+    [(txid, gas_limit)] = rows("SELECT txid, gas_limit FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
+                               " WHERE s.purpose = 'payout'")  # fmt: skip
+    assert gas_limit <= (CATALOGUE.pairs["ETH", "ethereum"].transfer_gas or 0)
+    assert signer_counters.spent_by(chain.shop, 1) > 0
+    chain.node.ask("anvil_dropTransaction", txid)
+    chain.mine(4)
+    [(raw,)] = rows("SELECT raw FROM spend_attempts a JOIN spends s ON s.id = a.spend_id WHERE s.purpose = 'payout'")
+    chain.node.ask("eth_sendRawTransaction", "0x" + bytes(raw).hex())
+    chain.follow()
+    receipt = chain.node.receipt(txid)
+    assert (receipt["status"], int(receipt["gasUsed"], 16)) == ("0x0", gas_limit)
+    chain.bury()
+
+    ended = payouts.find(chain.shop, paid.id)
+    assert ended is not None
+    assert ended.status == "failed"
+    took = int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)
+    step = 10 ** (CATALOGUE.scale("ETH") - CATALOGUE.assets["ETH"].precision)
+    assert ended.kept_units == min(ended.fee_units, -(-took // step) * step) > 0
+    assert took <= ended.kept_units, "at a steady price the gateway adds nothing"
+    assert balance(Account(chain.shop, AVAILABLE, "ETH")) == before + ended.held_units - ended.kept_units
+    assert net_of(Account(GATEWAY, NETWORK_FEES, "ETH")) == ended.kept_units
+    assert signer_counters.spent_by(chain.shop, 24) == 0
+    assert int(chain.node.ask("eth_getBalance", BURNER, "latest"), 16) == 0
+
+
+def test_a_recipient_that_only_takes_coin_for_free_is_found_out_in_the_trial(chain: TreasuryWorld) -> None:
+    burns_since(chain, 0)
+    paid = order(chain)
+    chain.watch()
+    waits = rows("SELECT status, refused_since IS NOT NULL FROM payouts WHERE id = %s", (paid.id,))
+    assert waits == [("approved", True)]
+    assert [purpose for purpose, _ in chain.spends()].count("payout") == 0
+
+
+def test_a_contract_wallet_is_paid_and_pays_for_it(chain: TreasuryWorld) -> None:
+    install_wallet(chain.node, BURNER)
+    paid = order(chain)
+    chain.watch()
+    chain.follow()
+    chain.bury()
+    ended = payouts.find(chain.shop, paid.id)
+    assert ended is not None
+    assert ended.status == "confirmed"
+    assert chain.coin(BURNER) == ETHER
+    [(took,)] = rows("SELECT chain_fee_units FROM spends WHERE purpose = 'payout'")
+    assert 0 < took <= ended.fee_units

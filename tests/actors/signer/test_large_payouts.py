@@ -1,0 +1,84 @@
+"""A payout worth QUORUM_USD or more is confirmed by two providers where there are two; until then it stays sent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from actors.signer import watch as spend_watch
+from chains.base import FateKind
+from models.db.base import execute
+from tests.actors.signer.world import SpendWorld
+from tests.models.builders import USDT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from chains.base import Fate
+
+
+@pytest.fixture
+def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
+    made = SpendWorld(database, monkeypatch, QUORUM_USD="10")
+    yield made
+    made.close()
+
+
+class Lone:
+    """Makes every inclusion one that a single provider tells of, while it is on."""
+
+    def __init__(self, world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.is_on = True
+        self._fate = world.chain.fate
+        monkeypatch.setattr(world.chain, "fate", self._told)
+
+    def _told(self, *args: Any, **more: Any) -> Fate:
+        fate = self._fate(*args, **more)
+        return replace(fate, is_witnessed=not self.is_on) if fate.kind is FateKind.INCLUDED else fate
+
+
+@pytest.fixture
+def lone(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> Lone:
+    return Lone(world, monkeypatch)
+
+
+def paid_out(world: SpendWorld) -> None:
+    """Have everything included, and bury it as deep as payouts are confirmed."""
+    world.step()
+    world.mine()
+    world.step()
+    world.confirm()
+
+
+def test_a_large_payout_that_one_provider_alone_calls_done_stays_sent(world: SpendWorld, lone: Lone) -> None:
+    large, small = world.order(units=10 * USDT), world.order(units=9 * USDT)
+    paid_out(world)
+    world.mine(world.network.maturity)
+    world.step(3)
+
+    assert [world.payout(each).status for each in (large, small)] == ["sent", "confirmed"]
+    assert world.reasons() == [spend_watch.ALONE, ""]
+    assert world.held(large) == 11 * USDT
+
+    lone.is_on = False
+    world.step()
+
+    assert (world.payout(large).status, world.reasons(), world.held(large)) == ("confirmed", ["", ""], 0)
+    assert world.paid(large) == 1
+
+
+def test_what_nobody_can_price_is_large(world: SpendWorld, lone: Lone) -> None:
+    order = world.order(units=USDT)
+    world.step()
+    execute("UPDATE rates SET quoted_at = app_now() - interval '1 day'")
+    world.ctx.market.forget()
+    world.mine()
+    world.step()
+    world.confirm()
+    assert (world.payout(order).status, lone.is_on) == ("sent", True)
+
+    lone.is_on = False
+    world.step()
+    assert world.payout(order).status == "confirmed"

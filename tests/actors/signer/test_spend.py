@@ -1,0 +1,609 @@
+"""A spend from its signature to its end: reorgs, strangers, bumps, gaps. One slot is one transaction at all times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import structlog
+
+from actors.signer import spend as spending
+from actors.signer import watch as spend_watch
+from chains.base import Fate, FateKind, InsufficientCoinError, Intent, SpendRefusedError
+from core.ids import uuid7
+from core.logs import checkpoints
+from models.db.base import execute, rows, transaction
+from models.ledger.ledger import GAS, GATEWAY, Account
+from models.payouts import freezes
+from models.spends import hooks as spend_hooks
+from models.spends import reads as spend_reads
+from models.spends import rows as spends
+from models.spends import signing
+from models.spends import tracking as spend_tracking
+from models.spends.hooks import Hooks
+from tests.actors.signer.world import RICH_WEI, SpendWorld
+from tests.models.builders import CATALOGUE, USDT, at_once, net_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+    from models.payouts.rows import PayoutRow
+    from models.spends.rows import SpendRow
+
+ALICE = "0x" + "a1" * 20
+BOB = "0x" + "b0" * 20
+PATIENCE_S = 61
+
+
+@pytest.fixture
+def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
+    made = SpendWorld(database, monkeypatch)
+    yield made
+    made.close()
+
+
+class Told:
+    """What hooks were told, in order."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+
+    def hook(self, word: str) -> Any:
+        def hear(_catalogue: object, spend: SpendRow) -> None:
+            del spend
+            self.words.append(word)
+
+        return hear
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+    """The cold wallet's spends report here."""
+    told = Told()
+    names = ("sent", "bumped", "mined", "taken_out", "confirmed", "failed", "dead")
+    monkeypatch.setitem(spend_hooks._HOOKS, "cold", Hooks(**{f"on_{name}": told.hook(name) for name in names}))
+    return told
+
+
+def intent(world: SpendWorld, to: str = ALICE, units: int = 5, *, currency: str | None = "USDT") -> Intent:
+    pair = None if currency is None else CATALOGUE.pairs[currency, "ethereum"]
+    return Intent(sender=world.hot, recipient=to, pair=pair, units=units)
+
+
+def start(world: SpendWorld, to: str = ALICE, units: int = 5, **more: Any) -> UUID:
+    arguments = {"purpose": "cold", "wallet": spending.hot_wallet(world.network), "intent": intent(world, to, units)}
+    spend_id = spending.start(world.ctx, world.network, **arguments | more)  # type: ignore[arg-type]
+    assert spend_id is not None
+    return spend_id
+
+
+def state(spend_id: UUID) -> str:
+    found = spends.find(spend_id)
+    assert found is not None
+    return found.state
+
+
+def txids(spend_id: UUID) -> list[str]:
+    return [attempt.txid for attempt in reversed(spends.attempts_of(spend_id))]
+
+
+# Starting -----------------------------------------------------------------------------------------------------------
+
+
+def test_slots_follow_each_other_from_what_the_chain_has_used(world: SpendWorld, told: Told) -> None:
+    world.history(1)
+    made = [start(world) for _ in range(3)]
+    assert [row[0] for row in rows("SELECT slot FROM spends ORDER BY slot")] == [1, 2, 3]
+    assert [state(spend_id) for spend_id in made] == ["sent"] * 3
+    assert told.words == ["sent"] * 3
+
+
+def test_a_slot_that_our_key_used_without_a_row_stops_the_signing_until_that_is_settled(
+    world: SpendWorld, told: Told
+) -> None:
+    del told
+    start(world)
+    world.mine()
+    world.chain.stranger(world.hot)
+    world.chain.mine()
+    with pytest.raises(spending.SigningStoppedError, match="next slot"):
+        start(world)
+    world.scan()
+    world.step()
+    with pytest.raises(spending.SigningStoppedError, match="next slot"):
+        start(world)
+    assert [row[0] for row in rows("SELECT slot FROM spends ORDER BY slot")] == [0]
+
+    world.write_off()
+    start(world)
+    assert rows("SELECT slot, purpose FROM spends ORDER BY slot") == [(0, "cold"), (1, "lost"), (2, "cold")]
+
+
+def test_a_database_that_is_another_one_by_the_commit_gets_nothing_signed(world: SpendWorld, told: Told) -> None:
+    """The standby was promoted between the quote and the signature; so for a higher offer."""
+    spend_id = start(world)
+    for label in ("spending.quoted", "watch.priced"):
+        checkpoints.listen(
+            lambda seen, label=label: execute("UPDATE database_marks SET timeline = 'x'") if seen == label else None  # type: ignore[misc]
+        )
+        if label == "spending.quoted":
+            with pytest.raises(spending.SigningStoppedError, match="another one"):
+                start(world)
+        else:
+            world.chain.price = 50
+            world.pass_time(PATIENCE_S)
+            world.step()
+        checkpoints.listen(None)
+        assert (world.count("spends"), world.count("spend_attempts")) == (1, 1)
+        world.step()
+        assert signing.read("ethereum") is not None
+        world.scan()
+        world.step()
+        assert signing.read("ethereum") is None
+    assert (state(spend_id), told.words[0]) == ("sent", "sent")
+
+
+def test_a_node_that_lags_gives_no_slot_away_again(
+    world: SpendWorld, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del told
+    start(world)
+    world.mine()
+    monkeypatch.setattr(world.chain, "next_claim", lambda _sender, *, ours: ours and 0)
+    start(world)
+    assert [row[0] for row in rows("SELECT slot FROM spends ORDER BY slot")] == [0, 1]
+
+
+def test_a_node_that_tells_of_slots_ahead_gets_nothing_signed_while_it_does(
+    world: SpendWorld, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether its word is true, the scan finds out; where it is not, signing goes on by itself."""
+    del told
+    start(world)
+    with monkeypatch.context() as lie:
+        lie.setattr(world.chain, "next_claim", lambda _sender, *, ours: ours + 1)
+        for _ in range(2):
+            with pytest.raises(spending.SigningStoppedError):
+                start(world)
+            world.scan()
+            world.step()
+    world.step()
+    start(world)
+    assert [row[0] for row in rows("SELECT slot FROM spends ORDER BY slot")] == [0, 1]
+
+
+def test_many_at_once_get_a_slot_each_and_leave_no_gap(world: SpendWorld, told: Told) -> None:
+    del told
+    outcomes = at_once(6, lambda number: start(world, units=number + 1))
+    assert [outcome for outcome in outcomes if isinstance(outcome, Exception)] == []
+    assert [row[0] for row in rows("SELECT slot FROM spends ORDER BY slot")] == list(range(6))
+    world.mine()
+    assert len(world.chain.received(ALICE)) == 6
+
+
+def test_what_belongs_to_a_spend_is_written_with_it_or_neither(world: SpendWorld, told: Told) -> None:
+    del told
+
+    def decline(spend_id: UUID) -> bool:
+        execute("INSERT INTO sanction_verdicts (network, address, is_sanctioned) VALUES ('x', %s, true)", (spend_id,))
+        return False
+
+    wallet = spending.hot_wallet(world.network)
+    declined = spending.start(
+        world.ctx, world.network, purpose="cold", wallet=wallet, intent=intent(world), within=decline
+    )
+    assert (declined, world.count("spends"), world.count("sanction_verdicts")) == (None, 0, 0)
+    assert (world.count("spend_accounts"), world.chain.sent) == (0, [])
+
+
+def test_a_spend_is_signed_with_its_senders_key(world: SpendWorld) -> None:
+    with pytest.raises(ValueError, match="sender's key"):
+        start(world, intent=replace(intent(world), sender=BOB))
+    assert world.count("spends") == 0
+
+
+def test_no_network_is_used_inside_a_transaction(world: SpendWorld) -> None:
+    with transaction(), pytest.raises(RuntimeError):
+        start(world)
+
+
+def test_what_the_sender_cannot_pay_beside_what_it_signed_is_refused(world: SpendWorld, told: Told) -> None:
+    del told
+    world.chain.funds[world.hot, world.token] = 10
+    start(world, units=6)
+    with pytest.raises(InsufficientCoinError):
+        start(world, units=5)
+    world.chain.refused.add(BOB)
+    with pytest.raises(SpendRefusedError):
+        start(world, BOB, units=4)
+    start(world, units=4)
+
+
+# Reorgs -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_reorg_takes_a_spend_back_and_the_same_bytes_go_out_again(world: SpendWorld, told: Told) -> None:
+    spend_id = start(world)
+    world.mine()
+    world.step()
+    assert state(spend_id) == "mined"
+
+    world.reorg(1, is_lost=True)
+    world.step()
+    assert state(spend_id) == "sent"
+    world.mine()
+    world.step()
+    world.confirm()
+    assert (state(spend_id), len(txids(spend_id)), len(world.chain.received(ALICE))) == ("confirmed", 1, 1)
+    assert told.words == ["sent", "mined", "taken_out", "mined", "confirmed"]
+
+
+def test_a_payout_follows_its_spend_through_a_reorg(world: SpendWorld) -> None:
+    order = world.order()
+    world.step()
+    world.mine()
+    world.step()
+    assert world.payout(order).block_height == 101
+    world.reorg(1)
+    world.step()
+    assert (world.payout(order).status, world.payout(order).block_height) == ("sent", None)
+    world.mine(3)
+    world.step()
+    assert (world.payout(order).block_height, world.payout(order).confirmations) == (101, 3)
+
+
+def test_what_was_confirmed_and_leaves_the_chain_is_sent_again_and_stays_paid(world: SpendWorld) -> None:
+    order = world.order()
+    world.step()
+    world.mine()
+    world.step()
+    world.confirm()
+    assert world.payout(order).status == "confirmed"
+
+    with structlog.testing.capture_logs() as logs:
+        world.reorg(world.network.confirmations, is_lost=True)
+        world.step()
+    assert [log["log_level"] for log in logs if log["event"].startswith("a confirmed spend left")] == ["critical"]
+    assert (world.payout(order).status, world.paid(order)) == ("confirmed", 0)
+    world.mine()
+    world.step()
+    world.settle()
+    assert (world.payout(order).status, world.paid(order), world.count("spends")) == ("confirmed", 1, 1)
+    assert rows("SELECT state, settled_at IS NOT NULL FROM spends") == [("confirmed", True)]
+    assert net_of(Account(GATEWAY, GAS, "ETH")) == world.chain.funds[world.hot, None] - RICH_WEI
+
+
+def test_what_left_the_chain_after_it_was_confirmed_is_bumped_too(world: SpendWorld) -> None:
+    """It holds up whatever its sender signed after it."""
+    order, behind = world.order(), world.order()
+    world.step()
+    world.mine()
+    world.step()
+    world.confirm()
+    world.reorg(world.network.confirmations)
+    world.chain.price = 50
+    world.mine()
+    world.step()
+    world.pass_time(PATIENCE_S)
+    world.step()
+    assert [world.spend(order).attempts, world.spend(behind).attempts] == [2, 1]
+    world.mine()
+    world.step()
+    world.pass_time(PATIENCE_S)
+    world.step()
+    world.mine()
+    world.step()
+    world.mature()
+    assert [world.paid(order), world.paid(behind)] == [1, 1]
+    assert {world.payout(paid).status for paid in (order, behind)} == {"confirmed"}
+
+
+def test_gas_is_what_the_attempt_took_that_stayed(world: SpendWorld) -> None:
+    """A reorg deeper than the confirmations may let another attempt win, which took less."""
+    order = world.order()
+    world.step()
+    original = world.chain.pool[0]
+    world.chain.price = 50
+    world.pass_time(PATIENCE_S)
+    world.step()
+    world.mine()
+    world.step()
+    world.confirm()
+    dear = net_of(Account(GATEWAY, GAS, "ETH"))
+
+    world.reorg(world.network.confirmations, is_lost=True)
+    world.chain.pool, world.chain.price = [original], 10
+    world.mine()
+    world.step()
+    world.settle()
+    assert world.payout(order).txid == original
+    assert dear < net_of(Account(GATEWAY, GAS, "ETH")) == world.chain.funds[world.hot, None] - RICH_WEI
+
+
+def test_a_spend_is_watched_until_no_reorg_can_reach_it(world: SpendWorld, told: Told) -> None:
+    del told
+    spend_id = start(world)
+    world.mine(world.network.confirmations)
+    world.step()
+    assert [found.id for found in spends.to_watch("ethereum", limit=9)] == []
+    execute("UPDATE spends SET check_at = app_now()")
+    assert [found.id for found in spends.to_watch("ethereum", limit=9)] == [spend_id]
+    world.mature()
+    execute("UPDATE spends SET check_at = app_now()")
+    assert [found.id for found in spends.to_watch("ethereum", limit=9)] == [spend_id]
+    world.settle()
+    execute("UPDATE spends SET check_at = app_now()")
+    assert spends.to_watch("ethereum", limit=9) == []
+
+
+def test_what_a_reorg_beyond_maturity_takes_is_sent_again_too(world: SpendWorld, told: Told) -> None:
+    """No such reorg should be; where one is, the books and the chain must come to agree again."""
+    del told
+    world.mine(3)
+    world.step()
+    spend_id = start(world)
+    world.mine(world.network.maturity + 2)
+    world.step(2)
+    assert rows("SELECT state FROM spends") == [("confirmed",)]
+    world.reorg(world.network.maturity + 3, is_lost=True)
+    execute("UPDATE spends SET check_at = app_now()")
+    world.step(2)
+    assert rows("SELECT state, mined_txid FROM spends WHERE id = %s", (spend_id,)) == [("confirmed", None)]
+    world.mine()
+    execute("UPDATE spends SET check_at = app_now()")
+    world.step(2)
+    assert rows("SELECT state, mined_txid IS NOT NULL FROM spends WHERE id = %s", (spend_id,)) == [("confirmed", True)]
+
+
+# Strangers ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_slot_that_a_stranger_used_for_good_lets_the_payout_be_paid_anew(world: SpendWorld) -> None:
+    order = world.order()
+    checkpoints.listen(lambda label: world.chain.stranger(world.hot) if label == "spending.committed" else None)
+    world.step()
+    checkpoints.listen(None)
+    first = world.spend(order)
+    world.chain.pool = [txid for txid in world.chain.pool if world.chain.known[txid]["recipient"] == "0xstranger"]
+    world.mine(world.network.maturity - 1)
+    world.step()
+    assert (world.spend(order).id, world.held(order)) == (first.id, 11 * USDT), "not deep enough to be believed"
+
+    world.mine()
+    world.step()
+    assert state(first.id) == "dead"
+    assert world.payout(order).status == "approved", "whoever else has the key comes first"
+    world.write_off()
+    assert world.spend(order).slot == 1
+    world.mine()
+    world.step()
+    world.confirm()
+    assert (world.paid(order), world.payout(order).status) == (1, "confirmed")
+
+
+def test_a_stranger_that_a_reorg_takes_leaves_our_bytes_valid(world: SpendWorld, told: Told) -> None:
+    checkpoints.listen(lambda label: world.chain.stranger(world.hot) if label == "spending.committed" else None)
+    spend_id = start(world)
+    checkpoints.listen(None)
+    world.mine(3)
+    world.step()
+    world.reorg(3, is_lost=True)
+    world.pass_time(20)
+    world.step()
+    world.mine()
+    world.step()
+    world.confirm()
+    assert (state(spend_id), len(world.chain.received(ALICE))) == ("confirmed", 1)
+    assert "dead" not in told.words
+
+
+def test_a_verdict_over_fewer_attempts_than_there_are_buries_nothing(world: SpendWorld, told: Told) -> None:
+    spend_id = start(world)
+    with transaction():
+        assert spend_tracking.bury(CATALOGUE, spend_id, attempts=0) is None
+    assert (state(spend_id), told.words) == ("sent", ["sent"])
+
+
+def test_what_was_seen_in_a_block_is_not_dead_by_one_word(
+    world: SpendWorld, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spend_id = start(world)
+    world.mine()
+    world.step()
+    with monkeypatch.context() as lie:
+        lie.setattr(world.chain, "fate", lambda *_a, **_k: Fate(kind=FateKind.DEAD))
+        world.step()
+    assert state(spend_id) == "sent"
+    world.step()
+    assert state(spend_id) == "mined"
+    assert "dead" not in told.words
+
+
+# Bumps --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_stuck_spend_offers_more_for_the_same_slot(world: SpendWorld) -> None:
+    order = world.order()
+    world.step()
+    world.chain.price = 50
+    world.mine()
+    world.step()
+    assert world.spend(order).attempts == 1, "patience first"
+
+    world.pass_time(PATIENCE_S)
+    world.step()
+    bumped = world.spend(order)
+    assert (bumped.attempts, bumped.slot, world.payout(order).txid) == (2, 0, txids(bumped.id)[1])
+    world.mine()
+    world.step()
+    world.confirm()
+    assert (world.paid(order), world.payout(order).txid) == (1, txids(bumped.id)[1])
+
+
+def test_the_original_that_wins_after_its_replacement_is_recognised(world: SpendWorld) -> None:
+    order = world.order()
+    world.step()
+    original = world.chain.pool[0]
+    world.chain.price = 50
+    world.pass_time(PATIENCE_S)
+    world.step()
+    assert world.chain.pool != [original]
+    world.chain.pool, world.chain.price = [original], 10
+    world.mine()
+    world.step()
+    world.confirm()
+    assert (world.paid(order), world.payout(order).status, world.payout(order).txid) == (1, "confirmed", original)
+    assert world.count("spends") == 1
+
+
+def test_only_the_lowest_slot_is_bumped(world: SpendWorld, told: Told) -> None:
+    first, second = start(world), start(world)
+    world.chain.price = 50
+    world.pass_time(PATIENCE_S)
+    world.step()
+    assert (len(txids(first)), len(txids(second))) == (2, 1)
+    assert told.words.count("bumped") == 1
+
+    # Once the first is in, the second has its own time to be included before it is stuck.
+    world.mine()
+    world.step()
+    assert (state(first), len(txids(second))) == ("mined", 1)
+    world.step()
+    assert len(txids(second)) == 1
+    world.pass_time(PATIENCE_S)
+    world.step()
+    assert len(txids(second)) == 2
+
+
+def test_bumps_end_where_the_price_does_and_not_by_their_number(world: SpendWorld, told: Told) -> None:
+    del told
+    spend_id = start(world)
+    world.chain.price = 10**13
+    world.pass_time(PATIENCE_S)
+    world.step()
+    assert len(txids(spend_id)) == 1, "above the cap nothing is signed"
+
+    # Nodes would include it for no price: it is raised until the cap is reached.
+    world.chain.price, cap = 2 * 10**10, 300 * 10**9
+    while world.chain.price:
+        before = len(txids(spend_id))
+        world.pass_time(PATIENCE_S)
+        world.step()
+        if len(txids(spend_id)) == before:
+            break
+    (newest, *_) = spends.attempts_of(spend_id)
+    assert newest.number > 8
+    assert newest.price_units <= cap < newest.price_units * 9 // 8 + 1
+
+
+def test_two_bumps_at_once_are_one(world: SpendWorld, told: Told) -> None:
+    spend_id = start(world)
+    world.chain.price = 50
+    world.pass_time(PATIENCE_S)
+    execute("UPDATE spends SET check_at = app_now()")
+    outcomes = at_once(3, lambda _number: spend_watch.advance(world.ctx, world.network))
+    assert [outcome for outcome in outcomes if isinstance(outcome, Exception)] == []
+    assert (len(txids(spend_id)), told.words.count("bumped")) == (2, 1)
+
+
+def test_nothing_is_bumped_while_payouts_are_frozen(world: SpendWorld) -> None:
+    order = world.order()
+    world.step()
+    world.chain.price = 50
+    freezes.freeze("network", "ethereum", reason="test", frozen_by="test")
+    world.pass_time(PATIENCE_S)
+    sent = len(world.chain.sent)
+    world.step()
+    assert (world.spend(order).attempts, len(world.chain.sent)) == (1, sent)
+
+
+# Gaps ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_slot_that_the_chain_lost_is_filled_so_that_others_go_on(world: SpendWorld, told: Told) -> None:
+    """A transaction from before the first scan, after which we signed, is gone for good by a reorg."""
+    world.history(1)
+    spend_id = start(world)
+    world.reorg(1, is_lost=True)
+    world.mine()
+    world.step()
+    assert state(spend_id) == "sent"
+
+    world.pass_time(PATIENCE_S)
+    world.step()
+    assert rows("SELECT purpose, slot, recipient = sender FROM spends WHERE purpose = 'filler'") == [
+        ("filler", 0, True)
+    ]
+    world.mine()
+    world.step()
+    assert (state(spend_id), world.count("spends")) == ("mined", 2)
+    assert told.words == ["sent", "mined"]
+
+
+def test_a_slot_of_ours_that_waits_is_no_gap(world: SpendWorld, told: Told) -> None:
+    del told
+    start(world), start(world)
+    assert not spend_reads.is_gap("ethereum", world.hot, 0)
+    assert not spend_reads.is_gap("ethereum", world.hot, 5)
+
+
+# Steps --------------------------------------------------------------------------------------------------------------
+
+
+def test_whoever_was_not_looked_at_for_longest_comes_first(world: SpendWorld, told: Told) -> None:
+    del told
+    made = [start(world) for _ in range(3)]
+    execute("UPDATE spends SET check_at = app_now() - interval '1 second'")
+    assert [found.id for found in spends.to_watch("ethereum", limit=9)] == made
+    spends.check_later(made[0], seconds=0)
+    assert [found.id for found in spends.to_watch("ethereum", limit=2)] == made[1:]
+
+
+def test_a_step_ends_where_no_node_answers(world: SpendWorld, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    del told
+    for _ in range(5):
+        start(world)
+    asked: list[int] = []
+
+    def silence(*_args: object, **_named: object) -> Fate:
+        asked.append(1)
+        world.chain.is_silent = True
+        world.chain._answer()
+        raise AssertionError
+
+    monkeypatch.setattr(world.chain, "fate", silence)
+    execute("UPDATE spends SET check_at = app_now() - interval '1 second'")
+    spend_watch.advance(world.ctx, world.network)
+    assert len(asked) == spend_watch.SILENCES_MAX
+
+
+def test_a_purpose_that_is_unknown_here_is_left_alone(
+    world: SpendWorld, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spend_id = start(world)
+    monkeypatch.delitem(spend_hooks._HOOKS, "cold")
+    world.mine(world.network.maturity)
+    world.step()
+    assert (state(spend_id), told.words) == ("sent", ["sent"])
+    with pytest.raises(ValueError, match="no purpose"):
+        spend_hooks.register("theft", Hooks())
+
+
+def test_bytes_that_are_committed_are_kept_for_ever(world: SpendWorld, told: Told) -> None:
+    del told
+    start(world)
+    with pytest.raises(Exception, match="append-only"):
+        execute("DELETE FROM spend_attempts")
+
+
+def test_a_payout_has_one_spend_that_is_alive(world: SpendWorld) -> None:
+    order: PayoutRow = world.order()
+    world.step()
+    with pytest.raises(Exception, match="spends_by_payout"), transaction():
+        execute(
+            "INSERT INTO spends (id, network, purpose, payout_id, sender, recipient, currency, decimals, token_units,"
+            " slot, state) VALUES (%s, 'ethereum', 'payout', %s, %s, 'x', 'USDT', 6, 1, 99, 'signed')",
+            (uuid7(), order.id, world.hot),
+        )

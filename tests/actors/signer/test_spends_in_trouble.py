@@ -1,0 +1,246 @@
+"""Spends that are lost, stuck or cannot be paid for: each ends, or waits for what it needs, and says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+
+from actors.signer import funding
+from actors.signer import spend as spending
+from chains.base import InsufficientCoinError, Intent
+from core.logs import checkpoints
+from models.db.base import execute, rows
+from models.ledger.ledger import GAS, GATEWAY, Account
+from models.payouts import freezes
+from models.payouts import queue as payout_queue
+from models.spends import rows as spends
+from models.spends import tracking as spend_tracking
+from tests.actors.signer.test_spend import ALICE, BOB, PATIENCE_S, intent, start
+from tests.actors.signer.world import ETHER, RICH_WEI, SpendWorld
+from tests.models.builders import at_once, net_of
+from tests.peers.paper_chain import GAS as PAPER_GAS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+
+@pytest.fixture
+def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
+    made = SpendWorld(database, monkeypatch)
+    yield made
+    made.close()
+
+
+# Slots that are lost ------------------------------------------------------------------------------------------------
+
+
+def test_a_confirmed_spend_whose_slot_another_uses_settles_with_an_alarm(world: SpendWorld) -> None:
+    """A reorg that should not be took it, and somebody else with the key was first after it."""
+    order = world.order()
+    world.step()
+    world.mine()
+    world.step()
+    world.confirm()
+    assert world.payout(order).status == "confirmed"
+
+    world.reorg(world.network.confirmations, is_lost=True)
+    world.chain.stranger(world.hot)
+    world.mine(world.network.maturity)
+    with structlog.testing.capture_logs() as logs:
+        world.step(3)
+    assert [log["log_level"] for log in logs if "was used by another" in log["event"]] == ["critical"]
+    assert rows("SELECT state, settled_at IS NOT NULL, mined_txid, booked_fee_units, problem FROM spends") == [
+        ("confirmed", True, None, 0, spend_tracking.LOST)
+    ]
+    # It is asked for no more, and the gas that it took at first is back in the books: the stranger's is not ours.
+    world.step()
+    assert spends.to_watch("ethereum", limit=9) == []
+    assert net_of(Account(GATEWAY, GAS, "ETH")) == 0
+    assert world.chain.funds[world.hot, None] < RICH_WEI
+    assert world.payout(order).status == "confirmed"
+
+
+def test_a_lost_slot_settles_only_what_is_in_no_block(world: SpendWorld) -> None:
+    """One look alone gives up nothing that was seen in a block."""
+    spend_id = start(world)
+    world.mine()
+    world.step()
+    world.confirm()
+    world.reorg(world.network.confirmations, is_lost=True)
+    world.chain.stranger(world.hot)
+    world.mine(world.network.maturity)
+    world.step()
+    found = spends.find(spend_id)
+    assert found is not None
+    assert (found.state, found.settled_at, found.mined_txid) == ("confirmed", None, None)
+
+
+# Senders that cannot pay ---------------------------------------------------------------------------------------------
+
+
+def sweep(world: SpendWorld, *, spare_wei: int = 0) -> tuple[str, UUID]:
+    """Let a deposit address sign for all that it holds of its coin, and then have nobody include it."""
+    wallet = spending.deposit_wallet(world.network, 7)
+    ceiling = PAPER_GAS * 2 * world.chain.price
+    world.chain.funds[wallet.address, None] = 1_000 + ceiling + spare_wei
+    move = Intent(sender=wallet.address, recipient=world.hot, pair=None, units=1_000)
+    spend_id = spending.start(world.ctx, world.network, purpose="sweep", wallet=wallet, intent=move)
+    assert spend_id is not None
+    world.chain.price = 21
+    world.pass_time(PATIENCE_S)
+    return wallet.address, spend_id
+
+
+def gas_sent(address: str) -> list[int]:
+    return [
+        int(row[0])
+        for row in rows("SELECT token_units FROM spends WHERE purpose = 'gas' AND recipient = %s", (address,))
+    ]
+
+
+@pytest.mark.parametrize(("more_wei", "is_sent"), [(0, True), (1, False)])
+def test_an_address_is_sent_as_much_gas_as_the_operator_allows_and_no_more(
+    world: SpendWorld, more_wei: int, *, is_sent: bool
+) -> None:
+    execute("UPDATE rates SET usd = 3000 WHERE currency = 'ETH'")
+    world.ctx.market.forget()
+    most = -(-world.ctx.settings.gas_funding_max_usd * ETHER // 3000)
+    with structlog.testing.capture_logs() as logs:
+        sent = funding.fund(world.ctx, world.network, spending.hot_wallet(world.network), ALICE, most + more_wei)
+    assert sent is is_sent
+    assert gas_sent(ALICE) == [most] * is_sent
+    assert [log["units"] for log in logs if log["event"] == "funding.refused"] == [most + 1] * (not is_sent)
+
+
+def test_a_stuck_sweep_is_given_no_more_than_the_operator_allows(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = SpendWorld(database, monkeypatch, GAS_FUNDING_MAX_USD="0")
+    address, _ = sweep(world)
+    with structlog.testing.capture_logs() as logs:
+        world.step(3)
+    assert gas_sent(address) == []
+    assert "funding.refused" in [log["event"] for log in logs]
+    world.close()
+
+
+def test_a_stuck_sweep_whose_address_cannot_pay_for_more_is_given_what_it_lacks(world: SpendWorld) -> None:
+    address, spend_id = sweep(world)
+    with structlog.testing.capture_logs() as logs:
+        world.step(3)
+    assert len(spends.attempts_of(spend_id)) == 1, "no node would take what cannot be paid for"
+    assert gas_sent(address) == [PAPER_GAS * (42 - 20)]
+    assert {log["log_level"] for log in logs if "cannot pay for more" in log["event"]} == {"error"}
+
+    world.mine()
+    world.step()
+    assert len(spends.attempts_of(spend_id)) == 2
+    world.mine()
+    world.step(2)
+    world.confirm()
+    found = spends.find(spend_id)
+    assert found is not None
+    assert (found.state, found.is_success) == ("confirmed", True)
+
+
+def test_a_sweep_whose_coin_is_gone_is_given_nothing(world: SpendWorld) -> None:
+    """What it was to move came to the address in a block that is no more: that is not the hot wallet's to replace."""
+    address, spend_id = sweep(world)
+    world.chain.funds[address, None] = 0
+    world.step(2)
+    assert (gas_sent(address), len(spends.attempts_of(spend_id))) == ([], 1)
+
+
+def test_a_frozen_networks_stuck_sweep_is_given_nothing(world: SpendWorld) -> None:
+    address, _ = sweep(world)
+    freezes.freeze("network", "ethereum", reason="test", frozen_by="test")
+    world.step()
+    assert gas_sent(address) == []
+
+
+def test_a_stuck_sweep_gets_no_gas_while_payouts_are_due(world: SpendWorld) -> None:
+    address, _ = sweep(world)
+    order = world.order()
+    execute("UPDATE payouts SET wait_reason = 'the network does not answer, or not as it must'")
+    assert not funding.is_room(world.network, spending.hot_wallet(world.network))
+    assert not funding.fund(world.ctx, world.network, spending.hot_wallet(world.network), address, 1)
+    # One that waits for coin waits for sweeps.
+    execute("UPDATE payouts SET wait_reason = %s", (payout_queue.SHORT_OF_COIN,))
+    assert funding.is_room(world.network, spending.hot_wallet(world.network))
+    assert world.payout(order).status == "approved"
+
+
+def test_an_unfunded_hot_wallet_signs_no_higher_offers_and_says_so(world: SpendWorld) -> None:
+    spend_id = start(world)
+    world.chain.price = 21
+    world.chain.funds[world.hot, None] = PAPER_GAS * 42 - 1
+    world.pass_time(PATIENCE_S)
+    with structlog.testing.capture_logs() as logs:
+        world.step()
+    assert len(spends.attempts_of(spend_id)) == 1
+    assert [log["missing_units"] for log in logs if "cannot pay for more" in log["event"]] == [1]
+    assert [log for log in logs if "for a deposit address" in log["event"]] == [], "it is not given its own gas"
+    world.chain.funds[world.hot, None] += 1
+    world.step()
+    assert len(spends.attempts_of(spend_id)) == 2
+
+
+# Balances that two count ---------------------------------------------------------------------------------------------
+
+
+def beside(world: SpendWorld, units: int) -> None:
+    """Let another worker sign for the hot wallet, between the first one's quote and its signature."""
+    started: list[str] = []
+
+    def hear(label: str) -> None:
+        if label == "spending.quoted" and not started:
+            started.append(label)
+            outcomes = at_once(1, lambda _number: start(world, BOB, units))
+            assert not isinstance(outcomes[0], Exception), outcomes
+
+    checkpoints.listen(hear)
+
+
+def test_two_workers_never_count_the_same_balance(world: SpendWorld) -> None:
+    world.chain.funds[world.hot, world.token] = 10
+    beside(world, 6)
+    with pytest.raises(InsufficientCoinError):
+        start(world, ALICE, 5)
+    assert rows("SELECT recipient, slot FROM spends") == [(BOB, 0)]
+    world.mine()
+    assert (world.chain.received(ALICE), len(world.chain.received(BOB))) == ([], 1)
+
+
+def test_whoever_was_overtaken_signs_where_there_is_enough_for_both(world: SpendWorld) -> None:
+    world.chain.funds[world.hot, world.token] = 11
+    beside(world, 6)
+    start(world, ALICE, 5)
+    assert rows("SELECT recipient, slot FROM spends ORDER BY slot") == [(BOB, 0), (ALICE, 1)]
+    world.mine()
+    assert [len(world.chain.received(to)) for to in (ALICE, BOB)] == [1, 1]
+
+
+def test_a_filler_counts_what_others_promised_too(world: SpendWorld) -> None:
+    world.chain.funds[world.hot, None] = 2 * PAPER_GAS * 2 * world.chain.price - 1
+    beside(world, 0)
+    with pytest.raises(InsufficientCoinError):
+        start(world, world.hot, 0, purpose="filler", intent=intent(world, world.hot, 0, currency=None), slot=5)
+    assert rows("SELECT slot FROM spends") == [(0,)]
+
+
+def test_who_is_overtaken_for_ever_waits(world: SpendWorld) -> None:
+    def hear(label: str) -> None:
+        if label == "spending.quoted" and not nested:
+            nested.append(label)
+            outcomes = at_once(1, lambda _number: start(world, BOB, 1))
+            assert not isinstance(outcomes[0], Exception), outcomes
+            nested.clear()
+
+    nested: list[str] = []
+    checkpoints.listen(hear)
+    with pytest.raises(InsufficientCoinError):
+        start(world, ALICE, 1)
+    assert rows("SELECT recipient FROM spends") == [(BOB,)] * spending.QUOTES_MAX

@@ -1,0 +1,260 @@
+"""A signer over a chain on paper: merchants with money, approved payouts, and steps that a test takes one by one."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
+
+from actors import context
+from actors.signer import broadcast
+from actors.signer import spend as spending
+from chains import registry
+from core.ids import uuid7
+from core.logs import checkpoints
+from core.settings.settings import load_settings
+from models.db import scales
+from models.db.base import app_now, execute, one, rows, transaction
+from models.deposits import cursors
+from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, Account, Transfer, balance, post
+from models.payouts import rows as payouts
+from models.payouts.rows import NewPayout
+from models.spends import rows as spends
+from models.spends import signing
+from models.spends import unknown as unknown_spends
+from models.spends.tracking import WATCHED_ON_BLOCKS
+from models.spends.unknown import NewUnknown
+from models.treasury import writeoffs
+from tests.models.builders import CATALOGUE, USDT, assert_sound, merchant
+from tests.peers.paper_chain import GAS as PAPER_GAS
+from tests.peers.paper_chain import PaperChain
+
+if TYPE_CHECKING:
+    import pytest
+
+    from models.payouts.rows import PayoutRow
+    from models.spends.rows import SpendRow
+    from tests.peers.paper_chain import PaperBlock
+
+MNEMONIC = " ".join(["abandon"] * 11 + ["about"])
+ETHER = 10**18
+RICH_WEI = 100 * ETHER
+RICH_UNITS = 10**12
+
+
+class SpendWorld:
+    """One network whose hot wallet is rich, with the scan of its chain moved by hand."""
+
+    def __init__(
+        self, database: str, monkeypatch: pytest.MonkeyPatch, *, network: str = "ethereum", **env: str
+    ) -> None:
+        self.network = CATALOGUE.networks[network]
+        self.chain = PaperChain()
+        self._patch = monkeypatch
+        self._orders = count(1)
+        # Where a test breaks the books itself, they need not be sound at its end.
+        self.is_tampered = False
+        settings = {
+            "ENVIRONMENT": "development",
+            "DATABASE_URL": database,
+            "REDIS_URL": "redis://127.0.0.1:1/0",
+            "WALLET_MNEMONIC": MNEMONIC,
+            f"{network.upper()}_RPC_URLS": "http://127.0.0.1:1",
+        }
+        self.ctx = context.configure(load_settings(settings | env, role="signer"))
+        monkeypatch.setattr(registry, "spender", lambda _network, _settings: self.chain)
+        scales.keep(CATALOGUE.ledger_scales())
+        spending.keys.cache_clear()
+        self.hot = spending.hot_wallet(self.network).address
+        self.chain.funds[self.hot, None] = RICH_WEI
+        self.token = str(CATALOGUE.pairs["USDT", network].contract)
+        self.chain.funds[self.hot, self.token] = RICH_UNITS
+        for currency in CATALOGUE.assets:
+            execute(
+                "INSERT INTO rates (currency, usd, source, quoted_at) VALUES (%s, 1, 'test', app_now())", (currency,)
+            )
+        self.scan()
+
+    # Orders -------------------------------------------------------------------------------------------------
+
+    def shop(self, units: int = 1_000 * USDT, currency: str = "USDT") -> UUID:
+        """Return a merchant with money."""
+        shop = merchant()
+        self.fund(shop, units, currency)
+        return shop
+
+    def fund(self, shop: UUID, units: int, currency: str = "USDT") -> None:
+        custody = Account(GATEWAY, CUSTODY, currency, self.network.code)
+        with transaction():
+            # As if the operator had brought it and given it away, so that the books are sound.
+            execute(
+                "INSERT INTO treasury_topups (id, network, txid, ordinal, currency, units, block_height, block_hash,"
+                " status) VALUES (%s, %s, %s, '0', %s, %s, 1, '0x', 'booked')",
+                (uuid7(), self.network.code, str(uuid4()), currency, units),
+            )
+            post(f"test:{uuid4()}", [Transfer(custody, Account(shop, AVAILABLE, currency), units)])
+
+    def order(
+        self, shop: UUID | None = None, *, units: int = 10 * USDT, fee_units: int = USDT, **more: Any
+    ) -> PayoutRow:
+        """Write an approved payout of 10 USDT and a fee of 1, to an address of its own."""
+        new: dict[str, Any] = {
+            "id": uuid7(),
+            "merchant_id": shop or self.shop(),
+            "order_id": f"order-{next(self._orders)}",
+            "kind": "payout",
+            "currency": "USDT",
+            "network": self.network.code,
+            "address": "0x" + uuid4().hex + "00000000",
+            "amount_units": units,
+            "fee_units": fee_units,
+            "to_units": units,
+            "is_fee_on_top": True,
+            "status": "approved",
+            "created_by": "test",
+        }
+        with transaction():
+            return payouts.insert(CATALOGUE, NewPayout(**new | more))
+
+    # Steps --------------------------------------------------------------------------------------------------
+
+    def step(self, times: int = 1) -> None:
+        """Answer the doorbell, with everything that is watched due."""
+        for _ in range(times):
+            execute("UPDATE spends SET check_at = app_now() WHERE check_at > app_now()")
+            broadcast.broadcast(self.network.code)
+
+    def pass_time(self, seconds: int) -> None:
+        execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
+        execute("UPDATE rates SET quoted_at = app_now()")
+        self.ctx.market.forget()
+
+    def mine(self, blocks: int = 1) -> None:
+        self.chain.mine(blocks)
+        self.scan()
+
+    def confirm(self) -> None:
+        """Bury what was mined last as deep as payouts are confirmed, and take a step."""
+        self.mine(self.network.confirmations - 1)
+        self.step()
+
+    def mature(self) -> None:
+        self.mine(self.network.maturity - 1)
+        self.step()
+
+    def settle(self) -> None:
+        """Bury what is confirmed so deep that it is watched no more."""
+        self.mine(self.network.maturity + WATCHED_ON_BLOCKS)
+        self.step()
+
+    def reorg(self, depth: int, *, is_lost: bool = False) -> None:
+        self.chain.reorg(depth, is_lost=is_lost)
+        self.scan()
+
+    def scan(self) -> None:
+        """Let the scan stand where the chain does, with what left our addresses noted."""
+        is_stopped = signing.watch(self.network.code) is not None
+        self._follow()
+        if is_stopped:
+            signing.note_caught_up(self.network.code)
+
+    def _follow(self) -> None:
+        blocks = {block.height: block for block in self.chain.blocks}
+        cursor = cursors.read(self.network.code)
+        if cursor is None:
+            first = self.chain.blocks[0]
+            cursors.start(
+                self.network.code, height=first.height, block_hash=first.hash, parent_hash="0x", block_time=app_now()
+            )
+        elif cursor.height not in blocks or blocks[cursor.height].hash != cursor.hash:
+            kept = [height for height, block_hash in cursors.kept_blocks(self.network.code)
+                    if height in blocks and blocks[height].hash == block_hash]  # fmt: skip
+            with transaction():
+                assert cursors.retreat(self.network.code, expected=cursor, to_height=max(kept))
+                unknown_spends.take_out(self.network.code)
+        cursor = cursors.read(self.network.code)
+        assert cursor is not None
+        for height in range(cursor.height + 1, self.chain.blocks[-1].height + 1):
+            with transaction():
+                assert cursors.advance(
+                    self.network.code, expected=cursor, height=height, block_hash=blocks[height].hash,
+                    parent_hash=cursor.hash, block_time=app_now(), head=height,
+                )  # fmt: skip
+                self._note_departures(blocks[height])
+            cursor = cursors.read(self.network.code)
+            assert cursor is not None
+
+    def _note_departures(self, block: PaperBlock) -> None:
+        """Note what left our addresses and no row knows, as a scan does."""
+        senders = {self.chain.known[txid]["sender"] for txid in block.included}
+        ours = unknown_spends.own(self.network.code, self.network.family, senders)
+        for txid in sorted(unknown_spends.unheard_of(self.network.code, list(block.included))):
+            tx = self.chain.known[txid]
+            if tx["sender"] in ours:
+                unknown_spends.note(self._unknown(block, txid, tx, ours[tx["sender"]]))
+
+    def _unknown(self, block: PaperBlock, txid: str, tx: dict[str, Any], ordinal: int | None) -> NewUnknown:
+        currency = "ETH" if tx["contract"] is None else "USDT"
+        return NewUnknown(
+            network=self.network.code, txid=txid, sender=tx["sender"], key_ordinal=ordinal, slot=tx["claim"],
+            recipient=tx["recipient"], currency=currency, contract=tx["contract"],
+            decimals=CATALOGUE.pairs[currency, self.network.code].decimals, token_units=tx["units"], is_transfer=True,
+            raw=json.dumps(tx).encode(), gas_limit=PAPER_GAS, price_units=tx["price"], tip_units=1,
+            is_success=block.included[txid], chain_fee_units=self.chain._fee(txid), block_height=block.height,
+            block_hash=block.hash,
+        )  # fmt: skip
+
+    def history(self, slots: int) -> None:
+        """Let the wallet's key have been used so often before anything was scanned."""
+        for _ in range(slots):
+            self.chain.stranger(self.hot)
+            self.mine()
+        execute("DELETE FROM unknown_spends")
+        self.scan()
+        self.step()
+
+    def write_off(self, currency: str = "ETH", units: int = 0) -> None:
+        """Let the operator give up what left by transactions that no row knows; the next steps sign again."""
+        writeoffs.write_off(CATALOGUE, self.network.code, currency, units, reason="a test", by="operator")
+        self.scan()
+        self.step()
+
+    # What came of it ----------------------------------------------------------------------------------------
+
+    def payout(self, of: PayoutRow) -> PayoutRow:
+        found = payouts.find(of.merchant_id, of.id)
+        assert found is not None
+        return found
+
+    def spend(self, of: PayoutRow) -> SpendRow:
+        found = spends.of_payout(of.id)
+        assert found is not None
+        return found
+
+    def held(self, of: PayoutRow) -> int:
+        return balance(of.held)
+
+    def available(self, of: PayoutRow) -> int:
+        return balance(Account(of.merchant_id, AVAILABLE, of.currency))
+
+    def paid(self, of: PayoutRow) -> int:
+        """Return how often the chain paid it."""
+        return len(self.chain.received(of.address))
+
+    def count(self, table: str) -> int:
+        row = one(f"SELECT count(*) FROM {table}")
+        return int(row[0]) if row else 0
+
+    def reasons(self) -> list[str]:
+        return [row[0] for row in rows("SELECT wait_reason FROM payouts ORDER BY id")]
+
+    def close(self) -> None:
+        """End the test: nobody listens any more, and the books must be sound."""
+        checkpoints.listen(None)
+        if not self.is_tampered:
+            assert_sound()
+
+    def due_now(self) -> None:
+        """Let what was put off be due."""
+        execute("UPDATE payouts SET due_at = app_now()")

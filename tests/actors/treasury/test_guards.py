@@ -1,0 +1,298 @@
+"""What the treasury and the reconciler refuse to do, each shown by what would go wrong without it. On a real node."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from actors import context
+from actors.signer import funding
+from actors.signer import spend as spending
+from chains.base import FeeTooHighError, InsufficientCoinError, Intent, ProviderError, SpendRefusedError
+from core.ids import uuid7
+from models.db.base import execute, rows
+from models.payouts import freezes
+from models.payouts import queue as payout_queue
+from models.treasury import own_addresses as treasury
+from models.treasury import reconciliation
+from tests.actors.scan.world import ETHER, USDT_UNITS, World
+from tests.actors.treasury.world import TreasuryWorld
+from tests.models.builders import merchant
+from tests.models.treasury.builders import COLD
+from tests.peers.anvil import calldata
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cli.embedded.servers.anvil import Anvil
+
+STRANGER = "0x" + "66" * 20
+
+
+@pytest.fixture
+def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
+    yield from TreasuryWorld(database, anvil).opened()
+
+
+@pytest.fixture
+def cooled(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
+    """Open a world whose hot wallet holds 200 USDT, where 3 are enough."""
+    env = {"ETHEREUM_COLD_ADDRESS": COLD, "HOT_LIMIT_USD": "3"}
+    for made in TreasuryWorld(database, anvil, **env).opened(gas_wei=2 * ETHER):
+        made.send(made.hot, 20 * USDT_UNITS)
+        made.mine()
+        made.catch_up()
+        yield made
+
+
+@contextlib.contextmanager
+def payout(units: int, *, status: str, reason: str = "") -> Iterator[None]:
+    """Write a payout that nobody's balance pays for, and take it away before the books are looked at."""
+    number = str(uuid7())
+    execute(
+        "INSERT INTO payouts (id, merchant_id, order_id, kind, hold_reference, currency, network, address,"
+        " amount_units, fee_units, to_units, held_units, is_fee_on_top, status, created_by, due_at, wait_reason)"
+        " VALUES (%s, %s, %s, 'payout', %s, 'USDT', 'ethereum', '0xto', %s, 0, %s, %s, true, %s, 'test',"
+        " app_now() + interval '1 hour', %s)",
+        (uuid7(), merchant(), number, f"hold:{number}", units, units, units, status, reason),
+    )
+    yield
+    execute("DELETE FROM payouts")
+
+
+def refusing(monkeypatch: pytest.MonkeyPatch, error: Exception, *, purpose: str, times: int = 1_000) -> None:
+    """Let spends of a purpose be refused so many times."""
+    honest, left = spending.start, [times]
+
+    def start(*args: Any, **named: Any) -> object:
+        if named["purpose"] == purpose and left[0] > 0:
+            left[0] -= 1
+            raise error
+        return honest(*args, **named)
+
+    monkeypatch.setattr(spending, "start", start)
+
+
+# Sweeps -----------------------------------------------------------------------------------------------------
+
+
+def test_an_address_of_another_wallet_gets_no_gas_and_holds_up_no_other(world: TreasuryWorld) -> None:
+    foreign = World.invoice(world)
+    world.pay(foreign)
+    mine = world.paid_invoice()
+    world.keep()
+    assert world.spends("purpose", "recipient") == [("gas", mine.address.lower())]
+
+
+def test_an_address_whose_sweep_is_refused_holds_up_no_other(
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = {world.paid_invoice(ETHER, currency="ETH").address.lower() for _ in range(2)}
+    refusing(monkeypatch, SpendRefusedError("the coin's contract does not want it"), purpose="sweep", times=1)
+    world.keep()
+    assert len(world.spends()) == 1
+    world.keep()
+    assert {sender for (sender,) in world.spends("sender")} == both
+
+
+@pytest.mark.parametrize("error", [FeeTooHighError, ProviderError, InsufficientCoinError])
+def test_what_a_step_cannot_do_now_waits_for_the_next(
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    world.paid_invoice(ETHER, currency="ETH")
+    refusing(monkeypatch, error("not now"), purpose="sweep", times=1)
+    world.keep()
+    assert world.spends() == []
+    world.keep()
+    assert world.spends("purpose") == [("sweep",)]
+
+
+def test_coin_that_no_deposit_explains_stays_where_it_is(world: TreasuryWorld) -> None:
+    mine = world.paid_invoice(ETHER, currency="ETH")
+    world.node.ask("anvil_setBalance", mine.address.lower(), hex(5 * ETHER))
+    world.mine()
+    world.catch_up()
+    world.keep()
+    assert [units < ETHER for (units,) in world.spends("token_units")] == [True]
+
+
+def test_nothing_is_swept_where_the_fee_leaves_nothing(world: TreasuryWorld) -> None:
+    world.paid_invoice(ETHER // 2_000, currency="ETH")
+    # Dearer than by the quotes that the plan knows.
+    world.node.ask("anvil_setNextBlockBaseFeePerGas", hex(40 * 10**9))
+    world.keep()
+    assert world.spends() == []
+    world.node.ask("anvil_setNextBlockBaseFeePerGas", hex(10**9))
+    world.keep()
+    assert world.spends("purpose") == [("sweep",)]
+
+
+def test_small_amounts_are_swept_while_a_payout_waits_for_them(database: str, anvil: Callable[..., Anvil]) -> None:
+    for world in TreasuryWorld(database, anvil, SWEEP_MIN_USD="11").opened():
+        world.paid_invoice()
+        world.keep()
+        assert world.spends() == []
+        with payout(10**18, status="approved", reason="the hot wallet lacks USDT"):
+            world.keep()
+        assert world.spends("purpose") == [("gas",)]
+
+
+# The cold address -------------------------------------------------------------------------------------------
+
+
+def test_what_open_payouts_take_stays_in_the_hot_wallet(cooled: TreasuryWorld) -> None:
+    with payout(50 * 10**18, status="awaiting_cosign"):
+        cooled.keep()
+    assert cooled.spends("purpose", "token_units") == [("cold", 147_000_000)]
+
+
+@pytest.mark.parametrize("error", [InsufficientCoinError, SpendRefusedError])
+def test_an_excess_that_cannot_leave_stays(
+    cooled: TreasuryWorld, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    refusing(monkeypatch, error("not now"), purpose="cold")
+    cooled.keep()
+    assert cooled.spends() == []
+
+
+def test_a_cold_address_that_is_the_hot_one_gets_nothing(
+    cooled: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What setting it answers then.
+    monkeypatch.setattr(treasury, "set_cold", lambda *_args: False)
+    cooled.keep()
+    assert cooled.spends() == []
+
+
+def test_what_comes_back_from_the_cold_address_is_missed_nowhere(cooled: TreasuryWorld) -> None:
+    cooled.keep()
+    cooled.follow()
+    cooled.bury()
+    cooled.reconcile()
+    contract = context.context().catalogue.pairs["USDT", "ethereum"].contract
+    cooled.node.ask("anvil_setBalance", COLD, hex(ETHER))
+    back = calldata("transfer(address,uint256)", cooled.hot, USDT_UNITS)
+    cooled.node.send(contract, data=back, sender=COLD)
+    cooled.mine()
+    cooled.catch_up()
+    cooled.reconcile()
+    assert cooled.findings() == []
+
+
+# Comparisons ------------------------------------------------------------------------------------------------
+
+
+def sent(world: TreasuryWorld, recipient: str, units: int = USDT_UNITS) -> None:
+    """Send tokens from the hot wallet as a spend of the gateway; the filler's purpose means nothing."""
+    ctx = context.context()
+    pair = ctx.catalogue.pairs["USDT", "ethereum"]
+    intent = Intent(sender=world.hot, recipient=recipient, pair=pair, units=units)
+    wallet = spending.hot_wallet(world.network)
+    assert spending.start(ctx, world.network, purpose="filler", wallet=wallet, intent=intent)
+
+
+def funded(world: TreasuryWorld) -> None:
+    world.send(world.hot, 5 * USDT_UNITS)
+    world.mine()
+    world.catch_up()
+    world.reconcile()
+    assert world.findings() == []
+
+
+def test_what_left_in_a_block_that_is_not_scanned_yet_is_not_missed(world: TreasuryWorld) -> None:
+    funded(world)
+    world.mine()
+    world.catch_up()
+    sent(world, STRANGER)
+    world.mine()
+    world.reconcile()
+    assert world.findings() == []
+
+
+def test_what_the_hot_wallet_sends_to_itself_changes_nothing_but_its_gas(world: TreasuryWorld) -> None:
+    funded(world)
+    sent(world, world.hot)
+    world.mine()
+    world.catch_up()
+    world.reconcile()
+    assert world.findings() == []
+
+
+def test_what_was_there_before_is_still_the_gateways_own_where_it_could_not_be_adopted_at_first(
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.token(world.hot)
+    monkeypatch.setattr(reconciliation, "adopt", lambda *_args, **_named: False)
+    world.reconcile()
+    assert not reconciliation.was_compared("ethereum", "USDT")
+    monkeypatch.undo()
+    world.mine()
+    world.catch_up()
+    world.reconcile(4)
+    assert world.findings() == []
+    assert world.frozen() == []
+
+
+def test_what_one_provider_has_not_seen_yet_is_no_theft(database: str, anvil: Callable[..., Anvil]) -> None:
+    """Of two providers one lags, so that nothing is known of a spend whose effect the other one's balance shows."""
+    world = TreasuryWorld(database, anvil)
+    with world.served_by(2):
+        world.keep()
+        world.send(world.hot, 5 * ETHER, currency="ETH")
+        funded(world)
+        world.providers[1].lies["eth_getTransactionReceipt"] = lambda _truth, _params: None
+        for _ in range(4):
+            sent(world, STRANGER, USDT_UNITS // 10)
+            world.mine()
+            world.catch_up()
+            world.reconcile()
+        assert world.findings() == []
+        assert world.frozen() == []
+        # What is missing beside it is told as ever.
+        world.drain(world.hot, 2 * USDT_UNITS)
+        world.reconcile(3)
+        assert ("USDT", "hot", 3) in world.findings()
+        assert len(world.frozen()) == 1
+
+
+# Payouts first ----------------------------------------------------------------------------------------------
+
+
+def test_a_backlog_of_sweeps_takes_a_quarter_of_the_hot_wallets_slots(
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert funding.SLOTS_MAX == spending.WAITING_MAX // 4
+    monkeypatch.setattr(funding, "SLOTS_MAX", 2)
+    for _ in range(4):
+        world.paid_invoice()
+    for _ in range(2):
+        world.keep()
+        assert world.spends("purpose") == [("gas",)] * 2
+    # In a block they take none; what is funded is swept whatever waits.
+    world.follow()
+    world.keep()
+    assert sorted(world.spends("purpose")) == [("gas",)] * 4 + [("sweep",)] * 2
+
+
+def test_while_payouts_are_due_no_gas_is_sent_for_sweeps(world: TreasuryWorld) -> None:
+    world.paid_invoice()
+    with payout(10**18, status="approved"):
+        execute("UPDATE payouts SET due_at = app_now()")
+        world.keep()
+        assert world.spends() == []
+        # What waits for coin waits for a sweep; so it may not wait for the payout.
+        execute("UPDATE payouts SET wait_reason = %s", (payout_queue.SHORT_OF_COIN,))
+        world.keep()
+        assert world.spends("purpose") == [("gas",)]
+
+
+def test_payouts_that_are_frozen_keep_no_sweep_waiting(world: TreasuryWorld) -> None:
+    world.paid_invoice()
+    with payout(10**18, status="approved"):
+        execute("UPDATE payouts SET due_at = app_now()")
+        shop = rows("SELECT merchant_id FROM payouts")[0][0]
+        freezes.freeze("merchant", str(shop), reason="test", frozen_by="test")
+        world.keep()
+    assert world.spends("purpose") == [("gas",)]

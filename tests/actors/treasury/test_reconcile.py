@@ -1,0 +1,247 @@
+"""The chain is held against the rows: what is right stays quiet, what is wrong stops payouts. On a real node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from actors import context
+from actors.signer import spend as spending
+from chains.base import Intent
+from models.db.base import execute, rows
+from models.ledger.ledger import EQUITY, GATEWAY, Account
+from models.payouts import freezes
+from models.spends import rows as spends
+from models.treasury import reconciliation
+from tests.actors.scan.world import ETHER, FORWARDER, USDT_UNITS
+from tests.actors.treasury.world import TreasuryWorld
+from tests.models.builders import net_of
+from tests.models.treasury.builders import COLD, topup_rows
+from tests.peers.anvil import BUYER, calldata
+from tests.peers.json_rpc_node import Refusal
+
+if TYPE_CHECKING:
+    from cli.embedded.servers.anvil import Anvil
+
+STRANGER = "0x" + "66" * 20
+
+
+@pytest.fixture
+def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
+    for made in TreasuryWorld(database, anvil).opened():
+        made.send(made.hot, 5 * USDT_UNITS)
+        made.mine()
+        made.catch_up()
+        made.reconcile()
+        assert made.findings() == []
+        yield made
+
+
+def sent(world: TreasuryWorld, units: int = USDT_UNITS) -> object:
+    """Send tokens from the hot wallet as a spend of the gateway; the filler's purpose means nothing."""
+    ctx = context.context()
+    pair = ctx.catalogue.pairs["USDT", "ethereum"]
+    return spending.start(
+        ctx,
+        world.network,
+        purpose="filler",
+        wallet=spending.hot_wallet(world.network),
+        intent=Intent(sender=world.hot, recipient=STRANGER, pair=pair, units=units),
+    )
+
+
+def test_what_left_is_known_before_anybody_noted_its_block(world: TreasuryWorld) -> None:
+    spend_id = sent(world)
+    world.mine()
+    world.catch_up()
+    assert spends.find(spend_id).state == "sent"  # type: ignore[union-attr,arg-type]
+    world.reconcile(4)
+    assert world.findings() == []
+
+    world.watch()
+    world.reconcile(2)
+    world.bury()
+    world.reconcile()
+    assert world.findings() == []
+    assert world.spends("state") == [("confirmed",)]
+
+
+def test_what_is_sent_and_not_included_counts_for_nothing(world: TreasuryWorld) -> None:
+    world.mine()
+    world.catch_up()
+    sent(world)
+    world.reconcile()
+    assert world.findings() == []
+
+
+def test_a_spend_that_a_reorg_moved_is_looked_up(world: TreasuryWorld) -> None:
+    sent(world)
+    world.follow()
+    world.mine()
+    world.catch_up()
+    raw = "0x" + bytes(rows("SELECT raw FROM spend_attempts")[0][0]).hex()
+    world.reorg(2, (raw, 1))
+    world.mine(2)
+    world.catch_up()
+    world.reconcile(4)
+    assert world.findings() == []
+    assert world.frozen() == []
+
+
+def test_a_theft_from_the_hot_wallet_freezes_payouts_and_says_what_and_where(world: TreasuryWorld) -> None:
+    world.drain(world.hot, USDT_UNITS)
+    world.reconcile(2)
+    assert ("USDT", "hot", 2) in world.findings()
+    assert world.frozen() == []
+    # The same block again proves nothing more.
+    world.reconcile()
+    assert world.frozen() == []
+
+    world.mine()
+    world.catch_up()
+    world.reconcile()
+    assert len(world.frozen()) == 1
+    reason = next(found.detail for found in reconciliation.listing("ethereum") if found.currency == "USDT")
+    assert f"USDT on ethereum: the hot wallet {world.hot} should hold 50" in reason
+    assert "and holds 40" in reason
+    assert [found.scope for found in freezes.listing()] == ["network"]
+
+
+def test_one_wrong_answer_freezes_nothing(world: TreasuryWorld) -> None:
+    world.mine()
+    world.catch_up()
+    world.providers[0].lies["eth_call"] = lambda _truth, _params: "0x" + "0" * 64
+    world.reconcile()
+    assert world.findings() == [("USDT", "hot", 1)] or len(world.findings()) >= 1
+    world.providers[0].lies.clear()
+    world.mine()
+    world.catch_up()
+    world.reconcile()
+    assert world.findings() == []
+
+
+def test_no_answer_is_no_finding(world: TreasuryWorld) -> None:
+    world.mine()
+    world.catch_up()
+    before = reconciliation.listing()
+    world.providers[0].lies["eth_getBalance"] = Refusal(-32000, "missing trie node")
+    world.reconcile()
+    assert [found.height for found in reconciliation.listing()] == [found.height for found in before]
+
+
+def test_coin_that_a_contract_passed_on_becomes_the_gateways_own(world: TreasuryWorld) -> None:
+    world.node.send(FORWARDER, value=ETHER, data=calldata("forward(address)", world.hot))
+    world._nonce += 1
+    world.mine()
+    world.catch_up()
+    world.reconcile(3)
+    assert topup_rows("units", "origin")[-1] == (ETHER, "balance")
+    world.bury()
+    world.poll()
+    world.reconcile()
+    assert world.findings() == []
+    assert world.frozen() == []
+    assert net_of(Account(GATEWAY, EQUITY, "ETH")) == 6 * ETHER
+
+
+def test_tokens_that_nobody_sent_freeze_until_they_are_adopted(world: TreasuryWorld) -> None:
+    """The scan reads every transfer of a token, so a surplus means that something was overlooked."""
+    world.providers[0].hide_logs()
+    world.send(world.hot, 3 * USDT_UNITS)
+    world.mine()
+    world.catch_up()
+    world.reconcile(3)
+    assert ("USDT", "hot", 3) in world.findings()
+    assert len(world.frozen()) == 1
+
+    kept = next(found for found in reconciliation.listing("ethereum") if found.currency == "USDT")
+    books = reconciliation.read_books("ethereum")
+    assert books is not None
+    assert reconciliation.adopt(
+        "ethereum", "USDT", kept.chain_units - kept.expected_units, books.cursor, origin="adopted"
+    )
+    world.mine()
+    world.catch_up()
+    world.reconcile()
+    assert world.findings() == []
+    assert len(world.frozen()) == 1
+
+    # The transfer turns up after all: it was counted, and gets its name.
+    world.providers[0].lies.clear()
+    world.mine(8)
+    world.catch_up()
+    world.rescan()
+    world.reconcile()
+    assert world.findings() == []
+    assert len([row for row in topup_rows("units", "currency") if row == (30 * 10**18, "USDT")]) == 1
+
+
+def test_what_was_there_before_the_first_comparison_is_the_gateways_own(
+    database: str, anvil: Callable[..., Anvil]
+) -> None:
+    world = TreasuryWorld(database, anvil)
+    for made in world.opened(gas_wei=0):
+        execute("DELETE FROM treasury_topups")
+        made.token(made.hot)
+        made.reconcile()
+        made.mine()
+        made.catch_up()
+        made.reconcile()
+        assert made.findings() == []
+        assert topup_rows("currency", "origin") == [("USDT", "balance")]
+
+
+def test_a_deposit_address_that_was_robbed_freezes_payouts(world: TreasuryWorld) -> None:
+    mine = world.paid_invoice()
+    world.drain(mine.address.lower(), 1)
+    for _ in range(3):
+        # Others come and go; the short one is looked at again.
+        world.paid_invoice()
+        world.reconcile()
+    assert ("USDT", "deposits", 3) in world.findings()
+    assert mine.address.lower() in world.frozen()[0]
+
+
+def test_a_cold_address_that_was_emptied_is_told_and_freezes_nothing(
+    database: str, anvil: Callable[..., Anvil]
+) -> None:
+    env = {"ETHEREUM_COLD_ADDRESS": COLD, "HOT_LIMIT_USD": "3"}
+    for world in TreasuryWorld(database, anvil, **env).opened(gas_wei=2 * ETHER):
+        world.send(world.hot, 20 * USDT_UNITS)
+        world.mine()
+        world.catch_up()
+        world.keep()
+        world.follow()
+        world.bury()
+        world.drain(COLD, USDT_UNITS)
+        world.reconcile(4)
+        assert ("USDT", "cold", 4) in world.findings()
+        assert world.frozen() == []
+        # What comes back is not the operator's a second time.
+        world.drain(COLD, 1)
+        assert net_of(Account(GATEWAY, EQUITY, "USDT")) == 200 * 10**18
+
+
+def test_a_reorg_while_the_chain_is_asked_leaves_nothing_behind(world: TreasuryWorld) -> None:
+    world.mine()
+    world.catch_up()
+    height = reconciliation.last_height("ethereum")
+
+    def reorg(truth: object, _params: object) -> object:
+        execute("UPDATE chain_blocks SET hash = 'other' WHERE height = (SELECT max(height) FROM chain_blocks)")
+        return truth
+
+    world.providers[0].lies["eth_call"] = reorg
+    world.reconcile()
+    assert reconciliation.last_height("ethereum") == height
+
+
+def test_the_buyers_gas_for_a_stranger_is_not_ours(world: TreasuryWorld) -> None:
+    world.node.send(STRANGER, value=ETHER, sender=BUYER)
+    world._nonce += 1
+    world.mine()
+    world.catch_up()
+    world.reconcile()
+    assert world.findings() == []

@@ -1,0 +1,317 @@
+"""Deposits are gathered in the hot wallet where that pays, each once; its excess leaves it. On a real node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from actors import context
+from actors.rates import network_fees
+from actors.signer import funding
+from actors.signer import spend as spending
+from models.db.base import execute, rows
+from models.ledger.ledger import CUSTODY, GATEWAY, Account
+from models.payouts import freezes
+from models.treasury import own_addresses as treasury
+from models.treasury import sweeps
+from tests.actors.scan.world import ETHER, USDT_UNITS
+from tests.actors.treasury.world import TreasuryWorld
+from tests.models.builders import net_of
+from tests.models.treasury.builders import COLD, topup_rows
+
+if TYPE_CHECKING:
+    from cli.embedded.servers.anvil import Anvil
+
+
+@pytest.fixture
+def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
+    yield from TreasuryWorld(database, anvil).opened()
+
+
+def swept_by(world: TreasuryWorld) -> list[str | None]:
+    del world
+    return [
+        row[0]
+        for row in rows(
+            "SELECT s.state FROM deposits d LEFT JOIN spends s ON s.id = d.sweep_id ORDER BY d.detected_at, d.id"
+        )
+    ]
+
+
+def test_a_token_deposit_gets_gas_and_is_swept_to_the_last_unit(world: TreasuryWorld) -> None:
+    mine = world.paid_invoice()
+    address = mine.address.lower()
+    custody = net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum"))
+
+    world.keep()
+    assert world.spends("purpose", "sender", "recipient") == [("gas", world.hot, address)]
+    assert swept_by(world) == [None]
+    world.follow()
+    world.keep()
+    assert world.spends("purpose", "state")[-1] == ("sweep", "sent")
+    assert swept_by(world) == ["sent"]
+    world.follow()
+    world.keep()
+    world.bury()
+
+    assert (world.tokens(address), world.tokens(world.hot)) == (0, USDT_UNITS)
+    assert world.spends("purpose", "state") == [("gas", "confirmed"), ("sweep", "confirmed")]
+    assert net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum")) == custody
+    assert len(topup_rows()) == 1
+    assert len(world.deposits()) == 1
+    world.reconcile()
+    assert world.findings() == []
+
+
+def test_coin_is_swept_less_its_fee_and_nothing_is_invented(world: TreasuryWorld) -> None:
+    mine = world.paid_invoice(2 * ETHER, currency="ETH")
+    address = mine.address.lower()
+    before = world.coin(world.hot)
+    world.keep()
+    world.follow()
+
+    assert world.spends("purpose", "state") == [("sweep", "mined")]
+    left = world.coin(address)
+    assert 0 < left < ETHER // 100
+    assert world.coin(world.hot) > before + 2 * ETHER - ETHER // 50
+    world.probe()
+    world.bury()
+    world.probe()
+    world.keep()
+    assert len(world.deposits()) == 1
+    assert len(world.spends()) == 1
+    world.reconcile()
+    assert world.findings() == []
+
+
+def test_several_deposits_at_one_address_take_one_sweep(world: TreasuryWorld) -> None:
+    mine = world.paid_invoice()
+    world.pay(mine, 3 * USDT_UNITS)
+    world.mine()
+    world.confirm()
+    for _ in range(2):
+        world.keep()
+        world.follow()
+
+    assert world.tokens(world.hot) == 4 * USDT_UNITS
+    assert len(set(rows("SELECT sweep_id FROM deposits"))) == 1
+
+
+def test_a_step_that_runs_again_starts_nothing_twice(world: TreasuryWorld) -> None:
+    world.paid_invoice()
+    world.keep()
+    world.keep()
+    assert world.spends("purpose") == [("gas",)]
+    world.follow()
+    world.keep()
+    world.keep()
+    assert world.spends("purpose") == [("gas",), ("sweep",)]
+
+
+def test_a_deposit_that_comes_while_the_sweep_is_signed_stops_it(
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = world.paid_invoice()
+    world.keep()
+    world.follow()
+    honest = sweeps.claim
+
+    def late(network: str, found: sweeps.Unswept, spend_id: object) -> bool:
+        execute("UPDATE deposits SET amount_units = amount_units + 1 WHERE address = %s", (found.address,))
+        return honest(network, found, spend_id)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(sweeps, "claim", late)
+    world.keep()
+
+    assert world.spends("purpose") == [("gas",)]
+    assert rows("SELECT sweep_id, amount_units FROM deposits") == [(None, 10 * 10**18)]
+    assert world.tokens(mine.address.lower()) == USDT_UNITS
+
+
+def test_small_amounts_and_dear_gas_wait(database: str, anvil: Callable[..., Anvil]) -> None:
+    dear = {"SWEEP_MIN_USD": "11", "SWEEP_FEE_MAX_PERCENT": "5"}
+    for world in TreasuryWorld(database, anvil, **dear).opened():
+        mine = world.paid_invoice()
+        world.keep()
+        assert world.spends() == []
+        # Two dollars more, and it is worth it; but not while gas takes a fifth.
+        world.pay(mine, 2 * USDT_UNITS // 10)
+        world.mine()
+        world.confirm()
+        execute("UPDATE network_fees SET units = 2 * 10::numeric ^ 18 WHERE currency = 'USDT'")
+        context.context().market.forget()
+        world.keep()
+        assert world.spends() == []
+        network_fees.refresh_network_fees("ethereum")
+        context.context().market.forget()
+        world.keep()
+        assert world.spends("purpose") == [("gas",)]
+
+
+def test_without_gas_nothing_is_swept_and_nothing_breaks(database: str, anvil: Callable[..., Anvil]) -> None:
+    for world in TreasuryWorld(database, anvil).opened(gas_wei=0):
+        world.paid_invoice()
+        world.keep()
+        assert world.spends() == []
+
+
+def test_an_address_that_holds_less_than_its_deposits_is_left_alone(world: TreasuryWorld) -> None:
+    mine = world.paid_invoice()
+    world.drain(mine.address.lower(), 1)
+    for _ in range(2):
+        world.keep()
+        world.follow()
+    assert world.spends() == []
+
+
+def test_the_excess_goes_to_the_cold_address_and_payouts_keep_theirs(
+    database: str, anvil: Callable[..., Anvil]
+) -> None:
+    env = {"ETHEREUM_COLD_ADDRESS": COLD, "HOT_LIMIT_USD": "3"}
+    for world in TreasuryWorld(database, anvil, **env).opened(gas_wei=2 * ETHER):
+        world.send(world.hot, 20 * USDT_UNITS)
+        world.mine()
+        world.catch_up()
+        world.keep()
+        assert world.spends("purpose", "currency", "recipient") == [("cold", "USDT", COLD)]
+        world.keep()
+        assert len(world.spends()) == 1
+        world.follow()
+        world.bury()
+
+        assert (world.tokens(world.hot), world.tokens(COLD)) == (3_000_000, 197_000_000)
+        assert treasury.is_cold("ethereum", COLD)
+        assert net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum")) == -200 * 10**18
+        world.reconcile()
+        assert world.findings() == []
+
+
+def test_a_signer_with_another_wallet_does_nothing(world: TreasuryWorld) -> None:
+    world.paid_invoice()
+    execute("UPDATE treasury_addresses SET address = '0xother'")
+    world.keep()
+    assert world.spends() == []
+    execute("UPDATE treasury_addresses SET address = %s", (spending.keys().hot_address("evm"),))
+
+
+def test_the_gas_coin_of_a_network_that_does_not_offer_it(database: str, anvil: Callable[..., Anvil]) -> None:
+    for world in TreasuryWorld(database, anvil, network="base").opened(gas_wei=0):
+        world.reconcile()
+        world.node.ask("anvil_setBalance", world.hot, hex(ETHER))
+        world.paid_invoice()
+        for _ in range(2):
+            world.keep()
+            world.follow()
+        world.bury()
+        assert world.tokens(world.hot) == USDT_UNITS
+        world.reconcile(4)
+        assert world.findings() == []
+        assert world.frozen() == []
+
+
+def test_while_the_network_is_frozen_nothing_goes_to_the_hot_wallet(world: TreasuryWorld) -> None:
+    world.paid_invoice()
+    freezes.freeze("network", "ethereum", reason="the key leaked", frozen_by="operator")
+    world.keep()
+    assert world.spends() == []
+    freezes.unfreeze("network", "ethereum")
+    world.keep()
+    assert world.spends("purpose") == [("gas",)]
+
+
+def test_a_signer_that_dies_while_it_signs_has_taken_nothing(
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.paid_invoice()
+    world.keep()
+    world.follow()
+
+    def die(label: str) -> None:
+        if label == "spending.signed":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(spending, "reached", die)
+    with pytest.raises(KeyboardInterrupt):
+        world.keep()
+    assert swept_by(world) == [None]
+    assert world.spends("purpose") == [("gas",)]
+
+    monkeypatch.undo()
+    world.keep()
+    assert swept_by(world) == ["sent"]
+
+
+def test_a_sweep_that_a_reorg_takes_is_sent_again_and_counted_once(world: TreasuryWorld) -> None:
+    mine = world.paid_invoice()
+    for _ in range(2):
+        world.keep()
+        world.follow()
+    assert world.tokens(world.hot) == USDT_UNITS
+    world.reconcile()
+
+    world.reorg(1)
+    world.mine()
+    world.catch_up()
+    world.reconcile()
+    assert world.tokens(world.hot) == 0
+    assert world.findings() == []
+    world.watch()
+    world.follow()
+    world.keep()
+    world.bury()
+    world.probe()
+    world.reconcile()
+
+    assert (world.tokens(world.hot), world.tokens(mine.address.lower())) == (USDT_UNITS, 0)
+    # The third brings home what was left of the gas.
+    assert world.spends("currency", "state")[:2] == [("ETH", "confirmed"), ("USDT", "confirmed")]
+    assert [currency for (currency,) in world.spends("currency")].count("USDT") == 1
+    assert world.findings() == []
+    assert len(world.deposits()) == 1
+
+
+def test_a_sweep_whose_deposit_a_reorg_takes_gives_it_back(world: TreasuryWorld) -> None:
+    mine = world.invoice()
+    txid, raw = world.signed(mine.address.lower(), USDT_UNITS)
+    world.node.ask("eth_sendRawTransaction", raw)
+    world.mine()
+    world.confirm()
+    world.keep()
+    world.follow()
+    world.keep()
+    world.follow()
+    depth = world.node.height() - int(world.node.receipt(txid)["blockNumber"], 16) + 1
+    world.reorg(depth)
+    world.mine()
+    world.catch_up()
+    for _ in range(3):
+        # The gas has to be there again before a node takes the sweep.
+        world.pass_time(10)
+        world.follow()
+    world.bury()
+
+    assert world.spends("purpose", "state") == [("gas", "confirmed"), ("sweep", "failed")]
+    assert rows("SELECT status, sweep_id FROM deposits") == [("reversed", None)]
+    world.node.ask("eth_sendRawTransaction", raw)
+    world.mine()
+    world.confirm()
+    world.keep()
+    world.follow()
+    world.bury()
+    assert world.tokens(world.hot) == USDT_UNITS
+    world.reconcile()
+    assert world.findings() == []
+
+
+def test_gas_that_is_never_enough_is_not_sent_for_ever(world: TreasuryWorld) -> None:
+    address = world.paid_invoice().address.lower()
+    # Whatever is there, its node sees nothing of it.
+    world.providers[0].lies["eth_getBalance"] = lambda truth, params: "0x0" if params[0] == address else truth
+    for _ in range(funding.FUNDINGS_MAX + 2):
+        world.keep()
+        world.follow()
+    given = [units for purpose, units in world.spends("purpose", "token_units") if purpose == "gas"]
+    assert len(given) == funding.FUNDINGS_MAX
+    assert world.coin(address) == sum(given)

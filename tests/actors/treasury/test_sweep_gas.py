@@ -1,0 +1,208 @@
+"""What sweeping a token takes: as much gas as its own offer, hardly any of which stays behind. On a real node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from actors import context
+from actors.rates import network_fees
+from chains.base import SpendRefusedError
+from models.db.base import execute, rows
+from tests.actors.scan.world import ETHER
+from tests.actors.treasury.test_guards import refusing
+from tests.actors.treasury.world import TreasuryWorld
+
+if TYPE_CHECKING:
+    from cli.embedded.servers.anvil import Anvil
+
+GWEI = 10**9
+
+
+@pytest.fixture
+def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
+    yield from TreasuryWorld(database, anvil).opened()
+
+
+def price(world: TreasuryWorld, gwei: int) -> None:
+    """Let the next block ask for so much."""
+    world.node.ask("anvil_setNextBlockBaseFeePerGas", hex(gwei * GWEI))
+
+
+def sweep(world: TreasuryWorld, made: Any, *, gwei: tuple[int, int] = (20, 20)) -> None:
+    """Fund and sweep an address, each at a price of its own."""
+    for each in gwei:
+        price(world, each)
+        world.mine()
+        world.catch_up()
+        price(world, each)
+        world.keep()
+        price(world, each)
+        world.follow()
+    assert world.tokens(made.address.lower()) == 0
+
+
+def given(world: TreasuryWorld, made: Any) -> list[int]:
+    """Return what an address was given for gas."""
+    return [
+        int(units)
+        for purpose, recipient, units in world.spends("purpose", "recipient", "token_units")
+        if (purpose, recipient) == ("gas", made.address.lower())
+    ]
+
+
+def collected(world: TreasuryWorld) -> list[str]:
+    """Return who sent coin home."""
+    return [sender for purpose, sender, coin in world.spends("purpose", "sender", "currency") if coin == "ETH" and
+            purpose == "sweep"]  # fmt: skip
+
+
+def test_of_the_gas_for_a_sweep_hardly_any_stays_behind(world: TreasuryWorld) -> None:
+    """It was five sixths. Room is left for a quarter more of the price; the token gives back some of its gas."""
+    made = world.paid_invoice()
+    sweep(world, made)
+    (gas,) = given(world, made)
+    left = world.coin(made.address.lower())
+    assert 0 < left < gas / 3
+    # That much the transfer took.
+    (cost,) = [int(fee) for purpose, fee in world.spends("purpose", "chain_fee_units") if purpose == "sweep"]
+    assert cost == gas - left
+    world.reconcile()
+    assert world.findings() == []
+
+
+def test_what_an_address_was_given_pays_although_the_price_has_risen_since(world: TreasuryWorld) -> None:
+    made = world.paid_invoice()
+    sweep(world, made, gwei=(20, 22))
+    assert len(given(world, made)) == 1
+    ((price_wei, tip_wei),) = rows(
+        "SELECT a.price_units, a.tip_units FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
+        " WHERE s.purpose = 'sweep'"
+    )
+    assert tip_wei <= price_wei - 22 * GWEI
+
+
+def test_an_address_is_given_what_it_lacks_and_no_more(world: TreasuryWorld) -> None:
+    made = world.paid_invoice()
+    price(world, 20)
+    world.keep()
+    world.follow()
+    sweep(world, made, gwei=(60, 60))
+    first, second = given(world, made)
+    assert first * 2 * 9 // 10 < second < first * 2 * 11 // 10
+
+
+def test_what_is_left_pays_for_the_next_sweep_of_the_address(world: TreasuryWorld) -> None:
+    made = world.paid_invoice()
+    sweep(world, made)
+    left = world.coin(made.address.lower())
+    world.pay(made)
+    world.mine()
+    world.confirm()
+    sweep(world, made)
+    first, second = given(world, made)
+    # The second transfer finds tokens in the hot wallet, and takes less gas than the first.
+    assert second <= first - left
+
+
+def test_a_sweep_that_would_take_too_much_of_it_gets_no_gas(database: str, anvil: Callable[..., Anvil]) -> None:
+    """The plan judges by the last quotes; what is about to be offered may be dearer by then."""
+    for world in TreasuryWorld(database, anvil, SWEEP_FEE_MAX_PERCENT="5").opened():
+        execute("UPDATE rates SET usd = 3000 WHERE currency = 'ETH'")
+        context.context().market.forget()
+        price(world, 1)
+        world.paid_invoice()
+        price(world, 1)
+        world.mine()
+        world.catch_up()
+        network_fees.refresh_network_fees("ethereum")
+        context.context().market.forget()
+        # About 70 000 gas at 40 gwei are 8 of the 10 dollars.
+        price(world, 40)
+        world.keep()
+        assert world.spends() == []
+        price(world, 1)
+        world.keep()
+        assert world.spends("purpose") == [("gas",)]
+
+
+def test_gas_that_is_left_comes_home_once_that_is_worth_its_fee(world: TreasuryWorld) -> None:
+    made = world.paid_invoice()
+    sweep(world, made)
+    address, left = made.address.lower(), world.coin(made.address.lower())
+    world.mine()
+    world.catch_up()
+    for gwei in (20, 12):
+        price(world, gwei)
+        world.keep()
+        assert collected(world) == [], "most of it would be the fee"
+
+    price(world, 2)
+    before = world.coin(world.hot)
+    world.keep()
+    assert collected(world) == [address]
+    price(world, 2)
+    world.follow()
+    world.watch()
+    assert world.coin(address) < left / 10
+    assert world.coin(world.hot) > before + left / 2
+    world.keep()
+    world.bury()
+    world.reconcile()
+    assert world.findings() == []
+    assert len(collected(world)) == 1
+
+
+def test_gas_at_an_address_with_deposits_is_left_for_their_sweep(world: TreasuryWorld) -> None:
+    made = world.paid_invoice()
+    sweep(world, made)
+    world.pay(made, 1)
+    world.mine()
+    world.catch_up()
+    price(world, 2)
+    world.keep()
+    assert collected(world) == []
+
+
+def test_gas_comes_home_where_the_coin_is_not_offered_too(database: str, anvil: Callable[..., Anvil]) -> None:
+    for world in TreasuryWorld(database, anvil, network="base").opened(gas_wei=0):
+        world.reconcile()
+        world.node.ask("anvil_setBalance", world.hot, hex(ETHER))
+        made = world.paid_invoice()
+        sweep(world, made, gwei=(10, 10))
+        price(world, 1)
+        world.keep()
+        assert collected(world) == [made.address.lower()]
+        price(world, 1)
+        world.follow()
+        world.bury()
+        world.reconcile(4)
+        assert world.findings() == []
+        assert world.frozen() == []
+
+
+def test_only_explained_coin_is_gas_that_was_left(world: TreasuryWorld) -> None:
+    """Whatever else is there is somebody's, and the probes find out whose."""
+    made = world.paid_invoice()
+    sweep(world, made)
+    world.node.ask("anvil_setBalance", made.address.lower(), hex(ETHER))
+    price(world, 2)
+    world.mine()
+    world.catch_up()
+    price(world, 2)
+    world.keep()
+    assert [units < ETHER // 100 for purpose, units, coin in world.spends("purpose", "token_units", "currency")
+            if (purpose, coin) == ("sweep", "ETH")] == [True]  # fmt: skip
+
+
+def test_an_address_whose_gas_cannot_leave_keeps_no_other_waiting(
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = [world.paid_invoice() for _ in range(2)]
+    sweep(world, both[0])
+    refusing(monkeypatch, SpendRefusedError("the hot wallet does not want it"), purpose="sweep", times=1)
+    price(world, 1)
+    world.keep()
+    assert len(collected(world)) == 1

@@ -1,0 +1,162 @@
+"""Reorgs deeper than maturity, while sweeps are on their way: nothing is missed that is there. On a real node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from models.db.base import rows
+from models.spends.tracking import WATCHED_ON_BLOCKS
+from models.treasury import sweeps
+from tests.actors.scan.world import USDT_UNITS
+from tests.actors.treasury.world import TreasuryWorld
+from tests.peers.anvil import BUYER
+
+if TYPE_CHECKING:
+    from cli.embedded.servers.anvil import Anvil
+    from models.invoices.rows import InvoiceRow
+
+
+@pytest.fixture
+def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
+    yield from TreasuryWorld(database, anvil).opened()
+
+
+def swept(world: TreasuryWorld) -> tuple[InvoiceRow, int]:
+    """Return an invoice whose deposit was swept, too deep for any reorg to be expected, and the height before it."""
+    before = world.node.height()
+    made = world.paid_invoice()
+    for _ in range(2):
+        world.keep()
+        world.follow()
+    world.mine(world.network.maturity)
+    world.catch_up()
+    world.watch()
+    assert world.tokens(made.address.lower()) == 0
+    return made, before
+
+
+def undo(world: TreasuryWorld, before: int) -> None:
+    """Replace every block above a height; what was in them has to be sent again."""
+    assert world.node.height() - before > world.network.maturity
+    world.reorg(world.node.height() - before)
+    world._nonce = int(world.node.ask("eth_getTransactionCount", BUYER, "latest"), 16)
+    world.mine()
+    world.catch_up()
+
+
+def pay_anew(world: TreasuryWorld, made: InvoiceRow, units: int) -> None:
+    """Let the buyer pay again with another transaction than before."""
+    world.send("0x" + "77" * 20, 1, currency="ETH")
+    world.pay(made, units)
+    world.mine()
+    world.catch_up()
+
+
+def settle(world: TreasuryWorld) -> None:
+    """Let what the reorg took be sent again, and everything become final."""
+    for _ in range(4):
+        world.pass_time(10)
+        world.follow()
+        world.keep()
+    world.confirm()
+    world.bury()
+
+
+def test_a_deposit_that_is_paid_anew_after_a_deep_reorg_is_swept_by_the_sweep_of_the_first(
+    world: TreasuryWorld,
+) -> None:
+    made, before = swept(world)
+    undo(world, before)
+    pay_anew(world, made, USDT_UNITS)
+    settle(world)
+
+    assert world.tokens(made.address.lower()) == 0
+    assert rows("SELECT status FROM deposits ORDER BY detected_at")[0] == ("reversed",)
+    world.reconcile(4)
+    assert world.findings() == []
+    assert world.frozen() == []
+    assert sweeps.unswept("ethereum", family="evm", limit=9) == []
+
+
+def test_what_the_sweep_of_the_first_left_of_a_larger_payment_is_swept_after_it(world: TreasuryWorld) -> None:
+    made, before = swept(world)
+    undo(world, before)
+    pay_anew(world, made, 3 * USDT_UNITS)
+    settle(world)
+    settle(world)
+
+    assert world.tokens(made.address.lower()) == 0
+    assert world.tokens(world.hot) == 3 * USDT_UNITS
+    world.reconcile(4)
+    assert world.findings() == []
+    # What comes later is not taken for what was swept before.
+    world.pay(made, USDT_UNITS)
+    world.mine()
+    world.confirm()
+    settle(world)
+    assert world.tokens(world.hot) == 4 * USDT_UNITS
+    world.reconcile(4)
+    assert world.findings() == []
+    assert world.frozen() == []
+
+
+def test_a_confirmed_sweep_that_came_to_nothing_takes_nothing_of_what_is_paid_anew(world: TreasuryWorld) -> None:
+    """After the reorg its bytes are included before the buyer has paid again: they move nothing."""
+    made, before = swept(world)
+    undo(world, before)
+    settle(world)
+    assert ("USDT", "confirmed", False) in world.spends("currency", "state", "is_success")
+    pay_anew(world, made, USDT_UNITS)
+    settle(world)
+    settle(world)
+
+    assert (world.tokens(made.address.lower()), world.tokens(world.hot)) == (0, USDT_UNITS)
+    world.mine(world.network.maturity + WATCHED_ON_BLOCKS)
+    world.catch_up()
+    world.watch()
+    world.reconcile(4)
+    assert world.findings() == []
+
+
+def test_a_deposit_that_comes_back_after_its_confirmed_sweep_came_to_nothing_is_swept_anew(
+    world: TreasuryWorld,
+) -> None:
+    """The same transaction, in a later block than the sweep: the row still names a sweep that moved nothing."""
+    before, made = world.node.height(), world.invoice()
+    txid, raw = world.signed(made.address.lower(), USDT_UNITS)
+    assert world.node.ask("eth_sendRawTransaction", raw) == txid
+    world.mine()
+    world.confirm()
+    for _ in range(2):
+        world.keep()
+        world.follow()
+    world.mine(world.network.maturity)
+    world.catch_up()
+    world.watch()
+    undo(world, before)
+    for _ in range(4):
+        world.pass_time(10)
+        world.follow()
+    assert world.node.ask("eth_sendRawTransaction", raw) == txid
+    world.mine()
+    world.confirm()
+    assert ("USDT", "confirmed", False) in world.spends("currency", "state", "is_success")
+    assert rows("SELECT status <> 'reversed', sweep_id IS NULL FROM deposits") == [(True, False)]
+
+    world.mine(world.network.maturity + WATCHED_ON_BLOCKS)
+    world.catch_up()
+    world.watch()
+    settle(world)
+    assert (world.tokens(made.address.lower()), world.tokens(world.hot)) == (0, USDT_UNITS)
+    world.reconcile(4)
+    assert world.findings() == []
+
+
+def test_an_address_whose_confirmed_sweep_left_the_chain_is_left_alone_until_it_is_back(world: TreasuryWorld) -> None:
+    made, before = swept(world)
+    undo(world, before)
+    world.watch()
+    assert made.address.lower() in sweeps.busy_addresses("ethereum")

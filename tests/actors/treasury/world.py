@@ -1,0 +1,132 @@
+"""A gateway with its own wallet over a real node: deposit addresses are the wallet's, so that they can be swept."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from actors import context
+from actors.rates import network_fees
+from actors.signer import broadcast
+from actors.signer import spend as spending
+from actors.treasury import reconcile
+from actors.treasury import sweep as treasury
+from core.catalogue.addresses import display
+from models.db.base import execute, rows
+from tests.actors.scan.world import ETHER, USDT_UNITS, World
+from tests.models.builders import invoice
+from tests.peers.anvil import calldata
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cli.embedded.servers.anvil import Anvil
+    from models.invoices.rows import InvoiceRow
+
+MNEMONIC = " ".join(["abandon"] * 11 + ["about"])
+
+
+class TreasuryWorld(World):
+    """As World, and the signer's steps besides."""
+
+    def __init__(self, database: str, anvil: Callable[..., Anvil], *, network: str = "ethereum", **env: str) -> None:
+        super().__init__(database, anvil, network=network, **{"WALLET_MNEMONIC": MNEMONIC} | env)
+        # Far from those that builders invent.
+        self._ordinals = count(1_000_000)
+        spending.keys.cache_clear()
+
+    def opened(self, *, gas_wei: int = 5 * ETHER, providers: int = 1) -> Iterator[TreasuryWorld]:
+        """Serve with providers and a hot wallet that has gas; what must always hold is checked at the end."""
+        with self.served_by(providers):
+            self.keep()
+            if gas_wei:
+                self.send(self.hot, gas_wei, currency="ETH")
+                self.mine()
+                self.catch_up()
+            network_fees.refresh_network_fees(self.network.code)
+            context.context().market.forget()
+            yield self
+            self.assert_sound()
+
+    @property
+    def hot(self) -> str:
+        return spending.hot_wallet(self.network).address
+
+    def invoice(self, **columns: Any) -> InvoiceRow:
+        ordinal = next(self._ordinals)
+        (address,) = spending.keys().deposit_addresses("evm", (ordinal,))
+        execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('evm', %s, %s)", (ordinal, address))
+        place = {"address_ordinal": ordinal, "address": display("evm", address), "network": self.network.code}
+        return invoice(self.shop, **place | columns)
+
+    def send(self, to: str, units: int = USDT_UNITS, *, currency: str = "USDT") -> str:
+        txid, raw = self.signed(to, units, currency=currency)
+        assert self.node.ask("eth_sendRawTransaction", raw) == txid
+        return txid
+
+    def paid_invoice(self, units: int = USDT_UNITS, *, currency: str = "USDT") -> InvoiceRow:
+        """Return an invoice whose deposit is confirmed and not swept."""
+        made = self.invoice() if currency == "USDT" else self.coin_invoice(units)
+        self.pay(made, units, currency=currency)
+        self.mine()
+        self.confirm()
+        return made
+
+    def keep(self) -> None:
+        """Let the treasury take a step."""
+        treasury.keep_treasury(self.network.code)
+
+    def follow(self) -> None:
+        """Mine what was sent, scan it, and let the signer see what became of it."""
+        self.mine()
+        self.catch_up()
+        self.watch()
+
+    def watch(self) -> None:
+        execute("UPDATE spends SET check_at = app_now() WHERE check_at > app_now()")
+        broadcast.broadcast(self.network.code)
+
+    def bury(self) -> None:
+        """Make everything as deep as anything waits for."""
+        self.mine(self.network.maturity)
+        self.catch_up()
+        self.watch()
+        self.watch()
+
+    def reconcile(self, times: int = 1) -> None:
+        """Compare so many times, each at a new block."""
+        for number in range(times):
+            if number:
+                self.mine()
+                self.catch_up()
+            reconcile.reconcile(self.network.code)
+
+    def drain(self, address: str, units: int) -> str:
+        """Let somebody who has an address's key take tokens from it."""
+        contract = context.context().catalogue.pairs["USDT", self.network.code].contract
+        if self.coin(address) < ETHER:
+            self.node.ask("anvil_setBalance", address, hex(ETHER))
+        txid = self.node.send(
+            contract, data=calldata("transfer(address,uint256)", "0x" + "66" * 20, units), sender=address
+        )
+        self.mine()
+        self.catch_up()
+        return txid
+
+    def coin(self, address: str) -> int:
+        return int(self.node.ask("eth_getBalance", address, "latest"), 16)
+
+    def tokens(self, address: str) -> int:
+        contract = context.context().catalogue.pairs["USDT", self.network.code].contract
+        data = "0x70a08231" + address.removeprefix("0x").rjust(64, "0")
+        return int(self.node.ask("eth_call", {"to": contract, "data": data}, "latest"), 16)
+
+    def spends(self, *columns: str) -> list[tuple[Any, ...]]:
+        return rows(f"SELECT {', '.join(columns or ('purpose', 'state'))} FROM spends ORDER BY id")
+
+    def findings(self) -> list[tuple[Any, ...]]:
+        """Return what does not agree: currency, place, how often."""
+        return rows("SELECT currency, place, misses FROM reconciliations WHERE NOT is_sound ORDER BY currency, place")
+
+    def frozen(self) -> list[str]:
+        return [row[0] for row in rows("SELECT reason FROM payout_freezes WHERE frozen_by = 'reconciler'")]

@@ -1,0 +1,97 @@
+"""Books that are wrong stop all payouts; what is wrong elsewhere is told."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from actors.upkeep import audit
+from models.db.base import execute, one
+from models.invariants import money_in as invariants
+from models.payouts import freezes
+from tests.models.builders import Chain, at_once, invoice, paid
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_sound_books_freeze_nothing(database: str) -> None:
+    del database
+    paid(Chain(), invoice())
+    audit.audit_ledger()
+    assert freezes.listing() == []
+
+
+def test_wrong_books_freeze_everything_until_an_operator_lifts_it(database: str) -> None:
+    del database
+    paid(Chain(), invoice())
+    execute("UPDATE balances SET units = units + 1")
+    audit.audit_ledger()
+    audit.audit_ledger()
+    (found,) = freezes.listing()
+    assert (found.scope, found.frozen_by) == ("all", "audit")
+    assert found.reason.startswith("balances_equal_transfers: ")
+
+    execute("UPDATE balances SET units = units - 1")
+    audit.audit_ledger()
+    assert len(freezes.listing()) == 1
+
+
+def test_what_is_wrong_with_an_invoice_freezes_nothing(database: str) -> None:
+    del database
+    paid(Chain(), invoice())
+    execute("UPDATE invoices SET confirmed_units = confirmed_units - 1")
+    assert invariants.check()
+    audit.audit_ledger()
+    assert freezes.listing() == []
+
+
+def test_the_names_are_those_of_invariants() -> None:
+    assert invariants.named(is_full=True).keys() >= invariants.MONEY
+
+
+def test_an_audit_begins_where_the_last_one_ended_and_reads_everything_once_a_day(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del database
+    paid(Chain(), invoice())
+    asked: list[bool] = []
+    check = invariants.check
+
+    def watch(*, is_full: bool = False) -> list[invariants.Violation]:
+        asked.append(is_full)
+        return check(is_full=is_full)
+
+    monkeypatch.setattr(invariants, "check", watch)
+    audit.audit_ledger()
+    audit.audit_ledger()
+    execute("UPDATE app_clock SET ahead = ahead + interval '1 day'")
+    audit.audit_ledger()
+
+    assert asked == [True, False, True]
+    assert one("SELECT through_id = (SELECT max(id) FROM ledger_transfers) FROM audit_checkpoint") == (True,)
+
+
+def test_two_audits_at_once_are_one(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    del database
+    entered, release = threading.Event(), threading.Event()
+    runs: list[int] = []
+
+    def slow(**_options: object) -> list[invariants.Violation]:
+        runs.append(1)
+        entered.set()
+        release.wait(60)
+        return []
+
+    monkeypatch.setattr(invariants, "audit", slow)
+
+    def run(number: int) -> None:
+        if number == 0:
+            audit.audit_ledger()
+        else:
+            assert entered.wait(60)
+            audit.audit_ledger()
+            release.set()
+
+    assert not [outcome for outcome in at_once(2, run) if isinstance(outcome, Exception)]
+    assert len(runs) == 1

@@ -1,0 +1,207 @@
+"""E-mails go out once they are due, are tried again within bounds, and are forgotten when they are over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+
+from actors.upkeep import emails as emails_actor
+from actors.upkeep.emails import deliver_emails
+from core.secrets.secretbox import SecretBox
+from core.settings.settings import DEVELOPMENT_SECRET_KEYS
+from models.db.base import execute, one, rows, transaction
+from models.payout_links import emails
+from tests.actors.payout_links.world import ROTATED_AWAY, configure, create
+from tests.models.builders import at_once
+from tests.models.payout_links.builders import advance, rich_merchant
+from tests.peers.smtp_server import SmtpServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def peer() -> Iterator[SmtpServer]:
+    with SmtpServer() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _gateway(database: str, peer: SmtpServer) -> None:
+    configure(database, SMTP_URL=peer.url)
+
+
+@pytest.fixture(autouse=True)
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    bells: list[str] = []
+    monkeypatch.setattr(emails_actor, "ring", bells.append)
+    return bells
+
+
+@pytest.fixture
+def shop() -> UUID:
+    return rich_merchant()
+
+
+def write(merchant_id: UUID, recipient: str = "ann@mail.example", body: bytes = b'{"text":"t","html":"h"}') -> UUID:
+    with transaction():
+        draft = emails.Draft(object_id=merchant_id, recipient=recipient, subject="S", body=body)
+        return emails.write(merchant_id, [draft], kind="cheque", box=SecretBox(DEVELOPMENT_SECRET_KEYS))[0]
+
+
+def state() -> list[tuple[Any, ...]]:
+    return rows("SELECT status, attempts, body_box = '' FROM emails ORDER BY id")
+
+
+def test_a_cheque_reaches_its_recipient_with_its_button_and_is_forgotten(shop: UUID, peer: SmtpServer) -> None:
+    link = create(shop, email="ann@mail.example", title="Prize")
+
+    deliver_emails()
+    deliver_emails()
+
+    (message,) = peer.messages
+    assert (message["To"], message["From"]) == ("ann@mail.example", "no-reply@pay.example")
+    assert message["Subject"] == "You have received 25 USDT"
+    page = message.get_body(("html",))
+    assert page is not None
+    assert f'href="{link["claim_url"]}"' in page.get_content()
+    assert state() == [("sent", 1, True)]
+
+
+def test_the_body_lies_sealed_until_it_is_sent(shop: UUID) -> None:
+    link = create(shop, email="ann@mail.example")
+
+    assert not [row for row in rows("SELECT e::text FROM emails e") if link["claim_token"] in row[0]]
+
+
+def test_without_a_server_nothing_is_leased(shop: UUID, database: str) -> None:
+    write(shop)
+    configure(database)
+
+    deliver_emails()
+
+    assert one("SELECT lease FROM emails") == (None,)
+
+
+def test_attempts_come_later_each_time_and_end(shop: UUID, peer: SmtpServer) -> None:
+    write(shop)
+    peer.answers["RCPT"] = b"450 later"
+    for delay_s in emails.DELAYS_S:
+        deliver_emails()
+        deliver_emails()
+        assert one("SELECT next_attempt_at > app_now() + make_interval(secs => %s) FROM emails", (delay_s - 30,)) == (
+            True,
+        )
+        advance(delay_s / 3600 + 0.01)
+
+    assert state() == [("pending", 5, False)]
+    deliver_emails()
+    assert state() == [("dead", 6, True)]
+
+
+def test_what_is_refused_for_good_is_not_tried_again(shop: UUID, peer: SmtpServer) -> None:
+    write(shop)
+    peer.answers["RCPT"] = b"550 nobody"
+
+    deliver_emails()
+
+    assert state() == [("dead", 1, True)]
+
+
+def test_one_bad_email_holds_up_no_other(shop: UUID, peer: SmtpServer) -> None:
+    write(shop, body=b"no body")
+    write(shop, recipient="two@a.example, three@b.example")
+    write(shop)
+    execute("UPDATE emails SET body_box = 'development:AAAA' WHERE id = %s", (write(shop),))
+
+    deliver_emails()
+
+    assert state() == [("pending", 1, False), ("dead", 1, True), ("sent", 1, True), ("dead", 1, True)]
+    assert len(peer.messages) == 1
+
+
+def test_a_server_that_is_away_uses_up_one_attempt_and_not_everybodys(shop: UUID, database: str) -> None:
+    for _ in range(3):
+        write(shop)
+    configure(database, SMTP_URL="smtp://127.0.0.1:1")
+
+    deliver_emails()
+
+    assert [row[:2] for row in state()] == [("pending", 1), ("pending", 0), ("pending", 0)]
+    assert one("SELECT count(*) FROM emails WHERE lease IS NULL AND next_attempt_at > app_now()") == (3,)
+
+
+def test_a_turn_is_bounded_in_number_and_time(
+    shop: UUID, monkeypatch: pytest.MonkeyPatch, peer: SmtpServer, rung: list[str]
+) -> None:
+    for _ in range(3):
+        write(shop)
+    monkeypatch.setattr(emails_actor, "PER_TURN", 2)
+    deliver_emails()
+    assert (len(peer.messages), rung) == (2, ["deliver_emails"])
+
+    write(shop)
+    monkeypatch.setattr(emails_actor, "TURN_S", -1.0)
+    deliver_emails()
+
+    assert len(peer.messages) == 2
+    assert one("SELECT count(*) FROM emails WHERE status = 'pending' AND lease IS NULL") == (2,)
+
+
+def test_every_merchant_has_its_turn(shop: UUID) -> None:
+    for _ in range(5):
+        write(shop)
+    other = rich_merchant()
+    write(other)
+
+    leased = emails.lease_due(2)
+
+    owners = {one("SELECT merchant_id FROM emails WHERE id = %s", (email.id,)) for email in leased}
+    assert owners == {(shop,), (other,)}
+
+
+def test_workers_at_once_send_each_email_once(shop: UUID, peer: SmtpServer) -> None:
+    for number in range(12):
+        write(shop, recipient=f"r{number}@mail.example")
+
+    assert not [error for error in at_once(4, lambda _: deliver_emails()) if error]
+
+    assert sorted(peer.recipients) == sorted({f"r{number}@mail.example" for number in range(12)})
+
+
+def test_a_lease_that_ended_notes_nothing(shop: UUID) -> None:
+    write(shop)
+    (first,) = emails.lease_due(9)
+    advance(1)
+    (second,) = emails.lease_due(9)
+
+    emails.note_failed(first, "late", is_final=True)
+    emails.put_back([first], wait_s=60)
+    emails.note_sent(first)
+    assert state() == [("pending", 0, False)]
+    emails.note_sent(second)
+    assert state() == [("sent", 1, True)]
+
+
+def test_an_email_whose_key_is_gone_is_given_up(shop: UUID, database: str, peer: SmtpServer) -> None:
+    write(shop)
+    configure(database, SMTP_URL=peer.url, SECRET_KEYS=ROTATED_AWAY)
+
+    deliver_emails()
+
+    assert state() == [("dead", 1, True)]
+
+
+def test_emails_that_are_over_are_forgotten_after_a_month(shop: UUID) -> None:
+    write(shop)
+    deliver_emails()
+    waiting = write(shop)
+    execute("UPDATE emails SET next_attempt_at = app_now() + interval '60 days' WHERE id = %s", (waiting,))
+    advance(31 * 24)
+    write(shop)
+    deliver_emails()
+
+    assert emails.prune() == 1
+    assert state() == [("pending", 0, False), ("sent", 1, True)]

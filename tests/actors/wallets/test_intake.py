@@ -1,0 +1,41 @@
+"""What a scan finds for a wallet counts on the wallet's own network, whatever coin and however little it is."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from actors.scan import intake
+from chains.base import Block, Transfer
+from core.ids import uuid7
+from models.db.base import app_now
+from models.deposits.rows import Owner
+from tests.models.builders import CATALOGUE, SENDER
+
+WALLET = Owner("wallet", uuid7(), uuid7(), "USDT", "ethereum")
+
+
+@pytest.mark.parametrize(
+    ("network", "currency", "units", "reason"),
+    [
+        pytest.param("ethereum", "USDT", 10_000_000, None, id="its coin"),
+        pytest.param("ethereum", "USDT", 1, None, id="the least of it"),
+        pytest.param("ethereum", "DAI", 10**18, None, id="another coin"),
+        pytest.param("ethereum", "ETH", 1, None, id="the least of another"),
+        pytest.param("bsc", "USDT", 10**19, "network", id="its coin over another network"),
+        pytest.param("bsc", "USDT", 1, "network", id="the least of that"),
+        pytest.param("bsc", "BNB", 10**18, "network", id="another coin over another network"),
+    ],
+)
+@pytest.mark.usefixtures("database")
+def test_what_is_credited_and_what_strays(network: str, currency: str, units: int, reason: str | None) -> None:
+    block = Block(height=7, hash="0x7", parent_hash="0x6", time=app_now())
+    transfer = Transfer(txid="0xaa", ordinal="0", currency=currency, units=units, sender=SENDER, recipient="0xbb")
+    ctx = cast("Any", SimpleNamespace(catalogue=CATALOGUE))
+
+    found = intake.found_in(ctx, CATALOGUE.networks[network], block, transfer, WALLET)
+
+    assert found.stray_reason == reason
+    assert (found.owner, found.currency) == (WALLET, currency)

@@ -1,0 +1,156 @@
+"""What an operator should look at is named, and takes no web process out of service."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from api.health.attention import VERDICT_S, Attention
+from api.health.gauges import IDLE_GRACE_S, blocks_behind, scanner_gauges
+from core.catalogue.catalogue import load_catalogue
+from models.db import base
+from models.invariants import checkpoint
+from tests.api.conftest import Client, FakeQueues, FakeSigns, make_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PRODUCTION: Final = {
+    "ENVIRONMENT": "production",
+    "SECRET_KEYS": "k:" + base64.b64encode(b"k" * 32).decode(),
+    "SINGLE_PROVIDER_OK": "1",
+}
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def named(client: Client) -> dict[str, str]:
+    answer = client.simulate_get("/readyz")
+    assert answer.status_code == 200, "none of this makes a web process unready"
+    assert answer.json["status"] == "ok"
+    return dict(line.split(": ", 1) for line in answer.json["attention"])
+
+
+def healthy() -> None:
+    for network in ("ethereum", "bsc"):
+        base.execute(
+            "INSERT INTO chain_cursors (network, height, hash, block_time, head_height)"
+            " VALUES (%s, 90, 'x', app_now(), 90)",
+            (network,),
+        )
+    for coin in load_catalogue("development").assets:
+        base.execute("INSERT INTO rates VALUES (%s, 1, 'test', app_now())", (coin,))
+    checkpoint.note_passed(is_full=False)
+
+
+def test_a_queue_without_a_consumer_is_named(client: Client, queues: FakeQueues) -> None:
+    healthy()
+    queues.signs.unserved = {"signer", "emails"}
+
+    assert named(client) == {"queues": "nobody serves emails, signer"}
+
+
+@pytest.mark.parametrize(("age_s", "text"), [(None, "does not tick"), (31.0, "last ticked 31 s ago")])
+def test_a_scheduler_that_does_not_tick_is_named(
+    client: Client, queues: FakeQueues, age_s: float | None, text: str
+) -> None:
+    healthy()
+    queues.signs.age_s = age_s
+
+    assert named(client) == {"scheduler": text}
+
+
+def test_coins_without_a_rate_are_named(client: Client) -> None:
+    healthy()
+    base.execute("DELETE FROM rates WHERE currency = 'ETH'")
+    base.execute("UPDATE rates SET quoted_at = app_now() - interval '301 s' WHERE currency = 'BNB'")
+
+    assert named(client) == {"rates": "none for BNB, ETH"}
+
+
+def test_missing_trusted_proxies_are_named_where_something_in_front_takes_off_https(
+    make_client: Callable[..., Client],
+) -> None:
+    healthy()
+
+    assert "TRUSTED_PROXIES is missing" in named(make_client(**PRODUCTION))["proxies"]
+    assert named(make_client(**PRODUCTION, TRUSTED_PROXIES="10.0.0.0/8")) == {}
+    assert named(make_client(**PRODUCTION, BASE_URL="http://gateway.internal")) == {}
+
+
+def test_a_network_that_is_not_scanned_is_named(client: Client) -> None:
+    healthy()
+    base.execute("DELETE FROM chain_cursors WHERE network = 'bsc'")
+    base.execute("UPDATE chain_cursors SET halted_reason = 'providers disagree'")
+
+    lines = client.simulate_get("/readyz").json["attention"]
+
+    assert lines == ["scans: ethereum stands still, the log says why", "scans: bsc was never scanned"]
+
+
+def test_books_that_were_not_found_right_lately_are_named_and_the_last_time_is_told(
+    make_client: Callable[..., Client],
+) -> None:
+    healthy()
+    answer = make_client().simulate_get("/readyz").json
+    assert answer["attention"] == []
+    assert answer["audit_passed_at"].endswith("Z")
+
+    base.execute("UPDATE audit_checkpoint SET passed_at = app_now() - interval '901 s'")
+    assert named(make_client()) == {"audit": "the books were last found right 901 s ago"}
+    base.execute("UPDATE audit_checkpoint SET passed_at = NULL")
+    assert named(make_client()) == {"audit": "the books were never found right yet"}
+    assert make_client().simulate_get("/readyz").json["audit_passed_at"] is None
+
+
+def test_what_cannot_be_looked_at_is_named_and_hides_no_other(client: Client, queues: FakeQueues) -> None:
+    healthy()
+    queues.signs.age_s = 99.0
+
+    def unreadable(_queue: str) -> int:
+        raise ConnectionError("redis is down")
+
+    queues.signs.consumers = unreadable  # type: ignore[method-assign]
+
+    assert named(client) == {"queues": "cannot be told now", "scheduler": "last ticked 99 s ago"}
+
+
+def test_asking_often_costs_nothing() -> None:
+    healthy()
+    clock, signs = [0.0], FakeSigns(unserved={"emails"})
+    attention = Attention(make_settings(), signs, monotonic=lambda: clock[0])
+    assert len(attention.names()) == 1
+
+    signs.unserved = set()
+    clock[0] = VERDICT_S - 0.1
+    assert len(attention.names()) == 1
+    clock[0] = VERDICT_S
+    assert attention.names() == ()
+
+
+def lags() -> dict[str, float]:
+    (lag, _) = scanner_gauges(make_settings(BSC_RPC_URLS=""))
+    return {sample.labels["network"]: sample.value for sample in lag.samples}
+
+
+def test_the_scanners_lag_grows_when_its_node_is_dead() -> None:
+    """The head that a node told last stays where it was, and so does the cursor."""
+    healthy()
+    assert lags()["ethereum"] == 0
+
+    seen = []
+    for _ in range(2):
+        base.execute("UPDATE chain_cursors SET moved_at = moved_at - interval '60 s'")
+        seen.append(lags()["ethereum"])
+
+    assert 0 < seen[0] < seen[1]
+
+
+@pytest.mark.parametrize(
+    ("told", "idle_s", "blocks"),
+    [(0, 0, 0), (7, 5, 7), (0, IDLE_GRACE_S + 11.9, 0), (0, IDLE_GRACE_S + 12.1, 1), (3, 610, 50), (99, 610, 99)],
+)
+def test_a_lag_is_the_larger_of_what_was_told_and_what_must_have_come(told: int, idle_s: float, blocks: int) -> None:
+    assert blocks_behind(told, idle_s=idle_s, block_time_ms=12_000) == blocks

@@ -1,0 +1,59 @@
+"""What an operator must hear about: scans that stand still, and deposits that nobody else vouches for."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.health.gauges import freeze_gauges, trust_gauges
+from models.deposits import cursors
+from models.deposits import witnesses as quorum
+from models.payouts import freezes
+from tests.models.builders import Chain, invoice
+
+
+def gauge(name: str) -> dict[str, float]:
+    return {
+        sample.labels["network"]: sample.value
+        for metric in trust_gauges()
+        if metric.name == name
+        for sample in metric.samples
+    }
+
+
+@pytest.mark.usefixtures("database")
+def test_a_scan_that_stands_still_shows_and_one_that_goes_on_does_not() -> None:
+    for network in ("ethereum", "bsc"):
+        Chain(network)
+    assert cursors.halt("bsc", "providers disagree about a block")
+    assert not cursors.halt("bsc", "providers disagree about a block")
+    assert gauge("sluice_scanner_halted") == {"ethereum": 0, "bsc": 1}
+
+    cursors.resume("bsc")
+    assert gauge("sluice_scanner_halted") == {"ethereum": 0, "bsc": 0}
+
+
+@pytest.mark.usefixtures("database")
+def test_deposits_that_wait_for_a_second_provider_show_until_it_answers() -> None:
+    chain = Chain()
+    found = chain.pay(invoice(), 10**18)
+    assert gauge("sluice_deposits_awaiting_quorum") == {}
+
+    assert quorum.doubt("ethereum", found.txid, found.ordinal)
+    assert gauge("sluice_deposits_awaiting_quorum") == {"ethereum": 1}
+    [asked] = quorum.due("ethereum", limit=5)
+    assert quorum.agree(asked)
+    assert gauge("sluice_deposits_awaiting_quorum") == {}
+
+
+@pytest.mark.usefixtures("database")
+def test_freezes_show_by_scope_until_they_are_lifted() -> None:
+    def shown() -> dict[str, float]:
+        return {s.labels["scope"]: s.value for metric in freeze_gauges() for s in metric.samples if s.value}
+
+    assert shown() == {}
+    freezes.freeze("network", "bsc", reason="r", frozen_by=freezes.RECONCILER)
+    freezes.freeze("network", "bsc", reason="r", frozen_by="operator")
+    freezes.freeze("all", reason="r", frozen_by="operator")
+    assert shown() == {"network": 2, "all": 1}
+    freezes.unfreeze("network", "bsc")
+    assert shown() == {"all": 1}

@@ -1,0 +1,287 @@
+"""Clients that send slowly, or nothing, or stay: they cost the gateway no thread, and its loop no wait."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import psycopg2
+import pytest
+import redis
+
+from actors.queue.messages import answer_key
+from cli.embedded.supervise.ports import free_port
+from core.secrets.secretbox import SecretBox
+from core.settings.settings import DEVELOPMENT_SECRET_KEYS
+from models.db import base
+from models.merchants import rows as merchants
+from tests.actors.queue.workers import eventually
+from tests.api.test_server import Server, code_of, split, start
+from tests.conftest import TEMPLATE
+from tests.peers.silence import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from cli.embedded.servers.postgres import Postgres
+    from cli.embedded.servers.valkey import Valkey
+
+DATABASE = "api_edge"
+THREADS = 6
+OPEN_MAX = 80
+# Long enough that nothing below comes of its end; and what is soon beside it, on a busy machine.
+REQUEST_S = 40.0
+SOON_S = 10.0
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def server(postgres: Postgres, valkey: Valkey, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    admin = psycopg2.connect(postgres.url)
+    admin.autocommit = True
+    admin.cursor().execute(f"CREATE DATABASE {DATABASE} TEMPLATE {TEMPLATE}")
+    url = postgres.database_url(DATABASE)
+    base.connect(url)
+    key = merchants.create_key(merchants.create_merchant("Shop").id, "unified", "", SecretBox(DEVELOPMENT_SECRET_KEYS))
+    base.close()
+    port = free_port()
+    env = {
+        "ENVIRONMENT": "development", "DATABASE_URL": url, "REDIS_URL": valkey.url, "PORT": str(port),
+        "WEB_THREADS": str(THREADS), "CALL_SLOTS": "2", "CALL_WAIT_S": "25", "REDIS_NAMESPACE": "edge",
+        "OPEN_REQUESTS_MAX": str(OPEN_MAX), "TRUSTED_PROXIES": "127.0.0.9",
+    }  # fmt: skip
+    process = start(env, tmp_path_factory.mktemp("gunicorn"), port, request_s=REQUEST_S)
+    yield Server(port, key, process)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0
+    admin.cursor().execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")
+    admin.close()
+
+
+@pytest.fixture
+def clients(server: Server) -> Iterator[Clients]:
+    with contextlib.ExitStack() as held:
+        yield Clients(server, held)
+
+
+class Clients:
+    """Connections that end with the test."""
+
+    def __init__(self, server: Server, held: contextlib.ExitStack) -> None:
+        self._server, self._held = server, held
+
+    def send(self, *parts: bytes, source: str = "127.0.0.1") -> socket.socket:
+        address = ("127.0.0.1", self._server.port)
+        client = self._held.enter_context(socket.create_connection(address, timeout=60, source_address=(source, 0)))
+        for part in parts:
+            client.sendall(part)
+        return client
+
+
+def assert_serves(server: Server) -> None:
+    """Check that health and a signed read are answered soon."""
+    began_at = time.monotonic()
+    for _ in range(3):
+        assert split(server.talk(HEALTH))[0] == 200
+        assert code_of(server.talk(server.signed())) == (404, "payment.not_found")
+    assert time.monotonic() - began_at < SOON_S
+
+
+def is_open(client: socket.socket) -> bool:
+    client.setblocking(False)
+    try:
+        return client.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except ConnectionResetError:
+        return False
+
+
+def test_sixty_four_half_open_requests_delay_nobody(server: Server, clients: Clients) -> None:
+    for number in range(64):
+        clients.send((b"GET /healthz HTTP/1.1\r\nHo", b"", server.signed()[:-1], b"G")[number % 4])
+
+    assert_serves(server)
+
+
+def test_clients_that_stay_after_their_last_answer_delay_nobody(server: Server, clients: Clients) -> None:
+    began_at = time.monotonic()
+    for _ in range(20):
+        assert read_health(clients.send(HEALTH)).startswith(b"HTTP/1.1 200")
+
+    assert time.monotonic() - began_at < SOON_S
+    assert_serves(server)
+
+
+def test_what_looks_whole_and_is_none_holds_no_thread(server: Server, clients: Clients) -> None:
+    # A length of so many digits is none here, and 900 to gunicorn, which would wait for as many bytes.
+    head = b"GET /v1/currencies HTTP/1.1\r\nHost: x\r\nContent-Length: %s900\r\n\r\n" % (b"0" * 20)
+    for number in range(8 * THREADS):
+        clients.send((b"\r\n\r\n", head)[number % 2])
+
+    assert_serves(server)
+
+
+def test_a_body_that_nobody_saw_coming_is_not_taken_for_the_next_request(clients: Clients) -> None:
+    padded = b"%s%d" % (b"0" * 20, len(HEALTH))
+    client = clients.send(b"GET /v1/currencies HTTP/1.1\r\nHost: x\r\nContent-Length: " + padded + b"\r\n\r\n")
+    answers = client.recv(1)
+    with contextlib.suppress(OSError):
+        client.sendall(HEALTH)
+        answers += b"".join(iter(lambda: client.recv(65536), b""))
+
+    assert answers.count(b"HTTP/1.1 200") == 1
+
+
+@pytest.mark.parametrize("announced", [b"Content-Length: 900000", b"Transfer-Encoding: chunked"])
+def test_long_bodies_that_stall_hold_few_threads(server: Server, clients: Clients, announced: bytes) -> None:
+    head = b"POST /v1/payment/info HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + announced + b"\r\n\r\n"
+    for _ in range(4 * THREADS):
+        clients.send(head, b"7")
+
+    assert_serves(server)
+
+
+def test_open_requests_are_bounded_by_source_and_the_oldest_end(server: Server, clients: Clients) -> None:
+    stranger = clients.send(b"GET", source="127.0.0.2")
+    mine = [clients.send(b"GET") for _ in range(OPEN_MAX + 5)]
+
+    eventually(lambda: [is_open(client) for client in mine] == [False] * 5 + [True] * OPEN_MAX)
+    assert is_open(stranger)
+    assert_serves(server)
+
+
+def test_who_keeps_a_connection_idle_does_not_have_a_request_open(server: Server, clients: Clients) -> None:
+    kept = [clients.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") for _ in range(OPEN_MAX + 5)]
+    for client in kept:
+        assert read_health(client).startswith(b"HTTP/1.1 200")
+
+    for client in kept:
+        client.sendall(HEALTH)
+        assert read_health(client).startswith(b"HTTP/1.1 200")
+    assert server.process.poll() is None
+
+
+def read_health(client: socket.socket) -> bytes:
+    answer = b""
+    while not answer.endswith(b"}"):
+        chunk = client.recv(65536)
+        assert chunk
+        answer += chunk
+    return answer
+
+
+def test_open_requests_behind_a_trusted_proxy_count_for_whom_it_names(server: Server, clients: Clients) -> None:
+    def half(source: str) -> bytes:
+        return server.signed(extra=b"X-Forwarded-For: %s\r\n" % source.encode())[:-1]
+
+    heads = [clients.send(b"GET", source="127.0.0.9") for _ in range(OPEN_MAX + 5)]
+    buyer = clients.send(half("203.0.113.7"), source="127.0.0.9")
+    flood = [clients.send(half("203.0.113.8"), source="127.0.0.9") for _ in range(OPEN_MAX + 5)]
+
+    eventually(lambda: [is_open(client) for client in flood] == [False] * 5 + [True] * OPEN_MAX)
+    assert is_open(buyer)
+    # Whose they are is not known before the head has come, and the proxy itself is nobody.
+    assert all(is_open(client) for client in heads)
+
+
+def test_health_answers_beside_a_pool_whose_threads_all_wait(
+    server: Server, postgres: Postgres, valkey: Valkey
+) -> None:
+    assert postgres.pid is not None
+    order = b'{"amount":"1","currency":"USD"}'
+    with redis.Redis.from_url(valkey.url) as queue, ThreadPoolExecutor(2 * THREADS) as pool:
+        calls = [pool.submit(server.talk, server.signed(b"/v1/payment", order)) for _ in range(2)]
+        eventually(lambda: queue.hlen("edge:invoices.msgs") == 2)
+        # The key is looked up anew, by threads that PostgreSQL keeps waiting.
+        time.sleep(1.1)
+        with frozen(postgres.pid):
+            began_at = time.monotonic()
+            reads = [pool.submit(server.talk, server.signed()) for _ in range(THREADS + 2)]
+            time.sleep(1.0)
+            for _ in range(5):
+                asked_at = time.monotonic()
+                assert split(server.talk(HEALTH))[0] == 200
+                assert time.monotonic() - asked_at < 2.0
+            answers = [code_of(read.result()) for read in reads]
+            # Its statements end two seconds after they began, and four later they are cut.
+            assert time.monotonic() - began_at < 30
+        assert answers == [(503, "gateway.busy")] * len(reads)
+        for call_id in queue.hkeys("edge:invoices.msgs"):
+            queue.lpush(answer_key("edge", call_id.decode()), b"no answer")
+        assert [code_of(call.result()) for call in calls] == [(503, "gateway.busy")] * 2
+
+    eventually(lambda: code_of(server.talk(server.signed())) == (404, "payment.not_found"))
+
+
+def test_a_head_without_an_end_is_refused_at_once(server: Server) -> None:
+    began_at = time.monotonic()
+
+    assert code_of(server.talk(b"GET / HTTP/1.1\r\nA: " + b"b" * 40_000)) == (400, "request.malformed")
+    assert time.monotonic() - began_at < SOON_S
+
+
+def test_requests_that_come_one_behind_the_other_are_answered_when_each_is_whole(
+    server: Server, clients: Clients
+) -> None:
+    first, second, third = (server.signed(close=False) for _ in range(3))
+    client = clients.send(first + second + third[:-3])
+
+    answers = b""
+    while answers.count(b"payment.not_found") < 2:
+        answers += client.recv(65536)
+    time.sleep(0.3)
+    assert is_open(client)
+    client.setblocking(True)
+    client.sendall(third[-3:])
+    while answers.count(b"payment.not_found") < 3:
+        answers += client.recv(65536)
+    assert answers.count(b"HTTP/1.1 404") == 3
+
+
+@pytest.mark.parametrize("size", [0, 100_000])
+def test_who_asks_to_go_on_is_told_once(server: Server, size: int) -> None:
+    request = server.signed(body=b'{"order_id":"nobody"}' + b" " * size, extra=b"Expect: 100-continue\r\n")
+    head, _, body = request.partition(b"\r\n\r\n")
+
+    answer = server.talk(head + b"\r\n\r\n", body[:10], body[10:], pause_s=0.2)
+
+    assert answer.count(b"100 Continue") == 1
+    assert code_of(answer.split(b"\r\n\r\n", 1)[1]) == (404, "payment.not_found")
+
+
+def test_who_ends_in_the_middle_of_a_body_is_told_so_at_once(server: Server, clients: Clients) -> None:
+    client = clients.send(server.signed()[:-5])
+    client.shutdown(socket.SHUT_WR)
+    began_at = time.monotonic()
+
+    assert code_of(b"".join(iter(lambda: client.recv(65536), b""))) == (400, "auth.body_read")
+    assert time.monotonic() - began_at < SOON_S
+
+
+def test_a_worker_that_is_told_to_end_answers_who_is_sending(
+    postgres: Postgres, valkey: Valkey, tmp_path: Path
+) -> None:
+    port = free_port()
+    env = {
+        "ENVIRONMENT": "development", "DATABASE_URL": postgres.database_url(TEMPLATE), "REDIS_URL": valkey.url,
+        "PORT": str(port), "WEB_THREADS": "4", "CALL_SLOTS": "2",
+    }  # fmt: skip
+    process = start(env, tmp_path, port, request_s=REQUEST_S)
+    address = ("127.0.0.1", port)
+    with socket.create_connection(address, timeout=60) as sending, socket.create_connection(address):
+        sending.sendall(HEALTH[:20])
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        sending.sendall(HEALTH[20:])
+        assert b"200 OK" in read_health(sending)
+        began_at = time.monotonic()
+        # Who only holds a connection is not waited for as long as a request may take.
+        assert process.wait(60) == 0
+        assert time.monotonic() - began_at < REQUEST_S / 2

@@ -1,0 +1,83 @@
+"""Reads wait for PostgreSQL in slots: one that is slow or silent leaves threads for everything else."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from api.http.slots import Slots
+from core.errors import GatewayBusy
+from core.settings.settings import SettingsError
+from tests.api.conftest import Client, Keys, code_of, make_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from models.merchants.rows import ApiKeyRow
+
+SLOTS = 2
+INFO = {"order_id": "nobody"}
+PAGE = "/pay/0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
+
+
+@pytest.mark.usefixtures("database")
+def test_reads_that_wait_for_a_silent_postgresql_leave_the_rest_of_the_threads(
+    make_client: Callable[..., Client], keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, answers = threading.Semaphore(0), threading.Event()
+    find = keys.find
+
+    def silent(public_id: str) -> ApiKeyRow | None:
+        asked.release()
+        answers.wait(60)
+        return find(public_id)
+
+    monkeypatch.setattr(keys, "find", silent)
+    client = make_client(WEB_THREADS="4", CALL_SLOTS="2", READ_SLOTS=str(SLOTS))
+    with ThreadPoolExecutor(SLOTS) as pool:
+        waiting = [pool.submit(client.post, "/v1/payment/info", INFO) for _ in range(SLOTS)]
+        for _ in waiting:
+            assert asked.acquire(timeout=60)
+        began_at = time.monotonic()
+
+        refused = client.post("/v1/payment/info", INFO, public_id="pk_payment")
+        page = client.simulate_get(PAGE)
+        assert (refused.status_code, code_of(refused), refused.headers["retry-after"]) == (503, "gateway.busy", "1")
+        assert (page.status_code, page.headers["content-type"]) == (503, "text/html; charset=utf-8")
+        assert [client.simulate_get(path).status_code for path in ("/healthz", "/openapi.json")] == [200, 200]
+        assert time.monotonic() - began_at < 20
+        answers.set()
+        assert [code_of(answer.result()) for answer in waiting] == ["payment.not_found"] * SLOTS
+    assert client.simulate_get(PAGE).status_code == 404
+
+
+def test_a_crowd_of_reads_passes_through_few_slots() -> None:
+    slots = Slots(SLOTS)
+
+    def read(_: int) -> bool:
+        with slots.taken():
+            time.sleep(0.001)
+        return True
+
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(read, range(64)))
+
+
+def test_a_slot_is_free_again_whatever_happened_in_it() -> None:
+    slots = Slots(1)
+    for _ in range(3):
+        with pytest.raises(LookupError), slots.taken():
+            raise LookupError
+    with slots.taken(), pytest.raises(GatewayBusy), slots.taken():
+        pass
+
+
+def test_there_are_fewer_slots_than_threads() -> None:
+    assert make_settings(WEB_THREADS="32").reads_max == 24
+    assert make_settings(WEB_THREADS="2", CALL_SLOTS="1").reads_max == 1
+    with pytest.raises(SettingsError, match="READ_SLOTS"):
+        make_settings(WEB_THREADS="32", READ_SLOTS="32")

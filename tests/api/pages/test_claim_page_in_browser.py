@@ -1,0 +1,141 @@
+"""The page of a cheque in a real browser: its holder names an address, sees what became of it, and nothing leaks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from api.app import create_app
+from models.db import base
+from tests.api.conftest import FakeQueues, Keys, make_settings
+from tests.api.live import LocalCaller
+from tests.api.pages.test_page_in_browser import QuietHandler, Server, browser
+from tests.api.routes.payout_links.rows import ANN, linked, turn
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from tests.api.live import Live
+
+__all__ = ["browser"]  # the fixture: a module has one browser
+
+
+@pytest.fixture
+def site(queues: FakeQueues, keys: Keys, live: Live) -> Iterator[str]:
+    del live
+    server = Server(("127.0.0.1", 0), QuietHandler)
+    url = f"http://127.0.0.1:{server.server_port}"
+    server.set_app(create_app(make_settings(PAY_URL=url), caller=LocalCaller(), queues=queues, find_key=keys.find))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield url
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def open_page(browser: Browser, **options: Any) -> tuple[Page, list[str]]:
+    """Return a page on a small screen, and the list that its complaints will be in."""
+    opened = browser.new_page(viewport={"width": 360, "height": 740}, **options)
+    opened.set_default_timeout(15_000)
+    complaints: list[str] = []
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    return opened, complaints
+
+
+@pytest.fixture
+def page(browser: Browser, site: str) -> Iterator[Page]:
+    """A page that must not log a single error or violation, but for what the API refuses."""
+    del site  # it serves until the page is closed
+    opened, complaints = open_page(browser)
+    yield opened
+    opened.close()
+    assert [text for text in complaints if not any(status in text for status in ("400 (", "409 (", "410 ("))] == []
+
+
+def test_the_holder_names_an_address_and_sees_where_it_went(page: Page, site: str, live: Live) -> None:
+    link = linked(live, title="Prize", note="Well done")
+    page.goto(f"{site}/claim/{link['claim_token']}")
+    assert "25 USDT" in page.inner_text("header")
+    assert page.inner_text("#title") == "Prize"
+    assert "left" in page.inner_text("#until")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+    page.fill("#address", "0x1")
+    page.click("#submit")
+    page.wait_for_selector("text=40 hexadecimal digits")
+    assert page.get_attribute("#address", "aria-invalid") == "true"
+
+    page.fill("#address", f" {ANN} ")
+    page.click("#submit")
+    page.wait_for_selector("text=It is on its way")
+
+    assert page.inner_text("#sent-to") == ANN
+    row = base.one("SELECT p.id::text, p.address FROM payouts p JOIN payout_links l ON l.payout_id = p.id")
+    assert row == (page.inner_text("#payout-id"), ANN.lower())
+    assert not page.is_visible("#view-open")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_the_page_follows_the_link(page: Page, site: str, live: Live) -> None:
+    link = linked(live)
+    page.goto(f"{site}/claim/{link['claim_token']}")
+    turn(link, "cancelled")
+
+    page.wait_for_selector("text=The sender has taken this back")
+
+    assert not page.is_visible("#view-open")
+
+
+def test_a_claim_that_comes_too_late_says_so(page: Page, site: str, live: Live) -> None:
+    link = linked(live)
+    page.goto(f"{site}/claim/{link['claim_token']}")
+    base.execute("UPDATE payout_links SET expires_at = app_now()")
+
+    page.fill("#address", ANN)
+    page.click("#submit")
+
+    page.wait_for_selector("text=This link has expired")
+
+
+def test_a_script_of_the_merchants_is_a_text(page: Page, site: str, live: Live) -> None:
+    script = "</p><script>document.title='owned'</script>"
+    link = linked(live, title=script, note=f"{script}\nsecond line {'x' * 500}")
+    page.goto(f"{site}/claim/{link['claim_token']}")
+
+    assert page.inner_text("#title") == script
+    assert script in page.inner_text("#note")
+    assert page.title() == "Receive 25 USDT"
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_the_page_asks_nobody_but_its_own_site_and_tells_no_referrer(browser: Browser, site: str, live: Live) -> None:
+    link = linked(live)
+    opened, complaints = open_page(browser)
+    asked: list[Any] = []
+    opened.on("request", lambda request: asked.append(request))  # noqa: PLW0108 - playwright marks its handlers
+    opened.goto(f"{site}/claim/{link['claim_token']}")
+    opened.wait_for_load_state("networkidle")
+
+    assert {request.url.startswith(site) for request in asked} == {True}
+    assert not [request.url for request in asked if "referer" in request.all_headers()]
+    assert link["claim_token"] not in opened.content()
+    opened.close()
+    assert complaints == []
+
+
+@pytest.mark.parametrize(("scheme", "ground"), [("light", "rgb(243, 245, 247)"), ("dark", "rgb(17, 23, 29)")])
+def test_the_page_is_light_or_dark_as_its_reader_likes(
+    browser: Browser, site: str, live: Live, scheme: Any, ground: str
+) -> None:
+    link = linked(live, title="Prize", note="Well done")
+    opened, complaints = open_page(browser, color_scheme=scheme)
+    opened.goto(f"{site}/claim/{link['claim_token']}")
+
+    assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == ground
+    opened.close()
+    assert complaints == []

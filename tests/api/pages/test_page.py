@@ -1,0 +1,379 @@
+"""The hosted page shows a payment truly, and runs or leads to nothing that a merchant or a stranger wrote."""
+
+from __future__ import annotations
+
+import html
+import re
+import uuid
+from pathlib import Path
+
+import pytest
+
+from core.errors import PayNotFound
+from core.http.qr import qr_data_uri
+from models.db import base
+from tests.api.conftest import Client
+from tests.api.rows import ADDRESS, CREATED, UNIT, add_deposit, add_invoice, add_merchant
+
+pytestmark = pytest.mark.usefixtures("database")
+
+OPEN = {"expires_at": "2100-01-31T13:00:00Z"}
+SCRIPT = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>"
+
+
+def page(client: Client, **columns: object) -> str:
+    answer = client.simulate_get(f"/pay/{add_invoice(add_merchant(), **OPEN | columns)}")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    return answer.text
+
+
+def section(text: str, name: str) -> str:
+    return text.split(f'id="{name}"', 1)[1].split(">", 1)[0]
+
+
+def test_a_buyer_without_scripts_reads_all_that_is_needed_to_pay(client: Client) -> None:
+    text = page(client, order_id="order-1")
+
+    assert "125.50 USD" in text
+    assert '<span id="amount">125</span>' in text
+    assert '<span id="coin">USDT</span>' in text
+    assert "Ethereum" in text
+    assert f">{ADDRESS}</code>" in text
+    assert "order-1" in text
+    assert "Waiting for your payment" in text
+    assert "13:00 UTC" in text
+    assert '<noscript><meta http-equiv="refresh" content="20"></noscript>' in text
+
+
+def test_the_code_that_is_scanned_is_the_address_that_is_read(client: Client) -> None:
+    text = page(client)
+
+    assert html.unescape(re.findall(r'<img id="qr" src="([^"]+)"', text)[0]) == qr_data_uri(ADDRESS)
+    assert f'data-address="{ADDRESS}"' in text
+
+
+def test_a_buyer_who_may_choose_gets_the_methods(client: Client) -> None:
+    text = page(client, status="select")
+
+    assert re.search(r'data-currency="USDT" data-network="bsc"', text)
+    assert 'id="view-select"' in text
+    assert 'id="view-pay"' not in text
+    assert "<img" not in text
+
+
+CONFIRMED = {"status": "confirmed", "stray_reason": None, "currency": "USDT"}
+PENDING = CONFIRMED | {"status": "pending"}
+LATE = "2100-02-01T00:00:00Z"
+
+
+def sums(detected: int, confirmed: int = 0) -> dict[str, object]:
+    return {"detected_units": detected * UNIT, "confirmed_units": confirmed * UNIT}
+
+
+def stage(client: Client, columns: dict[str, object], *deposits: dict[str, object]) -> str:
+    """Return the page of an invoice to which these deposits came; each is of 5 USDC that nobody asked for, unless said.
+
+    They are of the first day; the invoice is open for long.
+    """
+    merchant_id = add_merchant()
+    invoice_id = add_invoice(merchant_id, **OPEN | columns)
+    for number, deposit in enumerate(deposits):
+        add_deposit(merchant_id, invoice_id, **{"txid": f"0x{invoice_id.hex}", "ordinal": str(number)} | deposit)
+    answer = client.simulate_get(f"/pay/{invoice_id}")
+    assert answer.status_code == 200
+    return answer.text
+
+
+def words(text: str) -> str:
+    """Return what is read, spaces made one."""
+    body = re.sub(r"<[^>]+>", " ", text.split("<main>", 1)[1])
+    return " ".join(html.unescape(body).split())
+
+
+STAGES: list[tuple[str, dict[str, object], list[dict[str, object]], str, str]] = [
+    ("waiting", {}, [], "Waiting for your payment", "Open until 13:00 UTC"),
+    (
+        "detected",
+        sums(125) | {"deposit_height": 7},
+        [PENDING | {"amount_units": 125 * UNIT}],
+        "Your payment was found",
+        "125 USDT of 125 USDT arrived. The network is confirming it.",
+    ),
+    (
+        "detected",
+        sums(130),
+        [PENDING | {"amount_units": 130 * UNIT}],
+        "Your payment was found",
+        "130 USDT arrived: 5 USDT more than was asked.",
+    ),
+    ("part", sums(5), [PENDING], "A part of the payment arrived", "5 USDT of 125 USDT arrived."),
+    ("wrong_coin", {}, [{}], "Another coin arrived", "5 USDC on Ethereum arrived, but USDT on Ethereum was asked for."),
+    (
+        "wrong_coin",
+        {},
+        [{"network": "bsc", "currency": "USDT", "stray_reason": "network"}],
+        "Another coin arrived",
+        "5 USDT on BNB Smart Chain arrived, but USDT on Ethereum was asked for.",
+    ),
+    ("over_time", {"expires_at": CREATED}, [], "The time to pay is over", "Please do not send anything any more."),
+    (
+        "over_time",
+        sums(5) | {"expires_at": CREATED},
+        [PENDING],
+        "The time to pay is over",
+        "5 USDT of 125 USDT arrived until now.",
+    ),
+    (
+        "unpriced",
+        {"requote_after": "2100-01-01"},
+        [],
+        "The price cannot be told right now",
+        "There is no exchange rate for USDT at the moment. Please do not send anything",
+    ),
+    (
+        "paid",
+        sums(125, 125) | {"status": "paid", "is_final": True},
+        [CONFIRMED | {"amount_units": 125 * UNIT}],
+        "Payment received",
+        "Thank you. 125 USDT arrived.",
+    ),
+    (
+        "paid",
+        sums(120, 120) | {"status": "paid", "is_final": True},
+        [CONFIRMED | {"amount_units": 120 * UNIT}],
+        "Payment received",
+        "120 USDT of 125 USDT arrived, and the shop takes it as paid.",
+    ),
+    (
+        "paid_over",
+        sums(126, 126) | {"status": "paid_over", "is_final": True},
+        [CONFIRMED | {"amount_units": 126 * UNIT}],
+        "Payment received",
+        "126 USDT arrived: 1 USDT more than the 125 USDT that were asked.",
+    ),
+    (
+        "short",
+        sums(5, 5) | {"status": "wrong_amount"},
+        [CONFIRMED],
+        "Less than was asked arrived",
+        "5 USDT of 125 USDT arrived until the time to pay was over: 120 USDT is missing.",
+    ),
+    (
+        "late",
+        sums(125, 125) | {"status": "wrong_amount"},
+        [CONFIRMED | {"amount_units": 125 * UNIT, "seen_at": LATE}],
+        "The payment came late",
+        "125 USDT arrived after the time to pay was over.",
+    ),
+    (
+        "late",
+        sums(125, 125) | {"status": "wrong_amount"},
+        [CONFIRMED | {"amount_units": 100 * UNIT}, CONFIRMED | {"amount_units": 25 * UNIT, "seen_at": LATE}],
+        "The payment came late",
+        "100 USDT arrived in time, and 25 USDT after the time to pay was over.",
+    ),
+    (
+        "late",
+        sums(125) | {"status": "expired", "is_final": True},
+        [PENDING | {"amount_units": 125 * UNIT, "seen_at": LATE}],
+        "The payment came late",
+        "125 USDT arrived after the time to pay was over.",
+    ),
+    (
+        "detected",
+        sums(125) | {"status": "expired", "is_final": True},
+        [PENDING | {"amount_units": 125 * UNIT}],
+        "Your payment was found",
+        "125 USDT of 125 USDT arrived. The network is confirming it.",
+    ),
+    (
+        "short",
+        sums(5) | {"status": "expired", "is_final": True},
+        [PENDING],
+        "Less than was asked arrived",
+        "5 USDT of 125 USDT arrived until the time to pay was over: 120 USDT is missing.",
+    ),
+    ("wrong_coin", {"status": "wrong_amount"}, [{}], "Another coin arrived", "5 USDC on Ethereum arrived"),
+    ("wrong_coin", {"status": "expired", "is_final": True}, [{}], "Another coin arrived", "the time to pay is over"),
+    (
+        "sent_back",
+        sums(5, 5) | {"status": "wrong_amount", "is_final": True},
+        [CONFIRMED],
+        "The money was sent back",
+        "This payment is closed.",
+    ),
+    ("expired", {"status": "expired", "is_final": True}, [], "This payment has expired", "do not send anything"),
+    ("expired", {"status": "select", "expires_at": CREATED}, [], "This payment has expired", "a new payment"),
+]
+INVITING = {"waiting", "part"}
+
+
+@pytest.mark.parametrize(("name", "columns", "deposits", "heading", "said"), STAGES)
+def test_each_stage_has_its_words(
+    client: Client,
+    name: str,
+    columns: dict[str, object],
+    deposits: list[dict[str, object]],
+    heading: str,
+    said: str,
+) -> None:
+    text = stage(client, columns, *deposits)
+
+    assert f'data-stage="{name}"' in text
+    assert f'<h1 id="heading">{heading}</h1>' in text
+    assert said in words(text)
+    # Whoever is not to send anything (more) finds nowhere to send it.
+    is_inviting = name in INVITING or (name == "wrong_coin" and "status" not in columns)
+    assert ('id="address"' in text) is ('id="qr"' in text) is is_inviting
+    assert "hidden" in section(text, "countdown") or name in {*INVITING, "wrong_coin", "unpriced"}
+
+
+def test_who_has_paid_in_full_is_not_asked_for_money_until_it_is_confirmed(client: Client) -> None:
+    text = stage(client, sums(125) | {"deposit_height": 7}, PENDING | {"amount_units": 125 * UNIT})
+
+    assert "Waiting for your payment" not in text
+    assert "0 of 3 confirmations" in words(text)
+    assert "There is nothing more to send" in words(text)
+    assert "Copy" not in text
+
+
+def test_all_of_all_is_no_mismatch(client: Client) -> None:
+    """However late: to read that 48.875 of 48.875 does not match, one has to be a machine."""
+    asked = 48_875 * UNIT // 1_000
+    columns = {"status": "wrong_amount", "payer_units": asked, "detected_units": asked, "confirmed_units": asked}
+    text = words(stage(client, columns, CONFIRMED | {"amount_units": asked, "seen_at": LATE}))
+
+    assert "48.875 USDT arrived after the time to pay was over." in text
+    assert "48.875 of" not in text
+    assert "match" not in text
+
+
+def test_a_part_is_asked_for_what_remains(client: Client) -> None:
+    """A merchant who takes payments in one piece does not invite it; it counts all the same."""
+    for is_multiple, said in ((True, "Please send the remaining 120 USDT."), (False, "120 USDT is missing.")):
+        text = stage(client, sums(5) | {"is_payment_multiple": is_multiple}, PENDING)
+        assert '<span id="amount">120</span>' in text
+        assert said in words(text)
+        assert 'data-copy="amount"' in text
+
+
+def test_a_stray_beside_a_payment_is_told_of(client: Client) -> None:
+    text = stage(client, sums(125), PENDING | {"amount_units": 125 * UNIT}, {})
+
+    assert "Besides, 5 USDC on Ethereum arrived, which was not asked for" in words(text)
+
+
+def test_what_a_reorg_took_and_what_was_sent_back_is_not_told_of(client: Client) -> None:
+    assert 'data-stage="waiting"' in stage(client, {}, PENDING | {"status": "reversed"}, {"status": "credited"})
+
+
+def test_confirmations_are_shown_as_far_as_they_are_needed(client: Client) -> None:
+    text = stage(client, sums(125), PENDING | {"amount_units": 125 * UNIT})
+
+    assert re.search(r'<progress id="progress" [^>]*value="0"\s+max="3" >', text)
+    assert "hidden" in section(stage(client, {}), "progress")
+
+
+def test_a_page_that_has_not_changed_is_not_sent_again_but_the_time_is(client: Client) -> None:
+    invoice_id = add_invoice(add_merchant(), **OPEN)
+    first = client.simulate_get(f"/pay/{invoice_id}")
+    again = client.simulate_get(f"/pay/{invoice_id}", headers={"If-None-Match": first.headers["etag"]})
+    base.execute("UPDATE invoices SET detected_units = %s WHERE id = %s", (5 * UNIT, invoice_id))
+    changed = client.simulate_get(f"/pay/{invoice_id}", headers={"If-None-Match": first.headers["etag"]})
+
+    assert (again.status_code, again.text) == (304, "")
+    assert changed.status_code == 200
+    for answer in (first, again, changed):
+        assert abs(int(answer.headers["x-gateway-time"]) - base.app_now().timestamp() * 1000) < 60_000
+        assert answer.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("name", ["order_id", "url_return", "url_success", "additional_data", "payer_email", "txid"])
+def test_what_a_merchant_wrote_is_never_markup(client: Client, name: str) -> None:
+    text = page(client, **{name: SCRIPT})
+
+    assert "<script>alert" not in text
+    assert "<img src=x" not in text
+    if name in {"additional_data", "payer_email"}:
+        assert "alert(1)" not in text
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "JAVASCRIPT:alert(1)",
+        "java\nscript:alert(1)",
+        "data:text/html,x",
+        "//evil.example",
+        "vbscript:x",
+        "\x01javascript:alert(1)",
+        "file:///etc/passwd",
+        "shop.example",
+    ],
+)
+def test_a_link_that_is_not_of_the_web_is_no_link(client: Client, url: str) -> None:
+    text = page(client, url_return=url, url_success=url, status="paid")
+
+    assert re.findall(r'href="([^"]*)"', text) == re.findall(r'href="(/static/[^"]*)"', text)
+    assert re.findall(r'data-success="([^"]*)"', text) == [""]
+
+
+def test_links_of_the_web_are_links(client: Client) -> None:
+    text = page(
+        client, url_return="https://shop.example/cart?a=1&b=2", url_success="https://shop.example/ok", status="paid"
+    )
+
+    assert 'href="https://shop.example/cart?a=1&amp;b=2" rel="noopener noreferrer"' in text
+    assert 'href="https://shop.example/ok" rel="noopener noreferrer"' in text
+
+
+def test_the_browser_may_run_only_what_comes_from_here(client: Client) -> None:
+    answer = client.simulate_get(f"/pay/{add_invoice(add_merchant())}")
+    policy = dict(part.strip().split(" ", 1) for part in answer.headers["content-security-policy"].split(";"))
+
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == "'self'"
+    assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["cache-control"] == "no-store"
+    assert "max-age" in answer.headers["strict-transport-security"]
+    assert not re.findall(r"<script(?![^>]*src=)|\son\w+=|style=", answer.text)
+
+
+def test_everything_the_page_loads_is_served(client: Client) -> None:
+    links = re.findall(r'(?:href|src)="(/static/[^"]+)"', page(client))
+
+    assert {Path(link.split("?")[0]).name for link in links} == {"icon.svg", "pay.css", "pay.js"}
+    for link in links:
+        path, _, query = link.partition("?")
+        answer = client.simulate_get(path, query_string=query)
+        assert answer.status_code == 200
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert "charset=utf-8" in answer.headers["content-type"] or path.endswith(".svg")
+
+
+@pytest.mark.parametrize("name", ["nothing", "pay.html", "..%2Fpages.py", "%2e%2e", ".gitignore"])
+def test_nothing_else_is_served(client: Client, name: str) -> None:
+    assert client.simulate_get(f"/static/{name}").status_code == 404
+
+
+def test_the_invoice_chooses_the_theme(client: Client) -> None:
+    assert 'data-theme="dark"' in page(client, theme="dark")
+    assert 'data-theme="light"' in page(client)
+
+
+def test_a_page_that_cannot_be_shown_is_still_a_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    malformed, unknown = client.simulate_get("/pay/x"), client.simulate_get(f"/pay/{uuid.uuid4()}")
+    monkeypatch.setattr("api.pages.pages.find", lambda _: 1 / 0)
+    broken = client.simulate_get(f"/pay/{uuid.uuid4()}")
+
+    assert [answer.status_code for answer in (malformed, unknown, broken)] == [400, PayNotFound.status, 500]
+    for answer in (malformed, unknown, broken):
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        assert "content-security-policy" in answer.headers
+        assert "<h1>" in answer.text
+        assert "ZeroDivisionError" not in answer.text

@@ -1,0 +1,253 @@
+"""Accepted methods, discounts and tolerance over HTTP, with the real actors behind the API: every code and effect."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from actors import context
+from actors.invoices import calls as invoices
+from actors.merchants import terms
+from actors.queue.caller import CallInfo, CallReply
+from api.app import create_app
+from core.invoices.schemas import PaymentServices
+from core.merchants.terms_schemas import AcceptedMethods, Accuracy, Discounts
+from models.db.base import execute
+from models.queue.calls import ReplayedError
+from tests.api.conftest import NOW, Client, FakeCaller, FakeQueues, Keys, code_of, make_settings
+from tests.api.rows import add_merchant
+from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
+from tests.models.builders import begin_scans
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ACCEPTED, DISCOUNT, ACCURACY = (f"/v1/payment/{name}" for name in ("accepted", "discount", "accuracy"))
+ETHEREUM: dict[str, Any] = {"currency": "USDT", "network": "ethereum"}
+BSC: dict[str, Any] = {"currency": "USDT", "network": "bsc"}
+PRICE: dict[str, Any] = {"amount": "100", "currency": "USD", "to_currency": "USDT", "network": "ethereum"}
+AGNOSTIC: dict[str, Any] = {"amount": "100", "currency": "USD"}
+ACTORS: dict[str, Callable[[CallInfo, bytes], CallReply]] = {
+    "create_invoice": invoices.create_invoice,
+    "select_method": invoices.select_method,
+    "set_accepted": terms.set_accepted,
+    "set_discount": terms.set_discount,
+    "set_accuracy": terms.set_accuracy,
+}
+
+
+class LocalCaller:
+    """Runs the actor in place; a queue lies between in tests.flows."""
+
+    def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
+        del wait_s
+        assert queue == "invoices"
+        try:
+            return ACTORS[actor](info, payload)
+        except ReplayedError as replay:
+            return CallReply(body=(replay.response or "").encode(), replayed=replay.by_key)
+
+
+@pytest.fixture
+def shop(keys: Keys, database: str, queues: FakeQueues) -> Client:
+    """A merchant with a key of each kind, beside another one, at a gateway with ethereum and bsc."""
+    merchant_id = add_merchant()
+    keys.add("pk_unified", "unified", merchant_id)
+    keys.add("pk_payment", "payment", merchant_id)
+    keys.add("pk_other", "unified", add_merchant("Other"))
+    context.configure(make_settings(DATABASE_URL=database, ADDRESS_PUBLIC_KEY=PUBLIC_KEY))
+    begin_scans()
+    add_chunk(0)
+    for currency in ("USD", "USDT", "BNB"):
+        execute("INSERT INTO rates (currency, usd, source, quoted_at) VALUES (%s, 1, 'test', app_now())", (currency,))
+    settings = make_settings()
+    return Client(create_app(settings, caller=LocalCaller(), queues=queues, find_key=keys.find, now=lambda: NOW))
+
+
+def result(client: Client, path: str, body: dict[str, Any], **options: Any) -> Any:
+    answer = client.post(path, body, **options)
+    assert answer.status_code == 200, answer.text
+    assert answer.json["state"] == 0
+    return answer.json["result"]
+
+
+def services(client: Client, **options: Any) -> dict[tuple[str, str], Any]:
+    found = msgspec.convert(result(client, "/v1/payment/services", {}, **options), PaymentServices)
+    return {(item.currency, item.network): item for item in found.items}
+
+
+# What is set, read and refused ------------------------------------------------------------------------------
+
+
+def test_accepted_methods_are_set_read_and_given_up(shop: Client) -> None:
+    assert result(shop, ACCEPTED, {}) == {"accepted": []}
+    answer = result(shop, ACCEPTED, {"accepted": [ETHEREUM, {"currency": "BNB"}, BSC]})
+    msgspec.convert(answer, AcceptedMethods)
+    assert answer == {"accepted": [{"currency": "BNB", "network": "bsc"}, BSC, ETHEREUM]}
+    assert result(shop, ACCEPTED, {}) == answer
+    assert result(shop, ACCEPTED, {"accepted": []}) == result(shop, ACCEPTED, {}) == {"accepted": []}
+
+
+def test_discounts_are_set_read_and_taken_away(shop: Client) -> None:
+    assert result(shop, DISCOUNT, {}) == {"items": []}
+    answer = result(shop, DISCOUNT, ETHEREUM | {"discount_percent": 2.5})
+    msgspec.convert(answer, Discounts)
+    assert answer == {"items": [ETHEREUM | {"discount_percent": 2.5}]}
+    assert len(result(shop, DISCOUNT, {"currency": "USDT", "discount_percent": -99})["items"]) == 9
+    assert result(shop, DISCOUNT, BSC) == {"items": [BSC | {"discount_percent": -99}]}
+    assert result(shop, DISCOUNT, {"currency": "USDT", "discount_percent": 0}) == {"items": []}
+
+
+def test_the_tolerance_is_set_read_and_switched_off(shop: Client) -> None:
+    assert result(shop, ACCURACY, {}) == {"enabled": False, "accuracy_percent": 0}
+    answer = result(shop, ACCURACY, {"enabled": True, "accuracy_percent": 1.5})
+    msgspec.convert(answer, Accuracy)
+    assert answer == result(shop, ACCURACY, {}) == {"enabled": True, "accuracy_percent": 1.5}
+    assert result(shop, ACCURACY, {"enabled": False}) == {"enabled": False, "accuracy_percent": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code"),
+    [
+        (ACCEPTED, {"accepted": [{"currency": "XYZ"}]}, "accepted.unknown_method"),
+        (ACCEPTED, {"accepted": [{"currency": "USD", "network": "ethereum"}]}, "accepted.unknown_method"),
+        (ACCEPTED, {"accepted": [{"currency": "USDT"}]}, "accepted.unknown_method"),
+        (ACCEPTED, {"accepted": [ETHEREUM, {"currency": "ETH", "network": "base"}]}, "accepted.unknown_method"),
+        (ACCEPTED, {"accepted": [{"currency": "LTC", "network": "litecoin"}]}, "accepted.unknown_method"),
+        (ACCEPTED, {"accepted": [{"network": "ethereum"}]}, "accepted.unknown_method"),
+        (ACCEPTED, {"accepted": ["USDT"]}, "accepted.unknown_method"),
+        (ACCEPTED, {"accepted": ETHEREUM}, "accepted.unknown_method"),
+        (ACCEPTED, {"accepted": [ETHEREUM] * 201}, "accepted.unknown_method"),
+        (DISCOUNT, ETHEREUM | {"discount_percent": 99.0001}, "discount.bad_percent"),
+        (DISCOUNT, ETHEREUM | {"discount_percent": -100}, "discount.bad_percent"),
+        (DISCOUNT, ETHEREUM | {"discount_percent": 0.00001}, "discount.bad_percent"),
+        (DISCOUNT, ETHEREUM | {"discount_percent": "5"}, "discount.bad_percent"),
+        (DISCOUNT, ETHEREUM | {"discount_percent": True}, "discount.bad_percent"),
+        (DISCOUNT, ETHEREUM | {"discount_percent": 10**400}, "discount.bad_percent"),
+        (DISCOUNT, {"discount_percent": 5}, "payment.unknown_currency"),
+        (DISCOUNT, {"currency": "USD", "discount_percent": 5}, "payment.unknown_currency"),
+        (DISCOUNT, {"currency": "usdt"}, "payment.unknown_currency"),
+        (DISCOUNT, {"currency": 5, "discount_percent": 5}, "payment.unknown_currency"),
+        (DISCOUNT, {"currency": "DAI", "network": "tron", "discount_percent": 5}, "payment.unsupported_network"),
+        (DISCOUNT, {"network": "litecoin"}, "payment.unsupported_network"),
+        (DISCOUNT, {"currency": "DAI", "network": 5}, "payment.unsupported_network"),
+        (ACCURACY, {"enabled": True}, "accuracy.bad_percent"),
+        (ACCURACY, {"enabled": True, "accuracy_percent": 0}, "accuracy.bad_percent"),
+        (ACCURACY, {"enabled": True, "accuracy_percent": 0.9999}, "accuracy.bad_percent"),
+        (ACCURACY, {"enabled": True, "accuracy_percent": 1.00001}, "accuracy.bad_percent"),
+        (ACCURACY, {"enabled": True, "accuracy_percent": 5.0001}, "accuracy.bad_percent"),
+        (ACCURACY, {"enabled": False, "accuracy_percent": 6}, "accuracy.bad_percent"),
+        (ACCURACY, {"accuracy_percent": "2"}, "accuracy.bad_percent"),
+        (ACCURACY, {"enabled": "yes"}, "request.bad_field"),
+    ],
+)
+def test_every_refusal_changes_nothing(shop: Client, path: str, body: dict[str, Any], code: str) -> None:
+    before = [result(shop, read, {}) for read in (ACCEPTED, DISCOUNT, ACCURACY)]
+
+    answer = shop.post(path, body)
+
+    assert (answer.status_code, code_of(answer)) == (400, code)
+    assert [result(shop, read, {}) for read in (ACCEPTED, DISCOUNT, ACCURACY)] == before
+
+
+@pytest.mark.parametrize("path", [ACCEPTED, DISCOUNT, ACCURACY])
+@pytest.mark.parametrize(("kind", "status"), [("unified", 200), ("payment", 200), ("payout", 403)])
+def test_terms_are_for_keys_that_take_payments(client: Client, path: str, kind: str, status: int) -> None:
+    answer = client.post(path, {}, public_id=f"pk_{kind}")
+
+    assert answer.status_code == status
+    assert status == 200 or code_of(answer) == "merchant.wrong_key_kind"
+
+
+@pytest.mark.parametrize("path", [ACCEPTED, DISCOUNT, ACCURACY])
+def test_terms_are_for_those_who_sign(client: Client, caller: FakeCaller, path: str) -> None:
+    assert client.public_post(path, {}).status_code == 401
+    assert caller.calls == []
+
+
+def test_terms_are_their_merchants_alone(shop: Client, keys: Keys) -> None:
+    mine = {"merchant_id": str(keys.rows["pk_unified"].merchant_id)}
+    other = {"public_id": "pk_other"}
+    result(shop, ACCEPTED, mine | {"accepted": [BSC]}, **other)
+    result(shop, DISCOUNT, mine | ETHEREUM | {"discount_percent": 50}, **other)
+    result(shop, ACCURACY, mine | {"enabled": True, "accuracy_percent": 5}, **other)
+
+    assert result(shop, ACCEPTED, {}) == {"accepted": []}
+    assert result(shop, DISCOUNT, {}) == {"items": []}
+    assert result(shop, ACCURACY, {})["enabled"] is False
+    assert services(shop)["USDT", "ethereum"].discount_percent == 0
+    assert services(shop, **other)["USDT", "ethereum"].discount_percent == 50
+    assert result(shop, ACCEPTED, {}, public_id="pk_payment") == {"accepted": []}
+
+
+# What follows from them -------------------------------------------------------------------------------------
+
+
+def test_a_payment_in_what_is_not_accepted_is_refused(shop: Client) -> None:
+    result(shop, ACCEPTED, {"accepted": [BSC]})
+
+    refused = shop.post("/v1/payment", PRICE)
+
+    assert (refused.status_code, code_of(refused)) == (400, "payment.unsupported_network")
+    assert result(shop, "/v1/payment", PRICE | {"network": "bsc"})["payer_amount"] == "100"
+    result(shop, ACCEPTED, {"accepted": []})
+    assert result(shop, "/v1/payment", PRICE)["network"] == "ethereum"
+
+
+def test_a_buyer_may_choose_among_what_is_accepted_now(shop: Client) -> None:
+    made = result(shop, "/v1/payment", AGNOSTIC)
+    path = f"/v1/pay/{made['uuid']}"
+    # tron is of the catalogue, but this gateway does not serve it.
+    result(shop, ACCEPTED, {"accepted": [BSC, {"currency": "BNB"}, {"currency": "USDT", "network": "tron"}]})
+
+    shown = shop.simulate_get(path).json["result"]["accepted"]
+    refusals = [shop.public_post(f"{path}/select", choice) for choice in (ETHEREUM, ETHEREUM | {"network": "tron"})]
+
+    assert sorted(shown, key=str) == [{"currency": "BNB", "network": "bsc"}, BSC]
+    assert [(answer.status_code, code_of(answer)) for answer in refusals] == [(400, "pay.method_not_accepted")] * 2
+    chosen = shop.public_post(f"{path}/select", BSC)
+    assert chosen.json["result"]["network"] == "bsc"
+
+
+def test_a_payment_that_nobody_could_pay_is_refused(shop: Client) -> None:
+    result(shop, ACCEPTED, {"accepted": [{"currency": "BTC"}]})
+
+    assert code_of(shop.post("/v1/payment", AGNOSTIC)) == "invoice.no_pay_asset"
+
+
+def test_services_show_what_is_accepted_and_the_discounts(shop: Client) -> None:
+    result(shop, ACCEPTED, {"accepted": [BSC, {"currency": "USDT", "network": "tron"}]})
+    result(shop, DISCOUNT, ETHEREUM | {"discount_percent": 12.5})
+    result(shop, DISCOUNT, BSC | {"discount_percent": -3})
+
+    shown = services(shop)
+
+    assert [method for method, item in shown.items() if item.is_available] == [("USDT", "bsc")]
+    assert {method: item.discount_percent for method, item in shown.items() if item.discount_percent} == {
+        ("USDT", "ethereum"): 12.5,
+        ("USDT", "bsc"): -3,
+    }
+
+
+def test_a_payment_has_the_discount_of_its_first_quote(shop: Client) -> None:
+    result(shop, DISCOUNT, ETHEREUM | {"discount_percent": 2.5})
+    made = result(shop, "/v1/payment", PRICE)
+    agnostic = result(shop, "/v1/payment", AGNOSTIC)
+    result(shop, DISCOUNT, ETHEREUM | {"discount_percent": -10})
+
+    assert made["payer_amount"] == "97.5"
+    assert result(shop, "/v1/payment/info", {"uuid": made["uuid"]})["payer_amount"] == "97.5"
+    chosen = shop.public_post(f"/v1/pay/{agnostic['uuid']}/select", ETHEREUM)
+    assert chosen.json["result"]["payer_amount"] == "110"
+
+
+def test_a_discount_below_the_minimum_is_told_as_such(shop: Client) -> None:
+    result(shop, DISCOUNT, ETHEREUM | {"discount_percent": 99})
+    agnostic = result(shop, "/v1/payment", AGNOSTIC | {"amount": "10"})
+
+    assert code_of(shop.post("/v1/payment", PRICE | {"amount": "10"})) == "payment.below_minimum"
+    assert code_of(shop.public_post(f"/v1/pay/{agnostic['uuid']}/select", ETHEREUM)) == "pay.below_minimum"
+    assert uuid.UUID(result(shop, "/v1/payment", PRICE)["uuid"])

@@ -1,0 +1,28 @@
+"""Payouts for tests of the API that care for who may see and decide them, not for the books behind them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from models.db.base import transaction
+from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, Account, Transfer, post
+from tests.models.builders import USDT
+from tests.models.payouts.held import payout
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from models.payouts.rows import PayoutRow
+
+
+def credit(merchant_id: UUID, units: int, currency: str = "USDT", network: str = "ethereum") -> None:
+    """Make so much available to a merchant, out of nothing."""
+    custody, available = Account(GATEWAY, CUSTODY, currency, network), Account(merchant_id, AVAILABLE, currency)
+    with transaction():
+        post(f"test:{merchant_id}:{currency}", [Transfer(custody, available, units)])
+
+
+def held_payout(merchant_id: UUID, **columns: Any) -> PayoutRow:
+    """Return a payout of 10 USDT that is pending, unless columns say otherwise, with just the money for it."""
+    credit(merchant_id, 11 * USDT)
+    return payout(merchant_id, **columns)

@@ -1,0 +1,346 @@
+"""Several nodes of one network: the preferred one first, the others when it fails, never one of another chain."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from chains.base import ProviderError, WrongChainError
+from chains.budget import BudgetSpentError, budget
+from chains.evm.nodes import providers as chain_providers
+from chains.evm.nodes.providers import Providers
+from chains.evm.nodes.rpc import RateLimitedError, _patience_s
+from cli.embedded.supervise.ports import free_port
+from tests.chains.conftest import CATALOGUE
+from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal
+
+ETHEREUM = CATALOGUE.networks["ethereum"]
+
+
+def answering(result: object, *, chain_id: str = "0x1") -> JsonRpcNode:
+    return JsonRpcNode({"eth_chainId": chain_id, "eth_blockNumber": result})
+
+
+def providers(*urls: str) -> Providers:
+    return Providers(ETHEREUM, urls, timeout_s=1.0)
+
+
+def head(nodes: Providers) -> str:
+    return nodes.call("eth_blockNumber", [], str)
+
+
+@pytest.fixture
+def second() -> Iterator[JsonRpcNode]:
+    with answering("0x2") as node:
+        yield node
+
+
+def test_the_preferred_node_is_asked(second: JsonRpcNode) -> None:
+    with answering("0x1") as first:
+        assert head(providers(first.url, second.url)) == "0x1"
+    assert second.asked == []
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [Raw(b"<html>"), Raw(status=429), Raw(b"{}", pause_s=1.5), Refusal(-32005, "limit exceeded"), 7],
+    ids=["html", "429", "silence", "refusal", "wrong type"],
+)
+def test_the_next_node_answers_for_one_that_fails(second: JsonRpcNode, failure: object) -> None:
+    with answering(failure) as first:
+        assert head(providers(first.url, second.url)) == "0x2"
+
+
+def test_a_node_that_is_down_is_passed_over(second: JsonRpcNode) -> None:
+    assert head(providers(f"http://127.0.0.1:{free_port()}", second.url)) == "0x2"
+
+
+def test_a_node_that_failed_is_asked_last_for_a_while(second: JsonRpcNode) -> None:
+    with answering(Raw(status=502)) as first:
+        nodes = providers(first.url, second.url)
+        head(nodes)
+        asked = len(first.asked)
+
+        assert head(nodes) == "0x2"
+        assert len(first.asked) == asked
+
+
+def test_a_node_that_only_refused_keeps_its_place(second: JsonRpcNode) -> None:
+    with answering(Refusal(-32000, "unknown block")) as first:
+        nodes = providers(first.url, second.url)
+        head(nodes)
+        first.answers["eth_blockNumber"] = "0x1"
+
+        assert head(nodes) == "0x1"
+
+
+def test_resting_nodes_are_asked_when_no_other_is_left() -> None:
+    with answering(Raw(status=502)) as only:
+        nodes = providers(only.url)
+        with pytest.raises(ProviderError, match="502"):
+            head(nodes)
+        only.answers["eth_blockNumber"] = "0x1"
+
+        assert head(nodes) == "0x1"
+
+
+def test_null_is_an_answer_and_asks_nobody_else(second: JsonRpcNode) -> None:
+    with answering(None) as first:
+        assert providers(first.url, second.url).call_or_none("eth_blockNumber", [], str) is None
+    assert second.asked == []
+
+
+def test_a_node_of_another_chain_is_refused() -> None:
+    with answering("0x1", chain_id="0x38") as wrong, pytest.raises(WrongChainError, match="chain 56"):
+        head(providers(wrong.url))
+    assert wrong.asked == ["eth_chainId"]
+
+
+def test_a_node_of_another_chain_is_passed_over(second: JsonRpcNode) -> None:
+    with answering("0x1", chain_id="0x38") as wrong:
+        assert head(providers(wrong.url, second.url)) == "0x2"
+
+
+def test_a_node_names_its_chain_once() -> None:
+    with answering("0x1") as node:
+        nodes = providers(node.url)
+        head(nodes)
+        head(nodes)
+
+        assert node.asked == ["eth_chainId", "eth_blockNumber", "eth_blockNumber"]
+
+
+def test_a_node_that_was_lost_names_its_chain_again() -> None:
+    with answering("0x1") as node:
+        nodes = providers(node.url)
+        head(nodes)
+        node.answers["eth_blockNumber"] = Raw(status=502)
+        with pytest.raises(ProviderError):
+            head(nodes)
+        node.answers |= {"eth_blockNumber": "0x1", "eth_chainId": "0x38"}
+
+        with pytest.raises(WrongChainError):
+            head(nodes)
+
+
+# Health -----------------------------------------------------------------------------------------------------
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def _by_hand(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(time, "monotonic", clock)
+    return clock
+
+
+def preferred(nodes: Providers) -> int:
+    """Return the number of the node that answers a plain question."""
+    return nodes._ranked()[0].number
+
+
+def test_each_failure_doubles_the_rest_and_success_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering(Raw(status=502)) as first, answering("0x2") as second:
+        nodes = providers(first.url, second.url)
+        sick = nodes._nodes[0]
+        clock, rests = _by_hand(monkeypatch), []
+        for _ in range(12):
+            with pytest.raises(ProviderError):
+                sick.ask(lambda rpc: rpc.call("eth_blockNumber", [], str))
+            rests.append(round(sick.rests_until - clock.now))
+        first.answers["eth_blockNumber"] = "0x1"
+        sick.ask(lambda rpc: rpc.call("eth_blockNumber", [], str))
+
+        assert rests == [5, 10, 20, 40, 80, 160, 300, 300, 300, 300, 300, 300]
+        assert sick._failures == 0
+
+
+def test_a_node_behind_the_others_is_not_preferred() -> None:
+    with answering("0x10") as late, answering("0x64") as current:
+        nodes = providers(late.url, current.url)
+        assert nodes.head() == 100
+        assert preferred(nodes) == 1
+
+        late.answers["eth_blockNumber"] = "0x64"
+        nodes._looked_at = float("-inf")
+        nodes.head()
+        assert preferred(nodes) == 0
+
+
+def test_a_block_or_two_behind_is_not_behind() -> None:
+    with answering("0x62") as late, answering("0x64") as current:
+        assert providers(late.url, current.url).head() == 98
+
+
+def test_one_of_three_that_makes_its_head_up_leads_nobody() -> None:
+    with answering("0x63") as first, answering("0x64") as second, answering("0xffffff") as boaster:
+        nodes = providers(first.url, second.url, boaster.url)
+        assert nodes.head() == 99
+        assert preferred(nodes) == 0
+
+
+def test_a_node_whose_head_went_back_is_not_preferred_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering("0x64") as first, answering("0x64") as second:
+        nodes = providers(first.url, second.url)
+        nodes.head()
+        first.answers["eth_blockNumber"], second.answers["eth_blockNumber"] = "0x50", "0x50"
+        second.answers["eth_blockNumber"] = "0x64"
+        nodes._nodes[0].head = 100
+        nodes._nodes[0].ask_head(2)
+        first.answers["eth_blockNumber"] = "0x64"
+        nodes._nodes[0].ask_head(2)
+        assert preferred(nodes) == 1
+
+        clock = _by_hand(monkeypatch)
+        clock.now = nodes._nodes[0].unsteady_until + 1
+        assert preferred(nodes) == 0
+
+
+def test_a_far_slower_node_is_not_preferred() -> None:
+    with answering(Raw(b"", pause_s=0)) as _, answering("0x64") as slow, answering("0x64") as fast:
+        nodes = providers(slow.url, fast.url)
+        nodes.head()
+        nodes._nodes[0]._latency_s, nodes._nodes[1]._latency_s = 0.9, 0.05
+        assert preferred(nodes) == 1
+        nodes._nodes[0]._latency_s = 0.1
+        assert preferred(nodes) == 0
+
+
+def test_a_measure_of_long_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering("0x64") as slow, answering("0x64") as fast:
+        nodes = providers(slow.url, fast.url)
+        nodes.head()
+        nodes._nodes[0]._latency_s = 0.9
+        clock = _by_hand(monkeypatch)
+        clock.now = nodes._nodes[0]._measured_at + 120
+        assert preferred(nodes) == 0
+
+
+def test_patience_is_given_as_long_as_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering(Raw(status=429, retry_after="30")) as only:
+        nodes = providers(only.url)
+        with pytest.raises(RateLimitedError):
+            head(nodes)
+        only.answers["eth_blockNumber"] = "0x1"
+        asked = len(only.asked)
+        with pytest.raises(RateLimitedError, match=r"again in (29|30) s"):
+            head(nodes)
+        assert len(only.asked) == asked
+
+        clock = _by_hand(monkeypatch)
+        clock.now = nodes._nodes[0].barred_until + 1
+        assert head(nodes) == "0x1"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("7", 7.0),
+        ("0", 1.0),
+        ("100000", 120.0),
+        (None, 5.0),
+        ("soon", 5.0),
+        ("-3", 5.0),
+        ("٣", 5.0),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 1.0),
+        ("Wed, 21 Oct 2055 07:28:00 GMT", 120.0),
+    ],
+)
+def test_any_retry_after_is_bounded(text: str | None, seconds: float) -> None:
+    assert _patience_s(text) == seconds
+
+
+def test_a_wrong_chain_is_asked_for_nothing_but_its_number_until_it_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering("0x1", chain_id="0x38") as node:
+        nodes = providers(node.url)
+        for _ in range(3):
+            with pytest.raises(WrongChainError):
+                head(nodes)
+        assert node.asked == ["eth_chainId"]
+
+        clock = _by_hand(monkeypatch)
+        clock.now = nodes._nodes[0]._refused_until + 1
+        with pytest.raises(WrongChainError):
+            head(nodes)
+        node.answers["eth_chainId"] = "0x1"
+        clock.now = nodes._nodes[0]._refused_until + 1
+        assert head(nodes) == "0x1"
+
+
+def test_a_right_chain_is_verified_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering("0x1") as node:
+        nodes = providers(node.url)
+        head(nodes)
+        node.answers["eth_chainId"] = "0x38"
+        later = time.monotonic() + 601
+        _by_hand(monkeypatch).now = later
+        with pytest.raises(WrongChainError):
+            head(nodes)
+
+
+def test_the_same_address_twice_is_one_provider() -> None:
+    assert providers("http://127.0.0.1:1/a", "http://127.0.0.1:1/a/", "http://127.0.0.1:1/b").count == 2
+
+
+def test_a_minority_has_to_rest_and_a_tie_blames_nobody() -> None:
+    with answering("0x1") as first, answering("0x2") as second, answering("0x2") as third:
+        three = providers(first.url, second.url, third.url)
+        assert three.compare(lambda rpc: rpc.call("eth_blockNumber", [], str), "0x2") == (2, 1)
+        assert preferred(three) == 1
+        two = providers(first.url, second.url)
+        assert two.compare(lambda rpc: rpc.call("eth_blockNumber", [], str), "0x2") == (1, 1)
+        assert [node.rests_until for node in two._nodes] == [0.0, 0.0]
+
+
+def test_a_second_reading_asks_the_usual_node_last(second: JsonRpcNode) -> None:
+    with answering("0x1") as first:
+        nodes = providers(first.url, second.url)
+        assert nodes.attempt(lambda rpc: rpc.call("eth_blockNumber", [], str), second=True) == "0x2"
+
+
+# Budgets ----------------------------------------------------------------------------------------------------
+
+
+def test_a_budget_ends_the_questions_and_blames_no_node() -> None:
+    with answering("0x1") as node:
+        nodes = providers(node.url)
+        with budget(seconds=10, requests=3):
+            head(nodes)
+            head(nodes)
+            with pytest.raises(BudgetSpentError):
+                head(nodes)
+        assert len(node.asked) == 3
+        assert nodes._nodes[0].rests_until == 0
+        assert head(nodes) == "0x1"
+
+
+def test_a_budget_cuts_a_slow_answer_short_and_blames_no_node() -> None:
+    with answering(Raw(b"{}", pause_s=60)) as node:
+        nodes = Providers(ETHEREUM, [node.url], timeout_s=60)
+        began = time.monotonic()
+        with budget(seconds=0.3, requests=100), pytest.raises(BudgetSpentError):
+            head(nodes)
+        assert time.monotonic() - began < 30
+        assert nodes._nodes[0].rests_until == 0
+
+
+def test_a_network_without_nodes_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="no provider"):
+        providers()
+
+
+def test_a_failure_is_logged_without_the_nodes_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The module's own may be bound already to what a command line of this process has configured.
+    monkeypatch.setattr(chain_providers, "log", structlog.get_logger())
+    with answering(Raw(status=502)) as node, structlog.testing.capture_logs() as logs, pytest.raises(ProviderError):
+        head(providers(node.url))
+
+    assert [entry["event"] for entry in logs] == ["provider_failed"]
+    assert "secret-key" not in repr(logs)

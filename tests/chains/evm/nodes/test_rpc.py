@@ -1,0 +1,149 @@
+"""One node over HTTP: whatever is not a plain answer in time is a ProviderError."""
+
+import time
+
+import pytest
+
+from chains.base import ProviderError
+from chains.evm.nodes import rpc
+from chains.evm.nodes.rpc import JsonRpc, RpcError
+from cli.embedded.supervise.ports import free_port
+from tests.peers.json_rpc_node import Answer, JsonRpcNode, Raw, Refusal
+
+HTML = b"<!doctype html><title>Please wait</title>"
+
+
+def ask(answer: Answer, *, timeout_s: float = 30.0) -> str:
+    with JsonRpcNode({"eth_method": answer}) as node:
+        return JsonRpc(node.url, timeout_s=timeout_s).call("eth_method", [], str)
+
+
+def test_an_answer_is_an_answer() -> None:
+    assert ask("0x10") == "0x10"
+
+
+def test_a_parameter_arrives() -> None:
+    with JsonRpcNode({"echo": lambda first, second: [second, first]}) as node:
+        assert JsonRpc(node.url, timeout_s=30).call("echo", ["one", 2], list[object]) == [2, "one"]
+
+
+def test_connections_are_kept() -> None:
+    with JsonRpcNode({"eth_method": "0x1"}) as node:
+        client = JsonRpc(node.url, timeout_s=30)
+        for _ in range(5):
+            client.call("eth_method", [], str)
+
+        assert client._pool.num_connections == 1
+
+
+def test_null_is_an_answer_only_where_it_may_be() -> None:
+    with JsonRpcNode({"eth_method": None}) as node:
+        client = JsonRpc(node.url, timeout_s=30)
+
+        assert client.call_or_none("eth_method", [], str) is None
+        with pytest.raises(ProviderError, match="no result"):
+            client.call("eth_method", [], str)
+
+
+def test_a_refusal_carries_its_code() -> None:
+    with pytest.raises(RpcError, match="too many") as caught:
+        ask(Refusal(-32005, "too many requests"))
+    assert caught.value.code == -32005
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Raw(HTML, content_type="text/html"),
+        Raw(b""),
+        Raw(b'{"jsonrpc": "2.0", "id": 1, "resu'),
+        Raw(b'{"jsonrpc": "2.0", "id": 1}'),
+        Raw(b'{"jsonrpc": "2.0", "result": "0x1"}'),
+        Raw(b'{"jsonrpc": "2.0", "id": 99, "result": "0x1"}'),
+        Raw(b'[{"jsonrpc": "2.0", "id": 1, "result": "0x1"}]'),
+        Raw(b"[" * 100_000),
+        Raw(b'{"jsonrpc": "2.0", "id": 1, "result": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
+        Raw(b'{"jsonrpc": "2.0", "id": 1, "result": "\xff\xfe"}'),
+        Raw(b"null"),
+    ],
+    ids=[
+        "html",
+        "nothing",
+        "cut",
+        "no result",
+        "no id",
+        "another's id",
+        "a batch",
+        "a bomb",
+        "an inner bomb",
+        "bytes",
+        "null",
+    ],
+)
+def test_rubbish_with_status_200_is_no_answer(answer: Raw) -> None:
+    with pytest.raises(ProviderError):
+        ask(answer)
+
+
+@pytest.mark.parametrize("answer", [1, [], {}, True, 1.5])
+def test_a_result_of_another_type_is_no_answer(answer: object) -> None:
+    with pytest.raises(ProviderError, match="not the shape"):
+        ask(answer)
+
+
+@pytest.mark.parametrize("status", [204, 301, 401, 403, 429, 500, 502, 503])
+def test_another_status_is_no_answer(status: int) -> None:
+    with pytest.raises(ProviderError, match=f"HTTP status {status}"):
+        ask(Raw(b"" if status == 204 else b'{"jsonrpc": "2.0", "id": 1, "result": "0x1"}', status=status))
+
+
+def test_a_redirect_is_not_followed() -> None:
+    with JsonRpcNode({"eth_method": "0x1"}) as other:
+        with pytest.raises(ProviderError, match="HTTP status 307"):
+            ask(Raw(status=307, location=other.url))
+        assert other.asked == []
+
+
+def test_silence_ends() -> None:
+    started = time.monotonic()
+    with pytest.raises(ProviderError, match="Timeout"):
+        ask(Raw(b"{}", pause_s=60), timeout_s=0.2)
+    assert time.monotonic() - started < 30
+
+
+def test_an_answer_that_drips_ends() -> None:
+    # Each byte comes in time, the answer as a whole does not.
+    started = time.monotonic()
+    with pytest.raises(ProviderError, match="too slow"):
+        ask(Raw(b" " * 1200, byte_pause_s=0.05), timeout_s=0.3)
+    assert time.monotonic() - started < 30
+
+
+def test_an_answer_without_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rpc, "REPLY_BYTES_MAX", 1_000_000)
+    with pytest.raises(ProviderError, match="too long"):
+        ask("0" * 1_000_001)
+
+
+def test_a_node_that_is_down_is_no_answer() -> None:
+    with pytest.raises(ProviderError):
+        JsonRpc(f"http://127.0.0.1:{free_port()}/v3/secret-key", timeout_s=1).call("eth_method", [], str)
+
+
+@pytest.mark.parametrize(
+    "answer", [Raw(HTML), Raw(b"", status=500), Raw(b"{}", pause_s=1.0), Refusal(-1, "no"), None, 5], ids=repr
+)
+def test_no_error_shows_the_providers_key(answer: Answer) -> None:
+    with pytest.raises(ProviderError) as caught:
+        ask(answer, timeout_s=0.2)
+    assert "secret-key" not in str(caught.value)
+    # What is logged with a traceback is what is not suppressed.
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_a_node_that_is_down_does_not_show_its_key() -> None:
+    with pytest.raises(ProviderError) as caught:
+        JsonRpc(f"http://127.0.0.1:{free_port()}/v3/secret-key", timeout_s=1).call("eth_method", [], str)
+    assert "secret-key" not in str(caught.value)
+    assert caught.value.__suppress_context__

@@ -1,0 +1,49 @@
+"""What is final is what providers agree on: one alone neither holds money back nor lets it go. On a real node."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from chains.evm.adapter import EvmAdapter
+from chains.evm.nodes.providers import Providers
+from tests.chains.conftest import CATALOGUE
+from tests.peers.anvil import HandMined
+from tests.peers.json_rpc_node import Raw
+from tests.peers.lying_rpc import LyingRpc
+
+
+def final_heights(node: HandMined, *told: object) -> int | None:
+    """Return what providers make of a chain of ten blocks, each of which tells so of its final block, or the truth."""
+    with contextlib.ExitStack() as stack:
+        peers = [stack.enter_context(LyingRpc(node.url, key=f"provider-{number}")) for number in range(len(told))]
+        for peer, lie in zip(peers, told, strict=True):
+            if isinstance(lie, int):
+                peer.lies["eth_getBlockByNumber"] = lambda truth, _params, height=lie: truth | {"number": hex(height)}
+            elif lie is not None:
+                peer.failure = Raw(status=502)
+        network = CATALOGUE.networks["ethereum"]
+        providers = Providers(network, [peer.url for peer in peers], timeout_s=5)
+        return EvmAdapter(network, CATALOGUE.pairs_on("ethereum"), providers).final_height()
+
+
+@pytest.mark.parametrize(
+    ("told", "is_known"),
+    [
+        pytest.param((None, None, 10**9), True, id="one of three cannot open it"),
+        pytest.param((0, None, None), True, id="nor stop it"),
+        pytest.param((10**9, None), True, id="one of two cannot open it"),
+        pytest.param(("down", 10**9), False, id="nor alone, while the other is down"),
+        pytest.param(("down", 10**9, None), True, id="nor beside one of three that is down"),
+        pytest.param((None,), True, id="a lone provider is believed"),
+    ],
+)
+def test_one_provider_alone_decides_nothing_about_what_is_final(
+    ethereum: HandMined, told: tuple[object, ...], *, is_known: bool
+) -> None:
+    ethereum.ask("anvil_mine", hex(80))
+    truth = int(ethereum.ask("eth_getBlockByNumber", "finalized", False)["number"], 16)
+    assert truth > 0
+
+    assert final_heights(ethereum, *told) == (truth if is_known else None)

@@ -1,0 +1,126 @@
+"""Receipts: one question for many, side by side where a node has no such method, and kept until the block is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from chains.base import Block, ProviderError
+from chains.budget import BudgetSpentError, budget
+from chains.evm.nodes.rpc import JsonRpc, RateLimitedError
+from chains.evm.scan import receipts as evm_receipts
+from chains.evm.scan.receipts import SINGLY_MAX, ReceiptBook
+from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal
+
+HASH = "0x" + "bb" * 32
+BLOCK = Block(height=7, hash=HASH, parent_hash="0x" + "aa" * 32, time=datetime(2026, 1, 1, tzinfo=UTC))
+MISSING = Refusal(-32601, "no such method")
+
+
+def ids(count: int) -> list[str]:
+    return [f"0x{number:064x}" for number in range(count)]
+
+
+def receipt(txid: str, block_hash: str = HASH) -> dict[str, Any]:
+    return {"transactionHash": txid, "blockHash": block_hash, "status": "0x1", "logs": []}
+
+
+def node(whole: Callable[..., object] | object = MISSING, single: Callable[..., object] = receipt) -> JsonRpcNode:
+    return JsonRpcNode({"eth_getBlockReceipts": whole, "eth_getTransactionReceipt": single})
+
+
+def test_many_are_asked_for_at_once() -> None:
+    wanted = ids(SINGLY_MAX + 1)
+    with node([receipt(txid) for txid in wanted]) as peer:
+        found = ReceiptBook().collect(JsonRpc(peer.url, timeout_s=5), BLOCK, wanted)
+
+    assert (list(found), peer.asked) == (wanted, ["eth_getBlockReceipts"])
+
+
+def test_a_few_are_asked_for_singly() -> None:
+    with node() as peer:
+        found = ReceiptBook().collect(JsonRpc(peer.url, timeout_s=5), BLOCK, ids(SINGLY_MAX))
+
+    assert len(found) == SINGLY_MAX
+    assert peer.asked == ["eth_getTransactionReceipt"] * SINGLY_MAX
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [MISSING, None, Raw(b"{"), [receipt(txid, "0x" + "cc" * 32) for txid in ids(9)], [receipt(ids(9)[0])]],
+    ids=["refused", "null", "garbage", "another block's", "cut"],
+)
+def test_what_the_whole_block_does_not_bring_is_asked_for_singly(whole: object) -> None:
+    with node(whole) as peer:
+        found = ReceiptBook().collect(JsonRpc(peer.url, timeout_s=5), BLOCK, ids(9))
+
+    assert list(found) == ids(9)
+    assert all(one.block_hash == HASH for one in found.values())
+
+
+def test_what_was_shown_is_not_asked_for_again_after_a_step_was_cut_off() -> None:
+    book, steps = ReceiptBook(), 0
+    with node() as peer:
+        rpc = JsonRpc(peer.url, timeout_s=5)
+        while True:
+            steps += 1
+            try:
+                with budget(seconds=10, requests=10):
+                    found = book.collect(rpc, BLOCK, ids(30))
+                break
+            except BudgetSpentError:
+                assert steps < 6, "nothing is kept"
+
+    assert list(found) == ids(30)
+    assert peer.asked.count("eth_getTransactionReceipt") == 30
+
+
+def test_one_nodes_receipts_do_not_serve_another() -> None:
+    book = ReceiptBook()
+    with node() as first, node() as second:
+        for peer in (first, second):
+            book.collect(JsonRpc(peer.url, timeout_s=5), BLOCK, ids(2))
+
+    assert (len(first.asked), len(second.asked)) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [lambda _txid: receipt("0x" + "ee" * 32), lambda txid: receipt(txid, "0x" + "cc" * 32), lambda _txid: None],
+    ids=["of another transaction", "of another block", "none"],
+)
+def test_a_receipt_of_something_else_is_refused_and_not_kept(lie: Callable[[str], object]) -> None:
+    book = ReceiptBook()
+    with node(single=lie) as peer:
+        rpc = JsonRpc(peer.url, timeout_s=5)
+        with pytest.raises(ProviderError):
+            book.collect(rpc, BLOCK, ids(1))
+        peer.answers["eth_getTransactionReceipt"] = receipt
+
+        assert list(book.collect(rpc, BLOCK, ids(1))) == ids(1)
+
+
+def test_a_node_that_asks_for_patience_gets_it() -> None:
+    with node(Raw(status=429)) as peer, pytest.raises(RateLimitedError):
+        ReceiptBook().collect(JsonRpc(peer.url, timeout_s=5), BLOCK, ids(9))
+    assert peer.asked == ["eth_getBlockReceipts"]
+
+
+def test_what_is_kept_is_bounded_and_never_less_than_the_block_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evm_receipts, "RECEIPTS_KEPT", 3)
+    book = ReceiptBook()
+    with node() as peer:
+        rpc = JsonRpc(peer.url, timeout_s=5)
+        for number in range(5):
+            block = Block(height=number, hash=HASH, parent_hash=f"0x{number}", time=BLOCK.time)
+            found = book.collect(rpc, block, ids(5))
+    assert len(found) == 5
+    with node(single=lambda txid: receipt(txid, f"0x{int(txid, 16) // 2:064x}")) as peer:
+        rpc = JsonRpc(peer.url, timeout_s=5)
+        for number in range(5):
+            block = Block(height=number, hash=f"0x{number:064x}", parent_hash="0x", time=BLOCK.time)
+            book.collect(rpc, block, ids(10)[2 * number : 2 * number + 2])
+    assert sum(map(len, book._kept.values())) <= 3

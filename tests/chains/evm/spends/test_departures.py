@@ -1,0 +1,126 @@
+"""What one of our keys signed, read whole from a real chain: the bytes prove it, and no node can make one up."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from chains.base import Block, Fee, ProviderError
+from chains.evm.adapter import EvmAdapter
+from chains.evm.nodes import wire
+from chains.evm.spends import departures as evm_departures
+from core.catalogue.addresses import keccak256
+from tests.chains.conftest import CATALOGUE, OURS
+from tests.chains.evm.spends.world import CAP, HOT, World, world
+from tests.peers.anvil import HandMined
+
+
+@pytest.fixture
+def alone(ethereum: HandMined) -> Iterator[World]:
+    with world(ethereum) as found:
+        found.token()
+        yield found
+
+
+def adapter(world: World) -> EvmAdapter:
+    return EvmAdapter(CATALOGUE.networks["ethereum"], CATALOGUE.pairs_on("ethereum"), world.spender.providers)
+
+
+def mined(world: World) -> Block:
+    found = adapter(world).block(world.node.mine())
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("is_legacy", [True, False])
+@pytest.mark.parametrize("currency", ["USDT", None])
+def test_what_we_signed_is_read_with_its_bytes(alone: World, currency: str | None, *, is_legacy: bool) -> None:
+    intent = alone.intent(1_000_000, currency=currency)
+    fee = alone.spender.quote(intent, cap_units=CAP)
+    offered = replace(fee, tip_units=fee.price_units) if is_legacy else fee
+    attempt = alone.sign(intent, fee=offered)
+    alone.spender.send(attempt.raw)
+    block = mined(alone)
+    found = adapter(alone).departure(attempt.txid, block)
+    assert found is not None
+    assert (found.raw, found.txid, found.claim) == (attempt.raw, attempt.txid, 0)
+    assert found.intent == intent
+    assert (found.is_transfer, found.is_success, found.height, found.block_hash) == (
+        True,
+        True,
+        block.height,
+        block.hash,
+    )
+    assert (found.gas_limit, found.price_units, found.tip_units) == (
+        offered.gas_limit, offered.price_units, offered.tip_units,
+    )  # fmt: skip
+    assert found.fee_units == alone.fate(intent, attempt).fee_units
+
+
+def test_the_scan_names_who_sent_what(alone: World) -> None:
+    attempt = alone.sign(alone.intent(5))
+    alone.spender.send(attempt.raw)
+    block = mined(alone)
+    single = adapter(alone).scan_block(block.height, lambda _seen: ())
+    again = adapter(alone).scan_block(block.height, lambda _seen: (), thorough=True)
+    assert single is not None
+    assert again is not None
+    assert single.sent == again.sent == ((HOT, attempt.txid),)
+
+
+def test_a_call_of_another_kind_is_no_transfer_and_a_revert_has_no_effect(alone: World) -> None:
+    alone.node.ask("anvil_setCode", OURS, "0x60006000fd")
+    attempt = alone.sign(alone.intent(7, currency=None), fee=Fee(gas_limit=50_000, price_units=10**11, tip_units=10**9))
+    alone.spender.send(attempt.raw)
+    found = adapter(alone).departure(attempt.txid, mined(alone))
+    assert found is not None
+    assert (found.is_transfer, found.is_success) == (True, False)
+
+
+def test_what_our_key_did_not_sign_is_nothing(alone: World) -> None:
+    """A node that acts for any sender, as a lying one does."""
+    alone.node.ask("anvil_setBalance", HOT, hex(10**18))
+    txid = alone.node.send(OURS, value=5, sender=HOT)
+    assert adapter(alone).departure(txid, mined(alone)) is None
+
+
+def test_a_transaction_of_another_block_is_refused(alone: World) -> None:
+    attempt = alone.sign(alone.intent(5))
+    alone.spender.send(attempt.raw)
+    block = mined(alone)
+    with pytest.raises(ProviderError, match="another block"):
+        adapter(alone).departure(attempt.txid, replace(block, hash="0x" + "0" * 64))
+
+
+@pytest.mark.parametrize("kind", ["0x1", "0x3"])
+def test_other_kinds_are_encoded_or_left_alone(kind: str) -> None:
+    body = wire.SignedTransaction(
+        hash="0x", sender=HOT, nonce="0x0", value="0x80", input="0x" + "ab" * 60, gas="0x5208", v="0x1", r="0x1",
+        s="0x2", to=OURS, type=kind, chain_id="0x1", gas_price="0x5",
+        access_list=[wire.Permitted(address=OURS, storage_keys=["0x" + "00" * 32])],
+    )  # fmt: skip
+    raw = evm_departures.encode(body)
+    assert (raw[:1] == b"\x01") if kind == "0x1" else raw == b""
+
+
+def test_bytes_that_somebody_else_signed_are_not_ours() -> None:
+    """A node that lies can make up everything but our signature."""
+    body = wire.SignedTransaction(
+        hash="", sender=HOT, nonce="0x0", value="0x5", input="0x", gas="0x5208", v="0x1", r="0x" + "11" * 32,
+        s="0x" + "22" * 32, to=OURS, type="0x2", chain_id="0x1", max_fee_per_gas="0x5", max_priority_fee_per_gas="0x1",
+    )  # fmt: skip
+    txid = "0x" + keccak256(evm_departures.encode(body)).hex()
+    asked: list[str] = []
+
+    class Liar:
+        def call(self, method: str, _params: Sequence[object], _kind: type[Any]) -> Any:
+            asked.append(method)
+            return body
+
+        call_or_none = call
+
+    block = Block(height=1, hash="0x" + "0" * 64, parent_hash="0x" + "1" * 64, time=datetime.now(UTC))
+    assert evm_departures.read(Liar(), txid, block, {}) is None
+    assert asked == ["eth_getTransactionByHash"]

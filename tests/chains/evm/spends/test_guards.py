@@ -1,0 +1,214 @@
+"""What one provider alone cannot talk the signer into: a claim beyond the others, bytes that nobody took."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from chains.base import Fate, FateKind, InsufficientCoinError, ProviderError, SpendRefusedError
+from chains.evm.spends.fate import NO_TRANSFER, judge
+from tests.chains.conftest import THEIRS
+from tests.chains.evm.spends.world import CAP, HOT, REVERT_CODE, World, world
+from tests.peers.anvil import HandMined
+from tests.peers.json_rpc_node import Refusal
+from tests.peers.lying_rpc import DOWN
+
+FAR = hex(10**6)
+NEAR = hex(5)
+
+
+@pytest.fixture
+def alone(ethereum: HandMined) -> Iterator[World]:
+    with world(ethereum) as found:
+        found.token()
+        yield found
+
+
+@pytest.fixture
+def pair(ethereum: HandMined) -> Iterator[World]:
+    with world(ethereum, providers=2) as found:
+        found.token()
+        yield found
+
+
+@pytest.fixture
+def trio(ethereum: HandMined) -> Iterator[World]:
+    with world(ethereum, providers=3) as found:
+        found.token()
+        yield found
+
+
+# The next claim ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("liar", [0, 1])
+@pytest.mark.parametrize("lie", [FAR, NEAR])
+def test_one_of_two_does_not_raise_the_next_claim(pair: World, liar: int, lie: str) -> None:
+    """Signed for that claim, nothing could be included before somebody filled all those between."""
+    pair.include(pair.sign(pair.intent(1)))
+    pair.providers[liar].lies["eth_getTransactionCount"] = lie
+
+    assert pair.spender.next_claim(HOT, ours=1) == 1
+
+
+@pytest.mark.parametrize("lie", [FAR, "0x0"])
+def test_one_of_three_does_not_move_the_next_claim(trio: World, lie: str) -> None:
+    trio.include(trio.sign(trio.intent(1)))
+    trio.providers[1].lies["eth_getTransactionCount"] = lie
+
+    assert trio.spender.next_claim(HOT, ours=0) == 1
+
+
+def test_a_claim_beyond_our_own_count_takes_two_providers(pair: World) -> None:
+    pair.include(pair.sign(pair.intent(1)))
+    assert pair.spender.next_claim(HOT, ours=0) == 1
+
+    pair.providers[1].failure = DOWN
+    with pytest.raises(ProviderError, match="alone"):
+        pair.spender.next_claim(HOT, ours=0)
+    assert pair.spender.next_claim(HOT, ours=1) == 1, "what we used ourselves is no news"
+
+
+def test_the_only_provider_there_is_tells_the_next_claim(alone: World) -> None:
+    alone.include(alone.sign(alone.intent(1)))
+
+    assert alone.spender.next_claim(HOT, ours=0) == 1
+
+
+# Sending ----------------------------------------------------------------------------------------------------
+
+
+def test_who_does_not_know_a_kind_of_transaction_has_not_taken_it(alone: World) -> None:
+    alone.providers[0].lies["eth_sendRawTransaction"] = Refusal(-32000, "Unknown transaction type: 2")
+
+    with pytest.raises(ProviderError):
+        alone.spender.send(b"\x02")
+
+
+# The effect -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda _log: {"removed": True},
+        lambda _log: {"address": THEIRS},
+        lambda log: {"topics": ["0x" + "ee" * 32, *log["topics"][1:]]},
+        lambda log: {"topics": [*log["topics"], "0x" + "00" * 32]},
+    ],
+    ids=["removed by a reorg", "another token", "another event", "an NFT"],
+)
+def test_what_only_looks_like_the_transfer_is_none(alone: World, change: Callable[[Any], dict[str, Any]]) -> None:
+    intent = alone.intent(77)
+    attempt = alone.sign(intent)
+    alone.include(attempt)
+    alone.providers[0].lies["eth_getTransactionReceipt"] = lambda truth, _: (
+        truth | {"logs": [log | change(log) for log in truth["logs"]]}
+    )
+
+    assert alone.fate(intent, attempt).problem == NO_TRANSFER
+
+
+def test_a_receipt_without_a_block_is_no_inclusion(alone: World) -> None:
+    """Some nodes give one for what waits in their pool."""
+    intent = alone.intent(77)
+    attempt = alone.sign(intent)
+    alone.include(attempt)
+    alone.providers[0].lies["eth_getTransactionReceipt"] = lambda truth, _: truth | {"blockNumber": None}
+
+    assert alone.fate(intent, attempt).kind is FateKind.WAITING
+
+
+# Trials -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["gas required exceeds allowance (0)", "execution reverted: transfer amount"])
+def test_a_shortage_of_coin_is_none_of_the_payouts_fault_in_whatever_words(alone: World, text: str) -> None:
+    """Nodes call it so where there is nothing to pay the gas with; taken for a refusal it would fail the payout."""
+    alone.node.ask("anvil_setBalance", HOT, "0x0")
+    alone.providers[0].lies["eth_estimateGas"] = Refusal(-32000, text)
+
+    with pytest.raises(InsufficientCoinError):
+        alone.spender.quote(alone.intent(5), cap_units=CAP)
+
+
+@pytest.mark.parametrize("lie", [{"eth_getBalance": "0x0"}, {"eth_call": f"0x{0:064x}"}], ids=["coin", "tokens"])
+@pytest.mark.parametrize("liar", [0, 1])
+def test_what_one_of_two_finds_short_is_not_sent(pair: World, liar: int, lie: dict[str, str]) -> None:
+    pair.providers[liar].lies |= lie
+
+    with pytest.raises(InsufficientCoinError):
+        pair.spender.quote(pair.intent(5), cap_units=CAP)
+
+
+def test_a_balance_that_one_of_two_invents_pays_for_nothing(pair: World) -> None:
+    fee = pair.spender.quote(pair.intent(5), cap_units=CAP)
+    pair.node.ask("anvil_setBalance", HOT, hex(fee.ceiling_units - 1))
+    pair.providers[0].lies["eth_getBalance"] = hex(10**20)
+
+    with pytest.raises(InsufficientCoinError):
+        pair.spender.quote(pair.intent(5), cap_units=CAP)
+
+
+@pytest.mark.parametrize("gas", [0, 1, 20_999])
+def test_gas_with_which_nothing_can_be_included_is_not_signed(alone: World, gas: int) -> None:
+    """It would hold up its claim, and all behind it, for ever."""
+    alone.providers[0].lies["eth_estimateGas"] = hex(gas)
+
+    with pytest.raises(ProviderError):
+        alone.spender.quote(alone.intent(5), cap_units=CAP)
+
+
+def test_a_node_that_fails_has_refused_nothing(alone: World) -> None:
+    """A payout that is refused for long enough is given back."""
+    alone.providers[0].lies["eth_estimateGas"] = Refusal(-32000, "header not found")
+
+    with pytest.raises(ProviderError, match="header not found"):
+        alone.spender.quote(alone.intent(5), cap_units=CAP)
+
+
+def test_a_revert_without_words_is_a_refusal(alone: World) -> None:
+    alone.providers[0].lies["eth_estimateGas"] = Refusal(REVERT_CODE, "0x")
+
+    with pytest.raises(SpendRefusedError):
+        alone.spender.quote(alone.intent(5), cap_units=CAP)
+
+
+# Verdicts ---------------------------------------------------------------------------------------------------
+
+WAITING, DEAD = Fate(kind=FateKind.WAITING), Fate(kind=FateKind.DEAD)
+PAID, FAILED, ELSEWHERE, OTHER, *_ = UNLIKE = (
+    Fate(kind=FateKind.INCLUDED, txid=txid, height=height, block_hash=f"0x{height}", effect=effect)  # type: ignore[arg-type]
+    for txid, height, effect in (
+        ("0x1", 7, "exact"),
+        ("0x1", 7, "none"),
+        ("0x1", 8, "exact"),
+        ("0x2", 7, "exact"),
+        ("0x1", 7, "other"),
+    )
+)
+FATES = (WAITING, DEAD, *UNLIKE)
+
+
+def verdict(told: Sequence[Fate], providers: int) -> Fate | None:
+    """Return what is believed; None where nothing is."""
+    try:
+        return judge(told, providers)
+    except ProviderError:
+        return None
+
+
+@pytest.mark.parametrize("truth", FATES, ids=lambda fate: f"{fate.kind.value} {fate.txid} {fate.height}")
+def test_one_liar_has_nothing_believed_that_no_honest_provider_tells(truth: Fate) -> None:
+    """Of two, and of three of which one more lags; whatever is said, in whatever order."""
+    for lie in FATES:
+        for honest, providers in (((truth,), 2), ((truth, truth), 3), ((truth, WAITING), 3), ((truth,), 3)):
+            for told in permutations((*honest, lie)):
+                assert verdict(told, providers) in {None, WAITING, *honest}, (told, providers)
+
+
+@pytest.mark.parametrize("providers", [2, 3])
+def test_a_provider_that_is_left_alone_gives_no_money_back(providers: int) -> None:
+    assert [verdict([fate], providers) for fate in (DEAD, FAILED)] == [None, None]
+    assert [verdict([fate], 1) for fate in (DEAD, FAILED)] == [DEAD, FAILED], "the only one there is has to be believed"

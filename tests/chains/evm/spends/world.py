@@ -1,0 +1,69 @@
+"""A spender on a real chain, behind as many providers as a test wants, each honest until told otherwise."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from chains.base import Attempt, Fate, Fee, Intent
+from chains.evm.nodes.providers import Providers
+from chains.evm.spends.spender import EvmSpender
+from cli.embedded.story.tokens import install_token
+from core.catalogue.catalogue import Catalogue, load_catalogue
+from tests.chains.conftest import CATALOGUE, OURS
+from tests.peers.anvil import BUYER, BUYER_KEY, HandMined
+from tests.peers.lying_rpc import LyingRpc
+
+GWEI = 10**9
+ETHER = 10**18
+CAP = 100 * GWEI
+HOT, HOT_KEY = BUYER, BUYER_KEY
+# What a node says of a transfer that a token does not allow.
+REVERT_CODE = 3
+
+
+@dataclass
+class World:
+    node: HandMined
+    providers: list[LyingRpc]
+    spender: EvmSpender
+    network: str = "ethereum"
+
+    def intent(self, units: int, *, currency: str | None = "USDT", to: str = OURS) -> Intent:
+        pair = None if currency is None else CATALOGUE.pairs[currency, self.network]
+        return Intent(sender=HOT, recipient=to, pair=pair, units=units)
+
+    def token(self, *, code: str = "token", units: int = 10**12) -> None:
+        install_token(self.node.rpc, CATALOGUE.pairs["USDT", self.network], balances={HOT: units}, code=code)
+
+    def sign(self, intent: Intent, *, fee: Fee | None = None, claim: int | None = None) -> Attempt:
+        return self.spender.sign(
+            intent,
+            claim=self.spender.next_claim(HOT, ours=0) if claim is None else claim,
+            fee=fee or self.spender.quote(intent, cap_units=CAP),
+            private_key=HOT_KEY,
+        )
+
+    def include(self, attempt: Attempt) -> None:
+        """Have the chain itself take it, without any provider."""
+        self.node.ask("eth_sendRawTransaction", "0x" + attempt.raw.hex())
+        self.node.mine()
+
+    def fate(self, intent: Intent, *attempts: Attempt, claim: int = 0, depth: int = 3) -> Fate:
+        return self.spender.fate(intent, claim=claim, txids=tuple(one.txid for one in attempts), depth=depth)
+
+
+@contextmanager
+def world(
+    node: HandMined, *, providers: int = 1, network: str = "ethereum", catalogue: Catalogue = CATALOGUE
+) -> Iterator[World]:
+    """Stand so many providers before a chain, and a spender before them."""
+    with ExitStack() as stack:
+        peers = [stack.enter_context(LyingRpc(node.url, key=f"provider-{number}")) for number in range(providers)]
+        known = catalogue.networks[network]
+        spender = EvmSpender(known, Providers(known, [peer.url for peer in peers], timeout_s=10))
+        yield World(node, peers, spender, network)
+
+
+def rolled_up() -> Catalogue:
+    """The catalogue whose rollups have their fee oracles."""
+    return load_catalogue("production")

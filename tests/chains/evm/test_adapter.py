@@ -1,0 +1,315 @@
+"""The EVM scan against a real chain: what pays us, and all that only looks like it."""
+
+import pytest
+
+from chains.base import NATIVE
+from chains.evm.nodes.rpc import RpcError
+from chains.evm.spends.tx import send_transfer
+from cli.embedded.story.tokens import install_code, install_token
+from tests.chains.conftest import CATALOGUE, FORGER, FORWARDER, OURS, THEIRS, Chain, evm_adapter
+from tests.peers.anvil import BUYER, BUYER_KEY, HandMined, calldata
+
+ETHER = 10**18
+
+
+def test_a_native_transfer_is_found(chain: Chain) -> None:
+    txid = chain.node.send(OURS, value=3 * ETHER)
+
+    [found] = chain.scan(chain.node.mine()).transfers
+
+    assert found.txid == txid
+    assert (found.ordinal, found.currency, found.units) == (NATIVE, "ETH", 3 * ETHER)
+    assert (found.sender, found.recipient) == (BUYER, OURS)
+
+
+def test_a_token_transfer_is_found(chain: Chain) -> None:
+    txid = chain.pay("USDT", 5_000_000)
+
+    [found] = chain.scan(chain.node.mine()).transfers
+
+    assert found.txid == txid
+    assert (found.ordinal, found.currency, found.units) == ("0", "USDT", 5_000_000)
+    assert (found.sender, found.recipient) == (BUYER, OURS)
+
+
+def test_every_offered_token_of_the_network_is_found(chain: Chain) -> None:
+    for currency in ("USDT", "USDC", "DAI", "POL"):
+        chain.pay(currency, 7)
+
+    assert sorted(chain.found()) == [("0", "DAI", 7), ("0", "POL", 7), ("0", "USDC", 7), ("0", "USDT", 7)]
+
+
+def test_the_header_is_the_chains(chain: Chain) -> None:
+    chain.node.ask("evm_setNextBlockTimestamp", 2_000_000_000)
+    height = chain.node.mine()
+    raw = chain.node.ask("eth_getBlockByNumber", hex(height), False)
+
+    block = chain.adapter.block(height)
+
+    assert block is not None
+    assert (block.height, block.hash, block.parent_hash) == (height, raw["hash"], raw["parentHash"])
+    assert block.time.isoformat() == "2033-05-18T03:33:20+00:00"
+    assert chain.scan(height).block == block
+    assert chain.adapter.head() == height
+
+
+def test_a_block_that_is_not_there_yet_is_none(chain: Chain) -> None:
+    above = chain.node.height() + 1
+
+    assert chain.adapter.block(above) is None
+    assert chain.adapter.scan_block(above, set) is None
+
+
+def test_the_matcher_is_asked_once_with_every_recipient(chain: Chain) -> None:
+    chain.node.send(OURS, value=1)
+    chain.node.send(THEIRS, value=1)
+    chain.pay("USDT", 1, to=FORGER)
+    asked: list[set[str]] = []
+
+    chain.adapter.scan_block(chain.node.mine(), lambda seen: asked.append(set(seen)) or ())  # type: ignore[func-returns-value]
+
+    assert asked == [{OURS, THEIRS, FORGER}]
+
+
+def test_an_empty_block_asks_nobody(chain: Chain) -> None:
+    def refuse(_: object) -> set[str]:
+        raise AssertionError
+
+    scan = chain.adapter.scan_block(chain.node.mine(), refuse)
+
+    assert scan is not None
+    assert scan.transfers == ()
+
+
+def test_others_transfers_are_not_ours(chain: Chain) -> None:
+    chain.node.send(THEIRS, value=ETHER)
+    chain.pay("USDT", 5_000_000, to=THEIRS)
+
+    assert chain.found() == []
+
+
+def test_two_transfers_in_one_transaction_are_two(chain: Chain) -> None:
+    chain.pay("USDT", 10_000_000, to=FORWARDER)
+    chain.node.send(
+        FORWARDER,
+        data=calldata("pay_twice(address,address,uint256,uint256)", chain.contract("USDT"), OURS, 3, 3),
+    )
+
+    assert chain.found() == [("0", "USDT", 3), ("1", "USDT", 3)]
+
+
+def test_an_ordinal_counts_logs_within_the_transaction_not_the_block(chain: Chain) -> None:
+    chain.pay("USDT", 1, to=THEIRS)
+    chain.pay("USDC", 2, to=THEIRS)
+    last = chain.pay("DAI", 4)
+
+    assert chain.found() == [("0", "DAI", 4)]
+    [log] = chain.node.receipt(last)["logs"]
+    assert int(log["logIndex"], 16) == 2
+
+
+def test_coin_and_token_in_one_block_are_both_found(chain: Chain) -> None:
+    chain.node.send(OURS, value=ETHER)
+    chain.pay("USDT", 9)
+
+    assert chain.found() == [(NATIVE, "ETH", ETHER), ("0", "USDT", 9)]
+
+
+# What only looks like a payment ------------------------------------------------------------------------------
+
+
+def test_a_failed_transaction_with_value_pays_nothing(chain: Chain) -> None:
+    # Our address carries code here, so that a plain transfer to it can fail.
+    install_code(chain.node.rpc, OURS, "forger")
+    txid = chain.node.send(OURS, value=ETHER)
+
+    assert chain.found() == []
+    assert chain.node.receipt(txid)["status"] == "0x0"
+
+
+def test_a_reverted_token_transfer_pays_nothing(chain: Chain) -> None:
+    chain.pay("USDT", 10_000_000, to=FORWARDER)
+    call = calldata("pay_and_revert(address,address,uint256)", chain.contract("USDT"), OURS, 5_000_000)
+    txid = chain.node.send(FORWARDER, data=call)
+
+    assert chain.found() == []
+    assert chain.node.receipt(txid)["status"] == "0x0"
+
+
+def test_a_token_that_returns_false_pays_nothing(chain: Chain) -> None:
+    install_token(chain.node.rpc, chain.pair("USDT"), balances={BUYER: 10**12}, code="token_false")
+    txid = chain.pay("USDT", 5_000_000)
+
+    assert chain.found() == []
+    assert chain.node.receipt(txid)["status"] == "0x1"
+
+
+def test_a_look_alike_token_pays_nothing(chain: Chain) -> None:
+    txid = chain.node.send(FORGER, data=calldata("erc20(address,uint256)", OURS, 10**12))
+
+    assert chain.found() == []
+    assert len(chain.node.receipt(txid)["logs"]) == 1
+
+
+@pytest.mark.parametrize("shape", ["erc721", "erc721_with_data", "unindexed", "long_data", "odd_receiver"])
+def test_other_logs_of_the_same_topic_pay_nothing(chain: Chain, shape: str) -> None:
+    # Even where a pinned contract writes them.
+    install_code(chain.node.rpc, chain.contract("USDT"), "forger")
+    txid = chain.node.send(chain.contract("USDT"), data=calldata(f"{shape}(address,uint256)", OURS, 10**12))
+
+    assert chain.found() == []
+    assert len(chain.node.receipt(txid)["logs"]) == 1
+
+
+def test_zero_value_transfers_pay_nothing(chain: Chain) -> None:
+    chain.pay("USDT", 0)
+    chain.node.send(OURS, value=0)
+
+    assert chain.found() == []
+
+
+def test_creating_a_contract_pays_nobody(chain: Chain) -> None:
+    chain.node.send(None, value=ETHER, data="0x00")
+
+    assert chain.found() == []
+
+
+def test_coin_passed_on_by_a_contract_is_invisible(chain: Chain) -> None:
+    # Known and documented: it is in neither transactions nor logs, only in the balance.
+    chain.node.send(FORWARDER, value=ETHER, data=calldata("forward(address)", OURS))
+
+    assert chain.found() == []
+    assert int(chain.node.ask("eth_getBalance", OURS, "latest"), 16) == ETHER
+
+
+def test_coin_passed_on_and_reverted_pays_nothing(chain: Chain) -> None:
+    chain.node.send(FORWARDER, value=ETHER, data=calldata("forward_and_revert(address)", OURS))
+
+    assert chain.found() == []
+
+
+# Odd but honest tokens ---------------------------------------------------------------------------------------
+
+
+def test_a_token_without_return_value_pays(chain: Chain) -> None:
+    install_token(chain.node.rpc, chain.pair("USDT"), balances={BUYER: 10**12}, code="token_no_return")
+    chain.pay("USDT", 5_000_000)
+
+    assert chain.found() == [("0", "USDT", 5_000_000)]
+
+
+def test_a_token_that_keeps_a_fee_pays_what_arrived(chain: Chain) -> None:
+    install_token(chain.node.rpc, chain.pair("USDT"), balances={BUYER: 10**12}, code="token_fee")
+    chain.pay("USDT", 5_000_000)
+
+    # The collector's share is the transaction's first log.
+    assert chain.found() == [("1", "USDT", 4_950_000)]
+
+
+def test_a_token_sent_through_a_contract_pays(chain: Chain) -> None:
+    chain.pay("USDC", 100, to=FORWARDER)
+    chain.node.mine()
+    chain.node.send(
+        FORWARDER, data=calldata("pay_twice(address,address,uint256,uint256)", chain.contract("USDC"), OURS, 60, 40)
+    )
+
+    scan = chain.scan(chain.node.mine())
+
+    assert [(found.units, found.sender) for found in scan.transfers] == [(60, FORWARDER), (40, FORWARDER)]
+
+
+# Networks ----------------------------------------------------------------------------------------------------
+
+
+def test_the_right_token_on_the_wrong_chain_pays_nothing(chain: Chain, arbitrum: HandMined) -> None:
+    # Ethereum's USDT contract, on a chain where USDT has another address.
+    install_token(arbitrum.rpc, chain.pair("USDT"), balances={BUYER: 10**12})
+    txid = arbitrum.send(chain.contract("USDT"), data=calldata("transfer(address,uint256)", OURS, 5_000_000))
+
+    scan = evm_adapter(arbitrum.url, network="arbitrum").scan_block(arbitrum.mine(), set)
+
+    assert scan is not None
+    assert scan.transfers == ()
+    assert len(arbitrum.receipt(txid)["logs"]) == 1
+
+
+def test_coin_is_ignored_where_it_is_not_offered(arbitrum: HandMined) -> None:
+    arbitrum.send(OURS, value=ETHER)
+
+    scan = evm_adapter(arbitrum.url, network="arbitrum").scan_block(arbitrum.mine(), lambda seen: seen)
+
+    assert scan is not None
+    assert scan.transfers == ()
+
+
+def test_the_final_height_is_the_chains_own(chain: Chain) -> None:
+    for _ in range(10):
+        chain.node.mine()
+
+    final = chain.adapter.final_height()
+
+    assert final is not None
+    assert 0 < final < chain.node.height()
+
+
+# Reorganisations ---------------------------------------------------------------------------------------------
+
+
+def test_a_reorg_shows_in_the_parent_hash(chain: Chain) -> None:
+    for _ in range(3):
+        chain.node.mine()
+    height = chain.node.height()
+    before = chain.scan(height)
+
+    chain.node.ask("anvil_reorg", 2, [])
+    chain.node.mine()
+
+    after = chain.scan(height)
+    following = chain.scan(height + 1)
+    assert after.block.hash != before.block.hash
+    assert following.block.parent_hash != before.block.hash
+    assert following.block.parent_hash == after.block.hash
+
+
+def test_a_transaction_included_again_elsewhere_keeps_its_ordinal(chain: Chain) -> None:
+    # Given a payment whose log is the third of its block
+    chain.node.mine()
+    snapshot = chain.node.ask("evm_snapshot")
+    chain.pay("USDC", 1, to=THEIRS)
+    chain.pay("USDC", 1, to=THEIRS)
+    txid = send_transfer(chain.node.rpc, BUYER_KEY, to=OURS, units=5, contract=chain.contract("USDT"))
+    first = chain.scan(chain.node.mine())
+    first_index = chain.node.receipt(txid)["logs"][0]["logIndex"]
+
+    # When the chain goes back and includes it first
+    signed = chain.node.ask("eth_getRawTransactionByHash", txid)
+    chain.node.ask("evm_revert", snapshot)
+    chain.node.ask(
+        "anvil_setNonce", BUYER, hex(int(chain.node.ask("eth_getTransactionCount", BUYER, "latest"), 16) + 2)
+    )
+    assert chain.node.ask("eth_sendRawTransaction", signed) == txid
+    second = chain.scan(chain.node.mine())
+
+    # Then the block's index of its log has changed, and our key has not
+    assert (first_index, chain.node.receipt(txid)["logs"][0]["logIndex"]) == ("0x2", "0x0")
+    assert first.block.hash != second.block.hash
+    assert [(found.txid, found.ordinal) for found in first.transfers] == [(txid, "0")]
+    assert [(found.txid, found.ordinal) for found in second.transfers] == [(txid, "0")]
+
+
+def test_a_node_that_cannot_tell_finality_says_so(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal = RpcError("eth_getBlockByNumber", -32602, "unknown block tag")
+    monkeypatch.setattr(chain.adapter._providers, "everyone", lambda _: [refusal])
+
+    assert chain.adapter.final_height() is None
+
+
+def test_the_fee_of_a_transfer_is_gas_times_price(chain: Chain) -> None:
+    pair = CATALOGUE.pairs["USDT", "ethereum"]
+
+    fee = chain.adapter.transfer_fee(pair, cap_units=100 * 10**9)
+
+    assert pair.transfer_gas is not None
+    assert fee % pair.transfer_gas == 0
+    assert 10**8 < fee // pair.transfer_gas < 100 * 10**9
+    assert chain.adapter.transfer_fee(pair, cap_units=7) == 7 * pair.transfer_gas, "more is never offered"

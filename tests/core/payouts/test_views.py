@@ -1,0 +1,169 @@
+"""Payouts, their creation and their events have exactly the fields of the specification's tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from core.catalogue.catalogue import load_catalogue
+from core.payouts import views as payout_views
+from core.payouts.schemas import CreatedPayout, MassItem, Payout, PayoutMethod, PayoutQuote
+from core.payouts.states import PAYOUT_TRANSITIONS, PayoutStatus
+
+CATALOGUE: Final = load_catalogue("production")
+PAYOUT_ID: Final = UUID("0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d")
+ADDRESS: Final = "0x52908400098527886E0F7030069857D2E4169EE7"
+USDT: Final = 10**18
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    id: UUID = PAYOUT_ID
+    order_id: str = "payout-77"
+    currency: str = "USDT"
+    network: str = "ethereum"
+    address: str = ADDRESS.lower()
+    memo: str = ""
+    amount_units: int = 25 * USDT
+    fee_units: int = 12 * USDT // 10
+    kept_units: int = 0
+    from_currency: str | None = None
+    from_units: int | None = None
+    rate: str | None = None
+    status: PayoutStatus = "approved"
+    source: str = "api"
+    is_approval_required: bool = False
+    txid: str = ""
+    confirmations: int = 0
+    error: str | None = None
+    created_at: datetime = datetime(2026, 11, 20, 9, 30, 15, 123_000, tzinfo=UTC)
+    updated_at: datetime = datetime(2026, 11, 20, 9, 31, tzinfo=UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amounts:
+    amount_units: int = 25 * USDT
+    fee_units: int = 12 * USDT // 10
+    to_units: int = 25 * USDT
+    held_units: int = 262 * USDT // 10
+
+
+CORE: Final = {
+    "uuid": str(PAYOUT_ID),
+    "order_id": "payout-77",
+    "amount": "25",
+    "currency": "USDT",
+    "network": "ethereum",
+    "address": ADDRESS,
+    "txid": "",
+    "status": "process",
+    "is_final": False,
+}
+
+
+def test_a_payout() -> None:
+    body = payout_views.payout(CATALOGUE, Stored())
+
+    assert body == CORE | {
+        "approval_required": False,
+        "source": "api",
+        "memo": "",
+        "commission": "1.2",
+        "confirmations": 0,
+        "error": None,
+        "created_at": "2026-11-20T09:30:15.123Z",
+        "updated_at": "2026-11-20T09:31:00.000Z",
+    }
+    msgspec.convert(body, Payout)
+
+
+def test_the_event_of_a_payout() -> None:
+    assert payout_views.webhook(CATALOGUE, Stored()) == {"type": "payout"} | CORE
+
+
+@pytest.mark.parametrize(("kept", "told"), [(0, "0"), (USDT // 2, "0.5")])
+def test_a_failed_payout_tells_what_of_its_fee_stays_taken(kept: int, told: str) -> None:
+    failed = Stored(status="failed", kept_units=kept)
+    assert payout_views.webhook(CATALOGUE, failed)["commission"] == told
+    assert payout_views.payout(CATALOGUE, failed)["commission"] == told
+
+
+def test_a_conversion_is_told_where_the_payout_is_made_and_nowhere_else() -> None:
+    converted = Stored(from_currency="USDT", from_units=22 * USDT, rate="0.0004975", currency="ETH")
+
+    body = payout_views.created(CATALOGUE, converted)
+
+    assert body["convert"] == {
+        "from_currency": "USDT", "to_currency": "ETH", "from_amount": "22", "rate": "0.0004975",
+    }  # fmt: skip
+    msgspec.convert(body, CreatedPayout)
+    assert "convert" not in payout_views.created(CATALOGUE, Stored())
+    assert "convert" not in payout_views.payout(CATALOGUE, converted)
+    assert "convert" not in payout_views.webhook(CATALOGUE, converted)
+
+
+@pytest.mark.parametrize("status", PAYOUT_TRANSITIONS)
+def test_every_status_has_its_word_and_final_ones_never_change(status: PayoutStatus) -> None:
+    body = payout_views.payout(CATALOGUE, Stored(status=status, error="reverted"))
+
+    msgspec.convert(body, Payout)
+    assert body["is_final"] is (not PAYOUT_TRANSITIONS[status])
+    assert body["is_final"] is (body["status"] in {"paid", "fail", "cancel"})
+    assert body["error"] == ("reverted" if status == "failed" else None)
+
+
+def test_a_reckoning() -> None:
+    body = payout_views.quote(CATALOGUE, Amounts(), currency="USDT", network="ethereum")
+
+    assert body == {
+        "amount": "25",
+        "currency": "USDT",
+        "network": "ethereum",
+        "commission": "1.2",
+        "merchant_amount": "26.2",
+        "to_amount": "25",
+    }
+    msgspec.convert(body, PayoutQuote)
+
+
+@pytest.mark.parametrize(
+    ("fee", "served", "available"), [(USDT, True, True), (USDT, False, False), (None, True, False)]
+)
+def test_a_method_is_there_where_it_is_served_and_its_fee_is_known(
+    fee: int | None,
+    served: bool,  # noqa: FBT001
+    available: bool,  # noqa: FBT001
+) -> None:
+    body = payout_views.method(CATALOGUE, CATALOGUE.pairs["USDT", "bsc"], fee_units=fee, is_served=served)
+
+    least = CATALOGUE.pairs["USDT", "bsc"].min_payout_units // 10**18
+    assert body == {
+        "currency": "USDT",
+        "network": "bsc",
+        "is_available": available,
+        "limit": {"min_amount": str(least), "max_amount": None},
+        "commission": {"fee_amount": None if fee is None else "1", "currency": "USDT"},
+    }
+    msgspec.convert(body, PayoutMethod)
+
+
+def test_items_of_a_mass_call() -> None:
+    made = payout_views.mass_success(payout_views.created(CATALOGUE, replace(Stored(), status="awaiting_cosign")))
+    refused = payout_views.mass_failure("payout-78", "No.")
+
+    assert made == {
+        "success": True,
+        "order_id": "payout-77",
+        "uuid": str(PAYOUT_ID),
+        "status": "awaiting_cosign",
+        "is_final": False,
+        "approval_required": False,
+    }
+    assert refused == {"success": False, "order_id": "payout-78", "message": "No."}
+    for item in (made, refused):
+        msgspec.convert(item, MassItem)

@@ -1,0 +1,333 @@
+"""The environment becomes settings, or a list of everything that is wrong with it."""
+
+import base64
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from core.settings.rules import DEVELOPMENT_SECRET_KEYS, Role
+from core.settings.settings import Settings, SettingsError, load_settings
+
+KEY = "2024:" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
+STORES = {"DATABASE_URL": "postgresql://u:dbpassword@db/sluice", "REDIS_URL": "redis://:redispassword@redis:6379/0"}
+DEVELOPMENT = {"ENVIRONMENT": "development", **STORES}
+PRODUCTION = {
+    "ENVIRONMENT": "production",
+    **STORES,
+    "BASE_URL": "https://api.example.com",
+    "PAY_URL": "https://pay.example.com",
+    "SECRET_KEYS": KEY,
+    "ADDRESS_PUBLIC_KEY": base64.b64encode(b"p" * 32).decode(),
+}
+KEYSTORE = {"WALLET_KEYSTORE": "/etc/sluice/keystore", "WALLET_PASSPHRASE": "open sesame open sesame"}
+NOT_THE_SIGNER: list[Role] = ["web", "worker", "scheduler", "cli"]
+
+
+def problems(env: dict[str, str], role: Role = "cli") -> tuple[str, ...]:
+    with pytest.raises(SettingsError) as refused:
+        load_settings(env, role=role)
+    return refused.value.problems
+
+
+def test_development_needs_the_two_stores_only() -> None:
+    settings = load_settings(DEVELOPMENT)
+    assert settings.base_url == settings.pay_url == "http://127.0.0.1:8000"
+    assert (settings.rates_source, settings.log_format, settings.redis_namespace) == ("static", "console", "sluice")
+
+
+def test_development_is_loud_about_what_is_unsafe() -> None:
+    env = {**DEVELOPMENT, "WEBHOOK_ALLOW_PRIVATE": "1", "WALLET_MNEMONIC": "abandon about"}
+    assert [warning.split()[0] for warning in load_settings(env).warnings()] == [
+        "SECRET_KEYS",
+        "RATES_SOURCE",
+        "WEBHOOK_ALLOW_PRIVATE",
+        "WALLET_MNEMONIC",
+    ]
+
+
+def test_production_has_nothing_to_be_loud_about() -> None:
+    settings = load_settings(PRODUCTION)
+    assert settings.warnings() == ()
+    assert (settings.rates_source, settings.log_format) == ("live", "json")
+
+
+def test_production_is_loud_about_cheques_that_travel_in_the_clear() -> None:
+    (warning,) = load_settings({**PRODUCTION, "PAY_URL": "http://pay.example.com"}).warnings()
+    assert warning.startswith("PAY_URL is plain http")
+
+
+def test_without_environment_the_rules_of_production_hold() -> None:
+    assert problems(STORES) == ("BASE_URL: is required", "SECRET_KEYS: is required")
+    assert load_settings({k: v for k, v in PRODUCTION.items() if k != "ENVIRONMENT"}).environment == "production"
+
+
+def test_an_unknown_environment_is_refused() -> None:
+    assert any(problem.startswith("ENVIRONMENT:") for problem in problems({**PRODUCTION, "ENVIRONMENT": "staging"}))
+
+
+def test_an_unknown_environment_gets_no_defaults_of_development() -> None:
+    assert "SECRET_KEYS: is required" in problems({**STORES, "ENVIRONMENT": "staging"})
+
+
+def test_all_problems_are_reported_at_once() -> None:
+    env = {
+        "ENVIRONMENT": "production",
+        "REDIS_URL": "http://redis",
+        "PORT": "70000",
+        "BASE_URL": "api.example.com",
+        "SECRET_KEYS": DEVELOPMENT_SECRET_KEYS,
+        "WALLET_MNEMONIC": "abandon about",
+        "WEBHOOK_ALLOW_PRIVATE": "yes",
+        "RATES_SOURCE": "static",
+        "TRUSTED_PROXIES": "10.0.0.0/8,nonsense",
+        "ETHEREUM_RPC_URLS": "ftp://node",
+        "DOGECHAIN_RPC_URLS": "https://a,https://b",
+    }
+    assert [problem.split(":")[0] for problem in problems(env)] == [
+        "DATABASE_URL",
+        "REDIS_URL",
+        "PORT",
+        "BASE_URL",
+        "TRUSTED_PROXIES",
+        "ETHEREUM_RPC_URLS",
+        "DOGECHAIN_RPC_URLS",
+        "SECRET_KEYS",
+        "WALLET_MNEMONIC",
+        "WEBHOOK_ALLOW_PRIVATE",
+        "RATES_SOURCE",
+        "ETHEREUM_RPC_URLS",
+    ]
+
+
+@pytest.mark.parametrize("network", ["BITCOIN", "TRON", "SOLANA", "TON"])
+def test_a_network_without_an_adapter_cannot_be_switched_on(network: str) -> None:
+    """It would take orders that nobody could carry out."""
+    (problem,) = problems({**DEVELOPMENT, f"{network}_RPC_URLS": "http://127.0.0.1:1"})
+
+    assert problem.startswith(f"{network}_RPC_URLS: this version has no adapter")
+
+
+def test_a_missing_address_is_named_once() -> None:
+    assert problems({k: v for k, v in PRODUCTION.items() if k not in {"BASE_URL", "PAY_URL"}}) == (
+        "BASE_URL: is required",
+    )
+
+
+def test_a_bad_port_is_named_alone_although_the_address_follows_from_it() -> None:
+    assert [problem.split(":")[0] for problem in problems({**DEVELOPMENT, "PORT": "0"})] == ["PORT"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE_URL", "mysql://u:topsecretvalue@db/x"),
+        ("REDIS_URL", "ftp://:topsecretvalue@redis"),
+        ("SECRET_KEYS", "k:topsecretvalue"),
+        ("ETHEREUM_RPC_URLS", "wss://node/topsecretvalue"),
+        ("SMTP_URL", "topsecretvalue"),
+        ("PORT", "topsecretvalue"),
+        ("TRUSTED_PROXIES", "topsecretvalue"),
+    ],
+)
+def test_a_problem_never_shows_the_value(name: str, value: str) -> None:
+    found = "\n".join(problems({**DEVELOPMENT, name: value}))
+    assert name in found
+    assert "topsecretvalue" not in found
+
+
+def test_secrets_stay_out_of_the_repr() -> None:
+    env = {
+        **PRODUCTION,
+        **KEYSTORE,
+        "ETHEREUM_RPC_URLS": "https://node/providerkey,https://other",
+        "SMTP_URL": "smtp://u:mailpassword@m",
+        "SIGNER_RATES": "ETH:2500,POL:0.5",
+    }
+    shown = repr(load_settings(env, role="signer"))
+    for secret in ("dbpassword", "redispassword", "mailpassword", "providerkey", "sesame", KEY.partition(":")[2]):
+        assert secret not in shown
+
+
+def test_the_wallet_stays_out_of_the_repr() -> None:
+    shown = repr(load_settings({**DEVELOPMENT, "WALLET_MNEMONIC": "abandon about", "WALLET_KEYSTORE_DATA": "e30="}))
+    assert "abandon" not in shown
+    assert "e30=" not in shown
+
+
+def test_a_settings_object_made_by_hand_does_not_show_values_in_its_errors() -> None:
+    with pytest.raises(ValidationError) as refused:
+        Settings.model_validate({"database_url": "topsecretvalue"})
+    assert "topsecretvalue" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SECRET_KEYS", DEVELOPMENT_SECRET_KEYS),
+        ("SECRET_KEYS", f"{KEY},renamed:{DEVELOPMENT_SECRET_KEYS.partition(':')[2]}"),
+        ("WALLET_MNEMONIC", "abandon about"),
+        ("WEBHOOK_ALLOW_PRIVATE", "1"),
+        ("WEBHOOK_ALLOW_PRIVATE", "TRUE"),
+        ("RATES_SOURCE", "static"),
+        ("ETHEREUM_RPC_URLS", "https://only-one"),
+    ],
+)
+def test_production_refuses(name: str, value: str) -> None:
+    assert [problem.split(":")[0] for problem in problems({**PRODUCTION, name: value})] == [name]
+
+
+def test_production_takes_a_lone_provider_where_the_operator_says_so() -> None:
+    env = {**PRODUCTION, "ETHEREUM_RPC_URLS": "https://only-one", "SINGLE_PROVIDER_OK": "1"}
+    assert load_settings(env).rpc_urls == {"ethereum": ("https://only-one",)}
+
+
+@pytest.mark.parametrize("role", NOT_THE_SIGNER)
+@pytest.mark.parametrize("name", ["WALLET_KEYSTORE", "WALLET_PASSPHRASE", "WALLET_ANYTHING_NEW"])
+def test_in_production_no_process_but_the_signer_sees_the_wallet(role: Role, name: str) -> None:
+    assert problems({**PRODUCTION, name: "x"}, role) == (f"{name}: only the signer may see it",)
+
+
+def test_the_mnemonic_is_refused_once_whatever_the_role() -> None:
+    for role in [*NOT_THE_SIGNER, "signer"]:
+        found = [p for p in problems({**PRODUCTION, "WALLET_MNEMONIC": "abandon"}, role) if "WALLET_MNEMONIC:" in p]
+        assert found == ["WALLET_MNEMONIC: production refuses it, use a keystore"]
+
+
+def test_in_development_any_process_may_see_the_wallet() -> None:
+    assert load_settings({**DEVELOPMENT, **KEYSTORE}, role="web").wallet_keystore == Path("/etc/sluice/keystore")
+
+
+@pytest.mark.parametrize(
+    "wallet",
+    [
+        {},
+        {"WALLET_KEYSTORE": "/k"},
+        {"WALLET_KEYSTORE": "/k", "WALLET_KEYSTORE_DATA": "e30=", "WALLET_PASSPHRASE": "p"},
+        {"WALLET_KEYSTORE": "/k", "WALLET_PASSPHRASE": "p", "WALLET_PASSPHRASE_FILE": "/p"},
+        {"WALLET_PASSPHRASE": "p"},
+    ],
+)
+def test_the_signer_needs_one_wallet_and_one_passphrase(wallet: dict[str, str]) -> None:
+    assert len(problems({**PRODUCTION, **wallet}, "signer")) == 1
+
+
+def test_the_signer_starts_with_a_keystore_and_its_passphrase() -> None:
+    assert load_settings({**PRODUCTION, **KEYSTORE}, role="signer").passphrase() == KEYSTORE["WALLET_PASSPHRASE"]
+
+
+def test_a_passphrase_file_is_read_without_its_line_end(tmp_path: Path) -> None:
+    (tmp_path / "passphrase").write_text(" two words \n", encoding="utf-8")
+    wallet = {"WALLET_KEYSTORE": "/k", "WALLET_PASSPHRASE_FILE": str(tmp_path / "passphrase")}
+    assert load_settings({**PRODUCTION, **wallet}, role="signer").passphrase() == " two words "
+
+
+def test_a_worker_needs_the_key_that_addresses_are_verified_with() -> None:
+    assert problems(DEVELOPMENT, "worker") == ("ADDRESS_PUBLIC_KEY: is required, or addresses could not be verified",)
+
+
+def test_providers_are_read_by_network_in_order() -> None:
+    env = {**DEVELOPMENT, "ETHEREUM_RPC_URLS": "http://a/x , http://b,", "BSC_RPC_URLS": "https://c"}
+    assert load_settings(env).rpc_urls == {"ethereum": ("http://a/x", "http://b"), "bsc": ("https://c",)}
+
+
+def test_a_list_of_no_providers_is_refused() -> None:
+    assert [problem.split(":")[0] for problem in problems({**DEVELOPMENT, "BSC_RPC_URLS": " , "})] == ["BSC_RPC_URLS"]
+
+
+def test_a_variable_set_to_nothing_counts_as_absent() -> None:
+    assert load_settings({**PRODUCTION, "WALLET_KEYSTORE": "", "PORT": " "}).port == 8000
+
+
+def test_trusted_proxies_are_networks() -> None:
+    networks = load_settings({**DEVELOPMENT, "TRUSTED_PROXIES": "10.0.0.0/8, ::1"}).trusted_proxies
+    assert [str(network) for network in networks] == ["10.0.0.0/8", "::1/128"]
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "0", "-1", "26"])
+def test_a_wait_is_bounded(value: str) -> None:
+    assert [problem.split(":")[0] for problem in problems({**DEVELOPMENT, "CALL_WAIT_S": value})] == ["CALL_WAIT_S"]
+
+
+def test_calls_leave_threads_for_pages_and_the_pool_marks_are_in_order() -> None:
+    (problem,) = problems({**DEVELOPMENT, "WEB_THREADS": "8", "CALL_SLOTS": "8", "POOL_LOW": "9", "POOL_HIGH": "9"})
+    assert "CALL_SLOTS" in problem
+    assert "POOL_LOW" in problem
+
+
+def test_a_network_may_have_a_gas_cap_and_a_sanctions_oracle_of_its_own() -> None:
+    oracle = "0x40C57923924B5c5c5455c48D93317139ADDaC8fb"
+    settings = load_settings({**DEVELOPMENT, "BSC_GAS_CAP_GWEI": "7", "ETHEREUM_SANCTIONS_ORACLE": oracle})
+
+    assert (settings.gas_caps_gwei, settings.sanctions_oracles) == ({"bsc": 7}, {"ethereum": oracle})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("BSC_GAS_CAP_GWEI", "0"),
+        ("BSC_GAS_CAP_GWEI", "much"),
+        ("TRON_GAS_CAP_GWEI", "7"),
+        ("DOGECHAIN_GAS_CAP_GWEI", "7"),
+        ("ETHEREUM_SANCTIONS_ORACLE", "0x40"),
+        ("TRON_SANCTIONS_ORACLE", "0x40C57923924B5c5c5455c48D93317139ADDaC8fb"),
+    ],
+)
+def test_a_gas_cap_or_an_oracle_that_is_none_is_refused(name: str, value: str) -> None:
+    assert [problem.split(":")[0] for problem in problems({**DEVELOPMENT, name: value})] == [name]
+
+
+def test_own_hosts_are_those_of_both_addresses() -> None:
+    assert load_settings(PRODUCTION).own_hosts == {"api.example.com", "pay.example.com"}
+
+
+def test_addresses_lose_their_final_slash() -> None:
+    assert load_settings({**PRODUCTION, "PAY_URL": "https://pay.example.com/"}).pay_url == "https://pay.example.com"
+
+
+def test_settings_do_not_change() -> None:
+    settings = load_settings({**DEVELOPMENT, "BSC_RPC_URLS": "http://a"})
+    with pytest.raises(ValidationError):
+        settings.port = 1
+    with pytest.raises(TypeError):
+        settings.rpc_urls["bsc"] = ()  # type: ignore[index]
+
+
+def test_the_process_environment_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {**DEVELOPMENT, "PORT": "8123"}.items():
+        monkeypatch.setenv(name, value)
+    assert isinstance(load_settings(), Settings)
+    assert load_settings().port == 8123
+
+
+def test_the_treasury_is_eager_in_development_and_thrifty_in_production() -> None:
+    found = load_settings(DEVELOPMENT), load_settings(PRODUCTION)
+    assert [(s.sweep_min_usd, s.sweep_fee_max_percent, s.hot_limit_usd) for s in found] == [
+        (0, 10_000, 10_000),
+        (20, 5, 10_000),
+    ]
+
+
+def test_a_cold_address_is_stored_as_addresses_are_and_checked() -> None:
+    cold = "0x52908400098527886E0F7030069857D2E4169EE7"
+    settings = load_settings(DEVELOPMENT | {"ETHEREUM_COLD_ADDRESS": cold})
+    assert settings.cold_addresses == {"ethereum": cold.lower()}
+    misspelt = problems(DEVELOPMENT | {"ETHEREUM_COLD_ADDRESS": cold.replace("A", "a", 1).replace("E", "e", 1)})
+    assert misspelt[0].startswith("ETHEREUM_COLD_ADDRESS: The address is misspelt")
+    assert problems(DEVELOPMENT | {"BITCOIN_COLD_ADDRESS": cold, "BASE_COLD_ADDRESS": "0x12"}) == (
+        "BASE_COLD_ADDRESS: The address must be 0x and 40 hexadecimal digits.",
+        "BITCOIN_COLD_ADDRESS: the catalogue has no such EVM network",
+    )
+
+
+def test_emails_come_from_the_pages_host_unless_told_otherwise() -> None:
+    settings = DEVELOPMENT | {"PAY_URL": "https://pay.example:8443/x"}
+
+    assert load_settings(settings).mail_sender == "no-reply@pay.example"
+    assert load_settings(settings | {"MAIL_FROM": "shop@mail.example"}).mail_sender == "shop@mail.example"
+    assert problems(settings | {"MAIL_FROM": "a@b\r\nBcc: c@d"})[0].startswith("MAIL_FROM:")
+
+
+def test_payout_links_are_on_unless_they_are_switched_off() -> None:
+    assert load_settings(DEVELOPMENT).payout_links_enabled
+    assert not load_settings(DEVELOPMENT | {"PAYOUT_LINKS_ENABLED": "0"}).payout_links_enabled

@@ -1,0 +1,571 @@
+"""The pool of deposit addresses: one owner each, none without the signer's signature, none lost."""
+
+import base64
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg2
+import pytest
+import structlog
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from core.errors import InvoiceAddressFailed
+from core.ids import uuid7
+from models.addresses import claims as address_claims
+from models.addresses import pool as address_pool
+from models.addresses.claims import CHUNK, claim, level, next_chunk, reclaim
+from models.addresses.pool import STASH, AddressStash, chunk_message, fill
+from models.db.base import StoreUnavailableError, close, connect, execute, one, rows, transaction
+from models.spends import signing
+
+pytestmark = pytest.mark.usefixtures("database")
+
+SIGNER = Ed25519PrivateKey.from_private_bytes(b"\1" * 32)
+PUBLIC_KEY = base64.b64encode(SIGNER.public_key().public_bytes_raw()).decode()
+
+
+def addresses_of(chunk: int) -> list[str]:
+    return [f"0x{ordinal:040x}" for ordinal in range(chunk * CHUNK, (chunk + 1) * CHUNK)]
+
+
+def add_chunk(chunk: int, addresses: Sequence[str] | None = None, signer: Ed25519PrivateKey = SIGNER) -> bool:
+    chosen = addresses_of(chunk) if addresses is None else addresses
+    return fill("evm", chunk, chosen, signer.sign(chunk_message("evm", chunk, chosen)))
+
+
+def give_to_an_owner(ordinal: int) -> None:
+    execute(
+        "INSERT INTO address_owners (family, ordinal, owner_kind, owner_id) VALUES ('evm', %s, 'invoice', %s)",
+        (ordinal, uuid7()),
+    )
+
+
+def age_everything() -> None:
+    """Let all marks and claims of returned ordinals be an hour older."""
+    execute("UPDATE address_marks SET marked_at = marked_at - interval '1 hour' WHERE marked_at <> 'epoch'")
+    execute("UPDATE address_returns SET taken_at = taken_at - interval '1 hour'")
+
+
+def returned() -> list[int]:
+    return [row[0] for row in rows("SELECT ordinal FROM address_returns WHERE taken_at IS NULL ORDER BY ordinal")]
+
+
+# Filling -----------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_pool_has_nothing() -> None:
+    assert level("evm") == 0
+    assert next_chunk("evm") == 0
+
+
+def test_a_chunk_fills_the_pool() -> None:
+    assert add_chunk(0)
+    assert add_chunk(1)
+
+    assert level("evm") == 2 * CHUNK
+    assert next_chunk("evm") == 2
+    assert rows("SELECT ordinal, address FROM pool_addresses ORDER BY ordinal") == list(
+        enumerate(addresses_of(0) + addresses_of(1))
+    )
+
+
+def test_a_chunk_that_is_there_is_not_written_again() -> None:
+    add_chunk(0)
+
+    assert not add_chunk(0, [f"0x{number:040x}" for number in range(10**6, 10**6 + CHUNK)])
+    assert one("SELECT count(*), min(address) FROM pool_addresses") == (CHUNK, f"0x{0:040x}")
+
+
+def test_a_chunk_of_another_size_is_refused() -> None:
+    with pytest.raises(ValueError, match="64 addresses"):
+        fill("evm", 0, addresses_of(0)[:-1], b"")
+
+
+def test_an_address_cannot_stand_in_the_pool_twice() -> None:
+    add_chunk(0)
+
+    with pytest.raises(psycopg2.errors.UniqueViolation):
+        add_chunk(1, addresses_of(0))
+    assert next_chunk("evm") == 1
+
+
+def test_two_signers_do_not_wait_for_each_other(database: str) -> None:
+    with psycopg2.connect(database) as other, other.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('address_pool:evm', 0))")
+        # Who waited would end with an error of lock_timeout.
+        assert not add_chunk(0)
+        other.rollback()
+    assert next_chunk("evm") == 0
+
+
+def test_many_signers_at_once_write_every_chunk_once() -> None:
+    def fill_all() -> None:
+        # As a signer does: whoever finds another at it has nothing to write, and looks again.
+        while (chunk := next_chunk("evm")) < 8:
+            add_chunk(chunk)
+        close()
+
+    with ThreadPoolExecutor(4) as pool:
+        for future in [pool.submit(fill_all) for _ in range(4)]:
+            future.result()
+
+    counts = one("SELECT count(*), count(DISTINCT address) FROM pool_addresses")
+    assert counts is not None
+    assert counts[0] == counts[1] == next_chunk("evm") * CHUNK
+
+
+# Claiming ----------------------------------------------------------------------------------------------------
+
+
+def test_ordinals_are_claimed_in_order_and_never_again() -> None:
+    add_chunk(0)
+
+    assert claim("evm", 3) == [0, 1, 2]
+    assert claim("evm", 2) == [3, 4]
+    assert level("evm") == CHUNK - 5
+
+
+def test_a_claim_ends_where_the_pool_ends() -> None:
+    add_chunk(0)
+
+    assert claim("evm", CHUNK + 10) == list(range(CHUNK))
+    assert claim("evm", 1) == []
+    assert level("evm") == 0
+
+
+def test_a_claim_after_the_pool_grew_goes_on_without_a_gap() -> None:
+    add_chunk(0)
+    claim("evm", CHUNK + 10)
+    add_chunk(1)
+
+    assert claim("evm", 1) == [CHUNK]
+
+
+def test_ordinals_beyond_the_end_wait_for_their_chunk() -> None:
+    # Given two processes that reached beyond the end at once
+    add_chunk(0)
+    claim("evm", CHUNK - 1)
+    execute("SELECT nextval('address_claims_evm') FROM generate_series(1, 3)")
+    address_claims.give_back("evm", CHUNK)
+    address_claims.give_back("evm", CHUNK + 1)
+
+    assert claim("evm", 5) == []
+    add_chunk(1)
+    assert sorted(claim("evm", 5)) == [CHUNK, CHUNK + 1, CHUNK + 2, CHUNK + 3, CHUNK + 4]
+
+
+def test_a_race_beyond_the_end_loses_no_ordinal(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Both read the sequence before either moved it.
+    add_chunk(0)
+    claim("evm", CHUNK - 2)
+    monkeypatch.setattr(address_claims, "_last_claim", lambda _: CHUNK - 6)
+
+    assert claim("evm", 5) == [CHUNK - 2, CHUNK - 1]
+    assert returned() == [CHUNK, CHUNK + 1, CHUNK + 2]
+
+
+def test_claims_of_eight_threads_are_all_different() -> None:
+    for chunk in range(10):
+        add_chunk(chunk)
+
+    def claim_some() -> list[int]:
+        found = [ordinal for _ in range(5) for ordinal in claim("evm", STASH)]
+        close()
+        return found
+
+    with ThreadPoolExecutor(8) as pool:
+        claims = [ordinal for future in [pool.submit(claim_some) for _ in range(8)] for ordinal in future.result()]
+
+    assert len(claims) == 8 * 5 * STASH
+    assert sorted(claims) == list(range(10 * CHUNK))
+
+
+def test_a_returned_ordinal_is_claimed_before_new_ones() -> None:
+    add_chunk(0)
+    claim("evm", 10)
+    address_claims.give_back("evm", 4)
+    address_claims.give_back("evm", 7)
+
+    assert level("evm") == CHUNK - 8
+    assert sorted(claim("evm", 3)) == [4, 7, 10]
+    assert claim("evm", 1) == [11]
+    assert level("evm") == CHUNK - 12
+
+
+def test_a_returned_ordinal_is_claimed_by_one_thread() -> None:
+    add_chunk(0)
+    for ordinal in claim("evm", CHUNK):
+        address_claims.give_back("evm", ordinal)
+    together = threading.Barrier(8)
+
+    def claim_some() -> list[int]:
+        together.wait()
+        found = claim("evm", STASH)
+        close()
+        return found
+
+    with ThreadPoolExecutor(8) as pool:
+        claims = [ordinal for future in [pool.submit(claim_some) for _ in range(8)] for ordinal in future.result()]
+
+    assert len(claims) == len(set(claims))
+    # Nobody waits for another's rows, so somebody may have come back with less than there was.
+    assert sorted(claims + claim("evm", CHUNK)) == list(range(CHUNK))
+
+
+def test_an_ordinal_with_an_owner_is_not_claimed_again_though_it_was_given_back() -> None:
+    # The commit was cut: its caller could not know that it had gone through.
+    add_chunk(0)
+    claim("evm", 1)
+    give_to_an_owner(0)
+    address_claims.give_back("evm", 0)
+
+    assert claim("evm", 1) == [1]
+    assert level("evm") == CHUNK - 2
+
+
+def test_an_address_has_one_owner_for_ever() -> None:
+    add_chunk(0)
+    give_to_an_owner(0)
+
+    with pytest.raises(psycopg2.errors.UniqueViolation):
+        give_to_an_owner(0)
+
+
+def test_a_family_without_a_pool_is_a_mistake() -> None:
+    with pytest.raises(KeyError):
+        claim("unknown", 1)
+
+
+# Reclaiming --------------------------------------------------------------------------------------------------
+
+
+def test_a_young_claim_is_left_alone() -> None:
+    add_chunk(0)
+    claim("evm", 5)
+    reclaim("evm")
+
+    assert reclaim("evm") == 0
+    assert returned() == []
+
+
+def test_an_old_claim_without_owner_comes_back() -> None:
+    add_chunk(0)
+    claim("evm", 5)
+    for ordinal in (0, 2, 3):
+        give_to_an_owner(ordinal)
+    reclaim("evm")
+    age_everything()
+
+    assert reclaim("evm") == 2
+    assert returned() == [1, 4]
+    assert sorted(claim("evm", 3)) == [1, 4, 5]
+
+
+def test_claims_made_after_the_mark_wait_for_the_next() -> None:
+    add_chunk(0)
+    claim("evm", 2)
+    reclaim("evm")
+    age_everything()
+    claim("evm", 2)
+
+    assert reclaim("evm") == 2
+    assert returned() == [0, 1]
+
+
+def test_every_ordinal_is_looked_at_once() -> None:
+    add_chunk(0)
+    claim("evm", 5)
+    reclaim("evm")
+    age_everything()
+    reclaim("evm")
+    # In a stash again, claimed a moment ago: not to be taken for lost.
+    assert sorted(claim("evm", 5)) == [0, 1, 2, 3, 4]
+    age_marks = "UPDATE address_marks SET marked_at = marked_at - interval '1 hour' WHERE marked_at <> 'epoch'"
+    execute(age_marks)
+
+    assert reclaim("evm") == 0
+    assert claim("evm", 1) == [5]
+
+
+def test_a_returned_ordinal_that_is_lost_again_comes_back_again() -> None:
+    add_chunk(0)
+    claim("evm", 1)
+    address_claims.give_back("evm", 0)
+    assert claim("evm", 1) == [0]
+    assert claim("evm", 1) == [1]
+    age_everything()
+
+    assert claim("evm", 1) == [0]
+
+
+def test_a_long_pause_is_made_up_for_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(address_claims, "RECLAIM_STEP", 4)
+    add_chunk(0)
+    claim("evm", 10)
+    reclaim("evm")
+    age_everything()
+
+    assert [reclaim("evm") for _ in range(4)] == [4, 4, 2, 0]
+    assert returned() == list(range(10))
+
+
+def test_marks_and_returns_do_not_pile_up() -> None:
+    add_chunk(0)
+    for ordinal in claim("evm", 3):
+        address_claims.give_back("evm", ordinal)
+    for ordinal in claim("evm", 3):
+        give_to_an_owner(ordinal)
+    for _ in range(5):
+        reclaim("evm")
+        age_everything()
+    reclaim("evm")
+
+    # The cursor, and the mark of this very run.
+    assert one("SELECT count(*) FROM address_marks") == (2,)
+    assert one("SELECT count(*) FROM address_returns") == (0,)
+
+
+def test_only_one_reclaims_at_a_time(database: str) -> None:
+    add_chunk(0)
+    claim("evm", 5)
+    reclaim("evm")
+    age_everything()
+    with psycopg2.connect(database) as other, other.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('address_reclaim:evm', 0))")
+
+        assert reclaim("evm") == 0
+        other.rollback()
+    assert reclaim("evm") == 5
+
+
+def test_the_clock_of_the_gateway_does_not_age_claims() -> None:
+    # `sluice clock advance` moves hours in a moment, while stashes stay as old as they are.
+    add_chunk(0)
+    claim("evm", 5)
+    address_claims.give_back("evm", 0)
+    claim("evm", 1)
+    reclaim("evm")
+    execute("UPDATE app_clock SET ahead = interval '1 day'")
+
+    assert reclaim("evm") == 0
+    assert claim("evm", 1) == [5]
+
+
+# The stash ---------------------------------------------------------------------------------------------------
+
+
+def test_the_stash_gives_ordinals_with_their_addresses() -> None:
+    add_chunk(0)
+    add_chunk(1)
+    stash = AddressStash(PUBLIC_KEY)
+
+    assert [stash.take("evm") for _ in range(CHUNK + 3)] == [
+        (ordinal, f"0x{ordinal:040x}") for ordinal in range(CHUNK + 3)
+    ]
+
+
+def test_the_stash_asks_the_database_once_for_many() -> None:
+    add_chunk(0)
+    stash = AddressStash(PUBLIC_KEY)
+    stash.take("evm")
+    close()
+    execute("DELETE FROM pool_addresses WHERE ordinal = 63")  # Would break the chunk, if it were read again.
+
+    assert [stash.take("evm")[0] for _ in range(STASH)] == list(range(1, STASH + 1))
+
+
+def test_stashes_of_eight_threads_and_two_processes_share_no_address() -> None:
+    for chunk in range(8):
+        add_chunk(chunk)
+    processes = [AddressStash(PUBLIC_KEY) for _ in range(2)]
+
+    def take_some(stash: AddressStash) -> list[tuple[int, str]]:
+        found = [stash.take("evm") for _ in range(50)]
+        close()
+        return found
+
+    with ThreadPoolExecutor(8) as pool:
+        futures = [pool.submit(take_some, processes[number % 2]) for number in range(8)]
+        taken = [found for future in futures for found in future.result()]
+
+    assert len(taken) == 400
+    assert len({ordinal for ordinal, _ in taken}) == 400
+    assert len({address for _, address in taken}) == 400
+
+
+def test_an_empty_pool_fails_the_invoice_and_recovers() -> None:
+    stash = AddressStash(PUBLIC_KEY)
+    with pytest.raises(InvoiceAddressFailed):
+        stash.take("evm")
+
+    add_chunk(0)
+
+    assert stash.take("evm") == (0, f"0x{0:040x}")
+
+
+def test_an_address_that_was_not_needed_is_given_out_again() -> None:
+    add_chunk(0)
+    stash = AddressStash(PUBLIC_KEY)
+    ordinal, address = stash.take("evm")
+    stash.give_back("evm", ordinal)
+
+    assert AddressStash(PUBLIC_KEY).take("evm") == (ordinal, address)
+
+
+def test_giving_back_never_hides_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*_: object) -> None:
+        raise StoreUnavailableError
+
+    monkeypatch.setattr(address_claims, "give_back", unreachable)
+
+    with structlog.testing.capture_logs() as logs:
+        AddressStash(PUBLIC_KEY).give_back("evm", 5)
+    assert [entry["ordinal"] for entry in logs] == [5]
+
+
+def test_a_stale_stash_is_dropped_before_its_ordinals_go_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    add_chunk(0)
+    stash = AddressStash(PUBLIC_KEY)
+    now = time.monotonic()
+    monkeypatch.setattr(address_pool, "monotonic", lambda: now)
+    stash.take("evm")
+    now += address_pool.STASH_S
+
+    assert stash.take("evm")[0] == STASH
+
+
+def test_a_stash_lives_half_as_long_as_a_claim_at_most() -> None:
+    assert address_pool.STASH_S <= address_claims.RECLAIM_AFTER_S / 2
+
+
+def test_taking_inside_a_transaction_is_a_mistake() -> None:
+    add_chunk(0)
+
+    with pytest.raises(RuntimeError, match="step inside a step"), transaction():
+        AddressStash(PUBLIC_KEY).take("evm")
+
+
+# Signatures --------------------------------------------------------------------------------------------------
+
+
+def expect_refused(stash: AddressStash) -> None:
+    with structlog.testing.capture_logs() as logs, pytest.raises(InvoiceAddressFailed):
+        stash.take("evm")
+    assert "critical" in {entry["log_level"] for entry in logs}
+
+
+def test_a_chunk_of_another_signer_is_refused() -> None:
+    add_chunk(0, signer=Ed25519PrivateKey.from_private_bytes(b"\2" * 32))
+
+    expect_refused(AddressStash(PUBLIC_KEY))
+
+
+def test_a_replaced_address_is_refused() -> None:
+    add_chunk(0)
+    execute("UPDATE pool_addresses SET address = %s WHERE ordinal = 0", ("0x" + "ee" * 20,))
+
+    expect_refused(AddressStash(PUBLIC_KEY))
+
+
+def test_two_swapped_addresses_are_refused() -> None:
+    add_chunk(0)
+    execute("UPDATE pool_addresses SET address = address || 'x' WHERE ordinal IN (0, 1)")
+    execute("UPDATE pool_addresses SET address = %s WHERE ordinal = 0", (f"0x{1:040x}",))
+    execute("UPDATE pool_addresses SET address = %s WHERE ordinal = 1", (f"0x{0:040x}",))
+
+    expect_refused(AddressStash(PUBLIC_KEY))
+
+
+def test_a_missing_address_makes_its_chunk_unusable() -> None:
+    add_chunk(0)
+    execute("DELETE FROM pool_addresses WHERE ordinal = 63")
+
+    expect_refused(AddressStash(PUBLIC_KEY))
+
+
+def test_a_chunk_copied_to_another_place_is_refused() -> None:
+    add_chunk(0)
+    signature = SIGNER.sign(chunk_message("evm", 5, addresses_of(0)))
+    execute("UPDATE address_chunks SET signature = %s", (signature,))
+
+    expect_refused(AddressStash(PUBLIC_KEY))
+
+
+def test_an_address_with_odd_letters_is_refused_not_a_crash() -> None:
+    add_chunk(0)
+    execute("UPDATE pool_addresses SET address = 'ä\n€' WHERE ordinal = 0")
+
+    expect_refused(AddressStash(PUBLIC_KEY))
+
+
+def test_a_process_without_the_public_key_gives_out_nothing() -> None:
+    add_chunk(0)
+
+    expect_refused(AddressStash(""))
+
+
+def test_a_public_key_that_is_none_is_noticed_at_start() -> None:
+    with pytest.raises(ValueError, match="32 bytes"):
+        AddressStash("c2hvcnQ=")
+
+
+def test_the_pool_goes_on_after_a_bad_chunk() -> None:
+    add_chunk(0, signer=Ed25519PrivateKey.from_private_bytes(b"\2" * 32))
+    add_chunk(1)
+    stash = AddressStash(PUBLIC_KEY)
+    for _ in range(CHUNK // STASH):
+        expect_refused(stash)
+
+    assert stash.take("evm")[0] == CHUNK
+
+
+def test_the_memory_of_verified_chunks_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(address_pool, "VERIFIED_CHUNKS_MAX", 2)
+    for chunk in range(5):
+        add_chunk(chunk)
+    stash = AddressStash(PUBLIC_KEY)
+    for _ in range(5 * CHUNK):
+        stash.take("evm")
+
+    assert len(stash._verified) == 2
+
+
+def test_claims_go_on_after_the_server_ended_the_connection(database: str) -> None:
+    add_chunk(0)
+    stash = AddressStash(PUBLIC_KEY)
+    with psycopg2.connect(database) as other, other.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+    # The first step may be the one that notices.
+    try:
+        stash.take("evm")
+    except StoreUnavailableError:
+        connect(database)
+
+    assert stash.take("evm")[1].startswith("0x")
+
+
+# A database that lost its last commits -------------------------------------------------------------------------
+
+
+def test_after_a_restore_no_address_is_handed_out_that_a_buyer_may_have_been_shown() -> None:
+    for chunk in range(2):
+        add_chunk(chunk)
+    assert signing.renew_pool("evm") is None
+    taken = claim("evm", 3)
+    address_claims.give_back("evm", taken[0])
+    age_everything()
+    execute("UPDATE database_marks SET system_identifier = 'another'")
+    first = signing.renew_pool("evm")
+    assert first == 2 * CHUNK + address_claims.SKIPPED
+    assert signing.renew_pool("evm") is None
+    assert (level("evm"), claim("evm", 9)) == (-address_claims.SKIPPED, [])
+    reclaim("evm")
+    age_everything()
+    reclaim("evm")
+    assert claim("evm", 9) == []
+
+    for chunk in range(2, 2 + address_claims.SKIPPED // CHUNK + 1):
+        add_chunk(chunk)
+    assert claim("evm", 2) == [first, first + 1]

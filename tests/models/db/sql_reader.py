@@ -1,0 +1,137 @@
+"""Which SQL verbs on which tables the code of a process can reach, read from its source.
+
+A rough call graph by names: whatever a reachable function, class or constant mentions is reachable, and so is every
+function of PostgreSQL that its SQL names. It may find too much, and what is put together at run time it does not find.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+ROOT: Final = Path(__file__).parents[3]
+PACKAGES: Final = ("core", "models", "chains", "actors", "api", "scheduler")
+
+Name = tuple[str, str]
+# (table, verb); LOCK stands for SELECT … FOR UPDATE and its like.
+Deed = tuple[str, str]
+
+
+@functools.cache
+def modules() -> dict[str, ast.Module]:
+    """Return every module of the gateway, parsed, by name."""
+    files = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py")]
+    return {
+        ".".join(file.relative_to(ROOT).with_suffix("").parts): ast.parse(file.read_text(encoding="utf-8"))
+        for file in files
+    }
+
+
+@functools.cache
+def tables() -> frozenset[str]:
+    """Return the tables that migrations create."""
+    return frozenset(re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?([\w.]+)", _migrations())) | {"schema_migrations"}
+
+
+def reachable(starts: Iterable[str]) -> dict[Deed, set[str]]:
+    """Return what the code of some modules can do to tables, and the definitions that say so."""
+    found: defaultdict[Deed, set[str]] = defaultdict(set)
+    seen: set[Name] = set()
+    waiting = [name for name in _definitions() if name[0] in set(starts)]
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        node = _definitions()[name]
+        for text in _texts(node):
+            for deed in _deeds(text):
+                found[deed].add(".".join(name))
+        waiting += _mentioned(name[0], node)
+    return dict(found)
+
+
+@functools.cache
+def _migrations() -> str:
+    return "\n".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "models/migrations").glob("*.sql")))
+
+
+@functools.cache
+def _definitions() -> dict[Name, ast.stmt]:
+    found: dict[Name, ast.stmt] = {}
+    for module, tree in modules().items():
+        for node in tree.body:
+            match node:
+                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                    found[module, node.name] = node
+                case ast.Assign(targets=targets):
+                    found |= {(module, target.id): node for target in targets if isinstance(target, ast.Name)}
+                case ast.AnnAssign(target=ast.Name(id=name)):
+                    found[module, name] = node
+    return found
+
+
+@functools.cache
+def _imports(module: str) -> dict[str, str]:
+    """Return what a module calls things by: the dotted name of a module, or of something in one."""
+    found: dict[str, str] = {}
+    for node in ast.walk(modules()[module]):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def _mentioned(module: str, node: ast.stmt) -> Iterator[Name]:
+    imports = _imports(module)
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            own, _, name = imports.get(part.id, f"{module}.{part.id}").rpartition(".")
+            candidate = (own, name)
+        elif isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
+            candidate = (imports.get(part.value.id, ""), part.attr)
+        else:
+            continue
+        if candidate in _definitions():
+            yield candidate
+
+
+def _texts(node: ast.stmt) -> Iterator[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.JoinedStr):
+            yield "".join(str(v.value) if isinstance(v, ast.Constant) else " " for v in part.values)
+        elif isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value
+
+
+@functools.cache
+def _functions() -> dict[str, str]:
+    found = re.findall(r"CREATE (?:OR REPLACE )?FUNCTION (\w+)\(.*?AS\s*\$\$(.*?)\$\$", _migrations(), re.DOTALL)
+    return dict(found)
+
+
+@functools.cache
+def _deeds(text: str) -> frozenset[Deed]:
+    found = set()
+    for table in tables():
+        name = re.escape(table)
+        if re.search(rf"INSERT INTO {name}\b", text):
+            found.add((table, "INSERT"))
+        if re.search(rf"UPDATE {name}\b|INSERT INTO {name}\b[\s\S]*ON CONFLICT[\s\S]*DO UPDATE", text):
+            found.add((table, "UPDATE"))
+        if re.search(rf"DELETE FROM {name}\b", text):
+            found.add((table, "DELETE"))
+        elif re.search(rf"(?:FROM|JOIN) {name}\b", text):
+            found.add((table, "SELECT"))
+        if re.search(rf"(?:FROM|JOIN) {name}\b[\s\S]*FOR (?:NO KEY )?(?:UPDATE|SHARE)", text):
+            found.add((table, "LOCK"))
+    for function, body in _functions().items():
+        if re.search(rf"\b{function}\(", text) and body != text:
+            found |= _deeds(body)
+    return frozenset(found)

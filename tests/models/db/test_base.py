@@ -1,0 +1,325 @@
+"""One connection a thread, one transaction a step, whole numbers only, and a lost server that is said to be lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from urllib.parse import urlsplit
+
+import psycopg2
+import pytest
+from psycopg2 import errors
+
+from cli.embedded.supervise.ports import free_port
+from models.db import base
+from models.db.base import StoreUnavailableError, UnitsField, execute, one, repeat_on_deadlock, rows, transaction
+from tests.models.builders import at_once
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def pid() -> int:
+    row = one("SELECT pg_backend_pid()")
+    assert row is not None
+    return int(row[0])
+
+
+def terminate(url: str, backend: int) -> None:
+    """End a session, as an operator or a restart does; returns when it is gone."""
+    with closing(psycopg2.connect(url)) as other, other.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s, 5000)", (backend,))
+        assert cursor.fetchone() == (True,)
+
+
+@pytest.fixture
+def table(database: str) -> None:
+    del database  # connected to first
+    execute("CREATE TABLE things (id integer PRIMARY KEY, n numeric NOT NULL DEFAULT 0)")
+
+
+def things() -> list[int]:
+    return [row[0] for row in rows("SELECT id FROM things ORDER BY id")]
+
+
+def add(number: int) -> None:
+    execute("INSERT INTO things VALUES (%s)", (number,))
+
+
+def step(*works: Callable[[], object]) -> None:
+    with transaction():
+        for work in works:
+            work()
+
+
+def fail() -> None:
+    raise LookupError
+
+
+# Numbers ----------------------------------------------------------------------------------------------------
+
+
+def test_a_float_never_reaches_the_database() -> None:
+    for value in (1.0, [1.5], float("nan")):
+        with pytest.raises(TypeError, match="money is integer units"):
+            one("SELECT %s", (value,))
+
+
+def test_units_come_back_as_the_int_that_went_in() -> None:
+    units = 10**77 + 1
+
+    assert one("SELECT %s::units, sum(%s::units)", (units, units)) == (units, units)
+    assert type((one("SELECT 5::units") or ())[0]) is int
+
+
+def test_a_rate_keeps_its_fraction() -> None:
+    assert one("SELECT 0.1::numeric(40, 18), NULL::numeric") == (Decimal("0.100000000000000000"), None)
+
+
+def test_a_units_field_takes_int_and_nothing_else() -> None:
+    assert [UnitsField().db_value(value) for value in (0, 10**77, None)] == [0, 10**77, None]
+    for value in (1.0, "1", Decimal(1), True, b"1"):
+        with pytest.raises(TypeError, match="units are int"):
+            UnitsField().db_value(value)
+
+
+# Steps ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("table")
+def test_a_step_is_kept_whole_or_not_at_all() -> None:
+    step(lambda: add(1), lambda: add(2))
+    with pytest.raises(LookupError):
+        step(lambda: add(3), fail)
+
+    assert things() == [1, 2]
+    assert not base.in_transaction()
+
+
+@pytest.mark.usefixtures("table")
+def test_a_step_does_not_nest() -> None:
+    with pytest.raises(RuntimeError, match="a step inside a step"):
+        step(lambda: add(1), step)
+
+    assert things() == []
+
+
+@pytest.mark.usefixtures("table")
+def test_a_statement_outside_a_step_is_a_step_of_its_own(database_url: str) -> None:
+    execute("INSERT INTO things VALUES (1)")
+
+    with closing(psycopg2.connect(database_url)) as other, other.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM things")
+        assert cursor.fetchone() == (1,)
+
+
+def test_a_thread_knows_whether_it_is_in_a_step() -> None:
+    assert not base.in_transaction()
+    with transaction():
+        assert base.in_transaction()
+    assert not base.in_transaction()
+
+
+def test_every_thread_has_a_connection_of_its_own() -> None:
+    pids = at_once(4, lambda _: pid())
+
+    assert len({*pids, pid()}) == 5
+
+
+def test_a_refused_statement_says_why_and_leaves_the_connection_usable() -> None:
+    before = pid()
+    with pytest.raises(errors.DivisionByZero):
+        one("SELECT 1/0")
+    with pytest.raises(errors.DivisionByZero), transaction():
+        one("SELECT 1/0")
+
+    assert pid() == before
+
+
+# Loss of the server -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("table")
+def test_a_connection_that_was_cut_while_idle_is_replaced_unnoticed(database_url: str) -> None:
+    terminate(database_url, pid())
+    assert execute("INSERT INTO things VALUES (1)") == 1
+
+    terminate(database_url, pid())
+    step(lambda: add(2))
+
+    assert things() == [1, 2]
+
+
+@pytest.mark.usefixtures("table")
+def test_a_step_whose_connection_is_cut_is_lost_and_says_so(database_url: str) -> None:
+    with pytest.raises(StoreUnavailableError):
+        step(lambda: add(1), lambda: terminate(database_url, pid()), lambda: add(2))
+
+    assert not base.in_transaction()
+    assert things() == []
+
+
+@pytest.mark.usefixtures("table")
+def test_a_cut_step_does_not_go_on_over_another_connection(database_url: str) -> None:
+    def fails(number: int) -> None:
+        with pytest.raises(StoreUnavailableError):
+            add(number)
+
+    with pytest.raises(StoreUnavailableError):
+        step(lambda: terminate(database_url, pid()), lambda: fails(1), lambda: fails(2))
+
+    assert things() == []
+
+
+@pytest.mark.usefixtures("table")
+def test_a_step_that_is_cut_before_its_commit_is_lost(database_url: str) -> None:
+    with pytest.raises(StoreUnavailableError):
+        step(lambda: add(1), lambda: terminate(database_url, pid()))
+
+    assert things() == []
+
+
+@pytest.mark.usefixtures("table")
+def test_a_statement_that_is_cut_while_it_runs_is_not_repeated(database_url: str) -> None:
+    cutter = threading.Timer(0.2, terminate, (database_url, pid()))
+    cutter.start()
+    with pytest.raises(StoreUnavailableError):
+        execute("INSERT INTO things (id, n) SELECT count(*), 1 FROM things, pg_sleep(5)")
+    cutter.join()
+
+    assert things() == []
+
+
+def test_a_message_that_comes_while_idle_does_not_cost_the_connection(database_url: str) -> None:
+    before = pid()
+    execute("LISTEN news")
+    with closing(psycopg2.connect(database_url)) as other, other.cursor() as cursor:
+        cursor.execute("NOTIFY news")
+        other.commit()
+
+    assert pid() == before
+
+
+def test_a_server_that_is_not_there_is_unavailable(database_url: str) -> None:
+    parts = urlsplit(database_url)
+    base.connect(parts._replace(netloc=f"{parts.username}:x@127.0.0.1:{free_port()}").geturl())
+
+    with pytest.raises(StoreUnavailableError):
+        one("SELECT 1")
+    with pytest.raises(StoreUnavailableError), transaction():
+        raise AssertionError("unreachable")
+    assert not base.in_transaction()
+
+    base.connect(database_url)
+    assert one("SELECT 1") == (1,)
+
+
+def test_connecting_elsewhere_closes_what_was_open(database_url: str) -> None:
+    before = pid()
+    base.connect(database_url)
+
+    assert pid() != before
+
+
+# Settings of the session ------------------------------------------------------------------------------------
+
+
+def test_all_of_the_address_counts(database_url: str) -> None:
+    base.connect(database_url.replace("postgresql://", "postgres://") + "?sslmode=require")
+
+    # The server of the tests has no TLS: an sslmode that was dropped would let this pass.
+    with pytest.raises(StoreUnavailableError, match="SSL"):
+        one("SELECT 1")
+
+
+def test_statements_and_locks_are_not_waited_for_without_end(database_url: str) -> None:
+    base.connect(database_url, statement_timeout_ms=50, application_name="tested")
+
+    with pytest.raises(errors.QueryCanceled):
+        one("SELECT pg_sleep(5)")
+    assert one("SELECT current_setting('lock_timeout'), current_setting('application_name')") == ("2s", "tested")
+
+
+def test_times_are_utc() -> None:
+    now = base.app_now()
+
+    assert now.tzinfo is not None
+    assert now.utcoffset() == timedelta(0)
+    assert abs(now - datetime.now(UTC)) < timedelta(minutes=1)
+
+
+def test_the_clock_can_be_moved() -> None:
+    before = base.app_now()
+    execute("UPDATE app_clock SET ahead = '2 hours'")
+
+    assert timedelta(hours=2) < base.app_now() - before < timedelta(hours=2, minutes=1)
+
+
+# Deadlocks --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("table")
+def test_the_victim_of_a_deadlock_is_repeated() -> None:
+    execute("INSERT INTO things VALUES (1), (2)")
+    meet = threading.Barrier(2)
+    attempts = [0, 0]
+
+    def work(number: int) -> None:
+        def cross() -> None:
+            attempts[number] += 1
+            with transaction():
+                execute("UPDATE things SET n = n + 1 WHERE id = %s", (1 + number,))
+                if attempts[number] == 1:
+                    meet.wait(timeout=60)
+                execute("UPDATE things SET n = n + 1 WHERE id = %s", (2 - number,))
+
+        repeat_on_deadlock(cross)
+
+    assert at_once(2, work) == [None, None]
+    assert sorted(attempts) == [1, 2]
+    assert rows("SELECT n FROM things ORDER BY id") == [(2,), (2,)]
+
+
+class _Deadlock(errors.DeadlockDetected):
+    pgcode = base.DEADLOCK
+
+
+def test_a_step_is_not_repeated_without_end() -> None:
+    attempts = 0
+
+    def stuck() -> None:
+        nonlocal attempts
+        attempts += 1
+        raise _Deadlock
+
+    with pytest.raises(errors.DeadlockDetected):
+        repeat_on_deadlock(stuck)
+    assert attempts == base.STEP_ATTEMPTS
+
+
+@pytest.mark.usefixtures("table")
+def test_what_is_no_deadlock_is_not_repeated() -> None:
+    attempts = 0
+
+    def wrong() -> None:
+        nonlocal attempts
+        attempts += 1
+        step(lambda: add(1), lambda: add(1))
+
+    with pytest.raises(errors.UniqueViolation):
+        repeat_on_deadlock(wrong)
+    assert attempts == 1
+
+
+@pytest.mark.usefixtures("table")
+def test_a_lock_that_is_held_too_long_is_an_error_with_its_code(database_url: str) -> None:
+    execute("INSERT INTO things VALUES (1)")
+    base.execute("SET lock_timeout = 50")
+    with closing(psycopg2.connect(database_url)) as other, other.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM things FOR UPDATE")
+        with pytest.raises(errors.LockNotAvailable) as caught:
+            execute("UPDATE things SET n = 1")
+
+    assert base.pgcode(caught.value) == base.LOCK_NOT_AVAILABLE

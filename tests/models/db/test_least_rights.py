@@ -1,0 +1,67 @@
+"""What the code of each process does to tables is granted to its role, and nothing is granted that no code does."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from actors.queue.registry import QUEUES
+from models.db.grants import SIGNER, WEB, WORKERS, wanted
+from tests.models.db.sql_reader import modules, reachable, tables
+
+EVERY_WORKER: Final = {"actors.main", "actors.queue.broker"}
+PROCESSES: Final = {
+    WEB: {name for name in modules() if name.startswith("api.")} | {"actors.queue.caller"},
+    WORKERS: {module for queue, served in QUEUES.items() if queue != "signer" for module in served}
+    | {*EVERY_WORKER, "actors.queue.call_actors"},
+    SIGNER: {*QUEUES["signer"], *EVERY_WORKER},
+}
+WRITES: Final = {"INSERT", "UPDATE", "DELETE"}
+# Locked by SELECT … FOR UPDATE, and never changed.
+LOCKED_ALONE: Final = {("accounts", WORKERS), ("accounts", SIGNER)}
+# Changed by hooks alone (models.outcomes.spends), which are registered where the reader does not look.
+BY_HOOKS: Final = {("signer.counted", SIGNER)}
+
+
+def granted(role: str, privilege: str) -> set[str]:
+    return {grant.table for grant in wanted() if (grant.role, grant.privilege) == (role, privilege)}
+
+
+@pytest.mark.parametrize("role", PROCESSES)
+def test_what_a_process_does_it_may(role: str) -> None:
+    missing = {}
+    for (table, verb), where in reachable(PROCESSES[role]).items():
+        privilege = "UPDATE" if verb == "LOCK" else verb
+        if table not in granted(role, privilege):
+            missing[f"{privilege} on {table}"] = sorted(where)[:3]
+
+    assert missing == {}, f"say in models/db/grants.py that {role} may do so, or keep it from doing so"
+
+
+@pytest.mark.parametrize("role", PROCESSES)
+def test_what_a_process_may_write_it_does(role: str) -> None:
+    done = reachable(PROCESSES[role])
+    idle = {
+        f"{privilege} on {table}"
+        for privilege in WRITES
+        for table in granted(role, privilege) & tables()
+        if (table, privilege) not in done
+        and not (privilege == "UPDATE" and ((table, role) in LOCKED_ALONE | BY_HOOKS or (table, "LOCK") in done))
+    }
+
+    assert idle == set(), f"{role} has more than it needs"
+
+
+@pytest.mark.parametrize("role", PROCESSES)
+def test_whoever_writes_may_read_what_it_compares(role: str) -> None:
+    for privilege in WRITES:
+        assert granted(role, privilege) <= granted(role, "SELECT")
+
+
+def test_the_reader_sees_what_is_known() -> None:
+    """It would prove nothing if it saw nothing."""
+    assert ("signer.spent", "INSERT") in reachable(PROCESSES[SIGNER])
+    assert ("invoices", "INSERT") in reachable(PROCESSES[WORKERS]), "by way of a function of PostgreSQL"
+    assert ("accounts", "LOCK") in reachable(PROCESSES[WORKERS])
+    assert {table for table, verb in reachable(PROCESSES[WEB]) if verb in WRITES} == {"calls"}

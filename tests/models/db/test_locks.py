@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import psycopg2
+import pytest
+
+from models.db import base
+from models.db.base import one
+from models.db.locks import single_flight
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def held_elsewhere(name: str = "poll:ethereum") -> bool:
+    """Whether another thread, and so another session, is refused."""
+    outcome: list[bool] = []
+
+    def attempt() -> None:
+        with single_flight(name) as mine:
+            outcome.append(mine)
+        base.close()
+
+    other = threading.Thread(target=attempt)
+    other.start()
+    other.join()
+    return not outcome[0]
+
+
+@pytest.fixture
+def holding(database: str) -> Iterator[None]:
+    del database
+    with single_flight("poll:ethereum") as mine:
+        assert mine
+        yield
+
+
+@pytest.mark.usefixtures("holding")
+def test_one_at_a_time() -> None:
+    assert held_elsewhere()
+
+
+@pytest.mark.usefixtures("holding")
+def test_other_names_are_free() -> None:
+    assert not held_elsewhere("poll:polygon")
+
+
+def test_it_is_free_after_the_work() -> None:
+    with single_flight("poll:ethereum"):
+        pass
+
+    assert not held_elsewhere()
+
+
+def test_it_is_free_after_an_error() -> None:
+    with pytest.raises(ZeroDivisionError), single_flight("poll:ethereum"):
+        raise ZeroDivisionError
+
+    assert not held_elsewhere()
+
+
+def test_who_was_refused_frees_nothing() -> None:
+    with single_flight("poll:ethereum") as mine:
+        assert mine
+        assert held_elsewhere()
+        assert held_elsewhere()
+
+
+def test_no_transaction_is_open_during_the_work() -> None:
+    with single_flight("poll:ethereum"):
+        assert not base.in_transaction()
+
+
+def test_a_lost_session_frees_it_and_is_no_error(database_url: str) -> None:
+    with single_flight("poll:ethereum"):
+        found = one("SELECT pg_backend_pid()")
+        assert found is not None
+        with closing(psycopg2.connect(database_url)) as admin, admin.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s, 5000)", found)
+        assert not held_elsewhere()
+
+    assert one("SELECT 1") == (1,)
+
+
+def test_an_unlock_that_fails_ends_the_session_that_would_keep_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = base.one
+
+    def failing(sql: str, params: base.Params = ()) -> object:
+        if "unlock" in sql:
+            raise psycopg2.DataError("as planned")
+        return run(sql, params)
+
+    monkeypatch.setattr(base, "one", failing)
+    with pytest.raises(psycopg2.DataError), single_flight("poll:ethereum"):
+        pass
+    monkeypatch.setattr(base, "one", run)
+
+    assert not held_elsewhere()

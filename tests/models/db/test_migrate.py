@@ -1,0 +1,158 @@
+"""Each migration is applied once, by one process at a time, whole or not at all, and never edited afterwards."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from threading import Timer
+from typing import TYPE_CHECKING
+
+import psycopg2
+import pytest
+from psycopg2 import errors
+
+from models.db import migrate as migrations
+from models.db.migrate import NO_TRANSACTION, ChangedMigrationError, available, migrate, pending
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from cli.embedded.servers.postgres import Postgres
+
+Files = list[tuple[str, str]]
+
+ONE = ("0001_one.sql", "CREATE TABLE one (id integer);\nINSERT INTO one VALUES (1);\n")
+TWO = ("0002_two.sql", "ALTER TABLE one ADD COLUMN share text DEFAULT '50 %' -- the last word")
+
+
+@pytest.fixture
+def url(postgres: Postgres) -> str:
+    """An empty database."""
+    with closing(psycopg2.connect(postgres.url)) as session, session.cursor() as cursor:
+        session.autocommit = True
+        cursor.execute("DROP DATABASE IF EXISTS empty WITH (FORCE)")
+        cursor.execute("CREATE DATABASE empty")
+    return postgres.database_url("empty")
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch) -> Files:
+    """The migrations that there are; a test writes into it."""
+    there: Files = []
+    monkeypatch.setattr(migrations, "available", lambda: there)
+    return there
+
+
+def query(url: str, sql: str) -> list[tuple[Any, ...]]:
+    with closing(psycopg2.connect(url)) as session, session.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetchall()
+
+
+def test_the_files_are_numbered_and_in_order() -> None:
+    names = [name for name, _ in available()]
+
+    assert names == sorted(names)
+    assert names[0] == "0001_gateway.sql"
+    assert all(sql.strip() for _, sql in available())
+
+
+def test_all_of_it_applies_to_an_empty_database_once(url: str) -> None:
+    names = [name for name, _ in available()]
+
+    assert pending(url) == names
+    assert migrate(url) == names
+    assert pending(url) == []
+    assert migrate(url) == []
+    assert query(url, "SELECT name FROM schema_migrations ORDER BY name") == [(name,) for name in names]
+
+
+def test_later_files_are_added_to_those_applied(url: str, files: Files) -> None:
+    files.append(ONE)
+    assert migrate(url) == ["0001_one.sql"]
+    files.append(TWO)
+
+    assert pending(url) == ["0002_two.sql"]
+    assert migrate(url) == ["0002_two.sql"]
+    assert query(url, "SELECT id, share FROM one") == [(1, "50 %")]
+
+
+def test_a_file_that_was_applied_must_not_change(url: str, files: Files) -> None:
+    files.append(ONE)
+    migrate(url)
+    files[:] = [("0001_one.sql", ONE[1] + "-- a word more\n"), TWO]
+
+    with pytest.raises(ChangedMigrationError, match=r"0001_one\.sql"):
+        migrate(url)
+    assert query(url, "SELECT count(*) FROM schema_migrations") == [(1,)]
+
+
+def test_a_file_that_fails_leaves_nothing_and_stops_what_follows(url: str, files: Files) -> None:
+    files[:] = [ONE, ("0002_bad.sql", "CREATE TABLE two (id integer);\nSELECT 1/0;\n"), ("0003_late.sql", "SELECT 1")]
+
+    with pytest.raises(errors.DivisionByZero):
+        migrate(url)
+    assert query(url, "SELECT to_regclass('one'), to_regclass('two')") == [("one", None)]
+    assert pending(url) == ["0002_bad.sql", "0003_late.sql"]
+
+    files[1] = ("0002_bad.sql", "CREATE TABLE two (id integer)")
+    assert migrate(url) == ["0002_bad.sql", "0003_late.sql"]
+
+
+CONCURRENT = (
+    "0003_index.sql",
+    f"{NO_TRANSACTION}: writers go on meanwhile\n"
+    "DROP INDEX CONCURRENTLY IF EXISTS one_by_id;\n"
+    "CREATE INDEX CONCURRENTLY one_by_id\n    ON one (id); \n"
+    "-- and another\n"
+    "CREATE INDEX CONCURRENTLY IF NOT EXISTS one_by_share ON one (share);\n-- no more\n",
+)
+
+
+def test_a_file_can_run_outside_a_transaction(url: str, files: Files) -> None:
+    files[:] = [ONE, TWO, CONCURRENT]
+
+    assert migrate(url) == ["0001_one.sql", "0002_two.sql", "0003_index.sql"]
+    assert query(url, "SELECT count(*) FROM pg_indexes WHERE tablename = 'one'") == [(2,)]
+    assert pending(url) == []
+
+
+def test_a_file_outside_a_transaction_begins_anew_after_a_failure(url: str, files: Files) -> None:
+    name, sql = CONCURRENT
+    files[:] = [ONE, TWO, (name, sql.replace("one (share)", "one (no_such)"))]
+    with pytest.raises(errors.UndefinedColumn):
+        migrate(url)
+    assert pending(url) == [name]
+
+    files[2] = CONCURRENT
+    assert migrate(url) == [name]
+
+
+def test_two_at_once_apply_everything_once(url: str, files: Files) -> None:
+    # The index of one waits for every snapshot, such as that of the other while it waits for its turn.
+    files[:] = [("0001_slow.sql", ONE[1] + "SELECT pg_sleep(0.3);\n"), TWO, CONCURRENT]
+
+    with ThreadPoolExecutor(3) as pool:
+        applied = list(pool.map(migrate, [url] * 3))
+
+    assert sorted(map(len, applied)) == [0, 0, 3]
+    assert query(url, "SELECT id FROM one") == [(1,)]
+
+
+def test_a_migration_does_not_queue_for_long_in_front_of_the_writers(
+    url: str, files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrations, "LOCK_TIMEOUT_MS", 100)
+    files.append(ONE)
+    migrate(url)
+    files.append(TWO)
+
+    with closing(psycopg2.connect(url)) as reader, reader.cursor() as cursor:
+        cursor.execute("SELECT * FROM one")
+        patience = Timer(5.0, reader.close)
+        patience.start()
+        with pytest.raises(errors.LockNotAvailable):
+            migrate(url)
+        patience.cancel()
+
+    assert migrate(url) == ["0002_two.sql"]

@@ -1,0 +1,182 @@
+"""A PostgreSQL that is silent, not dead: nobody waits for it without end, nor for somebody else's wait."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+from models.db import base, silence
+from models.db.base import StoreUnavailableError, execute, long_statements, one, transaction
+from tests.models.builders import at_once
+from tests.peers.silence import Mute, SwallowingProxy, frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cli.embedded.servers.postgres import Postgres
+
+# What the server allows a statement here, and what is waited beyond it.
+TIMEOUT_MS = 300
+GRACE_S = 0.7
+# Far above that, and far below what a machine waits for a peer by itself.
+SOON_S = 20.0
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch, database_url: str) -> Iterator[None]:
+    monkeypatch.setattr(silence, "GRACE_S", GRACE_S)
+    monkeypatch.setattr(silence, "TICK_S", 0.05)
+    base.connect(database_url, statement_timeout_ms=TIMEOUT_MS)
+    yield
+    base.close()
+    silence.answering._is_silent = False
+
+
+def through(proxy: SwallowingProxy, database_url: str) -> None:
+    base.connect(
+        database_url.replace(f":{urlsplit(database_url).port}/", f":{proxy.port}/"), statement_timeout_ms=TIMEOUT_MS
+    )
+
+
+def test_a_statement_that_a_frozen_server_took_is_not_waited_for_without_end(postgres: Postgres) -> None:
+    one("SELECT 1")
+    assert postgres.pid is not None
+    with frozen(postgres.pid):
+        began_at = time.monotonic()
+        with pytest.raises(StoreUnavailableError):
+            one("SELECT 1")
+        assert TIMEOUT_MS / 1000 + GRACE_S <= time.monotonic() - began_at < SOON_S
+
+    assert one("SELECT 1") == (1,), "it thawed"
+
+
+def test_nor_is_a_commit(postgres: Postgres) -> None:
+    assert postgres.pid is not None
+    execute("CREATE TABLE things (id integer)")
+    ice = contextlib.ExitStack()
+
+    def freeze_at_the_end(pid: int) -> None:
+        with transaction():
+            execute("INSERT INTO things VALUES (1)")
+            ice.enter_context(frozen(pid))
+
+    with ice, pytest.raises(StoreUnavailableError):
+        freeze_at_the_end(postgres.pid)
+
+    assert one("SELECT count(*) FROM things") is not None
+
+
+def test_a_network_that_swallows_holds_nobody_up(database_url: str) -> None:
+    port = urlsplit(database_url).port
+    assert port is not None
+    with SwallowingProxy(port) as proxy:
+        through(proxy, database_url)
+        one("SELECT 1")
+        proxy.swallows.set()
+        began_at = time.monotonic()
+
+        with pytest.raises(StoreUnavailableError):
+            one("SELECT 1")
+        assert time.monotonic() - began_at < SOON_S
+
+        proxy.swallows.clear()
+        assert one("SELECT 1") == (1,)
+
+
+def test_a_statement_that_may_take_its_time_is_not_cut(database_url: str) -> None:
+    with transaction(), long_statements(30_000):
+        assert one("SELECT pg_sleep(2)") == ("",)
+    base.connect(database_url, statement_timeout_ms=0)
+    assert one("SELECT pg_sleep(2)") == ("",)
+
+
+def test_what_was_allowed_to_one_transaction_is_not_to_the_next() -> None:
+    usual = base.db.connection().patience_s
+    with transaction(), long_statements(30_000):
+        assert base.db.connection().patience_s == 30 + GRACE_S
+
+    assert base.db.connection().patience_s == usual == TIMEOUT_MS / 1000 + GRACE_S
+
+
+def test_an_idle_connection_is_never_cut() -> None:
+    one("SELECT 1")
+    backend = one("SELECT pg_backend_pid()")
+    time.sleep(TIMEOUT_MS / 1000 + GRACE_S + 0.5)
+
+    assert one("SELECT pg_backend_pid()") == backend
+
+
+def test_threads_connect_to_a_silent_server_side_by_side_and_then_one_at_a_time() -> None:
+    with Mute() as mute:
+        base.connect(f"postgresql://nobody@127.0.0.1:{mute.port}/none")
+
+        def attempt(_: int) -> float:
+            began_at = time.monotonic()
+            with pytest.raises(StoreUnavailableError):
+                base.run("SELECT 1")
+            return time.monotonic() - began_at
+
+        began_at = time.monotonic()
+        first = in_threads(6, attempt)
+        # One after the other they would have taken six times as long.
+        assert time.monotonic() - began_at < 4 * base.CONNECT_TIMEOUT_S
+        assert min(first) > 1
+
+        second = sorted(in_threads(6, attempt))
+        # One looks whether it answers again, and the others need not wait for that.
+        assert second[0] < 1
+        assert second[4] < 1
+        assert second[5] > 1
+
+
+def in_threads(count: int, attempt: Callable[[int], float]) -> list[float]:
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(attempt, range(count)))
+
+
+def test_a_server_that_refuses_is_not_taken_for_a_silent_one(database_url: str) -> None:
+    base.connect(database_url.replace("sluice:", "stranger:"))
+    for _ in range(2):
+        with pytest.raises(StoreUnavailableError):
+            one("SELECT 1")
+    assert not silence.answering._is_silent
+
+    base.connect(database_url)
+    assert at_once(4, lambda _: one("SELECT 1")) == [(1,)] * 4
+
+
+def test_both_sides_notice_a_host_that_vanished_within_seconds() -> None:
+    for name, value in silence.SERVER_OPTIONS.items():
+        shown = one("SELECT setting::int FROM pg_settings WHERE name = %s", (name,))
+        assert shown == (value,), name
+    with socket.fromfd(base.db.connection().fileno(), socket.AF_INET, socket.SOCK_STREAM) as ours:
+        told = {
+            name: ours.getsockopt(level, option)
+            for name, level, option in (
+                ("keepalives", socket.SOL_SOCKET, socket.SO_KEEPALIVE),
+                ("keepalives_idle", socket.IPPROTO_TCP, socket.TCP_KEEPIDLE),
+                ("keepalives_interval", socket.IPPROTO_TCP, socket.TCP_KEEPINTVL),
+                ("keepalives_count", socket.IPPROTO_TCP, socket.TCP_KEEPCNT),
+                ("tcp_user_timeout", socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT),
+            )
+        }
+    assert told == silence.CLIENT_OPTIONS
+    idle, interval, count = (silence.SERVER_OPTIONS[f"tcp_keepalives_{name}"] for name in ("idle", "interval", "count"))
+    assert idle + interval * count <= 15
+
+
+def test_a_socket_that_got_the_number_of_one_that_ended_is_left_alone() -> None:
+    one("SELECT 1")
+    connection = base.db.connection()
+    assert connection.is_silent(time.monotonic()) is False
+    descriptor, inode = connection.identity
+    connection.identity = (descriptor, inode + 1)
+
+    assert connection.cut() is False
+    assert one("SELECT 1") == (1,)

@@ -1,0 +1,323 @@
+"""Money moves from custody to suspense to the merchant, matures, and goes back the same way, each step once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from psycopg2 import errors
+
+from core.rates.pricing import CreditSplit
+from models.db.base import execute, one, transaction
+from models.deposits import crediting
+from models.deposits import rows as deposits
+from models.ledger import ledger
+from models.ledger.ledger import (
+    AVAILABLE,
+    CUSTODY,
+    FEES,
+    GATEWAY,
+    HOLD,
+    MATURING,
+    ROUNDING,
+    SUSPENSE,
+    Account,
+    Transfer,
+)
+from tests.models.builders import (
+    CATALOGUE,
+    PRICE,
+    Chain,
+    at_once,
+    held,
+    invoice,
+    merchant,
+    net_of,
+    owes,
+    paid,
+    wait_until_somebody_waits,
+)
+from tests.models.ledger.test_ledger import book
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from models.deposits.rows import Deposit
+
+ETHEREUM = CATALOGUE.networks["ethereum"]
+AT_ONCE = replace(ETHEREUM, maturity=ETHEREUM.confirmations)
+SPLIT = CreditSplit(net_units=900, fee_units=60, fee_fixed_units=30, rounding_units=10)
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    return merchant()
+
+
+@pytest.fixture
+def chain(database: str) -> Chain:
+    del database
+    return Chain()
+
+
+@pytest.fixture
+def deposit(shop: UUID, chain: Chain) -> Deposit:
+    """A deposit of 1000 units."""
+    mine = invoice(shop)
+    chain.pay(mine, 1000)
+    return deposits.of_owner(mine.id)[0]
+
+
+def suspense(shop: UUID) -> int:
+    return net_of(Account(shop, SUSPENSE, "USDT"))
+
+
+def confirm(deposit: Deposit, shop: UUID) -> None:
+    with transaction():
+        crediting.book_confirmed(deposit, shop)
+
+
+def credit(deposit: Deposit, shop: UUID, *, network: object = ETHEREUM) -> Deposit:
+    """Confirm and credit a deposit and return it as it is then."""
+    confirm(deposit, shop)
+    with transaction():
+        crediting.book_credited(deposit, shop, SPLIT, network)  # type: ignore[arg-type]
+    return replace(deposit, status="credited", net_units=900, fee_units=60, fee_fixed_units=30, rounding_units=10)
+
+
+def reverse(deposit: Deposit, shop: UUID) -> None:
+    with transaction():
+        crediting.book_reversed(deposit, shop)
+
+
+def owe(shop: UUID, units: int) -> None:
+    book(Transfer(Account(shop, "debt", "USDT"), Account(GATEWAY, "lost", "USDT"), units))
+
+
+def gateway(kind: str) -> int:
+    return net_of(Account(GATEWAY, kind, "USDT", "ethereum" if kind == CUSTODY else ""))
+
+
+def test_a_confirmed_deposit_waits_in_suspense(deposit: Deposit, shop: UUID) -> None:
+    confirm(deposit, shop)
+
+    assert (gateway(CUSTODY), suspense(shop), held(shop)) == (-1000, 1000, {})
+
+
+def test_a_deposit_is_confirmed_and_credited_once_in_each_of_its_lives(deposit: Deposit, shop: UUID) -> None:
+    credit(deposit, shop)
+    for step in (lambda: confirm(deposit, shop), lambda: credit(replace(deposit, id=deposit.id), shop)):
+        with pytest.raises(errors.UniqueViolation):
+            step()
+
+    credit(replace(deposit, round=1), shop)
+    assert held(shop) == {MATURING: 1800}
+
+
+def test_a_credit_is_divided_between_merchant_fees_and_rounding(deposit: Deposit, shop: UUID) -> None:
+    credit(deposit, shop)
+
+    assert held(shop) == {MATURING: 900}
+    assert (suspense(shop), gateway(FEES), gateway(ROUNDING)) == (0, 90, 10)
+    assert one("SELECT units, block_height, network FROM maturing_credits") == (900, deposit.block_height, "ethereum")
+
+
+def test_where_maturity_equals_the_confirmations_a_credit_is_available_at_once(deposit: Deposit, shop: UUID) -> None:
+    credited = credit(deposit, shop, network=AT_ONCE)
+    assert held(shop) == {AVAILABLE: 900}
+    assert one("SELECT count(*) FROM maturing_credits") == (0,)
+
+    reverse(credited, shop)
+    assert held(shop) == {}
+
+
+def test_a_debt_is_repaid_first(deposit: Deposit, shop: UUID) -> None:
+    owe(shop, 250)
+
+    credit(deposit, shop)
+
+    assert (held(shop), owes(shop)) == ({MATURING: 650}, 0)
+
+
+def test_a_debt_above_the_credit_takes_all_of_it(deposit: Deposit, shop: UUID) -> None:
+    owe(shop, 5000)
+
+    credited = credit(deposit, shop)
+    assert (held(shop), owes(shop)) == ({"debt": 4100}, 4100)
+
+    reverse(credited, shop)
+    assert (owes(shop), suspense(shop), gateway(FEES)) == (5000, 0, 0)
+
+
+def test_only_the_debt_of_this_coin_and_merchant_is_repaid(deposit: Deposit, shop: UUID) -> None:
+    other = merchant()
+    book(Transfer(Account(shop, "debt", "ETH"), Account(GATEWAY, "lost", "ETH"), 100))
+    owe(other, 100)
+
+    credit(deposit, shop)
+
+    assert held(shop) == {MATURING: 900}
+    assert (owes(shop, "ETH"), owes(other)) == (100, 100)
+
+
+# Reversal ---------------------------------------------------------------------------------------------------
+
+
+def test_a_pending_deposit_has_nothing_to_take_back(deposit: Deposit, shop: UUID) -> None:
+    reverse(deposit, shop)
+
+    assert one("SELECT count(*) FROM ledger_transfers") == (0,)
+
+
+def test_a_confirmed_deposit_goes_back_from_suspense(deposit: Deposit, shop: UUID) -> None:
+    confirm(deposit, shop)
+    reverse(replace(deposit, status="confirmed"), shop)
+
+    assert (gateway(CUSTODY), suspense(shop)) == (0, 0)
+
+
+def test_a_credit_goes_back_from_maturing_with_its_fees(deposit: Deposit, shop: UUID) -> None:
+    reverse(credit(deposit, shop), shop)
+
+    assert (held(shop), suspense(shop), gateway(CUSTODY), gateway(FEES), gateway(ROUNDING)) == ({}, 0, 0, 0, 0)
+
+
+def test_a_deposit_goes_back_once(deposit: Deposit, shop: UUID) -> None:
+    credited = credit(deposit, shop)
+    reverse(credited, shop)
+
+    with pytest.raises(errors.UniqueViolation):
+        reverse(credited, shop)
+
+
+@pytest.mark.parametrize(("spent", "left", "debt"), [(0, 0, 0), (400, 0, 400), (900, 0, 900)])
+def test_a_matured_credit_goes_back_from_available_and_the_rest_becomes_debt(
+    deposit: Deposit, shop: UUID, chain: Chain, spent: int, left: int, debt: int
+) -> None:
+    credited = credit(deposit, shop)
+    chain.mature()
+    assert crediting.release_matured(ETHEREUM, limit=10) == 1
+    book(Transfer(Account(shop, AVAILABLE, "USDT"), Account(GATEWAY, "spent", "USDT"), spent))
+
+    reverse(credited, shop)
+
+    assert (held(shop).get(AVAILABLE, 0), owes(shop)) == (left, debt)
+
+
+def test_a_reversal_never_fails_for_lack_of_balance(deposit: Deposit, shop: UUID, chain: Chain) -> None:
+    credited = credit(deposit, shop)
+    chain.mature()
+    crediting.release_matured(ETHEREUM, limit=10)
+    book(Transfer(Account(shop, AVAILABLE, "USDT"), Account(shop, HOLD, "USDT"), 900))
+
+    reverse(credited, shop)
+
+    assert held(shop) == {HOLD: 900, "debt": 900}
+
+
+# Maturity ---------------------------------------------------------------------------------------------------
+
+
+def test_a_credit_matures_at_the_networks_depth_and_no_block_earlier(
+    deposit: Deposit, shop: UUID, chain: Chain
+) -> None:
+    credit(deposit, shop)
+    chain.mine(ETHEREUM.maturity - 2)
+    assert crediting.release_matured(ETHEREUM, limit=10) == 0
+    chain.mine()
+
+    assert crediting.release_matured(ETHEREUM, limit=10) == 1
+    assert crediting.release_matured(ETHEREUM, limit=10) == 0
+    assert held(shop) == {AVAILABLE: 900}
+
+
+def test_another_networks_scan_matures_nothing(deposit: Deposit, shop: UUID, chain: Chain) -> None:
+    credit(deposit, shop)
+    Chain("bsc").mature()
+
+    assert crediting.release_matured(CATALOGUE.networks["bsc"], limit=10) == 0
+    assert chain.height == deposit.block_height
+
+
+def test_credits_mature_in_bounded_steps_oldest_first(shop: UUID, chain: Chain) -> None:
+    for _ in range(3):
+        paid(chain, invoice(shop), PRICE)
+    first = held(shop)[MATURING] // 3
+    chain.mature()
+
+    assert crediting.release_matured(ETHEREUM, limit=2) == 2
+    assert held(shop) == {AVAILABLE: 2 * first, MATURING: first}
+    assert crediting.release_matured(ETHEREUM, limit=2) == 1
+
+
+def test_a_credit_matures_once_however_many_release_it(deposit: Deposit, shop: UUID, chain: Chain) -> None:
+    credit(deposit, shop)
+    chain.mature()
+
+    outcomes = at_once(8, lambda _: crediting.release_matured(ETHEREUM, limit=10))
+
+    assert sorted(outcomes, key=int) == [0] * 7 + [1]  # type: ignore[arg-type]
+    assert held(shop) == {AVAILABLE: 900}
+
+
+def test_a_debt_that_arose_meanwhile_is_repaid_when_a_credit_matures(
+    deposit: Deposit, shop: UUID, chain: Chain
+) -> None:
+    credit(deposit, shop)
+    owe(shop, 250)
+    chain.mature()
+    crediting.release_matured(ETHEREUM, limit=10)
+
+    assert (held(shop), owes(shop)) == ({AVAILABLE: 650}, 0)
+
+
+def test_a_credit_that_was_spent_on_a_debt_whole_matures_to_nothing(deposit: Deposit, shop: UUID, chain: Chain) -> None:
+    owe(shop, 5000)
+    credit(deposit, shop)
+    chain.mature()
+
+    assert crediting.release_matured(ETHEREUM, limit=10) == 1
+    assert held(shop) == {"debt": 4100}
+
+
+def test_a_reversal_locks_the_debt_before_any_balance(deposit: Deposit, shop: UUID) -> None:
+    """As a credit does; in the other order the two would lock each other out."""
+    credited = credit(deposit, shop)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction():
+            ledger.lock_debt(shop, "USDT")
+            other = pool.submit(reverse, credited, shop)
+            wait_until_somebody_waits()
+            execute("SET LOCAL lock_timeout = 1")
+            assert ledger.lock_balances(Account(shop, MATURING, "USDT")) == [900]
+        other.result()
+
+    assert held(shop) == {}
+
+
+def test_release_credit_and_reversal_never_wait_for_each_other(shop: UUID, chain: Chain) -> None:
+    """They lock the same rows in one order; a deadlock would be repeated, and so hidden, but not by a bare step."""
+    execute("SET deadlock_timeout = '100ms'")
+    mine = invoice(shop)
+    chain.mine(1, *(chain.transfer(mine, 1000) for _ in range(12)))
+    found = deposits.of_owner(mine.id)
+    credited = [credit(one_of, shop) for one_of in found[:8]]
+    book(Transfer(Account(GATEWAY, CUSTODY, "USDT", "ethereum"), Account(shop, AVAILABLE, "USDT"), 100))
+    for one_of in found[8:]:
+        confirm(one_of, shop)
+    chain.mature()
+
+    def work(number: int) -> None:
+        for place in range(number, 8, 4):
+            with transaction():
+                crediting.book_reversed(credited[place], shop)
+        with transaction():
+            crediting.book_credited(found[8 + number], shop, SPLIT, ETHEREUM)
+        crediting.release_matured(ETHEREUM, limit=3)
+
+    assert at_once(4, work) == [None] * 4
+    crediting.release_matured(ETHEREUM, limit=10)
+    assert held(shop).get(AVAILABLE, 0) - owes(shop) == 100 + 4 * 900

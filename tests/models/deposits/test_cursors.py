@@ -1,0 +1,153 @@
+"""A cursor moves from the block that its scanner read, or not at all."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import pytest
+
+from models.db.base import app_now, one, transaction
+from models.deposits import cursors
+from models.deposits.cursors import Cursor, advance, kept_blocks, read, retreat, seen_head, start
+from tests.models.builders import at_once
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ETHEREUM: Final = "ethereum"
+
+
+def begin(height: int = 100, block_hash: str = "0xa100") -> Cursor:
+    start(ETHEREUM, height=height, block_hash=block_hash, parent_hash="0xa99", block_time=app_now())
+    return current()
+
+
+def current() -> Cursor:
+    found = read(ETHEREUM)
+    assert found is not None
+    return found
+
+
+def step(expected: Cursor, block_hash: str | None = None, *, height: int | None = None) -> bool:
+    number = expected.height + 1 if height is None else height
+    with transaction():
+        return advance(
+            ETHEREUM,
+            expected=expected,
+            height=number,
+            block_hash=block_hash or f"0xa{number}",
+            parent_hash=expected.hash,
+            block_time=expected.block_time + timedelta(seconds=1),
+            head=number + 5,
+        )
+
+
+def back(expected: Cursor, to_height: int) -> bool:
+    with transaction():
+        return retreat(ETHEREUM, expected=expected, to_height=to_height)
+
+
+def test_there_is_no_cursor_before_the_first_scan() -> None:
+    assert read(ETHEREUM) is None
+    assert kept_blocks(ETHEREUM) == []
+
+
+def test_a_scan_begins_at_a_block_once() -> None:
+    first = begin()
+
+    start(ETHEREUM, height=100, block_hash="0xother", parent_hash="0xother", block_time=app_now())
+    start(ETHEREUM, height=7, block_hash="0xa7", parent_hash="0xa6", block_time=app_now())
+
+    assert current() == first
+    assert kept_blocks(ETHEREUM) == [(100, "0xa100")]
+
+
+def test_a_cursor_advances_and_its_blocks_are_kept() -> None:
+    first = begin()
+
+    assert step(first)
+    assert current() == Cursor(101, "0xa101", first.block_time + timedelta(seconds=1))
+    assert kept_blocks(ETHEREUM) == [(101, "0xa101"), (100, "0xa100")]
+    assert one("SELECT head_height FROM chain_cursors") == (106,)
+
+
+@pytest.mark.parametrize(
+    "stale",
+    [
+        pytest.param(lambda c: Cursor(c.height - 1, c.hash, c.block_time), id="another height"),
+        pytest.param(lambda c: Cursor(c.height, "0xother", c.block_time), id="another hash"),
+    ],
+)  # fmt: skip
+def test_a_cursor_does_not_move_from_where_it_is_not(stale: object) -> None:
+    first = begin()
+    assert callable(stale)
+
+    assert not step(stale(first), "0xlie", height=101)
+    assert not back(stale(first), 100)
+    assert current() == first
+    assert kept_blocks(ETHEREUM) == [(100, "0xa100")]
+
+
+def test_of_many_scanners_one_moves_the_cursor() -> None:
+    first = begin()
+
+    outcomes = at_once(8, lambda number: step(first, f"0x{number}"))
+
+    assert sorted(outcomes, key=bool) == [False] * 7 + [True]
+    assert current().hash == f"0x{outcomes.index(True)}"
+
+
+def test_a_cursor_that_moved_in_a_step_that_failed_did_not_move() -> None:
+    first = begin()
+    with pytest.raises(LookupError), transaction():  # noqa: PT012 - the step fails after it moved
+        advance(
+            ETHEREUM, expected=first, height=101, block_hash="0x", parent_hash="", block_time=first.block_time, head=1
+        )
+        raise LookupError
+
+    assert current() == first
+
+
+def test_a_cursor_retreats_to_a_kept_block_and_forgets_its_successors() -> None:
+    first = begin()
+    step(first)
+    step(current())
+
+    assert back(current(), 100)
+    assert current() == first
+    assert kept_blocks(ETHEREUM) == [(100, "0xa100")]
+
+    assert step(first, "0xb101")
+    assert kept_blocks(ETHEREUM) == [(101, "0xb101"), (100, "0xa100")]
+
+
+def test_a_cursor_does_not_retreat_to_a_block_that_was_not_kept() -> None:
+    first = begin()
+
+    assert not back(first, 99)
+    assert current() == first
+
+
+def test_a_bounded_number_of_blocks_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cursors, "BLOCKS_KEPT", 3)
+    begin()
+    for _ in range(6):
+        step(current())
+
+    assert [height for height, _ in kept_blocks(ETHEREUM)] == [106, 105, 104, 103]
+
+
+def test_networks_do_not_touch_each_other() -> None:
+    first = begin()
+    start("bsc", height=7, block_hash="0xb7", parent_hash="0xb6", block_time=app_now())
+    step(first)
+
+    assert (read("bsc") or first).height == 7
+    assert kept_blocks("bsc") == [(7, "0xb7")]
+
+
+def test_the_providers_head_is_noted() -> None:
+    begin()
+    seen_head(ETHEREUM, 123)
+
+    assert one("SELECT height, head_height FROM chain_cursors") == (100, 123)

@@ -1,0 +1,320 @@
+"""Each invariant holds after every honest story and turns red when its rows are changed by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import pytest
+
+from core.ids import uuid7
+from models.db.base import execute, in_transaction, rows, transaction
+from models.deposits import crediting
+from models.invariants import scope as audit_scope
+from models.invariants.checkpoint import FULL_EVERY_S
+from models.invariants.money_in import INVARIANTS, MONEY, ROWS_SHOWN_MAX, check
+from models.invariants.scope import YOUNG_S
+from models.ledger.ledger import AVAILABLE, CUSTODY, GAS, GATEWAY, Account, Transfer, post
+from models.treasury import topups
+from models.wallets import settlement as wallet_settlement
+from tests.models.builders import (
+    CATALOGUE,
+    PRICE,
+    USDT,
+    Chain,
+    agnostic_invoice,
+    create,
+    endpoint,
+    expired,
+    held,
+    invoice,
+    merchant,
+    paid,
+    settled,
+)
+from tests.models.invariants.payout_story import PAYOUT_CORRUPTIONS, pay_out
+from tests.models.refunds.builders import refund, send_back
+from tests.models.treasury.builders import spend, topup
+from tests.models.wallets.builders import set_blocked, wallet
+
+if TYPE_CHECKING:
+    from models.invoices.rows import InvoiceRow
+
+# What a hand could do to the story below: at least one change for each invariant, each with several faces.
+CORRUPTIONS: Final[dict[str, list[str]]] = {
+    "balances_equal_transfers": [
+        "UPDATE balances SET units = units + 1",
+        "UPDATE ledger_transfers SET units = units + 1 WHERE reference LIKE '%:mature'",
+        "DELETE FROM ledger_transfers WHERE reference LIKE '%:mature'",
+    ],
+    "guarded_accounts_have_balances": ["DELETE FROM balances"],
+    "zero_sum": [
+        "UPDATE accounts SET currency = 'USDC' WHERE kind = 'fees' AND currency = 'USDT'",
+    ],
+    "transfers_keep_currency": [
+        "UPDATE ledger_transfers SET currency = 'USDC' WHERE reference LIKE '%:mature'",
+        "UPDATE accounts SET currency = 'USDC' WHERE kind = 'custody' AND currency = 'USDT'",
+    ],
+    "custody_equals_what_came_and_left": [
+        "UPDATE treasury_topups SET units = units + 1",
+        "UPDATE treasury_topups SET origin = 'cold'",
+        "DELETE FROM ledger_transfers WHERE reference LIKE 'topup:%'",
+        "UPDATE deposits SET amount_units = amount_units + 1 WHERE status = 'confirmed'",
+        "UPDATE deposits SET status = 'pending' WHERE status = 'confirmed'",
+        "UPDATE deposits SET network = 'bsc' WHERE status = 'credited'",
+        "DELETE FROM ledger_transfers WHERE reference LIKE '%:confirm'",
+    ],
+    "gas_equals_spends": [
+        "UPDATE spends SET booked_fee_units = booked_fee_units + 1",
+        "DELETE FROM ledger_transfers WHERE reference = 'spend:test:gas'",
+    ],
+    "suspense_equals_undecided": [
+        "UPDATE deposits SET status = 'credited' WHERE status = 'confirmed'",
+        "UPDATE deposits SET status = 'confirmed' WHERE status = 'credited'",
+        "DELETE FROM ledger_transfers WHERE reference LIKE '%:credit'",
+        "UPDATE deposits SET refund_id = NULL, refund_units = NULL WHERE refund_id IS NOT NULL",
+    ],
+    "credits_add_up": ["UPDATE deposits SET net_units = net_units + 1 WHERE status = 'credited'"],
+    "maturing_equals_waiting": [
+        "DELETE FROM maturing_credits",
+        "UPDATE maturing_credits SET units = units - 1",
+    ],
+    "sales_are_credited": [
+        "UPDATE invoices SET status = 'paid' WHERE status = 'wrong_amount'",
+        "UPDATE invoices SET status = 'expired' WHERE status = 'paid'",
+    ],
+    "sums_are_kept": [
+        "UPDATE invoices SET confirmed_units = confirmed_units - 1 WHERE status = 'paid'",
+        "UPDATE invoices SET confirmed_units = 1, detected_units = 1 WHERE status = 'expired'",
+        "UPDATE invoices SET detected_units = 0 WHERE status = 'wrong_amount'",
+    ],
+    "fixed_fees_are_taken_once": [
+        "UPDATE invoices SET fee_fixed_taken_units = 0 WHERE status = 'paid'",
+        "UPDATE invoices SET fee_fixed_taken_units = 1 WHERE status = 'wrong_amount'",
+    ],
+    "invoices_follow_their_quotes": [
+        "UPDATE invoices SET payer_units = payer_units + 1 WHERE status = 'paid'",
+        "UPDATE invoices SET generation = 7 WHERE status = 'wrong_amount'",
+        "DELETE FROM quotes",
+    ],
+    "addresses_have_one_owner": [
+        "DELETE FROM address_owners",
+        "UPDATE invoices SET address = '0x00000000000000000000000000000000000bad00' WHERE status = 'wrong_amount'",
+        "UPDATE invoices SET address_ordinal = address_ordinal + 1 WHERE status = 'wrong_amount'",
+        "UPDATE address_owners SET owner_id = gen_random_uuid()",
+    ],
+    "wallets_have_their_addresses": [
+        "UPDATE wallets SET address = '0xbad' WHERE blocked_at IS NULL",
+        "UPDATE wallets SET address_ordinal = address_ordinal + 1",
+        "UPDATE address_owners SET owner_kind = 'invoice' WHERE owner_kind = 'wallet'",
+        "DELETE FROM address_owners WHERE owner_kind = 'wallet'",
+    ],
+    "deposits_have_owners": [
+        "UPDATE deposits SET merchant_id = gen_random_uuid() WHERE status = 'credited'",
+        "UPDATE deposits SET owner_kind = 'wallet' WHERE owner_kind = 'invoice'",
+        "UPDATE deposits SET owner_kind = 'invoice' WHERE owner_kind = 'wallet'",
+        "DELETE FROM wallets",
+    ],
+    "wallets_credit_what_confirms": [
+        "UPDATE wallets SET blocked_at = NULL WHERE blocked_at IS NOT NULL",
+        "UPDATE deposits SET stray_reason = 'network' WHERE owner_kind = 'wallet' AND status = 'credited'",
+        "UPDATE deposits SET network = 'bsc' WHERE owner_kind = 'wallet' AND stray_reason IS NULL",
+        "UPDATE deposits SET status = 'credited' WHERE owner_kind = 'wallet' AND stray_reason IS NOT NULL",
+    ],
+    "refunds_hold_what_they_took": [
+        "UPDATE payouts SET status = 'cancelled' WHERE kind = 'resolve'",
+        "UPDATE payouts SET funded_from = 'available' WHERE kind = 'resolve'",
+        "UPDATE payouts SET network = 'bsc' WHERE kind = 'resolve'",
+        "UPDATE payouts SET invoice_id = NULL WHERE kind = 'resolve'",
+        "UPDATE deposits SET refund_units = refund_units + 1 WHERE refund_id IS NOT NULL",
+    ],
+    "refunds_take_what_was_credited": [
+        "UPDATE payouts SET amount_units = 10 * amount_units WHERE kind = 'refund'",
+        "UPDATE deposits SET status = 'pending' WHERE status = 'credited'",
+    ],
+    "wallets_pay_the_percent_fee": [
+        "UPDATE wallets SET fee_ppm = fee_ppm + 1",
+        "UPDATE deposits SET fee_units = fee_units - 1 WHERE owner_kind = 'wallet' AND status = 'credited'",
+        "UPDATE deposits SET fee_fixed_units = 1 WHERE owner_kind = 'wallet' AND status = 'credited'",
+    ],
+    **PAYOUT_CORRUPTIONS,
+}
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    """A merchant who saw it all: sales paid and matured, or maturing, short, strayed, expired, unpaid; and wallets."""
+    del database
+    merchant_id = merchant()
+    endpoint(merchant_id)
+    chain = Chain()
+    fill_treasury(chain)
+    pay_out(chain)
+    sold = paid(chain, invoice(merchant_id))
+    chain.mature()
+    crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)
+    short, never = invoice(merchant_id, lifetime_s=300), invoice(merchant_id, lifetime_s=300)
+    chain.pay(short, USDT)
+    chain.pay(short, 5 * 10**18, currency="DAI", stray="asset")
+    chain.confirm()
+    expired(chain, short)
+    expired(chain, never)
+    paid(chain, invoice(merchant_id), PRICE + 7)
+    settled(invoice(merchant_id))
+    create(agnostic_invoice(merchant_id), quote_s=None)
+    give_to_wallets(merchant_id, chain)
+    give_back(chain, sold)
+    return merchant_id
+
+
+def fill_treasury(chain: Chain) -> None:
+    """Book a top-up of the hot wallet, and what the chain took for a spend."""
+    topup(chain, 10**18)
+    spend(recipient="0xdeposit", token_units=1, booked_fee_units=21_000)
+    with transaction():
+        custody, gas = Account(GATEWAY, CUSTODY, "ETH", "ethereum"), Account(GATEWAY, GAS, "ETH")
+        post("spend:test:gas", [Transfer(gas, custody, 21_000)])
+    chain.mature()
+    topups.book_matured(chain.network, limit=10)
+
+
+def give_back(chain: Chain, sold: InvoiceRow) -> None:
+    """Refund a part of a sale, and send back what was too little for another."""
+    refund(sold, 2 * USDT)
+    short = invoice(sold.merchant_id)
+    paid(chain, short, 2 * USDT)
+    send_back(expired(chain, short))
+
+
+def give_to_wallets(merchant_id: UUID, chain: Chain) -> None:
+    """Credit a deposit to a wallet, let another stray to it, and hold a third back in a blocked one."""
+    mine, blocked = wallet(merchant_id), set_blocked(wallet(merchant_id, currency="DAI"), is_blocked=True)
+    chain.pay(mine, 5 * 10**18, currency="ETH")
+    chain.pay(blocked, USDT)
+    bsc = Chain("bsc")
+    bsc.pay(mine, USDT, stray="network")
+    for each in (chain, bsc):
+        each.confirm()
+    for owner in (mine, blocked):
+        wallet_settlement.settle(CATALOGUE, owner.id)
+
+
+def broken() -> set[str]:
+    return {violation.name for violation in check()}
+
+
+def corrupt(change: str) -> None:
+    """Change rows behind the backs of the ledger's triggers and of the foreign keys."""
+    execute("SET session_replication_role = replica")
+    try:
+        assert execute(change) > 0, "the story holds nothing for this change"
+    finally:
+        execute("SET session_replication_role = origin")
+
+
+def test_an_empty_gateway_is_sound(database: str) -> None:
+    del database
+    assert check() == []
+    assert not in_transaction()
+
+
+def test_a_gateway_that_has_seen_it_all_is_sound(shop: UUID) -> None:
+    assert check() == []
+    assert held(shop)[AVAILABLE] > 0
+    assert {row[0] for row in rows("SELECT status FROM invoices")} == {
+        "select", "check", "paid", "paid_over", "wrong_amount", "expired",
+    }  # fmt: skip
+
+
+def test_every_invariant_has_a_test_that_turns_it_red() -> None:
+    assert set(CORRUPTIONS) == set(INVARIANTS)
+
+
+@pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize("name", INVARIANTS)
+def test_an_invariant_turns_red(name: str) -> None:
+    for change in CORRUPTIONS[name]:
+        execute("BEGIN")
+        corrupt(change)
+        query = INVARIANTS[name][1]
+        assert rows(query), change
+        execute("ROLLBACK")
+    assert check() == []
+
+    corrupt(CORRUPTIONS[name][0])
+    assert name in broken()
+
+
+def test_a_violation_shows_what_breaks_it_and_not_without_end(shop: UUID) -> None:
+    for _ in range(ROWS_SHOWN_MAX + 5):
+        invoice(shop)
+    corrupt("DELETE FROM quotes")
+
+    (violation,) = check()
+
+    assert violation.name == "invoices_follow_their_quotes"
+    assert violation.meaning == INVARIANTS[violation.name][0]
+    assert len(violation.rows) == ROWS_SHOWN_MAX
+
+
+def test_checking_writes_nothing(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    del shop
+    monkeypatch.setitem(INVARIANTS, "writes", ("nothing", "DELETE FROM quotes RETURNING 1 --"))
+
+    with pytest.raises(Exception, match="read-only transaction"):
+        check()
+
+
+# What an audit looks at between two full ones -------------------------------------------------------------------
+
+
+def identifiers() -> list[UUID]:
+    """Return where "young" may begin in the story: at each of its objects, and behind them all."""
+    found = [
+        row[0]
+        for table in ("invoices", "deposits", "payouts", "payout_links", "wallets")
+        for row in rows(f"SELECT id FROM {table}")
+    ]
+    return [*sorted(found), UUID(int=2**128 - 1)]
+
+
+@pytest.mark.usefixtures("shop")
+def test_whatever_is_called_young_a_sound_gateway_is_found_sound() -> None:
+    """What is narrowed keeps everything with it that it is compared with."""
+    for since in identifiers():
+        assert check(since=since) == []
+
+
+@pytest.mark.usefixtures("shop")
+def test_objects_that_ended_long_ago_are_looked_at_by_a_full_audit_alone() -> None:
+    corrupt("UPDATE invoices SET confirmed_units = confirmed_units + 1 WHERE status = 'paid'")
+    behind = identifiers()[-1]
+
+    assert check(since=behind) == []
+    assert "sums_are_kept" in {violation.name for violation in check(is_full=True, since=behind)}
+    assert "sums_are_kept" in broken()
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_young_deposit_makes_its_old_invoice_be_looked_at() -> None:
+    (deposit_id, owner_id) = rows(
+        "SELECT d.id, d.owner_id FROM deposits d JOIN invoices i ON i.id = d.owner_id WHERE d.status = 'credited'"
+        " ORDER BY d.id DESC LIMIT 1"
+    )[0]
+    assert owner_id < deposit_id
+    corrupt(f"UPDATE invoices SET confirmed_units = confirmed_units + 1 WHERE id = '{owner_id}'")
+
+    assert "sums_are_kept" in {violation.name for violation in check(since=deposit_id)}
+
+
+@pytest.mark.usefixtures("shop")
+def test_books_are_judged_as_a_whole_however_old() -> None:
+    corrupt("UPDATE balances SET units = units + 1")
+
+    assert "balances_equal_transfers" in {violation.name for violation in check(since=identifiers()[-1])}
+
+
+def test_what_is_narrowed_are_invariants_and_none_about_money() -> None:
+    assert audit_scope._SCOPES.keys() <= INVARIANTS.keys() - MONEY
+    assert YOUNG_S > FULL_EVERY_S
+    assert UUID(int=0) < audit_scope.young_since() < uuid7()

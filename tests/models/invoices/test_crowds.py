@@ -1,0 +1,242 @@
+"""An invoice that got hundreds of specks is settled, and taken back, a page at a time and by work in proportion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from models.db import base
+from models.db.base import execute, one, transaction
+from models.deposits import rows as deposits
+from models.invoices import resolution, settlement, tallies
+from models.invoices import rows as invoices
+from models.ledger.ledger import MATURING, SUSPENSE, Account
+from models.outcomes import reversals
+from tests.models.builders import (
+    CATALOGUE,
+    FIXED_FEE,
+    PRICE,
+    Chain,
+    assert_sound,
+    endpoint,
+    events,
+    expired,
+    held,
+    invoice,
+    merchant,
+    net_of,
+    paid,
+    settled,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+    from models.invoices.rows import InvoiceRow
+
+SPECKS = 300
+PAGE = 20
+SPECK = PRICE // SPECKS + 1
+
+
+@pytest.fixture(autouse=True)
+def _sound(database: str) -> Iterator[None]:
+    del database
+    yield
+    assert_sound()
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    found = merchant()
+    endpoint(found)
+    return found
+
+
+@pytest.fixture
+def chain(database: str, monkeypatch: pytest.MonkeyPatch) -> Chain:
+    del database
+    monkeypatch.setattr(settlement, "DEPOSITS_PER_PAGE", PAGE)
+    return Chain()
+
+
+class Reads:
+    """What statements returned, how often the deposits of an invoice were added up, and how often one was judged."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.rows: list[int] = []
+        self.sums = 0
+        run, add_up = base.run, tallies.of_invoice
+
+        def counting(*arguments: Any) -> Any:
+            cursor = run(*arguments)
+            self.rows.append(cursor.rowcount if cursor.description else 0)
+            return cursor
+
+        def adding_up(*arguments: Any, **named: Any) -> Any:
+            self.sums += 1
+            return add_up(*arguments, **named)
+
+        monkeypatch.setattr(base, "run", counting)
+        monkeypatch.setattr(tallies, "of_invoice", adding_up)
+
+
+def specks(chain: Chain, to: InvoiceRow, count: int = SPECKS) -> None:
+    """Pay an invoice by specks, all of one block, each a copy of the first."""
+    chain.pay(to, SPECK)
+    execute(
+        "INSERT INTO deposits (id, network, txid, ordinal, currency, amount_units, address, sender, owner_kind,"
+        " owner_id, merchant_id, status, block_height, block_hash, block_time, seen_at)"
+        " SELECT gen_random_uuid(), network, '0xspeck' || n, ordinal, currency, amount_units, address, sender,"
+        " owner_kind, owner_id, merchant_id, status, block_height, block_hash, block_time, seen_at"
+        " FROM deposits, generate_series(2, %s) n WHERE owner_id = %s",
+        (count, to.id),
+    )
+    chain.confirm()
+
+
+def left(status: str) -> int:
+    """Count the deposits that stand in a status."""
+    found = one("SELECT count(*) FROM deposits WHERE status = %s", (status,))
+    assert found is not None
+    return int(found[0])
+
+
+def settle_all(of: InvoiceRow) -> int:
+    """Settle in steps, as the scan and the clock do, until all is credited; returns how many steps it took."""
+    for step in range(1, SPECKS):
+        settlement.settle(CATALOGUE, of.id)
+        if left("credited") == SPECKS:
+            return step
+    raise AssertionError("it never ends")
+
+
+def test_no_statement_reads_more_than_a_page_of_a_crowd_and_no_page_adds_all_up(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = invoice(shop, accuracy_ppm=1_000)
+    specks(chain, mine)
+    reads = Reads(monkeypatch)
+
+    steps = settle_all(mine)
+
+    pages = 2 * SPECKS // PAGE
+    assert steps == -(-pages // settlement.PAGES_PER_STEP)
+    assert max(reads.rows) == PAGE + 1
+    # When it is decided and when the last is credited, whatever number of pages is between them.
+    assert reads.sums == 2
+    got = invoices.reread(mine.id)
+    assert (got.status, got.confirmed_units, got.fee_fixed_taken_units) == ("paid", SPECKS * SPECK, FIXED_FEE)
+    assert (net_of(Account(shop, SUSPENSE, "USDT")), events(mine)) == (0, ["invoice.paid"])
+
+
+def test_the_sums_of_a_half_confirmed_crowd_are_those_of_its_deposits(shop: UUID, chain: Chain) -> None:
+    """Also where it was never settled while it was pending, so that nothing of it was shown."""
+    mine = invoice(shop)
+    specks(chain, mine)
+
+    got = settled(mine)
+
+    confirmed = settlement.PAGES_PER_STEP * PAGE
+    assert (got.status, got.confirmed_units, got.detected_units) == ("check", confirmed * SPECK, confirmed * SPECK)
+
+
+def test_a_crowd_of_strays_is_confirmed_and_adds_nothing(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    specks(chain, mine)
+    execute("UPDATE deposits SET stray_reason = 'asset'")
+
+    got = settled(mine)
+
+    assert (got.confirmed_units, got.detected_units) == (0, 0)
+    assert left("confirmed") == settlement.PAGES_PER_STEP * PAGE < SPECKS
+    chain.reorg(chain.network.confirmations)
+    assert (left("reversed"), net_of(Account(shop, SUSPENSE, "USDT"))) == (SPECKS, 0)
+
+
+def test_a_crowd_that_a_reorg_takes_is_added_up_once(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, other = invoice(shop, accuracy_ppm=1_000), invoice(shop)
+    specks(chain, mine)
+    settle_all(mine)
+    chain.mine(1, chain.transfer(other, PRICE))
+    settled(other)
+    reads = Reads(monkeypatch)
+
+    chain.reorg(chain.network.confirmations + 1)
+
+    assert reads.sums == 2
+    got = invoices.reread(mine.id)
+    assert (got.status, got.confirmed_units, got.detected_units) == ("check", 0, 0)
+    assert (held(shop), left("reversed")) == ({}, SPECKS + 1)
+
+
+def test_what_a_scan_that_died_left_of_a_reorg_is_judged_with_the_rest(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop, accuracy_ppm=1_000)
+    specks(chain, mine)
+    settle_all(mine)
+    chain.fork(chain.network.confirmations)
+    first, second, *_ = deposits.orphans("ethereum", kind="invoice")
+    for deposit_id, owner_id in (first, second):
+        assert not reversals.reverse_of_invoice(CATALOGUE, deposit_id, owner_id, is_judged=False)
+    got = invoices.reread(mine.id)
+    assert (got.status, got.confirmed_units, got.detected_units) == ("paid", *[(SPECKS - 2) * SPECK] * 2)
+
+    reversals.reverse_orphans(CATALOGUE, "ethereum")
+
+    assert invoices.reread(mine.id).status == "check"
+
+
+def test_the_last_of_a_reorg_is_judged_even_where_somebody_else_took_it_back(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    for _ in range(2):
+        paid(chain, mine)
+    chain.fork(2 * chain.network.confirmations)
+    (first, owner_id), (last, _) = deposits.orphans("ethereum", kind="invoice")
+    reversals.reverse_of_invoice(CATALOGUE, last, owner_id)
+    reversals.reverse_of_invoice(CATALOGUE, first, owner_id, is_judged=False)
+    assert invoices.reread(mine.id).status == "paid"
+
+    reversals.reverse_of_invoice(CATALOGUE, last, owner_id)
+
+    assert invoices.reread(mine.id).status == "check"
+
+
+def test_nothing_more_of_a_crowd_is_credited_once_a_reorg_took_too_much(shop: UUID, chain: Chain) -> None:
+    """Whoever credits in pages looks at the sums, not at the status alone."""
+    mine = invoice(shop, accuracy_ppm=1_000)
+    specks(chain, mine)
+    while not left("credited"):
+        settled(mine)
+    credited = left("credited")
+    assert SPECKS - credited > PAGE
+    # None that is credited, so that the reversal has nothing else to change.
+    found = one("SELECT id FROM deposits WHERE status = 'confirmed' LIMIT 1")
+    assert found is not None
+    reversals.reverse_of_invoice(CATALOGUE, found[0], mine.id, is_judged=False)
+    assert invoices.reread(mine.id).status == "paid"
+
+    got = settled(mine)
+
+    assert (got.status, left("credited")) == ("check", credited)
+
+
+def test_an_accepted_crowd_is_credited_in_pages(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = invoice(shop, payer_units=2 * PRICE)
+    specks(chain, mine)
+    while left("pending"):
+        settled(mine)
+    short = expired(chain, mine)
+    assert short.status == "wrong_amount"
+    reads = Reads(monkeypatch)
+    with transaction():
+        resolution.accept_payment(CATALOGUE, short)
+    assert left("credited") == PAGE
+
+    settle_all(mine)
+
+    assert (max(reads.rows), reads.sums) == (PAGE + 1, 2)
+    assert invoices.reread(mine.id).status == "paid"
+    assert held(shop)[MATURING] > 0

@@ -1,0 +1,113 @@
+"""A quote is held by deposits that came in time, once they reach a tenth of it; specks hold nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from models.db.base import execute
+from models.invoices import rows as invoices
+from tests.models.builders import (
+    PRICE,
+    USDT,
+    Chain,
+    assert_sound,
+    expired,
+    invoice,
+    merchant,
+    paid,
+    requote,
+    settled,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+TENTH = PRICE // 10
+
+
+@pytest.fixture(autouse=True)
+def _sound(database: str) -> Iterator[None]:
+    del database
+    yield
+    assert_sound()
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    return merchant()
+
+
+@pytest.fixture
+def chain(database: str) -> Chain:
+    del database
+    return Chain()
+
+
+def let_the_rate_run_out(chain: Chain) -> None:
+    execute("UPDATE app_clock SET ahead = ahead + interval '16 minutes'")
+    chain.mine(at=chain.time + timedelta(minutes=16))
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_due"),
+    [((), True), ((1,), True), ((TENTH - 1,), True), ((TENTH,), False), ((TENTH // 2, TENTH // 2), False)],
+)
+def test_an_invoice_is_quoted_anew_until_a_tenth_came(
+    shop: UUID, chain: Chain, parts: tuple[int, ...], *, is_due: bool
+) -> None:
+    mine = invoice(shop)
+    for units in parts:
+        chain.pay(mine, units)
+    settled(mine)
+    let_the_rate_run_out(chain)
+
+    assert invoices.due_for_requote(10) == ([mine.id] if is_due else [])
+    assert (invoices.lock_for_requote(mine.id) is not None) == is_due
+
+
+def test_a_deposit_that_is_recorded_but_not_settled_holds_its_quote(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, TENTH)
+    let_the_rate_run_out(chain)
+
+    assert invoices.lock_for_requote(mine.id) is None
+
+
+def test_a_speck_is_judged_with_what_follows_by_the_quote_of_that(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, 1)
+    requote(mine, 12 * USDT, valid_from=chain.time + timedelta(seconds=1))
+    chain.mine()
+    assert settled(mine).payer_units == 12 * USDT
+
+    got = paid(chain, mine, 12 * USDT - 1)
+
+    assert (got.status, got.generation) == ("paid", 2)
+
+
+def test_specks_that_add_up_to_a_tenth_hold_the_quote_under_which_they_do(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, TENTH - 1)
+    requote(mine, 8 * USDT, valid_from=chain.time + timedelta(seconds=1))
+    chain.mine(2)
+    # More than a tenth of this one, with what came before.
+    requote(mine, 20 * USDT, valid_from=chain.time + timedelta(seconds=1))
+
+    got = settled(mine)
+
+    assert (got.generation, got.payer_units) == (2, 8 * USDT)
+
+
+def test_late_deposits_hold_no_earlier_quote(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    requote(mine, 12 * USDT, valid_from=mine.expires_at + timedelta(hours=1))
+    expired(chain, mine)
+
+    got = paid(chain, mine, PRICE)
+
+    assert (got.status, got.generation) == ("wrong_amount", 2)

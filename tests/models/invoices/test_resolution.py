@@ -1,0 +1,245 @@
+"""A merchant accepts money that does not fit its sale: once, on what is confirmed, and a reorg takes it back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from actors import context
+from actors.invoices import ticks as invoice_clock
+from core.errors import PaymentNotResolvable
+from core.rates.pricing import PPM
+from models.db.base import execute, rows, transaction
+from models.invoices import resolution, settlement
+from models.invoices import rows as invoices
+from models.ledger.ledger import AVAILABLE, MATURING, SUSPENSE, Account
+from tests.actors.queue.workers import make_settings
+from tests.models.builders import (
+    CATALOGUE,
+    FIXED_FEE,
+    PRICE,
+    Chain,
+    assert_sound,
+    at_once,
+    endpoint,
+    events,
+    expired,
+    held,
+    invoice,
+    merchant,
+    net_of,
+    paid,
+    settled,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+    from models.invoices.rows import InvoiceRow
+
+HALF = PRICE // 2
+HALF_NET = HALF - HALF * 15_000 // PPM - FIXED_FEE
+DAI = 5 * 10**18
+
+
+@pytest.fixture(autouse=True)
+def _sound(database: str) -> Iterator[None]:
+    del database
+    yield
+    assert_sound()
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    found = merchant()
+    endpoint(found)
+    return found
+
+
+@pytest.fixture
+def chain(database: str) -> Chain:
+    del database
+    return Chain()
+
+
+def short(chain: Chain, shop: UUID) -> InvoiceRow:
+    """An invoice that was half paid when it expired."""
+    mine = invoice(shop)
+    paid(chain, mine, HALF)
+    return expired(chain, mine)
+
+
+def accept(of: InvoiceRow, txid: str | None = None) -> InvoiceRow:
+    with transaction():
+        locked = invoices.lock(of.id)
+        assert locked is not None
+        if txid is None:
+            resolution.accept_payment(CATALOGUE, locked)
+        else:
+            resolution.accept_stray(CATALOGUE, locked, txid)
+    return invoices.reread(of.id)
+
+
+def test_an_accepted_part_is_paid_and_credited_less_the_fees(shop: UUID, chain: Chain) -> None:
+    got = accept(short(chain, shop))
+
+    assert (got.status, got.is_final) == ("paid", True)
+    assert held(shop)[MATURING] == HALF_NET
+    assert events(got) == ["invoice.wrong_amount", "invoice.paid"]
+
+
+def test_an_accepted_part_stays_paid_and_further_money_follows_it(shop: UUID, chain: Chain) -> None:
+    got = accept(short(chain, shop))
+    chain.pay(got, HALF // 5)
+    chain.confirm()
+
+    again = settled(got)
+
+    assert (again.status, again.is_final) == ("paid", True)
+    assert net_of(Account(shop, SUSPENSE, "USDT")) == 0
+    assert events(again) == ["invoice.wrong_amount", "invoice.paid"]
+
+
+def test_a_part_is_accepted_once(shop: UUID, chain: Chain) -> None:
+    mine = short(chain, shop)
+
+    outcomes = at_once(8, lambda _: accept(mine))
+
+    assert sum(not isinstance(outcome, Exception) for outcome in outcomes) == 1
+    assert all(isinstance(o, PaymentNotResolvable) for o in outcomes if isinstance(o, Exception))
+    assert held(shop)[MATURING] == HALF_NET
+
+
+def test_a_reorg_takes_an_accepted_part_back_and_its_acceptance_with_it(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    paid(chain, mine, HALF)
+    chain.pass_by(mine.expires_at)
+    accept(settled(mine))
+
+    chain.reorg(3)
+    chain.pass_by(mine.expires_at)
+    got = settled(mine)
+
+    assert (got.status, got.accepted_units, got.confirmed_units) == ("expired", None, 0)
+    assert held(shop).get(MATURING, 0) == held(shop).get(AVAILABLE, 0) == 0
+
+
+@pytest.mark.parametrize("state", ["check", "paid", "expired", "final"])
+def test_nothing_else_can_be_accepted(shop: UUID, chain: Chain, state: str) -> None:
+    mine = invoice(shop)
+    if state == "paid":
+        paid(chain, mine)
+    elif state == "expired":
+        expired(chain, mine)
+    elif state == "final":
+        paid(chain, mine, HALF)
+        expired(chain, mine)
+        execute("UPDATE invoices SET is_final = true")  # as a refund does
+
+    with pytest.raises(PaymentNotResolvable):
+        accept(mine)
+
+
+def test_strays_alone_are_no_payment_to_accept(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, DAI, currency="DAI", stray="asset")
+    chain.confirm()
+    expired(chain, mine)
+
+    with pytest.raises(PaymentNotResolvable):
+        accept(mine)
+
+
+@pytest.mark.parametrize("state", ["check", "paid", "expired"])
+def test_a_stray_is_credited_in_its_own_coin_in_any_status(shop: UUID, chain: Chain, state: str) -> None:
+    mine = invoice(shop)
+    if state == "paid":
+        paid(chain, mine)
+    elif state == "expired":
+        expired(chain, mine)
+    chain.pay(mine, DAI, currency="DAI", stray="asset", txid="0xstray")
+    chain.confirm()
+    settled(mine)
+
+    got = accept(mine, "0xstray")
+
+    assert got.status == state
+    assert held(shop, "DAI") == {MATURING: DAI - DAI * 15_000 // PPM}
+    with pytest.raises(PaymentNotResolvable):
+        accept(mine, "0xstray")
+
+
+def test_the_last_stray_ends_its_invoice_without_making_it_paid(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    for txid in ("0xone", "0xtwo"):
+        chain.pay(mine, DAI, currency="DAI", stray="asset", txid=txid)
+    chain.confirm()
+    assert expired(chain, mine).is_final is False
+
+    assert accept(mine, "0xone").is_final is False
+    got = accept(mine, "0xtwo")
+
+    assert (got.status, got.is_final) == ("wrong_amount", True)
+    assert events(got) == ["invoice.wrong_amount"]
+
+
+@pytest.mark.parametrize(("stray", "depth"), [("dust", 2), ("asset", 1)])
+def test_dust_and_unconfirmed_strays_cannot_be_accepted(shop: UUID, chain: Chain, stray: str, depth: int) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, DAI, currency="DAI", stray=stray, txid="0xstray")
+    chain.mine(depth - 1)
+    settled(mine)
+
+    with pytest.raises(PaymentNotResolvable):
+        accept(mine, "0xstray")
+    assert rows("SELECT 1 FROM deposits WHERE status = 'credited'") == []
+
+
+def test_accepting_a_crowd_credits_a_page_and_the_clock_of_invoices_the_rest(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a call is over long before its caller gives up, however many deposits there are."""
+    monkeypatch.setattr(settlement, "DEPOSITS_PER_PAGE", 2)
+    mine = invoice(shop)
+    chain.mine(1, *(chain.transfer(mine, HALF // 5) for _ in range(5)))
+    chain.confirm()
+    settled(mine)
+    short_of = expired(chain, mine)
+
+    assert accept(short_of).status == "paid"
+
+    assert rows("SELECT status, count(*) FROM deposits GROUP BY status ORDER BY status") == [
+        ("confirmed", 3),
+        ("credited", 2),
+    ]
+    assert_sound()
+    assert invoices.due_for_settlement(9) == []
+    context.configure(make_settings())
+    invoice_clock.settle_due_invoices()
+    assert held(shop) == {MATURING: HALF_NET}
+    assert events(mine)[-1:] == ["invoice.paid"]
+    assert invoices.credit_due(9) == []
+
+
+def test_a_crowd_of_strays_is_accepted_page_by_page_the_largest_first(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settlement, "DEPOSITS_PER_PAGE", 2)
+    mine = invoice(shop)
+    strays = [chain.transfer(mine, DAI * n, currency="DAI", stray="asset", txid="0xstray") for n in (1, 3, 2)]
+    chain.mine(1, *(replace(stray, ordinal=str(n)) for n, stray in enumerate(strays)))
+    chain.confirm()
+    settled(mine)
+
+    accept(mine, "0xstray")
+    first = rows("SELECT amount_units FROM deposits WHERE status = 'credited' ORDER BY amount_units")
+    accept(mine, "0xstray")
+
+    assert first == [(2 * DAI,), (3 * DAI,)]
+    assert rows("SELECT count(*) FROM deposits WHERE status = 'credited'") == [(3,)]
+    with pytest.raises(PaymentNotResolvable):
+        accept(mine, "0xstray")

@@ -1,0 +1,500 @@
+"""Invoices are created once, however often and by however many they are asked for, and read as they were answered."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+import pytest
+
+from core.http import render as views
+from core.ids import uuid7
+from core.rates.pricing import Quote
+from models.db.base import execute, one, rows, transaction
+from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow, NewInvoice
+from models.queue import calls
+from models.queue.calls import CallInfo
+from tests.models.builders import (
+    CATALOGUE,
+    FIXED_FEE,
+    PRICE,
+    USDT,
+    Chain,
+    address,
+    agnostic_invoice,
+    assert_sound,
+    at_once,
+    create,
+    invoice,
+    merchant,
+    new_invoice,
+    settled,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAY_URL: Final = "https://pay.example"
+WRITTEN: Final = ("invoices", "calls", "quotes", "address_owners")
+
+
+@pytest.fixture(autouse=True)
+def _sound(database: str) -> Iterator[None]:
+    del database
+    yield
+    assert_sound()
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    return merchant()
+
+
+def counted() -> dict[str, int]:
+    return {table: (one(f"SELECT count(*) FROM {table}") or (0,))[0] for table in WRITTEN}
+
+
+def stored(new: NewInvoice) -> InvoiceRow:
+    return invoices.reread(new.id)
+
+
+def rendered(new: NewInvoice) -> str:
+    """Return the answer without its moments, as the actor hands it to the statement."""
+    return json.dumps(views.payment_core(CATALOGUE, new, pay_url=PAY_URL, public=False))[:-1]
+
+
+# Creation ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pytest.param({}, id="plain"),
+        pytest.param({"order_id": 'a"b\\c\n\u202e', "additional_data": '{"x": "ü"}'}, id="odd texts"),
+        pytest.param({"payer_units": 10**36 + 1, "price_units": 10**30}, id="more than 64 bits"),
+    ],
+)
+def test_the_answer_is_what_a_later_look_shows(shop: UUID, columns: dict[str, Any]) -> None:
+    new = new_invoice(shop, **columns)
+
+    outcome, answer = create(new, response=rendered(new))
+
+    assert (outcome, answer is None) == ("created", False)
+    assert json.loads(answer or "") == views.payment(CATALOGUE, stored(new), pay_url=PAY_URL, public=False)
+
+
+def test_an_agnostic_invoice_has_neither_address_nor_quote(shop: UUID) -> None:
+    new = agnostic_invoice(shop)
+
+    outcome, answer = create(new, response=rendered(new), quote_s=None)
+
+    assert outcome == "created"
+    assert json.loads(answer or "") == views.payment(CATALOGUE, stored(new), pay_url=PAY_URL, public=False)
+    assert counted() == {"invoices": 1, "calls": 1, "quotes": 0, "address_owners": 0}
+    assert stored(new).rate_expires_at == stored(new).expires_at
+
+
+def test_what_was_decided_is_what_is_stored(shop: UUID) -> None:
+    new = new_invoice(shop, order_id="o-1", url_callback="https://shop.example/cb", accuracy_ppm=7, theme="dark")
+    create(new)
+    row = stored(new)
+
+    assert {name: getattr(row, name) for name in NewInvoice.__struct_fields__} == {
+        name: getattr(new, name) for name in NewInvoice.__struct_fields__
+    }
+    assert rows("SELECT generation, payer_units, fee_fixed_units, valid_from, rate_expires_at FROM quotes") == [
+        (1, PRICE, FIXED_FEE, row.created_at, row.rate_expires_at)
+    ]
+    assert rows("SELECT family, ordinal, owner_kind, owner_id FROM address_owners") == [
+        ("evm", new.address_ordinal, "invoice", new.id)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lifetime_s", "quote_s", "rate_s"), [(3600, 900, 900), (300, 900, 300), (43_200, None, 43_200)]
+)
+def test_its_moments(shop: UUID, lifetime_s: int, quote_s: int | None, rate_s: int) -> None:
+    new = new_invoice(shop)
+    create(new, lifetime_s=lifetime_s, quote_s=quote_s)
+    row = stored(new)
+
+    whole = row.created_at.replace(microsecond=0)
+    assert row.created_at == row.updated_at
+    assert row.created_at.microsecond % 1000 == 0
+    assert abs(row.created_at - datetime.now(UTC)) < timedelta(minutes=1)
+    assert row.expires_at == whole + timedelta(seconds=lifetime_s)
+    assert row.rate_expires_at == whole + timedelta(seconds=rate_s)
+
+
+def test_without_key_and_order_every_call_creates(shop: UUID) -> None:
+    outcomes = [create(new_invoice(shop))[0] for _ in range(3)]
+
+    assert outcomes == ["created"] * 3
+    assert counted() == dict.fromkeys(WRITTEN, 3)
+
+
+# Repetition -------------------------------------------------------------------------------------------------
+
+
+def test_a_message_that_is_delivered_twice_finds_its_answer(shop: UUID) -> None:
+    call_id = uuid7()
+    first, answer = create(new_invoice(shop), call_id=call_id)
+
+    assert create(new_invoice(shop), call_id=call_id) == ("replayed", answer)
+    assert first == "created"
+    assert counted() == dict.fromkeys(WRITTEN, 1)
+
+
+def test_even_one_with_an_order_finds_its_answer_before_its_own_invoice(shop: UUID) -> None:
+    call_id = uuid7()
+    _, answer = create(new_invoice(shop, order_id="o-1"), call_id=call_id)
+
+    assert create(new_invoice(shop, order_id="o-1"), call_id=call_id) == ("replayed", answer)
+
+
+def test_a_key_gets_the_first_answer_again(shop: UUID) -> None:
+    _, answer = create(new_invoice(shop), idem_key="k")
+
+    assert create(new_invoice(shop), idem_key="k") == ("replayed", answer)
+    assert counted() == dict.fromkeys(WRITTEN, 1)
+
+
+def test_a_key_gets_the_first_answer_even_when_that_invoice_is_over(shop: UUID) -> None:
+    new = new_invoice(shop, order_id="o-1")
+    _, answer = create(new, idem_key="k")
+    chain = Chain()
+    chain.pass_by(stored(new).expires_at)
+    settled(stored(new))
+
+    assert create(new_invoice(shop, order_id="o-1"), idem_key="k") == ("replayed", answer)
+
+
+def test_a_key_does_not_stand_for_another_request(shop: UUID) -> None:
+    create(new_invoice(shop), idem_key="k", fingerprint=b"one")
+
+    assert create(new_invoice(shop), idem_key="k", fingerprint=b"two")[0] == "key_reused"
+    assert counted() == dict.fromkeys(WRITTEN, 1)
+
+
+def test_keys_of_two_merchants_are_two_keys(shop: UUID) -> None:
+    other = merchant()
+
+    assert create(new_invoice(shop), idem_key="k")[0] == "created"
+    assert create(new_invoice(other), idem_key="k")[0] == "created"
+
+
+def test_a_hundred_at_once_with_one_key_make_one_invoice(shop: UUID) -> None:
+    news = [new_invoice(shop) for _ in range(100)]
+
+    outcomes = at_once(100, lambda number: create(news[number], idem_key="k"))
+
+    kinds = Counter(outcome[0] for outcome in outcomes if isinstance(outcome, tuple))
+    answers = {outcome[1] for outcome in outcomes if isinstance(outcome, tuple) and outcome[0] != "in_progress"}
+    assert kinds["created"] == 1
+    assert kinds.total() == 100
+    assert set(kinds) <= {"created", "replayed", "in_progress"}
+    assert len(answers) == 1
+    assert counted() == dict.fromkeys(WRITTEN, 1)
+
+
+def test_a_key_that_is_held_is_in_progress_and_never_waited_for(shop: UUID) -> None:
+    info = CallInfo(call_id=uuid7(), merchant_id=shop, request_id="", idem_key="k", fingerprint=b"f")
+    with transaction():
+        calls.begin(info)  # another actor's call holds the very same lock
+        assert at_once(1, lambda _: create(new_invoice(shop), idem_key="k")) == [("in_progress", None)]
+
+
+def test_a_call_that_its_caller_gave_up_never_takes_effect(shop: UUID) -> None:
+    info = CallInfo(call_id=uuid7(), merchant_id=shop, request_id="", idem_key="k", fingerprint=b"f")
+    assert calls.abandon(info) is None
+
+    outcome, answer = create(new_invoice(shop), call_id=info.call_id, idem_key="k")
+
+    assert (outcome, answer) == ("abandoned", None)
+    assert counted() == {"invoices": 0, "calls": 1, "quotes": 0, "address_owners": 0}
+    assert create(new_invoice(shop), idem_key="k")[0] == "created"
+
+
+def test_a_call_that_took_effect_cannot_be_given_up(shop: UUID) -> None:
+    info = CallInfo(call_id=uuid7(), merchant_id=shop, request_id="", idem_key=None, fingerprint=b"f")
+    _, answer = create(new_invoice(shop), call_id=info.call_id)
+
+    assert calls.abandon(info) == answer
+
+
+# Orders -----------------------------------------------------------------------------------------------------
+
+
+def test_an_order_with_a_live_invoice_returns_it(shop: UUID) -> None:
+    first = new_invoice(shop, order_id="o-1")
+    create(first)
+
+    assert create(new_invoice(shop, order_id="o-1")) == ("existing", str(first.id))
+    assert counted() == dict.fromkeys(WRITTEN, 1)
+
+
+def test_orders_of_two_merchants_are_two_orders(shop: UUID) -> None:
+    create(new_invoice(shop, order_id="o-1"))
+
+    assert create(new_invoice(merchant(), order_id="o-1"))[0] == "created"
+
+
+@pytest.mark.parametrize(
+    ("status", "is_final", "expected"),
+    [
+        ("select", False, "existing"),
+        ("check", False, "existing"),
+        ("wrong_amount", False, "existing"),
+        ("wrong_amount", True, "created"),
+        ("paid", True, "created"),
+        ("paid_over", True, "created"),
+        ("expired", True, "created"),
+    ],
+)
+def test_only_a_live_invoice_stands_for_its_order(shop: UUID, status: str, is_final: bool, expected: str) -> None:  # noqa: FBT001
+    first = agnostic_invoice(shop, order_id="o-1") if status == "select" else new_invoice(shop, order_id="o-1")
+    create(first)
+    execute("UPDATE invoices SET status = %s, is_final = %s", (status, is_final))
+
+    assert create(new_invoice(shop, order_id="o-1"))[0] == expected
+    assert invoices.is_live(stored(first)) == (expected == "existing")
+
+
+def test_fifty_at_once_with_one_order_make_one_invoice(shop: UUID) -> None:
+    news = [new_invoice(shop, order_id="o-1") for _ in range(50)]
+
+    outcomes = at_once(50, lambda number: create(news[number]))
+
+    kinds = Counter(outcome[0] if isinstance(outcome, tuple) else repr(outcome) for outcome in outcomes)
+    assert kinds == {"created": 1, "existing": 49}
+    assert counted() == dict.fromkeys(WRITTEN, 1)
+
+
+# Refusals ---------------------------------------------------------------------------------------------------
+
+
+def test_terms_that_changed_meanwhile_are_read_anew(shop: UUID) -> None:
+    execute("UPDATE merchants SET terms_version = 2 WHERE id = %s", (shop,))
+
+    assert create(new_invoice(shop), terms_version=1, idem_key="k") == ("stale_terms", None)
+    assert counted() == dict.fromkeys(WRITTEN, 0)
+    assert create(new_invoice(shop), terms_version=2, idem_key="k")[0] == "created"
+
+
+def test_a_merchant_that_does_not_exist_has_no_terms() -> None:
+    assert create(new_invoice(uuid7())) == ("stale_terms", None)
+    assert counted() == dict.fromkeys(WRITTEN, 0)
+
+
+def test_an_address_is_given_once(shop: UUID) -> None:
+    first = new_invoice(shop)
+    create(first)
+
+    with pytest.raises(Exception, match="address_owners_pkey"):
+        create(new_invoice(shop, address_ordinal=first.address_ordinal, address=first.address))
+    assert counted() == dict.fromkeys(WRITTEN, 1)
+
+
+# Reading ----------------------------------------------------------------------------------------------------
+
+
+def test_a_merchants_invoice_is_found_by_its_merchant_alone(shop: UUID) -> None:
+    mine = invoice(shop, order_id="o-1")
+    other = merchant()
+
+    assert invoices.find(shop, invoice_id=mine.id) == mine
+    assert invoices.find(other, invoice_id=mine.id) is None
+    assert invoices.find_by_order(shop, "o-1") == mine
+    assert invoices.find_by_order(other, "o-1") is None
+    assert invoices.find_public(mine.id) == mine
+    assert invoices.find_public(uuid7()) is None
+
+
+def test_of_one_order_the_newest_live_invoice_is_found_else_the_newest(shop: UUID) -> None:
+    older, newer = invoice(shop, order_id="o-1"), None
+    execute("UPDATE invoices SET status = 'expired', is_final = true")
+    newer = invoice(shop, order_id="o-1")
+
+    assert [row.id for row in (invoices.find_by_order(shop, "o-1"),) if row] == [newer.id]
+    execute("UPDATE invoices SET status = 'paid', is_final = true WHERE id = %s", (newer.id,))
+    assert (invoices.find_by_order(shop, "o-1") or older).id == newer.id
+    assert invoices.find_live_by_order(shop, "o-1") is None
+
+    execute("UPDATE invoices SET status = 'wrong_amount', is_final = false WHERE id = %s", (older.id,))
+    assert (invoices.find_by_order(shop, "o-1") or newer).id == older.id
+    assert (invoices.find_live_by_order(shop, "o-1") or newer).id == older.id
+    with transaction():
+        assert (invoices.lock_last_by_order(shop, "o-1") or newer).id == older.id
+
+
+def test_a_creation_waits_for_whoever_locked_the_order(shop: UUID) -> None:
+    with transaction():
+        assert invoices.lock_last_by_order(shop, "o-1") is None
+        outcome = at_once(1, lambda _: create(new_invoice(shop, order_id="o-1")))
+
+    assert "lock timeout" in str(outcome[0])
+    assert counted() == dict.fromkeys(WRITTEN, 0)
+
+
+@pytest.mark.parametrize(("depth", "shown"), [(0, 0), (1, 1), (2, 2), (5, 2)])
+def test_confirmations_are_counted_by_the_scan_and_capped(shop: UUID, depth: int, shown: int) -> None:
+    mine = invoice(shop)
+    chain = Chain()
+    execute("UPDATE invoices SET deposit_height = %s", (chain.height + 1,))
+    chain.mine(depth)
+
+    assert invoices.reread(mine.id).confirmations == shown
+
+
+def test_without_a_deposit_there_are_no_confirmations(shop: UUID) -> None:
+    mine = invoice(shop)
+    assert mine.confirmations == 0
+    Chain()
+    assert invoices.reread(mine.id).confirmations == 0
+
+
+# Choice and revival -----------------------------------------------------------------------------------------
+
+
+def choose(mine: InvoiceRow, *, quote_s: int | None = 900) -> str:
+    ordinal, pooled = address()
+    columns = {
+        "pay_currency": "USDT", "network": "ethereum", "payer_units": PRICE, "fee_fixed_units": FIXED_FEE,
+        "discount_ppm": 5, "generation": 1, "required_confirmations": 2,
+    }  # fmt: skip
+    with transaction():
+        invoices.choose(mine, columns, address=pooled, ordinal=ordinal, family="evm", quote_s=quote_s)
+    return pooled
+
+
+def test_a_choice_fixes_coin_address_and_quote_and_never_extends_the_expiry(shop: UUID) -> None:
+    new = agnostic_invoice(shop)
+    create(new, quote_s=None, lifetime_s=600)
+    before = stored(new)
+
+    pooled = choose(before)
+
+    after = stored(new)
+    assert (after.status, after.address, after.payer_units, after.generation) == ("check", pooled, PRICE, 1)
+    assert (after.discount_ppm, after.required_confirmations, after.is_multi) == (5, 2, True)
+    assert after.expires_at == after.rate_expires_at == before.expires_at
+    assert rows("SELECT generation, payer_units, rate_expires_at FROM quotes") == [(1, PRICE, after.rate_expires_at)]
+
+
+@pytest.mark.parametrize(("quote_s", "rate_s"), [(900, 900), (None, 3600)])
+def test_a_choices_quote_holds_from_the_choice(shop: UUID, quote_s: int | None, rate_s: int) -> None:
+    new = agnostic_invoice(shop)
+    create(new, quote_s=None)
+
+    choose(stored(new), quote_s=quote_s)
+
+    after = stored(new)
+    assert abs(after.rate_expires_at - after.created_at - timedelta(seconds=rate_s)) < timedelta(seconds=30)
+
+
+def test_an_expired_invoice_is_revived_with_a_new_expiry_and_quote(shop: UUID) -> None:
+    before = invoice(shop, lifetime_s=300)
+    chain = Chain()
+    chain.pass_by(before.expires_at)
+    assert settled(before).status == "expired"
+
+    with transaction():
+        invoices.reopen(before, lifetime_s=7200, quote_s=900)
+        invoices.add_quote(before, Quote(payer_units=11 * USDT, fee_fixed_units=7, discount_ppm=0), generation=2)
+
+    after = invoices.reread(before.id)
+    assert (after.status, after.is_final, after.address, after.payer_units) == (
+        "check",
+        False,
+        before.address,
+        11 * USDT,
+    )
+    assert after.rate_expires_at < after.expires_at
+    assert after.expires_at - after.updated_at > timedelta(seconds=7190)
+    assert rows("SELECT generation, payer_units, fee_fixed_units FROM quotes ORDER BY generation") == [
+        (1, PRICE, FIXED_FEE),
+        (2, 11 * USDT, 7),
+    ]
+
+
+def test_an_agnostic_invoice_is_revived_in_select(shop: UUID) -> None:
+    new = agnostic_invoice(shop)
+    create(new, quote_s=None)
+    execute("UPDATE invoices SET status = 'expired', is_final = true")
+
+    with transaction():
+        invoices.reopen(stored(new), lifetime_s=600, quote_s=None)
+
+    assert (stored(new).status, stored(new).is_final) == ("select", False)
+    assert stored(new).rate_expires_at == stored(new).expires_at
+
+
+def test_only_what_expired_is_revived(shop: UUID) -> None:
+    mine = invoice(shop)
+
+    with transaction():
+        invoices.reopen(mine, lifetime_s=43_200, quote_s=None)
+
+    assert invoices.reread(mine.id) == mine
+
+
+# Time -------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_due_is_past_by_the_clock_and_by_its_networks_scan(shop: UUID) -> None:
+    mine = invoice(shop, lifetime_s=300)
+    chain = Chain()
+    assert not invoices.is_past_expiry(mine)
+
+    chain.mine(at=mine.expires_at)
+    assert invoices.due_for_settlement(10) == []
+    chain.pass_by(mine.expires_at)
+    assert invoices.due_for_settlement(10) == []  # the chain's clock is ahead of ours
+    execute("UPDATE app_clock SET ahead = '301 seconds'")
+    assert invoices.is_past_expiry(mine)
+    assert invoices.due_for_settlement(10) == [mine.id]
+
+
+def test_an_invoice_whose_network_lags_is_not_due(shop: UUID) -> None:
+    invoice(shop, lifetime_s=300)
+    execute("UPDATE app_clock SET ahead = '301 seconds'")
+    assert invoices.due_for_settlement(10) == []  # never scanned
+    Chain("bsc")
+    assert invoices.due_for_settlement(10) == []  # another network's scan says nothing
+
+
+def test_without_a_coin_the_clock_alone_counts(shop: UUID) -> None:
+    new = agnostic_invoice(shop)
+    create(new, quote_s=None, lifetime_s=300)
+    assert invoices.due_for_settlement(10) == []
+    execute("UPDATE app_clock SET ahead = '301 seconds'")
+
+    assert invoices.due_for_settlement(10) == [new.id]
+
+
+@pytest.mark.parametrize(("stray", "is_due"), [(None, False), ("asset", False), ("dust", True)])
+def test_a_deposit_that_waits_for_confirmations_is_waited_for_unless_it_is_dust(
+    shop: UUID,
+    stray: str | None,
+    is_due: bool,  # noqa: FBT001
+) -> None:
+    mine = invoice(shop, lifetime_s=300)
+    chain, late = Chain(), Chain("bsc")
+    late.pay(mine, USDT, stray=stray)
+    chain.pass_by(mine.expires_at)
+    execute("UPDATE app_clock SET ahead = '301 seconds'")
+
+    assert invoices.due_for_settlement(10) == ([mine.id] if is_due else [])
+
+
+def test_what_is_due_comes_in_bounded_pages_oldest_first(shop: UUID) -> None:
+    mine = [invoice(shop, lifetime_s=lifetime_s) for lifetime_s in (900, 300, 600)]
+    Chain().pass_by(mine[0].expires_at)
+    execute("UPDATE app_clock SET ahead = '901 seconds'")
+
+    assert invoices.due_for_settlement(2) == [mine[1].id, mine[2].id]

@@ -1,0 +1,911 @@
+"""An invoice becomes what its deposits and the time make of it, its money goes where the sale decides, each once."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from core.catalogue.addresses import display
+from core.catalogue.catalogue import load_catalogue
+from core.http import render as views
+from core.rates.pricing import PPM
+from models.db.base import execute, one, rows
+from models.deposits import crediting
+from models.deposits import rows as deposits
+from models.invoices import rows as invoices
+from models.invoices import settlement
+from models.ledger.ledger import AVAILABLE, FEES, GATEWAY, MATURING, ROUNDING, SUSPENSE, Account, Transfer
+from models.outcomes import reversals
+from tests.models.builders import (
+    CATALOGUE,
+    FIXED_FEE,
+    PRICE,
+    USDT,
+    Chain,
+    agnostic_invoice,
+    assert_sound,
+    at_once,
+    create,
+    endpoint,
+    events,
+    expired,
+    held,
+    invoice,
+    merchant,
+    net_of,
+    owes,
+    paid,
+    requote,
+    settled,
+)
+from tests.models.ledger.test_ledger import book
+from tests.models.refunds.builders import end, send_back
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+    from models.invoices.rows import InvoiceRow
+
+# 10 USDT less 1.5 % less 0.30 USDT.
+FEE = 15 * USDT // 100
+NET = PRICE - FEE - FIXED_FEE
+
+
+@pytest.fixture(autouse=True)
+def _sound(database: str) -> Iterator[None]:
+    del database
+    yield
+    assert_sound()
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    """A merchant with a webhook endpoint."""
+    del database
+    merchant_id = merchant()
+    endpoint(merchant_id)
+    return merchant_id
+
+
+@pytest.fixture
+def chain(database: str) -> Chain:
+    del database
+    return Chain()
+
+
+def shown(of: InvoiceRow) -> tuple[str | None, str, str]:
+    """Return payment_amount, amount_paid and amount_remaining as the API shows them."""
+    body = views.payment(CATALOGUE, of, pay_url="https://pay.example", public=False)
+    return body["payment_amount"], body["amount_paid"], body["amount_remaining"]
+
+
+def suspense(shop: UUID) -> int:
+    return net_of(Account(shop, SUSPENSE, "USDT"))
+
+
+def fees() -> int:
+    return net_of(Account(GATEWAY, FEES, "USDT"))
+
+
+def spend(shop: UUID, units: int) -> None:
+    """Let money leave available, as a payout would."""
+    book(Transfer(Account(shop, AVAILABLE, "USDT"), Account(GATEWAY, "spent", "USDT"), units))
+
+
+# Paying in time ---------------------------------------------------------------------------------------------
+
+
+def test_a_deposit_is_shown_before_it_is_confirmed(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    found = chain.pay(mine, PRICE)
+
+    got = settled(mine)
+
+    assert (got.status, got.is_final, got.txid) == ("check", False, found.txid)
+    assert got.payer_address == display("evm", found.sender) != found.sender
+    assert shown(got) == (None, "10", "0")
+    assert got.confirmations == 1
+    assert events(mine) == []
+    assert held(shop) == {}
+    assert suspense(shop) == 0
+
+
+def test_the_exact_sum_is_paid_and_credited_less_the_fees(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+
+    got = paid(chain, mine)
+
+    assert (got.status, got.is_final, got.confirmations) == ("paid", True, 2)
+    assert got.decided_at is not None
+    assert shown(got) == ("10", "10", "0")
+    assert events(mine) == ["invoice.paid"]
+    assert held(shop) == {MATURING: NET}
+    assert (suspense(shop), fees()) == (0, FEE + FIXED_FEE)
+
+
+def test_the_event_tells_what_the_invoice_shows(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop, order_id="o-1", url_callback="https://shop.example/cb")
+
+    got = paid(chain, mine)
+
+    assert [(body, url) for body, url in rows("SELECT body, url FROM webhook_deliveries")] == [
+        (json.dumps(views.payment_webhook(CATALOGUE, got), separators=(",", ":")), "https://shop.example/cb")
+    ]
+    assert json.loads((one("SELECT body FROM webhook_deliveries") or ("",))[0])["status"] == "paid"
+
+
+def test_settling_says_whether_a_webhook_waits(shop: UUID, chain: Chain) -> None:
+    mine, unheard = invoice(shop), invoice(merchant())
+    chain.mine(1, chain.transfer(mine, PRICE), chain.transfer(unheard, PRICE))
+    chain.confirm()
+
+    assert settlement.settle(CATALOGUE, mine.id)
+    assert not settlement.settle(CATALOGUE, mine.id)
+    assert not settlement.settle(CATALOGUE, unheard.id)  # nobody listens
+    assert invoices.reread(unheard.id).status == "paid"
+
+
+def test_what_does_not_exist_is_not_settled(shop: UUID) -> None:
+    assert not settlement.settle(CATALOGUE, shop)
+
+
+def test_parts_are_summed_however_small(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, 1)
+    chain.pay(mine, PRICE - 2)
+    chain.confirm()
+    assert settled(mine).status == "check"
+    assert suspense(shop) == PRICE - 1
+
+    got = paid(chain, mine, 1)
+
+    assert (got.status, got.confirmed_units) == ("paid", PRICE)
+    assert events(mine) == ["invoice.paid"]
+
+
+def test_the_confirmations_shown_are_the_lowest(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, USDT)
+    chain.mine(5)
+    chain.pay(mine, USDT)
+
+    got = settled(mine)
+
+    assert got.confirmations == 1
+    assert shown(got) == ("1", "2", "8")
+
+
+def test_more_than_the_price_is_paid_over_and_credited_whole(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+
+    got = paid(chain, mine, PRICE + USDT)
+
+    assert (got.status, got.is_final) == ("paid_over", True)
+    assert events(mine) == ["invoice.paid_over"]
+    assert held(shop) == {MATURING: NET + USDT - USDT * 15_000 // PPM}
+
+
+@pytest.mark.parametrize(
+    ("accuracy_ppm", "units", "status"),
+    [
+        (0, PRICE - 1, "wrong_amount"),
+        (0, PRICE + 1, "paid_over"),
+        (50_000, PRICE * 95 // 100 - 1, "wrong_amount"),
+        (50_000, PRICE * 95 // 100, "paid"),
+        (50_000, PRICE * 105 // 100, "paid"),
+        (50_000, PRICE * 105 // 100 + 1, "paid_over"),
+    ],
+)
+def test_the_tolerance_is_inclusive_to_the_base_unit(
+    shop: UUID, chain: Chain, accuracy_ppm: int, units: int, status: str
+) -> None:
+    mine = invoice(shop, accuracy_ppm=accuracy_ppm)
+    paid(chain, mine, units)
+
+    assert expired(chain, mine).status == status
+    assert events(mine) == [f"invoice.{status}"]
+
+
+def test_further_deposits_lift_paid_to_paid_over_and_follow_less_the_percent_fee(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    paid(chain, mine)
+    first = invoices.reread(mine.id)
+
+    got = paid(chain, mine, USDT)
+
+    assert (got.status, got.decided_at) == ("paid_over", first.decided_at)
+    assert events(mine) == ["invoice.paid", "invoice.paid_over"]
+    assert held(shop) == {MATURING: NET + USDT - USDT * 15_000 // PPM}
+    assert got.fee_fixed_taken_units == FIXED_FEE
+
+
+def test_the_fixed_fee_is_taken_from_as_many_deposits_as_it_needs(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, USDT // 10)
+    chain.pay(mine, PRICE - USDT // 10)
+    chain.confirm()
+
+    got = settled(mine)
+
+    assert rows("SELECT net_units, fee_fixed_units FROM deposits ORDER BY seen_at") == [
+        (0, USDT // 10 * (PPM - 15_000) // PPM),
+        (NET, FIXED_FEE - USDT // 10 * (PPM - 15_000) // PPM),
+    ]
+    assert (got.fee_fixed_taken_units, fees()) == (FIXED_FEE, FEE + FIXED_FEE)
+
+
+CROWD = 7
+
+
+def crowd(chain: Chain, of: InvoiceRow) -> None:
+    """Pay an invoice by many small deposits, all of one block."""
+    chain.mine(1, *(chain.transfer(of, PRICE // CROWD + 1) for _ in range(CROWD)))
+    chain.confirm()
+
+
+def in_pages(monkeypatch: pytest.MonkeyPatch, *, pages: int = 100) -> None:
+    monkeypatch.setattr(settlement, "DEPOSITS_PER_PAGE", 2)
+    monkeypatch.setattr(settlement, "PAGES_PER_STEP", pages)
+
+
+def uncredited() -> int:
+    found = one("SELECT count(*) FROM deposits WHERE status <> 'credited'")
+    assert found is not None
+    return int(found[0])
+
+
+def test_a_crowd_of_deposits_is_settled_in_pages_and_told_of_once(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if there had been one page: the same status, sums, fees and event."""
+    in_pages(monkeypatch)
+    mine, other = invoice(shop, accuracy_ppm=10), invoice(shop, accuracy_ppm=10)
+    crowd(chain, mine)
+    took: list[int] = []
+    confirm, credit = deposits.confirm, crediting.credit
+    monkeypatch.setattr(deposits, "confirm", lambda i: took.append(txid()) or confirm(i))
+    monkeypatch.setattr(crediting, "credit", lambda *a, **k: took.append(txid()) or credit(*a, **k))
+
+    got = settled(mine)
+
+    # A page of each.
+    assert max(Counter(took).values()) <= 4
+    assert (got.status, got.confirmed_units, uncredited()) == ("paid", CROWD * (PRICE // CROWD + 1), 0)
+    assert events(mine) == ["invoice.paid"]
+    assert got.fee_fixed_taken_units == FIXED_FEE
+    monkeypatch.setattr(settlement, "DEPOSITS_PER_PAGE", 1_000)
+    paged = held(shop)
+    crowd(chain, other)
+    settled(other)
+    assert held(shop) == {kind: 2 * units for kind, units in paged.items()}
+
+
+def txid() -> int:
+    found = one("SELECT pg_current_xact_id()::text::bigint")
+    assert found is not None
+    return int(found[0])
+
+
+def test_a_crowd_that_is_half_confirmed_is_not_judged(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a payment in one block would be told of as paid first, and as paid over then."""
+    in_pages(monkeypatch, pages=3)
+    mine = invoice(shop)
+    chain.mine(1, *(chain.transfer(mine, PRICE // 2) for _ in range(CROWD)))
+    chain.confirm()
+
+    assert settled(mine).status == "check"
+    assert events(mine) == []
+
+    while uncredited():
+        settled(mine)
+    assert events(mine) == ["invoice.paid_over"]
+
+
+def test_what_a_step_leaves_of_a_crowd_is_due_until_it_is_credited(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_pages(monkeypatch, pages=1)
+    mine = invoice(shop, accuracy_ppm=10)
+    crowd(chain, mine)
+    due: list[tuple[int, list[UUID], list[UUID]]] = []
+    while uncredited():
+        settled(mine)
+        pending = deposits.owners_due("ethereum", kind="invoice", confirmations=chain.network.confirmations, limit=9)
+        due.append((uncredited(), pending, invoices.credit_due(9)))
+
+    assert due == [
+        (7, [mine.id], []),
+        (7, [mine.id], []),
+        (7, [mine.id], []),
+        (5, [], [mine.id]),
+        (3, [], [mine.id]),
+        (1, [], [mine.id]),
+        (0, [], []),
+    ]
+    assert events(mine) == ["invoice.paid"]
+
+
+def test_a_reorg_in_the_middle_of_a_crowd_is_followed(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_pages(monkeypatch, pages=5)
+    mine = invoice(shop, accuracy_ppm=10)
+    crowd(chain, mine)
+    assert settled(mine).status == "paid"
+    assert uncredited() == CROWD - 4
+
+    chain.reorg(chain.network.confirmations)
+
+    assert invoices.reread(mine.id).status == "check"
+    assert (held(shop), invoices.credit_due(9)) == ({}, [])
+
+
+def test_what_is_finer_than_the_coin_goes_to_rounding(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop, accuracy_ppm=50_000)
+
+    paid(chain, mine, PRICE + 7)
+
+    assert held(shop)[MATURING] % 10**12 == 0
+    assert net_of(Account(GATEWAY, ROUNDING, "USDT")) == 7
+
+
+def test_settling_many_times_at_once_settles_once(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, PRICE // 2)
+    chain.pay(mine, PRICE // 2)
+    chain.confirm()
+
+    outcomes = at_once(20, lambda _: settlement.settle(CATALOGUE, mine.id))
+
+    assert sorted(outcomes, key=bool) == [False] * 19 + [True]
+    assert events(mine) == ["invoice.paid"]
+    assert held(shop) == {MATURING: NET}
+
+
+def test_many_invoices_of_one_merchant_settle_at_once(shop: UUID, chain: Chain) -> None:
+    mine = [invoice(shop) for _ in range(12)]
+    chain.mine(1, *(chain.transfer(one_of, PRICE) for one_of in mine))
+    chain.confirm()
+
+    outcomes = at_once(12, lambda number: settlement.settle(CATALOGUE, mine[number].id))
+
+    assert outcomes == [True] * 12
+    assert held(shop) == {MATURING: 12 * NET}
+
+
+def test_an_invoice_that_does_not_change_stays_untouched(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    before = paid(chain, mine)
+    chain.mine(3)
+
+    after = settled(mine)
+
+    assert (after.updated_at, after.confirmations) == (before.updated_at, before.confirmations)
+
+
+# Time -------------------------------------------------------------------------------------------------------
+
+
+def test_an_invoice_expires_once_its_networks_scan_has_passed_its_expiry(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    execute("UPDATE app_clock SET ahead = '2 days'")
+    assert settled(mine).status == "check"  # our clock says nothing about the chain's
+    chain.mine(at=mine.expires_at)
+    assert settled(mine).status == "check"
+
+    got = expired(chain, mine)
+
+    assert (got.status, got.is_final) == ("expired", True)
+    assert events(mine) == ["invoice.expired"]
+    assert shown(got) == (None, "0", "10")
+
+
+def test_an_invoice_whose_network_was_never_scanned_does_not_expire(shop: UUID) -> None:
+    mine = invoice(shop)
+    execute("UPDATE app_clock SET ahead = '2 days'")
+
+    assert settled(mine).status == "check"
+
+
+def test_an_invoice_without_a_coin_expires_by_the_clock(shop: UUID) -> None:
+    new = agnostic_invoice(shop)
+    create(new, quote_s=None)
+    assert settled(invoices.reread(new.id)).status == "select"
+    execute("UPDATE app_clock SET ahead = '1 hour'")
+
+    got = settled(invoices.reread(new.id))
+
+    assert (got.status, got.is_final) == ("expired", True)
+    assert events(got) == ["invoice.expired"]
+
+
+def test_a_part_becomes_wrong_amount_at_the_expiry_and_its_money_waits(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    paid(chain, mine, 9 * USDT)
+    assert events(mine) == []
+
+    got = expired(chain, mine)
+
+    assert (got.status, got.is_final, got.decided_at) == ("wrong_amount", False, None)
+    assert events(mine) == ["invoice.wrong_amount"]
+    assert shown(got) == ("9", "9", "1")
+    assert (suspense(shop), held(shop)) == (9 * USDT, {})
+
+
+def test_a_deposit_made_in_time_keeps_check_until_it_confirms(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.mine(at=mine.expires_at - timedelta(seconds=1))
+    chain.pay(mine, PRICE, at=mine.expires_at)  # the last moment is in time
+    assert settled(mine).status == "check"
+    chain.time = mine.expires_at + timedelta(hours=1)
+    chain.confirm()
+
+    got = settled(mine)
+
+    assert (got.status, events(mine)) == ("paid", ["invoice.paid"])
+
+
+def test_a_deposit_made_in_time_that_vanishes_lets_the_invoice_expire(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, PRICE, at=mine.expires_at)
+    chain.reorg(1)
+    assert settled(mine).detected_units == 0
+
+    assert expired(chain, mine).status == "expired"
+
+
+@pytest.mark.parametrize("units", [1, PRICE, 2 * PRICE])
+def test_a_late_deposit_reopens_an_expired_invoice(shop: UUID, chain: Chain, units: int) -> None:
+    mine = invoice(shop)
+    expired(chain, mine)
+    chain.pay(mine, units)
+    got = settled(mine)
+    assert (got.status, got.is_final, got.detected_units) == ("expired", True, units)
+    chain.confirm()
+
+    got = settled(mine)
+
+    assert (got.status, got.is_final) == ("wrong_amount", False)
+    assert shown(got)[2] == ("0" if units >= PRICE else "9.999999999999999999")
+    assert events(mine) == ["invoice.expired", "invoice.wrong_amount"]
+    assert (suspense(shop), held(shop)) == (units, {})
+
+
+def test_a_late_rest_does_not_make_a_part_paid(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    paid(chain, mine, 9 * USDT)
+    chain.pass_by(mine.expires_at)
+
+    got = paid(chain, mine, USDT)
+
+    assert (got.status, shown(got)) == ("wrong_amount", ("10", "10", "0"))
+    assert suspense(shop) == PRICE
+
+
+def test_a_further_deposit_makes_wrong_amount_larger_and_reopens_it_if_it_was_final(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    paid(chain, mine, 1 * USDT)
+    expired(chain, mine)
+    end(send_back(mine), "confirmed")
+    assert settled(mine).is_final
+
+    got = paid(chain, mine, 1 * USDT)
+
+    assert (got.status, got.is_final, got.confirmed_units) == ("wrong_amount", False, 2 * USDT)
+    assert events(mine) == ["invoice.wrong_amount"]
+
+
+def test_a_late_deposit_after_a_decision_follows_it(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    paid(chain, mine)
+    chain.pass_by(mine.expires_at)
+
+    got = paid(chain, mine, USDT)
+
+    assert (got.status, suspense(shop)) == ("paid_over", 0)
+
+
+# Quotes -----------------------------------------------------------------------------------------------------
+
+
+def test_a_deposit_is_judged_by_the_quote_in_force_at_its_time(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, PRICE)
+    requote(mine, 12 * USDT, valid_from=chain.time + timedelta(seconds=1), fee_fixed_units=7)
+    chain.confirm()
+
+    got = settled(mine)
+
+    assert (got.status, got.payer_units, got.generation, got.fee_fixed_taken_units) == ("paid", PRICE, 1, FIXED_FEE)
+
+
+def test_a_new_quote_counts_from_the_moment_it_is_made(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.mine(5)
+    requote(mine, 12 * USDT, valid_from=chain.time, fee_fixed_units=7)
+    chain.pay(mine, 12 * USDT, at=chain.time)
+    chain.confirm()
+
+    got = settled(mine)
+
+    assert (got.status, got.payer_units, got.generation, got.fee_fixed_taken_units) == ("paid", 12 * USDT, 2, 7)
+
+
+def test_a_deposit_before_every_quote_is_judged_by_the_first(shop: UUID, chain: Chain) -> None:
+    """Blocks carry whole seconds, or their miner's clock."""
+    mine = invoice(shop)
+    requote(mine, 12 * USDT, valid_from=mine.created_at + timedelta(seconds=1))
+    chain.pay(mine, PRICE, at=mine.created_at - timedelta(seconds=1))
+    chain.confirm()
+
+    assert settled(mine).status == "paid"
+
+
+def test_the_first_deposit_sets_the_quote_for_those_that_follow(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, USDT)
+    requote(mine, 12 * USDT, valid_from=chain.time + timedelta(microseconds=1))
+    chain.pay(mine, 9 * USDT)
+    chain.confirm()
+
+    assert settled(mine).status == "paid"
+
+
+def test_when_its_deposit_vanishes_the_newest_quote_is_in_force_again(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, USDT)
+    requote(mine, 12 * USDT, valid_from=chain.time + timedelta(seconds=1))
+    assert settled(mine).payer_units == PRICE
+
+    chain.reorg(1)
+
+    got = invoices.reread(mine.id)
+    assert (got.payer_units, got.generation, shown(got)) == (12 * USDT, 2, (None, "0", "12"))
+
+
+# Reorganisations --------------------------------------------------------------------------------------------
+
+
+def test_a_reorg_before_confirmation_takes_the_deposit_off_the_invoice(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, PRICE)
+    settled(mine)
+
+    chain.reorg(1)
+
+    got = invoices.reread(mine.id)
+    assert (got.status, got.detected_units, got.txid, got.payer_address, got.confirmations) == ("check", 0, "", "", 0)
+    assert rows("SELECT status FROM deposits") == [("reversed",)]
+
+
+def test_a_reorg_takes_a_credit_back_from_maturing_without_an_event(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    paid(chain, mine)
+
+    chain.reorg(2)
+
+    got = invoices.reread(mine.id)
+    assert (got.status, got.is_final, got.decided_at, got.fee_fixed_taken_units) == ("check", False, None, 0)
+    assert (held(shop), fees(), suspense(shop)) == ({}, 0, 0)
+    assert events(mine) == ["invoice.paid"]
+    assert one("SELECT count(*) FROM maturing_credits") == (0,)
+
+
+def test_a_deposit_that_comes_back_is_credited_once_more_and_pays_the_fixed_fee_once(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    found = chain.transfer(mine, PRICE)
+    chain.mine(1, found)
+    chain.confirm()
+    settled(mine)
+    chain.reorg(2)
+    chain.mine(3)
+    chain.mine(1, found)
+    chain.confirm()
+
+    got = settled(mine)
+
+    assert (got.status, got.fee_fixed_taken_units) == ("paid", FIXED_FEE)
+    assert (held(shop), fees()) == ({MATURING: NET}, FEE + FIXED_FEE)
+    assert rows("SELECT status, round FROM deposits") == [("credited", 1)]
+    assert one("SELECT count(*) FROM maturing_credits") == (1,)
+
+
+def test_a_deposit_that_comes_back_late_keeps_its_first_moment(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    found = chain.transfer(mine, PRICE)
+    chain.mine(1, found, at=mine.expires_at)
+    chain.reorg(1)
+    chain.mine(1, found, at=mine.expires_at + timedelta(minutes=1))
+    assert settled(mine).status == "check"
+    chain.confirm()
+
+    assert settled(mine).status == "paid"
+
+
+def test_a_transaction_that_comes_back_with_another_amount_counts_as_it_is_now(shop: UUID, chain: Chain) -> None:
+    """The same call of a contract may pay another sum on another branch."""
+    mine = invoice(shop)
+    chain.mine(1, chain.transfer(mine, PRICE, txid="0xswap"))
+    chain.confirm()
+    settled(mine)
+    chain.reorg(2)
+    chain.mine(1, chain.transfer(mine, 4 * USDT, txid="0xswap"))
+    chain.confirm()
+
+    got = settled(mine)
+
+    assert (got.status, got.confirmed_units, suspense(shop)) == ("check", 4 * USDT, 4 * USDT)
+
+
+def test_a_transaction_that_comes_back_for_somebody_else_is_theirs(shop: UUID, chain: Chain) -> None:
+    mine, theirs = invoice(shop), invoice(merchant(), lifetime_s=300)
+    chain.mine(1, chain.transfer(mine, PRICE, txid="0xswap"), at=theirs.expires_at)
+    settled(mine)
+    chain.reorg(1)
+    chain.mine(1, chain.transfer(theirs, PRICE, txid="0xswap"), at=theirs.expires_at + timedelta(seconds=1))
+    chain.confirm()
+
+    assert settled(mine).detected_units == 0
+    # Its moment on the other branch was not a payment to them.
+    assert settled(theirs).status == "wrong_amount"
+
+
+def test_a_deposit_is_recorded_once(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    found = chain.pay(mine, PRICE)
+
+    assert not deposits.record(found)
+    assert settled(mine).detected_units == PRICE
+
+
+def test_a_deep_reorg_takes_available_money(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    paid(chain, mine)
+    chain.mature()
+    crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)
+    assert held(shop) == {AVAILABLE: NET}
+
+    chain.reorg(chain.network.maturity + 1)
+
+    assert (held(shop), owes(shop), invoices.reread(mine.id).status) == ({}, 0, "check")
+
+
+def test_what_available_lacks_becomes_debt_that_the_next_credit_repays_first(shop: UUID, chain: Chain) -> None:
+    mine, other = invoice(shop), invoice(shop)
+    paid(chain, mine)
+    chain.mature()
+    crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)
+    spend(shop, NET - USDT)
+
+    chain.reorg(chain.network.maturity + 1)
+
+    assert (held(shop), owes(shop)) == ({"debt": NET - USDT}, NET - USDT)
+    assert_sound()
+
+    paid(chain, other)
+
+    assert (held(shop), owes(shop)) == ({MATURING: USDT}, 0)
+
+
+def test_a_credit_that_repaid_a_debt_is_taken_back_whole(shop: UUID, chain: Chain) -> None:
+    mine, other = invoice(shop), invoice(shop)
+    paid(chain, mine)
+    chain.mature()
+    crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)
+    spend(shop, NET)
+    chain.reorg(chain.network.maturity + 1)
+    paid(chain, other, PRICE + USDT)
+    assert owes(shop) == 0
+
+    chain.reorg(2)
+
+    assert (held(shop), owes(shop)) == ({"debt": NET}, NET)
+
+
+def test_a_reorg_after_the_expiry_waits_for_the_other_branch(shop: UUID, chain: Chain) -> None:
+    """The scan goes back in time with it: nothing expires before the other branch is read past the expiry."""
+    mine = invoice(shop)
+    found = chain.transfer(mine, PRICE)
+    chain.mine(1, found, at=mine.expires_at)
+    chain.pass_by(mine.expires_at)
+    assert settled(mine).status == "paid"
+
+    chain.reorg(2)
+
+    assert invoices.reread(mine.id).status == "check"
+    assert events(mine) == ["invoice.paid"]
+    chain.mine(1, found, at=mine.expires_at)
+    chain.pass_by(mine.expires_at)
+    assert settled(mine).status == "paid"
+
+
+def test_the_other_branch_may_be_without_the_deposit(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, PRICE, at=mine.expires_at)
+    chain.pass_by(mine.expires_at)
+    settled(mine)
+    chain.reorg(2)
+
+    assert expired(chain, mine).status == "expired"
+    assert events(mine) == ["invoice.paid", "invoice.expired"]
+
+
+def test_a_scan_that_died_in_the_middle_of_a_reorg_is_finished_by_the_next(shop: UUID, chain: Chain) -> None:
+    mine, other = invoice(shop), invoice(shop)
+    chain.mine(1, chain.transfer(mine, PRICE), chain.transfer(other, PRICE), at=mine.expires_at)
+    chain.pass_by(mine.expires_at)
+    settled(mine)
+    settled(other)
+
+    chain.fork(2)
+    orphans = deposits.orphans("ethereum", kind="invoice")
+    reversals.reverse_of_invoice(CATALOGUE, *orphans[0])
+    assert [settled(mine).status, settled(other).status] in (["check", "paid"], ["paid", "check"])
+
+    reversals.reverse_orphans(CATALOGUE, "ethereum")
+
+    assert [settled(mine).status, settled(other).status] == ["check", "check"]
+    assert (held(shop), deposits.orphans("ethereum", kind="invoice")) == ({}, [])
+
+
+def test_a_deposit_is_reversed_once(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    paid(chain, mine)
+    chain.fork(2)
+    orphan = deposits.orphans("ethereum", kind="invoice")[0]
+
+    outcomes = at_once(6, lambda _: reversals.reverse_of_invoice(CATALOGUE, *orphan))
+
+    assert outcomes == [False] * 6
+    assert held(shop) == {}
+
+
+def test_a_reorg_that_takes_only_what_was_too_much_makes_it_paid(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    paid(chain, mine)
+    paid(chain, mine, USDT)
+
+    chain.reorg(2)
+
+    assert invoices.reread(mine.id).status == "paid"
+    assert events(mine) == ["invoice.paid", "invoice.paid_over", "invoice.paid"]
+    assert held(shop) == {MATURING: NET}
+
+
+def test_a_reorg_makes_wrong_amount_smaller_and_in_the_end_expired(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    expired(chain, mine)
+    paid(chain, mine, 2 * USDT)
+    paid(chain, mine, USDT)
+
+    chain.reorg(2)
+    got = invoices.reread(mine.id)
+    assert (got.status, got.confirmed_units, suspense(shop)) == ("wrong_amount", 2 * USDT, 2 * USDT)
+
+    chain.reorg(2)
+    got = invoices.reread(mine.id)
+    assert (got.status, got.is_final, suspense(shop)) == ("expired", True, 0)
+
+
+# Strays -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stray", ["asset", "dust"])
+def test_a_stray_does_not_count_towards_its_invoice(shop: UUID, chain: Chain, stray: str) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, 50 * 10**18, currency="DAI", stray=stray)
+    chain.confirm()
+
+    got = settled(mine)
+
+    assert (got.status, got.detected_units, got.confirmed_units, got.txid) == ("check", 0, 0, "")
+    assert net_of(Account(shop, SUSPENSE, "DAI")) == 50 * 10**18
+
+
+def test_a_stray_is_not_credited_with_the_sale(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, 5 * 10**18, currency="DAI", stray="asset")
+
+    assert paid(chain, mine).status == "paid"
+    assert held(shop, "DAI") == {}
+    assert rows("SELECT status FROM deposits WHERE currency = 'DAI'") == [("confirmed",)]
+
+
+def test_strays_alone_expire_as_wrong_amount_and_dust_alone_as_expired(shop: UUID, chain: Chain) -> None:
+    strayed, dusty = invoice(shop), invoice(shop)
+    chain.pay(strayed, 5 * 10**18, currency="DAI", stray="asset")
+    chain.pay(dusty, 1, currency="DAI", stray="dust")
+    chain.confirm()
+
+    got = expired(chain, strayed)
+
+    assert (got.status, got.is_final, shown(got)) == ("wrong_amount", False, (None, "0", "10"))
+    assert settled(dusty).status == "expired"
+
+
+@pytest.mark.parametrize(("stray", "status"), [("network", "check"), ("dust", "expired")])
+def test_a_stray_in_time_is_waited_for_by_its_own_networks_scan_unless_it_is_dust(
+    shop: UUID, chain: Chain, stray: str, status: str
+) -> None:
+    mine = invoice(shop)
+    other = Chain("bsc")
+    other.pay(mine, PRICE, stray=stray)
+
+    assert expired(chain, mine).status == status
+    other.confirm()
+    assert settled(mine).status == {"network": "wrong_amount", "dust": "expired"}[stray]
+    assert net_of(Account(GATEWAY, "custody", "USDT", "bsc")) == -PRICE
+
+
+def test_a_late_stray_does_not_reopen_an_expired_invoice(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    expired(chain, mine)
+    chain.pay(mine, 5 * 10**18, currency="DAI", stray="asset")
+    chain.confirm()
+
+    got = settled(mine)
+
+    assert (got.status, got.is_final) == ("expired", True)
+    assert net_of(Account(shop, SUSPENSE, "DAI")) == 5 * 10**18
+
+
+def test_a_stray_that_a_reorg_takes_leaves_nothing(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    expired(chain, mine)
+    chain.pay(mine, 5 * 10**18, currency="DAI", stray="asset")
+    chain.confirm()
+    settled(mine)
+
+    chain.reorg(2)
+
+    assert net_of(Account(shop, SUSPENSE, "DAI")) == 0
+    assert invoices.reread(mine.id).status == "expired"
+
+
+# Queries of the scan ----------------------------------------------------------------------------------------
+
+
+def test_addresses_are_matched_in_their_stored_form(shop: UUID, chain: Chain) -> None:
+    del chain
+    mine = invoice(shop)
+    pooled = mine.address.lower()
+
+    assert deposits.match("evm", []) == {}
+    assert deposits.match("evm", ["0xnobody", mine.address]) == {}
+    assert deposits.match("bitcoin", [pooled]) == {}
+    assert deposits.match("evm", ["0xnobody", pooled]) == {
+        pooled: deposits.Owner("invoice", mine.id, shop, "USDT", "ethereum")
+    }
+
+
+def test_an_address_that_belongs_to_nobody_is_not_matched(shop: UUID) -> None:
+    del shop
+    execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('evm', 900000, '0xpooled')")
+
+    assert deposits.match("evm", ["0xpooled"]) == {}
+
+
+def test_owners_are_due_when_their_deposit_is_deep_enough(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, USDT)
+    chain.pay(mine, USDT)
+    network = load_catalogue("development").networks["ethereum"]
+
+    def due(limit: int = 10) -> list[UUID]:
+        return deposits.owners_due("ethereum", kind="invoice", confirmations=network.confirmations, limit=limit)
+
+    assert due() == [mine.id]
+    settled(mine)
+    assert due() == []
+    chain.mine()
+    assert due() == [mine.id]
+    assert due(0) == []
+    settled(mine)
+    assert due() == []

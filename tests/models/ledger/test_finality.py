@@ -1,0 +1,104 @@
+"""Credits become available at the maturity depth, and not before the chain calls their block final."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from models.db.base import execute, rows
+from models.deposits import crediting, cursors
+from models.ledger.ledger import AVAILABLE, MATURING
+from models.ledger.maturity import FINALITY_PATIENCE
+from tests.models.builders import Chain, assert_sound, held, invoice, merchant, paid
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    return merchant()
+
+
+def credited(shop: UUID) -> Chain:
+    chain = Chain()
+    paid(chain, invoice(shop))
+    assert MATURING in held(shop)
+    return chain
+
+
+def release(chain: Chain) -> int:
+    return crediting.release_matured(chain.network, limit=10)
+
+
+def test_without_a_tag_depth_alone_decides(shop: UUID) -> None:
+    chain = credited(shop)
+    chain.mine(chain.network.maturity - chain.network.confirmations - 1)
+    assert release(chain) == 0
+    chain.mine()
+
+    assert release(chain) == 1
+    assert set(held(shop)) == {AVAILABLE}
+    assert_sound()
+
+
+def test_what_is_deep_enough_waits_until_it_is_final(shop: UUID) -> None:
+    chain = credited(shop)
+    [(height,)] = rows("SELECT block_height FROM deposits")
+    cursors.seen_final("ethereum", height - 1)
+    chain.mature()
+    assert (release(chain), set(held(shop))) == (0, {MATURING})
+
+    cursors.seen_final("ethereum", height)
+    assert (release(chain), set(held(shop))) == (1, {AVAILABLE})
+
+
+def test_what_is_final_still_waits_for_its_depth(shop: UUID) -> None:
+    chain = credited(shop)
+    cursors.seen_final("ethereum", 10**9)
+
+    assert (release(chain), set(held(shop))) == (0, {MATURING})
+
+
+def test_a_tag_that_nobody_moves_holds_money_no_longer_than_twice_the_depth(shop: UUID) -> None:
+    chain = credited(shop)
+    cursors.seen_final("ethereum", 1)
+    stand_still(chain)
+    chain.mine(FINALITY_PATIENCE * chain.network.maturity - chain.network.confirmations - 1)
+    assert release(chain) == 0
+    chain.mine()
+
+    assert release(chain) == 1
+
+
+def test_a_tag_that_moves_is_waited_for_however_many_blocks_come_in_a_rush(shop: UUID) -> None:
+    """A provider whose head jumps can make up blocks, but no time."""
+    chain = credited(shop)
+    [(height,)] = rows("SELECT block_height FROM deposits")
+    cursors.seen_final("ethereum", 1)
+    stand_still(chain)
+    cursors.seen_final("ethereum", height - 1)
+    chain.mine(5 * chain.network.maturity)
+    assert (release(chain), set(held(shop))) == (0, {MATURING})
+
+    stand_still(chain)
+    assert (release(chain), set(held(shop))) == (1, {AVAILABLE})
+
+
+def test_a_final_height_that_was_made_up_is_not_believed_beyond_the_scan(shop: UUID) -> None:
+    chain = credited(shop)
+    cursors.seen_final("ethereum", 10**12)
+    assert rows("SELECT final_height FROM chain_cursors") == [(chain.height,)]
+    again = invoice(shop)
+    paid(chain, again)
+    chain.mine(chain.network.maturity - chain.network.confirmations)
+
+    assert release(chain) == 1
+    cursors.seen_final("ethereum", None)
+    cursors.seen_final("ethereum", 3)
+    assert release(chain) == 0
+
+
+def stand_still(chain: Chain) -> None:
+    """Let so much time pass as twice the maturity depth takes."""
+    span_s = FINALITY_PATIENCE * chain.network.maturity * chain.network.block_time_ms // 1000
+    execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (span_s,))

@@ -1,0 +1,199 @@
+"""A merchant's terms: read whole, changed with their version, each merchant's its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import UUID
+
+import psycopg2
+import pytest
+
+from core.errors import AccuracyBadPercent
+from core.ids import uuid7
+from core.rates.pricing import Terms
+from models.db.base import execute, one, transaction
+from models.merchants import term_changes
+from models.merchants.term_changes import Accuracy
+from models.merchants.terms import TermsCache, load_terms
+from tests.models.builders import at_once, create, merchant, new_invoice
+
+BSC, TRON, BITCOIN = ("USDT", "bsc"), ("USDT", "tron"), ("BTC", "bitcoin")
+FRESH = Terms(version=1, fee_ppm=15_000, fee_fixed_usd_cents=30, accuracy_ppm=None, accepted=None, discounts_ppm={})
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    return merchant()
+
+
+def accept(shop: UUID, *methods: tuple[str, str]) -> Terms:
+    with transaction():
+        term_changes.replace_accepted(shop, methods)
+    return load_terms(shop)
+
+
+def discount(shop: UUID, ppm: int, *methods: tuple[str, str]) -> Terms:
+    with transaction():
+        term_changes.set_discount(shop, methods, ppm)
+    return load_terms(shop)
+
+
+def tolerate(shop: UUID, *, enabled: bool | None = None, ppm: int | None = None) -> Terms:
+    with transaction():
+        term_changes.set_accuracy(shop, enabled=enabled, ppm=ppm)
+    return load_terms(shop)
+
+
+def test_a_new_merchant_accepts_everything_and_tolerates_nothing(shop: UUID) -> None:
+    assert load_terms(shop) == FRESH
+    assert term_changes.read_accuracy(shop) == Accuracy(enabled=False, ppm=None)
+
+
+def test_accepted_methods_are_replaced_and_none_stands_for_all(shop: UUID) -> None:
+    assert accept(shop, BSC, TRON) == replace(FRESH, version=2, accepted=frozenset({BSC, TRON}))
+    assert accept(shop, BSC, BITCOIN) == replace(FRESH, version=3, accepted=frozenset({BSC, BITCOIN}))
+    assert accept(shop) == replace(FRESH, version=4)
+
+
+def test_discounts_are_set_changed_and_taken_away_by_method(shop: UUID) -> None:
+    assert discount(shop, 25_000, BSC, TRON).discounts_ppm == {BSC: 25_000, TRON: 25_000}
+    assert discount(shop, -990_000, TRON).discounts_ppm == {BSC: 25_000, TRON: -990_000}
+    assert discount(shop, 0, BSC, BITCOIN) == replace(FRESH, version=4, discounts_ppm={TRON: -990_000})
+
+
+def test_a_tolerance_is_in_force_while_it_is_enabled_and_outlives_being_off(shop: UUID) -> None:
+    assert tolerate(shop, ppm=20_000) == replace(FRESH, version=2)
+    assert tolerate(shop, enabled=True) == replace(FRESH, version=3, accuracy_ppm=20_000)
+    assert tolerate(shop, ppm=10_000).accuracy_ppm == 10_000
+    assert tolerate(shop, enabled=False).accuracy_ppm is None
+    assert term_changes.read_accuracy(shop) == Accuracy(enabled=False, ppm=10_000)
+    assert tolerate(shop, enabled=True).accuracy_ppm == 10_000
+
+
+@pytest.mark.parametrize(("enabled", "ppm"), [(True, None), (True, 0), (True, 9_999)])
+def test_a_refused_tolerance_changes_nothing(shop: UUID, *, enabled: bool, ppm: int | None) -> None:
+    with pytest.raises(AccuracyBadPercent):
+        tolerate(shop, enabled=enabled, ppm=ppm)
+
+    assert load_terms(shop) == FRESH
+
+
+def test_what_is_in_force_cannot_be_lowered_below_1_percent(shop: UUID) -> None:
+    tolerate(shop, enabled=True, ppm=30_000)
+
+    with pytest.raises(AccuracyBadPercent):
+        tolerate(shop, ppm=0)
+    assert load_terms(shop).accuracy_ppm == 30_000
+    assert tolerate(shop, enabled=False, ppm=0).accuracy_ppm is None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE merchants SET accuracy_enabled = true",
+        "UPDATE merchants SET accuracy_enabled = true, accuracy_ppm = 9999",
+        "UPDATE merchants SET accuracy_ppm = 50001",
+        "INSERT INTO discounts SELECT id, 'USDT', 'bsc', 990001 FROM merchants",
+        "INSERT INTO discounts SELECT id, 'USDT', 'bsc', -990001 FROM merchants",
+        "INSERT INTO discounts SELECT id, 'USDT', 'bsc', 0 FROM merchants",
+    ],
+)
+@pytest.mark.usefixtures("shop")
+def test_the_database_refuses_terms_that_cannot_be(statement: str) -> None:
+    with pytest.raises(Exception, match="violates check constraint") as refusal:
+        execute(statement)
+    assert isinstance(refusal.value.__cause__ or refusal.value, psycopg2.Error)
+
+
+def test_terms_are_their_merchants_alone(shop: UUID) -> None:
+    other = merchant()
+    accept(other, BSC)
+    discount(other, 10_000, BSC)
+    tolerate(other, enabled=True, ppm=10_000)
+
+    assert load_terms(shop) == FRESH
+    assert load_terms(other).version == 4
+    discount(shop, 0, BSC)
+    accept(shop)
+    assert (load_terms(other).accepted, load_terms(other).discounts_ppm) == (frozenset({BSC}), {BSC: 10_000})
+
+
+def test_a_merchant_that_does_not_exist_has_no_terms(shop: UUID) -> None:
+    del shop
+    with pytest.raises(LookupError):
+        load_terms(uuid7())
+    with pytest.raises(LookupError):
+        term_changes.read_accuracy(uuid7())
+
+
+def test_a_change_that_is_rolled_back_is_not_counted(shop: UUID) -> None:
+    def change() -> None:
+        with transaction():
+            term_changes.replace_accepted(shop, [BSC])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        change()
+    assert load_terms(shop) == FRESH
+
+
+def test_changes_at_once_take_turns_and_each_is_counted(shop: UUID) -> None:
+    def change(number: int) -> Terms:
+        match number % 3:
+            case 0:
+                return accept(shop, BSC, TRON)
+            case 1:
+                return discount(shop, 1_000 * number, BSC, TRON, BITCOIN)
+            case _:
+                return tolerate(shop, enabled=True, ppm=10_000 + number)
+
+    outcomes = at_once(24, change)
+
+    assert [outcome for outcome in outcomes if isinstance(outcome, Exception)] == []
+    after = load_terms(shop)
+    assert after.version == 25
+    assert after.accepted == {BSC, TRON}
+    assert len(set(after.discounts_ppm.values())) == 1
+    assert len(after.discounts_ppm) == 3
+
+
+def test_a_version_never_stands_beside_terms_of_another(shop: UUID) -> None:
+    """Each change sets the discount that its version says; whoever reads between two sees one of them whole."""
+
+    def work(number: int) -> list[Terms]:
+        if number == 0:
+            for version in range(2, 102):
+                discount(shop, 1_000 * version, BSC)
+            return []
+        seen = [load_terms(shop)]
+        while seen[-1].version < 101:
+            seen.append(load_terms(shop))
+        return seen
+
+    outcomes = at_once(3, work)
+
+    seen = [terms for outcome in outcomes if isinstance(outcome, list) for terms in outcome]
+    assert {terms.version for terms in seen} >= {101}
+    assert all(terms.discounts_ppm == {BSC: 1_000 * terms.version} for terms in seen if terms.version > 1)
+
+
+def test_a_cache_keeps_terms_and_their_use_finds_out_that_they_changed(shop: UUID) -> None:
+    here, elsewhere = TermsCache(), TermsCache()
+    for cache in (here, elsewhere):
+        assert cache.read(shop) == FRESH
+
+    changes: list[Callable[[], Terms]] = [
+        lambda: accept(shop, BSC),
+        lambda: discount(shop, 5, BSC),
+        lambda: tolerate(shop, enabled=True, ppm=10_000),
+    ]
+    for change in changes:
+        changed = change()
+        for cache in (here, elsewhere):
+            stale = cache.read(shop)
+            assert create(new_invoice(shop), terms_version=stale.version) == ("stale_terms", None)
+            assert cache.refresh(shop) == cache.read(shop) == changed
+            assert create(new_invoice(shop), terms_version=changed.version)[0] == "created"
+    assert one("SELECT count(*) FROM invoices") == (6,)

@@ -1,0 +1,84 @@
+"""Money for the owner's wallet: only what is available, once, and every merchant of the owner fills the same one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from core.errors import PersonalInsufficient, TransferNoPersonalWallet
+from core.ids import uuid7
+from models.db.base import transaction
+from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, PERSONAL
+from models.merchants import transfers as personal
+from models.merchants.transfers import NewTransfer, TransferRow
+from tests.models.builders import USDT, Chain, assert_sound, at_once, held
+from tests.models.payouts.held import funded, owner_of, payout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+
+@pytest.fixture
+def chain(database: str) -> Iterator[Chain]:
+    del database
+    yield Chain()
+    assert_sound()
+
+
+def move(merchant_id: UUID, units: int, order_id: str | None = None) -> TransferRow:
+    new = NewTransfer(
+        id=uuid7(), merchant_id=merchant_id, order_id=order_id, currency="USDT", units=units, created_by="pk"
+    )
+    with transaction():
+        return personal.transfer(new)
+
+
+def test_it_goes_from_available_to_the_owner_whom_merchants_share(chain: Chain) -> None:
+    first = funded(chain=chain)
+    second = funded(owner=owner_of(first), chain=chain)
+
+    assert move(first, 30 * USDT).balance_units == 30 * USDT
+    assert move(second, 1 * USDT).balance_units == 31 * USDT
+
+    assert held(first) == {AVAILABLE: 70 * USDT}
+    assert held(second) == {AVAILABLE: 99 * USDT}
+    assert held(owner_of(first)) == {PERSONAL: 31 * USDT}
+
+
+def test_what_is_held_for_a_payout_stays(chain: Chain) -> None:
+    shop = funded(chain=chain)
+    payout(shop)
+
+    with pytest.raises(PersonalInsufficient):
+        move(shop, 90 * USDT)
+    assert held(shop) == {AVAILABLE: 89 * USDT, PAYOUT_HELD: 11 * USDT}
+
+    assert move(shop, 89 * USDT).units == 89 * USDT
+
+
+def test_an_order_id_is_found_again_as_it_was(chain: Chain) -> None:
+    shop = funded(chain=chain)
+    first = move(shop, 5 * USDT, "t-1")
+    move(shop, 7 * USDT, "t-2")
+
+    assert personal.find_by_order(shop, "t-1") == first
+    assert personal.find_by_order(uuid7(), "t-1") is None
+    assert personal.find_by_order(shop, "t-3") is None
+
+
+def test_of_many_at_once_only_what_is_there_is_moved(chain: Chain) -> None:
+    shop = funded(10 * USDT, chain=chain)
+
+    done = at_once(8, lambda _: move(shop, 3 * USDT))
+
+    assert sorted(row.balance_units for row in done if isinstance(row, TransferRow)) == [3 * USDT, 6 * USDT, 9 * USDT]
+    assert [type(row) for row in done].count(PersonalInsufficient) == 5
+    assert held(shop) == {AVAILABLE: USDT}
+
+
+def test_a_merchant_that_is_not_there_has_no_wallet(chain: Chain) -> None:
+    del chain
+    with pytest.raises(TransferNoPersonalWallet):
+        move(uuid7(), 1)

@@ -1,0 +1,305 @@
+"""Who may approve what, what an approval makes of a payout, and what a cancelled one gives back."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from core.errors import (
+    ComplianceAddressBlocked,
+    PayoutApproverIsCreator,
+    PayoutFrozen,
+    PayoutNotFound,
+    PayoutNotPending,
+)
+from core.payouts.deny_list import DenyList
+from models.db.base import close, execute, one, transaction
+from models.deposits import crediting
+from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PAYOUT_HELD, Account, Transfer, post
+from models.outcomes import decisions as payout_decisions
+from models.outcomes import endings as payout_endings
+from models.outcomes import spends as payout_spends
+from models.payouts import freezes
+from models.payouts import rows as payouts
+from models.payouts.rows import find_by_order
+from tests.models.builders import (
+    CATALOGUE,
+    PRICE,
+    USDT,
+    Chain,
+    assert_sound,
+    at_once,
+    expired,
+    held,
+    invoice,
+    merchant,
+    owes,
+    paid,
+    settled,
+    wait_until_somebody_waits,
+)
+from tests.models.payouts.held import (
+    CREATOR,
+    DESTINATION,
+    approvers,
+    as_signed,
+    funded,
+    payout,
+    require_cosign,
+    reread,
+    told,
+)
+from tests.models.refunds.builders import FEE, refund, send_back, suspense
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from uuid import UUID
+
+    from core.payouts.states import PayoutStatus
+    from models.payouts.rows import PayoutRow
+
+NOBODY: Final = DenyList(None)
+DECIDED: Final[tuple[PayoutStatus, ...]] = (
+    "approved", "broadcasting", "sent", "confirmed", "failed", "cancelled",
+)  # fmt: skip
+
+
+@pytest.fixture
+def shop(database: str) -> Iterator[UUID]:
+    del database
+    yield funded()
+    assert_sound()
+
+
+def approve(of: PayoutRow, principal: str = "pk_second", deny_list: DenyList = NOBODY) -> PayoutRow:
+    with transaction():
+        return payout_decisions.approve(CATALOGUE, deny_list, of, principal=principal)
+
+
+def cancel(of: PayoutRow) -> PayoutRow:
+    with transaction():
+        return payout_decisions.cancel(CATALOGUE, of)
+
+
+def test_a_pending_payout_is_approved_by_another(shop: UUID) -> None:
+    order = payout(shop)
+
+    after = approve(order)
+
+    assert (after.status, reread(order).status) == ("approved", "approved")
+    assert approvers(order) == {"pk_second"}
+    assert told(order) == ["payout.pending", "payout.approved"]
+    assert held(shop) == {AVAILABLE: 89 * USDT, PAYOUT_HELD: 11 * USDT}
+
+
+def test_the_creator_does_not_approve_nor_does_anybody_twice(shop: UUID) -> None:
+    require_cosign(shop)
+    order = payout(shop)
+    with pytest.raises(PayoutApproverIsCreator):
+        approve(order, CREATOR)
+    assert approve(order, "pk_second").status == "awaiting_cosign"
+
+    for again in (CREATOR, "pk_second"):
+        with pytest.raises(PayoutApproverIsCreator):
+            approve(order, again)
+
+    assert reread(order).status == "awaiting_cosign"
+    assert approve(order, "user:7").status == "approved"
+    assert approvers(order) == {"pk_second", "user:7"}
+    assert told(order) == ["payout.pending", "payout.awaiting_cosign", "payout.approved"]
+
+
+def test_one_other_releases_what_awaits_a_cosignature_from_the_start(shop: UUID) -> None:
+    require_cosign(shop)
+    order = payout(shop, status="awaiting_cosign", is_approval_required=False)
+    with pytest.raises(PayoutApproverIsCreator):
+        approve(order, CREATOR)
+
+    assert approve(order).status == "approved"
+
+
+def test_what_awaits_a_cosignature_still_does_when_the_merchant_stops_requiring_it(shop: UUID) -> None:
+    require_cosign(shop)
+    order = payout(shop, status="awaiting_cosign")
+    require_cosign(shop, is_required=False)
+    with pytest.raises(PayoutApproverIsCreator):
+        approve(order, CREATOR)
+
+    assert approve(order).status == "approved"
+
+
+@pytest.mark.parametrize("status", DECIDED)
+def test_what_is_decided_is_neither_approved_nor_cancelled(shop: UUID, status: PayoutStatus) -> None:
+    order = payout(shop)
+    execute("UPDATE payouts SET status = %s WHERE id = %s", (status, order.id))
+    # A creator is told that it is decided, and not that it is the creator.
+    # What is approved may still be cancelled; see tests.actors.payouts.test_stuck.
+    decisions = [
+        lambda: approve(order, CREATOR),
+        lambda: approve(order),
+        *([] if status == "approved" else [lambda: cancel(order)]),
+    ]
+    for decide in decisions:
+        with pytest.raises(PayoutNotPending):
+            decide()
+
+    assert reread(order).status == status
+    assert approvers(order) == set()
+    execute("UPDATE payouts SET status = 'pending' WHERE id = %s", (order.id,))
+
+
+def test_a_frozen_merchant_and_one_who_owes_approve_nothing_but_may_cancel(shop: UUID) -> None:
+    order, debt = payout(shop), Account(shop, DEBT, "USDT")
+    freezes.freeze("merchant", str(shop), reason="r", frozen_by="operator")
+    with pytest.raises(PayoutFrozen):
+        approve(order)
+    freezes.unfreeze("merchant", str(shop))
+    custody = Account(GATEWAY, CUSTODY, "USDT", "ethereum")
+    with transaction():
+        post("owed", [Transfer(debt, custody, 4 * USDT)])
+    with pytest.raises(PayoutFrozen):
+        approve(order)
+    assert approvers(order) == set()
+
+    assert cancel(order).status == "cancelled"
+
+    assert owes(shop) == 0
+    assert held(shop) == {AVAILABLE: 96 * USDT}
+    with transaction():
+        post("paid back", [Transfer(custody, Account(shop, AVAILABLE, "USDT"), 4 * USDT)])
+
+
+@pytest.mark.parametrize("name", ["ethereum", ""])
+def test_what_was_approved_is_not_cancelled_while_its_network_is_frozen(shop: UUID, name: str) -> None:
+    """After a restore it may have been sent by a signer whose rows are lost."""
+    approved, waits = payout(shop, status="approved"), payout(shop)
+    freezes.freeze("network" if name else "all", name, reason="restored", frozen_by="operator")
+    with pytest.raises(PayoutFrozen):
+        cancel(approved)
+    assert reread(approved).status == "approved"
+    assert cancel(waits).status == "cancelled"
+
+    freezes.unfreeze("network" if name else "all", name)
+    assert cancel(approved).status == "cancelled"
+
+
+def test_a_destination_that_came_onto_the_deny_list_is_not_approved(shop: UUID, tmp_path: Path) -> None:
+    order = payout(shop)
+    (tmp_path / "deny").write_text(DESTINATION.upper().replace("0X", "0x") + "  # since today\n")
+
+    with pytest.raises(ComplianceAddressBlocked):
+        approve(order, deny_list=DenyList(tmp_path / "deny"))
+
+    assert (reread(order).status, approvers(order)) == ("pending", set())
+
+
+@pytest.mark.parametrize("status", ["pending", "awaiting_cosign"])
+def test_cancelling_gives_all_of_it_back_once(shop: UUID, status: PayoutStatus) -> None:
+    order = payout(shop, status=status)
+
+    assert cancel(order).status == "cancelled"
+
+    assert held(shop) == {AVAILABLE: 100 * USDT}
+    assert told(order) == [f"payout.{status}", "payout.cancelled"]
+    with pytest.raises(PayoutNotPending):
+        cancel(order)
+    assert held(shop) == {AVAILABLE: 100 * USDT}
+
+
+def test_of_many_who_decide_at_once_one_does(shop: UUID) -> None:
+    order = payout(shop)
+
+    done = at_once(8, lambda number: cancel(order) if number % 2 else approve(order, f"pk_{number}"))
+
+    after = reread(order)
+    # Whoever cancels may come after the one who approves, but not the other way round.
+    assert [type(each).__name__ for each in done].count("PayoutNotPending") in {6, 7}
+    assert after.status in {"approved", "cancelled"}
+    assert held(shop).get(PAYOUT_HELD, 0) == (11 * USDT if after.status == "approved" else 0)
+    assert len(approvers(order)) <= 1
+
+
+def test_a_cancel_that_waited_for_the_broadcast_finds_it_gone(shop: UUID) -> None:
+    order = payout(shop)
+    outcome: list[Exception] = []
+
+    def cancel_meanwhile() -> None:
+        try:
+            cancel(order)
+        except Exception as error:  # noqa: BLE001 - judged below
+            outcome.append(error)
+        finally:
+            close()
+
+    approved = approve(order)
+    with transaction():
+        locked = payouts.lock(approved.id)
+        assert locked is not None
+        assert payout_spends.begin(CATALOGUE, locked)
+        meanwhile = threading.Thread(target=cancel_meanwhile)
+        meanwhile.start()
+        wait_until_somebody_waits()
+    meanwhile.join(30)
+
+    assert [type(error) for error in outcome] == [PayoutNotPending]
+    assert reread(order).status == "broadcasting"
+    as_signed(order)
+
+
+def test_another_merchants_payout_is_not_there(shop: UUID) -> None:
+    order = payout(shop)
+    stranger = one("SELECT gen_random_uuid()")
+    assert stranger is not None
+    for lookup in ({"uuid": str(order.id), "order_id": None}, {"uuid": None, "order_id": order.order_id}):
+        assert payout_decisions.look_up(shop, **lookup).id == order.id
+        with pytest.raises(PayoutNotFound):
+            payout_decisions.look_up(stranger[0], **lookup)
+    with pytest.raises(PayoutNotFound):
+        payout_decisions.look_up(shop, uuid=str(stranger[0]), order_id=order.order_id)
+    assert find_by_order(stranger[0], order.order_id) is None
+
+
+def test_a_payout_that_has_ended_meanwhile_is_not_approved(shop: UUID) -> None:
+    order = payout(shop)
+    with transaction():
+        payout_endings.end(CATALOGUE, order.id, "cancelled")
+
+    with pytest.raises(PayoutNotPending):
+        approve(order)
+
+
+# Refunds ----------------------------------------------------------------------------------------------------
+
+
+def test_a_refund_that_waits_is_approved_or_cancelled_like_any_payout(database: str) -> None:
+    del database
+    shop, chain = merchant(fee_ppm=0, fee_fixed_usd_cents=0), Chain()
+    sale = paid(chain, invoice(shop, fee_ppm=0, fee_fixed_usd_cents=0, fee_fixed_units=0))
+    chain.mature()
+    crediting.release_matured(chain.network, limit=10)
+    waits: dict[str, Any] = {"status": "pending", "is_approval_required": True, "created_by": CREATOR}
+    first, second = refund(sale, USDT, **waits), refund(sale, 2 * USDT, **waits)
+    with pytest.raises(PayoutApproverIsCreator):
+        approve(first, CREATOR)
+
+    assert (approve(first).status, cancel(second).status) == ("approved", "cancelled")
+
+    assert held(shop) == {AVAILABLE: PRICE - USDT - FEE, PAYOUT_HELD: USDT + FEE}
+    assert_sound()
+
+
+def test_a_cancelled_refund_from_suspense_leaves_its_payment_to_be_resolved_anew(database: str) -> None:
+    del database
+    shop, chain = merchant(), Chain()
+    short = invoice(shop)
+    paid(chain, short, 3 * USDT)
+    sent_back = send_back(expired(chain, short), status="pending", is_approval_required=True)
+    assert suspense(shop) == 0
+
+    assert cancel(sent_back).status == "cancelled"
+
+    assert suspense(shop) == 3 * USDT
+    assert (settled(short).status, settled(short).is_final) == ("wrong_amount", False)

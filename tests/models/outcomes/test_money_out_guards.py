@@ -1,0 +1,485 @@
+"""Guards of money on its way out that only show when two come at once, or when a row is not what its caller thinks."""
+
+from __future__ import annotations
+
+import base64
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from core.ids import uuid7
+from core.payout_links.tokens import ClaimTokens
+from core.payouts.deny_list import DenyList
+from models.db import base
+from models.db.base import one, transaction
+from models.deposits import crediting
+from models.deposits import rows as deposits
+from models.invoices import resolution
+from models.invoices import rows as invoices
+from models.ledger.ledger import DEBT, EQUITY, GATEWAY, PAYOUT_HELD, Account, Transfer, post
+from models.outcomes import decisions as payout_decisions
+from models.outcomes import endings as payout_endings
+from models.outcomes import reversals
+from models.payout_links import claims as payout_link_claims
+from models.payout_links import rows as payout_links
+from models.payouts import freezes
+from models.payouts import rows as payouts
+from models.refunds import rows as refunds
+from models.wallets import rows as wallets
+from models.wallets import settlement as wallet_settlement
+from tests.models.builders import (
+    CATALOGUE,
+    PRICE,
+    USDT,
+    Chain,
+    assert_sound,
+    expired,
+    held,
+    invoice,
+    merchant,
+    owes,
+    paid,
+    settled,
+    wait_until_somebody_waits,
+)
+from tests.models.payout_links.builders import ANN, advance, claimed, claiming
+from tests.models.payout_links.builders import funded as funded_link
+from tests.models.payouts.held import as_signed, funded, payout, reread
+from tests.models.refunds.builders import FEE, end, new_refund, refund, send_back, sent
+from tests.models.wallets.builders import deposit_of, set_blocked, wallet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from uuid import UUID
+
+    from models.deposits.rows import Deposit
+    from models.invoices.rows import InvoiceRow
+    from models.payout_links.rows import PayoutLinkRow
+    from models.payouts.rows import NewPayout, PayoutRow
+    from models.wallets.rows import WalletRow
+
+OWED = 8 * USDT
+
+
+@pytest.fixture(autouse=True)
+def _sound(database: str) -> Iterator[None]:
+    del database
+    yield
+    assert_sound()
+
+
+@pytest.fixture
+def chain(database: str) -> Chain:
+    del database
+    return Chain()
+
+
+@pytest.fixture
+def shop(chain: Chain) -> UUID:
+    """A merchant with 100 USDT, all of it available."""
+    return funded(chain=chain)
+
+
+def one_waits(
+    first: Callable[[], object],
+    second: Callable[[], object],
+    meanwhile: Callable[[], object] = wait_until_somebody_waits,
+) -> None:
+    """Let somebody come while the first's transaction is open; that is committed once he waits."""
+
+    def work() -> None:
+        try:
+            second()
+        finally:
+            base.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction():
+            first()
+            other = pool.submit(work)
+            meanwhile()
+        other.result()
+
+
+def lend(merchant_id: UUID, units: int) -> None:
+    """Let a merchant owe the gateway."""
+    with transaction():
+        post(
+            f"loan:{merchant_id}",
+            [Transfer(Account(merchant_id, DEBT, "USDT"), Account(GATEWAY, EQUITY, "USDT"), units)],
+        )
+
+
+# Debts ------------------------------------------------------------------------------------------------------
+
+
+def cancels_a_payout(shop: UUID, _: Chain) -> Callable[[], object]:
+    order = payout(shop)
+
+    def second() -> object:
+        with transaction():
+            return payout_endings.end(CATALOGUE, order.id, "cancelled")
+
+    return second
+
+
+def cancels_a_cheque(shop: UUID, _: Chain) -> Callable[[], object]:
+    link = funded_link(shop)
+
+    def second() -> object:
+        with transaction():
+            return payout_links.cancel(shop, link.id)
+
+    return second
+
+
+def paid_wallet(shop: UUID, chain: Chain, *, is_blocked: bool = False) -> WalletRow:
+    mine = set_blocked(wallet(shop, order_id="five", fee_ppm=0), is_blocked=is_blocked)
+    chain.pay(mine, 5 * USDT, txid="0xfive")
+    chain.confirm()
+    return mine
+
+
+def is_credited(shop: UUID, chain: Chain) -> Callable[[], object]:
+    mine = paid_wallet(shop, chain)
+    return lambda: wallet_settlement.settle(CATALOGUE, mine.id)
+
+
+def has_matured(shop: UUID, chain: Chain) -> Callable[[], object]:
+    wallet_settlement.settle(CATALOGUE, paid_wallet(shop, chain).id)
+    chain.mature()
+    return lambda: crediting.release_matured(chain.network, limit=10)
+
+
+def fails_after_a_reorg(shop: UUID, chain: Chain) -> Callable[[], object]:
+    mine = paid_wallet(shop, chain, is_blocked=True)
+    wallet_settlement.settle(CATALOGUE, mine.id)
+    away = sent(send_back(mine))
+    chain.reorg(chain.network.confirmations)
+    return lambda: end(away, "failed")
+
+
+def comes_back_after_its_refund(shop: UUID, chain: Chain) -> Callable[[], object]:
+    mine = paid_wallet(shop, chain, is_blocked=True)
+    wallet_settlement.settle(CATALOGUE, mine.id)
+    end(send_back(mine), "confirmed")
+    chain.reorg(chain.network.confirmations)
+    chain.pay(mine, 5 * USDT, txid="0xfive")
+    chain.confirm()
+    return lambda: wallet_settlement.settle(CATALOGUE, mine.id)
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        cancels_a_payout,
+        cancels_a_cheque,
+        is_credited,
+        has_matured,
+        fails_after_a_reorg,
+        comes_back_after_its_refund,
+    ],
+)
+def test_a_debt_is_repaid_once_by_two_who_come_at_once(
+    shop: UUID, chain: Chain, prepare: Callable[[UUID, Chain], Callable[[], object]]
+) -> None:
+    second = prepare(shop, chain)
+    order = payout(shop)
+    lend(shop, OWED - owes(shop))
+
+    one_waits(lambda: payout_endings.end(CATALOGUE, order.id, "cancelled"), second)
+
+    assert owes(shop) == 0
+
+
+def test_a_reorg_waits_for_a_payout_and_takes_what_that_left(chain: Chain) -> None:
+    """A reversal that counted on what the other was about to take would fail, and hold up the whole network."""
+    shop = merchant(fee_ppm=0, fee_fixed_usd_cents=0)
+    mine = paid_wallet(shop, chain)
+    wallet_settlement.settle(CATALOGUE, mine.id)
+    chain.mature()
+    crediting.release_matured(chain.network, limit=10)
+    deposit = deposit_of(mine)
+    new = new_refund(shop, kind="payout", amount_units=4 * USDT, to_units=4 * USDT)
+
+    one_waits(
+        lambda: payouts.insert(CATALOGUE, new), lambda: reversals.reverse_of_wallet(CATALOGUE, deposit.id, mine.id)
+    )
+
+    left = USDT - FEE
+    assert held(shop) == {PAYOUT_HELD: 4 * USDT + FEE, "debt": 5 * USDT - left}
+    with transaction():
+        payout_endings.end(CATALOGUE, new.id, "cancelled")
+    assert held(shop) == {}
+
+
+# Refunds ----------------------------------------------------------------------------------------------------
+
+
+def take(of: WalletRow, new: NewPayout, taken: list[Deposit]) -> None:
+    with transaction():
+        wallets.lock(of.id)
+        refunds.send_back(CATALOGUE, new, taken)
+
+
+def test_a_deposit_that_a_refund_has_is_not_sent_back_by_another(chain: Chain) -> None:
+    shop = merchant()
+    mine = paid_wallet(shop, chain, is_blocked=True)
+    wallet_settlement.settle(CATALOGUE, mine.id)
+    seen = deposits.of_owner(mine.id)
+    kept = send_back(mine)
+    chain.pay(mine, 5 * USDT)
+    chain.confirm()
+    wallet_settlement.settle(CATALOGUE, mine.id)
+    again = new_refund(
+        shop, wallet_id=mine.id, kind="wallet_refund", funded_from="suspense", amount_units=5 * USDT - FEE
+    )
+
+    with pytest.raises(LookupError):
+        take(mine, again, seen)
+
+    assert payouts.find(shop, again.id) is None
+    assert one("SELECT refund_id FROM deposits WHERE id = %s", (seen[0].id,)) == (kept.id,)
+
+
+@pytest.mark.parametrize("status", ["pending", "credited", "reversed"])
+def test_only_a_deposit_that_waits_in_suspense_is_taken_by_a_refund(shop: UUID, chain: Chain, status: str) -> None:
+    mine = set_blocked(wallet(shop, order_id="five"), is_blocked=status == "pending")
+    chain.pay(mine, 5 * USDT)
+    if status != "pending":
+        chain.confirm()
+        wallet_settlement.settle(CATALOGUE, mine.id)
+    if status == "reversed":
+        chain.reorg(chain.network.confirmations)
+    (deposit,) = deposits.of_owner(mine.id)
+    refused = payout(shop)
+
+    assert deposit.status == status
+    assert not deposits.take(deposit.id, refund_id=refused.id, units=USDT)
+
+
+def test_a_refund_holds_exactly_what_its_deposits_have(chain: Chain) -> None:
+    shop = merchant()
+    mine = paid_wallet(shop, chain, is_blocked=True)
+    wallet_settlement.settle(CATALOGUE, mine.id)
+    more = new_refund(shop, wallet_id=mine.id, kind="wallet_refund", funded_from="suspense", amount_units=5 * USDT)
+
+    with pytest.raises(ValueError, match="what its deposits have"):
+        take(mine, more, deposits.of_owner(mine.id))
+
+    assert payouts.find(shop, more.id) is None
+
+
+def test_what_went_back_uncredited_is_no_refund_of_what_was_credited(chain: Chain) -> None:
+    """Or it would stand in the way of a refund of the rest, and stop one in a reorg."""
+    shop = merchant()
+    mine = invoice(shop)
+    paid(chain, mine, 5 * USDT)
+    expired(chain, mine)
+    back = end(send_back(mine), "confirmed")
+    paid(chain, mine, USDT)
+    with transaction():
+        locked = invoices.lock(mine.id)
+        assert locked is not None
+        resolution.accept_payment(CATALOGUE, locked)
+
+    assert (refunds.credited_units(mine.id), refunds.refunded_units(mine.id)) == (USDT, 0)
+    assert refunds.find_same(mine.id, address=back.address, amount_units=back.amount_units) is None
+    assert refunds.find_whole(mine.id, address=back.address, whole_units=back.amount_units) is None
+
+
+def test_a_stray_that_was_credited_is_no_part_of_what_can_be_refunded(chain: Chain) -> None:
+    """It may be another coin, of which a unit is worth something else."""
+    mine = paid(chain, invoice(merchant()))
+    chain.pay(mine, 500 * USDT, currency="DAI", stray="asset", txid="0xstray")
+    chain.confirm()
+    settled(mine)
+    with transaction():
+        locked = invoices.lock(mine.id)
+        assert locked is not None
+        resolution.accept_stray(CATALOGUE, locked, "0xstray")
+
+    assert deposits.of_owner(mine.id)[-1].status == "credited"
+    assert refunds.credited_units(mine.id) == PRICE
+
+
+def test_a_reorg_stops_an_older_refund_where_the_newest_is_signed_meanwhile(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    paid(chain, mine, PRICE)
+    chain.mine(10)
+    paid(chain, mine, 3 * USDT)
+    older, newest = refund(mine, PRICE), refund(mine, 3 * USDT)
+    chain.fork(5)
+
+    one_waits(lambda: sign(newest), lambda: reversals.reverse_orphans(CATALOGUE, "ethereum"))
+
+    as_signed(newest)
+    assert [reread(each).status for each in (older, newest)] == ["cancelled", "broadcasting"]
+
+
+def test_a_reorg_goes_on_past_a_refund_that_is_signed_meanwhile(chain: Chain) -> None:
+    shop = merchant()
+    mine = paid_wallet(shop, chain, is_blocked=True)
+    wallet_settlement.settle(CATALOGUE, mine.id)
+    away = send_back(mine)
+    chain.fork(chain.network.confirmations)
+
+    one_waits(lambda: sign(away), lambda: reversals.reverse_orphans(CATALOGUE, "ethereum"))
+
+    as_signed(away)
+    assert (reread(away).status, owes(shop)) == ("broadcasting", 5 * USDT)
+
+
+def test_a_reorg_stops_the_refund_that_a_wallets_merchant_orders_meanwhile(chain: Chain) -> None:
+    shop = merchant()
+    mine = paid_wallet(shop, chain, is_blocked=True)
+    wallet_settlement.settle(CATALOGUE, mine.id)
+    chain.fork(chain.network.confirmations)
+    new = new_refund(shop, wallet_id=mine.id, kind="wallet_refund", funded_from="suspense", amount_units=5 * USDT - FEE)
+
+    def order() -> None:
+        wallets.lock(mine.id)
+        refunds.send_back(CATALOGUE, new, deposits.of_owner(mine.id))
+
+    one_waits(order, lambda: reversals.reverse_orphans(CATALOGUE, "ethereum"))
+
+    made = payouts.find(shop, new.id)
+    assert made is not None
+    assert (made.status, owes(shop)) == ("cancelled", 0)
+
+
+def sign(of: PayoutRow) -> None:
+    before = payouts.lock(of.id)
+    assert before is not None
+    assert payouts.move(CATALOGUE, before, "broadcasting")
+
+
+# Decisions --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("owner", ["invoice", "wallet"])
+@pytest.mark.parametrize("decision", ["approve", "cancel"])
+def test_a_decision_waits_for_the_owner_before_it_touches_the_refund(chain: Chain, owner: str, decision: str) -> None:
+    """Locked the other way round, a reorg and a decision would wait for each other."""
+    shop = merchant()
+    of: InvoiceRow | WalletRow
+    if owner == "invoice":
+        of = invoice(shop)
+        paid(chain, of, USDT)
+        expired(chain, of)
+    else:
+        of = paid_wallet(shop, chain, is_blocked=True)
+        wallet_settlement.settle(CATALOGUE, of.id)
+    waits = send_back(of, status="pending", is_approval_required=True)
+
+    def decide() -> None:
+        with transaction():
+            if decision == "approve":
+                payout_decisions.approve(CATALOGUE, DenyList(None), waits, principal="pk_second")
+            else:
+                payout_decisions.cancel(CATALOGUE, waits)
+
+    def is_not_locked() -> None:
+        wait_until_somebody_waits()
+        assert one("SELECT 1 FROM payouts WHERE id = %s FOR UPDATE NOWAIT", (waits.id,))
+
+    lock = invoices.lock if owner == "invoice" else wallets.lock
+    one_waits(lambda: lock(of.id), decide, meanwhile=is_not_locked)
+
+    assert reread(waits).status == {"approve": "approved", "cancel": "cancelled"}[decision]
+
+
+# Cheques ----------------------------------------------------------------------------------------------------
+
+
+def test_a_claim_that_was_finished_is_never_stuck(shop: UUID) -> None:
+    """Those in the reaper's way would take the places of the ones that are."""
+    claimed(funded_link(shop))
+    under_way = funded_link(shop)
+    claiming(under_way)
+    advance(1)
+
+    assert payout_link_claims.stuck(9) == [under_way.id]
+
+
+def test_the_memo_of_a_claim_is_its_payouts(shop: UUID) -> None:
+    link = funded_link(shop)
+    with transaction():
+        payout_link_claims.start(link.id, address=ANN, memo="7001", check=lambda _: None)
+
+    with transaction():
+        finished = payout_link_claims.finish(CATALOGUE, link.id)
+
+    made = payouts.find(shop, finished.payout_id) if finished.payout_id else None
+    assert made is not None
+    assert made.memo == "7001"
+
+
+def expiry(link: PayoutLinkRow) -> Any:
+    return payout_links.reread(link.id).expires_at
+
+
+def test_a_freeze_prolongs_nothing_but_links_that_can_be_claimed(shop: UUID) -> None:
+    over, done = funded_link(shop), claimed(funded_link(shop))
+    with transaction():
+        payout_links.cancel(shop, over.id)
+    freezes.freeze("all", reason="test", frozen_by="test")
+    advance(2)
+
+    assert payout_links.keep_open(9) == 0
+    for link in (over, done):
+        payout_links.keep_open_one(link.id)
+        assert expiry(link) == link.expires_at
+
+
+def test_a_claim_refused_for_a_freeze_shortens_no_links_time(shop: UUID) -> None:
+    link = funded_link(shop, lifetime_h=72)
+    freezes.freeze("all", reason="test", frozen_by="test")
+
+    payout_links.keep_open_one(link.id)
+
+    assert expiry(link) == link.expires_at
+
+
+def test_a_claim_refused_for_a_debt_prolongs_no_link(shop: UUID) -> None:
+    """What it gives back when it expires repays that."""
+    link = funded_link(shop)
+    lend(shop, USDT)
+
+    payout_links.keep_open_one(link.id)
+
+    assert expiry(link) == link.expires_at
+
+
+def test_after_a_rotation_the_key_of_an_older_token_is_still_found() -> None:
+    """Without it a cheque's creator could not be told its token again."""
+    link_id, (old, new) = uuid7(), (f"{kid}:{base64.b64encode(kid.encode() * 16).decode()}" for kid in ("ab", "cd"))
+    before, after, lost = (ClaimTokens(keys) for keys in (old, f"{new},{old}", new))
+
+    assert after.kid_of(link_id, before.new_hash(link_id)) == "ab"
+    assert after.kid_of(link_id, after.new_hash(link_id)) == "cd"
+    with pytest.raises(LookupError):
+        lost.kid_of(link_id, before.new_hash(link_id))
+
+
+# What is shown ----------------------------------------------------------------------------------------------
+
+
+def test_a_payout_in_a_block_that_the_scan_has_still_to_reach_has_no_confirmations(shop: UUID, chain: Chain) -> None:
+    order = payout(shop)
+    payouts.note_inclusion(order.id, txid="0xab", block_height=chain.height + 5)
+
+    assert reread(order).confirmations == 0
+
+
+def test_what_is_noted_again_is_no_change(shop: UUID) -> None:
+    order = payout(shop)
+    payouts.note_inclusion(order.id, txid="0xab", block_height=7)
+    noted = reread(order)
+    advance(1)
+
+    payouts.note_inclusion(order.id, txid="0xab", block_height=7)
+    assert reread(order) == noted
+    payouts.note_inclusion(order.id, txid="0xab", block_height=8)
+    assert reread(order).updated_at > noted.updated_at

@@ -1,0 +1,54 @@
+"""Money on balances, network fees and rates for tests of payouts. Money is in the ledger's units; USDT is one whole."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from core.ids import uuid7
+from core.rates.consensus import Rate
+from models.db.base import app_now, rows, transaction
+from models.ledger import ledger
+from models.ledger.ledger import AVAILABLE, DEBT, EQUITY, GATEWAY, Account, Transfer
+from models.rates import rates
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+USDT: Final = 10**18
+# What the chain takes for a transfer of USDT, and what that is charged as: rounded up to six digits.
+CHAIN_FEE: Final = 12 * USDT // 10 - 7
+FEE: Final = 12 * USDT // 10
+RECIPIENT: Final = "0x52908400098527886E0F7030069857D2E4169EE7"
+
+
+def fund(merchant_id: UUID, units: int, *, currency: str = "USDT", kind: str = AVAILABLE) -> None:
+    """Give a merchant money that somebody else owes, so that the books stay even without a deposit."""
+    _lend(Account(merchant_id, kind, currency), units)
+
+
+def stock(units: int, *, currency: str, kind: str = EQUITY) -> None:
+    """Give the gateway a coin of its own."""
+    _lend(Account(GATEWAY, kind, currency), units)
+
+
+def _lend(credit: Account, units: int) -> None:
+    with transaction():
+        ledger.post(f"test:{uuid7()}", [Transfer(Account(uuid7(), DEBT, credit.currency), credit, units)])
+
+
+def charge(currency: str = "USDT", network: str = "ethereum", units: int = CHAIN_FEE) -> None:
+    """Make a network fee known."""
+    rates.store_network_fee(currency, network, units)
+
+
+def trade(**usd: str) -> None:
+    """Make the rates of coins known."""
+    now = app_now()
+    rates.store_rates({coin: Rate(usd=Decimal(price), as_of=now, sources=("test",)) for coin, price in usd.items()})
+
+
+def events_of(payout_id: UUID) -> list[str]:
+    """Return the events that a payout has emitted, oldest first."""
+    found = rows("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (payout_id,))
+    return [event for (event,) in found]

@@ -1,0 +1,135 @@
+"""Merchants with money in sound books, and payouts that hold some of it, in whatever status a test begins with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from core.ids import uuid7
+from core.payouts.states import FINAL_PAYOUTS
+from models.db.base import execute, one, rows, transaction
+from models.deposits import crediting
+from models.outcomes import endings as payout_endings
+from models.payouts import rows as payouts
+from models.payouts.rows import NewPayout, PayoutRow
+from models.wallets import settlement as wallet_settlement
+from tests.models.builders import CATALOGUE, USDT, Chain, endpoint, merchant
+from tests.models.wallets.builders import wallet
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.payouts.states import PayoutStatus
+
+CREATOR: Final = "pk_creator"
+DESTINATION: Final = "0x52908400098527886e0f7030069857d2e4169ee7"
+
+HOT_WALLET: Final = "0x" + "a0" * 20
+
+
+def funded(units: int = 100 * USDT, *, owner: UUID | None = None, chain: Chain | None = None) -> UUID:
+    """Return a merchant without fees to whom so much USDT came, all of it available."""
+    merchant_id = merchant(fee_ppm=0, fee_fixed_usd_cents=0, owner=owner)
+    endpoint(merchant_id)
+    scan = chain or Chain()
+    mine = wallet(merchant_id, fee_ppm=0)
+    scan.pay(mine, units)
+    scan.confirm()
+    wallet_settlement.settle(CATALOGUE, mine.id)
+    scan.mature()
+    crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)
+    return merchant_id
+
+
+def payout(merchant_id: UUID, *, fee: int = USDT, to: int = 10 * USDT, **columns: Any) -> PayoutRow:
+    """Order 10 USDT to leave by ethereum with 1 USDT on top, pending unless told otherwise."""
+    payout_id = uuid7()
+    new = NewPayout(
+        **{
+            "id": payout_id,
+            "merchant_id": merchant_id,
+            "order_id": f"payout-{payout_id}",
+            "kind": "payout",
+            "currency": "USDT",
+            "network": "ethereum",
+            "address": DESTINATION,
+            "amount_units": to,
+            "fee_units": fee,
+            "to_units": to,
+            "is_fee_on_top": True,
+            "status": "pending",
+            "is_approval_required": True,
+            "created_by": CREATOR,
+        }
+        | columns
+    )
+    with transaction():
+        return payouts.insert(CATALOGUE, new)
+
+
+def reread(of: PayoutRow) -> PayoutRow:
+    """Return a payout as it is now."""
+    found = payouts.find(of.merchant_id, of.id)
+    assert found is not None
+    return found
+
+
+def require_cosign(merchant_id: UUID, *, is_required: bool = True) -> None:
+    execute("UPDATE merchants SET is_cosign_required = %s WHERE id = %s", (is_required, merchant_id))
+
+
+def approvers(of: PayoutRow) -> set[str]:
+    return {row[0] for row in rows("SELECT principal FROM payout_approvals WHERE payout_id = %s", (of.id,))}
+
+
+def told(of: PayoutRow) -> list[str]:
+    """Return a payout's events in the order in which they were written."""
+    return [row[0] for row in rows("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))]
+
+
+def owner_of(merchant_id: UUID) -> UUID:
+    row = one("SELECT owner_id FROM merchants WHERE id = %s", (merchant_id,))
+    assert row is not None
+    found: UUID = row[0]
+    return found
+
+
+def as_signed(of: PayoutRow) -> None:
+    """Leave the spends that the signer would have left of a payout that is in its present status."""
+    now = reread(of)
+    state = {"broadcasting": "signed", "sent": "sent", "confirmed": "confirmed"}.get(now.status)
+    ended = {"failed": "failed", "approved": "dead"}.get(now.status)
+    if state is None:
+        execute(
+            "UPDATE spends SET state = %s, ended_at = app_now(), settled_at = app_now() WHERE payout_id = %s"
+            " AND state <> 'dead'",
+            (ended or "dead", of.id),
+        )
+    elif not execute("UPDATE spends SET state = %s WHERE payout_id = %s AND state <> 'dead'", (state, of.id)):
+        _sign(now, state)
+
+
+def _sign(payout_: PayoutRow, state: str) -> None:
+    pair = CATALOGUE.pairs[payout_.currency, payout_.network]
+    execute(
+        "INSERT INTO spends (id, network, purpose, payout_id, sender, recipient, currency, contract, decimals,"
+        " token_units, slot, state, attempts) SELECT %s, %s, 'payout', %s, %s, %s, %s, %s, %s, %s,"
+        " 1 + COALESCE(max(slot), 1000), %s, 1 FROM spends",
+        (
+            uuid7(), payout_.network, payout_.id, HOT_WALLET, payout_.address, payout_.currency, pair.contract,
+            pair.decimals, pair.from_ledger(payout_.to_units, CATALOGUE.scale(payout_.currency)), state,
+        ),
+    )  # fmt: skip
+
+
+def taken(of: PayoutRow, *path: PayoutStatus) -> PayoutRow:
+    """Take a payout through statuses as its deciders and the signer would, spends and all."""
+    for status in path:
+        with transaction():
+            if status in FINAL_PAYOUTS:
+                payout_endings.end(CATALOGUE, of.id, status)  # type: ignore[arg-type]
+            else:
+                before = payouts.lock(of.id)
+                assert before is not None
+                assert payouts.move(CATALOGUE, before, status)
+        as_signed(of)
+    return reread(of)

@@ -1,0 +1,197 @@
+"""USDT becomes another coin at the market's rate less the spread, and never more of it than the gateway owns."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import (
+    DomainError,
+    PayoutConvertFrozen,
+    PayoutConvertInsufficient,
+    PayoutConvertNoRate,
+    PayoutConvertSameAsset,
+    PayoutFromCurrencyUnsupported,
+)
+from core.ids import uuid7
+from core.rates.pricing import RATE_DIGITS
+from models.db.base import transaction
+from models.ledger import ledger
+from models.ledger.ledger import AVAILABLE, CONVERSION, EQUITY, FEES, GAS, GATEWAY, NETWORK_FEES, Account
+from models.payouts import conversion, freezes
+from models.payouts.conversion import OWN_KINDS
+from models.payouts.rows import NewPayout
+from tests.models.builders import CATALOGUE, assert_sound, at_once, held, merchant, net_of
+from tests.models.payouts.builders import RECIPIENT, USDT, fund, stock
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ETH = 10**18
+RATES = {"USDT": 10**RATE_DIGITS, "ETH": 2000 * 10**RATE_DIGITS, "BTC": 95_000 * 10**RATE_DIGITS}
+SPREAD = 5_000
+database = pytest.mark.usefixtures("database")
+
+
+def price(units: int = ETH, currency: str = "ETH", **changed: Any) -> conversion.Conversion:
+    asked: dict[str, Any] = {"from_currency": "USDT", "spread_ppm": SPREAD}
+    rates: Mapping[str, int] = changed.pop("rates", RATES)
+    return conversion.price(CATALOGUE, rates, currency=currency, units=units, **asked | changed)
+
+
+def test_the_rate_is_the_markets_less_the_spread_and_what_is_taken_is_whole_in_usdt() -> None:
+    change = price()
+
+    assert change.rate == "0.0004975"
+    assert change.from_units == 2_010_050_252 * 10**12
+
+
+def test_without_a_spread_a_coin_costs_what_it_is_worth() -> None:
+    assert price(ETH // 2, spread_ppm=0).from_units == 1000 * USDT
+
+
+@given(
+    steps=st.integers(1, 10**15),
+    usd=st.integers(1, 10**7 * 10**RATE_DIGITS),
+    usdt=st.integers(10**RATE_DIGITS // 2, 2 * 10**RATE_DIGITS),
+    spread=st.integers(0, 500_000),
+)
+def test_what_is_taken_covers_what_is_given_at_the_rate_that_is_told(
+    steps: int, usd: int, usdt: int, spread: int
+) -> None:
+    units = steps * 10 ** (CATALOGUE.scale("BTC") - CATALOGUE.digits("BTC"))
+    change = price(units, "BTC", rates={"USDT": usdt, "BTC": usd}, spread_ppm=spread)
+    rate, cent = Fraction(change.rate), 10**12
+
+    bought = Fraction(change.from_units, USDT) * rate
+    wanted = Fraction(units, 10 ** CATALOGUE.scale("BTC"))
+
+    assert change.from_units % cent == 0
+    assert bought >= wanted
+    assert Fraction(change.from_units - cent, USDT) * rate < wanted
+    assert rate <= Fraction(usdt, usd) * Fraction(10**6 - spread, 10**6)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"from_currency": "ETH"}, PayoutConvertSameAsset),
+        ({"from_currency": "USDT", "currency": "USDT"}, PayoutConvertSameAsset),
+        ({"from_currency": "BTC"}, PayoutFromCurrencyUnsupported),
+        ({"from_currency": "DOGE"}, PayoutFromCurrencyUnsupported),
+        ({"rates": {"USDT": 10**RATE_DIGITS}}, PayoutConvertNoRate),
+        ({"rates": {"ETH": 10**RATE_DIGITS}}, PayoutConvertNoRate),
+        ({"rates": RATES | {"ETH": 10**60}}, PayoutConvertNoRate),
+    ],
+)
+def test_what_is_not_converted(changed: dict[str, Any], error: type[DomainError]) -> None:
+    with pytest.raises(error):
+        price(**changed)
+
+
+# Books ------------------------------------------------------------------------------------------------------
+
+
+def order(merchant_id: UUID, units: int, *, fee_units: int = 0) -> NewPayout:
+    return NewPayout(
+        id=uuid7(),
+        merchant_id=merchant_id,
+        order_id="1",
+        kind="payout",
+        currency="ETH",
+        network="ethereum",
+        address=RECIPIENT.lower(),
+        amount_units=units,
+        fee_units=fee_units,
+        to_units=units,
+        is_fee_on_top=True,
+        status="approved",
+        created_by="pk",
+    )
+
+
+def book(merchant_id: UUID, units: int = ETH, *, from_units: int = 10 * USDT, fee_units: int = 0) -> None:
+    with transaction():
+        conversion.book(order(merchant_id, units, fee_units=fee_units), from_currency="USDT", from_units=from_units)
+
+
+@database
+def test_both_sides_are_booked_against_the_gateways_own() -> None:
+    shop = merchant()
+    fund(shop, 25 * USDT)
+    stock(5 * ETH, currency="ETH", kind=FEES)
+
+    book(shop, ETH, fee_units=ETH)
+
+    assert (held(shop), held(shop, "ETH")) == ({AVAILABLE: 15 * USDT}, {AVAILABLE: 2 * ETH})
+    assert net_of(Account(GATEWAY, CONVERSION, "USDT")) == 10 * USDT
+    assert net_of(Account(GATEWAY, CONVERSION, "ETH")) == -2 * ETH
+    assert conversion.owned_units("ETH") == 3 * ETH
+    assert_sound()
+
+
+@database
+def test_the_gateway_owns_what_it_holds_for_nobody_and_has_not_spent() -> None:
+    fund(merchant(), 50 * ETH, currency="ETH")
+    for kind in OWN_KINDS:
+        stock(ETH, currency="ETH", kind=kind)
+    with transaction():
+        spent = ledger.Transfer(
+            Account(GATEWAY, GAS, "ETH"), Account(GATEWAY, ledger.CUSTODY, "ETH", "ethereum"), 2 * ETH
+        )
+        ledger.post("gas", [spent])
+
+    assert conversion.owned_units("ETH") == 4 * ETH
+    assert conversion.owned_units("BTC") == 0
+
+
+@database
+def test_a_short_inventory_stops_conversions_before_anything_is_taken() -> None:
+    shop = merchant()
+    fund(shop, 25 * USDT)
+    fund(shop, ETH, currency="ETH")
+    stock(ETH - 1, currency="ETH")
+
+    with pytest.raises(PayoutConvertFrozen):
+        book(shop)
+    stock(1, currency="ETH", kind=NETWORK_FEES)
+    book(shop)
+
+    assert conversion.owned_units("ETH") == 0
+
+
+@database
+def test_two_at_once_cannot_both_have_the_last_of_the_inventory() -> None:
+    shops = [merchant() for _ in range(4)]
+    for shop in shops:
+        fund(shop, 10 * USDT)
+    stock(2 * ETH, currency="ETH", kind=EQUITY)
+
+    answers = at_once(4, lambda number: book(shops[number]))
+
+    assert sorted(type(answer).__name__ for answer in answers) == ["NoneType"] * 2 + ["PayoutConvertFrozen"] * 2
+    assert conversion.owned_units("ETH") == 0
+    assert_sound()
+
+
+@database
+def test_frozen_conversions_and_empty_pockets_change_nothing() -> None:
+    shop = merchant()
+    fund(shop, 10 * USDT - 1)
+    stock(ETH, currency="ETH")
+
+    with pytest.raises(PayoutConvertInsufficient):
+        book(shop)
+    fund(shop, 1)
+    freezes.freeze("conversion", reason="test", frozen_by="test")
+    with pytest.raises(PayoutConvertFrozen):
+        book(shop)
+    assert held(shop) == {AVAILABLE: 10 * USDT}
+    freezes.unfreeze("conversion")
+    book(shop)
+    assert held(shop) == {}

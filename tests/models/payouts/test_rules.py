@@ -1,0 +1,245 @@
+"""The rules that every order for money to leave obeys, in the words of whoever asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.catalogue.addresses import display
+from core.errors import (
+    ComplianceAddressBlocked,
+    DomainError,
+    PayoutAddressNetworkMismatch,
+    PayoutAmountBelowFee,
+    PayoutAssetMismatch,
+    PayoutBadAddress,
+    PayoutBadAmount,
+    PayoutDestinationInternal,
+    PayoutFeeUnavailable,
+    PayoutlinkBadAddress,
+    PayoutlinkDestinationInternal,
+    PayoutlinkFundsMaturing,
+    PayoutlinkInsufficientFunds,
+    PayoutMemoUnsupported,
+    PayoutUnknownCurrency,
+)
+from core.ids import uuid7
+from core.rates.pricing import Market
+from models.db.base import execute
+from models.ledger.ledger import MATURING
+from models.payouts import queue as payout_queue
+from models.payouts import rules as payout_rules
+from models.payouts.rules import DestinationErrors
+from tests.models.builders import CATALOGUE, address, merchant
+from tests.models.payouts.builders import RECIPIENT, USDT, fund
+
+CHEQUE = DestinationErrors(
+    bad=PayoutlinkBadAddress, mismatch=PayoutlinkBadAddress, internal=PayoutlinkDestinationInternal
+)
+SERVED = frozenset({"ethereum", "bsc"})
+USDT_CONTRACT = "0xdAC17F958D2ee523a2206206994597C13D831ec7"
+USDC_CONTRACT = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+database = pytest.mark.usefixtures("database")
+
+
+class Listed:
+    """A deny list with one address."""
+
+    def __init__(self, *addresses: str) -> None:
+        self._addresses = addresses
+
+    def blocks(self, address: str) -> bool:
+        return address in self._addresses
+
+
+def check(text: str, *, network: str = "ethereum", deny: Listed | None = None, **errors: Any) -> str:
+    return payout_rules.check_destination(CATALOGUE, deny or Listed(), network=network, address=text, **errors)
+
+
+# Coin, network, amount --------------------------------------------------------------------------------------
+
+
+def test_a_coins_only_network_need_not_be_named() -> None:
+    pair = payout_rules.choose_pair(CATALOGUE, SERVED, currency="ETH", network=None)
+
+    assert (pair.currency, pair.network) == ("ETH", "ethereum")
+
+
+@pytest.mark.parametrize(
+    ("currency", "network", "error"),
+    [
+        ("USD", "ethereum", PayoutUnknownCurrency),
+        ("usdt", "ethereum", PayoutUnknownCurrency),
+        ("USDT", None, PayoutAssetMismatch),
+        ("USDT", "", PayoutAssetMismatch),
+        ("DAI", "bsc", PayoutAssetMismatch),
+        ("USDT", "Ethereum", PayoutAssetMismatch),
+        ("USDT", "polygon", PayoutAssetMismatch),
+        ("BTC", None, PayoutAssetMismatch),
+    ],
+)
+def test_a_pair_that_cannot_be_paid_out(currency: str, network: str | None, error: type[DomainError]) -> None:
+    with pytest.raises(error):
+        payout_rules.choose_pair(CATALOGUE, SERVED, currency=currency, network=network)
+
+
+def test_amounts_are_read_into_the_ledgers_units_and_have_a_minimum() -> None:
+    pair = CATALOGUE.pairs["USDT", "ethereum"]
+    least = payout_rules.minimum_units(CATALOGUE, pair)
+
+    assert payout_rules.amount_units(CATALOGUE, "USDT", "0.5") == USDT // 2
+    assert least == USDT // 2
+    payout_rules.check_minimum(CATALOGUE, pair, least)
+    with pytest.raises(PayoutBadAmount):
+        payout_rules.check_minimum(CATALOGUE, pair, least - 1)
+    for text in ("0", "0.0", "1.0000001", "1e3", "-1", "\u0661"):
+        with pytest.raises(PayoutBadAmount):
+            payout_rules.amount_units(CATALOGUE, "USDT", text)
+
+
+@given(chain_units=st.integers(0, 10**21))
+def test_the_fee_charged_covers_the_chains_and_is_whole_in_the_coins_precision(chain_units: int) -> None:
+    market = Market(rates={}, network_fees={("USDT", "bsc"): chain_units})
+
+    fee = payout_rules.fee_units(CATALOGUE, market, "USDT", "bsc")
+
+    assert fee % 10**12 == 0
+    assert chain_units <= fee < chain_units + 10**12
+
+
+def test_a_fee_that_is_not_known_is_not_zero() -> None:
+    market = Market(rates={}, network_fees={("USDT", "bsc"): 1})
+
+    assert payout_rules.known_fee_units(CATALOGUE, market, ("USDT", "ethereum")) is None
+    with pytest.raises(PayoutFeeUnavailable):
+        payout_rules.fee_units(CATALOGUE, market, "USDT", "ethereum")
+
+
+@given(amount=st.integers(1, 10**30), fee=st.integers(0, 10**30))
+def test_what_is_held_is_what_arrives_and_the_fee(amount: int, fee: int) -> None:
+    on_top = payout_rules.amounts(amount, fee, is_fee_on_top=True)
+    assert (on_top.to_units, on_top.held_units) == (amount, amount + fee)
+
+    if amount <= fee:
+        with pytest.raises(PayoutAmountBelowFee):
+            payout_rules.amounts(amount, fee, is_fee_on_top=False)
+        return
+    out_of = payout_rules.amounts(amount, fee, is_fee_on_top=False)
+    assert (out_of.to_units, out_of.held_units) == (amount - fee, amount)
+
+
+def test_a_memo_goes_where_transfers_carry_one() -> None:
+    for network in ("ton", "solana"):
+        payout_rules.check_memo(CATALOGUE, network, "thanks")
+    for network in ("ethereum", "tron", "bitcoin"):
+        payout_rules.check_memo(CATALOGUE, network, "")
+        payout_rules.check_memo(CATALOGUE, network, None)
+        with pytest.raises(PayoutMemoUnsupported):
+            payout_rules.check_memo(CATALOGUE, network, "thanks")
+
+
+# Destinations -----------------------------------------------------------------------------------------------
+
+
+@database
+def test_a_destination_is_returned_as_it_is_stored() -> None:
+    assert {check(text) for text in (RECIPIENT, RECIPIENT.lower(), "0x" + RECIPIENT[2:].upper())} == {RECIPIENT.lower()}
+
+
+@database
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("0x5290840009852788", PayoutBadAddress),
+        (RECIPIENT.replace("EE7", "Ee7"), PayoutBadAddress),
+        ("0x" + "0" * 40, PayoutBadAddress),
+        (USDT_CONTRACT, PayoutBadAddress),
+        (USDC_CONTRACT.lower(), PayoutBadAddress),
+        ("TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", PayoutAddressNetworkMismatch),
+    ],
+)
+def test_where_nothing_goes(text: str, error: type[DomainError]) -> None:
+    with pytest.raises(error):
+        check(text)
+
+
+@database
+def test_a_contract_of_another_network_is_somebodys_address_here() -> None:
+    assert check(USDT_CONTRACT, network="bsc") == USDT_CONTRACT.lower()
+
+
+@database
+@pytest.mark.parametrize("errors", [payout_rules.PAYOUT_DESTINATION, CHEQUE])
+def test_no_address_of_ours_is_a_destination_on_any_network_of_its_family(errors: DestinationErrors) -> None:
+    _, pooled = address()
+    hot = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
+    execute("INSERT INTO treasury_addresses (network, role, address) VALUES ('ethereum', 'hot', %s)", (hot,))
+
+    for ours in (pooled, display("evm", pooled), hot, display("evm", hot)):
+        for network in ("ethereum", "bsc"):
+            with pytest.raises(errors.internal):
+                check(ours, network=network, errors=errors)
+    execute("DELETE FROM pool_addresses")
+    assert check(pooled) == pooled
+
+
+@database
+def test_who_asks_is_told_in_its_own_words() -> None:
+    for text in ("nonsense", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"):
+        with pytest.raises(PayoutlinkBadAddress):
+            check(text, errors=CHEQUE)
+
+
+@database
+def test_a_listed_address_is_blocked_however_it_is_written() -> None:
+    for text in (RECIPIENT, RECIPIENT.lower()):
+        with pytest.raises(ComplianceAddressBlocked):
+            check(text, deny=Listed(RECIPIENT.lower()))
+
+
+@database
+def test_what_an_oracle_said_lately_is_not_asked_of_the_chain_again() -> None:
+    for network, is_sanctioned in (("ethereum", True), ("bsc", False)):
+        payout_queue.store_verdict(network, RECIPIENT.lower(), is_sanctioned=is_sanctioned)
+
+    with pytest.raises(ComplianceAddressBlocked):
+        check(RECIPIENT)
+    assert check(RECIPIENT, network="bsc") == RECIPIENT.lower()
+    execute("UPDATE sanction_verdicts SET checked_at = checked_at - interval '2 days'")
+    assert check(RECIPIENT) == RECIPIENT.lower()
+
+
+def test_the_codes_of_payouts_are_the_usual_ones() -> None:
+    assert payout_rules.PAYOUT_DESTINATION.internal is PayoutDestinationInternal
+
+
+# Shortage ---------------------------------------------------------------------------------------------------
+
+
+@database
+@pytest.mark.parametrize(("wanted", "error"), [(12, PayoutlinkFundsMaturing), (13, PayoutlinkInsufficientFunds)])
+def test_time_alone_makes_the_difference_between_maturing_and_missing(wanted: int, error: type[DomainError]) -> None:
+    shop = merchant()
+    fund(shop, 5 * USDT)
+    fund(shop, 7 * USDT, kind=MATURING)
+    fund(merchant(), 100 * USDT)
+
+    with pytest.raises(error):
+        payout_rules.raise_shortage(
+            shop, "USDT", wanted * USDT, insufficient=PayoutlinkInsufficientFunds, maturing=PayoutlinkFundsMaturing
+        )
+
+
+@database
+def test_terms_are_each_merchants_own() -> None:
+    shop, other = merchant(), merchant()
+
+    payout_rules.set_fee_on_top(shop, is_fee_on_top=False)
+
+    assert payout_rules.read_terms(shop) == payout_rules.Terms(is_cosign_required=False, is_fee_on_top=False)
+    assert payout_rules.read_terms(other).is_fee_on_top
+    with pytest.raises(LookupError):
+        payout_rules.read_terms(uuid7())

@@ -1,0 +1,435 @@
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import psycopg2
+import pytest
+
+from core.errors import IdempotencyInProgress, IdempotencyKeyReused
+from models.db import base
+from models.db.base import execute, one, rows, transaction
+from models.queue import calls
+from models.queue.calls import AbandonedError, CallInfo, ReplayedError, UndecidedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from psycopg2.extensions import connection
+
+pytestmark = pytest.mark.usefixtures("database")
+
+MERCHANT: Final = uuid.UUID(int=7)
+
+
+def info(idem_key: str | None = None, *, merchant_id: uuid.UUID | None = MERCHANT, body: bytes = b"a") -> CallInfo:
+    return CallInfo(
+        call_id=uuid.uuid4(), merchant_id=merchant_id, request_id="r", idem_key=idem_key, fingerprint=body * 32
+    )
+
+
+def succeed(call: CallInfo, response: str = "{}") -> None:
+    with transaction():
+        calls.begin(call)
+        calls.finish(call.call_id, response)
+
+
+def fail(call: CallInfo) -> None:
+    with transaction():
+        calls.begin(call)
+        execute("SELECT 1 / 0")
+
+
+@pytest.fixture
+def other(database_url: str) -> Iterator[connection]:
+    """Another session, in a transaction."""
+    with closing(psycopg2.connect(database_url)) as session:
+        yield session
+
+
+def begin_in(session: connection, call: CallInfo) -> None:
+    with session.cursor() as cursor:
+        cursor.execute(
+            "SELECT * FROM begin_call(%s, %s, %s, %s, 2000)",
+            (call.call_id, call.merchant_id, call.idem_key, call.fingerprint),
+        )
+
+
+# Beginning ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_call_that_succeeded_is_kept_with_its_response() -> None:
+    call = info("key")
+    succeed(call, '{"a":1}')
+
+    stored = "SELECT call_id, merchant_id, idem_key, state, response FROM calls WHERE fingerprint = %s"
+    assert rows(stored, (call.fingerprint,)) == [(call.call_id, MERCHANT, "key", "done", '{"a":1}')]
+
+
+def test_a_call_belongs_into_a_transaction() -> None:
+    with pytest.raises(RuntimeError, match="transaction"):
+        calls.begin(info())
+
+
+def test_a_call_that_fails_leaves_nothing_and_frees_its_key() -> None:
+    with pytest.raises(psycopg2.DataError):
+        fail(info("key"))
+
+    succeed(info("key"))
+    assert one("SELECT count(*) FROM calls") == (1,)
+
+
+def test_the_same_call_again_gets_its_response_without_being_a_replay() -> None:
+    call = info()
+    succeed(call, "first")
+
+    with pytest.raises(ReplayedError) as caught, transaction():
+        calls.begin(call)
+    assert (caught.value.response, caught.value.by_key) == ("first", False)
+
+
+def test_the_same_call_with_a_key_is_no_replay_either() -> None:
+    call = info("key")
+    succeed(call, "first")
+
+    with pytest.raises(ReplayedError) as caught, transaction():
+        calls.begin(call)
+    assert (caught.value.response, caught.value.by_key) == ("first", False)
+
+
+def test_another_call_with_the_key_is_a_replay() -> None:
+    succeed(info("key"), "first")
+
+    with pytest.raises(ReplayedError) as caught, transaction():
+        calls.begin(info("key"))
+    assert (caught.value.response, caught.value.by_key) == ("first", True)
+
+
+def test_a_key_with_another_fingerprint_is_refused() -> None:
+    succeed(info("key"))
+
+    with pytest.raises(IdempotencyKeyReused), transaction():
+        calls.begin(info("key", body=b"b"))
+
+
+def test_keys_are_each_merchant_s_own() -> None:
+    succeed(info("key"))
+    succeed(info("key", merchant_id=uuid.UUID(int=8), body=b"b"))
+
+    assert one("SELECT count(*) FROM calls") == (2,)
+
+
+def test_a_key_without_a_merchant_is_ignored() -> None:
+    succeed(info("key", merchant_id=None))
+    succeed(info("key", merchant_id=None))
+
+    assert one("SELECT count(*) FROM calls WHERE idem_key IS NULL") == (2,)
+
+
+def test_a_key_in_use_is_refused_without_waiting(other: connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin_in(other, info("key"))
+    monkeypatch.setattr(calls, "STEP_TIMEOUT_MS", 60_000)
+
+    started = time.monotonic()
+    with pytest.raises(IdempotencyInProgress), transaction():
+        calls.begin(info("key"))
+    assert time.monotonic() - started < 30
+
+
+def test_a_key_is_the_same_for_the_statement_that_creates_invoices(other: connection) -> None:
+    """create_invoice() takes the lock by itself; both must mean the same one."""
+    with other.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtextextended(%s::uuid || %s::text, 1))", (MERCHANT, "key"))
+
+    with pytest.raises(IdempotencyInProgress), transaction():
+        calls.begin(info("key"))
+
+
+@pytest.mark.parametrize("key", ["k" * 255, "💶" * 255, "'; DROP TABLE calls; --"])
+def test_any_key_of_legal_length_works(key: str) -> None:
+    succeed(info(key), "first")
+
+    with pytest.raises(ReplayedError), transaction():
+        calls.begin(info(key))
+
+
+def test_a_step_runs_under_short_timeouts_of_its_own() -> None:
+    with transaction():
+        calls.begin(info())
+        inside = one(
+            "SELECT current_setting('lock_timeout'), current_setting('statement_timeout'),"
+            " current_setting('idle_in_transaction_session_timeout')"
+        )
+
+    assert inside == ("2s", "2s", "2s")
+    assert one("SELECT current_setting('statement_timeout')") == ("10s",)
+
+
+# Two keys -----------------------------------------------------------------------------------------------------------
+
+
+def succeed_with(call: CallInfo, response: str) -> None:
+    twin = call.twin()
+    assert twin is not None
+    with transaction():
+        calls.begin(call)
+        for call_id in (call.call_id, twin.call_id):
+            calls.finish(call_id, response)
+
+
+@pytest.mark.parametrize("second", [("key", None), ("other", "sig"), ("sig", None)])
+def test_either_of_two_keys_gets_the_first_answer(second: tuple[str, str | None]) -> None:
+    succeed_with(replace(info("key"), signature_key="sig"), "first")
+
+    with pytest.raises(ReplayedError) as replay, transaction():
+        calls.begin(replace(info(second[0]), signature_key=second[1]))
+
+    assert (replay.value.response, replay.value.by_key) == ("first", True)
+
+
+def test_a_call_of_two_keys_that_is_delivered_again_only_answers_again() -> None:
+    call = replace(info("key"), signature_key="sig")
+    succeed_with(call, "first")
+
+    with pytest.raises(ReplayedError) as replay, transaction():
+        calls.begin(call)
+
+    assert (replay.value.response, replay.value.by_key) == ("first", False)
+    assert one("SELECT count(*) FROM calls") == (2,)
+
+
+def test_an_abandoned_call_of_two_keys_frees_both() -> None:
+    call = replace(info("key"), signature_key="sig")
+    assert calls.abandon(call) is None
+
+    with pytest.raises(AbandonedError), transaction():
+        calls.begin(call)
+    succeed_with(replace(info("key"), signature_key="sig"), "second")
+
+
+# Abandoning ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_abandoned_call_cannot_begin() -> None:
+    call = info("key")
+    assert calls.abandon(call) is None
+
+    with pytest.raises(AbandonedError), transaction():
+        calls.begin(call)
+
+
+def test_an_abandoned_call_frees_its_key() -> None:
+    calls.abandon(info("key"))
+    succeed(info("key"), "second")
+
+    assert one("SELECT response FROM calls WHERE state = 'done'") == ("second",)
+
+
+def test_abandoning_what_succeeded_gives_its_response() -> None:
+    call = info("key")
+    succeed(call, "first")
+
+    assert calls.abandon(call) == "first"
+    assert one("SELECT state FROM calls") == ("done",)
+
+
+def test_abandoning_what_succeeded_with_a_secret_gives_nothing() -> None:
+    call = info()
+    with transaction():
+        calls.begin(call)
+
+    assert calls.abandon(call) is None
+    assert one("SELECT state FROM calls") == ("done",)
+
+
+def test_abandoning_twice_is_the_same() -> None:
+    call = info()
+
+    assert (calls.abandon(call), calls.abandon(call)) == (None, None)
+
+
+def test_abandoning_waits_for_a_step_under_way(other: connection) -> None:
+    call = info()
+    begin_in(other, call)
+    with other.cursor() as cursor:
+        cursor.execute("UPDATE calls SET response = 'in time' WHERE call_id = %s", (call.call_id,))
+    committing = threading.Timer(0.3, other.commit)
+    committing.start()
+
+    assert calls.abandon(call) == "in time"
+    committing.join()
+
+
+def test_a_step_that_rolls_back_loses_to_the_tombstone(other: connection) -> None:
+    call = info()
+    begin_in(other, call)
+    rolling_back = threading.Timer(0.3, other.rollback)
+    rolling_back.start()
+
+    assert calls.abandon(call) is None
+    rolling_back.join()
+    with pytest.raises(AbandonedError), transaction():
+        calls.begin(call)
+
+
+def test_a_step_that_does_not_end_leaves_it_undecided(other: connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It cannot happen while the step's own timeouts hold."""
+    monkeypatch.setattr(calls, "GRACE_S", 0.3)
+    call = info()
+    with other.cursor() as cursor:
+        cursor.execute("INSERT INTO calls (call_id, fingerprint, state) VALUES (%s, '', 'done')", (call.call_id,))
+    execute("SET lock_timeout = '100ms'")
+
+    with pytest.raises(UndecidedError):
+        calls.abandon(call)
+
+
+def test_a_step_is_waited_for_as_long_as_its_call_lives(other: connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often the wait for its row is cut short."""
+    monkeypatch.setattr(calls, "GRACE_S", 0.0)
+    call = info()
+    begin_in(other, call)
+    with other.cursor() as cursor:
+        cursor.execute("UPDATE calls SET response = 'in time' WHERE call_id = %s", (call.call_id,))
+    execute("SET lock_timeout = '50ms'")
+    committing = threading.Timer(1.0, other.commit)
+    committing.start()
+
+    assert calls.abandon(call, life_left_s=60) == "in time"
+    committing.join()
+
+
+def test_a_transaction_cannot_commit_past_its_call_s_life(other: connection) -> None:
+    """Whatever its process thinks of the time: PostgreSQL looks at COMMIT."""
+    with other.cursor() as cursor:
+        cursor.execute("SELECT * FROM begin_call(%s, %s, NULL, %s, 2000, 500)", (uuid.uuid4(), MERCHANT, b"f"))
+        for _ in range(6):
+            cursor.execute("SELECT pg_sleep(0.1)")
+
+    with pytest.raises(psycopg2.errors.QueryCanceled, match="ended"):
+        other.commit()
+    assert one("SELECT count(*) FROM calls") == (0,)
+
+
+def test_a_transaction_within_its_call_s_life_commits_and_the_next_has_no_end() -> None:
+    succeed(replace(info(), ends_at=time.monotonic() + 60))
+    with transaction():
+        assert one("SELECT current_setting('sluice.call_ends_at', true)") in {("",), (None,)}
+    assert one("SELECT count(*) FROM calls") == (1,)
+
+
+def test_the_first_statement_past_a_call_s_life_ends_its_transaction() -> None:
+    def step() -> None:
+        with transaction():
+            calls.begin(replace(info(), ends_at=time.monotonic() + 0.3))
+            while True:
+                execute("SELECT pg_sleep(0.02)")
+
+    with pytest.raises(base.StepOverdueError):
+        step()
+    assert one("SELECT count(*) FROM calls") == (0,)
+
+
+def test_a_call_whose_life_is_over_cannot_begin() -> None:
+    with pytest.raises(AbandonedError), transaction():
+        calls.begin(replace(info(), ends_at=time.monotonic()))
+    assert one("SELECT count(*) FROM calls") == (0,)
+
+
+def test_no_statement_lock_or_pause_of_a_step_is_given_longer_than_its_call_lives() -> None:
+    with transaction():
+        calls.begin(replace(info(), ends_at=time.monotonic() + 1))
+        for name in ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"):
+            found = one(f"SELECT extract(epoch FROM current_setting('{name}')::interval) <= 1")
+            assert found == (True,), name
+
+
+def test_a_pause_within_a_step_ends_it(other: connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "STEP_TIMEOUT_MS", 200)
+    call = info()
+    with other.cursor() as cursor:
+        cursor.execute("SELECT * FROM begin_call(%s, %s, NULL, %s, 200)", (call.call_id, MERCHANT, call.fingerprint))
+
+    assert calls.abandon(call) is None
+    with pytest.raises(psycopg2.Error):
+        other.commit()
+
+
+def test_a_store_that_is_away_leaves_it_undecided(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "ABANDON_PAUSE_S", 0.0)
+    base.connect("postgresql://nobody@127.0.0.1:1/none")
+    try:
+        with pytest.raises(UndecidedError):
+            calls.abandon(info())
+    finally:
+        base.connect(database)
+
+
+def test_a_store_that_comes_back_at_once_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    tombstone, failures = calls._tombstone, [1]
+
+    def cut_once(call: CallInfo) -> str | None:
+        if failures:
+            failures.pop()
+            raise base.StoreUnavailableError("cut")
+        return tombstone(call)
+
+    monkeypatch.setattr(calls, "_tombstone", cut_once)
+
+    assert calls.abandon(info()) is None
+
+
+def test_a_tombstone_lost_at_its_own_commit_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    tombstone, failures = calls._tombstone, [1]
+
+    def cut_after(call: CallInfo) -> str | None:
+        outcome = tombstone(call)
+        if failures:
+            failures.pop()
+            raise base.StoreUnavailableError("cut at COMMIT")
+        return outcome
+
+    monkeypatch.setattr(calls, "_tombstone", cut_after)
+    call = info()
+
+    assert calls.abandon(call) is None
+    assert one("SELECT state FROM calls WHERE call_id = %s", (call.call_id,)) == ("abandoned",)
+
+
+# Forgetting ---------------------------------------------------------------------------------------------------------
+
+
+def test_calls_are_forgotten_after_seven_days() -> None:
+    old, young = info("old"), info("young")
+    for call in (old, young):
+        succeed(call)
+    calls.abandon(abandoned := info())
+    execute(
+        "UPDATE calls SET created_at = app_now() - interval '7 days 1 second' WHERE call_id IN (%s, %s)",
+        (old.call_id, abandoned.call_id),
+    )
+
+    assert calls.prune() == 2
+    assert rows("SELECT idem_key FROM calls") == [("young",)]
+
+
+def test_a_forgotten_key_may_be_used_for_another_request() -> None:
+    call = info("key")
+    succeed(call)
+    execute("UPDATE calls SET created_at = app_now() - interval '8 days'")
+    calls.prune()
+
+    succeed(replace(info("key"), fingerprint=b"b" * 32))
+
+
+def test_forgetting_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "PRUNED_AT_ONCE", 2)
+    for _ in range(3):
+        succeed(info())
+    execute("UPDATE calls SET created_at = app_now() - interval '8 days'")
+
+    assert (calls.prune(), calls.prune(), calls.prune()) == (2, 1, 0)

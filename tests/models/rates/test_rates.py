@@ -1,0 +1,93 @@
+"""Rates are refused once they are stale, and shown against USDT."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from core.rates.consensus import Rate
+from core.rates.view import exchange_rates
+from models.db.base import app_now, execute, one
+from models.rates import rates
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def store(age_s: int = 0, **usd: str) -> None:
+    as_of = app_now() - timedelta(seconds=age_s)
+    rates.store_rates(
+        {code: Rate(usd=Decimal(price), as_of=as_of, sources=("kraken", "ecb")) for code, price in usd.items()}
+    )
+
+
+def courses(currency_from: str | None = None) -> Mapping[str, str]:
+    return {row["from"]: row["course"] for row in exchange_rates(rates.quotes_against_usdt(currency_from))}
+
+
+def test_a_rate_is_read_back_with_all_its_digits() -> None:
+    store(IDR="0.000059800000000001", BTC="95000.123456789012345678")
+    assert rates.load_market().rates == {"IDR": 59800000000001, "BTC": 95000123456789012345678}
+
+
+def test_a_newer_rate_takes_the_place_of_the_last_and_names_its_sources() -> None:
+    rates.store_rates({"BTC": Rate(usd=Decimal(1), as_of=app_now(), sources=("coinbase",))})
+    store(BTC="2")
+    assert rates.last_rates() == {"BTC": 2}
+    assert one("SELECT source FROM rates") == ("kraken,ecb",)
+
+
+def test_a_stale_rate_is_absent_though_it_is_still_what_a_new_one_is_held_against() -> None:
+    store(age_s=rates.STALE_AFTER_S - 5, BTC="95000")
+    store(age_s=rates.STALE_AFTER_S + 1, ETH="3000")
+    assert rates.load_market().rates.keys() == {"BTC"}
+    assert rates.last_rates().keys() == {"BTC", "ETH"}
+
+
+def test_a_whole_rate_is_a_decimal_like_any_other() -> None:
+    store(BTC="95000")
+    assert all(type(usd) is Decimal for usd in rates.last_rates().values())
+
+
+def test_each_currency_is_shown_against_usdt() -> None:
+    store(USDT="0.9", EUR="1.17", BTC="90000")
+    assert courses() == {"BTC": "100000", "EUR": "1.3", "USDT": "1"}
+
+
+def test_one_currency_can_be_asked_for() -> None:
+    store(USDT="0.9", EUR="1.17")
+    assert courses("EUR") == {"EUR": "1.3"}
+
+
+@pytest.mark.parametrize(
+    "currency", ["XXX", "eur", "", "EUR ", "E\x00R", "\ud800", "'; DROP TABLE rates --", "E" * 10_000]
+)
+def test_an_unknown_currency_has_no_rows(currency: str) -> None:
+    store(USDT="1", EUR="1.17")
+    assert courses(currency) == {}
+
+
+def test_a_stale_currency_is_not_shown() -> None:
+    store(USDT="1", EUR="1.17")
+    store(age_s=rates.STALE_AFTER_S + 1, BTC="90000")
+    assert courses() == {"EUR": "1.17", "USDT": "1"}
+    assert courses("BTC") == {}
+
+
+def test_without_a_rate_of_usdt_nothing_is_shown() -> None:
+    store(EUR="1.17")
+    store(age_s=rates.STALE_AFTER_S + 1, USDT="1")
+    assert courses() == {}
+
+
+def test_a_course_is_as_old_as_the_older_of_its_two_rates() -> None:
+    store(age_s=100, USDT="1")
+    store(EUR="1.17")
+    (course,) = rates.quotes_against_usdt("EUR")
+    assert timedelta(seconds=99) < app_now() - course.updated_at < timedelta(seconds=110)
+
+
+def test_the_clock_that_was_moved_makes_rates_stale() -> None:
+    store(USDT="1")
+    execute("UPDATE app_clock SET ahead = interval '1 hour'")
+    assert rates.load_market().rates == {}

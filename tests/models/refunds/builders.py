@@ -1,0 +1,157 @@
+"""Refunds for tests that need a database: written as their actors write them, ended as the broadcast ends payouts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from core.ids import uuid7
+from core.money import round_down
+from models.db.base import execute, rows, transaction
+from models.deposits import rows as deposits
+from models.invoices import rows as invoices
+from models.ledger.ledger import SUSPENSE, Account
+from models.outcomes import endings as payout_endings
+from models.payouts import rows as payouts
+from models.payouts.rows import NewPayout, PayoutRow
+from models.payouts.rules import step
+from models.refunds import rows as refunds
+from models.wallets import rows as wallets
+from tests.models.builders import CATALOGUE, USDT, assert_sound, net_of
+from tests.models.payouts.held import as_signed
+from tests.models.treasury.builders import spend
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from core.payouts.states import PayoutStatus
+    from models.deposits.rows import Deposit
+    from models.invoices.rows import InvoiceRow
+    from models.outcomes.endings import Ending
+    from models.wallets.rows import WalletRow
+
+ADDRESS = "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc"
+FEE = USDT // 10
+
+
+def new_refund(merchant_id: UUID, **columns: Any) -> NewPayout:
+    """Return a refund of 1 USDT on ethereum that costs FEE and was approved."""
+    refund_id = uuid7()
+    return NewPayout(
+        **{
+            "id": refund_id,
+            "merchant_id": merchant_id,
+            "order_id": f"refund:{refund_id}",
+            "kind": "refund",
+            "currency": "USDT",
+            "network": "ethereum",
+            "address": ADDRESS,
+            "amount_units": USDT,
+            "fee_units": FEE,
+            "to_units": columns.get("amount_units", USDT),
+            "is_fee_on_top": True,
+            "status": "approved",
+            "created_by": "pk_test",
+        }
+        | columns
+    )
+
+
+def refund(of: InvoiceRow, units: int, **columns: Any) -> PayoutRow:
+    """Refund a credited payment from available."""
+    with transaction():
+        locked = invoices.lock(of.id)
+        assert locked is not None
+        new = new_refund(of.merchant_id, invoice_id=of.id, amount_units=units, **columns)
+        return refunds.pay(CATALOGUE, new, is_rest=False)
+
+
+def send_back(of: InvoiceRow | WalletRow, *, stray: bool = False, **columns: Any) -> PayoutRow:
+    """Send back what waits in suspense for an invoice or a wallet: all of its own, or all strays; of one coin."""
+    with transaction():
+        if isinstance(of, wallets.WalletRow):
+            wallets.lock(of.id)
+            owner: dict[str, Any] = {"wallet_id": of.id, "kind": "wallet_refund"}
+        else:
+            invoices.lock(of.id)
+            owner = {"invoice_id": of.id, "kind": "stray" if stray else "resolve"}
+        taken = _waiting(of.id, stray=stray)
+        currency, network = taken[0].currency, taken[0].network
+        held_units = round_down(sum(d.amount_units for d in taken), step(CATALOGUE, currency))
+        method = {"currency": currency, "network": network, "funded_from": "suspense"}
+        new = new_refund(of.merchant_id, **owner, **method, amount_units=held_units - FEE, **columns)
+        return refunds.send_back(CATALOGUE, new, taken)
+
+
+def _waiting(owner_id: UUID, *, stray: bool) -> list[Deposit]:
+    found = deposits.of_owner(owner_id)
+    return [d for d in found if d.status == "confirmed" and not d.refund_id and (d.stray_reason is not None) == stray]
+
+
+def move(refund_: PayoutRow, *path: PayoutStatus) -> PayoutRow:
+    """Take a refund through statuses that book nothing."""
+    for status in path:
+        with transaction():
+            before = payouts.lock(refund_.id)
+            assert before is not None
+            assert payouts.move(CATALOGUE, before, status) is not None
+        as_signed(refund_)
+    return reread(refund_)
+
+
+def signed(refund_: PayoutRow) -> PayoutRow:
+    """Have an approved refund signed, and no more."""
+    pair = CATALOGUE.pairs[refund_.currency, refund_.network]
+    spend(
+        purpose="payout",
+        payout_id=refund_.id,
+        network=refund_.network,
+        recipient=refund_.address,
+        currency=refund_.currency,
+        decimals=pair.decimals,
+        token_units=pair.from_ledger(refund_.to_units, CATALOGUE.scale(refund_.currency)),
+    )
+    return move(refund_, "broadcasting")
+
+
+def sent(refund_: PayoutRow) -> PayoutRow:
+    """Have an approved refund signed and sent."""
+    return move(signed(refund_), "sent")
+
+
+def end(refund_: PayoutRow, ending: Ending, *, kept_units: int = 0) -> PayoutRow:
+    """End a refund as the chain or somebody decided; nothing that must always hold may be broken then."""
+    if ending != "cancelled" and reread(refund_).status == "approved":
+        sent(refund_)
+    with transaction():
+        execute("UPDATE spends SET state = %s WHERE payout_id = %s", (ending, refund_.id))
+        payout_endings.end(CATALOGUE, refund_.id, ending, txid="0xrefund", kept_units=kept_units)
+    as_signed(refund_)
+    assert_sound()
+    return reread(refund_)
+
+
+def reread(refund_: PayoutRow) -> PayoutRow:
+    """Return a refund as it is now."""
+    found = payouts.find(refund_.merchant_id, refund_.id)
+    assert found is not None
+    return found
+
+
+def suspense(merchant_id: UUID, currency: str = "USDT") -> int:
+    """Return what waits in a merchant's suspense."""
+    return net_of(Account(merchant_id, SUSPENSE, currency))
+
+
+def fees(units: int = FEE) -> None:
+    """Let every payout of every coin on every network cost so much of its coin."""
+    for currency, network in CATALOGUE.pairs:
+        execute(
+            "INSERT INTO network_fees (currency, network, units, quoted_at) VALUES (%s, %s, %s, app_now())"
+            " ON CONFLICT (network, currency) DO UPDATE SET units = EXCLUDED.units",
+            (currency, network, units * 10 ** CATALOGUE.scale(currency) // USDT),
+        )
+
+
+def payout_events(of: PayoutRow) -> list[str]:
+    """Return a payout's events in the order in which they were written."""
+    return [row[0] for row in rows("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))]

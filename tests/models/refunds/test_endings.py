@@ -1,0 +1,480 @@
+"""What a refund takes out of suspense, and what its end gives back: to suspense or, after a reorg, to a debt."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from core.errors import PaymentNotResolvable
+from models.db import base
+from models.db.base import execute, one, rows, transaction
+from models.invoices import resolution
+from models.invoices import rows as invoices
+from models.ledger import debts
+from models.ledger.ledger import AVAILABLE, GATEWAY, MATURING, PAYOUT_HELD, ROUNDING, Account
+from models.outcomes import reversals
+from models.wallets import rows as wallets
+from tests.models.builders import (
+    CATALOGUE,
+    PRICE,
+    USDT,
+    Chain,
+    assert_sound,
+    at_once,
+    endpoint,
+    events,
+    expired,
+    held,
+    invoice,
+    merchant,
+    net_of,
+    owes,
+    paid,
+    settled,
+    wait_until_somebody_waits,
+)
+from tests.models.payouts.builders import fund
+from tests.models.refunds.builders import FEE, end, payout_events, reread, send_back, sent, signed, suspense
+from tests.models.wallets import builders as wallet_builders
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+    from core.payouts.states import PayoutStatus
+    from models.invoices.rows import InvoiceRow
+    from models.payouts.rows import PayoutRow
+    from models.wallets.rows import WalletRow
+
+HALF = PRICE // 2
+DAI = 5 * 10**18
+# Less than the coin's precision.
+SPECK = 7
+
+
+@pytest.fixture(autouse=True)
+def _sound(database: str) -> Iterator[None]:
+    del database
+    yield
+    assert_sound()
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    found = merchant()
+    endpoint(found)
+    return found
+
+
+@pytest.fixture
+def chain(database: str) -> Chain:
+    del database
+    return Chain()
+
+
+def short(chain: Chain, shop: UUID, units: int = HALF) -> InvoiceRow:
+    """An invoice that was paid too little when it expired."""
+    mine = invoice(shop)
+    paid(chain, mine, units)
+    return expired(chain, mine)
+
+
+def pay_in(chain: Chain, mine: InvoiceRow, units: int) -> InvoiceRow:
+    """Confirm another deposit."""
+    chain.pay(mine, units)
+    chain.confirm()
+    return settled(mine)
+
+
+def accept(of: InvoiceRow, txid: str | None = None) -> InvoiceRow:
+    with transaction():
+        locked = invoices.lock(of.id)
+        assert locked is not None
+        if txid is None:
+            resolution.accept_payment(CATALOGUE, locked)
+        else:
+            resolution.accept_stray(CATALOGUE, locked, txid)
+    return invoices.reread(of.id)
+
+
+def rounding() -> int:
+    return net_of(Account(GATEWAY, ROUNDING, "USDT"))
+
+
+def taken() -> list[UUID | None]:
+    return [row[0] for row in rows("SELECT refund_id FROM deposits ORDER BY id")]
+
+
+# To the end -------------------------------------------------------------------------------------------------
+
+
+def test_a_refund_takes_what_is_in_suspense_and_ends_its_payment_once_it_is_confirmed(shop: UUID, chain: Chain) -> None:
+    mine = short(chain, shop)
+
+    refund = send_back(mine)
+
+    assert (suspense(shop), held(shop)) == (0, {PAYOUT_HELD: HALF})
+    assert settled(mine).is_final is False
+
+    end(refund, "confirmed")
+
+    got = settled(mine)
+    assert (got.status, got.is_final, got.confirmed_units) == ("wrong_amount", True, HALF)
+    assert (suspense(shop), held(shop), owes(shop)) == (0, {}, 0)
+    assert events(got) == ["invoice.wrong_amount"]
+    assert payout_events(refund) == ["payout.approved", "payout.broadcasting", "payout.sent", "payout.confirmed"]
+
+
+@pytest.mark.parametrize("ending", ["failed", "cancelled"])
+def test_a_refund_that_does_not_leave_gives_all_back_and_reopens_its_payment(
+    shop: UUID, chain: Chain, ending: str
+) -> None:
+    mine = short(chain, shop, HALF + SPECK)
+    refund = send_back(mine)
+    assert (rounding(), held(shop)) == (SPECK, {PAYOUT_HELD: HALF})
+
+    end(refund, ending)  # type: ignore[arg-type]
+
+    got = settled(mine)
+    assert (got.status, got.is_final) == ("wrong_amount", False)
+    assert (suspense(shop), held(shop), rounding(), taken()) == (HALF + SPECK, {}, 0, [None])
+    assert accept(mine).status == "paid"
+
+
+def test_specks_of_several_deposits_leave_together_and_come_back_together(shop: UUID, chain: Chain) -> None:
+    step = 10 ** (CATALOGUE.scale("USDT") - CATALOGUE.assets["USDT"].precision)
+    mine = invoice(shop)
+    for _ in range(3):
+        pay_in(chain, mine, USDT + step // 2 + 1)
+    expired(chain, mine)
+
+    refund = send_back(mine)
+
+    assert refund.held_units == 3 * USDT + step
+    assert [row[0] for row in rows("SELECT refund_units FROM deposits ORDER BY id")] == [USDT, USDT + step, USDT]
+    assert rounding() == step // 2 + 3
+
+    end(refund, "failed")
+
+    assert (rounding(), suspense(shop)) == (0, 3 * (USDT + step // 2 + 1))
+
+
+def test_what_a_refund_takes_is_not_accepted_and_what_came_later_is(shop: UUID, chain: Chain) -> None:
+    mine = short(chain, shop)
+    refund = send_back(mine)
+    got = pay_in(chain, mine, USDT)
+    assert (got.status, got.is_final, suspense(shop)) == ("wrong_amount", False, USDT)
+
+    with pytest.raises(PaymentNotResolvable):
+        accept(mine)
+    end(refund, "confirmed")
+
+    assert invoices.reread(mine.id).is_final is False
+    assert accept(mine).status == "paid"
+    assert 0 < held(shop)[MATURING] < USDT
+    assert suspense(shop) == 0
+
+
+def test_a_stray_is_sent_back_in_its_own_coin_and_the_last_one_ends_its_payment(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, DAI, currency="DAI", stray="asset", txid="0xstray")
+    chain.confirm()
+    assert expired(chain, mine).is_final is False
+
+    refund = send_back(mine, stray=True)
+
+    assert (refund.currency, refund.kind, suspense(shop, "DAI")) == ("DAI", "stray", 0)
+    assert settled(mine).is_final is False
+    with pytest.raises(PaymentNotResolvable):
+        accept(mine, "0xstray")
+
+    end(refund, "confirmed")
+
+    got = settled(mine)
+    assert (got.status, got.is_final, events(got)) == ("wrong_amount", True, ["invoice.wrong_amount"])
+
+
+def test_a_stray_whose_refund_fails_can_be_accepted(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, DAI, currency="DAI", stray="asset", txid="0xstray")
+    chain.confirm()
+    expired(chain, mine)
+    end(send_back(mine, stray=True), "failed")
+
+    got = accept(mine, "0xstray")
+
+    assert (got.status, got.is_final) == ("wrong_amount", True)
+    assert MATURING in held(shop, "DAI")
+
+
+def test_a_stray_on_its_way_back_does_not_stop_the_sale(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, DAI, currency="DAI", stray="asset")
+    chain.confirm()
+    settled(mine)
+    refund = send_back(mine, stray=True)
+
+    assert pay_in(chain, mine, PRICE).status == "paid"
+    end(refund, "confirmed")
+
+    assert settled(mine).status == "paid"
+
+
+# Reorgs -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", ["pending", "awaiting_cosign", "approved"])
+def test_a_reorg_cancels_a_refund_that_is_not_signed(shop: UUID, chain: Chain, status: PayoutStatus) -> None:
+    mine = short(chain, shop)
+    refund = send_back(mine, status=status)
+
+    chain.reorg(3)
+
+    assert reread(refund).status == "cancelled"
+    assert (held(shop), owes(shop), suspense(shop), taken()) == ({}, 0, 0, [None])
+    assert payout_events(refund)[-1] == "payout.cancelled"
+
+
+def sent_away(chain: Chain, shop: UUID, status: str) -> tuple[InvoiceRow, PayoutRow]:
+    """A payment whose refund was signed, sent or confirmed when a reorg took its deposit."""
+    mine, refund = refunded(chain, shop, status)
+    chain.reorg(3)
+    return mine, refund
+
+
+def refunded(chain: Chain, shop: UUID, status: str) -> tuple[InvoiceRow, PayoutRow]:
+    """A payment whose refund was signed, sent or confirmed."""
+    mine = short(chain, shop, HALF + SPECK)
+    refund = send_back(mine)
+    match status:
+        case "broadcasting":
+            signed(refund)
+        case "sent":
+            sent(refund)
+        case _:
+            end(refund, "confirmed")
+    return mine, refund
+
+
+@pytest.mark.parametrize("status", ["broadcasting", "sent", "confirmed"])
+def test_what_was_sent_back_becomes_a_debt_when_a_reorg_takes_the_deposit(
+    shop: UUID, chain: Chain, status: str
+) -> None:
+    mine, refund = sent_away(chain, shop, status)
+
+    assert reread(refund).status == status
+    assert (owes(shop), suspense(shop)) == (HALF, 0)
+    assert_sound()
+    if status != "confirmed":
+        end(refund, "confirmed")
+    assert (owes(shop), held(shop), rounding()) == (HALF, {"debt": HALF}, 0)
+    assert expired(chain, mine).status == "expired"
+
+
+@pytest.mark.parametrize("status", ["broadcasting", "sent", "confirmed"])
+@pytest.mark.parametrize("available", [HALF - 1, HALF, HALF + 1])
+def test_what_was_sent_back_is_taken_from_available_before_it_becomes_a_debt(
+    shop: UUID, chain: Chain, status: PayoutStatus, available: int
+) -> None:
+    mine, refund = refunded(chain, shop, status)
+    txid = rows("SELECT txid FROM deposits")[0][0]
+    fund(shop, available)
+
+    chain.reorg(3)
+
+    owed = max(0, HALF - available)
+    assert (held(shop).get(AVAILABLE, 0), owes(shop)) == (max(0, available - HALF), owed)
+    assert debts.due(10) == ([(shop, "USDT")] if owed else [])
+    assert reread(refund).status == status
+
+    chain.pay(mine, HALF + SPECK, txid=txid)
+    chain.confirm()
+    settled(mine)
+
+    assert (held(shop)[AVAILABLE], owes(shop), suspense(shop), rounding()) == (available, 0, 0, SPECK)
+
+
+@pytest.mark.parametrize("status", ["sent", "confirmed"])
+def test_a_deposit_that_comes_back_pays_for_its_refund(shop: UUID, chain: Chain, status: str) -> None:
+    mine, refund = sent_away(chain, shop, status)
+    txid = rows("SELECT txid FROM deposits")[0][0]
+
+    chain.pay(mine, HALF + SPECK, txid=txid)
+    chain.confirm()
+    got = expired(chain, mine)
+    if status == "sent":
+        assert got.is_final is False
+        end(refund, "confirmed")
+        got = settled(mine)
+
+    assert (got.status, got.is_final, got.confirmed_units) == ("wrong_amount", True, HALF + SPECK)
+    assert (owes(shop), suspense(shop), held(shop), rounding()) == (0, 0, {}, SPECK)
+
+
+def test_a_deposit_that_comes_back_after_its_debt_was_repaid_is_its_merchants(shop: UUID, chain: Chain) -> None:
+    mine, _ = sent_away(chain, shop, "confirmed")
+    txid = rows("SELECT txid FROM deposits")[0][0]
+    paid(chain, invoice(shop))
+    assert owes(shop) == 0
+
+    chain.pay(mine, HALF + SPECK, txid=txid)
+    chain.confirm()
+    settled(mine)
+
+    assert (owes(shop), held(shop)[AVAILABLE]) == (0, HALF)
+
+
+def test_another_deposit_in_its_place_waits_to_be_decided(shop: UUID, chain: Chain) -> None:
+    mine, _ = sent_away(chain, shop, "confirmed")
+    txid = rows("SELECT txid FROM deposits")[0][0]
+
+    chain.pay(mine, HALF - USDT, txid=txid)
+    chain.confirm()
+    got = expired(chain, mine)
+
+    assert (got.status, got.is_final, suspense(shop), owes(shop)) == ("wrong_amount", False, HALF - USDT, HALF)
+
+
+@pytest.mark.parametrize("is_back", [True, False])
+def test_a_refund_that_fails_after_a_reorg_repays_the_debt_and_not_suspense(
+    shop: UUID, chain: Chain, *, is_back: bool
+) -> None:
+    mine, refund = sent_away(chain, shop, "sent")
+    if is_back:
+        # Seen again, and not confirmed yet.
+        chain.pay(mine, HALF + SPECK, txid=rows("SELECT txid FROM deposits")[0][0])
+
+    end(refund, "failed")
+
+    assert (owes(shop), suspense(shop), held(shop), rounding(), taken()) == (0, 0, {}, 0, [None])
+    if is_back:
+        chain.confirm()
+        assert expired(chain, mine).is_final is False
+        assert suspense(shop) == HALF + SPECK
+
+
+def test_a_refund_that_fails_after_its_debt_was_repaid_is_the_merchants(shop: UUID, chain: Chain) -> None:
+    _, refund = sent_away(chain, shop, "sent")
+    paid(chain, invoice(shop))
+
+    end(refund, "failed")
+
+    assert (owes(shop), held(shop)[AVAILABLE]) == (0, HALF)
+
+
+def test_the_fee_kept_of_a_refund_is_paid_out_of_what_the_refund_gives_back(shop: UUID, chain: Chain) -> None:
+    _, refund = sent_away(chain, shop, "sent")
+    paid(chain, invoice(shop))
+    assert (held(shop).get(AVAILABLE, 0), owes(shop)) == (0, 0)
+
+    end(refund, "failed", kept_units=USDT // 20)
+
+    assert (held(shop)[AVAILABLE], owes(shop)) == (HALF - USDT // 20, 0)
+
+
+def test_who_owes_the_fee_kept_of_a_refund_is_noted_as_a_debtor(shop: UUID, chain: Chain) -> None:
+    refund = sent(send_back(short(chain, shop)))
+
+    end(refund, "failed", kept_units=USDT // 20)
+
+    assert (held(shop), owes(shop)) == ({"debt": USDT // 20}, USDT // 20)
+    assert debts.due(10) == [(shop, "USDT")]
+
+
+def test_a_reorg_of_one_of_two_deposits_leaves_the_other_its_part(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    pay_in(chain, mine, 2 * USDT)
+    chain.mine(10)
+    pay_in(chain, mine, USDT)
+    expired(chain, mine)
+    refund = sent(send_back(mine))
+
+    chain.reorg(3)
+    assert owes(shop) == USDT
+    end(refund, "failed")
+
+    assert (owes(shop), suspense(shop)) == (0, 2 * USDT)
+
+
+def test_the_end_of_a_refund_and_a_reorg_at_once_do_not_lose_a_unit(shop: UUID, chain: Chain) -> None:
+    mine = short(chain, shop)
+    refund = sent(send_back(mine))
+    chain.fork(3)
+
+    def work(number: int) -> object:
+        if number % 2:
+            return reversals.reverse_orphans(CATALOGUE, "ethereum")
+        return end(refund, "failed").status
+
+    outcomes = at_once(6, work)
+
+    assert not [o for o in outcomes if isinstance(o, Exception)]
+    assert (owes(shop), suspense(shop), held(shop)) == (0, 0, {})
+
+
+def test_settling_again_credits_nothing_that_a_refund_took(shop: UUID, chain: Chain) -> None:
+    """The guard of the credit itself: whatever judges the invoice."""
+    mine = short(chain, shop)
+    send_back(mine)
+    execute("UPDATE invoices SET accepted_units = confirmed_units WHERE id = %s", (mine.id,))
+
+    got = settled(mine)
+
+    assert (got.status, held(shop)) == ("paid", {PAYOUT_HELD: HALF})
+
+
+def test_the_fee_is_the_gateways_once_the_refund_is_confirmed(shop: UUID, chain: Chain) -> None:
+    end(send_back(short(chain, shop)), "confirmed")
+
+    assert net_of(Account(GATEWAY, "network_fees", "USDT")) == FEE
+
+
+def test_a_deposit_that_is_lost_again_before_it_is_confirmed_changes_no_debt(shop: UUID, chain: Chain) -> None:
+    mine, _ = sent_away(chain, shop, "confirmed")
+    txid = rows("SELECT txid FROM deposits")[0][0]
+    chain.pay(mine, HALF + SPECK, txid=txid)
+    chain.reorg(1)
+    assert owes(shop) == HALF
+
+    chain.pay(mine, HALF + SPECK, txid=txid)
+    chain.confirm()
+
+    assert expired(chain, mine).is_final
+    assert (owes(shop), suspense(shop), held(shop), rounding()) == (0, 0, {}, SPECK)
+
+
+@pytest.mark.parametrize("owner", ["invoice", "wallet"])
+def test_the_end_of_a_refund_waits_for_its_owner_before_it_touches_the_refund(
+    shop: UUID, chain: Chain, owner: str
+) -> None:
+    """Locked the other way round, a reorg and an end would wait for each other."""
+    of = short(chain, shop) if owner == "invoice" else blocked_wallet(chain, shop)
+    refund = sent(send_back(of))
+
+    def finish() -> None:
+        try:
+            end(refund, "failed")
+        finally:
+            base.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction():
+            (invoices if owner == "invoice" else wallets).lock(of.id)
+            ending = pool.submit(finish)
+            wait_until_somebody_waits()
+            assert one("SELECT 1 FROM payouts WHERE id = %s FOR UPDATE NOWAIT", (refund.id,))
+        ending.result()
+
+    assert reread(refund).status == "failed"
+
+
+def blocked_wallet(chain: Chain, shop: UUID) -> WalletRow:
+    """A blocked wallet that holds something."""
+    mine = wallet_builders.set_blocked(wallet_builders.wallet(shop), is_blocked=True)
+    chain.pay(mine, USDT)
+    chain.confirm()
+    wallet_builders.settled(mine)
+    return mine

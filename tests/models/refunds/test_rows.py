@@ -1,0 +1,303 @@
+"""Refunds from available never take more than was credited, even when a reorg takes that; and who counts as payer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from core.catalogue.addresses import display
+from core.errors import PayoutNotPending
+from models.db.base import rows, transaction
+from models.deposits import crediting
+from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
+from models.outcomes import decisions as payout_decisions
+from models.outcomes import reversals
+from models.refunds import reads as refund_reads
+from models.refunds import rows as refunds
+from tests.models.builders import (
+    CATALOGUE,
+    PRICE,
+    SENDER,
+    USDT,
+    Chain,
+    assert_sound,
+    at_once,
+    endpoint,
+    expired,
+    held,
+    invoice,
+    merchant,
+    owes,
+    paid,
+    settled,
+)
+from tests.models.refunds.builders import FEE, end, payout_events, refund, reread, send_back, sent
+from tests.models.wallets import builders as wallet_builders
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+    from core.payouts.states import PayoutStatus
+    from models.invoices.rows import InvoiceRow
+
+STRANGER = "0x90f79bf6eb2c4f870365e785982e1f101e93b906"
+
+
+@pytest.fixture(autouse=True)
+def _sound(database: str) -> Iterator[None]:
+    del database
+    yield
+    assert_sound()
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    found = merchant()
+    endpoint(found)
+    return found
+
+
+@pytest.fixture
+def chain(database: str) -> Chain:
+    del database
+    return Chain()
+
+
+def release(chain: Chain) -> None:
+    """Make what was credited available."""
+    chain.mature()
+    crediting.release_matured(chain.network, limit=100)
+
+
+def sold(chain: Chain, shop: UUID, units: int = PRICE) -> InvoiceRow:
+    """A payment whose money is available."""
+    mine = paid(chain, invoice(shop), units)
+    release(chain)
+    return mine
+
+
+def told(of: InvoiceRow) -> tuple[str, int]:
+    found = refund_reads.of_payment(CATALOGUE, of)
+    return found.part, len(found.refunds)
+
+
+# Who paid ---------------------------------------------------------------------------------------------------
+
+
+def pay(chain: Chain, mine: InvoiceRow, units: int, sender: str) -> InvoiceRow:
+    chain.mine(1, replace(chain.transfer(mine, units), sender=sender))
+    return settled(mine)
+
+
+def test_whoever_paid_alone_is_the_payer(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    pay(chain, mine, USDT, SENDER)
+
+    assert pay(chain, mine, PRICE - USDT, SENDER).payer_address == display("evm", SENDER)
+
+
+def test_nobody_is_the_payer_once_a_stranger_sent_a_speck(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    pay(chain, mine, PRICE, SENDER)
+    chain.mine(10)
+
+    assert pay(chain, mine, 1, STRANGER).payer_address == ""
+
+    chain.reorg(1)
+    assert settled(mine).payer_address == display("evm", SENDER)
+
+
+def test_nobody_is_the_payer_of_what_a_contract_passed_on_unseen(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+
+    assert pay(chain, mine, PRICE, "").payer_address == ""
+
+
+def test_a_stranger_with_a_stray_does_not_hide_the_payer(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    pay(chain, mine, PRICE, SENDER)
+
+    chain.mine(1, replace(chain.transfer(mine, USDT, currency="DAI", stray="asset"), sender=STRANGER))
+
+    assert settled(mine).payer_address == display("evm", SENDER)
+
+
+# What is told -----------------------------------------------------------------------------------------------
+
+
+def test_a_payment_tells_how_much_of_it_was_refunded(shop: UUID, chain: Chain) -> None:
+    sold(chain, shop, PRICE)
+    mine = sold(chain, shop, PRICE)
+    assert told(mine) == ("none", 0)
+
+    part = refund(mine, 4 * USDT, status="pending")
+    assert told(mine) == ("partial", 1)
+    refund(mine, 6 * USDT)
+    assert told(mine) == ("full", 2)
+
+    end(part, "cancelled")
+    assert told(mine) == ("partial", 2)
+
+
+def test_what_was_sent_back_out_of_suspense_is_a_refund_too(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    paid(chain, mine, USDT + 7)
+    expired(chain, mine)
+    back = send_back(mine)
+    assert told(mine) == ("full", 1)
+
+    paid(chain, mine, USDT)
+    assert told(mine) == ("partial", 1)
+
+    end(back, "failed")
+    assert told(mine) == ("none", 1)
+
+
+def test_what_was_sent_is_told_when_a_reorg_took_the_deposit(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    paid(chain, mine, USDT)
+    expired(chain, mine)
+    end(send_back(mine), "confirmed")
+
+    chain.reorg(3)
+
+    assert told(mine) == ("full", 1)
+
+
+def test_a_stray_that_was_sent_back_is_listed_and_no_part_of_the_payment(shop: UUID, chain: Chain) -> None:
+    mine = sold(chain, shop)
+    chain.pay(mine, USDT, currency="DAI", stray="asset")
+    chain.confirm()
+    settled(mine)
+
+    send_back(mine, stray=True)
+
+    assert told(mine) == ("none", 1)
+
+
+def test_of_very_many_refunds_the_newest_are_told(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refund_reads, "SHOWN_MAX", 2)
+    mine = sold(chain, shop)
+    ids = [refund(mine, USDT).id for _ in range(3)]
+
+    assert [r.id for r in refund_reads.of_payment(CATALOGUE, mine).refunds] == ids[1:]
+
+
+# Reorgs -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", ["pending", "awaiting_cosign", "approved"])
+def test_a_reorg_of_the_payment_cancels_its_refund_that_is_not_signed(
+    shop: UUID, chain: Chain, status: PayoutStatus
+) -> None:
+    mine = sold(chain, shop)
+    refused = refund(mine, 5 * USDT, status=status)
+
+    chain.reorg(5)
+
+    assert reread(refused).status == "cancelled"
+    assert payout_events(refused)[-1] == "payout.cancelled"
+    # What it held paid for the deposit that is gone.
+    assert (owes(shop), held(shop)) == (0, {})
+    assert settled(mine).status == "check"
+
+
+def test_a_reorg_cancels_as_many_refunds_as_are_not_covered_any_more_the_newest_first(shop: UUID, chain: Chain) -> None:
+    other = sold(chain, shop, 20 * USDT)
+    mine = invoice(shop)
+    paid(chain, mine, PRICE)
+    chain.mine(10)
+    paid(chain, mine, 3 * USDT)
+    release(chain)
+    made = [refund(mine, units * USDT) for units in (4, 6, 2, 1)]
+
+    chain.reorg(5)
+
+    assert [reread(r).status for r in made] == ["approved", "approved", "cancelled", "cancelled"]
+    assert refunds.credited_units(mine.id) == PRICE == refunds.refunded_units(mine.id)
+    assert refund_reads.of_payment(CATALOGUE, other).part == "none"
+
+
+def test_a_refund_that_was_sent_stays_and_the_payment_is_owed(shop: UUID, chain: Chain) -> None:
+    mine = sold(chain, shop)
+    before = held(shop)[AVAILABLE]
+    gone = sent(refund(mine, 5 * USDT))
+
+    chain.reorg(5)
+
+    assert reread(gone).status == "sent"
+    assert held(shop)[PAYOUT_HELD] == 5 * USDT + FEE == owes(shop)
+    end(gone, "failed")
+    assert (owes(shop), held(shop)) == (0, {})
+    assert before < PRICE
+
+
+def test_the_refund_of_a_payment_that_stands_survives_a_reorg_of_another(shop: UUID, chain: Chain) -> None:
+    mine = sold(chain, shop)
+    kept = refund(mine, 5 * USDT)
+    paid(chain, invoice(shop))
+
+    chain.reorg(2)
+
+    assert reread(kept).status == "approved"
+
+
+def test_a_reorg_of_a_wallets_deposit_cancels_its_refund(shop: UUID, chain: Chain) -> None:
+    mine = wallet_builders.set_blocked(wallet_builders.wallet(shop), is_blocked=True)
+    chain.pay(mine, USDT)
+    chain.confirm()
+    wallet_builders.settled(mine)
+    refused = send_back(mine)
+
+    chain.reorg(2)
+
+    assert reread(refused).status == "cancelled"
+    assert (held(shop), owes(shop)) == ({}, 0)
+
+
+def test_a_wallets_deposit_whose_refund_was_sent_is_owed_after_a_reorg_until_it_comes_back(
+    shop: UUID, chain: Chain
+) -> None:
+    mine = wallet_builders.set_blocked(wallet_builders.wallet(shop), is_blocked=True)
+    chain.pay(mine, USDT, txid="0xmine")
+    chain.confirm()
+    wallet_builders.settled(mine)
+    end(send_back(mine), "confirmed")
+
+    chain.reorg(2)
+    assert owes(shop) == USDT
+    chain.pay(mine, USDT, txid="0xmine")
+    chain.confirm()
+    wallet_builders.settled(wallet_builders.set_blocked(mine, is_blocked=False))
+
+    assert (owes(shop), held(shop)) == (0, {})
+    assert rows("SELECT status FROM deposits") == [("confirmed",)]
+
+
+@pytest.mark.parametrize(
+    ("amounts", "shares"), [([10, 20], [10, 20]), ([15, 15], [10, 20]), ([9, 9, 9], [0, 10, 10]), ([7], [0])]
+)
+def test_shares_are_whole_and_add_up(amounts: list[int], shares: list[int]) -> None:
+    assert refunds._shares(amounts, 10) == shares
+
+
+def test_cancelling_a_refund_while_a_reorg_takes_its_deposit_books_it_back_once(shop: UUID, chain: Chain) -> None:
+    mine = sold(chain, shop)
+    refused = refund(mine, 5 * USDT, status="pending")
+    chain.fork(5)
+
+    def work(number: int) -> object:
+        if number % 2:
+            return reversals.reverse_orphans(CATALOGUE, "ethereum")
+        with transaction():
+            return payout_decisions.cancel(CATALOGUE, reread(refused))
+
+    outcomes = at_once(6, work)
+
+    assert all(isinstance(o, PayoutNotPending) for o in outcomes if isinstance(o, Exception))
+    assert reread(refused).status == "cancelled"
+    assert (owes(shop), held(shop)) == (0, {})

@@ -1,0 +1,169 @@
+"""Spends and what surrounds them as rows: guarded changes, figures, and what the queue says of payouts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from api.health import gauges
+from core.ids import uuid7
+from models.db.base import app_now, execute, transaction
+from models.deposits import cursors
+from models.payouts import queue as payout_queue
+from models.spends import reads as spend_reads
+from models.spends import rows as spends
+from models.spends.rows import NewAttempt, NewSpend
+from tests.models.builders import at_once
+
+if TYPE_CHECKING:
+    from models.spends.rows import SpendRow
+
+SENDER = "0x" + "5e" * 20
+
+
+@pytest.fixture(autouse=True)
+def _database(database: str) -> None:
+    del database
+
+
+def attempt(number: int = 0, *, price: int = 10) -> NewAttempt:
+    txid = f"0x{uuid7().hex}{number}"
+    return NewAttempt(txid=txid, raw=txid.encode(), gas_limit=100, price_units=price, tip_units=1, data_units=7)
+
+
+def spend(*, contract: str | None = "0xtoken", units: int = 5, slot: int | None = None) -> SpendRow:
+    with transaction():
+        new = NewSpend(
+            id=uuid7(), network="ethereum", purpose="gas", sender=SENDER, recipient="0xr", contract=contract,
+            currency="ETH" if contract is None else "USDT", decimals=6, token_units=units,
+            slot=spends.take_slot("ethereum", SENDER, at_least=0) if slot is None else slot,
+        )  # fmt: skip
+        spends.insert(new, attempt())
+    return read(new.id)
+
+
+def read(spend_id: object) -> SpendRow:
+    found = spends.find(spend_id)  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def mined(row: SpendRow, *, height: int = 7, fee_units: int = 3) -> bool:
+    return spends.mark_mined(
+        row,
+        txid=row.txid,
+        height=height,
+        block_hash="0xb",
+        effect="exact",
+        fee_units=fee_units,
+        problem="",
+        left_units=None,
+        arrived_units=None,
+    )
+
+
+def test_a_slot_follows_what_the_chain_has_used_and_never_goes_back() -> None:
+    taken = [spends.take_slot("ethereum", SENDER, at_least=at_least) for at_least in (3, 3, 9, 0)]
+    assert taken == [3, 4, 9, 10]
+    assert spends.take_slot("polygon", SENDER, at_least=0) == 0
+
+
+def test_a_slot_of_a_transaction_that_rolled_back_is_taken_again() -> None:
+    def fail() -> None:
+        with transaction():
+            spends.take_slot("ethereum", SENDER, at_least=3)
+            _ = 1 // 0
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert spends.take_slot("ethereum", SENDER, at_least=3) == 3
+
+
+def test_slots_taken_at_once_are_different() -> None:
+    def take(_number: int) -> int:
+        with transaction():
+            return spends.take_slot("ethereum", SENDER, at_least=0)
+
+    assert sorted(at_once(6, take)) == list(range(6))  # type: ignore[type-var]
+
+
+def test_one_slot_is_one_spends_unless_that_is_dead() -> None:
+    first = spend(slot=4)
+    with pytest.raises(Exception, match="spends_by_slot"):
+        spend(slot=4)
+    assert spends.finish(first, "dead", booked_fee_units=0)
+    assert spend(slot=4).slot == 4
+
+
+def test_a_change_starts_from_the_state_that_was_read() -> None:
+    row = spend()
+    assert [spends.mark_sent(row.id), spends.mark_sent(row.id)] == [True, False]
+    assert not spends.finish(row, "failed", booked_fee_units=0), "it was signed when it was read, and is sent"
+    row = read(row.id)
+    assert [mined(row), mined(row)] == [True, False]
+    row = read(row.id)
+    assert spends.finish(row, "confirmed", booked_fee_units=3)
+    assert not spends.finish(row, "confirmed", booked_fee_units=3)
+    assert mined(row, height=8), "a confirmed one may move"
+    assert read(row.id).state == "confirmed"
+    assert [spends.settle(row.id, booked_fee_units=3, lost_units=0) for _ in range(2)] == [True, False]
+    assert not mined(row, height=9)
+    assert not spends.take_out(row.id)
+
+
+def test_an_attempt_joins_only_what_waits_and_only_as_the_next() -> None:
+    row = spend()
+    assert not spends.add_attempt(row.id, "ethereum", attempt(), number=2)
+    assert spends.add_attempt(row.id, "ethereum", attempt(price=20), number=1)
+    assert not spends.add_attempt(row.id, "ethereum", attempt(price=30), number=1)
+    assert [found.price_units for found in spends.attempts_of(row.id)] == [20, 10]
+    mined(read(row.id))
+    assert not spends.add_attempt(row.id, "ethereum", attempt(), number=2)
+
+
+def test_what_is_signed_and_in_no_block_is_promised_at_its_newest_price() -> None:
+    spend(units=5)
+    bumped = spend(units=6)
+    spends.add_attempt(bumped.id, "ethereum", attempt(price=20), number=1)
+    spend(contract=None, units=40)
+    spend(contract="0xother", units=80)
+    gone = spend(units=1_000)
+    mined(gone)
+
+    promised = spend_reads.promised("ethereum", SENDER, "0xtoken")
+    assert (promised.token_units, promised.native_units) == (11, 40)
+    assert promised.gas_units == 3 * 1_007 + 2_007
+    assert spend_reads.promised("ethereum", SENDER, None).token_units == 40
+    assert spend_reads.promised("polygon", SENDER, None).gas_units == 0
+
+
+def test_depth_is_counted_in_what_was_scanned_and_nowhere_else() -> None:
+    moment = app_now()
+    cursors.start("ethereum", height=10, block_hash="0xa", parent_hash="0x", block_time=moment)
+
+    def depth(height: int, block_hash: str) -> int:
+        return spend_reads.depth("ethereum", height=height, block_hash=block_hash, settled_blocks=256)
+
+    assert (depth(10, "0xa"), depth(10, "0xb"), depth(11, "0xb"), depth(9, "0xc")) == (1, 0, 0, 0)
+    execute("UPDATE chain_cursors SET height = 300")
+    assert (depth(10, "0xa"), depth(9, "0xc")) == (291, 292), "too old to be kept, and too old to be replaced"
+    assert spend_reads.depth("polygon", height=10, block_hash="0xa", settled_blocks=256) == 0
+
+
+def test_a_verdict_of_an_oracle_holds_for_a_day() -> None:
+    assert payout_queue.verdict("ethereum", "0x1") is None
+    payout_queue.store_verdict("ethereum", "0x1", is_sanctioned=True)
+    assert payout_queue.verdict("ethereum", "0x1") is True
+    assert payout_queue.verdict("polygon", "0x1") is None
+    execute("UPDATE app_clock SET ahead = ahead + interval '25 hours'")
+    assert payout_queue.verdict("ethereum", "0x1") is None
+    payout_queue.store_verdict("ethereum", "0x1", is_sanctioned=False)
+    assert payout_queue.verdict("ethereum", "0x1") is False
+
+
+def test_metrics_tell_what_waits() -> None:
+    spend()
+    found = {metric.name: metric for metric in gauges.payout_gauges()}
+    assert [(s.labels, s.value) for s in found["sluice_spends_waiting"].samples] == [({"network": "ethereum"}, 1)]
+    assert found["sluice_payouts"].samples == []

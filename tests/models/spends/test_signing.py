@@ -1,0 +1,69 @@
+"""What ends a stop: nothing but a scan that has caught up, with nothing unknown, as the rows say under the lock."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from models.db.base import execute, rows, transaction
+from models.spends import signing
+from models.spends import unknown as unknown_spends
+from models.spends.signing import Stop
+from models.spends.unknown import NewUnknown
+
+SENDER = "0x" + "11" * 20
+BYTES = bytes(range(256))
+
+
+def unknown(txid: str = "0xlost") -> NewUnknown:
+    return NewUnknown(
+        network="ethereum", txid=txid, sender=SENDER, key_ordinal=None, slot=3, recipient="0x" + "22" * 20,
+        currency="ETH", contract=None, decimals=18, token_units=10**30, is_transfer=True, raw=BYTES, gas_limit=21_000,
+        price_units=2, tip_units=1, is_success=True, chain_fee_units=42_000, block_height=7, block_hash="0xblock",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def stopped(database: str) -> Stop:
+    """What the signer read before: all was well then."""
+    del database
+    assert signing.watch("ethereum") is None
+    with transaction():
+        assert signing.stop("ethereum", reason="a test")
+    signing.note_caught_up("ethereum")
+    found = signing.read("ethereum")
+    assert found is not None
+    assert found.is_caught_up
+    return found
+
+
+def test_a_stop_ends_once(stopped: Stop) -> None:
+    assert [signing.resume(stopped, {SENDER: 4}) for _ in range(2)] == [True, False]
+    assert rows("SELECT next_slot FROM spend_accounts") == [(4,)]
+
+
+def test_what_was_found_since_the_signer_looked_keeps_the_stop(stopped: Stop) -> None:
+    with transaction():
+        assert unknown_spends.note(unknown())
+    signing.note_caught_up("ethereum")
+    assert not signing.resume(stopped, {SENDER: 4})
+    execute("UPDATE unknown_spends SET status = 'gone'")
+    assert signing.resume(stopped, {SENDER: 4})
+
+
+def test_a_scan_that_has_to_catch_up_anew_keeps_the_stop(stopped: Stop) -> None:
+    with transaction():
+        assert not signing.stop("ethereum", reason="again")
+    assert not signing.resume(replace(stopped, is_caught_up=True), {SENDER: 4})
+
+
+def test_what_is_unknown_is_read_as_it_was_noted(database: str) -> None:
+    del database
+    with transaction():
+        assert unknown_spends.note(unknown())
+    found = unknown_spends.find("ethereum", "0xlost")
+    assert found is not None
+    shared = NewUnknown.__struct_fields__
+    assert {name: getattr(found, name) for name in shared} == {name: getattr(unknown(), name) for name in shared}
+    assert (found.status, found.spend_id, found.settled_by, found.reason) == ("open", None, "", "")

@@ -1,0 +1,103 @@
+"""Rows of the gateway's own wallets for tests: a hot wallet, spends as the signer leaves them, top-ups."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
+
+from core.ids import uuid7
+from models.db.base import execute, rows, transaction
+from models.treasury import own_addresses as treasury
+from models.treasury import topups
+
+if TYPE_CHECKING:
+    from tests.models.builders import Chain
+
+HOT = "0x" + "a0" * 20
+COLD = "0x" + "c0" * 20
+ETHER = 10**18
+
+_slots = count()
+
+
+def pin_hot(network: str = "ethereum", address: str = HOT) -> str:
+    """Write the hot wallet's row and return its address."""
+    assert treasury.pin_hot(network, address)
+    return address
+
+
+def spend(
+    *,
+    purpose: str = "gas",
+    network: str = "ethereum",
+    sender: str = HOT,
+    recipient: str,
+    currency: str = "ETH",
+    token_units: int,
+    txid: str | None = None,
+    mined: tuple[int, str] | None = None,
+    **columns: Any,
+) -> UUID:
+    """Write a spend with one attempt; `mined` puts it, with effect and for a fee of nothing, into a block."""
+    height, block_hash = mined or (None, None)
+    txid = txid or "0x" + uuid4().hex * 2
+    row = {
+        "id": uuid7(),
+        "network": network,
+        "purpose": purpose,
+        "sender": sender,
+        "recipient": recipient,
+        "currency": currency,
+        "decimals": 18,
+        "token_units": token_units,
+        "slot": next(_slots),
+        "state": "sent" if mined is None else "mined",
+        "attempts": 1,
+        "mined_txid": None if mined is None else txid,
+        "mined_height": height,
+        "mined_hash": block_hash,
+        "is_success": None if mined is None else True,
+        "chain_fee_units": None if mined is None else 0,
+    } | columns
+    execute(f"INSERT INTO spends ({', '.join(row)}) VALUES ({', '.join(['%s'] * len(row))})", tuple(row.values()))
+    execute(
+        "INSERT INTO spend_attempts (spend_id, number, network, txid, raw, price_units, tip_units, gas_limit)"
+        " VALUES (%s, 1, %s, %s, '', 0, 0, 21000)",
+        (row["id"], network, txid),
+    )
+    return UUID(str(row["id"]))
+
+
+def topup(chain: Chain, units: int, *, currency: str = "ETH", origin: str = "transfer") -> topups.NewTopup:
+    """Record a top-up in the newest block of a chain moved by hand."""
+    new = topups.NewTopup(
+        network=chain.network.code,
+        txid="0x" + uuid4().hex * 2,
+        ordinal="native" if currency == "ETH" else "0",
+        currency=currency,
+        units=units,
+        sender="0xoperator",
+        origin=origin,  # type: ignore[arg-type]
+        block_height=chain.height,
+        block_hash=chain._hash(),
+    )
+    with transaction():
+        assert topups.record(new)
+    return new
+
+
+def topup_rows(*columns: str) -> list[tuple[Any, ...]]:
+    """Return columns of all top-ups, oldest first."""
+    return rows(f"SELECT {', '.join(columns or ('units', 'status', 'origin'))} FROM treasury_topups ORDER BY id")
+
+
+def other_with_slot(spend_id: UUID) -> None:
+    """Let another transaction of the same key be known to have a spend's slot; call it inside a transaction."""
+    execute(
+        "INSERT INTO unknown_spends (id, network, txid, sender, key_ordinal, slot, recipient, currency, decimals,"
+        " token_units, is_transfer, raw, gas_limit, price_units, tip_units, is_success, chain_fee_units, block_height,"
+        " block_hash) SELECT %s, network, %s, sender, key_ordinal, slot, '0xelsewhere', currency, decimals, 1, true,"
+        " '', 21000, 1, 1, true, 0, 1, '0x' FROM spends WHERE id = %s",
+        (uuid7(), "0x" + uuid4().hex * 2, spend_id),
+    )

@@ -1,0 +1,504 @@
+"""The guards of the treasury's rows, each shown by what would go wrong without it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from core.ids import uuid7
+from models.db.base import execute, rows, transaction
+from models.deposits import balances as probes
+from models.deposits import rows as deposits
+from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
+from models.payouts import rules as payout_rules
+from models.treasury import own_addresses as treasury
+from models.treasury import reconciliation, sweeps, topups
+from models.treasury.reconciliation import Finding, Flow
+from models.treasury.sweeps import Unswept
+from models.treasury.topups import NewTopup
+from tests.models.builders import USDT, Chain, assert_sound, at_once, invoice, merchant, net_of, paid
+from tests.models.treasury.builders import COLD, HOT, pin_hot, spend, topup, topup_rows
+
+if TYPE_CHECKING:
+    from models.deposits.rows import Found
+
+DEPOSIT = "0x" + "dd" * 20
+STRANGER = "0x" + "66" * 20
+EQUITY_ETH = Account(GATEWAY, EQUITY, "ETH")
+CUSTODY_ETH = Account(GATEWAY, CUSTODY, "ETH", "ethereum")
+
+
+def seen(chain: Chain, units: int, *, txid: str = "", **fields: Any) -> NewTopup:
+    """Return a top-up in a chain's newest block; without a txid it is one that only the balance shows."""
+    plain: dict[str, Any] = {
+        "network": chain.network.code,
+        "txid": txid,
+        "ordinal": "native" if txid else topups.balance_ordinal("ETH", chain.height),
+        "currency": "ETH",
+        "units": units,
+        "sender": "0xoperator" if txid else "",
+        "origin": "transfer" if txid else "balance",
+        "block_height": chain.height,
+        "block_hash": chain._hash(),
+    }
+    return NewTopup(**plain | fields)
+
+
+# Top-ups ----------------------------------------------------------------------------------------------------
+
+
+def test_a_counted_balance_covers_its_own_network_and_coin_up_to_its_block(database: str) -> None:
+    del database
+    chain = Chain()
+    here = chain.height
+    with transaction():
+        assert topups.record(seen(chain, 7))
+        assert topups.record(seen(chain, 7, txid="0xlater", block_height=here + 1))
+        assert topups.record(seen(chain, 7, txid="0xbsc", network="bsc"))
+        assert topups.record(seen(chain, 7, txid="0xtoken", currency="USDT"))
+        assert not topups.record(seen(chain, 7, txid="0xsame"))
+    assert sorted(topup_rows("txid")) == [("0xbsc",), ("0xlater",), ("0xsame",), ("0xtoken",)]
+
+
+def test_a_known_transfer_gives_no_balance_its_name(database: str) -> None:
+    del database
+    chain = Chain()
+    known = topup(chain, 7)
+    chain.mine()
+    with transaction():
+        assert topups.record(seen(chain, 7))
+        assert not topups.record(known)
+    assert topup_rows("txid") == [(known.txid,), ("",)]
+
+
+def test_a_balance_that_a_reorg_took_covers_nothing(database: str) -> None:
+    del database
+    chain = Chain()
+    chain.mine()
+    with transaction():
+        assert topups.record(seen(chain, 7))
+    chain.fork(1)
+    assert topups.reverse_orphans("ethereum") == 1
+    chain.mine()
+    with transaction():
+        assert topups.record(seen(chain, 7, txid="0xagain"))
+
+
+def test_a_live_top_up_is_written_once(database: str) -> None:
+    del database
+    chain = Chain()
+    known = topup(chain, 7)
+    with transaction():
+        assert not topups.record(dataclasses.replace(known, units=9))
+    assert topup_rows("units", "round") == [(7, 1)]
+
+
+def test_of_two_workers_one_books_and_one_takes_back(database: str) -> None:
+    del database
+    chain = Chain()
+    topup(chain, 7)
+    ((topup_id,),) = topup_rows("id")
+    # What a worker does that read the row before the other one was done.
+    assert [topups._book(topup_id) for _ in range(2)] == [True, False]
+    assert net_of(EQUITY_ETH) == 7
+    assert [topups._reverse(topup_id) for _ in range(2)] == [True, False]
+    assert (net_of(EQUITY_ETH), net_of(CUSTODY_ETH)) == (0, 0)
+
+
+def test_only_what_was_booked_is_taken_back(database: str) -> None:
+    del database
+    chain = Chain()
+    chain.mine()
+    topup(chain, 7)
+    topup(chain, 3, origin="cold")
+    execute("UPDATE treasury_topups SET status = 'booked' WHERE origin = 'cold'")
+    chain.fork(1)
+    assert topups.reverse_orphans("ethereum") == 2
+    assert (net_of(EQUITY_ETH), net_of(CUSTODY_ETH)) == (0, 0)
+    assert_sound()
+
+
+def test_a_network_books_its_own_top_ups_alone(database: str) -> None:
+    del database
+    ethereum, bsc = Chain(), Chain("bsc")
+    topup(bsc, 7)
+    bsc.mine(ethereum.network.maturity)
+    assert topups.book_matured(ethereum.network, limit=9) == 0
+    assert topup_rows("status") == [("pending",)]
+
+
+# Addresses and moves ----------------------------------------------------------------------------------------
+
+
+def test_only_a_cold_address_of_the_network_is_cold(database: str) -> None:
+    del database
+    pin_hot()
+    assert treasury.set_cold("ethereum", COLD)
+    assert treasury.is_cold("ethereum", COLD)
+    assert not treasury.is_cold("ethereum", HOT)
+    assert not treasury.is_cold("bsc", COLD)
+    # Naming or taking out a cold address never touches the hot one.
+    assert treasury.set_cold("ethereum", None)
+    assert treasury.address("ethereum", "hot") == HOT
+
+
+def test_own_spends_explain_an_address_on_their_own_network_alone(database: str) -> None:
+    del database
+    chain = Chain()
+    block = (chain.height, chain._hash())
+    for network in ("ethereum", "bsc"):
+        spend(network=network, recipient=DEPOSIT, token_units=1_000, mined=block)
+        spend(network=network, purpose="sweep", sender=DEPOSIT, recipient=HOT, token_units=300, mined=block)
+    spend(recipient=DEPOSIT, token_units=50, mined=block, is_success=False)
+    spend(recipient=DEPOSIT, currency="USDT", token_units=70, mined=block)
+    assert treasury.moved_native_units("ethereum", DEPOSIT, "ETH", height=chain.height) == 700
+
+
+@pytest.mark.parametrize(
+    ("columns", "moving"),
+    [
+        ({}, True),
+        ({"state": "dead"}, False),
+        ({"settled": True}, False),
+        ({"network": "bsc"}, False),
+        ({"mined": "here"}, False),
+        ({"mined": "elsewhere"}, True),
+        ({"mined": "elsewhere", "settled": True}, False),
+    ],
+)
+@pytest.mark.parametrize("side", ["sender", "recipient"])
+def test_an_address_is_in_motion_while_a_spend_of_its_own_has_no_sure_block(
+    database: str, side: str, columns: dict[str, Any], *, moving: bool
+) -> None:
+    del database
+    chain = Chain()
+    ends: dict[str, Any] = {"sender": STRANGER, "recipient": STRANGER} | {side: DEPOSIT}
+    columns = dict(columns)
+    place, is_settled = columns.pop("mined", None), columns.pop("settled", False)
+    mined = None if place is None else (chain.height, chain._hash() if place == "here" else "0xreplaced")
+    made = spend(token_units=1, mined=mined, **ends, **columns)
+    if is_settled:
+        execute("UPDATE spends SET settled_at = app_now() WHERE id = %s", (made,))
+    assert treasury.is_in_motion("ethereum", [DEPOSIT]) is moving
+
+
+# Sweeps -----------------------------------------------------------------------------------------------------
+
+
+def two_networks() -> tuple[str, Unswept]:
+    """Pay 10 on ethereum, then 1 of another coin and 2 on another network to the very same address."""
+    chain = Chain()
+    made = paid(chain, invoice())
+    address = made.address.lower()
+    bsc = Chain("bsc")
+    bsc.pay(made, 2 * USDT, stray="network")
+    chain.pay(made, USDT, currency="DAI", stray="asset")
+    execute("UPDATE deposits SET status = 'credited'")
+    # Not yet confirmed.
+    chain.pay(made, 5 * USDT)
+    found = next(each for each in sweeps.unswept("ethereum", family="evm", limit=9) if each.currency == "USDT")
+    return address, found
+
+
+def test_a_sweep_takes_its_coin_on_its_network_and_what_is_confirmed(database: str) -> None:
+    del database
+    address, found = two_networks()
+    assert found.units == 10 * USDT
+    assert [each.units for each in sweeps.unswept_at("ethereum", "USDT", address, height=10**9)] == [10 * USDT]
+    assert sweeps.unswept_at("ethereum", "USDT", address, height=1) == []
+    with transaction():
+        spend_id = uuid7()
+        assert sweeps.claim("ethereum", found, spend_id)
+        spend(purpose="sweep", sender=address, recipient=HOT, currency="USDT", token_units=1, id=spend_id)
+    assert rows("SELECT amount_units FROM deposits WHERE sweep_id = %s", (spend_id,)) == [(10 * USDT,)]
+    assert sweeps.unswept_at("ethereum", "USDT", address, height=10**9) == []
+    # What another sweep has is not taken, and given back to nobody.
+    with transaction():
+        assert not sweeps.claim("ethereum", found, uuid7())
+    with transaction():
+        sweeps._give_back(None, _SpendOf(uuid7()))  # type: ignore[arg-type]
+    assert rows("SELECT count(*) FROM deposits WHERE sweep_id = %s", (spend_id,)) == [(1,)]
+
+
+@dataclasses.dataclass
+class _SpendOf:
+    """As much of a spend as giving back looks at."""
+
+    id: object
+
+
+def test_what_waits_on_another_network_makes_nobody_busy_or_wanted_here(database: str) -> None:
+    del database
+    spend(network="bsc", purpose="sweep", sender=DEPOSIT, recipient=HOT, token_units=1)
+    spend(network="bsc", purpose="cold", recipient=COLD, token_units=1)
+    payout(network="bsc")
+    assert sweeps.busy_addresses("ethereum") == set()
+    assert sweeps.cooling("ethereum") == set()
+    assert sweeps.open_payout_units("ethereum") == {}
+    assert sweeps.wanted_currencies("ethereum") == set()
+
+
+def test_an_address_is_busy_until_its_spend_has_a_block_and_a_coin_until_it_is_sure(database: str) -> None:
+    del database
+    block = (7, "0xblock")
+    spend(recipient="0xgas", token_units=1)
+    spend(purpose="sweep", sender="0xsigned", recipient="0xgas", token_units=1, state="signed")
+    spend(recipient="0xincluded", token_units=1, mined=block)
+    spend(purpose="cold", recipient=COLD, token_units=1, mined=block)
+    spend(purpose="cold", recipient=COLD, currency="USDT", token_units=1)
+    spend(purpose="cold", recipient=COLD, currency="DAI", token_units=1, mined=block, state="confirmed")
+    assert sweeps.busy_addresses("ethereum") == {HOT, "0xgas", "0xsigned"}
+    assert sweeps.cooling("ethereum") == {"ETH", "USDT"}
+
+
+def payout(*, network: str = "ethereum", status: str = "approved", reason: str = "too little") -> None:
+    """Write a payout of one unit of USDT."""
+    number = str(uuid7())
+    execute(
+        "INSERT INTO payouts (id, merchant_id, order_id, kind, hold_reference, currency, network, address,"
+        " amount_units, fee_units, to_units, held_units, is_fee_on_top, status, created_by, due_at, wait_reason)"
+        " VALUES (%s, %s, %s, 'payout', %s, 'USDT', %s, '0xto', 1, 0, 1, 1, true, %s, 'test', app_now(), %s)",
+        (uuid7(), merchant(), number, f"hold:{number}", network, status, reason),
+    )
+
+
+@pytest.mark.parametrize("status", ["awaiting_cosign", "approved", "broadcasting", "sent"])
+def test_whatever_may_still_leave_stays_in_the_hot_wallet(database: str, status: str) -> None:
+    del database
+    payout(status=status)
+    assert sweeps.open_payout_units("ethereum") == {"USDT": 1}
+
+
+def test_only_payouts_that_were_put_off_make_small_amounts_welcome(database: str) -> None:
+    del database
+    payout(reason="")
+    payout(status="sent")
+    payout(status="cancelled")
+    assert sweeps.wanted_currencies("ethereum") == set()
+    assert sweeps.open_payout_units("ethereum") == {"USDT": 2}
+
+
+@pytest.mark.parametrize(
+    ("columns", "wakes"),
+    [
+        ({}, True),
+        ({"refused_since": "app_now()"}, False),
+        ({"wait_reason": "''"}, False),
+        ({"network": "'bsc'"}, False),
+        ({"currency": "'DAI'"}, False),
+    ],
+)
+def test_coin_that_came_wakes_what_was_put_off_for_want_of_it(
+    database: str, columns: dict[str, str], *, wakes: bool
+) -> None:
+    del database
+    payout()
+    changed = "".join(f", {name} = {value}" for name, value in columns.items())
+    execute(f"UPDATE payouts SET due_at = app_now() + interval '1 hour'{changed}")
+    sweeps._wake_payouts(None, _Swept(is_success=False))  # type: ignore[arg-type]
+    assert rows("SELECT due_at <= app_now() FROM payouts") == [(False,)]
+    sweeps._wake_payouts(None, _Swept())  # type: ignore[arg-type]
+    assert rows("SELECT due_at <= app_now() FROM payouts") == [(wakes,)]
+
+
+@dataclasses.dataclass
+class _Swept:
+    """As much of a sweep as waking payouts looks at."""
+
+    network: str = "ethereum"
+    currency: str = "USDT"
+    is_success: bool = True
+
+
+def test_nothing_is_paid_out_to_an_address_that_was_ever_the_treasurys(database: str) -> None:
+    del database
+    pin_hot()
+    assert treasury.set_cold("ethereum", COLD)
+    assert treasury.set_cold("ethereum", None)
+    assert [payout_rules.is_internal("evm", address) for address in (HOT, COLD, STRANGER)] == [True, True, False]
+
+
+def test_gas_is_counted_by_address_within_the_hour_and_only_where_it_went(database: str) -> None:
+    del database
+    spend(recipient=DEPOSIT, token_units=1)
+    spend(recipient=DEPOSIT, token_units=1, state="dead")
+    spend(recipient=STRANGER, token_units=1)
+    spend(recipient=DEPOSIT, token_units=1, network="bsc")
+    assert sweeps.fundings_lately("ethereum", DEPOSIT) == 1
+    execute("UPDATE app_clock SET ahead = ahead + interval '2 hours'")
+    assert sweeps.fundings_lately("ethereum", DEPOSIT) == 0
+
+
+# Books ------------------------------------------------------------------------------------------------------
+
+
+def test_the_books_are_of_one_network_up_to_one_block(database: str) -> None:
+    del database
+    chain = Chain()
+    bsc = Chain("bsc")
+    pin_hot()
+    later = (chain.height + 1, "0xlater")
+    for network, block in (("bsc", (bsc.height, bsc._hash())), ("ethereum", later)):
+        spend(network=network, purpose="cold", recipient=COLD, token_units=20, mined=block, chain_fee_units=2)
+        spend(network=network, purpose="sweep", sender=DEPOSIT, recipient=HOT, token_units=50, mined=block)
+    spend(network="bsc", recipient=DEPOSIT, token_units=1)
+    here = (chain.height, chain._hash())
+    spend(purpose="cold", recipient=COLD, token_units=9, mined=here, is_success=False)
+    spend(purpose="sweep", sender=DEPOSIT, recipient=HOT, token_units=9, mined=here, is_success=False)
+    # Into the block after the scan's, which is no reason to ask anybody about it.
+    execute(
+        "INSERT INTO chain_blocks (network, height, hash, parent_hash, block_time)"
+        " VALUES ('ethereum', %s, '0xother', '', app_now())",
+        later[:1],
+    )
+    with transaction():
+        assert topups.record(seen(chain, 5, txid="0xlater", block_height=chain.height + 1))
+        assert topups.record(seen(chain, 5, txid="0xbsc", network="bsc"))
+    found = reconciliation.read_books("ethereum")
+    assert found is not None
+    assert (found.topup_units, found.flows, found.open) == ({}, [Flow("ETH", 18, 0, 0)], [])
+    assert found.cooled == []
+
+
+def test_what_is_settled_is_counted_once_whatever_block_is_kept(database: str) -> None:
+    del database
+    chain = Chain()
+    pin_hot()
+    made = spend(recipient=STRANGER, token_units=7, mined=(chain.height, "0xreplaced"), state="confirmed")
+    execute("UPDATE spends SET settled_at = app_now() WHERE id = %s", (made,))
+    found = reconciliation.read_books("ethereum")
+    assert found is not None
+    assert (found.flows, found.open) == ([Flow("ETH", 18, -7, 0)], [])
+
+
+def test_the_books_are_read_at_one_moment(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    del database
+    chain = Chain()
+    pin_hot()
+    honest = reconciliation._topups
+
+    def meanwhile(*args: Any, **named: Any) -> dict[str, int]:
+        block = (chain.height, chain._hash())
+        at_once(1, lambda _: spend(recipient=DEPOSIT, token_units=1, mined=block))
+        return honest(*args, **named)
+
+    monkeypatch.setattr(reconciliation, "_topups", meanwhile)
+    found = reconciliation.read_books("ethereum")
+    assert found is not None
+    assert found.flows == []
+
+
+def test_a_top_up_that_was_reversed_is_in_no_books(database: str) -> None:
+    del database
+    chain = Chain()
+    pin_hot()
+    topup(chain, 5)
+    execute("UPDATE treasury_topups SET status = 'reversed'")
+    found = reconciliation.read_books("ethereum")
+    assert found is not None
+    assert found.topup_units == {}
+
+
+def test_a_sweep_on_its_way_to_the_hot_wallet_is_asked_about(database: str) -> None:
+    del database
+    Chain()
+    pin_hot()
+    coming = spend(purpose="sweep", sender=DEPOSIT, recipient=HOT, token_units=1)
+    found = reconciliation.read_books("ethereum")
+    assert found is not None
+    assert [each.id for each in found.open] == [coming]
+
+
+def test_comparisons_are_told_apart_by_place_and_network(database: str) -> None:
+    del database
+    found = Finding(
+        currency="ETH", place="deposits", height=12, chain_units=1, expected_units=2, detail="less", address=DEPOSIT
+    )
+    reconciliation.note("ethereum", found)
+    assert reconciliation.last_height("ethereum") == -1
+    assert not reconciliation.was_compared("ethereum", "ETH")
+    reconciliation.note("bsc", dataclasses.replace(found, place="hot", address=HOT))
+    assert reconciliation.last_height("ethereum") == -1
+    assert not reconciliation.was_compared("ethereum", "ETH")
+    reconciliation.note("ethereum", dataclasses.replace(found, place="hot", address=HOT))
+    reconciliation.note("ethereum", dataclasses.replace(found, place="cold", address=COLD))
+    assert reconciliation.short_address("ethereum", "ETH") == DEPOSIT
+    assert reconciliation.short_address("bsc", "ETH") == ""
+
+
+def test_too_little_is_not_counted_on_from_too_much(database: str) -> None:
+    del database
+    # Somebody sends coin by a contract with every block; then one answer of a node is wrong.
+    more = Finding(currency="ETH", place="hot", height=10, chain_units=3, expected_units=2, detail="more")
+    less = dataclasses.replace(more, chain_units=1, detail="less")
+    findings = [more, more, more, more, less, less, more]
+    counted = [
+        reconciliation.note("ethereum", dataclasses.replace(found, height=10 + number))
+        for number, found in enumerate(findings)
+    ]
+    assert counted == [1, 2, 3, 4, 1, 2, 1]
+
+
+# Balances ---------------------------------------------------------------------------------------------------
+
+
+def test_a_balance_is_explained_by_its_own_coin_on_its_own_network(database: str) -> None:
+    del database
+    address, _ = two_networks()
+
+    def told(read: Any, height: int = 10**9) -> int:
+        return int(read("ethereum", address, "USDT", height=height))
+
+    assert told(probes.deposited_units) == 15 * USDT
+    assert told(probes.confirmed_units) == 10 * USDT
+    assert told(probes.deposited_units, 1) == told(probes.confirmed_units, 1) == 0
+    execute("UPDATE deposits SET status = 'reversed'")
+    assert told(probes.deposited_units) == told(probes.confirmed_units) == 0
+
+
+def probed(chain: Chain, like: Found, units: int) -> Found:
+    """Return a deposit that only the balance shows, in a chain's newest block."""
+    return dataclasses.replace(
+        like,
+        txid="",
+        ordinal=probes.ordinal(like.address, chain.height),
+        amount_units=units,
+        block_height=chain.height,
+        block_hash=chain._hash(),
+    )
+
+
+def test_a_counted_balance_covers_its_address_and_coin_up_to_its_block(database: str) -> None:
+    del database
+    chain = Chain()
+    mine, other = invoice(pay_currency="ETH"), invoice(pay_currency="ETH")
+    chain.mine()
+    found = dataclasses.replace(chain.transfer(mine, 7, currency="ETH"), ordinal="native", block_height=chain.height)
+    with transaction():
+        assert deposits.record(probed(chain, found, 7))
+    for strange in (
+        dataclasses.replace(found, block_height=chain.height + 1),
+        dataclasses.replace(found, address=other.address.lower()),
+        dataclasses.replace(found, currency="USDT"),
+        dataclasses.replace(found, network="bsc"),
+    ):
+        assert not probes.covers(strange), strange
+    # A part of it is covered too, and gives nothing a name.
+    assert probes.covers(dataclasses.replace(found, amount_units=2))
+    assert rows("SELECT txid FROM deposits") == [("",)]
+    assert probes.covers(found)
+    assert rows("SELECT txid FROM deposits") == [(found.txid,)]
+
+
+def test_a_counted_balance_that_a_reorg_took_covers_nothing(database: str) -> None:
+    del database
+    chain = Chain()
+    found = dataclasses.replace(
+        chain.transfer(invoice(pay_currency="ETH"), 7, currency="ETH"), ordinal="native", block_height=chain.height
+    )
+    with transaction():
+        assert deposits.record(probed(chain, found, 7))
+    execute("UPDATE deposits SET status = 'reversed'")
+    assert not probes.covers(found)

@@ -1,0 +1,119 @@
+"""What the books say for one block: by the chain's places, not by when somebody noted them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from models.db.base import execute
+from models.treasury import own_addresses as treasury
+from models.treasury import reconciliation
+from models.treasury.reconciliation import Finding, Flow
+from tests.models.builders import Chain
+from tests.models.treasury.builders import COLD, HOT, pin_hot, spend, topup, topup_rows
+
+DEPOSIT = "0x" + "dd" * 20
+STRANGER = "0x" + "66" * 20
+
+
+def books() -> reconciliation.Books:
+    found = reconciliation.read_books("ethereum")
+    assert found is not None
+    return found
+
+
+def test_there_are_no_books_without_a_hot_wallet_or_a_scan(database: str) -> None:
+    del database
+    assert reconciliation.read_books("ethereum") is None
+    pin_hot()
+    assert reconciliation.read_books("ethereum") is None
+    Chain()
+    assert books().hot == HOT
+
+
+def test_what_came_and_went_up_to_the_block_counts(database: str) -> None:
+    del database
+    chain = Chain()
+    pin_hot()
+    topup(chain, 100)
+    here = (chain.height, chain._hash())
+    spend(
+        purpose="sweep", sender=DEPOSIT, recipient=HOT, currency="USDT", token_units=50, mined=here, chain_fee_units=9
+    )
+    spend(recipient=DEPOSIT, token_units=30, mined=here, chain_fee_units=1)
+    spend(purpose="cold", recipient=COLD, currency="USDT", token_units=20, mined=here, chain_fee_units=2)
+    spend(recipient=DEPOSIT, token_units=30, mined=here, is_success=False, chain_fee_units=4)
+    spend(purpose="filler", recipient=HOT, token_units=0, mined=here, chain_fee_units=8)
+    spend(recipient=DEPOSIT, token_units=1_000, mined=(chain.height + 1, "0xlater"), chain_fee_units=1)
+    found = books()
+
+    assert found.topup_units == {"ETH": 100}
+    assert sorted(found.flows, key=lambda flow: flow.currency) == [
+        Flow("ETH", 18, -30, 13),
+        Flow("USDT", 18, 30, 2),
+    ]
+    assert found.cooled == [Flow("USDT", 18, 20, 0)]
+    assert found.open == []
+
+
+def test_a_spend_without_a_block_or_in_a_replaced_one_is_open(database: str) -> None:
+    del database
+    chain = Chain()
+    pin_hot()
+    sent = spend(recipient=STRANGER, token_units=1)
+    moved = spend(recipient=STRANGER, token_units=1, mined=(chain.height, "0xreplaced"))
+    taken_out = spend(recipient=STRANGER, token_units=1, state="confirmed")
+    spend(recipient=STRANGER, token_units=1, state="dead")
+    spend(purpose="sweep", sender=DEPOSIT, recipient=STRANGER, token_units=1)
+    found = books()
+
+    assert [each.id for each in found.open] == sorted([sent, moved, taken_out])
+    assert found.flows == []
+
+
+def test_what_is_settled_counts_where_its_block_is_no_longer_kept(database: str) -> None:
+    del database
+    chain = Chain()
+    pin_hot()
+    spent = spend(recipient=STRANGER, token_units=7, mined=(chain.height - 50, "0xold"), state="confirmed")
+    execute("UPDATE spends SET settled_at = app_now() WHERE id = %s", (spent,))
+    assert books().flows == [Flow("ETH", 18, -7, 0)]
+
+
+def test_what_came_back_from_the_cold_address_is_told_apart(database: str) -> None:
+    del database
+    chain = Chain()
+    pin_hot()
+    assert treasury.set_cold("ethereum", COLD)
+    topup(chain, 3, origin="cold")
+    topup(chain, 4)
+    found = books()
+    assert (found.cold, found.topup_units, found.returned_units) == (COLD, {"ETH": 7}, {"ETH": 3})
+
+
+def test_misses_count_at_rising_heights_and_end_with_a_match(database: str) -> None:
+    del database
+    wrong = Finding(currency="ETH", place="hot", height=10, chain_units=1, expected_units=2, detail="less")
+    right = dataclasses.replace(wrong, height=13, detail="")
+
+    def note(found: Finding, height: int) -> int:
+        return reconciliation.note("ethereum", dataclasses.replace(found, height=height))
+
+    assert [note(wrong, 10), note(wrong, 10), note(wrong, 11), note(wrong, 12)] == [1, 1, 2, 3]
+    assert reconciliation.last_height("ethereum") == 12
+    assert [note(right, 13), note(wrong, 14)] == [0, 1]
+    assert [(kept.currency, kept.misses, kept.is_sound) for kept in reconciliation.listing()] == [("ETH", 1, False)]
+    assert reconciliation.was_compared("ethereum", "ETH")
+    assert not reconciliation.was_compared("ethereum", "USDT")
+
+
+def test_a_surplus_of_a_block_that_is_gone_is_not_adopted(database: str) -> None:
+    del database
+    chain = Chain()
+    pin_hot()
+    chain.mine()
+    cursor = books().cursor
+    chain.fork(1)
+    assert not reconciliation.adopt("ethereum", "ETH", 5, cursor, origin="adopted")
+    assert reconciliation.adopt("ethereum", "ETH", 5, books().cursor, origin="adopted")
+    assert not reconciliation.adopt("ethereum", "ETH", 5, books().cursor, origin="adopted")
+    assert topup_rows() == [(5, "pending", "adopted")]

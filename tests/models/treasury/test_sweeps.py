@@ -1,0 +1,358 @@
+"""Rows of the treasury: walks that go round, sweeps that give back what they could not take, payouts that are woken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from core.ids import uuid7
+from core.rates.pricing import Market
+from core.treasury import SweepPolicy
+from models.db.base import execute, one, rows, transaction
+from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
+from models.spends import tracking as spend_tracking
+from models.spends.tracking import Inclusion
+from models.treasury import own_addresses as treasury
+from models.treasury import plan as treasury_plan
+from models.treasury import sweeps, topup_doubts, topups
+from models.treasury.sweeps import Unswept
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, held, invoice, merchant, net_of, paid
+from tests.models.treasury.builders import COLD, HOT, other_with_slot, pin_hot, spend, topup, topup_rows
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from models.invoices.rows import InvoiceRow
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(("currency", "fee_units", "cost_units"), [("ETH", 30_000, 21_000), ("USDT", 70_000, 91_000)])
+def test_a_sweep_is_reckoned_with_what_it_takes_and_not_with_what_a_payout_is_charged_for(
+    currency: str, fee_units: int, cost_units: int
+) -> None:
+    market = Market(rates={}, network_fees={(currency, "ethereum"): fee_units})
+    found = Unswept(currency=currency, address="0x1", ordinal=1, units=10**18)
+    policy = SweepPolicy(min_usd=1, fee_max_percent=1)
+    [planned] = treasury_plan.judged(CATALOGUE, market, policy, CATALOGUE.networks["ethereum"], [found])
+    assert planned.cost_units == cost_units
+
+
+def deposited(chain: Chain, count: int = 1) -> list[InvoiceRow]:
+    return [paid(chain, invoice()) for _ in range(count)]
+
+
+def sweep_of(made: InvoiceRow) -> UUID | None:
+    found = one("SELECT sweep_id FROM deposits WHERE address = %s", (made.address.lower(),))
+    assert found is not None
+    return found[0]  # type: ignore[no-any-return]
+
+
+def take(found: Unswept) -> UUID:
+    """Claim an address for a sweep, in the order in which the signer does it."""
+    with transaction():
+        spend_id = uuid7()
+        assert sweeps.claim("ethereum", found, spend_id)
+        spend(purpose="sweep", sender=found.address, recipient=HOT, currency="USDT", token_units=1, id=spend_id)
+    return spend_id
+
+
+def test_a_walk_goes_round_page_by_page(database: str) -> None:
+    del database
+    wanted = sorted(made.address.lower() for made in deposited(Chain(), 5))
+
+    def step() -> list[str]:
+        return [found.address for found in sweeps.walk("ethereum", "sweep", family="evm", limit=2)]
+
+    assert [step() for _ in range(4)] == [wanted[:2], wanted[2:4], wanted[4:], wanted[:2]]
+    assert sweeps.walk("ethereum", "reconcile", family="evm", limit=9)[0].units == 10 * USDT
+
+
+def test_what_is_not_confirmed_or_was_swept_is_not_there(database: str) -> None:
+    del database
+    chain = Chain()
+    (made,) = deposited(chain)
+    chain.pay(invoice(), USDT)
+    (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
+    assert (found.address, found.units) == (made.address.lower(), 10 * USDT)
+    assert sweeps.unswept("ethereum", family="evm", limit=9, height=chain.height - 5) == []
+
+    take(found)
+    assert sweeps.unswept("ethereum", family="evm", limit=9) == []
+    assert sweeps.busy_addresses("ethereum") == {found.address, HOT}
+
+
+def test_a_claim_of_anothers_sum_takes_nothing(database: str) -> None:
+    del database
+    (made,) = deposited(Chain())
+    (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
+    with transaction():
+        assert not sweeps.claim("ethereum", Unswept("USDT", found.address, found.ordinal, USDT), uuid7())
+        execute("UPDATE deposits SET sweep_id = NULL")
+    assert sweep_of(made) is None
+
+
+@pytest.mark.parametrize("ending", ["failed", "dead"])
+def test_a_sweep_that_came_to_nothing_gives_its_deposits_back(database: str, ending: str) -> None:
+    del database
+    chain = Chain()
+    (made,) = deposited(chain)
+    (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
+    spend_id = take(found)
+    assert sweep_of(made) == spend_id
+
+    if ending == "dead":
+        with transaction():
+            assert spend_tracking.bury(CATALOGUE, spend_id, attempts=1) is None, "nobody knows what has its slot"
+            other_with_slot(spend_id)
+            assert spend_tracking.bury(CATALOGUE, spend_id, attempts=1) is not None
+    else:
+        chain.mine()
+        include(chain, spend_id, is_success=False)
+        chain.mature()
+        with transaction():
+            assert spend_tracking.ripen(CATALOGUE, spend_id) is not None
+    assert rows("SELECT state FROM spends") == [(ending,)]
+    assert sweep_of(made) is None
+    assert [again.address for again in sweeps.unswept("ethereum", family="evm", limit=9)] == [found.address]
+    assert_sound()
+
+
+@pytest.mark.parametrize("currency", ["USDT", "ETH"])
+def test_a_failed_sweep_that_moved_its_deposits_after_all_has_them_again(database: str, currency: str) -> None:
+    """What came to the address since then lies there; of coin the fee is missing from what was moved."""
+    del database
+    chain = Chain()
+    (made,) = deposited(chain)
+    (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
+    spend_id = take(found)
+    chain.mine()
+    include(chain, spend_id, is_success=False)
+    chain.mature()
+    with transaction():
+        assert spend_tracking.ripen(CATALOGUE, spend_id) is not None
+        spend_tracking.reopen(spend_id)
+        spend_tracking.note_taken_out(CATALOGUE, spend_id)
+    assert sweep_of(made) is None
+    chain.pay(made, USDT)
+    chain.confirm()
+    token = CATALOGUE.pairs["USDT", "ethereum"].contract
+    moved = (10 * 10**6, token) if currency == "USDT" else (1, None)
+    execute("UPDATE spends SET (token_units, contract, decimals, currency) = (%s, %s, 6, %s)", (*moved, currency))
+    execute("UPDATE deposits SET currency = %s, status = 'credited'", (currency,))
+
+    chain.mine()
+    include(chain, spend_id)
+    chain.confirm()
+    with transaction():
+        assert spend_tracking.ripen(CATALOGUE, spend_id) is not None
+
+    assert rows("SELECT state, settled_at IS NULL FROM spends") == [("failed", False)]
+    swept = [taken == spend_id for (taken,) in rows("SELECT sweep_id FROM deposits ORDER BY block_height")]
+    assert swept == ([True, False] if currency == "USDT" else [True, True])
+
+
+def include(chain: Chain, spend_id: UUID, *, is_success: bool = True) -> None:
+    with transaction():
+        spend_tracking.note_mined(
+            CATALOGUE,
+            spend_id,
+            Inclusion(
+                txid="0xswept",
+                height=chain.height,
+                block_hash=chain._hash(),
+                effect="exact" if is_success else "none",
+                fee_units=7,
+                problem="" if is_success else "reverted",
+            ),
+        )
+
+
+def test_a_swept_deposit_changes_no_balance_and_books_its_gas_alone(database: str) -> None:
+    del database
+    chain = Chain()
+    (made,) = deposited(chain)
+    before = held(made.merchant_id)
+    (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
+    spend_id = take(found)
+    chain.mine()
+    include(chain, spend_id)
+    chain.confirm()
+    with transaction():
+        spend_tracking.ripen(CATALOGUE, spend_id)
+
+    assert held(made.merchant_id) == before
+    assert net_of(Account(GATEWAY, CUSTODY, "ETH", "ethereum")) == 7
+    assert net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum")) == -10 * USDT
+    assert_sound()
+
+
+def test_a_sweep_wakes_the_payouts_that_wait_for_its_coin(database: str) -> None:
+    del database
+    chain = Chain()
+    shop = merchant()
+    mine = paid(chain, invoice(shop))
+    for number, currency in enumerate(("USDT", "DAI")):
+        execute(
+            "INSERT INTO payouts (id, merchant_id, order_id, kind, hold_reference, currency, network, address,"
+            " amount_units, fee_units, to_units, held_units, is_fee_on_top, status, created_by, due_at, wait_reason)"
+            " VALUES (%s, %s, %s, 'payout', %s, %s, 'ethereum', '0xto', 1, 0, 1, 1, true, 'approved', 'test',"
+            " app_now() + interval '1 hour', 'too little')",
+            (uuid7(), shop, str(number), f"hold:{number}", currency),
+        )
+    assert sweeps.wanted_currencies("ethereum") == {"USDT", "DAI"}
+    assert sweeps.open_payout_units("ethereum") == {"USDT": 1, "DAI": 1}
+    (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
+    spend_id = take(found)
+    chain.mine()
+    include(chain, spend_id)
+
+    assert rows("SELECT currency FROM payouts WHERE due_at <= app_now()") == [("USDT",)]
+    assert mine.merchant_id == shop
+
+
+# Top-ups ----------------------------------------------------------------------------------------------------
+
+
+def test_a_doubted_top_up_is_not_booked_and_keeps_no_other_from_its_turn(database: str) -> None:
+    del database
+    chain = Chain()
+    for units in (5, 7):
+        chain.mine()
+        topup(chain, units)
+    chain.mine(chain.network.maturity)
+    doubted, believed = [row[0] for row in rows("SELECT txid FROM treasury_topups ORDER BY block_height")]
+    assert topup_doubts.doubt("ethereum", doubted, str(rows("SELECT ordinal FROM treasury_topups")[0][0]))
+    assert topups.book_matured(chain.network, limit=1) == 1
+    assert topups.book_matured(chain.network, limit=9) == 0
+    assert rows("SELECT txid FROM treasury_topups WHERE status = 'booked'") == [(believed,)]
+
+
+def test_a_top_up_is_booked_once_at_maturity_and_taken_back_once(database: str) -> None:
+    del database
+    chain = Chain()
+    chain.mine()
+    topup(chain, 5)
+    chain.mine(chain.network.maturity - 2)
+    assert topups.book_matured(chain.network, limit=9) == 0
+    chain.mine()
+    assert topups.book_matured(chain.network, limit=9) == 1
+    assert topups.book_matured(chain.network, limit=9) == 0
+    assert net_of(Account(GATEWAY, EQUITY, "ETH")) == 5
+    assert_sound()
+
+    chain.fork(chain.network.maturity)
+    assert topups.reverse_orphans("ethereum") == 1
+    assert topups.reverse_orphans("ethereum") == 0
+    assert net_of(Account(GATEWAY, EQUITY, "ETH")) == 0
+    assert topup_rows() == [(5, "reversed", "transfer")]
+    assert_sound()
+
+
+def test_a_transfer_that_was_counted_as_balance_gets_its_name(database: str) -> None:
+    del database
+    chain = Chain()
+    known = topup(chain, 5)
+    chain.mine()
+    with transaction():
+        assert topups.record(unnamed(chain, 7))
+        # A part of it is counted too, though that gives nothing a name.
+        assert not topups.record(at(known, chain.height - 1, txid="0xpart", units=2))
+        assert not topups.record(at(known, chain.height - 1, txid="0xlate", units=7))
+        # What comes after it is new.
+        assert topups.record(at(known, chain.height + 1, txid="0xnew", units=7))
+    assert topup_rows("units", "txid")[1:] == [(7, "0xlate"), (7, "0xnew")]
+
+
+def unnamed(chain: Chain, units: int) -> topups.NewTopup:
+    return topups.NewTopup(
+        network="ethereum",
+        txid="",
+        ordinal=topups.balance_ordinal("ETH", chain.height),
+        currency="ETH",
+        units=units,
+        sender="",
+        origin="balance",
+        block_height=chain.height,
+        block_hash=chain._hash(),
+    )
+
+
+def at(like: topups.NewTopup, height: int, *, txid: str, units: int) -> topups.NewTopup:
+    return topups.NewTopup(
+        network=like.network,
+        txid=txid,
+        ordinal=like.ordinal,
+        currency=like.currency,
+        units=units,
+        sender=like.sender,
+        origin="transfer",
+        block_height=height,
+        block_hash="0x",
+    )
+
+
+# Moves between our own addresses ----------------------------------------------------------------------------
+
+
+def test_gas_sweeps_and_fees_explain_a_balance_by_height(database: str) -> None:
+    del database
+    chain = Chain()
+    pin_hot()
+    address = "0x" + "dd" * 20
+    block = (chain.height, chain._hash())
+    spend(recipient=address, token_units=1_000, mined=block)
+    spend(
+        purpose="sweep", sender=address, recipient=HOT, currency="USDT", token_units=77, mined=block, chain_fee_units=30
+    )
+    chain.mine()
+    later = (chain.height, chain._hash())
+    spend(purpose="sweep", sender=address, recipient=HOT, token_units=900, mined=later, chain_fee_units=20)
+    spend(purpose="sweep", sender=address, recipient=HOT, token_units=900, mined=later, is_success=False,
+          chain_fee_units=5)  # fmt: skip
+
+    def moved(at_height: int) -> int:
+        return treasury.moved_native_units("ethereum", address, "ETH", height=at_height)
+
+    assert moved(chain.height - 2) == 0
+    assert moved(chain.height - 1) == 970
+    assert moved(chain.height) == 970 - 900 - 20 - 5
+    assert not treasury.is_in_motion("ethereum", [address])
+    spend(recipient=address, token_units=1)
+    assert treasury.is_in_motion("ethereum", [address])
+    assert not treasury.is_in_motion("ethereum", ["0xother"])
+
+
+def test_a_move_is_ours_by_transaction_and_sender(database: str) -> None:
+    del database
+    spend(recipient="0xdeposit", token_units=1, txid="0xmove")
+    assert treasury.is_own_move("ethereum", "0xmove", HOT)
+    assert not treasury.is_own_move("ethereum", "0xmove", "0xcontract")
+    assert not treasury.is_own_move("bsc", "0xmove", HOT)
+    assert not treasury.is_own_move("ethereum", "0xother", HOT)
+
+
+def test_the_cold_address_may_change_and_be_taken_out_of_use(database: str) -> None:
+    del database
+    pin_hot()
+    assert treasury.set_cold("ethereum", COLD)
+    assert treasury.set_cold("ethereum", None)
+    assert treasury.address("ethereum", "cold") is None
+    assert treasury.set_cold("ethereum", COLD)
+    assert treasury.address("ethereum", "cold") == COLD
+
+
+def test_a_page_of_the_walk_is_read_from_its_index_alone(database: str) -> None:
+    del database
+    execute("SET enable_seqscan = off")
+    plan = "\n".join(
+        row[0]
+        for row in rows(
+            "EXPLAIN SELECT currency, address, sum(amount_units) FROM deposits WHERE network = 'ethereum'"
+            " AND sweep_id IS NULL AND status IN ('confirmed', 'credited') AND (currency, address) > ('USDT', '0x5')"
+            " GROUP BY currency, address ORDER BY currency, address LIMIT 200"
+        )
+    )
+    execute("RESET enable_seqscan")
+    assert "deposits_to_sweep" in plan
+    assert "Sort" not in plan

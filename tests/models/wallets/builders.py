@@ -1,0 +1,63 @@
+"""Static wallets for tests that need a database; chains and all else are those of tests.models.builders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from core.ids import uuid7
+from models.db.base import rows, transaction
+from models.deposits import rows as deposits
+from models.wallets import deposits as wallet_deposits
+from models.wallets import rows as wallets
+from models.wallets import settlement as wallet_settlement
+from models.wallets.rows import NewWallet, WalletRow
+from tests.models.builders import CATALOGUE, address, assert_sound, merchant
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+
+def wallet(merchant_id: UUID | None = None, **columns: Any) -> WalletRow:
+    """Create a wallet for USDT on ethereum, of a merchant of its own unless one is given."""
+    ordinal, pooled = address()
+    fields = {"currency": "USDT", "network": "ethereum", "order_id": "", "fee_ppm": 15_000} | columns
+    new = NewWallet(id=uuid7(), merchant_id=merchant_id or merchant(), **fields)
+    with transaction():
+        assert wallets.create(new, family="evm", ordinal=ordinal, address=pooled)
+    return reread(new.id)
+
+
+def reread(wallet_id: UUID) -> WalletRow:
+    """Return a wallet as it is now."""
+    with transaction():
+        found = wallets.lock(wallet_id)
+    assert found is not None
+    return found
+
+
+def settled(of: WalletRow) -> bool:
+    """Settle a wallet; nothing that must always hold may be broken then. Returns whether a webhook was queued."""
+    emitted = wallet_settlement.settle(CATALOGUE, of.id)
+    assert_sound()
+    return emitted
+
+
+def set_blocked(of: WalletRow, *, is_blocked: bool) -> WalletRow:
+    with transaction():
+        return wallets.set_blocked(of, is_blocked=is_blocked)
+
+
+def statuses(of: WalletRow) -> list[str]:
+    """Return the statuses of a wallet's deposits, oldest first."""
+    return [deposit.status for deposit in reversed(wallet_deposits.page(of.id, limit=200, offset=0))]
+
+
+def deposit_of(of: WalletRow) -> deposits.Deposit:
+    """Return a wallet's only deposit."""
+    (found,) = wallet_deposits.page(of.id, limit=2, offset=0)
+    return found
+
+
+def bodies(of: WalletRow) -> list[str]:
+    """Return what was written to tell of a wallet's deposits."""
+    return [row[0] for row in rows("SELECT body FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))]

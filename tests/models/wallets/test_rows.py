@@ -1,0 +1,154 @@
+"""A wallet is one for its coin, network and order_id, keeps its address, and is found by its merchant alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import psycopg2
+import pytest
+
+from core.catalogue.addresses import display
+from core.ids import uuid7
+from models.db.base import one, transaction
+from models.deposits import balances as probes
+from models.deposits import rows as deposits
+from models.wallets import rows as wallets
+from models.wallets.rows import NewWallet
+from tests.models.builders import address, assert_sound, at_once, invoice, merchant
+from tests.models.wallets.builders import reread, set_blocked, wallet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+
+@pytest.fixture(autouse=True)
+def _sound(database: str) -> Iterator[None]:
+    del database
+    yield
+    assert_sound()
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    return merchant()
+
+
+def new_wallet(merchant_id: UUID, order_id: str = "") -> NewWallet:
+    return NewWallet(
+        id=uuid7(), merchant_id=merchant_id, currency="USDT", network="ethereum", order_id=order_id, fee_ppm=15_000
+    )
+
+
+def create(new: NewWallet) -> bool:
+    ordinal, pooled = address()
+    with transaction():
+        return wallets.create(new, family="evm", ordinal=ordinal, address=pooled)
+
+
+def owned() -> int:
+    return (one("SELECT count(*) FROM address_owners WHERE owner_kind = 'wallet'") or (0,))[0]
+
+
+def test_a_second_one_of_the_same_kind_is_not_written_and_takes_no_address(shop: UUID) -> None:
+    first = wallet(shop)
+
+    assert not create(new_wallet(shop))
+    assert wallets.find_by_order(shop, "USDT", "ethereum", "") == first
+    assert owned() == 1
+
+
+def test_many_at_once_make_one(shop: UUID) -> None:
+    outcomes = at_once(12, lambda _: create(new_wallet(shop, "customer-1")))
+
+    assert sorted(outcomes) == [False] * 11 + [True]
+    assert (one("SELECT count(*) FROM wallets"), owned()) == ((1,), 1)
+
+
+@pytest.mark.parametrize("other", [{"currency": "USDC"}, {"network": "bsc"}, {"order_id": "customer-1"}])
+def test_another_coin_network_or_order_id_is_another_wallet(shop: UUID, other: dict[str, str]) -> None:
+    first, second = wallet(shop), wallet(shop, **other)
+
+    assert first.id != second.id
+    assert first.address != second.address
+
+
+def test_its_balance_is_watched_for_what_contracts_pass_on(shop: UUID) -> None:
+    mine = wallet(shop)
+
+    assert probes.due_wallets("ethereum", limit=10) == [mine.address]
+    assert probes.due_wallets("bsc", limit=10) == []
+
+
+def test_another_merchant_has_another_wallet(shop: UUID) -> None:
+    assert wallet(shop).id != wallet(merchant()).id
+
+
+def test_an_address_is_given_once(shop: UUID) -> None:
+    ordinal, pooled = address()
+    with transaction():
+        assert wallets.create(new_wallet(shop), family="evm", ordinal=ordinal, address=pooled)
+
+    with pytest.raises(psycopg2.errors.UniqueViolation), transaction():
+        wallets.create(new_wallet(shop, "other"), family="evm", ordinal=ordinal, address=pooled)
+
+
+def test_it_is_found_by_any_spelling_of_its_address(shop: UUID) -> None:
+    mine = wallet(shop)
+
+    for text in (mine.address, display("evm", mine.address), mine.address.upper()):
+        assert wallets.find_by_address(shop, text) == mine
+
+
+@pytest.mark.parametrize("text", ["", "0x", " ", "%", "' OR true --", "1" * 10**6])
+def test_what_is_no_address_finds_nothing(shop: UUID, text: str) -> None:
+    wallet(shop)
+
+    assert wallets.find_by_address(shop, text) is None
+
+
+def test_another_merchants_is_as_absent_as_none(shop: UUID) -> None:
+    theirs = wallet(merchant())
+
+    assert wallets.find(shop, wallet_id=theirs.id) is None
+    assert wallets.find_by_address(shop, theirs.address) is None
+    assert wallets.find_by_order(shop, "USDT", "ethereum", "") is None
+
+
+def test_the_address_of_an_invoice_is_no_wallet(shop: UUID) -> None:
+    assert wallets.find_by_address(shop, invoice(shop).address) is None
+
+
+def test_blocking_and_unblocking_again_changes_nothing(shop: UUID) -> None:
+    mine = wallet(shop)
+    assert not mine.is_blocked
+
+    once = set_blocked(mine, is_blocked=True)
+    blocked_at = one("SELECT blocked_at FROM wallets")
+    assert set_blocked(mine, is_blocked=True) == once == reread(mine.id)
+    assert one("SELECT blocked_at FROM wallets") == blocked_at
+
+    assert not set_blocked(mine, is_blocked=False).is_blocked
+    assert not set_blocked(mine, is_blocked=False).is_blocked
+
+
+def test_only_unblocking_leaves_credits_due(shop: UUID) -> None:
+    mine = wallet(shop)
+
+    assert not set_blocked(mine, is_blocked=False).is_credit_due
+    set_blocked(mine, is_blocked=True)
+    assert set_blocked(mine, is_blocked=False).is_credit_due
+    assert set_blocked(mine, is_blocked=False).is_credit_due
+    assert wallets.credit_due(10) == [mine.id]
+    assert not set_blocked(mine, is_blocked=True).is_credit_due
+    assert wallets.credit_due(10) == []
+
+
+def test_a_scan_matches_wallets_and_invoices_in_one_query(shop: UUID) -> None:
+    mine, sale = wallet(shop, network="bsc"), invoice(shop)
+
+    assert deposits.match("evm", ["0xnobody", mine.address, sale.address.lower()]) == {
+        mine.address: deposits.Owner("wallet", mine.id, shop, "USDT", "bsc"),
+        sale.address.lower(): deposits.Owner("invoice", sale.id, shop, "USDT", "ethereum"),
+    }

@@ -1,0 +1,641 @@
+"""What comes to a wallet is credited and told of once: every coin, every amount; blocked and strayed money is held."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from core.rates.pricing import PPM
+from models.db.base import execute, one, rows, transaction
+from models.deposits import crediting
+from models.deposits import rows as deposits
+from models.invoices import settlement
+from models.ledger.ledger import AVAILABLE, FEES, GATEWAY, MATURING, ROUNDING, SUSPENSE, Account, Transfer
+from models.outcomes import reversals
+from models.wallets import deposits as wallet_deposits
+from models.wallets import rows as wallets
+from models.wallets import settlement as wallet_settlement
+from tests.models.builders import (
+    CATALOGUE,
+    PRICE,
+    USDT,
+    Chain,
+    assert_sound,
+    at_once,
+    endpoint,
+    held,
+    invoice,
+    merchant,
+    net_of,
+    owes,
+    paid,
+)
+from tests.models.ledger.test_ledger import book
+from tests.models.wallets.builders import bodies, deposit_of, reread, set_blocked, settled, statuses, wallet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+# 10 USDT less 1.5 %, and no fixed fee.
+GROSS: Final = 10 * USDT
+NET: Final = GROSS * 985 // 1000
+DAI: Final = 10**18
+
+
+@pytest.fixture(autouse=True)
+def _sound(database: str) -> Iterator[None]:
+    del database
+    yield
+    assert_sound()
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    merchant_id = merchant()
+    endpoint(merchant_id)
+    return merchant_id
+
+
+@pytest.fixture
+def chain(database: str) -> Chain:
+    del database
+    return Chain()
+
+
+def suspense(shop: UUID, currency: str = "USDT") -> int:
+    return net_of(Account(shop, SUSPENSE, currency))
+
+
+def told(shop: UUID) -> int:
+    return (one("SELECT count(*) FROM webhook_deliveries WHERE merchant_id = %s", (shop,)) or (0,))[0]
+
+
+def unblock(of: wallets.WalletRow) -> bool:
+    set_blocked(of, is_blocked=False)
+    return wallet_settlement.credit_held(CATALOGUE, of.id)
+
+
+# Credit -----------------------------------------------------------------------------------------------------
+
+
+def test_a_deposit_is_credited_less_the_percent_fee_alone(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    chain.pay(mine, GROSS)
+    assert not settled(mine)
+    assert (statuses(mine), held(shop)) == (["pending"], {})
+
+    chain.confirm()
+
+    assert settled(mine)
+    assert held(shop) == {MATURING: NET}
+    assert net_of(Account(GATEWAY, FEES, "USDT")) == GROSS - NET
+    assert (statuses(mine), suspense(shop)) == (["credited"], 0)
+    assert deposit_of(mine).fee_fixed_units == 0
+
+
+def test_it_becomes_available_at_the_maturity_depth(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    chain.pay(mine, GROSS)
+    chain.confirm()
+    settled(mine)
+    chain.mature()
+
+    crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)
+
+    assert held(shop) == {AVAILABLE: NET}
+
+
+def test_every_deposit_is_told_of_once_with_its_own_coin_and_sum(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop, order_id="customer-1")
+    chain.pay(mine, GROSS, txid="0x1")
+    chain.pay(mine, 2 * DAI, currency="DAI", txid="0x2")
+    chain.confirm()
+
+    settled(mine)
+    settled(mine)
+
+    first, second = (json.loads(body) for body in bodies(mine))
+    assert first == {
+        "type": "wallet",
+        "uuid": str(mine.id),
+        "order_id": "customer-1",
+        "address": first["address"],
+        "network": "ethereum",
+        "currency": "USDT",
+        "payment_amount": "10",
+        "payer_currency": "USDT",
+        "txid": "0x1",
+        "status": "paid",
+        "is_final": True,
+    }
+    assert first["address"].lower() == mine.address != first["address"]
+    assert second == first | {"payment_amount": "2", "payer_currency": "DAI", "txid": "0x2"}
+    assert {row[0] for row in rows("SELECT event FROM webhook_deliveries")} == {"wallet.paid"}
+
+
+def test_any_coin_of_the_network_is_credited_in_itself(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    coins = [pair.currency for pair in CATALOGUE.pairs_on("ethereum")]
+    assert len(coins) > 3
+    for coin in coins:
+        chain.pay(mine, 10 ** CATALOGUE.scale(coin), currency=coin)
+    chain.confirm()
+
+    settled(mine)
+
+    for coin in coins:
+        assert held(shop, coin) == {MATURING: 985 * 10 ** (CATALOGUE.scale(coin) - 3)}, coin
+
+
+def test_the_smallest_amount_is_credited_too(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    token_unit = USDT // 10**6
+    chain.pay(mine, token_unit)
+    chain.pay(mine, 3 * token_unit)
+    chain.confirm()
+
+    settled(mine)
+
+    assert statuses(mine) == ["credited", "credited"]
+    assert json.loads(bodies(mine)[0])["payment_amount"] == "0.000001"
+    # A unit less its fee is no whole unit any more, and nobody could be paid it.
+    assert held(shop) == {MATURING: 2 * token_unit}
+    assert net_of(Account(GATEWAY, ROUNDING, "USDT")) > 0
+
+
+def test_the_fee_is_the_wallets_own(shop: UUID, chain: Chain) -> None:
+    free, dear = wallet(shop, fee_ppm=0), wallet(shop, order_id="dear", fee_ppm=PPM)
+    execute("UPDATE merchants SET fee_ppm = 500000")
+    chain.pay(free, GROSS)
+    chain.pay(dear, GROSS)
+    chain.confirm()
+
+    settled(free)
+    settled(dear)
+
+    assert held(shop) == {MATURING: GROSS}
+
+
+def test_a_debt_is_repaid_first(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    debt, owed = Account(shop, "debt", "USDT"), 3 * USDT
+    book(Transfer(debt, Account(GATEWAY, "conversion", "USDT"), owed))
+    chain.pay(mine, GROSS)
+    chain.confirm()
+
+    settled(mine)
+
+    assert (owes(shop), held(shop)) == (0, {MATURING: NET - owed})
+
+
+def test_without_an_endpoint_it_is_credited_all_the_same(chain: Chain) -> None:
+    quiet = merchant()
+    mine = wallet(quiet)
+    chain.pay(mine, GROSS)
+    chain.confirm()
+
+    assert not settled(mine)
+    assert held(quiet) == {MATURING: NET}
+
+
+def test_many_settlements_at_once_credit_once(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    for _ in range(3):
+        chain.pay(mine, GROSS)
+    chain.confirm()
+
+    outcomes = at_once(8, lambda _: wallet_settlement.settle(CATALOGUE, mine.id))
+
+    assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    assert (held(shop), len(bodies(mine))) == ({MATURING: 3 * NET}, 3)
+
+
+def test_wallets_of_one_merchant_in_many_coins_do_not_stand_in_each_others_way(shop: UUID, chain: Chain) -> None:
+    mine, other = wallet(shop), wallet(shop, order_id="other")
+    for owner, coins in ((mine, ("USDT", "DAI", "ETH")), (other, ("ETH", "DAI", "USDT"))):
+        for coin in coins:
+            chain.pay(owner, 10 ** CATALOGUE.scale(coin), currency=coin)
+    chain.confirm()
+
+    outcomes = at_once(6, lambda n: wallet_settlement.settle(CATALOGUE, (mine, other)[n % 2].id))
+
+    assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    assert len(bodies(mine)) == len(bodies(other)) == 3
+
+
+def test_a_step_is_bounded_and_the_next_goes_on(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wallet_settlement, "DEPOSITS_PER_STEP", 2)
+    mine = wallet(shop)
+    for _ in range(5):
+        chain.pay(mine, GROSS)
+    chain.confirm()
+
+    for done in (2, 4, 5):
+        settled(mine)
+        assert statuses(mine).count("credited") == done
+
+
+def test_a_step_looks_again_at_what_it_was_given(shop: UUID, chain: Chain) -> None:
+    """Between the list of what is due and the step's locks a reorg may have come."""
+    mine, other = wallet(shop), wallet(shop, order_id="other")
+    chain.pay(mine, GROSS)
+    deposit = deposit_of(mine)
+
+    assert not wallet_settlement._advance(CATALOGUE, mine.id, deposit.id)
+    assert statuses(mine) == ["pending"]
+    chain.confirm()
+    assert not wallet_settlement._advance(CATALOGUE, other.id, deposit.id)
+    assert statuses(mine) == ["pending"]
+
+
+def test_a_deposit_that_awaits_another_opinion_is_not_credited(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    chain.pay(mine, GROSS)
+    execute(
+        "INSERT INTO deposit_quorums (deposit_id, round, network, reason) VALUES (%s, 0, 'ethereum', 'amount')",
+        (deposit_of(mine).id,),
+    )
+    chain.confirm()
+    assert not settled(mine)
+    assert not wallet_settlement._advance(CATALOGUE, mine.id, deposit_of(mine).id)
+    assert (deposit_of(mine).shown_status, held(shop)) == ("awaiting_quorum", {})
+
+    execute("UPDATE deposit_quorums SET agreed_at = app_now()")
+
+    assert settled(mine)
+    assert held(shop) == {MATURING: NET}
+
+
+def test_nothing_happens_to_what_is_no_wallet(shop: UUID, chain: Chain) -> None:
+    sale = invoice(shop)
+    chain.pay(sale, PRICE)
+    chain.confirm()
+
+    assert not wallet_settlement.settle(CATALOGUE, sale.id)
+    assert not wallet_settlement.credit_held(CATALOGUE, sale.id)
+    assert suspense(shop) == 0
+
+
+# Strays -----------------------------------------------------------------------------------------------------
+
+
+def test_what_comes_over_another_network_is_held_and_not_told_of(shop: UUID, chain: Chain) -> None:
+    mine, bsc = wallet(shop), Chain("bsc")
+    bsc.pay(mine, GROSS, stray="network")
+    bsc.confirm()
+    del chain
+
+    assert not settled(mine)
+
+    assert (statuses(mine), held(shop), suspense(shop)) == (["confirmed"], {}, GROSS)
+    assert not unblock(set_blocked(mine, is_blocked=True))
+    assert (statuses(mine), told(shop)) == (["confirmed"], 0)
+    assert not reread(mine.id).is_credit_due
+
+
+def test_a_stray_waits_for_its_own_network(shop: UUID, chain: Chain) -> None:
+    mine, bsc = wallet(shop), Chain("bsc")
+    bsc.pay(mine, GROSS, stray="network")
+    chain.mine(100)
+
+    settled(mine)
+
+    assert statuses(mine) == ["pending"]
+
+
+# Blocks -----------------------------------------------------------------------------------------------------
+
+
+def test_a_blocked_wallet_holds_what_confirms(shop: UUID, chain: Chain) -> None:
+    mine = set_blocked(wallet(shop), is_blocked=True)
+    chain.pay(mine, GROSS)
+    chain.confirm()
+
+    assert not settled(mine)
+
+    assert (statuses(mine), held(shop), suspense(shop), told(shop)) == (["confirmed"], {}, GROSS, 0)
+
+
+def test_a_block_stops_what_was_already_on_its_way(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    chain.pay(mine, GROSS)
+    set_blocked(mine, is_blocked=True)
+    chain.confirm()
+
+    assert not settled(mine)
+    assert held(shop) == {}
+
+
+def test_who_settles_waits_for_who_blocks(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    chain.pay(mine, GROSS)
+    chain.confirm()
+
+    def act(number: int) -> None:
+        if number == 1:
+            execute("SELECT pg_sleep(0.3)")
+            wallet_settlement.settle(CATALOGUE, mine.id)
+            return
+        with transaction():
+            wallets.set_blocked(mine, is_blocked=True)
+            execute("SELECT pg_sleep(0.8)")
+
+    assert at_once(2, act) == [None, None]
+    assert (statuses(mine), held(shop)) == (["confirmed"], {})
+
+
+def test_a_block_takes_nothing_back(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    chain.pay(mine, GROSS)
+    chain.confirm()
+    settled(mine)
+
+    set_blocked(mine, is_blocked=True)
+    settled(mine)
+
+    assert held(shop) == {MATURING: NET}
+
+
+def test_unblocking_credits_what_was_held_and_tells_of_each(shop: UUID, chain: Chain) -> None:
+    mine = set_blocked(wallet(shop), is_blocked=True)
+    chain.pay(mine, GROSS)
+    chain.pay(mine, DAI, currency="DAI")
+    chain.confirm()
+    settled(mine)
+
+    assert unblock(mine)
+    assert not wallet_settlement.credit_held(CATALOGUE, mine.id)
+
+    assert (held(shop), suspense(shop), suspense(shop, "DAI")) == ({MATURING: NET}, 0, 0)
+    assert statuses(mine) == ["credited", "credited"]
+    assert [json.loads(body)["payer_currency"] for body in bodies(mine)] == ["USDT", "DAI"]
+    assert not reread(mine.id).is_credit_due
+
+
+def test_a_deposit_that_is_not_deep_enough_is_not_credited_by_unblocking(shop: UUID, chain: Chain) -> None:
+    mine = set_blocked(wallet(shop), is_blocked=True)
+    chain.pay(mine, GROSS)
+
+    assert not unblock(mine)
+
+    assert (statuses(mine), held(shop)) == (["pending"], {})
+
+
+def test_much_that_was_held_is_credited_step_by_step(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = set_blocked(wallet(shop), is_blocked=True)
+    for _ in range(5):
+        chain.pay(mine, GROSS)
+    chain.confirm()
+    settled(mine)
+    monkeypatch.setattr(wallet_settlement, "DEPOSITS_PER_STEP", 2)
+
+    set_blocked(mine, is_blocked=False)
+    seen = []
+    while wallets.credit_due(10):
+        assert wallet_settlement.credit_held(CATALOGUE, mine.id)
+        assert_sound()
+        seen.append(statuses(mine).count("credited"))
+
+    assert seen == [2, 4, 5]
+
+
+def test_blocked_again_before_all_was_credited_the_rest_stays_held(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = set_blocked(wallet(shop), is_blocked=True)
+    for _ in range(3):
+        chain.pay(mine, GROSS)
+    chain.confirm()
+    settled(mine)
+    monkeypatch.setattr(wallet_settlement, "DEPOSITS_PER_STEP", 2)
+    unblock(mine)
+
+    set_blocked(mine, is_blocked=True)
+    assert not wallet_settlement.credit_held(CATALOGUE, mine.id)
+
+    assert statuses(mine) == ["credited", "credited", "confirmed"]
+    assert held(shop) == {MATURING: 2 * NET}
+
+
+def test_unblocked_from_many_sides_at_once_it_is_credited_once(shop: UUID, chain: Chain) -> None:
+    mine = set_blocked(wallet(shop), is_blocked=True)
+    for _ in range(3):
+        chain.pay(mine, GROSS)
+    chain.confirm()
+    settled(mine)
+
+    outcomes = at_once(6, lambda _: unblock(mine))
+
+    assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    assert (held(shop), len(bodies(mine))) == ({MATURING: 3 * NET}, 3)
+
+
+def test_blocks_and_settlements_at_once_leave_every_deposit_held_or_credited(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    for _ in range(6):
+        chain.pay(mine, GROSS)
+    chain.confirm()
+
+    def act(number: int) -> object:
+        if number % 3 == 0:
+            return set_blocked(mine, is_blocked=True)
+        return unblock(mine) if number % 3 == 1 else wallet_settlement.settle(CATALOGUE, mine.id)
+
+    outcomes = at_once(9, act)
+    assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    unblock(mine)
+
+    assert statuses(mine) == ["credited"] * 6
+    assert (held(shop), len(bodies(mine))) == ({MATURING: 6 * NET}, 6)
+
+
+# Reorgs -----------------------------------------------------------------------------------------------------
+
+
+def test_a_reorg_takes_a_credit_back(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    chain.pay(mine, GROSS)
+    chain.confirm()
+    settled(mine)
+
+    chain.reorg(chain.network.confirmations)
+
+    assert (statuses(mine), held(shop), suspense(shop)) == (["reversed"], {}, 0)
+    assert net_of(Account(GATEWAY, FEES, "USDT")) == 0
+    assert len(bodies(mine)) == 1
+
+
+def test_what_was_spent_meanwhile_becomes_debt(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    chain.pay(mine, GROSS)
+    chain.confirm()
+    settled(mine)
+    chain.mature()
+    crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)
+    book(Transfer(Account(shop, AVAILABLE, "USDT"), Account(GATEWAY, "conversion", "USDT"), NET))
+
+    chain.reorg(chain.network.confirmations + chain.network.maturity - 1)
+
+    assert (owes(shop), statuses(mine)) == (NET, ["reversed"])
+
+
+def test_a_reorg_takes_a_held_deposit_back(shop: UUID, chain: Chain) -> None:
+    mine = set_blocked(wallet(shop), is_blocked=True)
+    chain.pay(mine, GROSS)
+    chain.confirm()
+    settled(mine)
+
+    chain.reorg(chain.network.confirmations)
+
+    assert (statuses(mine), suspense(shop)) == (["reversed"], 0)
+    assert not unblock(mine)
+    assert (statuses(mine), held(shop), told(shop)) == (["reversed"], {}, 0)
+
+
+def test_a_reorg_takes_a_stray_back(shop: UUID, chain: Chain) -> None:
+    del chain
+    mine, bsc = wallet(shop), Chain("bsc")
+    bsc.pay(mine, GROSS, stray="network")
+    bsc.confirm()
+    settled(mine)
+
+    bsc.reorg(bsc.network.confirmations)
+
+    assert (statuses(mine), suspense(shop)) == (["reversed"], 0)
+
+
+def test_the_same_deposit_included_again_is_credited_again_and_not_told_of_again(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    first = chain.pay(mine, GROSS)
+    chain.confirm()
+    settled(mine)
+    chain.reorg(chain.network.confirmations)
+
+    chain.mine(1, first)
+    chain.confirm()
+
+    assert not settled(mine)
+    assert (statuses(mine), held(shop), len(bodies(mine))) == (["credited"], {MATURING: NET}, 1)
+    assert deposit_of(mine).round == 1
+
+
+def test_the_same_transaction_with_another_sum_is_told_of(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    first = chain.pay(mine, GROSS)
+    chain.confirm()
+    settled(mine)
+    chain.reorg(chain.network.confirmations)
+
+    chain.pay(mine, 2 * GROSS, txid=first.txid)
+    chain.confirm()
+
+    assert settled(mine)
+    assert [json.loads(body)["payment_amount"] for body in bodies(mine)] == ["10", "20"]
+    assert held(shop) == {MATURING: 2 * NET}
+
+
+def test_the_same_transaction_to_another_wallet_is_told_of_there(shop: UUID, chain: Chain) -> None:
+    mine, other = wallet(shop), wallet(shop, order_id="other")
+    first = chain.pay(mine, GROSS)
+    chain.confirm()
+    settled(mine)
+    chain.reorg(chain.network.confirmations)
+
+    chain.pay(other, GROSS, txid=first.txid)
+    chain.confirm()
+
+    assert settled(other)
+    assert not settled(mine)
+    assert (len(bodies(mine)), len(bodies(other)), statuses(mine)) == (1, 1, [])
+    assert held(shop) == {MATURING: NET}
+
+
+def test_a_deposit_that_moved_from_a_wallet_to_an_invoice_is_the_invoices(shop: UUID, chain: Chain) -> None:
+    mine, sale = wallet(shop), invoice(shop)
+    first = chain.pay(mine, PRICE)
+    chain.confirm()
+    settled(mine)
+    chain.reorg(chain.network.confirmations)
+
+    chain.pay(sale, PRICE, txid=first.txid)
+    chain.confirm()
+    wallet_settlement.settle(CATALOGUE, mine.id)
+    settlement.settle(CATALOGUE, sale.id)
+
+    assert statuses(mine) == []
+    assert (one("SELECT status FROM invoices") or ("",))[0] == "paid"
+
+
+def test_a_scan_that_died_in_the_middle_of_a_reorg_is_finished_by_the_next(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    for _ in range(2):
+        chain.pay(mine, GROSS)
+    chain.confirm()
+    settled(mine)
+    chain.fork(chain.network.confirmations + 1)
+    orphans = deposits.orphans("ethereum", kind="wallet")
+    assert len(orphans) == 2
+    reversals.reverse_of_wallet(CATALOGUE, *orphans[0])
+
+    reversals.reverse_orphans(CATALOGUE, "ethereum")
+
+    assert (statuses(mine), held(shop)) == (["reversed", "reversed"], {})
+    assert deposits.orphans("ethereum", kind="wallet") == []
+
+
+def test_a_deposit_is_reversed_once(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    chain.pay(mine, GROSS)
+    chain.pay(wallet(shop, order_id="other"), GROSS)
+    chain.confirm()
+    settled(mine)
+    chain.fork(chain.network.confirmations + 1)
+    orphan = next(o for o in deposits.orphans("ethereum", kind="wallet") if o[1] == mine.id)
+
+    outcomes = at_once(6, lambda _: reversals.reverse_of_wallet(CATALOGUE, *orphan))
+
+    assert outcomes == [False] * 6
+    assert held(shop) == {}
+
+
+# Queries ----------------------------------------------------------------------------------------------------
+
+
+def test_invoices_and_wallets_are_due_apart(shop: UUID, chain: Chain) -> None:
+    mine, sale = wallet(shop), invoice(shop)
+    chain.mine(1, chain.transfer(mine, GROSS), chain.transfer(sale, GROSS))
+    chain.confirm()
+
+    def due(kind: deposits.OwnerKind) -> list[UUID]:
+        return deposits.owners_due("ethereum", kind=kind, confirmations=chain.network.confirmations, limit=10)
+
+    assert (due("wallet"), due("invoice")) == ([mine.id], [sale.id])
+    settled(mine)
+    assert (due("wallet"), due("invoice")) == ([], [sale.id])
+
+
+def test_a_page_is_newest_first(shop: UUID, chain: Chain) -> None:
+    mine = wallet(shop)
+    for number in range(5):
+        chain.pay(mine, GROSS, txid=f"0x{number}")
+
+    assert [d.txid for d in wallet_deposits.page(mine.id, limit=2, offset=0)] == ["0x4", "0x3"]
+    assert [d.txid for d in wallet_deposits.page(mine.id, limit=2, offset=4)] == ["0x0"]
+    assert wallet_deposits.page(mine.id, limit=2, offset=5) == []
+
+
+def test_neither_a_sale_nor_its_reorg_touches_a_wallet(shop: UUID, chain: Chain) -> None:
+    mine, sale = wallet(shop), invoice(shop)
+    chain.pay(mine, GROSS)
+    chain.confirm()
+    settled(mine)
+
+    paid(chain, sale)
+    chain.reorg(chain.network.confirmations)
+
+    assert statuses(mine) == ["credited"]
+    assert held(shop) == {MATURING: NET}

@@ -1,0 +1,73 @@
+"""Sending again: the merchant's own delivery, whatever became of it, and nobody else's."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from core.errors import WebhookNotFound
+from core.ids import uuid7
+from core.secrets.secretbox import SecretBox
+from models.db.base import execute, one, transaction
+from models.merchants.rows import create_merchant
+from models.webhooks import outbox, redelivery
+
+pytestmark = pytest.mark.usefixtures("database")
+
+BOX = SecretBox("k1:" + "A" * 43 + "=")
+
+
+@pytest.fixture
+def shop(database: str) -> uuid.UUID:
+    del database
+    merchant_id = create_merchant("Shop").id
+    with transaction():
+        outbox.register_endpoint(merchant_id, "https://shop.example/", box=BOX)
+        outbox.emit(merchant_id, "invoice.paid", uuid7(), "{}")
+    return merchant_id
+
+
+def the_delivery() -> uuid.UUID:
+    found = one("SELECT id FROM webhook_deliveries")
+    assert found is not None
+    return uuid.UUID(str(found[0]))
+
+
+@pytest.mark.parametrize("status", ["pending", "retrying", "delivered", "dead"])
+def test_it_starts_over_from_every_status(shop: uuid.UUID, status: str) -> None:
+    execute(
+        "UPDATE webhook_deliveries SET status = %s, attempts = 7, next_attempt_at = NULL, delivered_at = app_now(),"
+        " lease = gen_random_uuid(), leased_until = app_now() + interval '30 s'",
+        (status,),
+    )
+
+    redelivery.requeue(shop, the_delivery())
+
+    assert one("SELECT status, attempts, lease, leased_until, delivered_at FROM webhook_deliveries") == (
+        "pending",
+        0,
+        None,
+        None,
+        None,
+    )
+    assert len(outbox.lease_due(limit=5, per_merchant=5, allowances={}).deliveries) == 1
+
+
+def test_a_foreign_delivery_is_left_alone(shop: uuid.UUID) -> None:
+    del shop
+    execute("UPDATE webhook_deliveries SET status = 'dead'")
+
+    with pytest.raises(WebhookNotFound, match="no such delivery"):
+        redelivery.requeue(create_merchant("Other").id, the_delivery())
+
+    assert one("SELECT status FROM webhook_deliveries") == ("dead",)
+
+
+def test_without_its_body_there_is_nothing_to_send(shop: uuid.UUID) -> None:
+    execute("UPDATE webhook_deliveries SET status = 'dead', body = ''")
+
+    with pytest.raises(WebhookNotFound, match="no longer kept"):
+        redelivery.requeue(shop, the_delivery())
+
+    assert one("SELECT status FROM webhook_deliveries") == ("dead",)
