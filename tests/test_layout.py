@@ -1,0 +1,91 @@
+"""The same nouns on every floor: no circle leads through folders, none holds too much, and all are under contract."""
+
+from __future__ import annotations
+
+import tomllib
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+import grimp
+import pytest
+
+from actors.queue.registry import QUEUES
+
+ROOT: Final = Path(__file__).parents[1]
+FLOORS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli")
+NAMES_MAX: Final = 20
+
+
+def folders(top: str) -> list[Path]:
+    """Return a floor and all its folders that hold code."""
+    return sorted({file.parent for file in (ROOT / top).rglob("*.py")})
+
+
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    """What imports what when it runs: imports for types alone are none."""
+    return grimp.build_graph(*FLOORS, exclude_type_checking_imports=True, cache_dir=None)
+
+
+@pytest.fixture(scope="module")
+def contracts() -> dict[str, dict[str, Any]]:
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return {row["name"]: row for row in told["tool"]["importlinter"]["contracts"]}
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_no_circle_leads_through_folders(floor: str, graph: grimp.ImportGraph) -> None:
+    above = [name for name in sorted({floor, *graph.find_descendants(floor)}) if holds_folders(name, graph)]
+    circles = {name: graph.nominate_cycle_breakers(name) for name in above}
+
+    assert floor in graph.modules
+    assert {name: found for name, found in circles.items() if found} == {}
+
+
+def holds_folders(name: str, graph: grimp.ImportGraph) -> bool:
+    return any(graph.find_children(child) for child in graph.find_children(name))
+
+
+@pytest.mark.parametrize("top", [*FLOORS, "tests"])
+def test_no_folder_holds_more_names_than_one_reads_at_a_glance(top: str) -> None:
+    found = {str(folder.relative_to(ROOT)): names(folder) for folder in folders(top)}
+
+    assert found
+    assert {folder: held for folder, held in found.items() if len(held) > NAMES_MAX} == {}
+
+
+def names(folder: Path) -> list[str]:
+    """Return what `ls` shows, migrations left out: there are more every week, and none is ever taken away."""
+    found = (entry.name for entry in folder.iterdir())
+    return sorted(name for name in found if not name.startswith((".", "__pycache__")) and not name.endswith(".sql"))
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_every_folder_is_a_package(floor: str) -> None:
+    assert [str(folder) for folder in folders(floor) if not (folder / "__init__.py").exists()] == []
+
+
+def test_every_workflow_is_kept_from_the_others(contracts: dict[str, dict[str, Any]]) -> None:
+    patterns = contracts["Workflows do not know each other"]["modules"]
+    workflows = {module for modules in QUEUES.values() for module in modules}
+
+    assert workflows
+    assert {name for name in workflows if not any(fnmatchcase(name, row) for row in patterns)} == set()
+
+
+def test_the_http_side_is_kept_from_every_folder_of_actors_but_the_queues(
+    contracts: dict[str, dict[str, Any]],
+) -> None:
+    forbidden = contracts["The HTTP side reaches actors by name, through the queue"]["forbidden_modules"]
+    below = {f"actors.{folder.name}" for folder in folders("actors") if folder.name != "actors"}
+
+    assert below - set(forbidden) == {"actors.queue"}
+    assert set(forbidden) - below == {"chains"}
+
+
+def test_every_folder_of_actors_is_kept_from_keys_or_signs(contracts: dict[str, dict[str, Any]]) -> None:
+    rows = contracts["Only the signer's actor and the command line touch keys"]["source_modules"]
+    below = {f"actors.{folder.name}" for folder in folders("actors") if folder.name != "actors"}
+
+    assert below - set(rows) == {"actors.addresses", "actors.signer", "actors.treasury"}
