@@ -4,10 +4,12 @@ import json
 import sys
 from importlib import import_module
 from types import ModuleType
+from typing import Annotated
 
 import typer
 
 from cli.output import CommandError
+from core import __version__
 from core.secrets.secretbox import SecretBoxError
 from core.settings.settings import SettingsError
 from models.db.base import StoreUnavailableError
@@ -50,6 +52,7 @@ def build() -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
     )
+    app.callback()(_everywhere)
     for command, module in OPERATION.items():
         _add(app, command, import_module(module))
     for command, module in DEVELOPMENT.items():
@@ -58,6 +61,22 @@ def build() -> typer.Typer:
         except ModuleNotFoundError as error:
             _add_missing(app, command, str(error.name))
     return app
+
+
+def _show_version(is_wanted: bool) -> None:  # noqa: FBT001 - typer's
+    if is_wanted:
+        typer.echo(f"sluice {__version__}")
+        raise typer.Exit
+
+
+def _everywhere(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A self-hosted crypto payment gateway."""
+    del version
 
 
 def main(arguments: list[str] | None = None) -> None:

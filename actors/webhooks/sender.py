@@ -15,7 +15,6 @@ import ssl
 import threading
 import time
 from collections import deque
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import aiohttp
@@ -23,6 +22,7 @@ import structlog
 from yarl import URL
 
 from actors.webhooks.connector import PinnedConnector
+from core import __version__
 from core.net.egress import EgressRefused, check_public_url
 from core.secrets.signing import sign_webhook
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+USER_AGENT: Final = f"Sluice/{__version__}"
 TOTAL_S: Final = 10.0
 ANSWER_BYTES_MAX: Final = 65_536
 ANSWERED_MAX: Final = 4096
@@ -140,7 +141,7 @@ class Sender:
                 headers={
                     "Accept-Encoding": "identity",
                     "Content-Type": "application/json",
-                    "User-Agent": user_agent(),
+                    "User-Agent": USER_AGENT,
                 },
                 auto_decompress=False,
                 trust_env=False,
@@ -254,15 +255,6 @@ async def _read_some(response: aiohttp.ClientResponse) -> None:
         if count > ANSWER_BYTES_MAX:
             response.close()
             return
-
-
-@functools.cache
-def user_agent() -> str:
-    """Return what we call ourselves."""
-    try:
-        return f"Sluice/{version('sluice')}"
-    except PackageNotFoundError:
-        return "Sluice"
 
 
 # The first that fits: subclasses stand before their bases.

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 
+import core
 from cli import __main__ as command
 from tests.cli.conftest import CommandLine
 
@@ -30,6 +31,11 @@ def test_every_command_explains_itself(sluice: CommandLine, words: tuple[str, ..
 )  # fmt: skip
 def test_every_command_can_answer_in_json(sluice: CommandLine, words: tuple[str, ...]) -> None:
     assert "--json" in sluice(*words, "--help").out
+
+
+def test_the_version_is_the_packages(sluice: CommandLine) -> None:
+    outcome = sluice("--version")
+    assert (outcome.code, outcome.out) == (0, f"sluice {core.__version__}\n")
 
 
 def test_bad_settings_are_listed_without_a_traceback(sluice: CommandLine) -> None:

@@ -114,7 +114,7 @@ def test_a_webhook_is_what_the_specification_says() -> None:
     assert [hook.headers[name] for name in names] == [
         "application/json", "invoice.paid", sent.id, "identity", f"127.0.0.1:{receiver.port}",
     ]  # fmt: skip
-    assert hook.headers["user-agent"].startswith("Sluice")
+    assert hook.headers["user-agent"].startswith("Sluice/")
     assert hook.headers["x-webhook-signature"] == hook.headers["x-webhook-signature"].lower()
 
 
