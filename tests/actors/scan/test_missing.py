@@ -18,6 +18,9 @@ from tests.peers.json_rpc_node import Refusal
 if TYPE_CHECKING:
     from cli.embedded.servers.anvil import Anvil
 
+# Other databases are copied from it.
+pytestmark = pytest.mark.fresh_database
+
 ETHER = 10**18
 # So deep that ranges are read without their blocks.
 FAR = 400
