@@ -45,6 +45,8 @@ class JsonRpcNode:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Head and body are two writes: each answer would wait 40 ms for the client's kernel.
+            disable_nagle_algorithm = True
 
             def do_POST(self) -> None:
                 request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
