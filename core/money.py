@@ -40,13 +40,6 @@ def parse_units(text: object, *, digits: int, error: Refusal, name: str = "amoun
     return int(whole + fraction.ljust(digits, "0"))
 
 
-def parse_int(value: object, *, lo: int, hi: int, error: Refusal, name: str) -> int:
-    """Read a JSON integer from lo to hi, or raise `error` naming the field; true is not 1 and 1.0 is not 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or not lo <= value <= hi:
-        raise error(f"{name} must be an integer from {lo} to {hi}.")
-    return value
-
-
 def parse_percent_ppm(value: object, *, lo_ppm: int, hi_ppm: int, error: Refusal, name: str = "percent") -> int:
     """Read a JSON number of percent into parts per million (0.3 is 3000), or raise `error` naming the field.
 
@@ -100,11 +93,6 @@ def rescale(units: int, from_scale: int, to_scale: int) -> int:
     if rescale_down(rescaled, to_scale, from_scale) != units:
         raise PrecisionLostError(f"{units} units of scale {from_scale} are not whole in scale {to_scale}")
     return rescaled
-
-
-def rescale_up(units: int, from_scale: int, to_scale: int) -> int:
-    """Express units of 10^-from_scale in 10^-to_scale, rounded up."""
-    return mul_div_up(units, 10**to_scale, 10**from_scale)
 
 
 def rescale_down(units: int, from_scale: int, to_scale: int) -> int:

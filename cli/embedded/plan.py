@@ -11,7 +11,6 @@ from core.catalogue.catalogue import load_catalogue
 ROOT: Final = Path(__file__).parents[2]
 CACHE: Final = ROOT / ".sluice" / "cache"
 DATA_DEFAULT: Final = ROOT / ".sluice" / "dev"
-NETWORKS_DEFAULT: Final = "ethereum"
 ALL: Final = "all"
 
 

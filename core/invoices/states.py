@@ -23,8 +23,6 @@ INVOICE_TRANSITIONS: Final[dict[InvoiceStatus, frozenset[InvoiceStatus]]] = {
     "expired": frozenset({"paid", "paid_over", "wrong_amount", "check", "select"}),
 }
 
-# Statuses in which an order_id still stands for an open sale; wrong_amount is live only until it is resolved.
-LIVE_STATUSES: Final = ("select", "check")
 DECIDED_STATUSES: Final[frozenset[InvoiceStatus]] = frozenset({"paid", "paid_over"})
 FINAL_STATUSES: Final[frozenset[InvoiceStatus]] = frozenset({"paid", "paid_over", "expired"})
 

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from models.db import locks
 from models.db.base import execute, one, rows, transaction
+from models.db.locks import LockSeed
 
 CHUNK: Final = 64
 """Addresses that one signature covers; the pool grows by chunks, without gaps."""
@@ -66,7 +68,7 @@ def reclaim(family: str) -> int:
     Their invoice was rolled back or their process died. Every ordinal is looked at once, a bounded number a step.
     """
     with transaction():
-        if not try_lock(f"address_reclaim:{family}"):
+        if not locks.try_turn(f"address_reclaim:{family}", seed=LockSeed.ADDRESSES):
             return 0
         execute(
             "INSERT INTO address_marks (family, marked_at, ordinal) VALUES (%s, clock_timestamp(), %s)",
@@ -87,19 +89,13 @@ def skip_ahead(family: str) -> int:
     free now is handed out, nor the next ones that the pool would have made.
     """
     for name in (f"address_pool:{family}", f"address_reclaim:{family}"):
-        execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
+        locks.wait_turn(name, seed=LockSeed.ADDRESSES)
     last = max(_last_claim(family), next_chunk(family) * CHUNK - 1) + SKIPPED
     execute(f"SELECT setval('{CLAIMS[family]}', %s)", (last,))
     execute("UPDATE address_returns SET taken_at = 'infinity' WHERE family = %s", (family,))
     execute("DELETE FROM address_marks WHERE family = %s AND marked_at <> 'epoch'", (family,))
     execute("UPDATE address_marks SET ordinal = %s WHERE family = %s AND marked_at = 'epoch'", (last, family))
     return last + 1
-
-
-def try_lock(name: str) -> bool:
-    """Take a lock until the transaction ends; False where another has it."""
-    row = one("SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
-    return row is not None and bool(row[0])
 
 
 def _reclaim_step(family: str) -> int:

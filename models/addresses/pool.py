@@ -18,7 +18,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from core.errors import InvoiceAddressFailed
 from models.addresses import claims as address_claims
 from models.addresses.claims import CHUNK
+from models.db import locks
 from models.db.base import StoreUnavailableError, execute, rows, transaction
+from models.db.locks import LockSeed
 
 log = structlog.get_logger()
 
@@ -39,7 +41,7 @@ def fill(family: str, chunk: int, addresses: Sequence[str], signature: bytes) ->
     if len(addresses) != CHUNK:
         raise ValueError(f"a chunk has {CHUNK} addresses")
     with transaction():
-        if not address_claims.try_lock(f"address_pool:{family}") or not execute(
+        if not locks.try_turn(f"address_pool:{family}", seed=LockSeed.ADDRESSES) or not execute(
             "INSERT INTO address_chunks (family, chunk, signature) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
             (family, chunk, signature),
         ):

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Final
+from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from models.db import base
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Keeps these apart from the advisory locks of idempotency keys (1) and orders (2).
-SINGLE_FLIGHT_SEED: Final = 3
-IDEMPOTENCY_SEED: Final = 1
+
+class LockSeed(IntEnum):
+    """What a name is hashed with, so that one name of two kinds is two locks. Functions of migrations know 1 and 2."""
+
+    ADDRESSES = 0
+    IDEMPOTENCY_KEY = 1
+    INVOICE_ORDER = 2
+    SINGLE_FLIGHT = 3
+    MONEY_OUT_ORDER = 4
+    SIGNER_LIMITS = 5
 
 
 @contextlib.contextmanager
-def single_flight(name: str, *, seed: int = SINGLE_FLIGHT_SEED) -> Iterator[bool]:
+def single_flight(name: str, *, seed: LockSeed = LockSeed.SINGLE_FLIGHT) -> Iterator[bool]:
     """Try to be the only one in the whole gateway that does `name`; yields whether it is. Never waits.
 
     A lock of the session, not of a transaction, since what it guards may use the network. A process that dies, or loses
@@ -31,16 +39,21 @@ def single_flight(name: str, *, seed: int = SINGLE_FLIGHT_SEED) -> Iterator[bool
             _unlock(name, seed)
 
 
-def try_turn(name: str) -> bool:
-    """Try to be the only one in the whole gateway that does `name`, until the caller's transaction ends.
+def wait_turn(name: str, *, seed: LockSeed) -> None:
+    """Wait until nobody else holds `name`, and hold it until the caller's transaction ends."""
+    base.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, %s))", (name, seed))
 
-    Never waits. It is the lock of single_flight().
+
+def try_turn(name: str, *, seed: LockSeed = LockSeed.SINGLE_FLIGHT) -> bool:
+    """Try to be the only one in the whole gateway that holds `name`, until the caller's transaction ends.
+
+    Never waits. By default it is the lock of single_flight().
     """
-    found = base.one("SELECT pg_try_advisory_xact_lock(hashtextextended(%s, %s))", (name, SINGLE_FLIGHT_SEED))
+    found = base.one("SELECT pg_try_advisory_xact_lock(hashtextextended(%s, %s))", (name, seed))
     return bool(found and found[0])
 
 
-def _unlock(name: str, seed: int) -> None:
+def _unlock(name: str, seed: LockSeed) -> None:
     try:
         base.one("SELECT pg_advisory_unlock(hashtextextended(%s, %s))", (name, seed))
     except base.StoreUnavailableError:

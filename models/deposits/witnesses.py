@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from models.db.base import execute, one, rows
+from models.db.base import execute, rows
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -153,12 +153,3 @@ def waiting() -> list[tuple[str, int, int]]:
         " WHERE q.agreed_at IS NULL GROUP BY q.network"
     )
     return [(str(network), int(count), int(age_s)) for network, count, age_s in found]
-
-
-def spent_this_hour(network: str) -> int:
-    """Return what this hour's deposits without witnesses are worth, in cents of a dollar."""
-    found = one(
-        "SELECT usd_cents FROM unwitnessed_credits WHERE network = %s AND hour = date_trunc('hour', app_now())",
-        (network,),
-    )
-    return int(found[0]) if found else 0

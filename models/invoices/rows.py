@@ -11,7 +11,9 @@ from uuid import UUID
 
 import msgspec
 
+from models.db import locks
 from models.db.base import execute, one, rows
+from models.db.locks import LockSeed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -207,7 +209,7 @@ def lock(invoice_id: UUID) -> InvoiceRow | None:
 
 def lock_last_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
     """Serialise creation for this order_id, then lock its newest invoice, live ones first."""
-    one("SELECT pg_advisory_xact_lock(hashtextextended(%s, 2))", (f"{merchant_id}{order_id}",))
+    locks.wait_turn(f"{merchant_id}{order_id}", seed=LockSeed.INVOICE_ORDER)
     return _row(
         one(
             f"{READ} WHERE i.merchant_id = %s AND i.order_id = %s"

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal, NamedTuple, cast, get_args
+from typing import Final, Literal, NamedTuple, cast
 from uuid import UUID
 
 from core.ids import uuid7
@@ -14,7 +14,6 @@ from core.secrets.secretbox import SecretBox
 from models.db.base import execute, one, rows, transaction
 
 KeyKind = Literal["unified", "payment", "payout"]
-KEY_KINDS: Final[tuple[KeyKind, ...]] = get_args(KeyKind)
 
 NAME_CHARS_MAX: Final = 255
 LIST_MAX: Final = 1000

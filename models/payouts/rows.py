@@ -14,7 +14,9 @@ import msgspec
 
 from core.payouts import views as payout_views
 from core.payouts.states import check_payout_transition, payout_event
+from models.db import locks
 from models.db.base import execute, one
+from models.db.locks import LockSeed
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, SUSPENSE, Account, Transfer
 from models.webhooks import outbox
@@ -155,7 +157,7 @@ def insert(catalogue: Catalogue, new: NewPayout) -> PayoutRow:
 
 def lock_order(merchant_id: UUID, order_id: str) -> None:
     """Make whoever creates something under this order_id wait until the caller's transaction ends."""
-    execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 4))", (f"payout:{merchant_id}:{order_id}",))
+    locks.wait_turn(f"payout:{merchant_id}:{order_id}", seed=LockSeed.MONEY_OUT_ORDER)
 
 
 def move(

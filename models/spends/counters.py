@@ -5,20 +5,19 @@ Used by actors.signer.limits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from models.db import locks
 from models.db.base import execute, one
+from models.db.locks import LockSeed
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-# Keeps this advisory lock apart from the others: idempotency keys (1), orders (2), single flights (3), payouts (4).
-_SEED: Final = 5
-
 
 def lock() -> None:
     """Let nobody else count until the caller's transaction ends: a limit holds over all networks together."""
-    execute("SELECT pg_advisory_xact_lock(hashtextextended('signer.spent', %s))", (_SEED,))
+    locks.wait_turn("signer.spent", seed=LockSeed.SIGNER_LIMITS)
 
 
 def spent(hours: int) -> int:

@@ -82,10 +82,6 @@ class Providers:
         heads = [node.head for node in self._nodes if node.head is not None]
         return middle(heads) if heads else None
 
-    def is_behind_others(self, height: int) -> bool:
-        """Whether some node is known to have got as far as that height."""
-        return any(node.head is not None and node.head >= height for node in self._nodes)
-
     def attempt(self, question: Question[T], *, second: bool = False) -> T:
         """Put one question, which may be several calls, to one node after the other until one answers it.
 

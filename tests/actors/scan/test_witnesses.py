@@ -201,7 +201,7 @@ def test_small_deposits_share_an_hourly_budget(start: Start) -> None:
     first, second, third = paid(world), paid(world), paid(world)
 
     assert [world.status(of) for of in (first, second, third)] == ["paid", "paid", "check"]
-    assert (shown(third), quorum.spent_this_hour("ethereum")) == (["awaiting_quorum"], 2000)
+    assert (shown(third), one("SELECT usd_cents FROM unwitnessed_credits")) == (["awaiting_quorum"], (2000,))
     assert one("SELECT reason FROM deposit_quorums") == ("hourly",)
 
     world.pass_time(3600)

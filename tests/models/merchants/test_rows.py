@@ -1,6 +1,7 @@
 """Owners, merchants and keys: a secret is shown once, stored sealed, and opens for its own key alone."""
 
 import base64
+from typing import get_args
 from uuid import uuid4
 
 import pytest
@@ -8,7 +9,6 @@ import pytest
 from core.secrets.secretbox import SecretBox, SecretBoxError
 from models.db.base import execute, one, rows
 from models.merchants.rows import (
-    KEY_KINDS,
     AmbiguousOwnerError,
     IdentityError,
     KeyKind,
@@ -70,7 +70,7 @@ def test_merchants_are_listed_newest_first_and_bounded() -> None:
     assert list_merchants(1) == created[2:]
 
 
-@pytest.mark.parametrize("kind", KEY_KINDS)
+@pytest.mark.parametrize("kind", get_args(KeyKind))
 def test_a_key_is_found_and_its_secret_opens(kind: KeyKind) -> None:
     merchant = create_merchant("Shop")
     issued = create_key(merchant.id, kind, "label", BOX)
