@@ -555,7 +555,7 @@ def test_a_slot_of_ours_that_waits_is_no_gap(world: SpendWorld, told: Told) -> N
 def test_whoever_was_not_looked_at_for_longest_comes_first(world: SpendWorld, told: Told) -> None:
     del told
     made = [start(world) for _ in range(3)]
-    execute("UPDATE spends SET check_at = app_now() - interval '1 second'")
+    execute("UPDATE spends SET check_at = (SELECT app_now()) - interval '1 second'")
     assert [found.id for found in spends.to_watch("ethereum", limit=9)] == made
     spends.check_later(made[0], seconds=0)
     assert [found.id for found in spends.to_watch("ethereum", limit=2)] == made[1:]
@@ -574,7 +574,7 @@ def test_a_step_ends_where_no_node_answers(world: SpendWorld, told: Told, monkey
         raise AssertionError
 
     monkeypatch.setattr(world.chain, "fate", silence)
-    execute("UPDATE spends SET check_at = app_now() - interval '1 second'")
+    execute("UPDATE spends SET check_at = (SELECT app_now()) - interval '1 second'")
     spend_watch.advance(world.ctx, world.network)
     assert len(asked) == spend_watch.SILENCES_MAX
 
