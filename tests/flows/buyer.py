@@ -13,6 +13,8 @@ from eth_utils import to_checksum_address
 TRANSFER_SELECTOR = "a9059cbb"
 GAS = 120_000
 MAX_FEE_WEI = 50 * 10**9
+# Of a development stack's chains.
+BLOCK_TIME_S = 1
 
 
 class Buyer:
@@ -31,6 +33,19 @@ class Buyer:
         answer = json.loads(response.data)
         assert "error" not in answer, answer
         return answer["result"]
+
+    def reorg(self, depth: int) -> None:
+        """Replace the newest blocks by as many empty ones.
+
+        The chain's clock stands meanwhile: of blocks that it makes while anvil reorganises, anvil loses some for good.
+        """
+        self.rpc("evm_setIntervalMining", 0)
+        try:
+            # Waits for a block that is being made.
+            self.rpc("evm_mine")
+            self.rpc("anvil_reorg", depth + 1, [])
+        finally:
+            self.rpc("evm_setIntervalMining", BLOCK_TIME_S)
 
     def pay(self, invoice: dict[str, Any], *, decimals: dict[str, int], share: Decimal = Decimal(1)) -> str:
         """Send what the invoice asks (or a share of it) to its address; returns the transaction's id."""

@@ -69,7 +69,7 @@ class Story:
 
     def reorg(self, depth: int) -> None:
         """Replace the newest blocks by empty ones."""
-        self.buyer.rpc("anvil_reorg", depth, [])
+        self.buyer.reorg(depth)
         self.buyer.nonce = int(self.buyer.rpc("eth_getTransactionCount", self.buyer.account.address, "pending"), 16)
 
     def resolve(self, invoice: dict[str, Any], **more: Any) -> Answer:

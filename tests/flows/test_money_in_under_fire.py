@@ -79,7 +79,7 @@ class Market:
 
     def reorg(self, depth: int) -> None:
         with self.lock:
-            self.buyer.rpc("anvil_reorg", depth, [])
+            self.buyer.reorg(depth)
 
 
 def sell(market: Market, number: int) -> Sale:

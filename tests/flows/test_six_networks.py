@@ -45,7 +45,7 @@ def pay_on(stack: Stack, network: str) -> list[str]:
         created.append(invoice)
         if number == 1:
             time.sleep(2)
-            buyer.rpc("anvil_reorg", 1, [])
+            buyer.reorg(1)
             # What the reorg dropped is sent again, as a wallet would.
             time.sleep(1)
             buyer.nonce = int(buyer.rpc("eth_getTransactionCount", buyer.account.address, "latest"), 16)

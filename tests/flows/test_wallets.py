@@ -58,7 +58,7 @@ def drop(buyer: Buyer, txid: str) -> None:
     """Replace every block from this transaction's on by empty ones."""
     height = int(buyer.rpc("eth_getTransactionReceipt", txid)["blockNumber"], 16)
     depth = int(buyer.rpc("eth_blockNumber"), 16) - height + 2
-    buyer.rpc("anvil_reorg", depth, [])
+    buyer.reorg(depth)
     assert buyer.rpc("eth_getTransactionReceipt", txid) is None
     buyer.nonce = int(buyer.rpc("eth_getTransactionCount", buyer.account.address, "latest"), 16)
 
