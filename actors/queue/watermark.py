@@ -1,8 +1,9 @@
 """Notices that the database went back to an older state of itself, as a file system's snapshot does.
 
-Such a copy has the same system identifier and timeline; only its log is shorter than it was. How far that was written
-is noted in Redis, stamped, by the signer at every step. Where Redis lost the note, or went back too, nothing is noticed
-here: the chain's counts still stop the signing.
+Such a copy has the same system identifier and timeline, and may have written more since than it lacks. So the signer
+counts its looks in the database at every step, and then notes the count in Redis, stamped: a count below the note is an
+older state's. Where Redis lost the note, or went back too, nothing is noticed here: the chain's counts still stop the
+signing.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from models.spends import signing
 
 if TYPE_CHECKING:
     from actors.queue.link import RedisLink
+    from models.spends.signing import Age
 
 log = structlog.get_logger()
 
@@ -26,36 +28,36 @@ _KEPT_S: Final = 90 * 86_400
 
 
 class Watermark:
-    """How far each database's log is known to have come. Safe to share between threads."""
+    """The highest count of each database that is known. Safe to share between threads."""
 
     def __init__(self, link: RedisLink, namespace: str, secret_keys: str) -> None:
         self._link = link
         self._namespace = namespace
         self._stamps = Stamps(secret_keys, purpose="watermark")
+        # Where the log stood after the last note of ours.
+        self._noted_at = ""
 
-    def behind(self) -> tuple[str, int, bool]:
-        """Return the database's name, how far its log is written, and whether it was further once.
+    def noted(self) -> dict[str, int]:
+        """Return the count by the database that it is of; nothing where no note of ours is there.
 
         Raises LinkDownError.
         """
-        # The note first: whoever reads the log afterwards finds it at least as far, unless it went back.
-        noted = self._read()
-        name, position = signing.position()
-        return name, position, position < noted.get(name, 0)
-
-    def note(self, name: str, position: int) -> None:
-        """Note how far a database's log is written. Raises LinkDownError."""
-        text = json.dumps([name, position])
-        self._link.run([("SET", self._key(), f"{self._stamps.stamp(text.encode())} {text}", "EX", _KEPT_S)])
-
-    def _read(self) -> dict[str, int]:
-        """Return the note, by the database that it is of; nothing where there is none that one of us wrote."""
         found = self._link.run([("GET", self._key())])[0]
         stamp, _, text = ("" if found is None else found.decode(errors="replace")).partition(" ")
         if not self._stamps.is_genuine(stamp, text.encode()):
             return {}
-        name, position = json.loads(text)
-        return {name: position}
+        database, looks = json.loads(text)
+        return {database: looks}
+
+    def is_idle(self, age: Age, noted: int) -> bool:
+        """Whether the note is there, and nothing was written since it was made."""
+        return (age.looks, age.position) == (noted, self._noted_at)
+
+    def note(self, database: str, looks: int, *, position: str = "") -> None:
+        """Note a database's count, and where its log stood. Raises LinkDownError."""
+        text = json.dumps([database, looks])
+        self._link.run([("SET", self._key(), f"{self._stamps.stamp(text.encode())} {text}", "EX", _KEPT_S)])
+        self._noted_at = position
 
     def _key(self) -> str:
         return f"{self._namespace}:watermark"
@@ -71,34 +73,45 @@ def use(watermark: Watermark | None) -> None:
 
 
 def look() -> None:
-    """Stop all signing and skip ahead in the addresses where the database went back; note how far it is otherwise.
+    """Stop all signing and skip ahead in the addresses if the database went back; count the look then.
 
     For the signer alone, before it signs or fills a pool. Not to be called inside a transaction.
     """
-    watermark = _Process.watermark
-    if watermark is None:
+    watermark, age, noted = _ask()
+    if watermark is None or age is None:
         return
+    if age.looks < noted:
+        signing.distrust()
+    elif watermark.is_idle(age, noted):
+        return
+    looks = signing.count_look()
     try:
-        name, position, is_behind = watermark.behind()
-        if is_behind:
-            log.critical("database.went_back", database=name, position=position)
-            signing.distrust()
-        # Last of all: until then nobody else hands out an address.
-        watermark.note(name, position)
+        # Last of all: until then nobody else hands out an address. What others wrote since the count is counted with
+        # the next write, at the latest PostgreSQL's own, which follows within 15 s.
+        watermark.note(age.database, looks, position=signing.age().position)
     except LinkDownError as error:
         log.warning("nobody tells whether the database went back", error=str(error))
 
 
 def is_current() -> bool:
     """Whether addresses may be handed out: not while the database went back and the signer has not seen it yet."""
+    _, age, noted = _ask()
+    return age is None or age.looks >= noted
+
+
+def _ask() -> tuple[Watermark | None, Age | None, int]:
+    """Return where notes are kept, how old this state of the database is and the noted count, if Redis can tell."""
     watermark = _Process.watermark
     if watermark is None:
-        return True
+        return None, None, 0
     try:
-        name, position, is_behind = watermark.behind()
+        # The note first: whoever reads the count afterwards finds it at least as high, unless the database went back.
+        known = watermark.noted()
     except LinkDownError as error:
         log.warning("nobody tells whether the database went back", error=str(error))
-        return True
-    if is_behind:
-        log.critical("database.went_back", database=name, position=position)
-    return not is_behind
+        return watermark, None, 0
+    age = signing.age()
+    noted = known.get(age.database, 0)
+    if age.looks < noted:
+        log.critical("database.went_back", database=age.database, looks=age.looks, noted=noted)
+    return watermark, age, noted

@@ -49,6 +49,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "chain_blocks": ("", "riud", "r"),
     "chain_cursors": ("r", "riu", "r"),
     # The signer alone says that another database is the one to sign from.
+    "database_looks": ("", "r", "ru"),
     "database_marks": ("", "ri", "riu"),
     "debtors": ("", "riud", "ri"),
     "deposit_quorums": ("r", "riu", "r"),

@@ -88,15 +88,35 @@ def watch(network: str) -> Stop | None:
     return read(network) if is_stopped or (is_noted and not is_same) else None
 
 
-def position() -> tuple[str, int]:
-    """Return which database this is, and how far its log is surely written: it never goes back, whatever crashes."""
+@dataclass(frozen=True, slots=True)
+class Age:
+    """How old a state of which database this is."""
+
+    database: str
+    # How often it was counted before.
+    looks: int
+    # Where its log stands: the same place again means that nothing was written since.
+    position: str
+
+
+def age() -> Age:
+    """Return how old this state of the database is."""
     row = one(
-        "SELECT system_identifier || ':' || timeline, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint"
-        f" FROM ({_IDENTITY}) now"
+        "SELECT now.system_identifier || ':' || now.timeline, looks, pg_current_wal_insert_lsn()::text"
+        f" FROM database_looks, ({_IDENTITY}) now"
     )
     if row is None:
         raise LookupError("the database does not tell which one it is")
-    return str(row[0]), int(row[1])
+    return Age(*row)
+
+
+def count_look() -> int:
+    """Count one more look, and return the count: it outlasts every crash. Not to be called inside a transaction."""
+    with transaction():
+        # The note of it in Redis may never be ahead of what a crash leaves.
+        execute("SET LOCAL synchronous_commit = on")
+        row = one("UPDATE database_looks SET looks = looks + 1 RETURNING looks")
+    return int(row[0]) if row else 0
 
 
 def distrust() -> None:

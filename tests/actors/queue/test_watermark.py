@@ -1,4 +1,4 @@
-"""The note of how far the database's log was written: who is believed about it, and what follows."""
+"""The note of how often the signer looked after the database: who is believed about it, and what follows."""
 
 from __future__ import annotations
 
@@ -45,22 +45,49 @@ def stopped() -> list[str]:
     return [each.network for each in signing.listing()]
 
 
-def test_a_log_that_grows_is_noted_and_nothing_stops(mark: Watermark, redis_url: str) -> None:
+def looks() -> int:
+    return int(rows("SELECT looks FROM database_looks")[0][0])
+
+
+def test_a_database_that_is_written_is_counted_and_nothing_stops(mark: Watermark, redis_url: str) -> None:
     for _ in range(3):
         watermark.look()
         execute("UPDATE app_clock SET ahead = ahead")
     assert watermark.is_current()
-    name, position, is_behind = mark.behind()
-    assert (is_behind, signing.watch("ethereum")) == (False, None)
+    database = signing.age().database
+    assert (looks(), mark.noted(), signing.watch("ethereum")) == (3, {database: 3}, None)
     with redis.Redis.from_url(redis_url) as server:
-        assert name in (server.get(KEY) or b"").decode()
-    assert position > 0
+        assert database in (server.get(KEY) or b"").decode()
 
 
-def test_a_log_that_was_longer_once_stops_every_network_and_skips_addresses_once(mark: Watermark) -> None:
-    name, _ = signing.position()
+def test_an_idle_database_is_counted_once_and_again_where_redis_forgot(mark: Watermark, redis_url: str) -> None:
+    execute("CHECKPOINT")  # what PostgreSQL writes by itself is written
+    for _ in range(20):
+        watermark.look()
+    assert looks() < 5
+    with redis.Redis.from_url(redis_url) as server:
+        server.delete(KEY)
+    watermark.look()
+    assert list(mark.noted().values()) == [looks()]
+
+
+@pytest.mark.usefixtures("mark")
+def test_two_signers_that_look_in_turn_deceive_nobody(redis_url: str, mark: Watermark) -> None:
+    link = RedisLink(redis_url)
+    other = Watermark(link, "test", DEVELOPMENT_SECRET_KEYS)
+    for each in (mark, other, mark, other):
+        watermark.use(each)
+        watermark.look()
+        assert watermark.is_current()
+    link.close()
+    assert list(mark.noted().values()) == [looks()]
+
+
+def test_an_older_state_stops_every_network_and_skips_addresses_once(mark: Watermark) -> None:
     before = address_claims.skip_ahead("evm")
-    mark.note(name, FAR)
+    mark.note(signing.age().database, FAR)
+    # However much the older state has written by itself since.
+    execute("UPDATE app_clock SET ahead = ahead")
     assert not watermark.is_current()
     watermark.look()
     assert watermark.is_current()
@@ -75,14 +102,14 @@ def test_a_log_that_was_longer_once_stops_every_network_and_skips_addresses_once
 def test_a_stop_that_came_back_with_an_old_state_has_to_catch_up_once_more(mark: Watermark) -> None:
     signing.stop("ethereum", reason="a test")
     signing.note_caught_up("ethereum")
-    mark.note(signing.position()[0], FAR)
+    mark.note(signing.age().database, FAR)
     watermark.look()
     assert [stop.is_caught_up for stop in signing.listing()] == [False]
 
 
 def test_a_database_that_never_had_a_pool_skips_what_the_lost_one_may_have_shown(mark: Watermark) -> None:
     execute("DELETE FROM database_marks")
-    mark.note(signing.position()[0], FAR)
+    mark.note(signing.age().database, FAR)
     watermark.look()
     assert rows("SELECT last_value FROM address_claims_evm")[0][0] >= address_claims.SKIPPED - 1
 
@@ -90,7 +117,7 @@ def test_a_database_that_never_had_a_pool_skips_what_the_lost_one_may_have_shown
 def test_addresses_are_skipped_before_anybody_may_hand_one_out(
     mark: Watermark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mark.note(signing.position()[0], FAR)
+    mark.note(signing.age().database, FAR)
 
     def die(*_: object) -> None:
         raise RuntimeError("killed")
@@ -112,11 +139,11 @@ def test_what_somebody_else_wrote_stops_nothing(redis_url: str, forged: bytes) -
 
 
 @pytest.mark.usefixtures("mark")
-def test_a_note_with_another_position_under_its_stamp_is_nobodys(redis_url: str) -> None:
+def test_a_note_with_another_count_under_its_stamp_is_nobodys(redis_url: str) -> None:
     watermark.look()
     with redis.Redis.from_url(redis_url) as server:
         stamp = (server.get(KEY) or b"").split(b" ")[0]
-        server.set(KEY, stamp + b' ["' + signing.position()[0].encode() + b'", 1000000000000000]')
+        server.set(KEY, stamp + b' ["' + signing.age().database.encode() + b'", 1000000000000000]')
     assert watermark.is_current()
 
 
@@ -158,7 +185,7 @@ def test_the_signer_looks_before_it_does_anything(world: RecoveryWorld, mark: Wa
         "broadcast": world.sign, "treasury": world.keep, "pool": lambda: address_pool.fill_address_pool("evm"),
     }  # fmt: skip
     order = world.order("one", world.recipient())
-    mark.note(signing.position()[0], FAR)
+    mark.note(signing.age().database, FAR)
     address_pool._keys.cache_clear()
     steps[step]()
     assert watermark.is_current()
