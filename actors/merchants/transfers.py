@@ -14,6 +14,7 @@ from core.ids import uuid7
 from core.merchants import transfer_views
 from core.merchants.transfer_schemas import ToPersonal
 from core.money import parse_units, rescale
+from models.db import locks
 from models.merchants import transfers as personal
 from models.merchants.transfers import NewTransfer
 from models.payouts import freezes
@@ -46,7 +47,7 @@ def _earlier(merchant_id: UUID, order_id: str | None) -> TransferRow | None:
     """Return the transfer that an order_id has made; one that is under way is waited for."""
     if order_id is None:
         return None
-    personal.lock_order(merchant_id, order_id)
+    locks.wait_order("transfer", merchant_id, order_id)
     return personal.find_by_order(merchant_id, order_id)
 
 

@@ -23,6 +23,7 @@ from core.http.requests import read_request
 from core.ids import uuid7
 from core.payouts import views as payout_views
 from core.payouts.schemas import CreatePayout
+from models.db import locks
 from models.ledger.ledger import InsufficientFundsError
 from models.payouts import conversion, freezes
 from models.payouts import rows as payouts
@@ -60,7 +61,7 @@ def create(
     source: that of a body which names none. Raises payout.*, compliance.* and request.* errors, and then nothing of
     the transaction may be committed. After the commit the caller calls announce().
     """
-    payouts.lock_order(merchant_id, body.order_id)
+    locks.wait_order("payout", merchant_id, body.order_id)
     found = payouts.find_by_order(merchant_id, body.order_id)
     if found is None:
         found = _make(ctx, _planned(ctx, merchant_id, body, principal, request_id, source))

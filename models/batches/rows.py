@@ -12,6 +12,7 @@ from uuid import UUID
 
 from core.batches.schemas import BatchKind, OnError
 from models.batches import items as batch_items
+from models.db import turns
 from models.db.base import execute, one, rows, transaction
 
 if TYPE_CHECKING:
@@ -121,18 +122,10 @@ def lease_turn(*, limit: int, after: UUID) -> Turn:
     return Turn(items=tuple(found), merchants=tuple(passed))
 
 
-# Hops through the index from merchant to merchant: the cost is that of the merchants passed, not of their batches.
-_WALK: Final = """
-WITH RECURSIVE walk (merchant_id, number) AS (
-    SELECT (SELECT b.merchant_id FROM batches b WHERE b.status <> 'completed' AND b.merchant_id > %s
-        ORDER BY b.merchant_id LIMIT 1), 1
-    UNION ALL
-    SELECT (SELECT b.merchant_id FROM batches b WHERE b.status <> 'completed' AND b.merchant_id > walk.merchant_id
-        ORDER BY b.merchant_id LIMIT 1), walk.number + 1
-        FROM walk WHERE walk.merchant_id IS NOT NULL AND walk.number < %s
+_WALK: Final = (
+    turns.walk("batches b", "b.status <> 'completed'", after="%s", most="%s")
+    + " SELECT merchant_id FROM walk WHERE merchant_id IS NOT NULL ORDER BY number"
 )
-SELECT merchant_id FROM walk WHERE merchant_id IS NOT NULL ORDER BY number
-"""
 
 
 def _merchants_with_work(after: UUID) -> list[UUID]:

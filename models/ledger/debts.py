@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from models.db.base import execute, one, rows
 from models.ledger import ledger
-from models.ledger.ledger import AVAILABLE, Account
+from models.ledger.ledger import AVAILABLE, DEBT, Account
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -41,6 +41,15 @@ def take(merchant_id: UUID, currency: str, units: int, *, coming_units: int = 0)
     if paid < units:
         note(merchant_id, currency)
     return paid
+
+
+def charge(
+    merchant_id: UUID, currency: str, units: int, *, into: Account, coming_units: int = 0
+) -> list[ledger.Transfer]:
+    """Return the legs of what a merchant must give back, from available and for the rest from debt; as take()."""
+    paid = take(merchant_id, currency, units, coming_units=coming_units)
+    available, debt = (Account(merchant_id, kind, currency) for kind in (AVAILABLE, DEBT))
+    return [ledger.Transfer(available, into, paid), ledger.Transfer(debt, into, units - paid)]
 
 
 def due(limit: int) -> list[Debtor]:

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from core.errors import PersonalInsufficient, TransferNoPersonalWallet
-from models.db import locks
 from models.db.base import execute, one
-from models.db.locks import LockSeed
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, PERSONAL, Account, InsufficientFundsError
 
@@ -45,11 +43,6 @@ class TransferRow:
     currency: str
     units: int
     balance_units: int
-
-
-def lock_order(merchant_id: UUID, order_id: str) -> None:
-    """Make whoever transfers something under this order_id wait until the caller's transaction ends."""
-    locks.wait_turn(f"transfer:{merchant_id}:{order_id}", seed=LockSeed.MONEY_OUT_ORDER)
 
 
 def find_by_order(merchant_id: UUID, order_id: str) -> TransferRow | None:

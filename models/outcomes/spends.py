@@ -94,13 +94,12 @@ def _failed_anew(_catalogue: Catalogue, spend: SpendRow) -> None:
         raise LookupError(f"spend {spend.id} pays no payout that exists")
     charged = payout.to_units if spend.is_success else 0
     units = charged - spend.charged_units
-    available, debt = (Account(payout.merchant_id, kind, payout.currency) for kind in (AVAILABLE, DEBT))
     loss = Account(GATEWAY, EQUITY, payout.currency)
     owed = ledger.lock_debt(payout.merchant_id, payout.currency)
     if units > 0:
-        taken = debts.take(payout.merchant_id, payout.currency, units)
-        legs = [Transfer(available, loss, taken), Transfer(debt, loss, units - taken)]
+        legs = debts.charge(payout.merchant_id, payout.currency, units, into=loss)
     else:
+        available, debt = (Account(payout.merchant_id, kind, payout.currency) for kind in (AVAILABLE, DEBT))
         repaid = min(-units, owed)
         legs = [Transfer(loss, debt, repaid), Transfer(loss, available, -units - repaid)]
     ledger.post(f"payout:{payout.id}:anew:{spend.reopened}", legs)

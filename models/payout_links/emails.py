@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from core.ids import uuid7
+from models.db import turns
 from models.db.base import execute, in_transaction, rows
 
 if TYPE_CHECKING:
@@ -26,6 +27,14 @@ LEASE_S: Final = 300
 ERROR_CHARS_MAX: Final = 200
 KEPT_DAYS: Final = 30
 PRUNED_AT_ONCE: Final = 1_000
+_FREE: Final = "(e.leased_until IS NULL OR e.leased_until <= app_now())"
+_DUE: Final = turns.fair(
+    "emails e",
+    "e.status = 'pending'",
+    due=f"e.next_attempt_at <= app_now() AND {_FREE}",
+    order="e.next_attempt_at",
+    since="next_attempt_at",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,23 +93,14 @@ def _binding(email_id: UUID) -> str:
 
 def lease_due(limit: int) -> list[EmailRow]:
     """Lease due e-mails for LEASE_S, of every merchant about as many."""
-    lease = uuid7()
     found = rows(
-        "WITH RECURSIVE merchant AS ("
-        " (SELECT merchant_id AS id FROM emails WHERE status = 'pending' ORDER BY merchant_id LIMIT 1)"
-        " UNION ALL SELECT (SELECT e.merchant_id FROM emails e WHERE e.status = 'pending' AND e.merchant_id > m.id"
-        "  ORDER BY e.merchant_id LIMIT 1) FROM merchant m WHERE m.id IS NOT NULL),"
-        " wanted AS (SELECT due.id FROM merchant m CROSS JOIN LATERAL ("
-        "  SELECT e.id, row_number() OVER (ORDER BY e.next_attempt_at) AS turn FROM emails e"
-        "  WHERE e.status = 'pending' AND e.merchant_id = m.id AND e.next_attempt_at <= app_now()"
-        "  AND (e.leased_until IS NULL OR e.leased_until <= app_now()) ORDER BY e.next_attempt_at LIMIT %s) due"
-        "  ORDER BY due.turn, m.id LIMIT %s),"
+        f"WITH wanted AS ({_DUE}),"
         # A row that another worker is leasing is passed by, and one that it has leased meanwhile is no longer due.
-        " free AS (SELECT e.id FROM emails e WHERE e.id IN (SELECT id FROM wanted) AND e.status = 'pending'"
-        "  AND (e.leased_until IS NULL OR e.leased_until <= app_now()) FOR UPDATE SKIP LOCKED)"
-        " UPDATE emails e SET lease = %s, leased_until = app_now() + make_interval(secs => %s) FROM free"
-        " WHERE e.id = free.id RETURNING e.id, e.recipient, e.subject, e.body_box, e.attempts, e.lease",
-        (limit, limit, lease, LEASE_S),
+        f" free AS (SELECT e.id FROM emails e WHERE e.id IN (SELECT id FROM wanted) AND e.status = 'pending'"
+        f"  AND {_FREE} FOR UPDATE SKIP LOCKED)"
+        " UPDATE emails e SET lease = %(lease)s, leased_until = app_now() + make_interval(secs => %(lease_s)s)"
+        " FROM free WHERE e.id = free.id RETURNING e.id, e.recipient, e.subject, e.body_box, e.attempts, e.lease",
+        {"limit": limit, "lease": uuid7(), "lease_s": LEASE_S},
     )
     return [EmailRow(*row) for row in found]
 

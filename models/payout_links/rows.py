@@ -13,6 +13,7 @@ import msgspec
 
 from core.errors import PayoutlinkDuplicateReference, PayoutlinkNotCancellable, PayoutlinkNotFound
 from core.invoices.states import ForbiddenTransitionError
+from models.db import turns
 from models.db.base import execute, one, rows
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, DEBT, PAYOUT_HELD, Account, Transfer
@@ -51,6 +52,13 @@ _COLUMNS: Final = (
 )
 READ: Final = f"SELECT {_COLUMNS} FROM payout_links l"
 """Reads whole rows; a condition about l, the link, follows it."""
+_DUE: Final = turns.fair(
+    "payout_links l",
+    "l.status = 'funded'",
+    due=f"l.expires_at <= app_now() AND NOT {_IS_FROZEN}",
+    order="l.expires_at",
+    since="expires_at",
+)
 
 
 class NewPayoutLink(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,20 +239,7 @@ def expire(link_id: UUID) -> bool:
 
 def due_for_expiry(limit: int) -> list[UUID]:
     """Return links whose time is over, of every merchant about as many. A freeze makes expiry wait."""
-    return [
-        row[0]
-        for row in rows(
-            "WITH RECURSIVE merchant AS ("
-            " (SELECT merchant_id AS id FROM payout_links WHERE status = 'funded' ORDER BY merchant_id LIMIT 1)"
-            " UNION ALL SELECT (SELECT l.merchant_id FROM payout_links l WHERE l.status = 'funded'"
-            "  AND l.merchant_id > m.id ORDER BY l.merchant_id LIMIT 1) FROM merchant m WHERE m.id IS NOT NULL)"
-            " SELECT due.id FROM merchant m CROSS JOIN LATERAL ("
-            "  SELECT l.id, row_number() OVER (ORDER BY l.expires_at) AS turn FROM payout_links l"
-            "  WHERE l.status = 'funded' AND l.merchant_id = m.id AND l.expires_at <= app_now()"
-            f"  AND NOT {_IS_FROZEN} ORDER BY l.expires_at LIMIT %s) due ORDER BY due.turn, m.id LIMIT %s",
-            (limit, limit),
-        )
-    ]
+    return [row[0] for row in rows(_DUE, {"limit": limit})]
 
 
 def keep_open(limit: int) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from models.db import turns
 from models.db.base import execute, one, rows
 from models.ledger import maturity
 from models.ledger.ledger import balance
@@ -30,29 +31,17 @@ _HERE: Final = (
     f" ON c.network = d.network WHERE d.refund_id = p.id AND {maturity.condition('d')} IS NOT TRUE))"
 )
 
-# A turn of each merchant before the second of any; within a merchant urgent ones first, then the oldest. Walks from
-# merchant to merchant by the index, so that one's crowd costs the others nothing.
-_DUE: Final = f"""
-    WITH RECURSIVE moment AS MATERIALIZED (SELECT app_now() AS at), shops AS (
-        (SELECT merchant_id FROM payouts WHERE network = %(network)s AND status = 'approved'
-            ORDER BY merchant_id LIMIT 1)
-        UNION ALL
-        SELECT (SELECT p.merchant_id FROM payouts p WHERE p.network = %(network)s AND p.status = 'approved'
-            AND p.merchant_id > shops.merchant_id ORDER BY p.merchant_id LIMIT 1)
-        FROM shops WHERE shops.merchant_id IS NOT NULL
-    )
-    SELECT due.id FROM shops CROSS JOIN LATERAL (
-        SELECT p.id, p.due_at, row_number() OVER (ORDER BY p.priority, p.due_at, p.id) AS turn FROM payouts p
-        WHERE p.network = %(network)s AND p.status = 'approved' AND p.merchant_id = shops.merchant_id
-            AND p.due_at <= (SELECT at FROM moment) AND p.wait_reason IS DISTINCT FROM %(but_for)s AND {_HERE}
-            AND p.currency || ':' || p.network
-                <> ALL (ARRAY(SELECT f.name FROM payout_freezes f WHERE f.scope = 'coin'))
-        ORDER BY p.priority, p.due_at, p.id LIMIT %(limit)s
-    ) due
-    WHERE NOT EXISTS (SELECT 1 FROM payout_freezes f WHERE (f.scope, f.name) IN
-        (('all', ''), ('network', %(network)s), ('merchant', shops.merchant_id::text)))
-    ORDER BY due.turn, due.due_at, due.id LIMIT %(limit)s
-"""
+# A turn of each merchant before the second of any; within a merchant urgent ones first, then the oldest.
+_DUE: Final = turns.fair(
+    "payouts p",
+    "p.network = %(network)s AND p.status = 'approved'",
+    due=f"p.due_at <= (SELECT app_now()) AND p.wait_reason IS DISTINCT FROM %(but_for)s AND {_HERE}"
+    " AND p.currency || ':' || p.network <> ALL (ARRAY(SELECT f.name FROM payout_freezes f WHERE f.scope = 'coin'))",
+    order="p.priority, p.due_at, p.id",
+    since="due_at",
+    whose="NOT EXISTS (SELECT 1 FROM payout_freezes f WHERE (f.scope, f.name) IN"
+    " (('all', ''), ('network', %(network)s), ('merchant', walk.merchant_id::text)))",
+)
 
 
 def due(network: Network, *, limit: int) -> list[UUID]:

@@ -14,9 +14,7 @@ import msgspec
 
 from core.payouts import views as payout_views
 from core.payouts.states import check_payout_transition, payout_event
-from models.db import locks
 from models.db.base import execute, one
-from models.db.locks import LockSeed
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, SUSPENSE, Account, Transfer
 from models.webhooks import outbox
@@ -135,7 +133,7 @@ def insert(catalogue: Catalogue, new: NewPayout) -> PayoutRow:
     """Hold the money, write the row and its first event, all in the caller's transaction.
 
     Raises ledger.InsufficientFundsError, and a unique violation where the merchant's order_id has its payout: look it
-    up before, under lock_order(). The caller rings deliver_webhooks, and broadcast for an approved one, after the
+    up before, under locks.wait_order(). The caller rings deliver_webhooks, and broadcast for an approved one, after the
     commit.
     """
     held_units = new.to_units + new.fee_units
@@ -153,11 +151,6 @@ def insert(catalogue: Catalogue, new: NewPayout) -> PayoutRow:
     row = _reread(new.id)
     _emit(catalogue, row)
     return row
-
-
-def lock_order(merchant_id: UUID, order_id: str) -> None:
-    """Make whoever creates something under this order_id wait until the caller's transaction ends."""
-    locks.wait_turn(f"payout:{merchant_id}:{order_id}", seed=LockSeed.MONEY_OUT_ORDER)
 
 
 def move(

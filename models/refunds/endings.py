@@ -30,17 +30,16 @@ def book_returned(payout: PayoutRow) -> None:
     taken_units = sum(deposit.refund_units or 0 for deposit in waiting)
     lost_units = payout.held_units - taken_units
     repaid_units = min(lost_units, ledger.lock_debt(merchant_id, currency))
-    suspense, available = (Account(merchant_id, kind, currency) for kind in (SUSPENSE, AVAILABLE))
-    debt, fees = Account(merchant_id, DEBT, currency), Account(GATEWAY, NETWORK_FEES, currency)
-    from_available = debts.take(merchant_id, currency, payout.kept_units, coming_units=lost_units - repaid_units)
+    suspense, available, debt = (Account(merchant_id, kind, currency) for kind in (SUSPENSE, AVAILABLE, DEBT))
+    fees = Account(GATEWAY, NETWORK_FEES, currency)
+    coming_units = lost_units - repaid_units
     ledger.post(
         f"payout:{payout.id}:return",
         [
             *crediting.rounded(payout.held, suspense, out=taken_units, into=sum(d.amount_units for d in waiting)),
             Transfer(payout.held, debt, repaid_units),
-            Transfer(payout.held, available, lost_units - repaid_units),
-            Transfer(available, fees, from_available),
-            Transfer(debt, fees, payout.kept_units - from_available),
+            Transfer(payout.held, available, coming_units),
+            *debts.charge(merchant_id, currency, payout.kept_units, into=fees, coming_units=coming_units),
         ],
     )
     deposits.give_back(payout.id)

@@ -239,12 +239,11 @@ def _lose(catalogue: Catalogue, spend: SpendRow) -> SpendRow | None:
         return None
     _book_gas(catalogue, spend, f"spend:{spend.id}:gas-{_settled(spend)}", -spend.booked_fee_units)
     _book_loss(spend, f"spend:{spend.id}:loss-{_settled(spend)}", -spend.lost_units)
-    if spend.state == "failed":
-        log.critical("the slot of a failed spend was used by another: who else has this key?", **_names(spend))
-    else:
-        log.critical("the slot of a confirmed spend was used by another: who else has this key?", **_names(spend))
+    # Who else has this key?
+    log.critical("spend.slot_used_by_other", **_names(spend), state=spend.state)
     after = _reread(spend.id)
-    (_hooks(after).on_failed_anew if spend.state == "failed" else _hooks(after).on_undone)(catalogue, after)
+    hooks = _hooks(after)
+    (hooks.on_failed_anew if spend.state == "failed" else hooks.on_undone)(catalogue, after)
     return after
 
 

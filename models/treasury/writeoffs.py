@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from core.ids import uuid7
 from core.money import rescale_down
+from models.db import locks
 from models.db.base import execute, rows, transaction
 from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, EQUITY, GATEWAY, Account, Transfer
@@ -63,7 +64,7 @@ def pay_order(catalogue: Catalogue, network: str, txid: str, *, merchant_id: UUI
             raise RecoveryError("this is no payout: it is no transfer of an offered coin out of the hot wallet")
         if spends.at_slot(unknown.network, unknown.sender, unknown.slot) is not None:
             raise RecoveryError("a spend of ours has its slot and is not buried yet; try again later")
-        payouts.lock_order(merchant_id, order_id)
+        locks.wait_order("payout", merchant_id, order_id)
         found = payouts.find_by_order(merchant_id, order_id)
         payout = _made(catalogue, unknown, units, merchant_id, order_id, by) if found is None else found
         payout = _approved(catalogue, payout, unknown, units)

@@ -382,7 +382,7 @@ def test_a_failed_spend_whose_slot_another_uses_settles_with_an_alarm(world: Spe
     world.mine(world.network.maturity)
     with structlog.testing.capture_logs() as logs:
         world.step(3)
-    assert "the slot of a failed spend was used by another: who else has this key?" in critical(logs)
+    assert "spend.slot_used_by_other" in critical(logs)
     assert rows("SELECT state, booked_fee_units, problem, settled_at IS NULL FROM spends") == [
         ("failed", 0, spend_tracking.LOST, False)
     ]

@@ -11,6 +11,7 @@ import pytest
 from core.ids import uuid7
 from core.invoices.states import ForbiddenTransitionError
 from core.payouts.states import PAYOUT_TRANSITIONS, PayoutStatus
+from models.db import locks
 from models.db.base import execute, one, rows, transaction
 from models.ledger import ledger
 from models.ledger.ledger import (
@@ -154,7 +155,7 @@ def test_an_order_has_one_payout_and_each_merchant_its_own_orders(shop: UUID) ->
 def test_whoever_wants_an_order_waits_for_whoever_makes_it(shop: UUID) -> None:
     def make(number: int) -> UUID:
         with transaction():
-            payouts.lock_order(shop, "payout-1")
+            locks.wait_order("payout", shop, "payout-1")
             found = payouts.find_by_order(shop, "payout-1")
             return (found or payouts.insert(CATALOGUE, new(shop, created_by=str(number)))).id
 
