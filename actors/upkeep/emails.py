@@ -10,8 +10,9 @@ import structlog
 
 from actors.context import context
 from actors.queue.broker import doorbell, ring
+from actors.upkeep.mail_server import MailServer, MailServerError
 from core.net import mail
-from core.net.mail import Body, MailRefusedError, MailServer, MailServerError
+from core.net.mail import Body, MailRefusedError
 from core.secrets.secretbox import SecretBox, SecretBoxError
 from models.db.base import StoreUnavailableError, in_transaction
 from models.payout_links import emails

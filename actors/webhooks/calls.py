@@ -13,11 +13,11 @@ import structlog
 from actors.context import context
 from actors.queue.broker import ring
 from actors.queue.caller import call_actor, recorded
+from actors.webhooks.connector import resolve
 from core.errors import WebhookBadUrl, WebhookNotFound
 from core.http.answers import WebhookEndpoint
 from core.http.requests import RegisterWebhook
-from core.net import egress
-from core.net.egress import EgressRefused
+from core.net.egress import EgressRefused, check_public_url
 from core.secrets.secretbox import SecretBox
 from core.webhooks import views as webhook_views
 from core.webhooks.schemas import Redeliver
@@ -74,8 +74,8 @@ def check_endpoint_url(url: str, *, allow_private: bool, own_hosts: Collection[s
     if in_transaction():
         raise RuntimeError("no network call inside a transaction")
     try:
-        safe = egress.check_public_url(url, allow_private=allow_private, require_https=True, own_hosts=own_hosts)
-        lookup = _lookups().submit(egress.resolve, safe.host, safe.port, allow_private=allow_private)
+        safe = check_public_url(url, allow_private=allow_private, require_https=True, own_hosts=own_hosts)
+        lookup = _lookups().submit(resolve, safe.host, safe.port, allow_private=allow_private)
         lookup.result(LOOKUP_S)
     except EgressRefused as refusal:
         raise WebhookBadUrl(f"url: {refusal}") from refusal

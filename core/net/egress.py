@@ -1,20 +1,18 @@
 """Decides where the gateway may send a request to: never into its own network. Called wherever a URL is a stranger's.
 
-`check_public_url` judges the text of a URL and needs no network; `resolve` judges the addresses behind its name.
-Connections are made by actors.webhooks.connector, to a checked address. An address is admitted because it is in a
+`check_public_url` judges the text of a URL and needs no network. Names are looked up and connections made by
+actors.webhooks.connector, to a checked address. An address is admitted because it is in a
 public range, not because it is missing from a list of bad ones: Python's `is_global` alone lets NAT64, 6to4 and
 multicast by.
 """
 
 import re
-import socket
 from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 URL_CHARS_MAX = 2048
 HOST_CHARS_MAX = 253
-ADDRESSES_MAX = 16
 
 _PORTS = {"http": 80, "https": 443}
 # Services that speak something else than HTTP and could be talked into reading a request (the Fetch standard's list,
@@ -142,23 +140,6 @@ def is_forbidden_address(address: str | IPv4Address | IPv6Address, *, allow_loop
     if isinstance(address, IPv4Address):
         return any(address in network for network in _FORBIDDEN_V4)
     return address not in _PUBLIC_V6 or any(address in network for network in _FORBIDDEN_V6)
-
-
-def resolve(host: str, port: int, *, allow_private: bool = False) -> list[str]:
-    """Return the addresses of a host, every one of them checked.
-
-    Raises EgressRefused when a single one is forbidden (an attacker mixes them), OSError when there is none.
-    """
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-    except UnicodeError:
-        raise EgressRefused("the name cannot be looked up") from None
-    addresses = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
-    if not addresses:
-        raise OSError("the name has no address")
-    if any(is_forbidden_address(address, allow_loopback=allow_private) for address in addresses):
-        raise EgressRefused("the name leads to a private or reserved address")
-    return addresses[:ADDRESSES_MAX]
 
 
 def _check_host(host: str, *, allow_private: bool) -> str:

@@ -48,7 +48,7 @@ def resolve_to(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], list[s
         def lookup(_host: str, port: int, **_: object) -> list[Any]:
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses()]
 
-        monkeypatch.setattr("core.net.egress.socket.getaddrinfo", lookup)
+        monkeypatch.setattr("socket.getaddrinfo", lookup)
 
     use(lambda: [PUBLIC])
     return use

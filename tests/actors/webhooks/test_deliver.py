@@ -259,7 +259,7 @@ def test_a_name_that_leads_inside_since_its_registration_is_refused(
 ) -> None:
     shop, _ = register(f"https://shop.example:{receiver.port}/", settings)
     inside = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.0.0.1", receiver.port))
-    monkeypatch.setattr("core.net.egress.socket.getaddrinfo", lambda *_, **__: [inside])
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: [inside])
     emit(shop)
     dispatcher.ring()
     assert log(shop) == [("retrying", 1, None, "refused: the name leads to a private or reserved address")]

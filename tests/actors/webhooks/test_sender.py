@@ -94,7 +94,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[list[str]]]:
             (socket.AF_INET6 if ":" in a else socket.AF_INET, socket.SOCK_STREAM, 6, "", (a, port)) for a in addresses
         ]
 
-    monkeypatch.setattr("core.net.egress.socket.getaddrinfo", lookup)
+    monkeypatch.setattr("socket.getaddrinfo", lookup)
     return known
 
 

@@ -115,7 +115,7 @@ def test_no_forbidden_address_can_be_registered(
 ) -> None:
     stores = {"DATABASE_URL": database, "REDIS_URL": "redis://127.0.0.1:1"}
     context.configure(load_settings({"ENVIRONMENT": "development", **stores}))
-    monkeypatch.setattr("core.net.egress.socket.getaddrinfo", lambda *_, **__: pytest.fail("its text is enough"))
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: pytest.fail("its text is enough"))
     play(caller, register_webhook)
 
     codes = {host: code_of(client.post("/v1/webhooks", {"url": f"https://{host}/"})) for host in FORBIDDEN_HOSTS}
@@ -153,7 +153,7 @@ def test_a_name_that_leads_inside_cannot_be_registered(
     client: Client, caller: FakeCaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inside = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.0.0.1", 443))
-    monkeypatch.setattr("core.net.egress.socket.getaddrinfo", lambda *_, **__: [inside])
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: [inside])
     play(caller, register_webhook)
 
     assert code_of(client.post("/v1/webhooks", {"url": URL})) == "webhook.bad_url"
@@ -556,7 +556,7 @@ def test_a_name_that_leads_inside_by_now_is_not_tried(
     play(caller, try_webhook)
     register(merchant_id)
     inside = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.0.0.1", 443))
-    monkeypatch.setattr("core.net.egress.socket.getaddrinfo", lambda *_, **__: [inside])
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: [inside])
 
     result = client.post(TEST, {}).json["result"]
 

@@ -7,8 +7,10 @@ from uuid import UUID
 
 import pytest
 
+from actors.upkeep import mail_server
+from actors.upkeep.mail_server import MailServer, MailServerError
 from core.net import mail
-from core.net.mail import Body, MailRefusedError, MailServer, MailServerError
+from core.net.mail import Body, MailRefusedError
 from tests.peers.smtp_server import SmtpServer, certify
 
 if TYPE_CHECKING:
@@ -139,7 +141,7 @@ def test_tls_from_the_start_is_verified_too(tmp_path: Path) -> None:
 def test_a_password_leaves_this_machine_only_over_tls(monkeypatch: pytest.MonkeyPatch) -> None:
     with SmtpServer() as peer:
         send(peer, message(), login="ann:secret@")
-        monkeypatch.setattr(mail, "_is_loopback", lambda _: False)
+        monkeypatch.setattr(mail_server, "_is_loopback", lambda _: False)
         with pytest.raises(MailServerError, match="no TLS"):
             send(peer, message(), login="ann:secret@")
         assert (peer.logins, len(peer.messages)) == (1, 1)
@@ -147,7 +149,7 @@ def test_a_password_leaves_this_machine_only_over_tls(monkeypatch: pytest.Monkey
 
 def test_loopback_is_told_by_the_address() -> None:
     assert [
-        host for host in ("127.0.0.1", "::1", "localhost", "mail.example", "10.0.0.1") if mail._is_loopback(host)
+        host for host in ("127.0.0.1", "::1", "localhost", "mail.example", "10.0.0.1") if mail_server._is_loopback(host)
     ] == [
         "127.0.0.1",
         "::1",

@@ -11,7 +11,7 @@ import pytest
 
 from actors.webhooks import connector as egress_client
 from actors.webhooks.sender import Outcome, Post, Sender
-from core.net.egress import EgressRefused, check_public_url, is_forbidden_address, resolve
+from core.net.egress import EgressRefused, check_public_url, is_forbidden_address
 from tests.core.net.ssrf_corpus import FORBIDDEN_ADDRESSES, FORBIDDEN_HOSTS, PUBLIC_ADDRESSES, PUBLIC_HOSTS
 
 LOOPBACK = {"127.0.0.0", "127.128.0.0", "127.255.255.255", "::1"}
@@ -45,7 +45,7 @@ def answer_with(monkeypatch: pytest.MonkeyPatch, address: Callable[[str], str]) 
         found = address(host)
         return [(socket.AF_INET6 if ":" in found else socket.AF_INET, socket.SOCK_STREAM, 6, "", (found, port))]
 
-    monkeypatch.setattr("core.net.egress.socket.getaddrinfo", lookup)
+    monkeypatch.setattr("socket.getaddrinfo", lookup)
 
 
 def test_the_corpus_is_large_and_has_no_repeats() -> None:
@@ -82,7 +82,7 @@ def test_no_name_leads_to_an_address_of_the_corpus(monkeypatch: pytest.MonkeyPat
     passed = []
     for address in FORBIDDEN_ADDRESSES:
         answer_with(monkeypatch, lambda _, found=address: found)  # type: ignore[misc]
-        if not refuses(resolve, "shop.example", 443):
+        if not refuses(egress_client.resolve, "shop.example", 443):
             passed.append(address)
 
     assert passed == []
@@ -91,7 +91,7 @@ def test_no_name_leads_to_an_address_of_the_corpus(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("is_endpoint", [True, False])
 def test_nothing_is_delivered_to_a_host_of_the_corpus(monkeypatch: pytest.MonkeyPatch, *, is_endpoint: bool) -> None:
     monkeypatch.setattr(egress_client, "_open_socket", lambda *_, **__: pytest.fail("a socket was opened"))
-    monkeypatch.setattr("core.net.egress.socket.getaddrinfo", lambda *_, **__: pytest.fail("a name was looked up"))
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: pytest.fail("a name was looked up"))
 
     outcomes = deliver([f"https://{host}/hook" for host in FORBIDDEN_HOSTS], is_endpoint=is_endpoint)
 
