@@ -12,11 +12,11 @@ import msgspec
 from actors.context import context
 from actors.queue.broker import ring
 from actors.queue.caller import CallReply, call_actor, recorded
-from core.batches import views as batch_views
 from core.batches.schemas import BatchKind, NewBatch
 from core.errors import BatchDisabled
 from core.ids import uuid7
 from models.batches import rows as batches
+from models.batches import views as batch_views
 
 if TYPE_CHECKING:
     from actors.queue.caller import CallInfo

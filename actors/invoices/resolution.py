@@ -16,14 +16,13 @@ from actors.refunds import service as refund_orders
 from actors.refunds import uncredited as suspense_refunds
 from actors.refunds.uncredited import Asker, Wanted
 from core.errors import PaymentNotFound
-from core.http import render as views
 from core.http.principals import Signed
 from core.http.requests import PaymentLookup
 from core.invoices import states
 from core.invoices.schemas import ResolvePayment
-from core.refunds import views as refund_views
-from models.invoices import resolution
+from models.invoices import resolution, views
 from models.invoices import rows as invoices
+from models.refunds import views as refund_views
 from models.webhooks import outbox, redelivery
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ import msgspec
 
 from core.catalogue.addresses import display
 from core.errors import DomainError, GatewayBusy, InvoiceAddressFailed
-from core.http import render as views
 from models.db.base import repeat_on_deadlock
 from models.deposits import rows as deposits
 from models.invoices import plan as invoice_plan
 from models.invoices import rows as invoices
+from models.invoices import views
 from models.queue import calls
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from actors.queue.caller import CallReply, call_actor, recorded
 from core.errors import TransferBadAmount, TransferUnknownCurrency
 from core.http.principals import Signed
 from core.ids import uuid7
-from core.merchants import transfer_views
 from core.merchants.transfer_schemas import ToPersonal
 from core.money import parse_units, rescale
 from models.db import locks
@@ -40,7 +39,7 @@ def transfer_to_personal(info: CallInfo, payload: bytes) -> CallReply:
         made = _earlier(merchant_id, body.order_id) or _transfer(
             catalogue, merchant_id, body, principal=signed.principal
         )
-        return record.store(msgspec.json.encode(transfer_views.to_personal(catalogue, made)))
+        return record.store(msgspec.json.encode(personal.to_personal(catalogue, made)))
 
 
 def _earlier(merchant_id: UUID, order_id: str | None) -> TransferRow | None:

@@ -17,9 +17,9 @@ from actors.queue.broker import ring
 from actors.queue.caller import CallReply, call_actor, recorded
 from core.errors import ERRORS, DomainError
 from core.http.principals import Signed
-from core.payout_links import views as payout_link_views
 from core.payout_links.schemas import BatchedLink, CreatePayoutLink, PayoutLinkLookup
 from models.payout_links import rows as payout_links
+from models.payout_links import views as payout_link_views
 from models.queue import calls
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from actors.queue.broker import ring
 from actors.queue.caller import CallReply, call_actor, recorded
 from core.catalogue import addresses
 from core.errors import PayoutFrozen, PayoutlinkNotFound
-from core.payout_links import views as payout_link_views
 from core.payout_links.schemas import Claim
 from models.db.base import transaction
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
+from models.payout_links import views as payout_link_views
 from models.queue import calls
 from models.queue.calls import AbandonedError
 

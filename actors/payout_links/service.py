@@ -1,6 +1,6 @@
 """Makes payout links (cheques) of requests, inside the caller's transaction. Used by actors.payout_links.calls.
 
-The object that comes back holds no token, only the id of the key that made it: see core.payout_links.views.
+The object that comes back holds no token, only the id of the key that made it: see models.payout_links.views.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from core.http.render import coin_text
 from core.ids import uuid7
 from core.net import mail
 from core.payout_links import tokens as claim_tokens
-from core.payout_links import views as payout_link_views
 from core.payout_links.tokens import ClaimTokens
 from core.secrets.secretbox import SecretBox
 from models.ledger.ledger import InsufficientFundsError
@@ -31,6 +30,7 @@ from models.merchants import rows as merchants
 from models.payout_links import batches as payout_link_batches
 from models.payout_links import emails
 from models.payout_links import rows as payout_links
+from models.payout_links import views as payout_link_views
 from models.payout_links.emails import Draft
 from models.payout_links.rows import NewPayoutLink
 from models.payouts import freezes

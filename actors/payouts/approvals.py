@@ -10,9 +10,9 @@ from actors.context import context
 from actors.queue.broker import ring
 from actors.queue.caller import CallReply, call_actor, recorded
 from core.http.principals import Signed
-from core.payouts import views as payout_views
 from core.payouts.schemas import PayoutLookup
 from models.outcomes import decisions as payout_decisions
+from models.payouts import views as payout_views
 
 if TYPE_CHECKING:
     from actors.queue.caller import CallInfo

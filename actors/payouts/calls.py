@@ -14,10 +14,10 @@ from actors.payouts import service as payout_orders
 from actors.queue.caller import CallReply, call_actor, recorded
 from core.errors import DomainError, GatewayBusy, GatewayInternalError
 from core.http.principals import Signed
-from core.payouts import views as payout_views
 from core.payouts.schemas import ORDER_ID_CHARS_MAX, CreatePayout, MassOrder, PayoutFeeSettings
 from models.db.base import DEADLOCK, LOCK_NOT_AVAILABLE, QUERY_CANCELED, SERIALIZATION_FAILURE, part, pgcode
 from models.payouts import rules as payout_rules
+from models.payouts import views as payout_views
 from models.queue import calls
 
 if TYPE_CHECKING:

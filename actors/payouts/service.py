@@ -21,13 +21,13 @@ from core.errors import (
 )
 from core.http.requests import read_request
 from core.ids import uuid7
-from core.payouts import views as payout_views
 from core.payouts.schemas import CreatePayout
 from models.db import locks
 from models.ledger.ledger import InsufficientFundsError
 from models.payouts import conversion, freezes
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
+from models.payouts import views as payout_views
 from models.payouts.rows import NewPayout
 
 if TYPE_CHECKING:

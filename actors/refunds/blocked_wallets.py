@@ -15,8 +15,8 @@ from actors.refunds.service import Destination
 from actors.refunds.uncredited import Asker, Purpose
 from core.errors import RefundNothingToRefund, WalletStaticNotFound
 from core.http.principals import Signed
-from core.payouts import views as payout_views
 from core.refunds.schemas import BlockedRefund
+from models.payouts import views as payout_views
 from models.wallets import deposits as wallet_deposits
 from models.wallets import rows as wallets
 

@@ -27,7 +27,6 @@ from core.errors import (
 from core.http.requests import read_request
 from core.ids import uuid7
 from core.money import round_down
-from core.refunds import views as refund_views
 from core.refunds.schemas import CreateRefund
 from models.invoices import rows as invoices
 from models.ledger.ledger import InsufficientFundsError
@@ -36,6 +35,7 @@ from models.payouts import rules as payout_rules
 from models.payouts.rows import NewPayout
 from models.payouts.rules import DestinationErrors
 from models.refunds import rows as refunds
+from models.refunds import views as refund_views
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

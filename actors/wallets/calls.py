@@ -17,10 +17,10 @@ from core.errors import (
 )
 from core.ids import uuid7
 from core.rates import pricing
-from core.wallets import views as wallet_views
 from core.wallets.schemas import BlockWallet, CreateWallet
 from models.wallets import rows as wallets
 from models.wallets import settlement as wallet_settlement
+from models.wallets import views as wallet_views
 from models.wallets.rows import NewWallet
 
 if TYPE_CHECKING:

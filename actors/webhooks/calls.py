@@ -19,10 +19,10 @@ from core.http.answers import WebhookEndpoint
 from core.http.requests import RegisterWebhook
 from core.net.egress import EgressRefused, check_public_url
 from core.secrets.secretbox import SecretBox
-from core.webhooks import views as webhook_views
 from core.webhooks.schemas import Redeliver
 from models.db.base import in_transaction
 from models.webhooks import deliveries, outbox, redelivery
+from models.webhooks import views as webhook_views
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -19,11 +19,11 @@ from actors.webhooks.sender import TOTAL_S, Post, Sender
 from core.errors import GatewayBusy, WebhookNoUrl
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
-from core.webhooks import views as webhook_views
 from core.webhooks.schemas import TryWebhook, WebhookTrial
 from models.db.base import in_transaction
 from models.queue import calls
 from models.webhooks import outbox
+from models.webhooks import views as webhook_views
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,9 +26,9 @@ from api.routes.invoices.pay import find, public_view
 from api.routes.payout_links.claims import find as find_claim
 from core.errors import DomainError, PayNotFound, RequestNotFound
 from core.ids import is_uuid
-from core.payout_links import views as payout_link_views
 from models.db.base import app_now
 from models.invoices import arrivals
+from models.payout_links import views as payout_link_views
 from models.payouts.rules import MEMO_FAMILIES
 
 if TYPE_CHECKING:

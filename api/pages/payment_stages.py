@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from core.http import render as views
+from core.http.render import coin_text
 from core.invoices import states
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class _Words:
 
     def amount(self, units: int) -> str:
         coin = self.invoice.pay_currency
-        return f"{views.coin_text(self._catalogue, coin, units)} {coin}"
+        return f"{coin_text(self._catalogue, coin, units)} {coin}"
 
     @property
     def asked(self) -> str:
@@ -74,7 +74,7 @@ class _Words:
     def strays(self) -> str:
         """What came in other coins, in words."""
         return ", ".join(
-            f"{views.coin_text(self._catalogue, stray.currency, stray.units)} {stray.currency}"
+            f"{coin_text(self._catalogue, stray.currency, stray.units)} {stray.currency}"
             f" on {self._network(stray.network)}"
             for stray in self.came.strays
         )

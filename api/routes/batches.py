@@ -10,7 +10,6 @@ import msgspec
 from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope
 from api.routes.invoices.calls import EXAMPLE as PAYMENT
 from core.batches import schemas as batch_schemas
-from core.batches import views as batch_views
 from core.batches.schemas import (
     BatchCreated,
     BatchInfo,
@@ -22,6 +21,7 @@ from core.batches.schemas import (
 from core.errors import BatchBadId, BatchBadOnError, BatchDisabled, BatchEmpty, BatchNotFound, BatchTooLarge
 from models.batches import items as batch_items
 from models.batches import rows as batches
+from models.batches import views as batch_views
 
 if TYPE_CHECKING:
     from api.gateway import Gateway

@@ -20,10 +20,10 @@ from core.errors import (
     WalletUnsupportedNetwork,
 )
 from core.invoices.schemas import Image, page_size
-from core.wallets import views as wallet_views
 from core.wallets.schemas import BlockWallet, CreateWallet, Wallet, WalletBlock, WalletInfo, WalletLookup, WalletQr
 from models.wallets import deposits as wallet_deposits
 from models.wallets import rows as wallets
+from models.wallets import views as wallet_views
 
 if TYPE_CHECKING:
     from api.gateway import Gateway

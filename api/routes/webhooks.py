@@ -11,9 +11,9 @@ from core.errors import WebhookBadCursor, WebhookBadUrl, WebhookNotFound, Webhoo
 from core.http.answers import WebhookEndpoint
 from core.http.requests import RegisterWebhook
 from core.invoices.schemas import page_size
-from core.webhooks import views as webhook_views
 from core.webhooks.schemas import Delivery, DeliveryPage, ListDeliveries, Redeliver, TryWebhook, WebhookTrial
 from models.webhooks import deliveries
+from models.webhooks import views as webhook_views
 
 if TYPE_CHECKING:
     from api.gateway import Gateway

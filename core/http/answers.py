@@ -1,6 +1,6 @@
 """What the API answers: one type for each object, from which its documentation is made.
 
-Used by api.routes, and by the tests of core.http.render. Source: API reference, "Resources and their fields".
+Used by api.routes, and by the tests of views. Source: API reference, "Resources and their fields".
 """
 
 from typing import Annotated, Literal
@@ -11,7 +11,7 @@ from core.http.requests import UuidText
 
 
 class Answer(Struct, forbid_unknown_fields=True, kw_only=True):
-    """An object of the API as core.http.render renders it."""
+    """An object of the API as a view renders it."""
 
 
 class AcceptedMethod(Answer, kw_only=True):

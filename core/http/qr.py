@@ -1,4 +1,4 @@
-"""Draws a text as a QR code in a PNG data URI. Called by core.http.render for addresses and by the QR endpoints.
+"""Draws a text as a QR code in a PNG data URI. Called by views for addresses and by the QR endpoints.
 
 The matrix comes from a compiled encoder, and a module is eight pixels wide: a whole byte of a one-bit PNG, so that
 drawing is a table lookup. An address takes two tenths of a millisecond.

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from core.catalogue.addresses import display
-from core.http import render as views
 from core.invoices import states
 from models.db.base import app_now, execute, one, repeat_on_deadlock, rows, transaction
 from models.deposits import crediting
 from models.deposits import rows as deposits
 from models.invoices import rows as invoices
-from models.invoices import tallies
+from models.invoices import tallies, views
 from models.webhooks import outbox
 
 if TYPE_CHECKING:

@@ -6,17 +6,20 @@ The wallet is the owner's account of kind `personal`, one for each coin, shared 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from core.errors import PersonalInsufficient, TransferNoPersonalWallet
+from core.http.render import coin_text
 from models.db.base import execute, one
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, PERSONAL, Account, InsufficientFundsError
 
 if TYPE_CHECKING:
     from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue
 
 _COLUMNS: Final = "id, merchant_id, owner_id, order_id, currency, units, balance_units"
 
@@ -74,3 +77,13 @@ def transfer(new: NewTransfer) -> TransferRow:
          new.created_by),
     )  # fmt: skip
     return row
+
+
+def to_personal(catalogue: Catalogue, shown: TransferRow) -> dict[str, Any]:
+    """Return what a transfer answers: the balance is the one right after it, also when it is told again."""
+    return {
+        "currency": shown.currency,
+        "amount": coin_text(catalogue, shown.currency, shown.units),
+        "direction": "to_personal",
+        "personal_balance": coin_text(catalogue, shown.currency, shown.balance_units),
+    }

@@ -12,11 +12,11 @@ from uuid import UUID
 
 import msgspec
 
-from core.payouts import views as payout_views
 from core.payouts.states import check_payout_transition, payout_event
 from models.db.base import execute, one
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, SUSPENSE, Account, Transfer
+from models.payouts import views as payout_views
 from models.webhooks import outbox
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from core.wallets import views as wallet_views
 from models.db.base import repeat_on_deadlock, transaction
 from models.deposits import crediting
 from models.deposits import rows as deposits
 from models.wallets import deposits as wallet_deposits
 from models.wallets import rows as wallets
+from models.wallets import views as wallet_views
 from models.webhooks import outbox
 
 if TYPE_CHECKING:

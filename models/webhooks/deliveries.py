@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DeliveryRow(NamedTuple):
-    """A delivery, as core.webhooks.views shows it."""
+    """A delivery, as models.webhooks.views shows it."""
 
     id: UUID
     event: str

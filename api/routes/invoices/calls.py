@@ -26,13 +26,13 @@ from core.errors import (
     PaymentUnknownToCurrency,
     PaymentUnsupportedNetwork,
 )
-from core.http import render as views
 from core.http.answers import Payment, PaymentInfo
 from core.http.requests import CreatePayment, PaymentLookup
-from core.refunds import views as refund_views
 from models.deposits import rows as deposits
 from models.invoices import rows as invoices
+from models.invoices import views
 from models.refunds import reads as refund_reads
+from models.refunds import views as refund_views
 
 if TYPE_CHECKING:
     from api.gateway import Gateway

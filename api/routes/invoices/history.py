@@ -23,7 +23,6 @@ from core.errors import (
     RefundNetworkMismatch,
     RefundNoAddress,
 )
-from core.http import render as views
 from core.http.qr import qr_data_uri
 from core.http.requests import Empty, PaymentLookup
 from core.invoices import methods as service_views
@@ -31,6 +30,7 @@ from core.invoices.schemas import Image, PaymentHistory, PaymentPage, PaymentSer
 from core.rates import pricing
 from core.refunds.schemas import ResolvedPayment
 from models.invoices import history as invoice_history
+from models.invoices import views
 from models.merchants.terms import load_terms
 from models.rates.rates import load_market
 

@@ -23,12 +23,12 @@ from core.errors import (
     PayNotSelectable,
     PayUnknownCurrency,
 )
-from core.http import render as views
 from core.http.answers import PublicPayment
 from core.http.requests import MethodChoice, SelectMethod
 from core.ids import is_uuid
 from core.rates import pricing
 from models.invoices import rows as invoices
+from models.invoices import views
 from models.merchants.terms import load_terms
 
 if TYPE_CHECKING:

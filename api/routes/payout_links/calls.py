@@ -30,7 +30,6 @@ from core.errors import (
 from core.http.principals import Signed
 from core.http.requests import read_request
 from core.invoices.schemas import page_size
-from core.payout_links import views as payout_link_views
 from core.payout_links.schemas import (
     BatchedLink,
     CreatedPayoutLink,
@@ -44,6 +43,7 @@ from core.payout_links.schemas import (
 )
 from core.payout_links.tokens import ClaimTokens
 from models.payout_links import rows as payout_links
+from models.payout_links import views as payout_link_views
 
 if TYPE_CHECKING:
     from api.gateway import Gateway

@@ -20,10 +20,10 @@ from core.errors import (
     PayoutMemoTooLong,
     PayoutMemoUnsupported,
 )
-from core.payout_links import views as payout_link_views
 from core.payout_links.schemas import Claim, ClaimedLink, ClaimLink, PublicPayoutLink
 from core.payout_links.tokens import is_token, token_hash
 from models.payout_links import rows as payout_links
+from models.payout_links import views as payout_link_views
 
 if TYPE_CHECKING:
     from api.gateway import Gateway

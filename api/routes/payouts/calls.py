@@ -35,7 +35,6 @@ from core.errors import (
     PayoutOrderIdRequired,
     PayoutUnknownCurrency,
 )
-from core.payouts import views as payout_views
 from core.payouts.schemas import (
     CalculatePayout,
     CreatedPayout,
@@ -48,6 +47,7 @@ from core.payouts.schemas import (
     PayoutQuote,
 )
 from models.payouts import rules as payout_rules
+from models.payouts import views as payout_views
 from models.rates.rates import load_market
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from api.routes.payouts.calls import EXAMPLE
 from core.errors import PayoutBadCursor, PayoutBadDate, PayoutBadUuid, PayoutNoLookup, PayoutNotFound
 from core.http.requests import Empty
 from core.invoices.schemas import page_size
-from core.payouts import views as payout_views
 from core.payouts.schemas import Payout, PayoutHistory, PayoutLookup, PayoutPage, PayoutServices
 from models.payouts import history as payout_list
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
+from models.payouts import views as payout_views
 from models.rates.rates import load_market
 
 if TYPE_CHECKING:

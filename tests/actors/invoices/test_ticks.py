@@ -10,10 +10,10 @@ import pytest
 
 from actors import context
 from actors.invoices import ticks as invoice_clock
-from core.http import render as views
 from core.settings.settings import load_settings
 from models.db.base import execute, one
 from models.invoices import rows as invoices
+from models.invoices import views
 from tests.models.builders import CATALOGUE, PRICE, USDT, Chain, assert_sound, invoice, merchant, settled
 
 if TYPE_CHECKING:

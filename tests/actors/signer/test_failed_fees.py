@@ -10,7 +10,6 @@ import pytest
 from actors.signer import broadcast
 from cli.embedded.story.tokens import contracts, install_code
 from core.ids import uuid7
-from core.payouts import views as payout_views
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import (
     AVAILABLE,
@@ -27,6 +26,7 @@ from models.ledger.ledger import (
 from models.payout_links import claims as payout_link_claims
 from models.payouts import conversion
 from models.payouts import rows as payouts
+from models.payouts import views as payout_views
 from models.payouts.rows import NewPayout
 from models.rates import rates
 from models.spends import counters as signer_counters

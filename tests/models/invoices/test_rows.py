@@ -10,11 +10,11 @@ from uuid import UUID
 
 import pytest
 
-from core.http import render as views
 from core.ids import uuid7
 from core.rates.pricing import Quote
 from models.db.base import execute, one, rows, transaction
 from models.invoices import rows as invoices
+from models.invoices import views
 from models.invoices.rows import InvoiceRow, NewInvoice
 from models.queue import calls
 from models.queue.calls import CallInfo

@@ -11,13 +11,12 @@ import pytest
 
 from core.catalogue.addresses import display
 from core.catalogue.catalogue import load_catalogue
-from core.http import render as views
 from core.rates.pricing import PPM
 from models.db.base import execute, one, rows
 from models.deposits import crediting
 from models.deposits import rows as deposits
 from models.invoices import rows as invoices
-from models.invoices import settlement
+from models.invoices import settlement, views
 from models.ledger.ledger import AVAILABLE, FEES, GATEWAY, MATURING, ROUNDING, SUSPENSE, Account, Transfer
 from models.outcomes import reversals
 from tests.models.builders import (

@@ -11,7 +11,8 @@ from uuid import UUID
 import pytest
 
 from core.catalogue.catalogue import load_catalogue
-from core.http import render as views
+from core.http import render
+from models.invoices import views
 
 CATALOGUE: Final = load_catalogue("production")
 INVOICE_ID: Final = UUID("0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d")
@@ -209,9 +210,9 @@ def test_an_absent_order_id_is_an_empty_text() -> None:
 def test_times_are_written_in_utc() -> None:
     elsewhere = AT.astimezone(timezone(timedelta(hours=5, minutes=45)))
 
-    assert views.iso_time(elsewhere) == "2026-11-20T09:30:15.123Z"
-    assert views.iso_time(AT.replace(microsecond=0)) == "2026-11-20T09:30:15.000Z"
-    assert views.iso_time(AT.replace(microsecond=999_999)) == "2026-11-20T09:30:15.999Z"
+    assert render.iso_time(elsewhere) == "2026-11-20T09:30:15.123Z"
+    assert render.iso_time(AT.replace(microsecond=0)) == "2026-11-20T09:30:15.000Z"
+    assert render.iso_time(AT.replace(microsecond=999_999)) == "2026-11-20T09:30:15.999Z"
 
 
 # Webhook bodies ---------------------------------------------------------------------------------------------
@@ -257,7 +258,7 @@ def test_the_event_of_an_invoice_without_a_coin() -> None:
 
 
 def test_a_balance_shows_every_coin_always() -> None:
-    body = views.balance(CATALOGUE, {}, {})
+    body = render.balance(CATALOGUE, {}, {})
 
     assert [item["currency"] for item in body["items"]] == list(CATALOGUE.assets)
     assert [item["currency"] for item in body["personal"]] == list(CATALOGUE.assets)
@@ -271,7 +272,7 @@ def test_the_total_is_all_parts_less_the_debt() -> None:
     held = {"available": 5, "maturing": 4, "payout_held": 3, "hold": 2, "debt": 1}
     holdings = {"USDT": {kind: units * 10**18 for kind, units in held.items()}}
 
-    body = views.balance(CATALOGUE, holdings, {"USDT": {"personal": 9 * 10**17}})
+    body = render.balance(CATALOGUE, holdings, {"USDT": {"personal": 9 * 10**17}})
 
     assert body["items"][0] == {
         "currency": "USDT", "available": "5", "maturing": "4", "payout_held": "3", "hold": "2", "debt": "1",
@@ -281,6 +282,6 @@ def test_the_total_is_all_parts_less_the_debt() -> None:
 
 
 def test_a_debt_above_everything_else_is_a_negative_total() -> None:
-    body = views.balance(CATALOGUE, {"BTC": {"available": 1, "debt": 3}}, {})
+    body = render.balance(CATALOGUE, {"BTC": {"available": 1, "debt": 3}}, {})
 
     assert next(item["total"] for item in body["items"] if item["currency"] == "BTC") == "-0.00000002"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
@@ -10,48 +10,10 @@ from core.http.render import iso_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
     from uuid import UUID
 
-
-class Batch(Protocol):
-    """What a view needs of a batch; models.batches.rows has it."""
-
-    @property
-    def id(self) -> UUID: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def on_error(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def count(self) -> int: ...
-    @property
-    def succeeded(self) -> int: ...
-    @property
-    def failed(self) -> int: ...
-    @property
-    def created_at(self) -> datetime: ...
-    @property
-    def completed_at(self) -> datetime | None: ...
-
-
-class Item(Protocol):
-    """What a view needs of an item; models.batches.items has it."""
-
-    @property
-    def position(self) -> int: ...
-    @property
-    def order_id(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def result(self) -> str | None: ...
-    @property
-    def error_code(self) -> str | None: ...
-    @property
-    def error_message(self) -> str | None: ...
+    from models.batches.items import ItemRow
+    from models.batches.rows import BatchRow
 
 
 def created(batch_id: UUID, kind: str, count: int) -> dict[str, Any]:
@@ -59,7 +21,7 @@ def created(batch_id: UUID, kind: str, count: int) -> dict[str, Any]:
     return {"batch_id": str(batch_id), "kind": kind, "count": count, "status": "pending"}
 
 
-def info(shown: Batch, items: Sequence[Item]) -> dict[str, Any]:
+def info(shown: BatchRow, items: Sequence[ItemRow]) -> dict[str, Any]:
     """Return a batch with some of its items. It holds raw JSON: encode it with msgspec."""
     return {
         "batch_id": str(shown.id),
@@ -75,7 +37,7 @@ def info(shown: Batch, items: Sequence[Item]) -> dict[str, Any]:
     }
 
 
-def _item(item: Item) -> dict[str, Any]:
+def _item(item: ItemRow) -> dict[str, Any]:
     error = {"code": item.error_code, "message": item.error_message}
     return {
         "index": item.position,

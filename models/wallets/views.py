@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from core.catalogue.addresses import display
 from core.http.qr import QrTooLong, qr_data_uri
@@ -10,49 +10,13 @@ from core.http.render import coin_text, iso_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
-    from uuid import UUID
 
     from core.catalogue.catalogue import Catalogue
+    from models.deposits.rows import Deposit
+    from models.wallets.rows import WalletRow
 
 
-class Wallet(Protocol):
-    """What a view needs of a static wallet; models.wallets.rows has it."""
-
-    @property
-    def id(self) -> UUID: ...
-    @property
-    def order_id(self) -> str: ...
-    @property
-    def currency(self) -> str: ...
-    @property
-    def network(self) -> str: ...
-    @property
-    def address(self) -> str: ...
-    @property
-    def is_blocked(self) -> bool: ...
-
-
-class WalletDeposit(Protocol):
-    """What a view needs of a deposit to one; models.deposits.rows has it."""
-
-    @property
-    def txid(self) -> str: ...
-    @property
-    def network(self) -> str: ...
-    @property
-    def currency(self) -> str: ...
-    @property
-    def amount_units(self) -> int: ...
-    @property
-    def shown_status(self) -> str: ...
-    @property
-    def stray_reason(self) -> str | None: ...
-    @property
-    def seen_at(self) -> datetime: ...
-
-
-def wallet(catalogue: Catalogue, shown: Wallet) -> dict[str, Any]:
+def wallet(catalogue: Catalogue, shown: WalletRow) -> dict[str, Any]:
     """Return a static wallet object."""
     return {
         "uuid": str(shown.id),
@@ -64,16 +28,16 @@ def wallet(catalogue: Catalogue, shown: Wallet) -> dict[str, Any]:
     }
 
 
-def _address(catalogue: Catalogue, shown: Wallet) -> str:
+def _address(catalogue: Catalogue, shown: WalletRow) -> str:
     return display(catalogue.networks[shown.network].family, shown.address)
 
 
-def block(catalogue: Catalogue, shown: Wallet) -> dict[str, Any]:
+def block(catalogue: Catalogue, shown: WalletRow) -> dict[str, Any]:
     """Return what blocking and unblocking answer."""
     return {"uuid": str(shown.id), "address": _address(catalogue, shown), "blocked": shown.is_blocked}
 
 
-def info(catalogue: Catalogue, shown: Wallet, deposits: Iterable[WalletDeposit]) -> dict[str, Any]:
+def info(catalogue: Catalogue, shown: WalletRow, deposits: Iterable[Deposit]) -> dict[str, Any]:
     """Return POST /v1/wallet/info."""
     return wallet(catalogue, shown) | {
         "blocked": shown.is_blocked,
@@ -81,7 +45,7 @@ def info(catalogue: Catalogue, shown: Wallet, deposits: Iterable[WalletDeposit])
     }
 
 
-def _deposit(catalogue: Catalogue, shown: Wallet, deposit: WalletDeposit) -> dict[str, Any]:
+def _deposit(catalogue: Catalogue, shown: WalletRow, deposit: Deposit) -> dict[str, Any]:
     body = {
         "txid": deposit.txid,
         "currency": deposit.currency,
@@ -92,14 +56,14 @@ def _deposit(catalogue: Catalogue, shown: Wallet, deposit: WalletDeposit) -> dic
     return body if deposit.network == shown.network else body | {"network": deposit.network}
 
 
-def _deposit_status(deposit: WalletDeposit) -> str:
+def _deposit_status(deposit: Deposit) -> str:
     """A confirmed deposit that is not credited says what keeps it: its network, or the block."""
     if deposit.shown_status != "confirmed":
         return deposit.shown_status
     return "blocked" if deposit.stray_reason is None else "stray"
 
 
-def webhook(catalogue: Catalogue, shown: Wallet, deposit: WalletDeposit) -> dict[str, Any]:
+def webhook(catalogue: Catalogue, shown: WalletRow, deposit: Deposit) -> dict[str, Any]:
     """Return the body of a wallet.paid event."""
     return {
         "type": "wallet",

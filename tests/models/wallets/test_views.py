@@ -13,8 +13,8 @@ import pytest
 
 from core.catalogue.catalogue import load_catalogue
 from core.http.qr import TEXT_BYTES_MAX
-from core.wallets import views as wallet_views
 from core.wallets.schemas import Wallet, WalletBlock, WalletInfo
+from models.wallets import views as wallet_views
 
 CATALOGUE: Final = load_catalogue("production")
 WALLET_ID: Final = UUID("0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d")

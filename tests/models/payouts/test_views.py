@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from core.catalogue.catalogue import load_catalogue
-from core.payouts import views as payout_views
 from core.payouts.schemas import CreatedPayout, MassItem, Payout, PayoutMethod, PayoutQuote
 from core.payouts.states import PAYOUT_TRANSITIONS, PayoutStatus
+from models.payouts import views as payout_views
 
 CATALOGUE: Final = load_catalogue("production")
 PAYOUT_ID: Final = UUID("0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -11,41 +11,13 @@ from core.http.render import iso_time
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
-    from uuid import UUID
+
+    from models.webhooks.deliveries import DeliveryRow
 
 ZERO_UUID: Final = "00000000-0000-0000-0000-000000000000"
 
 
-class Delivery(Protocol):
-    """What a view needs of a delivery; models.webhooks.deliveries has it."""
-
-    @property
-    def id(self) -> UUID: ...
-    @property
-    def event(self) -> str: ...
-    @property
-    def object_id(self) -> UUID: ...
-    @property
-    def url(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def attempts(self) -> int: ...
-    @property
-    def last_status_code(self) -> int | None: ...
-    @property
-    def last_error(self) -> str | None: ...
-    @property
-    def next_attempt_at(self) -> datetime | None: ...
-    @property
-    def created_at(self) -> datetime: ...
-    @property
-    def delivered_at(self) -> datetime | None: ...
-    @property
-    def body(self) -> str: ...
-
-
-def delivery(shown: Delivery) -> dict[str, Any]:
+def delivery(shown: DeliveryRow) -> dict[str, Any]:
     """Return a delivery as the log shows it; the payload is the body as it was sent."""
     return {
         "delivery_id": str(shown.id),

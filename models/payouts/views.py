@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from core.catalogue.addresses import display
 from core.http.render import coin_text, iso_time
@@ -11,75 +11,16 @@ from core.payouts.states import FINAL_PAYOUTS, SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
-    from uuid import UUID
 
     from core.catalogue.catalogue import Catalogue, Pair
-    from core.payouts.states import PayoutStatus
+    from models.payouts.rows import PayoutRow
+    from models.payouts.rules import Amounts
 
 # The word for what is on its way.
 IN_PROCESS: Final = SHOWN["approved"]
 
 
-class Payout(Protocol):
-    """What a view needs of a payout; models.payouts.rows has it."""
-
-    @property
-    def id(self) -> UUID: ...
-    @property
-    def order_id(self) -> str: ...
-    @property
-    def currency(self) -> str: ...
-    @property
-    def network(self) -> str: ...
-    @property
-    def address(self) -> str: ...
-    @property
-    def memo(self) -> str: ...
-    @property
-    def amount_units(self) -> int: ...
-    @property
-    def fee_units(self) -> int: ...
-    @property
-    def kept_units(self) -> int: ...
-    @property
-    def from_currency(self) -> str | None: ...
-    @property
-    def from_units(self) -> int | None: ...
-    @property
-    def rate(self) -> str | None: ...
-    @property
-    def status(self) -> PayoutStatus: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def is_approval_required(self) -> bool: ...
-    @property
-    def txid(self) -> str: ...
-    @property
-    def confirmations(self) -> int: ...
-    @property
-    def error(self) -> str | None: ...
-    @property
-    def created_at(self) -> datetime: ...
-    @property
-    def updated_at(self) -> datetime: ...
-
-
-class Reckoned(Protocol):
-    """A payout's amounts; models.payouts.rules reckons them."""
-
-    @property
-    def amount_units(self) -> int: ...
-    @property
-    def fee_units(self) -> int: ...
-    @property
-    def to_units(self) -> int: ...
-    @property
-    def held_units(self) -> int: ...
-
-
-def payout(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:
+def payout(catalogue: Catalogue, shown: PayoutRow) -> dict[str, Any]:
     """Return a payout object."""
     return _core(catalogue, shown) | {
         "approval_required": shown.is_approval_required,
@@ -93,7 +34,7 @@ def payout(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:
     }
 
 
-def created(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:
+def created(catalogue: Catalogue, shown: PayoutRow) -> dict[str, Any]:
     """Return a payout object as its creation answers: with the conversion that paid for it, where there was one."""
     body = payout(catalogue, shown)
     if shown.from_currency is not None:
@@ -106,19 +47,19 @@ def created(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:
     return body
 
 
-def webhook(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:
+def webhook(catalogue: Catalogue, shown: PayoutRow) -> dict[str, Any]:
     """Return the body of a payout.* event; that of a failed one tells what of its fee stays taken."""
     kept = {"commission": _commission(catalogue, shown)} if shown.status == "failed" else {}
     return {"type": "payout"} | _core(catalogue, shown) | kept
 
 
-def _commission(catalogue: Catalogue, shown: Payout) -> str:
+def _commission(catalogue: Catalogue, shown: PayoutRow) -> str:
     """Return the network fee that is charged; of a failed payout, what of it stays taken."""
     units = shown.kept_units if shown.status == "failed" else shown.fee_units
     return coin_text(catalogue, shown.currency, units)
 
 
-def _core(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:
+def _core(catalogue: Catalogue, shown: PayoutRow) -> dict[str, Any]:
     """Return what objects and events have in common."""
     return {
         "uuid": str(shown.id),
@@ -133,7 +74,7 @@ def _core(catalogue: Catalogue, shown: Payout) -> dict[str, Any]:
     }
 
 
-def quote(catalogue: Catalogue, reckoned: Reckoned, *, currency: str, network: str) -> dict[str, str]:
+def quote(catalogue: Catalogue, reckoned: Amounts, *, currency: str, network: str) -> dict[str, str]:
     """Return what a payout would cost and bring."""
     return {
         "amount": coin_text(catalogue, currency, reckoned.amount_units),

@@ -6,7 +6,7 @@ answer as it leaves, by the id of the key that made them, which such an answer c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from core.catalogue.addresses import display
@@ -15,50 +15,15 @@ from core.payout_links.tokens import claim_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
 
     from core.catalogue.catalogue import Catalogue
     from core.payout_links.tokens import ClaimTokens
+    from models.payout_links.rows import PayoutLinkRow
 
 KID: Final = "claim_kid"
 
 
-class PayoutLink(Protocol):
-    """What a view needs of a payout link; models.payout_links.rows has it."""
-
-    @property
-    def id(self) -> UUID: ...
-    @property
-    def batch_id(self) -> UUID | None: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def currency(self) -> str: ...
-    @property
-    def network(self) -> str: ...
-    @property
-    def amount_units(self) -> int: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def note(self) -> str: ...
-    @property
-    def email(self) -> str: ...
-    @property
-    def reference(self) -> str | None: ...
-    @property
-    def expires_at(self) -> datetime: ...
-    @property
-    def created_at(self) -> datetime: ...
-    @property
-    def payout_id(self) -> UUID | None: ...
-    @property
-    def claim_address(self) -> str | None: ...
-    @property
-    def is_over(self) -> bool: ...
-
-
-def link(catalogue: Catalogue, shown: PayoutLink) -> dict[str, Any]:
+def link(catalogue: Catalogue, shown: PayoutLinkRow) -> dict[str, Any]:
     """Return a payout link object."""
     body = {"link_id": str(shown.id)}
     if shown.batch_id is not None:
@@ -81,12 +46,12 @@ def link(catalogue: Catalogue, shown: PayoutLink) -> dict[str, Any]:
     return body
 
 
-def links(catalogue: Catalogue, shown: Iterable[PayoutLink]) -> dict[str, Any]:
+def links(catalogue: Catalogue, shown: Iterable[PayoutLinkRow]) -> dict[str, Any]:
     """Return POST /v1/payout/link/list."""
     return {"links": [link(catalogue, one) for one in shown]}
 
 
-def public(catalogue: Catalogue, shown: PayoutLink) -> dict[str, Any]:
+def public(catalogue: Catalogue, shown: PayoutLinkRow) -> dict[str, Any]:
     """Return GET /v1/claim/{token}. What is over shows as expired, though its money may return a moment later."""
     return {
         "currency": shown.currency,
@@ -99,12 +64,12 @@ def public(catalogue: Catalogue, shown: PayoutLink) -> dict[str, Any]:
     }
 
 
-def claimed(shown: PayoutLink) -> dict[str, Any]:
+def claimed(shown: PayoutLinkRow) -> dict[str, Any]:
     """Return POST /v1/claim/{token}."""
     return {"status": shown.status, "payout_id": str(shown.payout_id)}
 
 
-def created(catalogue: Catalogue, shown: PayoutLink, kid: str) -> dict[str, Any]:
+def created(catalogue: Catalogue, shown: PayoutLinkRow, kid: str) -> dict[str, Any]:
     """Return a new link's object, to be given to with_tokens(); kid: the key that made its token."""
     return link(catalogue, shown) | {KID: kid}
 

@@ -1,0 +1,105 @@
+"""Renders payments: API answers, webhook bodies and pages show the same fields by the same rules.
+
+Source: API reference, "Payment (invoice) object" and "Events".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from core.http.qr import qr_data_uri
+from core.http.render import coin_text, iso_time, price_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from core.catalogue.catalogue import Catalogue
+    from models.invoices.rows import InvoiceRow, NewInvoice
+
+    Shown = InvoiceRow | NewInvoice
+
+
+def remaining_units(invoice: Shown) -> int | None:
+    """Return what is still due: nothing once a sale is decided, None before a coin is chosen or without a price."""
+    if invoice.payer_units is None or invoice.is_unpriced:
+        return None
+    if invoice.status in {"paid", "paid_over"}:
+        return 0
+    return max(0, invoice.payer_units - invoice.detected_units)
+
+
+def payment_core(catalogue: Catalogue, invoice: Shown, *, pay_url: str, public: bool) -> dict[str, Any]:
+    """Return a payment object but for its moments, which the creating statement alone knows."""
+    coin = invoice.pay_currency
+    chosen = coin is not None
+    # Without a rate nobody can say it: empty, as before a coin is chosen.
+    payer_units = None if invoice.is_unpriced else invoice.payer_units
+    body: dict[str, Any] = {
+        "uuid": str(invoice.id),
+        "order_id": invoice.order_id or "",
+        "amount": price_text(catalogue, invoice.price_currency, invoice.price_units),
+        "payment_amount": coin_text(catalogue, coin, invoice.confirmed_units) if invoice.confirmed_units else None,
+        "amount_paid": coin_text(catalogue, coin, invoice.detected_units),
+        "amount_remaining": coin_text(catalogue, coin, remaining_units(invoice)),
+        "payer_amount": coin_text(catalogue, coin, payer_units),
+        "payer_currency": coin or "",
+        "currency": invoice.price_currency,
+        "network": invoice.network or "",
+        "address": invoice.address,
+        "address_qr_code": qr_data_uri(invoice.address) if chosen else "",
+        "payment_status": invoice.status,
+        "is_multi": invoice.is_multi,
+        "url": f"{pay_url}/pay/{invoice.id}",
+        "is_final": invoice.is_final,
+        "url_return": invoice.url_return,
+        "url_success": invoice.url_success,
+        "confirmations": invoice.confirmations,
+        "required_confirmations": invoice.required_confirmations,
+        "txid": invoice.txid,
+    }
+    if not public:
+        body |= {
+            "additional_data": invoice.additional_data,
+            "payer_email": invoice.payer_email,
+            "payer_address": invoice.payer_address,
+        }
+    return body
+
+
+def payment(
+    catalogue: Catalogue,
+    invoice: InvoiceRow,
+    *,
+    pay_url: str,
+    public: bool,
+    methods: Iterable[tuple[str, str]] = (),
+) -> dict[str, Any]:
+    """Return a payment object. methods: what the buyer may choose from, shown while nothing is chosen."""
+    body = payment_core(catalogue, invoice, pay_url=pay_url, public=public) | {
+        "expired_at": int(invoice.expires_at.timestamp()),
+        "rate_expires_at": int(invoice.rate_expires_at.timestamp()),
+        "created_at": iso_time(invoice.created_at),
+        "updated_at": iso_time(invoice.updated_at),
+    }
+    if public and invoice.status == "select":
+        body["accepted"] = [{"currency": currency, "network": network} for currency, network in methods]
+    return body
+
+
+def payment_webhook(catalogue: Catalogue, invoice: InvoiceRow) -> dict[str, Any]:
+    """Return the body of an invoice.* event."""
+    coin = invoice.pay_currency
+    return {
+        "type": "payment",
+        "uuid": str(invoice.id),
+        "order_id": invoice.order_id or "",
+        "amount": price_text(catalogue, invoice.price_currency, invoice.price_units),
+        "currency": invoice.price_currency,
+        "payment_amount": coin_text(catalogue, coin, invoice.confirmed_units) if invoice.confirmed_units else None,
+        "payer_amount": coin_text(catalogue, coin, invoice.payer_units),
+        "payer_currency": coin or "",
+        "status": invoice.status,
+        "is_final": invoice.is_final,
+        "txid": invoice.txid,
+        "additional_data": invoice.additional_data,
+    }
