@@ -22,13 +22,13 @@ def fill_address_pool(family: str) -> None:
     keys = _keys()
     if settings.address_public_key not in {"", keys.pool_public_key}:
         # Whoever hands out addresses would refuse every one of this wallet's.
-        log.critical("ADDRESS_PUBLIC_KEY is not this wallet's: the pool is left as it is")
+        log.critical("address_pool.key_mismatch")
         return
     watermark.look()
     signing.renew_pool(family)
     made = fill_pool(family, keys, low=settings.pool_low, high=settings.pool_high)
     if made:
-        log.info("address_pool_filled", family=family, addresses=made)
+        log.info("address_pool.filled", family=family, addresses=made)
 
 
 def fill_pool(family: str, keys: Keys, *, low: int, high: int) -> int:

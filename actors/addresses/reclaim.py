@@ -14,4 +14,4 @@ def reclaim_addresses() -> None:
     for family in CLAIMS:
         found = reclaim(family)
         if found:
-            log.info("addresses_reclaimed", family=family, addresses=found)
+            log.info("address_pool.reclaimed", family=family, addresses=found)

@@ -61,10 +61,10 @@ def _reap(link_id: UUID) -> str | None:
     except StoreUnavailableError:
         raise
     except DomainError as refusal:
-        log.info("cheque.claim_given_up", link_id=str(link_id), problem=refusal.code)
+        log.info("payout_link.claim_given_up", link_id=str(link_id), problem=refusal.code)
     except Exception:
         # Whatever it was, the recipient can try again, and the merchant cancel.
-        log.exception("cheque.claim_failed", link_id=str(link_id))
+        log.exception("payout_link.claim_failed", link_id=str(link_id))
     with transaction():
         payout_link_claims.roll_back(link_id)
     return None

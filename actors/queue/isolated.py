@@ -24,5 +24,5 @@ def isolated(step: Callable[[], T], *, of: UUID) -> T | None:
         raise
     except Exception:
         # Whatever is wrong with this row, the others have their turn.
-        log.exception("a step failed; its row is tried again at the next ring", row=str(of))
+        log.exception("step.failed", row=str(of))
         return None

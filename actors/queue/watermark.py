@@ -90,7 +90,7 @@ def look() -> None:
         # the next write, at the latest PostgreSQL's own, which follows within 15 s.
         watermark.note(age.database, looks, position=signing.age().position)
     except LinkDownError as error:
-        log.warning("nobody tells whether the database went back", error=str(error))
+        log.warning("database.position_unknown", error=str(error))
 
 
 def is_current() -> bool:
@@ -108,7 +108,7 @@ def _ask() -> tuple[Watermark | None, Age | None, int]:
         # The note first: whoever reads the count afterwards finds it at least as high, unless the database went back.
         known = watermark.noted()
     except LinkDownError as error:
-        log.warning("nobody tells whether the database went back", error=str(error))
+        log.warning("database.position_unknown", error=str(error))
         return watermark, None, 0
     age = signing.age()
     noted = known.get(age.database, 0)

@@ -47,7 +47,7 @@ def refresh_network_fees(network: str) -> None:
             ]
         except (ProviderError, InvoiceQuoteFailed) as error:
             log.warning(
-                "no network fee could be quoted; the last one holds until it is stale",
+                "network_fee.not_quoted",
                 network=network,
                 error=repr(error),
             )

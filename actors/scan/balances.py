@@ -54,7 +54,7 @@ def probe_balances(network: str) -> None:
             with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
                 _probe_all(ctx, known, chain, cursor, pair)
         except ProviderError as error:
-            log.warning("balances could not be compared", network=network, error=str(error))
+            log.warning("balances.not_compared", network=network, error=str(error))
 
 
 def _probe_all(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, pair: Pair) -> None:
@@ -132,7 +132,7 @@ class _Probe:
         self._take(block, self._chain.internal_transfers(block, self._address))
         rest = self._surplus(block.height, block.hash)
         if rest > 0:
-            log.warning("coin without a transaction", network=self._network.code, height=block.height, units=rest)
+            log.warning("deposit.without_transaction", network=self._network.code, height=block.height, units=rest)
             self._take(block, [self._unnamed(block, rest)])
 
     def _take(self, block: Block, transfers: Collection[Transfer]) -> None:

@@ -35,7 +35,7 @@ def unknown_in(
         block = sent[txid].block
         departure = chain.departure(txid, block)
         if departure is None or departure.intent.sender not in ours:
-            log.error("a node shows a transaction of ours that we cannot have signed", network=network.code, txid=txid)
+            log.error("departure.contradicted", network=network.code, txid=txid)
             continue
         new = _noted(ctx, network, departure, ours[departure.intent.sender])
         found.setdefault(block.hash, []).append(new)
@@ -46,7 +46,7 @@ def _noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | 
     intent = found.intent
     pair = intent.pair or ctx.catalogue.pair(network.gas_currency, network.code)
     log.critical(
-        "a transaction left one of our addresses that no row knows", network=network.code, txid=found.txid,
+        "departure.unknown", network=network.code, txid=found.txid,
         sender=intent.sender, slot=found.claim, height=found.height,
     )  # fmt: skip
     return NewUnknown(

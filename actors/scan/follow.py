@@ -54,7 +54,7 @@ def poll_network(network: str) -> None:
                 if not more:
                     missing.seek(ctx, known, chain)
         except ProviderError as error:
-            log.warning("the provider failed; the scan goes on where it stopped", network=network, error=str(error))
+            log.warning("scan.provider_failed", network=network, error=str(error))
             more = False
         _settle_due(ctx, known)
         crediting.release_matured(known, limit=RELEASED_PER_STEP)
@@ -188,7 +188,7 @@ def _walk_back(ctx: Context, network: Network, chain: ChainAdapter, cursor: Curs
         return None
     if _is_disputed(network, chain, replaced):
         return None
-    log.warning("reorg", network=network.code, depth=cursor.height - height, fork_height=height)
+    log.warning("scan.reorg", network=network.code, depth=cursor.height - height, fork_height=height)
     with transaction():
         moved = cursors.retreat(network.code, expected=cursor, to_height=height)
     if not moved:
@@ -228,7 +228,7 @@ def _is_disputed(network: Network, chain: ChainAdapter, replaced: tuple[int, str
     if ours.same == 0 or ours.same < ours.other:
         return False
     if cursors.halt(network.code, "providers disagree about a block"):
-        log.error("providers disagree about a block: the scan waits", network=network.code, height=replaced[0])
+        log.error("scan.providers_disagree", network=network.code, height=replaced[0])
     return True
 
 
@@ -242,11 +242,11 @@ def _from_the_start(
         return None
     if started is None or kept[-1][0] > started:
         if cursors.halt(network.code, "a reorg deeper than the kept blocks"):
-            log.error("reorg deeper than the kept blocks: this network's scan stands still", network=network.code)
+            log.error("scan.halted", network=network.code)
         return None
     if _is_disputed(network, chain, kept[-1]):
         return None
-    log.warning("reorg below the first scanned block", network=network.code, height=block.height)
+    log.warning("scan.reorg_below_start", network=network.code, height=block.height)
     with transaction():
         moved = cursors.restart(
             network.code,

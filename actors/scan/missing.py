@@ -54,7 +54,7 @@ def seek(ctx: Context, network: Network, chain: ChainAdapter) -> int:
             found += sum(_find(ctx, network, chain, sender, slot, cursor.height) for slot in lacking)
         except ProviderError as error:
             is_lacking = True
-            log.warning("departures.not_found", network=network.code, sender=sender, problem=str(error))
+            log.warning("departure.not_found", network=network.code, sender=sender, problem=str(error))
     if is_lacking and not found:
         _rests_until[network.code] = time.monotonic() + REST_S
     return found
@@ -79,5 +79,5 @@ def _find(ctx: Context, network: Network, chain: ChainAdapter, sender: str, slot
     take_late(ctx, network, chain, scan, ours, left)
     settle_owners(ctx, ours.of(scan.transfers))
     is_found = any(each.slot == slot and each.sender == sender for each in left.get(scan.block.hash, ()))
-    log.warning("departures.sought", network=network.code, sender=sender, slot=slot, height=height, is_found=is_found)
+    log.warning("departure.sought", network=network.code, sender=sender, slot=slot, height=height, is_found=is_found)
     return is_found

@@ -65,7 +65,7 @@ def rescan_recent(network: str) -> None:
                     reread(ctx, known, chain, height)
                     cursors.reread_to(network, height)
         except ProviderError as error:
-            log.warning("the second reading waits", network=network, error=str(error))
+            log.warning("rescan.provider_failed", network=network, error=str(error))
             return
     if last >= first + BLOCKS_PER_STEP:
         # Fast chains make more blocks between two rings than a step reads.
@@ -91,7 +91,7 @@ def reread(ctx: Context, network: Network, chain: ChainAdapter, height: int) -> 
         return Reread(height=height, block_hash=None)
     found = take_late(ctx, network, chain, scan, ours, departures.unknown_in(ctx, network, chain, [scan]))
     if found:
-        log.warning("a second reading found deposits", network=network.code, height=height, count=found)
+        log.warning("rescan.deposits_found", network=network.code, height=height, count=found)
     settle_owners(ctx, ours.of(scan.transfers))
     doubted = _doubt_absent(network, chain, scan)
     return Reread(height=height, block_hash=scan.block.hash, found=found, doubted=doubted)
@@ -107,7 +107,7 @@ def _doubt_absent(network: Network, chain: ChainAdapter, scan: BlockScan) -> int
         if (txid, ordinal) not in shown
     ]
     for txid, ordinal in absent:
-        log.error("a second reading lacks what was recorded", network=network.code, height=scan.block.height, txid=txid)
+        log.error("rescan.deposit_missing", network=network.code, height=scan.block.height, txid=txid)
         if chain.providers > 1:
             quorum.doubt(network.code, txid, ordinal)
             topup_doubts.doubt(network.code, txid, ordinal)

@@ -51,7 +51,7 @@ def seek_second_opinions(network: str) -> None:
                 for topup in topups_due:
                     _judge(ctx.catalogue, chain, network, topup)
         except ProviderError as error:
-            log.warning("second opinions had to be put off", network=network, error=str(error))
+            log.warning("deposit.witness_failed", network=network, error=str(error))
             return
     settle_owners(ctx, {(asked.owner_kind, asked.owner_id) for asked in agreed})
 
@@ -78,7 +78,7 @@ def _objection(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: D
     if answer.same >= WITNESSES_MIN and answer.same > answer.other:
         return ""
     problem = _problem(answer, chain.providers)
-    log.warning("what came waits for a second opinion", network=network, txid=asked.txid, problem=problem)
+    log.warning("deposit.awaits_witness", network=network, txid=asked.txid, problem=problem)
     return problem
 
 

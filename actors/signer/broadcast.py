@@ -92,7 +92,7 @@ def _take_up(ctx: Context, network: Network) -> int:
     try:
         wallet = spending.hot_wallet(network)
     except KeystoreError as error:
-        log.critical("nothing can be signed", network=network.code, problem=str(error))
+        log.critical("signing.keystore_failed", network=network.code, problem=str(error))
         return 0
     if not recovery.check_pools(network, spending.spender_of(ctx, network), wallet.address):
         return 0
@@ -124,7 +124,7 @@ def _pay(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID) -> boo
     except LimitReachedError as error:
         _postponed(payout_id, PAUSE_LIMIT_S, _limit(ctx, payout, error), error)
     except _UnsoundError as error:
-        log.critical("a payout is not what it should be: it is not signed", payout=str(payout_id), problem=str(error))
+        log.critical("payout.unsound", payout=str(payout_id), problem=str(error))
         payout_queue.postpone(payout_id, seconds=PAUSE_ALARM_S, reason=str(error))
     return False
 
@@ -165,13 +165,13 @@ def _why(error: ProviderError) -> str:
 
 
 def _postponed(payout_id: UUID, seconds: int, reason: str, error: Exception) -> None:
-    log.warning("payout_waits", payout=str(payout_id), reason=reason, error=str(error))
+    log.warning("payout.postponed", payout=str(payout_id), reason=reason, error=str(error))
     payout_queue.postpone(payout_id, seconds=seconds, reason=reason)
 
 
 def _refused(ctx: Context, payout_id: UUID, problem: str) -> bool:
     """Try again later, and after half an hour give the money back: nothing was signed that could still take effect."""
-    log.warning("payout_refused", payout=str(payout_id), problem=problem)
+    log.warning("payout.refused", payout=str(payout_id), problem=problem)
     return payout_queue.refuse(payout_id, reason=problem) and _fail(ctx, payout_id, REFUSED)
 
 

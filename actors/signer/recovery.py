@@ -55,7 +55,7 @@ def advance(ctx: Context, network: Network) -> bool:
     try:
         is_over = _is_over(ctx, network, stopped)
     except ProviderError as error:
-        log.warning("nobody tells whether the chain and the rows agree", network=network.code, error=str(error))
+        log.warning("signing.not_compared", network=network.code, error=str(error))
         is_over = False
     if not is_over:
         signing.tell_payouts(stopped)
@@ -94,7 +94,7 @@ def _agreed_slot(network: Network, spender: Spender, sender: str, *, cautious: b
     if max(used, waiting) <= ours and not missing:
         return ours
     log.error(
-        "the chain has used slots that no row explains", network=network.code, sender=sender, next_slot=ours,
+        "signing.slots_unexplained", network=network.code, sender=sender, next_slot=ours,
         used=used, waiting=waiting, missing=missing,
     )  # fmt: skip
     return None
@@ -109,7 +109,7 @@ def check_pools(network: Network, spender: Spender, sender: str) -> bool:
     try:
         waiting = spender.waiting_claim(sender, ours=ours, cautious=False)
     except ProviderError as error:
-        log.warning("nobody tells what waits of our own", network=network.code, error=str(error))
+        log.warning("signing.waiting_unknown", network=network.code, error=str(error))
         return True
     if waiting <= ours:
         return True

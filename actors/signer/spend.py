@@ -308,7 +308,7 @@ def give(ctx: Context, network: Network, spend: SpendRow, attempts: list[Attempt
         if not problem:
             # Older ones offer less than what is taken now.
             return
-        log.warning("spend_not_taken", spend=str(spend.id), network=network.code, problem=problem)
+        log.warning("spend.not_taken", spend=str(spend.id), network=network.code, problem=problem)
 
 
 def _given(spender: Spender, attempt: AttemptRow) -> str:

@@ -88,7 +88,7 @@ def _look_again_s(network: Network, spend: SpendRow) -> int:
 def _look(ctx: Context, network: Network, spend: SpendRow) -> bool:
     """Do what a spend's fate calls for; False where nobody could tell it."""
     if hooks_of(spend.purpose) is None:
-        log.error("nobody knows in this process what a spend is for", spend=str(spend.id), purpose=spend.purpose)
+        log.error("spend.purpose_unknown", spend=str(spend.id), purpose=spend.purpose)
         return True
     spender, attempts = spender_of(ctx, network), spends.attempts_of(spend.id)
     txids = tuple(attempt.txid for attempt in attempts)
@@ -103,7 +103,7 @@ def _look(ctx: Context, network: Network, spend: SpendRow) -> bool:
             case FateKind.WAITING:
                 _waiting(ctx, network, spender, spend, attempts)
     except (ProviderError, SpendRefusedError) as error:
-        log.warning("a spend has to wait for its network", spend=str(spend.id), network=network.code, error=repr(error))
+        log.warning("spend.provider_failed", spend=str(spend.id), network=network.code, error=repr(error))
         return False
     return True
 
@@ -141,7 +141,7 @@ def _is_believed(ctx: Context, spend: SpendRow, fate: Fate) -> bool:
     if spend.state == "failed":
         return is_believed
     if not is_believed:
-        log.warning("a payout waits for a second opinion", payout=str(spend.payout_id), network=spend.network)
+        log.warning("payout.awaits_witness", payout=str(spend.payout_id), network=spend.network)
         payout_queue.explain(spend.payout_id, reason=ALONE)
     elif fate.effect == "exact":
         payout_queue.explain(spend.payout_id, reason="")
@@ -210,7 +210,7 @@ def _fill(ctx: Context, network: Network, spend: SpendRow, slot: int) -> None:
     """Use up a slot that nobody used, with nothing sent to ourselves, so that what waits behind it can go on."""
     wallet = Wallet(address=spend.sender, key_ordinal=spend.key_ordinal)
     intent = nothing_of(spend)
-    log.warning("a slot before a spend is empty; it is filled", spend=str(spend.id), network=network.code, slot=slot)
+    log.warning("spend.slot_filled", spend=str(spend.id), network=network.code, slot=slot)
     start(ctx, network, purpose="filler", wallet=wallet, intent=intent, slot=slot)
 
 
@@ -231,7 +231,7 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
     try:
         fee = spender.replacement(intent, before=before, cap_units=registry.gas_cap_units(network, ctx.settings))
     except FeeTooHighError as error:
-        log.warning("a spend is stuck and may offer no more", spend=str(spend.id), error=str(error))
+        log.warning("spend.stuck_at_cap", spend=str(spend.id), error=str(error))
         return
     reached("watch.priced")
     missing = intent.units * (intent.pair is None) + fee.ceiling_units - spender.native_balance(spend.sender)
@@ -250,14 +250,14 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
         spend_tracking.note_bumped(ctx.catalogue, spend.id)
         reached("watch.bump_signed")
     reached("watch.bumped")
-    log.info("spend_bumped", spend=str(spend.id), network=network.code, txid=attempt.txid, attempt=len(attempts))
+    log.info("spend.bumped", spend=str(spend.id), network=network.code, txid=attempt.txid, attempt=len(attempts))
     give(ctx, network, spend, spends.attempts_of(spend.id)[:1])
 
 
 def _unfunded(ctx: Context, network: Network, spend: SpendRow, fee: Fee, missing_units: int) -> None:
     """Say that a stuck spend cannot be paid for; a deposit address is given what the fee lacks, never what is moved."""
     log.error(
-        "a spend is stuck and its sender cannot pay for more",
+        "spend.stuck_without_gas",
         spend=str(spend.id), network=network.code, sender=spend.sender, missing_units=missing_units,
     )  # fmt: skip
     if spend.key_ordinal is None or missing_units > fee.ceiling_units or freezes.is_network_frozen(network.code):
@@ -267,4 +267,4 @@ def _unfunded(ctx: Context, network: Network, spend: SpendRow, fee: Fee, missing
     try:
         fund(ctx, network, hot_wallet(network), spend.sender, missing_units)
     except InsufficientCoinError as error:
-        log.warning("the hot wallet lacks gas for a deposit address", network=network.code, reason=str(error))
+        log.warning("funding.hot_wallet_short", network=network.code, reason=str(error))

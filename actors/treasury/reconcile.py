@@ -92,7 +92,7 @@ def reconcile(network: str) -> None:
         try:
             findings = compare(ctx, known, books)
         except ProviderError as error:
-            log.warning("the books could not be compared", network=network, error=str(error))
+            log.warning("reconciliation.provider_failed", network=network, error=str(error))
             return
         for found in findings or ():
             _judge(ctx, known, books, found)
@@ -122,14 +122,14 @@ def _judge(ctx: Context, network: Network, books: Books, found: Finding) -> None
     misses = reconciliation.note(network.code, found)
     if not misses:
         return
-    log.warning("the books and the chain differ", network=network.code, misses=misses, detail=found.detail)
+    log.warning("reconciliation.differs", network=network.code, misses=misses, detail=found.detail)
     if found.place == "cold" or misses < MISSES_MAX:
         return
     if surplus > 0 and coin.is_gas:
         # A contract passed it on, which only the balance shows.
         _adopt(ctx, network, books, found, coin)
         return
-    log.error("payouts are frozen: the books and the chain differ", network=network.code, detail=found.detail)
+    log.error("reconciliation.froze_payouts", network=network.code, detail=found.detail)
     freezes.freeze("network", network.code, reason=found.detail, frozen_by=freezes.RECONCILER)
 
 
@@ -145,12 +145,12 @@ def _adopt(ctx: Context, network: Network, books: Books, found: Finding, coin: C
         ):
             held = coin.to_ledger(spender.balance_at(books.hot, coin.pair, books.cursor.hash, voices=WITNESSES_MIN))
     except ProviderError as error:
-        log.warning("a surplus waits for a second opinion", network=network.code, error=str(error))
+        log.warning("reconciliation.surplus_unconfirmed", network=network.code, error=str(error))
         return False
     surplus = held - found.expected_units
     if surplus <= 0:
         return False
-    log.warning("the hot wallet holds what nobody told of", network=network.code, detail=found.detail)
+    log.warning("reconciliation.surplus_found", network=network.code, detail=found.detail)
     return reconciliation.adopt(network.code, found.currency, surplus, books.cursor, origin="balance")
 
 
@@ -182,7 +182,7 @@ class _Check:
         """Return what spends brought to the hot wallet less what they took, by coin, in the ledger's units."""
         books = self._books
         if len(books.open) > OPEN_MAX:
-            log.warning("too many spends are in no known block to compare anything", network=self._network.code)
+            log.warning("reconciliation.too_much_open", network=self._network.code)
             return None
         moved: defaultdict[str, int] = defaultdict(int)
         coins = {coin.currency: coin for coin in coins_of(self._ctx, self._network)}

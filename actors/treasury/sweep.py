@@ -73,9 +73,9 @@ def keep_treasury(network: str) -> None:
             with keeper.chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
                 keeper.run()
         except FeeTooHighError as error:
-            log.info("the treasury waits for cheaper gas", network=network, reason=str(error))
+            log.info("treasury.gas_too_high", network=network, reason=str(error))
         except ProviderError as error:
-            log.warning("the treasury had to stop", network=network, error=str(error))
+            log.warning("treasury.provider_failed", network=network, error=str(error))
     if keeper.started:
         ring("broadcast", network)
 
@@ -85,11 +85,11 @@ def _keeper(ctx: Context, network: Network) -> _Keeper | None:
     try:
         hot = spending.hot_wallet(network)
     except KeystoreError as error:
-        log.critical("the treasury has not the right keys", network=network.code, problem=str(error))
+        log.critical("treasury.keystore_failed", network=network.code, problem=str(error))
         return None
     cold = ctx.settings.cold_addresses.get(network.code)
     if not treasury.set_cold(network.code, cold):
-        log.critical("the cold address is the hot wallet's own", network=network.code)
+        log.critical("treasury.cold_is_hot", network=network.code)
         cold = None
     cursor = cursors.read(network.code)
     return None if cursor is None else _Keeper(ctx, network, cursor, hot, cold)
@@ -142,7 +142,7 @@ class _Keeper:
         """
         wallet = spending.deposit_wallet(self._network, found.ordinal)
         if wallet.address != found.address:
-            log.error("an address of the pool is not this wallet's", network=self._network.code, address=found.address)
+            log.error("sweep.address_not_ours", network=self._network.code, address=found.address)
             return None
         pair = self._ctx.catalogue.pair(found.currency, self._network.code)
         try:
@@ -151,7 +151,7 @@ class _Keeper:
             self._sweep_token(found, wallet, pair)
         except (SpendRefusedError, InsufficientCoinError, DisagreementError) as error:
             log.warning(
-                "a deposit address cannot be swept",
+                "sweep.refused",
                 network=self._network.code,
                 address=found.address,
                 currency=found.currency,
@@ -162,9 +162,7 @@ class _Keeper:
     def _sweep_token(self, found: Unswept, wallet: Wallet, pair: Pair) -> None:
         units = pair.from_ledger(found.units, self._ctx.catalogue.scale(found.currency))
         if self._spender.balance_at(found.address, pair, self._cursor.hash) < units:
-            log.error(
-                "a deposit address holds less than its deposits", network=self._network.code, address=found.address
-            )
+            log.error("sweep.balance_short", network=self._network.code, address=found.address)
             return
         intent = Intent(sender=found.address, recipient=self._hot.address, pair=pair, units=units)
         held = self._spender.native_balance(found.address)
@@ -220,7 +218,7 @@ class _Keeper:
         )
         if spend_id is not None:
             self.started += 1
-            log.info("sweep", network=code, address=found.address, currency=found.currency, spend=str(spend_id))
+            log.info("sweep.started", network=code, address=found.address, currency=found.currency, spend=str(spend_id))
 
     def _fund(self, found: Unswept, fee: Fee, held_units: int) -> None:
         """Send a deposit address the gas that its sweep lacks, if that is worth it and the hot wallet has it."""
@@ -236,7 +234,7 @@ class _Keeper:
             is_sent = funding.fund(self._ctx, self._network, self._hot, found.address, missing)
         except InsufficientCoinError as error:
             self._is_hot_dry = True
-            log.warning("the hot wallet lacks gas: nothing is swept", network=self._network.code, reason=str(error))
+            log.warning("sweep.hot_wallet_short", network=self._network.code, reason=str(error))
             return
         self.started += is_sent
 
@@ -265,7 +263,7 @@ class _Keeper:
             try:
                 held = self._spender.balance_at(self._hot.address, pair, self._cursor.hash)
             except DisagreementError as error:
-                log.warning("the excess stays", network=code, currency=pair.currency, reason=str(error))
+                log.warning("treasury.cooling_refused", network=code, currency=pair.currency, reason=str(error))
                 continue
             excess = excess_units(
                 held_units=pair.to_ledger(held, scale),
@@ -279,12 +277,14 @@ class _Keeper:
                 self._start_cooling(cold, pair, units)
 
     def _start_cooling(self, cold: str, pair: Pair, units: int) -> None:
-        moved = None if pair.contract is None else pair
+        code, moved = self._network.code, None if pair.contract is None else pair
         intent = Intent(sender=self._hot.address, recipient=cold, pair=moved, units=units)
         try:
             spending.start(self._ctx, self._network, purpose="cold", wallet=self._hot, intent=intent)
         except (InsufficientCoinError, SpendRefusedError) as error:
-            log.warning("the excess stays", network=self._network.code, currency=pair.currency, reason=str(error))
+            log.warning(
+                "treasury.cooling_refused", network=self._network.code, currency=pair.currency, reason=str(error)
+            )
             return
         self.started += 1
-        log.info("to the cold address", network=self._network.code, currency=pair.currency, units=units)
+        log.info("treasury.cooling_started", network=code, currency=pair.currency, units=units)

@@ -31,6 +31,6 @@ def audit_ledger() -> None:
 
 def _audit() -> None:
     for violation in invariants.audit(is_full=checkpoint.is_full_due(), within_s=ADVANCE_S):
-        log.error("invariant broken", name=violation.name, meaning=violation.meaning, rows=repr(violation.rows))
+        log.error("invariant.broken", name=violation.name, meaning=violation.meaning, rows=repr(violation.rows))
         if violation.name in invariants.MONEY:
             freezes.freeze("all", reason=f"{violation.name}: {violation.meaning}", frozen_by=FROZEN_BY)

@@ -18,6 +18,7 @@ from functools import partial
 from selectors import EVENT_READ
 from typing import TYPE_CHECKING, Any, Final
 
+import structlog
 from gunicorn.http.errors import ParseException  # type: ignore[import-untyped]
 from gunicorn.util import write_nonblock  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
@@ -31,6 +32,8 @@ from core.ids import uuid7
 
 if TYPE_CHECKING:
     from api.http.client_ip import Proxies
+
+log = structlog.get_logger("sluice.api")
 
 # To send a request, counted from its first byte (or the connection's); what came in time is answered.
 REQUEST_S: Final = 15.0
@@ -159,10 +162,10 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         """Answer what never became a request, in the envelope of all errors."""
         request_id = str(uuid7())
         if isinstance(exc, ParseException):
-            self.log.info("malformed request %s from %s: %s", request_id, addr, exc)
+            log.info("request.malformed", request_id=request_id, peer=str(addr), problem=str(exc))
             error: DomainError = RequestMalformed()
         else:
-            self.log.error("request %s failed outside the application", request_id, exc_info=exc)
+            log.error("request.failed_outside", request_id=request_id, exc_info=exc)
             error = GatewayInternalError()
         with contextlib.suppress(OSError):
             write_nonblock(client, response(error, request_id))

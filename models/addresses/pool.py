@@ -82,7 +82,7 @@ class AddressStash:
                 self._stale_at[family] = monotonic() + STASH_S
                 ready.extend(self._claim(family))
             if not ready:
-                log.error("the address pool has nothing to give", family=family)
+                log.error("address_pool.empty", family=family)
                 raise InvoiceAddressFailed
             return ready.popleft()
 
@@ -91,7 +91,7 @@ class AddressStash:
         try:
             address_claims.give_back(family, ordinal)
         except StoreUnavailableError:
-            log.warning("an address could not be given back yet", family=family, ordinal=ordinal)
+            log.warning("address_pool.return_failed", family=family, ordinal=ordinal)
 
     def _claim(self, family: str) -> list[tuple[int, str]]:
         if not self._is_current():
@@ -107,7 +107,7 @@ class AddressStash:
             if self._is_signed(chunk_message(family, chunk, addresses), signature):
                 self._verified[family, chunk] = tuple(addresses)
             else:
-                log.critical("the address pool has a chunk that the signer did not sign", family=family, chunk=chunk)
+                log.critical("address_pool.chunk_unsigned", family=family, chunk=chunk)
         found = {chunk: self._verified[family, chunk] for chunk in wanted if (family, chunk) in self._verified}
         while len(self._verified) > VERIFIED_CHUNKS_MAX:
             self._verified.popitem(last=False)

@@ -183,7 +183,7 @@ def stop(network: str, *, reason: str, sender: str = "") -> bool:
         execute("UPDATE signing_stops SET is_caught_up = false WHERE network = %s AND is_caught_up", (network,))
         return False
     freezes.freeze("network", network, reason=reason, frozen_by=RECOVERY)
-    log.critical("signing_stopped", network=network, reason=reason)
+    log.critical("signing.stopped", network=network, reason=reason)
     return True
 
 
@@ -227,7 +227,7 @@ def resume(stopped: Stop, slots: Mapping[str, int]) -> bool:
             " AND wait_reason = %s",
             (stopped.network, waiting_reason(stopped.reason)),
         )
-    log.warning("signing_resumed", network=stopped.network, reason=stopped.reason)
+    log.warning("signing.resumed", network=stopped.network, reason=stopped.reason)
     return True
 
 

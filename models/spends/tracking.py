@@ -70,9 +70,9 @@ def note_mined(catalogue: Catalogue, spend_id: UUID, found: Inclusion) -> None:
         return
     after = _reread(spend_id)
     if spend.state == "confirmed":
-        log.critical("a confirmed spend moved to another block", **_names(after), txid=found.txid, height=found.height)
+        log.critical("spend.confirmed_changed_block", **_names(after), txid=found.txid, height=found.height)
     if spend.state == "failed" and found.effect != "none":
-        log.critical("a failed spend took effect after all", **_names(after), txid=found.txid, height=found.height)
+        log.critical("spend.failed_took_effect", **_names(after), txid=found.txid, height=found.height)
     if found.effect == "other":
         _stop_coin(after)
     _hooks(after).on_mined(catalogue, after)
@@ -85,11 +85,11 @@ def note_taken_out(catalogue: Catalogue, spend_id: UUID) -> None:
         return
     after = _reread(spend_id)
     if spend.state == "confirmed":
-        log.critical("a confirmed spend left the chain; it is sent again", **_names(spend), txid=spend.mined_txid)
+        log.critical("spend.confirmed_left_chain", **_names(spend), txid=spend.mined_txid)
     elif spend.state == "failed":
-        log.critical("a failed spend left the chain; its slot is used up", **_names(spend), txid=spend.mined_txid)
+        log.critical("spend.failed_left_chain", **_names(spend), txid=spend.mined_txid)
     else:
-        log.warning("a spend left the chain; it is sent again", **_names(spend), txid=spend.mined_txid)
+        log.warning("spend.left_chain", **_names(spend), txid=spend.mined_txid)
     _hooks(after).on_taken_out(catalogue, after)
 
 
@@ -100,7 +100,7 @@ def reopen(spend_id: UUID) -> None:
     """
     spend = spends.lock(spend_id)
     if spend is not None and spends.reopen(spend_id):
-        log.critical("a settled spend left the chain", **_names(spend), state=spend.state, txid=spend.mined_txid)
+        log.critical("spend.settled_left_chain", **_names(spend), state=spend.state, txid=spend.mined_txid)
 
 
 def ripen(catalogue: Catalogue, spend_id: UUID) -> SpendRow | None:
@@ -160,7 +160,7 @@ def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int) -> SpendRow | N
     if user is None:
         # Only our key can have signed what has the slot. Until the scan shows it, it may be what paid for this.
         if signing.stop(spend.network, reason=UNSEEN, sender=spend.sender):
-            log.critical("a slot was used by a transaction that no scan has shown", **_names(spend))
+            log.critical("spend.slot_used_unseen", **_names(spend))
         return None
     if (user.recipient, user.contract, user.token_units) == (spend.recipient, spend.contract, spend.token_units):
         # The same transfer: it becomes an attempt of this spend (models.treasury.adoption).
@@ -169,7 +169,7 @@ def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int) -> SpendRow | N
         return _lose(catalogue, spend)
     if not spends.finish(spend, "dead", booked_fee_units=0):
         return None
-    log.error("a slot was used by a transaction that no row knew", **_names(spend), txid=user.txid)
+    log.error("spend.slot_lost", **_names(spend), txid=user.txid)
     after = _reread(spend_id)
     _hooks(after).on_dead(catalogue, after)
     return after
@@ -223,7 +223,7 @@ def _settle(catalogue: Catalogue, spend: SpendRow) -> SpendRow | None:
     if spend.state == "failed":
         _hooks(after).on_failed_anew(catalogue, after)
     elif spend.effect == "none":
-        log.critical("a confirmed spend has no effect after a reorg", **_names(spend), txid=spend.mined_txid)
+        log.critical("spend.confirmed_lost_effect", **_names(spend), txid=spend.mined_txid)
         _hooks(after).on_undone(catalogue, after)
     return after
 
@@ -286,7 +286,7 @@ def _stop_coin(spend: SpendRow) -> None:
         f" {spend.left_units} left and {spend.arrived_units} arrived by transaction {spend.mined_txid}"
     )
     freezes.freeze("coin", freezes.coin(spend.currency, spend.network), reason=detail, frozen_by=freezes.SIGNER)
-    log.critical("a spend moved something else than it was to move", **_names(spend), detail=detail)
+    log.critical("spend.moved_otherwise", **_names(spend), detail=detail)
 
 
 def _ledger_fee(catalogue: Catalogue, spend: SpendRow) -> int:

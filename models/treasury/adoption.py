@@ -83,7 +83,7 @@ def _join(catalogue: Catalogue, spend: SpendRow, unknown: UnknownRow) -> bool:
     unknown_spends.settle(
         unknown, "matched", spend_id=spend.id, by=GATEWAY, reason="another attempt of the spend with its slot"
     )
-    log.warning("unknown_spend_adopted", txid=unknown.txid, network=unknown.network, spend=str(spend.id))
+    log.warning("spend.adopted", txid=unknown.txid, network=unknown.network, spend=str(spend.id))
     return True
 
 
@@ -126,7 +126,7 @@ def become(
     spend_tracking.note_sent(catalogue, spend_id)
     unknown_spends.settle(unknown, status, spend_id=spend_id, by=by, reason=reason or f"it is a {purpose}")
     log.warning(
-        "unknown_spend_adopted", txid=unknown.txid, network=unknown.network, purpose=purpose, spend=str(spend_id),
+        "spend.adopted", txid=unknown.txid, network=unknown.network, purpose=purpose, spend=str(spend_id),
         payout=None if payout is None else str(payout.id), by=by,
     )  # fmt: skip
     return spend_id
@@ -172,7 +172,7 @@ def _asked_by(catalogue: Catalogue, unknown: UnknownRow) -> PayoutRow | None:
     if payout is None or payout.status != "approved":
         return None
     if not payout_queue.is_held(payout):
-        log.critical("a payout that was paid is not held by the ledger", payout=str(payout.id), txid=unknown.txid)
+        log.critical("payout.paid_without_hold", payout=str(payout.id), txid=unknown.txid)
         return None
     return payout
 
@@ -220,4 +220,4 @@ def claim_deposits(catalogue: Catalogue, unknown: UnknownRow, spend_id: UUID) ->
         taken.append(deposit_id)
     execute("UPDATE deposits SET sweep_id = %s WHERE id = ANY(%s::uuid[])", (spend_id, taken))
     if unknown.contract is not None and left:
-        log.error("a sweep brought what no deposit explains", txid=unknown.txid, network=unknown.network, units=left)
+        log.error("sweep.unexplained_units", txid=unknown.txid, network=unknown.network, units=left)

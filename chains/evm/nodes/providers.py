@@ -146,7 +146,7 @@ class Providers:
 
     def _note(self, error: ProviderError) -> None:
         if not isinstance(error, (RpcError, NotYetError)):
-            log.warning("provider_failed", network=self._network.code, problem=str(error))
+            log.warning("provider.failed", network=self._network.code, problem=str(error))
 
     def _askable(self) -> list[Node]:
         return [node for node in self._nodes if node.barred_until <= time.monotonic()]

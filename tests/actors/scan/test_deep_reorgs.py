@@ -198,7 +198,7 @@ def test_a_failed_payout_that_is_paid_after_all_is_taken_from_its_merchant(world
 
     told = paid_after_all(world, order)
 
-    assert "a failed spend took effect after all" in told
+    assert "spend.failed_took_effect" in told
     assert (world.available(order), owes(order.merchant_id)) == (before - 10 * USDT, 0)
     assert world.payout(order).status == "failed"
     world.settle()
@@ -382,7 +382,8 @@ def test_a_failed_spend_whose_slot_another_uses_settles_with_an_alarm(world: Spe
     world.mine(world.network.maturity)
     with structlog.testing.capture_logs() as logs:
         world.step(3)
-    assert "spend.slot_used_by_other" in critical(logs)
+    (told,) = [log for log in logs if log["event"] == "spend.slot_used_by_other"]
+    assert (told["log_level"], told["state"]) == ("critical", "failed")
     assert rows("SELECT state, booked_fee_units, problem, settled_at IS NULL FROM spends") == [
         ("failed", 0, spend_tracking.LOST, False)
     ]

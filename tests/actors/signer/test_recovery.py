@@ -74,7 +74,7 @@ def test_nothing_is_signed_from_another_timeline_until_the_scan_has_caught_up(wo
     with structlog.testing.capture_logs() as logs:
         world.sign(2)
     assert (world.reread(order).status, world.count("spends")) == ("approved", 0)
-    assert [entry["log_level"] for entry in logs if entry["event"] == "signing_stopped"] == ["critical"]
+    assert [entry["log_level"] for entry in logs if entry["event"] == "signing.stopped"] == ["critical"]
     assert (world.stopped(), world.frozen_by()) == (signing.ANOTHER_DATABASE, ["recovery"])
     assert rows("SELECT wait_reason FROM payouts") == [(signing.waiting_reason(signing.ANOTHER_DATABASE),)]
 

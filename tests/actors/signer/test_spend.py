@@ -265,7 +265,7 @@ def test_what_was_confirmed_and_leaves_the_chain_is_sent_again_and_stays_paid(wo
     with structlog.testing.capture_logs() as logs:
         world.reorg(world.network.confirmations, is_lost=True)
         world.step()
-    assert [log["log_level"] for log in logs if log["event"].startswith("a confirmed spend left")] == ["critical"]
+    assert [log["log_level"] for log in logs if log["event"] == "spend.confirmed_left_chain"] == ["critical"]
     assert (world.payout(order).status, world.paid(order)) == ("confirmed", 0)
     world.mine()
     world.step()

@@ -51,7 +51,7 @@ def test_a_confirmed_spend_whose_slot_another_uses_settles_with_an_alarm(world: 
     world.mine(world.network.maturity)
     with structlog.testing.capture_logs() as logs:
         world.step(3)
-    assert [log["log_level"] for log in logs if "was used by another" in log["event"]] == ["critical"]
+    assert [log["log_level"] for log in logs if log["event"] == "spend.slot_used_by_other"] == ["critical"]
     assert rows("SELECT state, settled_at IS NOT NULL, mined_txid, booked_fee_units, problem FROM spends") == [
         ("confirmed", True, None, 0, spend_tracking.LOST)
     ]
@@ -133,7 +133,7 @@ def test_a_stuck_sweep_whose_address_cannot_pay_for_more_is_given_what_it_lacks(
         world.step(3)
     assert len(spends.attempts_of(spend_id)) == 1, "no node would take what cannot be paid for"
     assert gas_sent(address) == [PAPER_GAS * (42 - 20)]
-    assert {log["log_level"] for log in logs if "cannot pay for more" in log["event"]} == {"error"}
+    assert {log["log_level"] for log in logs if log["event"] == "spend.stuck_without_gas"} == {"error"}
 
     world.mine()
     world.step()
@@ -181,8 +181,8 @@ def test_an_unfunded_hot_wallet_signs_no_higher_offers_and_says_so(world: SpendW
     with structlog.testing.capture_logs() as logs:
         world.step()
     assert len(spends.attempts_of(spend_id)) == 1
-    assert [log["missing_units"] for log in logs if "cannot pay for more" in log["event"]] == [1]
-    assert [log for log in logs if "for a deposit address" in log["event"]] == [], "it is not given its own gas"
+    assert [log["missing_units"] for log in logs if log["event"] == "spend.stuck_without_gas"] == [1]
+    assert [log for log in logs if log["event"] == "funding.hot_wallet_short"] == [], "it is not given its own gas"
     world.chain.funds[world.hot, None] += 1
     world.step()
     assert len(spends.attempts_of(spend_id)) == 2

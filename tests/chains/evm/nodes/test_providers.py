@@ -342,5 +342,5 @@ def test_a_failure_is_logged_without_the_nodes_address(monkeypatch: pytest.Monke
     with answering(Raw(status=502)) as node, structlog.testing.capture_logs() as logs, pytest.raises(ProviderError):
         head(providers(node.url))
 
-    assert [entry["event"] for entry in logs] == ["provider_failed"]
+    assert [entry["event"] for entry in logs] == ["provider.failed"]
     assert "secret-key" not in repr(logs)
