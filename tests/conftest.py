@@ -16,6 +16,8 @@ import pytest
 import redis
 import structlog
 from pytest_socket import socket_allow_hosts
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from cli.embedded.servers.postgres import Postgres
 from cli.embedded.servers.valkey import Valkey
@@ -33,6 +35,8 @@ MEMORY_MIN_BYTES: Final = 4 * 1024**3
 # Folders and files that take minutes: those that wait most, and those that reckon most.
 FIRST: Final = frozenset({"flows", "test_stack"})
 SECOND: Final = frozenset({"test_money_machine", "test_fuzz"})
+# Its files go to one process, which starts one stack for all of them.
+ONE_STACK: Final = "tests/flows/one_stack"
 _names = (f"test_{number}" for number in itertools.count(1))
 
 
@@ -57,6 +61,18 @@ def _logs_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with whole stories, then the other long files: at the end nobody waits for a lone one."""
     items.sort(key=lambda item: (not FIRST & {*item.path.parts, item.path.stem}, item.path.stem not in SECOND))
+
+
+class _ByFile(LoadFileScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        return ONE_STACK if nodeid.startswith(ONE_STACK) else super()._split_scope(nodeid)
+
+
+# Without xdist nobody asks.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _ByFile:
+    """Give one process what shares a stack, and else a file."""
+    return _ByFile(config, log)
 
 
 @pytest.hookimpl(trylast=True)

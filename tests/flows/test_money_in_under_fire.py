@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -173,13 +172,6 @@ def run_market(
         wait_for(market, sales, 2)
         assert_told(receiver, secret, sales)
         assert stack.sluice("audit")["violations"] == []
-
-
-@pytest.fixture
-def stack(tmp_path: Path, anvil_program: Path) -> Iterator[Stack]:
-    del anvil_program  # without anvil there is no story
-    with Stack(tmp_path) as running:
-        yield running
 
 
 @pytest.mark.timeout(600)

@@ -203,13 +203,6 @@ def everything_at_once(
 
 
 @pytest.fixture
-def stack(tmp_path: Path, anvil_program: Path) -> Iterator[Stack]:
-    del anvil_program  # without anvil there is no story
-    with Stack(tmp_path) as running:
-        yield running
-
-
-@pytest.fixture
 def burning_stack(tmp_path: Path, anvil_program: Path) -> Iterator[Stack]:
     del anvil_program
     with Stack(tmp_path, program="tests.flows.dropping_stack", env={"PYTHONPATH": TWICE}) as running:

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,13 +25,6 @@ ETHEREUM = {"currency": "USDT", "network": "ethereum"}
 PRICE = {"amount": "100", "currency": "USD", "to_currency": "USDT", "network": "ethereum"}
 ROUNDS = 15
 AT_ONCE = 6
-
-
-@pytest.fixture
-def stack(tmp_path: Path, anvil_program: Path) -> Iterator[Stack]:
-    del anvil_program  # without anvil there is no story
-    with Stack(tmp_path, networks="ethereum,bsc") as running:
-        yield running
 
 
 @contextmanager

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,13 +18,6 @@ from tests.peers.receiver import Receiver
 WAIT_S = 60.0
 USDT = {"currency": "USDT", "network": "ethereum"}
 CREATORS = 50
-
-
-@pytest.fixture
-def stack(tmp_path: Path, anvil_program: Path) -> Iterator[Stack]:
-    del anvil_program  # without anvil there is no story
-    with Stack(tmp_path, networks="ethereum,bsc") as running:
-        yield running
 
 
 def wait_until(holds: Callable[[], bool], what: str) -> None:

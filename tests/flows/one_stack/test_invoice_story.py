@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.flows.buyer import Buyer
 from tests.flows.merchant import Answer, Merchant
+from tests.flows.one_stack.conftest import with_own_merchants
 from tests.flows.stack import Stack
 from tests.flows.test_paid_invoices import DECIMALS, register
 from tests.peers.receiver import Receiver
@@ -77,9 +77,9 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory, anvil_program: Path) -> Iterator[Story]:
-    del anvil_program  # without anvil there is no story
-    with Stack(tmp_path_factory.mktemp("story")) as stack, Receiver() as receiver:
+def story(one_stack: Stack) -> Iterator[Story]:
+    stack = with_own_merchants(one_stack)
+    with Receiver() as receiver:
         merchant = stack.merchant()
         buyer = Buyer(stack.ready["rpc"]["ethereum"], stack.ready["buyer_key"], stack.ready["tokens"]["ethereum"])
         yield Story(stack, merchant, buyer, receiver, register(merchant, receiver.url))

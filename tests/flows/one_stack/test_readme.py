@@ -7,21 +7,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from tests.flows.stack import Stack
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory, anvil_program: Path) -> Iterator[Stack]:
-    del anvil_program  # without anvil there is no story
-    with Stack(tmp_path_factory.mktemp("readme")) as running:
-        yield running
+README = (Path(__file__).parents[3] / "README.md").read_text()
 
 
 def snippet(language: str, word: str) -> str:

@@ -1,0 +1,46 @@
+"""One stack for the stories that leave it whole, each test with merchants of its own; one test process takes them all.
+
+What a story does to the chain and to the clock stays for the next one. Whoever needs more than that has its own stack.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from core.secrets.secretbox import SecretBox
+from models.db import base
+from models.merchants import rows as merchants
+from tests.flows.stack import Stack
+
+
+@pytest.fixture(scope="package")
+def one_stack(tmp_path_factory: pytest.TempPathFactory, anvil_program: object) -> Iterator[Stack]:
+    del anvil_program  # without anvil there is no story
+    with Stack(tmp_path_factory.mktemp("stack"), networks="ethereum,bsc") as running:
+        yield running
+
+
+def with_own_merchants(stack: Stack) -> Stack:
+    """Return the stack as two new merchants see it."""
+    base.connect(stack.ready["env"]["DATABASE_URL"])
+    try:
+        mine, other = (_new_key(SecretBox(stack.ready["env"]["SECRET_KEYS"])) for _ in range(2))
+    finally:
+        base.close()
+    own = copy.copy(stack)
+    own.ready = stack.ready | mine | {"other_merchant": other}
+    return own
+
+
+def _new_key(box: SecretBox) -> dict[str, Any]:
+    key = merchants.create_key(merchants.create_merchant("Story").id, "unified", "main", box)
+    return {"public_id": key.public_id, "secret": key.secret}
+
+
+@pytest.fixture
+def stack(one_stack: Stack) -> Stack:
+    return with_own_merchants(one_stack)
