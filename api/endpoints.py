@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal
-
-import msgspec
 
 from core.errors import (
     AuthBadTimestamp,
@@ -33,7 +32,6 @@ from core.errors import (
     RequestNotFound,
     RequestTooLarge,
 )
-from core.http.principals import Signed
 
 if TYPE_CHECKING:
     from api.gateway import Gateway
@@ -98,23 +96,13 @@ class Reply:
 Reader = Callable[["Gateway", Call], Reply]
 
 
-def own_body(call: Call) -> bytes:
-    """Return the message of an endpoint whose body is all that its actor needs."""
-    return msgspec.json.encode(call.body)
-
-
-def signed_body(call: Call) -> bytes:
-    """Return the message of an endpoint whose actor must know who asked, with the body: core.http.principals.Signed."""
-    return msgspec.json.encode(Signed(principal=call.merchant().public_id, body=msgspec.Raw(own_body(call))))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
     """Who does the work, and the message that asks for it."""
 
     name: str
     queue: str
-    message: Callable[[Call], bytes] = own_body
+    message: Callable[[Call], object] = attrgetter("body")
     # Where the actor itself waits for a stranger; None is the usual wait.
     wait_s: float | None = None
     # Adds to an answer, new or replayed, what may neither be stored nor pass through Redis.

@@ -9,6 +9,7 @@ import os
 from uuid import uuid4
 
 import dramatiq
+import msgspec
 
 from actors.queue.broker import make_broker
 from actors.queue.caller import Caller, CallInfo, CallReply, call_actor
@@ -27,11 +28,11 @@ SETTINGS = load_settings(
 broker = make_broker(SETTINGS)
 
 
-@call_actor(queue="invoices")
-def echo(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="invoices", body=msgspec.Raw)
+def echo(info: CallInfo, body: msgspec.Raw) -> CallReply:
     """Return the payload."""
     del info
-    return CallReply(body=payload)
+    return CallReply(body=bytes(body))
 
 
 broker.serve({"invoices"})

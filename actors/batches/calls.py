@@ -5,9 +5,7 @@ What becomes of the items is in actors.batches.ticks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from actors.context import context
 from actors.queue.broker import ring
@@ -21,35 +19,32 @@ from models.batches import views as batch_views
 if TYPE_CHECKING:
     from actors.queue.caller import CallInfo
 
-_decode: Final = msgspec.json.Decoder(NewBatch)
 
-
-@call_actor(queue="invoices")
-def create_payment_batch(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="invoices", body=NewBatch)
+def create_payment_batch(info: CallInfo, wanted: NewBatch) -> CallReply:
     """Take payments to be created."""
-    return _take(info, "payment", payload)
+    return _take(info, "payment", wanted)
 
 
-@call_actor(queue="payouts")
-def create_payout_batch(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="payouts", body=NewBatch)
+def create_payout_batch(info: CallInfo, wanted: NewBatch) -> CallReply:
     """Take payouts to be created."""
-    return _take(info, "payout", payload)
+    return _take(info, "payout", wanted)
 
 
-@call_actor(queue="payouts")
-def create_refund_batch(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="payouts", body=NewBatch)
+def create_refund_batch(info: CallInfo, wanted: NewBatch) -> CallReply:
     """Take refunds to be created."""
-    return _take(info, "refund", payload)
+    return _take(info, "refund", wanted)
 
 
-def _take(info: CallInfo, kind: BatchKind, payload: bytes) -> CallReply:
-    wanted = _decode.decode(payload)
+def _take(info: CallInfo, kind: BatchKind, wanted: NewBatch) -> CallReply:
     new = batches.NewBatch(
         id=uuid7(),
         merchant_id=info.merchant(),
         kind=kind,
         on_error=wanted.on_error,
-        created_by=wanted.principal,
+        created_by=info.principal(),
         request_id=info.request_id,
         items=wanted.items,
         order_ids=wanted.order_ids,
@@ -59,6 +54,6 @@ def _take(info: CallInfo, kind: BatchKind, payload: bytes) -> CallReply:
         if not context().settings.batches_enabled:
             raise BatchDisabled
         batches.create(new)
-        reply = record.store(msgspec.json.encode(batch_views.created(new.id, kind, len(new.items))))
+        reply = record.store(batch_views.created(new.id, kind, len(new.items)))
     ring("run_batches")
     return reply

@@ -81,13 +81,13 @@ _round: Final = _Round()
 def run_batches() -> None:
     """Do some items of batches."""
     after = _round.take()
-    turn = repeat_on_deadlock(lambda: _lease(after))
+    turn = repeat_on_deadlock(_lease, after)
     _round.go_on(turn)
     if turn.items:
         # Before the work: another thread sees whether there is more.
         ring("run_batches")
         _run(turn)
-    repeat_on_deadlock(lambda: batches.complete(turn.merchants))
+    repeat_on_deadlock(batches.complete, turn.merchants)
     if turn.items:
         # And after it: what runs in order had nothing for another thread meanwhile.
         ring("run_batches")
@@ -183,7 +183,7 @@ def _rest(item: Leased, pause_s: int | None = None) -> int | None:
 
 def _fail(item: Leased, error: DomainError) -> int | None:
     try:
-        repeat_on_deadlock(lambda: _record(item, error))
+        repeat_on_deadlock(_record, item, error)
     except LeaseLostError:
         log.info("batch.lease_lost", batch_id=str(item.of.batch_id), position=item.position)
     return _rest(item)

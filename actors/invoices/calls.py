@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from actors.context import Context, context
 from actors.invoices import service as invoice_orders
 from actors.queue.caller import CallReply, call_actor
@@ -38,17 +36,14 @@ if TYPE_CHECKING:
     from core.rates.pricing import Method, Quote, Terms
     from models.invoices.rows import InvoiceRow
 
-_decode_create: Final = msgspec.json.Decoder(CreatePayment)
-_decode_select: Final = msgspec.json.Decoder(SelectMethod)
 
 # Terms may change between reading and writing; a merchant who changes them this often can wait.
 TERMS_ATTEMPTS: Final = 3
 
 
-@call_actor(queue="invoices")
-def create_invoice(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="invoices", body=CreatePayment)
+def create_invoice(info: CallInfo, body: CreatePayment) -> CallReply:
     """Create an invoice, or return what an earlier call with this key or order_id created."""
-    body = _decode_create.decode(payload)
     ctx = context()
     if body.is_refresh and body.order_id:
         return _refresh(ctx, info, body)
@@ -145,10 +140,9 @@ def _refresh(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
         return _create(ctx, info, body)
 
 
-@call_actor(queue="invoices")
-def select_method(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="invoices", body=SelectMethod)
+def select_method(info: CallInfo, choice: SelectMethod) -> CallReply:
     """Fix the coin, network, address and quote of a currency-agnostic invoice; its buyer chose."""
-    choice = _decode_select.decode(payload)
     ctx = context()
     before = invoices.find_public(choice.invoice_id)
     if before is None:

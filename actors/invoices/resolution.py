@@ -5,7 +5,7 @@ The API waits for it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,7 +16,6 @@ from actors.refunds import service as refund_orders
 from actors.refunds import uncredited as suspense_refunds
 from actors.refunds.uncredited import Asker, Wanted
 from core.errors import PaymentNotFound
-from core.http.principals import Signed
 from core.http.requests import PaymentLookup
 from core.invoices import states
 from core.invoices.schemas import ResolvePayment
@@ -33,35 +32,29 @@ if TYPE_CHECKING:
     from models.invoices.rows import InvoiceRow
     from models.webhooks.redelivery import Requeued
 
-_decode: Final = msgspec.json.Decoder(PaymentLookup)
-_decode_signed: Final = msgspec.json.Decoder(Signed)
-_decode_resolve: Final = msgspec.json.Decoder(ResolvePayment)
 
-
-@call_actor(queue="invoices")
-def resend_payment(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="invoices", body=PaymentLookup)
+def resend_payment(info: CallInfo, lookup: PaymentLookup) -> CallReply:
     """Queue the webhook of a payment's latest status again; it is written now where there was no endpoint then."""
-    lookup = _decode.decode(payload)
     with recorded(info) as record:
         invoice = _find(info, lookup)
         queued = _requeue(invoice.merchant_id, invoice)
-        reply = record.store(msgspec.json.encode({"deliveries": [found.view() for found in queued]}))
+        reply = record.store({"deliveries": [found.view() for found in queued]})
     ring("deliver_webhooks")
     return reply
 
 
-@call_actor(queue="invoices")
-def resolve_payment(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="invoices", body=ResolvePayment)
+def resolve_payment(info: CallInfo, wanted: ResolvePayment) -> CallReply:
     """Accept or send back a wrong_amount payment, or a stray deposit of any payment, and return the payment."""
-    order, ctx = _decode_signed.decode(payload), context()
-    wanted = _decode_resolve.decode(order.body)
+    ctx = context()
     with recorded(info) as record:
         invoice = invoices.lock(_find(info, wanted).id)
         if invoice is None:
             raise PaymentNotFound
         written: list[dict[str, Any]] = []
         if wanted.action == "refund":
-            asker = Asker(merchant_id=invoice.merchant_id, principal=order.principal, request_id=info.request_id)
+            asker = Asker(merchant_id=invoice.merchant_id, principal=info.principal(), request_id=info.request_id)
             written = _send_back(ctx, asker, invoice, wanted)
         elif wanted.txid:
             resolution.accept_stray(ctx.catalogue, invoice, wanted.txid)
@@ -69,7 +62,7 @@ def resolve_payment(info: CallInfo, payload: bytes) -> CallReply:
             resolution.accept_payment(ctx.catalogue, invoice)
         shown = invoices.reread(invoice.id)
         view = views.payment(ctx.catalogue, shown, pay_url=ctx.settings.pay_url, public=False)
-        reply = record.store(msgspec.json.encode(view | ({"refund": written[0]} if written else {})))
+        reply = record.store(view | ({"refund": written[0]} if written else {}))
     ring("deliver_webhooks")
     for refund in written:
         refund_orders.announce(refund)

@@ -92,7 +92,7 @@ def give_back(ctx: Context, ready: Ready) -> None:
 def write(ctx: Context, info: CallInfo, planned: Plan, *, terms_version: int) -> tuple[str, str | None]:
     """Run the creating statement as a step of its own; an address that was not needed goes back."""
     ready = make_ready(ctx, planned, terms_version=terms_version)
-    outcome, answer = repeat_on_deadlock(lambda: ready.create(info))
+    outcome, answer = repeat_on_deadlock(ready.create, info)
     if outcome != "created":
         give_back(ctx, ready)
     return outcome, answer

@@ -32,7 +32,7 @@ def settle_due_invoices() -> None:
     """Expire what is due and credit what crowded invoices still hold; rings itself again while a full page expired."""
     ctx = context()
     due, crowded = invoices.due_for_settlement(DUE_PER_STEP), invoices.credit_due(CROWDED_PER_STEP)
-    emitted = [isolated(lambda i=i: settlement.settle(ctx.catalogue, i), of=i) for i in (*due, *crowded)]  # type: ignore[misc]
+    emitted = [isolated(i, settlement.settle, ctx.catalogue, i) for i in (*due, *crowded)]
     if any(emitted):
         ring("deliver_webhooks")
     if len(due) == DUE_PER_STEP:
@@ -45,7 +45,7 @@ def requote_invoices() -> None:
     ctx = context()
     market = ctx.market.read()
     due = invoices.due_for_requote(DUE_PER_STEP)
-    moved = [isolated(lambda i=i: _quoted_anew(ctx, market, i), of=i) for i in due]  # type: ignore[misc]
+    moved = [isolated(i, _quoted_anew, ctx, market, i) for i in due]
     if len(due) == DUE_PER_STEP and any(moved):
         ring("requote_invoices")
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from actors.queue.caller import call_actor, recorded
 from core.errors import AllowlistLocksYouOut
@@ -17,17 +15,14 @@ from models.merchants import allowlists
 if TYPE_CHECKING:
     from actors.queue.caller import CallInfo, CallReply
 
-_decode: Final = msgspec.json.Decoder(SetAllowlist)
 
-
-@call_actor(queue="invoices")
-def set_allowlist(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="invoices", body=SetAllowlist)
+def set_allowlist(info: CallInfo, wanted: SetAllowlist) -> CallReply:
     """Replace the list, if whoever asks stays on it, and return it; without one, only return it."""
-    wanted = _decode.decode(payload)
     with recorded(info) as record:
         if wanted.ips is not None:
             networks = allowlist.parse(wanted.ips)
             if not allowlist.admits(networks, None if wanted.source is None else ip_address(wanted.source)):
                 raise AllowlistLocksYouOut
             allowlists.replace(info.merchant(), allowlist.texts(networks))
-        return record.store(msgspec.json.encode(IpAllowlist(ips=allowlists.read(info.merchant()))))
+        return record.store(IpAllowlist(ips=allowlists.read(info.merchant())))

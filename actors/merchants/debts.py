@@ -22,7 +22,7 @@ def repay_debts() -> None:
     for debtor in debts.due(DEBTORS_PER_STEP):
         debts.look_later(debtor)
         for _ in range(PAYOUTS_PER_STEP):
-            if not isolated(lambda d=debtor: debt_repayment.repay(context().catalogue, d), of=debtor.merchant_id):  # type: ignore[misc]
+            if not isolated(debtor.merchant_id, debt_repayment.repay, context().catalogue, debtor):
                 break
             cancelled += 1
     if cancelled:

@@ -5,9 +5,7 @@ A request that changes nothing reads. Invoices made after the answer, by whichev
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from actors.context import context
 from actors.queue.caller import CallReply, call_actor, recorded
@@ -19,27 +17,23 @@ from models.merchants.terms import load_terms
 if TYPE_CHECKING:
     from actors.queue.caller import CallInfo
 
-_decode_accepted: Final = msgspec.json.Decoder(SetAccepted)
-_decode_discount: Final = msgspec.json.Decoder(SetDiscount)
-_decode_accuracy: Final = msgspec.json.Decoder(SetAccuracy)
 
-
-@call_actor(queue="invoices")
-def set_accepted(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="invoices", body=SetAccepted)
+def set_accepted(info: CallInfo, wanted: SetAccepted) -> CallReply:
     """Replace the accepted methods and return them; without a list, only return them."""
-    wanted, merchant_id = _decode_accepted.decode(payload), info.merchant()
+    merchant_id = info.merchant()
     with recorded(info) as record:
         if wanted.accepted is not None:
             methods = terms_rules.accepted_methods(context().catalogue, wanted.accepted)
             term_changes.replace_accepted(merchant_id, methods)
         shown = terms_rules.show_accepted(load_terms(merchant_id).accepted)
-        return record.store(msgspec.json.encode(shown))
+        return record.store(shown)
 
 
-@call_actor(queue="invoices")
-def set_discount(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="invoices", body=SetDiscount)
+def set_discount(info: CallInfo, wanted: SetDiscount) -> CallReply:
     """Set a coin's discount and return all of them; without a percentage, return those of what is named."""
-    wanted, merchant_id = _decode_discount.decode(payload), info.merchant()
+    merchant_id = info.merchant()
     catalogue = context().catalogue
     with recorded(info) as record:
         among = terms_rules.named_methods(catalogue, currency=wanted.currency, network=wanted.network)
@@ -48,13 +42,13 @@ def set_discount(info: CallInfo, payload: bytes) -> CallReply:
             term_changes.set_discount(merchant_id, among, ppm)
             among = frozenset(catalogue.pairs)
         shown = terms_rules.show_discounts(load_terms(merchant_id).discounts_ppm, among)
-        return record.store(msgspec.json.encode(shown))
+        return record.store(shown)
 
 
-@call_actor(queue="invoices")
-def set_accuracy(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="invoices", body=SetAccuracy)
+def set_accuracy(info: CallInfo, wanted: SetAccuracy) -> CallReply:
     """Change the tolerance and return it; where nothing is given, only return it."""
-    wanted, merchant_id = _decode_accuracy.decode(payload), info.merchant()
+    merchant_id = info.merchant()
     with recorded(info) as record:
         if wanted.enabled is None and wanted.accuracy_percent is None:
             accuracy = term_changes.read_accuracy(merchant_id)
@@ -63,4 +57,4 @@ def set_accuracy(info: CallInfo, payload: bytes) -> CallReply:
             ppm = None if percent is None else terms_rules.accuracy_ppm(percent)
             accuracy = term_changes.set_accuracy(merchant_id, enabled=wanted.enabled, ppm=ppm)
         shown = terms_rules.show_accuracy(enabled=accuracy.enabled, ppm=accuracy.ppm)
-        return record.store(msgspec.json.encode(shown))
+        return record.store(shown)

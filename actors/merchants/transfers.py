@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from actors.context import context
 from actors.queue.caller import CallReply, call_actor, recorded
 from core.errors import TransferBadAmount, TransferUnknownCurrency
-from core.http.principals import Signed
 from core.ids import uuid7
 from core.merchants.transfer_schemas import ToPersonal
 from core.money import parse_units, rescale
@@ -25,21 +22,16 @@ if TYPE_CHECKING:
     from core.catalogue.catalogue import Catalogue
     from models.merchants.transfers import TransferRow
 
-_decode_signed: Final = msgspec.json.Decoder(Signed)
-_decode_body: Final = msgspec.json.Decoder(ToPersonal)
 
-
-@call_actor(queue="payouts")
-def transfer_to_personal(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="payouts", body=ToPersonal)
+def transfer_to_personal(info: CallInfo, body: ToPersonal) -> CallReply:
     """Move an available amount from the merchant to its owner; an order_id does so once, whatever else it says."""
-    signed = _decode_signed.decode(payload)
-    body = _decode_body.decode(signed.body)
     merchant_id, catalogue = info.merchant(), context().catalogue
     with recorded(info) as record:
         made = _earlier(merchant_id, body.order_id) or _transfer(
-            catalogue, merchant_id, body, principal=signed.principal
+            catalogue, merchant_id, body, principal=info.principal()
         )
-        return record.store(msgspec.json.encode(personal.to_personal(catalogue, made)))
+        return record.store(personal.to_personal(catalogue, made))
 
 
 def _earlier(merchant_id: UUID, order_id: str | None) -> TransferRow | None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from actors.context import context
 from actors.payout_links.checks import DESTINATION_ERRORS, check_claimable
@@ -24,13 +22,10 @@ if TYPE_CHECKING:
     from actors.queue.caller import CallInfo
     from models.payout_links.rows import PayoutLinkRow
 
-_decode: Final = msgspec.json.Decoder(Claim)
 
-
-@call_actor(queue="payouts")
-def claim_payout_link(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="payouts", body=Claim)
+def claim_payout_link(info: CallInfo, claim: Claim) -> CallReply:
     """Pay a cheque to an address; the same address again gets the same payout, any other is refused."""
-    claim = _decode.decode(payload)
     ctx = context()
     link = payout_links.find_by_token(bytes.fromhex(claim.token_hash))
     if link is None:
@@ -39,7 +34,7 @@ def claim_payout_link(info: CallInfo, payload: bytes) -> CallReply:
     claiming = _start(info, link, address, claim.memo)
     with recorded(info) as record:
         claimed = payout_link_claims.finish(ctx.catalogue, claiming.id)
-        reply = record.store(msgspec.json.encode(payout_link_views.claimed(claimed)))
+        reply = record.store(payout_link_views.claimed(claimed))
     ring("deliver_webhooks")
     ring("broadcast", claimed.network)
     return reply

@@ -31,7 +31,7 @@ def expire_payout_links() -> None:
     """Give back the money of links whose time is over; rings itself again while a full page was due."""
     kept_open = payout_links.keep_open(DUE_PER_STEP)
     due = payout_links.due_for_expiry(DUE_PER_STEP)
-    expired = [isolated(lambda i=i: _expire(i), of=i) for i in due]  # type: ignore[misc]
+    expired = [isolated(i, _expire, i) for i in due]
     if kept_open == DUE_PER_STEP or (len(due) == DUE_PER_STEP and any(expired)):
         ring("expire_payout_links")
 
@@ -45,7 +45,7 @@ def _expire(link_id: UUID) -> bool:
 def reap_claims() -> None:
     """End claims that stopped halfway: with their payout, or else by making the link funded again."""
     stuck = payout_link_claims.stuck(DUE_PER_STEP)
-    networks = {network for i in stuck if (network := isolated(lambda i=i: _reap(i), of=i))}  # type: ignore[misc]
+    networks = {network for i in stuck if (network := isolated(i, _reap, i))}
     for network in networks:
         ring("broadcast", network)
     if networks:
@@ -57,7 +57,7 @@ def reap_claims() -> None:
 def _reap(link_id: UUID) -> str | None:
     """Finish one claim and return its network; None where it was given up."""
     try:
-        return repeat_on_deadlock(lambda: _finish(link_id))
+        return repeat_on_deadlock(_finish, link_id)
     except StoreUnavailableError:
         raise
     except DomainError as refusal:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 import psycopg2
 import structlog
 
@@ -13,7 +12,6 @@ from actors.context import Context, context
 from actors.payouts import service as payout_orders
 from actors.queue.caller import CallReply, call_actor, recorded
 from core.errors import DomainError, GatewayBusy, GatewayInternalError
-from core.http.principals import Signed
 from core.payouts.schemas import ORDER_ID_CHARS_MAX, CreatePayout, MassOrder, PayoutFeeSettings
 from models.db.base import DEADLOCK, LOCK_NOT_AVAILABLE, QUERY_CANCELED, SERIALIZATION_FAILURE, part, pgcode
 from models.payouts import rules as payout_rules
@@ -25,36 +23,30 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_decode_signed: Final = msgspec.json.Decoder(Signed)
-_decode_create: Final = msgspec.json.Decoder(CreatePayout)
-_decode_mass: Final = msgspec.json.Decoder(MassOrder)
-_decode_fees: Final = msgspec.json.Decoder(PayoutFeeSettings)
 
-
-@call_actor(queue="payouts")
-def create_payout(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="payouts", body=CreatePayout)
+def create_payout(info: CallInfo, body: CreatePayout) -> CallReply:
     """Create a payout, or return the one that its order_id has."""
-    order = _decode_signed.decode(payload)
     with recorded(info) as record:
         made = payout_orders.create(
             context(),
             merchant_id=info.merchant(),
-            principal=order.principal,
-            body=_decode_create.decode(order.body),
+            principal=info.principal(),
+            body=body,
             request_id=info.request_id,
         )
-        reply = record.store(msgspec.json.encode(made))
+        reply = record.store(made)
     payout_orders.announce(made)
     return reply
 
 
-@call_actor(queue="bulk")
-def create_payouts(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="bulk", body=MassOrder)
+def create_payouts(info: CallInfo, order: MassOrder) -> CallReply:
     """Create the payouts of a mass call in one transaction: one that is refused is refused alone.
 
     So whoever waits no longer has none of them; its order_id finds one that there was already.
     """
-    order, ctx = _decode_mass.decode(payload), context()
+    ctx = context()
     with recorded(info) as record:
         calls.take_turn(info.merchant())
         items = []
@@ -66,7 +58,7 @@ def create_payouts(info: CallInfo, payload: bytes) -> CallReply:
                 items.append(payout_views.mass_success(made[-1]))
             except DomainError as refusal:
                 items.append(payout_views.mass_failure(_order_id(fields), refusal.message))
-        reply = record.store(msgspec.json.encode({"items": items}))
+        reply = record.store({"items": items})
     payout_orders.announce(*made)
     return reply
 
@@ -79,7 +71,7 @@ def _make(ctx: Context, info: CallInfo, order: MassOrder, fields: object) -> dic
             return payout_orders.create(
                 ctx,
                 merchant_id=info.merchant(),
-                principal=order.principal,
+                principal=info.principal(),
                 body=body,
                 request_id=info.request_id,
                 source=order.source,
@@ -101,12 +93,12 @@ def _order_id(fields: object) -> str:
     return text[:ORDER_ID_CHARS_MAX].encode(errors="replace").decode() if isinstance(text, str) else ""
 
 
-@call_actor(queue="payouts")
-def set_payout_fees(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="payouts", body=PayoutFeeSettings)
+def set_payout_fees(info: CallInfo, wanted: PayoutFeeSettings) -> CallReply:
     """Say who bears the network fee where a payout does not say it; where nothing is given, only tell."""
-    wanted, merchant_id = _decode_fees.decode(payload), info.merchant()
+    merchant_id = info.merchant()
     with recorded(info) as record:
         if wanted.is_subtract is not None:
             payout_rules.set_fee_on_top(merchant_id, is_fee_on_top=wanted.is_subtract)
         shown = {"is_subtract": payout_rules.read_terms(merchant_id).is_fee_on_top}
-        return record.store(msgspec.json.encode(shown))
+        return record.store(shown)

@@ -41,7 +41,8 @@ UUID_CHARS: Final = 36
 _forged = itertools.count(1)
 
 CallFunction = Callable[[CallInfo, bytes], CallReply]
-F = TypeVar("F", bound=CallFunction)
+B = TypeVar("B")
+CallActor = Callable[[CallInfo, B], CallReply]
 
 # An answer that nobody fetches is gone after this.
 ANSWER_KEPT_MS: Final = 60_000
@@ -50,17 +51,23 @@ ANSWER_KEPT_MS: Final = 60_000
 CLOCKS_APART_MS: Final = 86_400_000
 
 
-def call_actor(*, queue: str, secret: bool = False) -> Callable[[F], F]:
-    """Make `function(info, payload) -> CallReply` the actor of its name, whose caller waits.
+def call_actor(*, queue: str, body: type[B], secret: bool = False) -> Callable[[CallActor[B]], CallActor[B]]:
+    """Make `function(info, body) -> CallReply` the actor of its name, whose caller waits.
 
-    It opens its own transaction, with recorded() or around models.queue.calls.begin and finish, and refuses by raising
-    a DomainError before anything is committed. secret: the answer is sealed on its way, stored nowhere, and its
-    Idempotency-Key ignored, since it could not be replayed.
+    It is given calls that a process of ours sent, and no others. It opens its own transaction, with recorded() or
+    around models.queue.calls.begin and finish, and refuses by raising a DomainError before anything is committed.
+
+    secret: the answer is sealed on its way, stored nowhere, and its Idempotency-Key ignored, since it could not be
+    replayed.
     """
+    decode = msgspec.json.Decoder(body).decode
 
-    def decorate(function: F) -> F:
+    def decorate(function: CallActor[B]) -> CallActor[B]:
+        def perform(info: CallInfo, payload: bytes) -> CallReply:
+            return function(info, decode(payload))
+
         name = function.__name__
-        bind = functools.partial(_answering, function, queue=queue, name=name, is_secret=secret)
+        bind = functools.partial(_answering, perform, queue=queue, name=name, is_secret=secret)
         register(Registration(name=name, queue=queue, bind=bind))
         return function
 
@@ -110,6 +117,7 @@ def _perform(function: CallFunction, message: CallMessage, *, is_secret: bool, n
     info = CallInfo(
         call_id=message.call_id,
         merchant_id=message.merchant_id,
+        principal_id=message.principal_id,
         request_id=message.request_id,
         idem_key=None if is_secret else message.idem_key,
         fingerprint=message.fingerprint,
@@ -122,7 +130,7 @@ def _perform(function: CallFunction, message: CallMessage, *, is_secret: bool, n
 
 def _outcome(function: CallFunction, info: CallInfo, payload: bytes) -> Answer:
     try:
-        reply = repeat_on_deadlock(lambda: function(info, payload))
+        reply = repeat_on_deadlock(function, info, payload)
     except DomainError as refusal:
         return Answer(kind="error", code=refusal.code, text=refusal.message)
     except ReplayedError as replay:
@@ -165,9 +173,9 @@ class Record:
         self._is_stored = False
         self._is_discarded = False
 
-    def store(self, body: bytes) -> CallReply:
-        """Keep the answer (not one with a secret) with the effect, and return it."""
-        twin = self._info.twin()
+    def store(self, answer: object) -> CallReply:
+        """Keep the answer (not one with a secret) as JSON with the effect, and return it."""
+        body, twin = msgspec.json.encode(answer), self._info.twin()
         if not self._info.is_secret:
             calls.finish(self._info.call_id, body.decode())
         if twin is not None:

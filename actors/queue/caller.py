@@ -137,6 +137,7 @@ def _envelope(
     message = CallMessage(
         call_id=info.call_id,
         merchant_id=info.merchant_id,
+        principal_id=info.principal_id,
         request_id=info.request_id,
         idem_key=info.idem_key,
         fingerprint=info.fingerprint,

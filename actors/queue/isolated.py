@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import structlog
 
@@ -12,17 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from uuid import UUID
 
+P = ParamSpec("P")
 T = TypeVar("T")
 log = structlog.get_logger()
 
 
-def isolated(step: Callable[[], T], *, of: UUID) -> T | None:
-    """Run one row's step; None where it failed. Without PostgreSQL no other would fare better: that is raised."""
+def isolated(row: UUID, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    """Run the step of a row; None where it failed. Without PostgreSQL no other would fare better: that is raised."""
     try:
-        return repeat_on_deadlock(step)
+        return repeat_on_deadlock(step, *args, **kwargs)
     except StoreUnavailableError:
         raise
     except Exception:
         # Whatever is wrong with this row, the others have their turn.
-        log.exception("step.failed", row=str(of))
+        log.exception("step.failed", row=str(row))
         return None

@@ -35,6 +35,7 @@ class CallMessage(msgspec.Struct, kw_only=True):
 
     call_id: UUID
     merchant_id: UUID | None
+    principal_id: str | None
     request_id: str
     idem_key: str | None
     fingerprint: bytes

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-import msgspec
-
 from actors.context import context
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from actors.refunds import service as refund_orders
@@ -14,7 +12,6 @@ from actors.refunds import uncredited as suspense_refunds
 from actors.refunds.service import Destination
 from actors.refunds.uncredited import Asker, Purpose
 from core.errors import RefundNothingToRefund, WalletStaticNotFound
-from core.http.principals import Signed
 from core.refunds.schemas import BlockedRefund
 from models.payouts import views as payout_views
 from models.wallets import deposits as wallet_deposits
@@ -26,15 +23,11 @@ if TYPE_CHECKING:
 # What one call sends back at most; another call sends the rest.
 DEPOSITS_MAX: Final = 1000
 
-_decode_signed: Final = msgspec.json.Decoder(Signed)
-_decode_wanted: Final = msgspec.json.Decoder(BlockedRefund)
 
-
-@call_actor(queue="payouts")
-def refund_blocked_wallet(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="payouts", body=BlockedRefund)
+def refund_blocked_wallet(info: CallInfo, wanted: BlockedRefund) -> CallReply:
     """Send back what a blocked wallet holds and did not credit, each coin by a payout of its own."""
-    order, ctx = _decode_signed.decode(payload), context()
-    wanted = _decode_wanted.decode(order.body)
+    ctx = context()
     with recorded(info) as record:
         wallet = _locked(info, wanted)
         # What is credited while this waits for the lock is not held any more.
@@ -42,12 +35,12 @@ def refund_blocked_wallet(info: CallInfo, payload: bytes) -> CallReply:
         if not held:
             raise RefundNothingToRefund
         named = refund_orders.destination(ctx, network=wallet.network, address=wanted.refund_address, payer="")
-        asker = Asker(merchant_id=wallet.merchant_id, principal=order.principal, request_id=info.request_id)
+        asker = Asker(merchant_id=wallet.merchant_id, principal=info.principal(), request_id=info.request_id)
         # The merchant named the address for these very coins: nobody has to approve it.
         to = Destination(address=named.address, is_payer=True)
         written = suspense_refunds.send_back(ctx, asker, Purpose(kind="wallet_refund", wallet_id=wallet.id), to, held)
         shown = [payout_views.payout(ctx.catalogue, refund) for refund in written]
-        reply = record.store(msgspec.json.encode({"payouts": shown}))
+        reply = record.store({"payouts": shown})
     for refund in shown:
         refund_orders.announce(refund)
     return reply

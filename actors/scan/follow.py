@@ -134,7 +134,7 @@ def _scan_next(
     for scan in scans:
         if scan.block.height == at.height + 1 and scan.block.parent_hash != at.hash:
             return _walk_back(ctx, network, chain, at)
-        if not repeat_on_deadlock(lambda at=at, scan=scan: _record(ctx, network, chain, at, scan, ours, head, left)):  # type: ignore[misc]
+        if not repeat_on_deadlock(_record, ctx, network, chain, at, scan, ours, head, left):
             return None
         settle_owners(ctx, ours.of(scan.transfers))
         at = Cursor(scan.block.height, scan.block.hash, scan.block.time)

@@ -191,5 +191,5 @@ def settle_owners(ctx: Context, owners: Iterable[tuple[OwnerKind, UUID]]) -> Non
     """Settle those to whom something came, each in a transaction of its own."""
     for kind, owner_id in owners:
         settle = SETTLE[kind]
-        if isolated(lambda s=settle, o=owner_id: s(ctx.catalogue, o), of=owner_id):  # type: ignore[misc]
+        if isolated(owner_id, settle, ctx.catalogue, owner_id):
             ring("deliver_webhooks")

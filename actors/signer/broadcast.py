@@ -97,10 +97,7 @@ def _take_up(ctx: Context, network: Network) -> int:
     if not recovery.check_pools(network, spending.spender_of(ctx, network), wallet.address):
         return 0
     room = spending.WAITING_MAX - spend_reads.waiting_of(network.code, wallet.address)
-    return sum(
-        bool(isolated(lambda payout_id=payout_id: _pay(ctx, network, wallet, payout_id), of=payout_id))  # type: ignore[misc]
-        for payout_id in due[: max(0, room)]
-    )
+    return sum(bool(isolated(payout_id, _pay, ctx, network, wallet, payout_id)) for payout_id in due[: max(0, room)])
 
 
 def _pay(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID) -> bool:

@@ -51,7 +51,7 @@ def advance(ctx: Context, network: Network) -> bool:
         # Before it can be over: what lost the transactions may have lost who was shown which address.
         signing.renew_pool(network.family)
     for unknown in unknown_spends.open_ones(network.code):
-        isolated(lambda unknown_id=unknown.id: _adopt(ctx, unknown_id), of=unknown.id)  # type: ignore[misc]
+        isolated(unknown.id, _adopt, ctx, unknown.id)
     try:
         is_over = _is_over(ctx, network, stopped)
     except ProviderError as error:

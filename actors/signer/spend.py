@@ -132,10 +132,8 @@ def start(
         claim = _next_claim(network, spender, intent.sender) if slot is None else slot
         reached("spending.quoted")
         return repeat_on_deadlock(
-            lambda: _commit(
-                ctx, network, spender, purpose=purpose, wallet=wallet, intent=intent, within=within,
-                payout_id=payout_id, fee=offer, at_least=claim, slot=slot, before=before,
-            )
+            _commit, ctx, network, spender, purpose=purpose, wallet=wallet, intent=intent, within=within,
+            payout_id=payout_id, fee=offer, at_least=claim, slot=slot, before=before,
         )  # fmt: skip
 
     try:
@@ -303,7 +301,7 @@ def give(ctx: Context, network: Network, spend: SpendRow, attempts: list[Attempt
         with transaction():
             spends.note_tried(spend.id, attempt.number, error=problem)
         if not problem:
-            repeat_on_deadlock(functools.partial(_note_sent, ctx, spend.id))
+            repeat_on_deadlock(_note_sent, ctx, spend.id)
         reached("spending.noted")
         if not problem:
             # Older ones offer less than what is taken now.

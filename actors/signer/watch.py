@@ -59,12 +59,12 @@ ALONE: Final = "one provider alone tells that it was included"
 def advance(ctx: Context, network: Network) -> bool:
     """Look at each spend of a network that is due; returns whether any was, and so may have queued a webhook."""
     for spend_id in spend_reads.replaced(network.code, limit=WATCHED_PER_STEP):
-        isolated(lambda spend_id=spend_id: _reopen(spend_id), of=spend_id)  # type: ignore[misc]
+        isolated(spend_id, _reopen, spend_id)
     silences, due = 0, spends.to_watch(network.code, limit=WATCHED_PER_STEP)
     for spend in due:
         if silences >= SILENCES_MAX:
             break
-        is_known = isolated(lambda spend=spend: _look(ctx, network, spend), of=spend.id)  # type: ignore[misc]
+        is_known = isolated(spend.id, _look, ctx, network, spend)
         silences = 0 if is_known else silences + 1
         spends.check_later(spend.id, seconds=_look_again_s(network, spend))
     return bool(due)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from actors.context import Context, context
 from actors.queue.broker import ring
@@ -27,14 +25,10 @@ if TYPE_CHECKING:
     from actors.queue.caller import CallInfo
     from core.rates.pricing import Method, Terms
 
-_decode_create: Final = msgspec.json.Decoder(CreateWallet)
-_decode_block: Final = msgspec.json.Decoder(BlockWallet)
 
-
-@call_actor(queue="invoices")
-def create_wallet(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="invoices", body=CreateWallet)
+def create_wallet(info: CallInfo, body: CreateWallet) -> CallReply:
     """Return the merchant's wallet for a coin, a network and an order_id; the first time, create it."""
-    body = _decode_create.decode(payload)
     ctx, merchant_id = context(), info.merchant()
     terms = ctx.terms.refresh(merchant_id)
     # Looked for without an address in hand: most calls are repetitions, and the pool is not for them.
@@ -42,7 +36,7 @@ def create_wallet(info: CallInfo, payload: bytes) -> CallReply:
         currency, network = _method(ctx, terms, body)
         found = wallets.find_by_order(merchant_id, currency, network, body.order_id or "")
         if found is not None:
-            return record.store(msgspec.json.encode(wallet_views.wallet(ctx.catalogue, found)))
+            return record.store(wallet_views.wallet(ctx.catalogue, found))
         record.discard()
     new = NewWallet(
         id=uuid7(),
@@ -79,7 +73,7 @@ def _create(ctx: Context, info: CallInfo, new: NewWallet) -> CallReply:
             wallet = wallets.find_by_order(new.merchant_id, new.currency, new.network, new.order_id)
             if wallet is None:
                 raise LookupError("a wallet that was there is gone")
-            reply = record.store(msgspec.json.encode(wallet_views.wallet(ctx.catalogue, wallet)))
+            reply = record.store(wallet_views.wallet(ctx.catalogue, wallet))
         is_used = is_created
         return reply
     finally:
@@ -87,17 +81,16 @@ def _create(ctx: Context, info: CallInfo, new: NewWallet) -> CallReply:
             ctx.addresses.give_back(family, ordinal)
 
 
-@call_actor(queue="invoices")
-def block_wallet(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="invoices", body=BlockWallet)
+def block_wallet(info: CallInfo, body: BlockWallet) -> CallReply:
     """Block a wallet, or unblock it and credit what it held back; what takes longer is left to a doorbell."""
-    body = _decode_block.decode(payload)
     ctx = context()
     with recorded(info) as record:
         wallet = wallets.find_by_address(info.merchant(), body.address)
         if wallet is None:
             raise WalletStaticNotFound
         wallet = wallets.set_blocked(wallet, is_blocked=body.is_force_block)
-        reply = record.store(msgspec.json.encode(wallet_views.block(ctx.catalogue, wallet)))
+        reply = record.store(wallet_views.block(ctx.catalogue, wallet))
     if wallet.is_credit_due:
         if wallet_settlement.credit_held(ctx.catalogue, wallet.id):
             ring("deliver_webhooks")

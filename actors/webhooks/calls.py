@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-import msgspec
 import structlog
 
 from actors.context import context
@@ -35,32 +34,28 @@ log = structlog.get_logger()
 LOOKUP_S: Final = 1.0
 LOOKUP_THREADS: Final = 4
 
-_decode: Final = msgspec.json.Decoder(RegisterWebhook)
-_decode_redeliver: Final = msgspec.json.Decoder(Redeliver)
 
-
-@call_actor(queue="bulk", secret=True)
-def register_webhook(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="bulk", body=RegisterWebhook, secret=True)
+def register_webhook(info: CallInfo, body: RegisterWebhook) -> CallReply:
     """Replace the merchant's endpoint (POST /v1/webhooks) and return it with its secret, which is kept sealed."""
     settings = context().settings
-    url = _decode.decode(payload).url
-    check_endpoint_url(url, allow_private=settings.webhook_allow_private, own_hosts=settings.own_hosts)
+    check_endpoint_url(body.url, allow_private=settings.webhook_allow_private, own_hosts=settings.own_hosts)
     with recorded(info) as record:
-        endpoint = outbox.register_endpoint(info.merchant(), url, box=SecretBox(settings.secret_keys))
+        endpoint = outbox.register_endpoint(info.merchant(), body.url, box=SecretBox(settings.secret_keys))
         answer = WebhookEndpoint(endpoint_id=str(endpoint.id), url=endpoint.url, secret=endpoint.secret)
-        return record.store(msgspec.json.encode(answer))
+        return record.store(answer)
 
 
-@call_actor(queue="invoices")
-def redeliver_webhook(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="invoices", body=Redeliver)
+def redeliver_webhook(info: CallInfo, body: Redeliver) -> CallReply:
     """Queue a delivery again, with its id and body, and return it (POST /v1/webhooks/redeliver)."""
-    delivery_id = UUID(_decode_redeliver.decode(payload).delivery_id)
+    delivery_id = UUID(body.delivery_id)
     with recorded(info) as record:
         redelivery.requeue(info.merchant(), delivery_id)
         found = deliveries.find(info.merchant(), delivery_id)
         if found is None:
             raise WebhookNotFound
-        reply = record.store(msgspec.json.encode(webhook_views.delivery(found)))
+        reply = record.store(webhook_views.delivery(found))
     ring("deliver_webhooks")
     return reply
 

@@ -40,13 +40,12 @@ EVENT_DEFAULT: Final = "invoice.paid"
 COLLECT_S: Final = TOTAL_S + 2
 
 _places: Final = threading.BoundedSemaphore(TRIALS_MAX)
-_decode: Final = msgspec.json.Decoder(TryWebhook)
 
 
-@call_actor(queue="bulk")
-def try_webhook(info: CallInfo, payload: bytes) -> CallReply:
+@call_actor(queue="bulk", body=TryWebhook)
+def try_webhook(info: CallInfo, body: TryWebhook) -> CallReply:
     """Send one webhook to the endpoint in force, and tell what came of it."""
-    event = _decode.decode(payload).event or EVENT_DEFAULT
+    event = body.event or EVENT_DEFAULT
     with _place(info.merchant()):
         post = _post(info.merchant(), event)
         outcome = _send(post)
@@ -57,7 +56,7 @@ def try_webhook(info: CallInfo, payload: bytes) -> CallReply:
         error=outcome.error,
     )
     with recorded(info) as record:
-        return record.store(msgspec.json.encode(answer))
+        return record.store(answer)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 import falcon
+import msgspec
 from falcon import Request, Response
 
 from actors.queue.caller import CallInfo
@@ -175,13 +176,18 @@ class Operation:
         info = CallInfo(
             call_id=uuid7(),
             merchant_id=None if call.principal is None else call.principal.merchant_id,
+            principal_id=None if call.principal is None else call.principal.public_id,
             request_id=call.request_id,
             idem_key=signature_key if key is None else key,
             fingerprint=hashlib.sha256(f"{req.method}\n{req.path}\n".encode() + body).digest(),
             signature_key=None if key is None else signature_key,
         )
         reply = self._gateway.caller.call(
-            actor.name, queue=actor.queue, info=info, payload=actor.message(call), wait_s=actor.wait_s
+            actor.name,
+            queue=actor.queue,
+            info=info,
+            payload=msgspec.json.encode(actor.message(call)),
+            wait_s=actor.wait_s,
         )
         if reply.replayed:
             resp.set_header("Idempotent-Replayed", "true")

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-import msgspec
-
 from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint
 from core.errors import AllowlistBadIp, AllowlistLocksYouOut
 from core.http.answers import IpAllowlist
 from core.http.requests import AllowlistChange, SetAllowlist
 
 
-def change_message(call: Call) -> bytes:
+def change_message(call: Call) -> SetAllowlist:
     """Return the list that is wanted, with the address that must not be locked out by it."""
     source = call.source()
-    return msgspec.json.encode(
-        SetAllowlist(ips=cast("AllowlistChange", call.body).ips, source=None if source is None else str(source))
-    )
+    return SetAllowlist(ips=cast("AllowlistChange", call.body).ips, source=None if source is None else str(source))
 
 
 ENDPOINTS: Final = (

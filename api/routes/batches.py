@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from api.gateway import Gateway
 
 
-def batch_message(call: Call) -> bytes:
+def batch_message(call: Call) -> batch_schemas.NewBatch:
     """Return the message of a batch, which goes on unread: items are looked into one by one, later."""
-    return msgspec.json.encode(
-        batch_schemas.message(call.merchant().public_id, cast("batch_schemas.CreateBatch", call.body))
-    )
+    return batch_schemas.message(cast("batch_schemas.CreateBatch", call.body))
 
 
 def read_info(gateway: Gateway, call: Call) -> Reply:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from api.endpoints import PAYOUT_KEYS, Actor, Endpoint, signed_body
+from api.endpoints import PAYOUT_KEYS, Actor, Endpoint
 from core.errors import (
     PayoutFrozen,
     PersonalInsufficient,
@@ -31,7 +31,7 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=ToPersonal,
         result=Transferred,
-        actor=Actor(name="transfer_to_personal", queue="payouts", message=signed_body),
+        actor=Actor(name="transfer_to_personal", queue="payouts"),
         creates=True,
         dedupes_signature=True,
         errors=(

@@ -29,9 +29,8 @@ _EXTENT: Final = {"minItems": 1, "maxItems": ITEMS_MAX}
 
 
 class NewBatch(Struct, kw_only=True):
-    """The message of a batch: who asked, and the items as JSON texts, each with the order_id to show for it."""
+    """The message of a batch: the items as JSON texts, each with the order_id to show for it."""
 
-    principal: str
     on_error: OnError
     items: list[str]
     order_ids: list[str]
@@ -114,14 +113,13 @@ class BatchLookup(Request, kw_only=True, omit_defaults=True):
         return self.limit if self.limit is not None and 1 <= self.limit <= ITEMS_MAX else ITEMS_MAX
 
 
-def message(principal: str, batch: CreateBatch) -> NewBatch:
+def message(batch: CreateBatch) -> NewBatch:
     """Return the message that carries a batch to its actor.
 
     The standard library writes the items: whatever number or text it has read, it writes so that it reads it again.
     """
     orders = batch.orders()
     return NewBatch(
-        principal=principal,
         on_error="stop" if batch.on_error == "stop" else "continue",
         items=[json.dumps(order, separators=(",", ":")) for order in orders],
         order_ids=[_shown_order_id(order) for order in orders],

@@ -219,7 +219,6 @@ class MassPayout(Request, kw_only=True, omit_defaults=True):
 class MassOrder(Struct, kw_only=True):
     """The message that carries a mass call to its actor."""
 
-    principal: str
     source: Source | None
     # Each as JSON of its own: one that cannot be read must not spoil the others.
     items: list[str]

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, NoReturn, TypeVar, cast
+from typing import Any, Final, NoReturn, ParamSpec, TypeVar, cast
 
 import peewee
 import psycopg2
@@ -20,6 +20,7 @@ from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
 from models.db import silence
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Params = Sequence[object] | Mapping[str, object]
 
@@ -264,11 +265,11 @@ def pgcode(error: BaseException) -> str | None:
     return None
 
 
-def repeat_on_deadlock(step: Callable[[], T]) -> T:
+def repeat_on_deadlock(step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run a step again when PostgreSQL chose it as the victim; nothing of it was kept."""
     for attempt in range(1, STEP_ATTEMPTS + 1):
         try:
-            return step()
+            return step(*args, **kwargs)
         except (psycopg2.Error, peewee.PeeweeException) as error:
             if pgcode(error) not in {DEADLOCK, SERIALIZATION_FAILURE} or attempt == STEP_ATTEMPTS:
                 raise

@@ -49,6 +49,8 @@ class CallInfo:
     request_id: str
     idem_key: str | None
     fingerprint: bytes
+    # Who signed: an API key's public id, or `user:…` for somebody in the cabinet.
+    principal_id: str | None = None
     # The answer is shown once: its row is kept without it.
     is_secret: bool = False
     # A second key, of the very same request: an Idempotency-Key is not signed, so whoever captured one may change it.
@@ -67,6 +69,12 @@ class CallInfo:
         if self.merchant_id is None:
             raise ValueError("a signed call has a merchant")
         return self.merchant_id
+
+    def principal(self) -> str:
+        """Return who asks. Only actors of signed endpoints may ask."""
+        if self.principal_id is None:
+            raise ValueError("a signed call has a principal")
+        return self.principal_id
 
 
 class ReplayedError(Exception):

@@ -24,7 +24,8 @@ from models.db import base
 from models.db.base import execute, one, rows
 from models.ledger.ledger import holdings
 from models.payout_links import claims as payout_link_claims
-from tests.actors.payout_links.world import ANN, BOB, configure, info
+from tests.actors.asking import info, performer
+from tests.actors.payout_links.world import ANN, BOB, configure
 from tests.models.builders import USDT, assert_sound
 from tests.models.payout_links.builders import funded, rich_merchant
 
@@ -53,12 +54,12 @@ def shop(database: str, monkeypatch: pytest.MonkeyPatch) -> UUID:
 
 def claim(link: PayoutLinkRow, address: str) -> Answer:
     message = Claim(token_hash=bytes(link.token_hash).hex(), address=address)
-    return answering._outcome(claim_payout_link, info(None), msgspec.json.encode(message))
+    return answering._outcome(performer(claim_payout_link), info(None), msgspec.json.encode(message))
 
 
 def cancel(link: PayoutLinkRow) -> Answer:
     body = msgspec.json.encode({"link_id": str(link.id)})
-    return answering._outcome(cancel_payout_link, info(link.merchant_id), body)
+    return answering._outcome(performer(cancel_payout_link), info(link.merchant_id), body)
 
 
 # Each takes a cheque; what it answers, if it answers, is judged.

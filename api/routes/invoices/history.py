@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
-from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope, signed_body
+from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope
 from api.routes.invoices.calls import EXAMPLE, find_payment
 from api.routes.refunds.calls import SENDING_ERRORS
 from core.errors import (
@@ -65,12 +65,12 @@ def read_services(gateway: Gateway, call: Call) -> Reply:
     return Reply(body=envelope(msgspec.json.encode({"items": items})))
 
 
-def resolve_message(call: Call) -> bytes:
+def resolve_message(call: Call) -> ResolvePayment:
     """Return the message of a resolution. Raises merchant.wrong_key_kind: a refund lets money leave."""
     wanted = cast("ResolvePayment", call.body)
     if call.merchant().kind not in (PAYOUT_KEYS if wanted.action == "refund" else PAYMENT_KEYS):
         raise MerchantWrongKeyKind
-    return signed_body(call)
+    return wanted
 
 
 ENDPOINTS: Final = (

@@ -68,12 +68,11 @@ def read_payment(gateway: Gateway, call: Call) -> Reply:
     return Reply(body=envelope(msgspec.json.encode(view)), headers={"Cache-Control": "no-cache"})
 
 
-def choice_message(call: Call) -> bytes:
+def choice_message(call: Call) -> SelectMethod:
     """Return what the actor needs to know of a choice."""
     choice = cast("MethodChoice", call.body)
-    return msgspec.json.encode(
-        SelectMethod(invoice_id=invoice_id(call.params["invoice_id"]), currency=choice.currency, network=choice.network)
-    )
+    wanted = invoice_id(call.params["invoice_id"])
+    return SelectMethod(invoice_id=wanted, currency=choice.currency, network=choice.network)
 
 
 _PUBLIC_EXAMPLE: Final = {name: value for name, value in EXAMPLE.items() if name not in PRIVATE}

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope, own_body, signed_body
+from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope
 from core.errors import (
     DomainError,
     GatewayBusy,
@@ -27,7 +27,6 @@ from core.errors import (
     PayoutlinkUnsupportedNetwork,
     RequestBadField,
 )
-from core.http.principals import Signed
 from core.http.requests import read_request
 from core.invoices.schemas import page_size
 from core.payout_links.schemas import (
@@ -63,12 +62,9 @@ def add_tokens(gateway: Gateway, answer: bytes) -> bytes:
     return msgspec.json.encode(shown)
 
 
-def batch_message(call: Call) -> bytes:
+def batch_message(call: Call) -> list[BatchedLink]:
     """Return the message of a batch: each item read by itself, or why it cannot be."""
-    items = [_read(item) for item in cast("CreatePayoutLinks", call.body).links]
-    return msgspec.json.encode(
-        Signed(principal=call.merchant().public_id, body=msgspec.Raw(msgspec.json.encode(items)))
-    )
+    return [_read(item) for item in cast("CreatePayoutLinks", call.body).links]
 
 
 def _read(item: Any) -> BatchedLink:
@@ -144,7 +140,7 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=CreatePayoutLink,
         result=CreatedPayoutLink,
-        actor=Actor(name="create_payout_link", queue="payouts", message=signed_body, complete=add_tokens),
+        actor=Actor(name="create_payout_link", queue="payouts", complete=add_tokens),
         dedupes_signature=True,
         errors=(
             PayoutlinkUnknownCurrency,
@@ -241,7 +237,7 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=PayoutLinkLookup,
         result=PayoutLink,
-        actor=Actor(name="cancel_payout_link", queue="payouts", message=own_body),
+        actor=Actor(name="cancel_payout_link", queue="payouts"),
         errors=(PayoutlinkBadId, PayoutlinkNotFound, PayoutlinkNotCancellable),
         examples={"request": {"link_id": _LINK_ID}, "result": EXAMPLE | {"status": "cancelled"}},
     ),

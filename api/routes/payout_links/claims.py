@@ -53,11 +53,11 @@ def read_claim(gateway: Gateway, call: Call) -> Reply:
     return Reply(body=envelope(msgspec.json.encode(view)))
 
 
-def claim_message(call: Call) -> bytes:
+def claim_message(call: Call) -> Claim:
     """Return what the actor needs to know of a claim. The token itself goes no further."""
     wanted = cast("ClaimLink", call.body)
     digest = hash_of(call.params["token"]).hex()
-    return msgspec.json.encode(Claim(token_hash=digest, address=wanted.address, memo=wanted.memo or ""))
+    return Claim(token_hash=digest, address=wanted.address, memo=wanted.memo or "")
 
 
 _EXAMPLE: Final[dict[str, Any]] = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope, signed_body
+from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope
 from core.errors import (
     ComplianceAddressBlocked,
     PayoutAddressNetworkMismatch,
@@ -72,16 +72,10 @@ def read_quote(gateway: Gateway, call: Call) -> Reply:
     return Reply(body=envelope(msgspec.json.encode(quote)))
 
 
-def mass_message(call: Call) -> bytes:
+def mass_message(call: Call) -> MassOrder:
     """Return the message of a mass call: each payout as JSON of its own, whatever it is."""
     wanted = cast("MassPayout", call.body)
-    return msgspec.json.encode(
-        MassOrder(
-            principal=call.merchant().public_id,
-            source=wanted.source or None,
-            items=[json.dumps(item) for item in wanted.payouts],
-        )
-    )
+    return MassOrder(source=wanted.source or None, items=[json.dumps(item) for item in wanted.payouts])
 
 
 EXAMPLE: Final[dict[str, Any]] = {
@@ -127,7 +121,7 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=CreatePayout,
         result=CreatedPayout,
-        actor=Actor(name="create_payout", queue="payouts", message=signed_body),
+        actor=Actor(name="create_payout", queue="payouts"),
         creates=True,
         errors=(
             PayoutOrderIdRequired,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from api.endpoints import PAYOUT_KEYS, Actor, Endpoint, signed_body
+from api.endpoints import PAYOUT_KEYS, Actor, Endpoint
 from api.routes.payouts.calls import EXAMPLE
 from core.errors import (
     ComplianceAddressBlocked,
@@ -35,7 +35,7 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=PayoutLookup,
         result=Payout,
-        actor=Actor(name="approve_payout", queue="payouts", message=signed_body),
+        actor=Actor(name="approve_payout", queue="payouts"),
         errors=(
             PayoutBadUuid,
             PayoutNoLookup,

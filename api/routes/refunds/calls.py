@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from api.endpoints import PAYOUT_KEYS, Actor, Endpoint, signed_body
+from api.endpoints import PAYOUT_KEYS, Actor, Endpoint
 from api.routes.payouts.calls import EXAMPLE as PAYOUT_EXAMPLE
 from core.errors import (
     ComplianceAddressBlocked,
@@ -63,7 +63,7 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=CreateRefund,
         result=PaymentRefund,
-        actor=Actor(name="refund_payment", queue="payouts", message=signed_body),
+        actor=Actor(name="refund_payment", queue="payouts"),
         creates=True,
         errors=(
             PaymentBadUuid,
@@ -94,7 +94,7 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=BlockedRefund,
         result=WalletRefunds,
-        actor=Actor(name="refund_blocked_wallet", queue="payouts", message=signed_body),
+        actor=Actor(name="refund_blocked_wallet", queue="payouts"),
         creates=True,
         errors=(
             WalletBadUuid,

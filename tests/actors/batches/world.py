@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from models.batches.items import LEASE_S
 from models.db.base import execute, one, rows
 from models.merchants import rows as merchants
 from models.queue.calls import CallInfo
+from tests.actors.asking import ask
 from tests.models.addresses.test_pool import PUBLIC_KEY
 from tests.models.builders import begin_scans
 from tests.models.payouts.builders import RECIPIENT
@@ -87,8 +89,8 @@ def take(
     """Have a batch taken and return its id."""
     name, schema, actor = _SCHEMAS[kind]
     body = read_request(schema, {name: list(items), "on_error": on_error}, own_hosts=frozenset())
-    payload = msgspec.json.encode(batch_schemas.message(principal, body))
-    answer = msgspec.json.decode(actor(info or call(merchant_id), payload).body)
+    asked = replace(info or call(merchant_id), principal_id=principal)
+    answer = ask(actor, asked, batch_schemas.message(body))
     assert (answer["kind"], answer["count"], answer["status"]) == (kind, len(items), "pending")
     return UUID(answer["batch_id"])
 

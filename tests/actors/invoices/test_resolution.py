@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
 from actors.invoices import resolution as payment_upkeep
-from actors.queue.caller import CallInfo
 from core.errors import PaymentNotFound
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import load_settings
 from models.db.base import execute, rows, transaction
 from models.webhooks import outbox
+from tests.actors.asking import ask, info
 from tests.api.rows import add_invoice, add_merchant
 
 SETTINGS = load_settings(
@@ -43,9 +43,8 @@ def register(merchant_id: UUID) -> None:
 
 
 def resend(merchant_id: UUID, invoice_id: UUID) -> list[dict[str, Any]]:
-    info = CallInfo(call_id=uuid4(), merchant_id=merchant_id, request_id="", idem_key=None, fingerprint=b"")
-    reply = payment_upkeep.resend_payment(info, json.dumps({"uuid": str(invoice_id)}).encode())
-    found: list[dict[str, Any]] = json.loads(reply.body)["deliveries"]
+    answer = ask(payment_upkeep.resend_payment, info(merchant_id), {"uuid": str(invoice_id)})
+    found: list[dict[str, Any]] = answer["deliveries"]
     return found
 
 

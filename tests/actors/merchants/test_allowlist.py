@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-import msgspec
 import pytest
 
 from actors.merchants.allowlist import set_allowlist
 from core.errors import AllowlistBadIp, AllowlistLocksYouOut
-from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import DEVELOPMENT_SECRET_KEYS
 from models.db.base import one
 from models.merchants import rows as merchants
-from models.queue.calls import CallInfo
+from tests.actors import asking
 from tests.models.builders import merchant
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -30,8 +28,7 @@ def shop(database: str) -> UUID:
 
 
 def ask(merchant_id: UUID, ips: list[str] | None, source: str | None = HERE) -> Any:
-    info = CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r", idem_key=None, fingerprint=b"f")
-    return msgspec.json.decode(set_allowlist(info, msgspec.json.encode({"ips": ips, "source": source})).body)
+    return asking.ask(set_allowlist, asking.info(merchant_id), {"ips": ips, "source": source})
 
 
 def test_a_list_is_set_read_replaced_and_ended(shop: UUID) -> None:

@@ -28,12 +28,14 @@ from core.errors import (
     PayMethodNotAccepted,
     WalletUnsupportedNetwork,
 )
-from core.ids import uuid7
+from core.merchants.terms_schemas import SetAccepted
 from core.settings.settings import load_settings
 from models.db.base import execute, one, transaction
 from models.invoices import rows as invoices
 from models.merchants.terms import TermsCache, load_terms
-from models.queue.calls import AbandonedError, CallInfo, ReplayedError, abandon
+from models.queue.calls import AbandonedError, ReplayedError, abandon
+from tests.actors import asking
+from tests.actors.asking import info
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.builders import at_once, begin_scans, merchant
 
@@ -80,17 +82,13 @@ class Process:
     def __init__(self) -> None:
         self.terms = TermsCache()
 
-    def run(self, actor: Callable[[CallInfo, bytes], CallReply], merchant_id: UUID | None, body: object) -> Any:
+    def run(self, actor: Callable[..., CallReply], merchant_id: UUID | None, body: object) -> Any:
         object.__setattr__(context.context(), "terms", self.terms)
-        return msgspec.json.decode(actor(info(merchant_id), msgspec.json.encode(body)).body)
+        return ask(actor, merchant_id, body)
 
 
-def info(merchant_id: UUID | None) -> CallInfo:
-    return CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r", idem_key=None, fingerprint=b"f")
-
-
-def ask(actor: Callable[[CallInfo, bytes], CallReply], merchant_id: UUID | None, body: object) -> Any:
-    return msgspec.json.decode(actor(info(merchant_id), msgspec.json.encode(body)).body)
+def ask(actor: Callable[..., CallReply], merchant_id: UUID | None, body: object) -> Any:
+    return asking.ask(actor, info(merchant_id), body)
 
 
 def accept(shop: UUID, *methods: dict[str, str]) -> Any:
@@ -174,7 +172,7 @@ def test_the_tolerance_is_read_and_changed_in_parts(shop: UUID) -> None:
     ],
 )
 def test_what_is_refused_leaves_nothing(
-    shop: UUID, actor: Callable[[CallInfo, bytes], CallReply], body: object, error: type[DomainError]
+    shop: UUID, actor: Callable[..., CallReply], body: object, error: type[DomainError]
 ) -> None:
     before = load_terms(shop)
 
@@ -193,15 +191,14 @@ def test_reading_counts_as_no_change(shop: UUID) -> None:
 
 def test_a_call_takes_effect_once_or_never(shop: UUID) -> None:
     call, given_up = info(shop), info(shop)
-    body = msgspec.json.encode({"accepted": [ETHEREUM]})
-    first = set_accepted(call, body)
+    first = set_accepted(call, msgspec.convert({"accepted": [ETHEREUM]}, SetAccepted))
 
     with pytest.raises(ReplayedError) as replay:
-        set_accepted(call, body)
+        asking.ask(set_accepted, call, {"accepted": [ETHEREUM]})
     assert (replay.value.response or "").encode() == first.body
     assert abandon(given_up) is None
     with pytest.raises(AbandonedError):
-        set_accepted(given_up, msgspec.json.encode({"accepted": []}))
+        asking.ask(set_accepted, given_up, {"accepted": []})
     assert load_terms(shop).version == 2
 
 

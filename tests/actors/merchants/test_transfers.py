@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -17,12 +18,12 @@ from core.errors import (
     TransferBadAmount,
     TransferUnknownCurrency,
 )
-from core.ids import uuid7
 from core.merchants.transfer_schemas import Transferred
 from models.db.base import one, rows, transaction
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PERSONAL, Account, Transfer, post
 from models.payouts import freezes
 from models.queue.calls import CallInfo, ReplayedError
+from tests.actors.asking import ask, info
 from tests.actors.queue.workers import make_settings
 from tests.models.builders import USDT, assert_sound, at_once, held
 from tests.models.payouts.held import funded, owner_of
@@ -42,14 +43,9 @@ def shop(database: str) -> Iterator[UUID]:
     assert_sound()
 
 
-def info(merchant_id: UUID, key: str | None = None, fingerprint: bytes = b"f") -> CallInfo:
-    return CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r", idem_key=key, fingerprint=fingerprint)
-
-
 def transfer(merchant_id: UUID, call: CallInfo | None = None, **body: Any) -> dict[str, Any]:
-    message = msgspec.json.encode({"principal": "pk_one", "body": FIVE | body})
-    reply = transfer_to_personal(call or info(merchant_id), message)
-    return msgspec.to_builtins(msgspec.json.decode(reply.body, type=Transferred))  # type: ignore[no-any-return]
+    answer = ask(transfer_to_personal, call or info(merchant_id), FIVE | body)
+    return msgspec.to_builtins(msgspec.convert(answer, Transferred))  # type: ignore[no-any-return]
 
 
 def made() -> int:
@@ -66,7 +62,7 @@ def test_a_transfer_is_answered_as_the_specification_says(shop: UUID) -> None:
     assert transfer(shop, amount="1.000000")["personal_balance"] == "6.25"
     assert held(shop) == {AVAILABLE: 9375 * USDT // 100}
     assert held(owner_of(shop)) == {PERSONAL: 625 * USDT // 100}
-    assert rows("SELECT DISTINCT created_by FROM personal_transfers") == [("pk_one",)]
+    assert rows("SELECT DISTINCT created_by FROM personal_transfers") == [("pk_creator",)]
 
 
 def test_a_repeat_of_an_order_id_moves_nothing_and_gets_the_first_answer(shop: UUID) -> None:
@@ -149,6 +145,10 @@ def test_a_frozen_merchant_and_one_who_owes_move_nothing_away(shop: UUID) -> Non
 
 
 def test_a_call_without_a_merchant_is_a_bug(shop: UUID) -> None:
-    nobody = CallInfo(call_id=uuid7(), merchant_id=None, request_id="r", idem_key=None, fingerprint=b"f")
     with pytest.raises(ValueError, match="has a merchant"):
-        transfer(shop, nobody)
+        transfer(shop, info(None))
+
+
+def test_a_call_without_a_principal_is_a_bug(shop: UUID) -> None:
+    with pytest.raises(ValueError, match="has a principal"):
+        transfer(shop, replace(info(shop), principal_id=None))

@@ -101,7 +101,7 @@ def test_a_link_has_its_fields_its_token_and_its_page(shop: UUID) -> None:
     assert held(shop) == {"available": 100 * USDT - HELD, "payout_held": HELD}
     assert one("SELECT expires_at - created_at = interval '24 hours', created_by FROM payout_links") == (
         True,
-        "pk_test",
+        "pk_creator",
     )
 
 

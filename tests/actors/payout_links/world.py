@@ -11,15 +11,14 @@ from actors.payout_links.calls import cancel_payout_link, create_payout_link, cr
 from actors.payout_links.claims import claim_payout_link
 from actors.queue import call_actors as answering
 from api.routes.payout_links.calls import _read
-from core.http.principals import Signed
 from core.http.requests import read_request
-from core.ids import uuid7
 from core.payout_links.schemas import Claim, CreatePayoutLink
 from core.payout_links.tokens import ClaimTokens, token_hash
 from core.payout_links.views import with_tokens
 from core.settings.settings import load_settings
 from models.queue import calls
 from models.queue.calls import CallInfo, ReplayedError
+from tests.actors.asking import ask, info, performer
 from tests.models.payouts.builders import charge
 
 if TYPE_CHECKING:
@@ -50,14 +49,6 @@ def configure(database: str, **env: str) -> None:
     charge()
 
 
-def info(merchant_id: UUID | None, key: str | None = None) -> CallInfo:
-    return CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r", idem_key=key, fingerprint=b"f")
-
-
-def signed(body: object, principal: str = "pk_test") -> bytes:
-    return msgspec.json.encode(Signed(principal=principal, body=msgspec.Raw(msgspec.json.encode(body))))
-
-
 def shown(answer: bytes) -> dict[str, Any]:
     """Return what the API makes of an answer."""
     settings = context.context().settings
@@ -66,25 +57,22 @@ def shown(answer: bytes) -> dict[str, Any]:
 
 def create(merchant_id: UUID, call: CallInfo | None = None, **fields: Any) -> dict[str, Any]:
     body = read_request(CreatePayoutLink, LINK | fields, own_hosts=frozenset())
-    return shown(create_payout_link(call or info(merchant_id), signed(body)).body)
+    return shown(performer(create_payout_link)(call or info(merchant_id), msgspec.json.encode(body)).body)
 
 
 def create_batch(merchant_id: UUID, *items: Any, call: CallInfo | None = None) -> dict[str, Any]:
-    return shown(create_payout_links(call or info(merchant_id), signed([_read(item) for item in items])).body)
+    body = msgspec.json.encode([_read(item) for item in items])
+    return shown(performer(create_payout_links)(call or info(merchant_id), body).body)
 
 
 def cancel(merchant_id: UUID, link_id: str) -> dict[str, Any]:
-    answer: dict[str, Any] = msgspec.json.decode(
-        cancel_payout_link(info(merchant_id), msgspec.json.encode({"link_id": link_id})).body
-    )
+    answer: dict[str, Any] = ask(cancel_payout_link, info(merchant_id), {"link_id": link_id})
     return answer
 
 
 def claim(token: str, address: str = ANN, *, memo: str = "", call: CallInfo | None = None) -> dict[str, Any]:
     message = Claim(token_hash=token_hash(token).hex(), address=address, memo=memo)
-    answer: dict[str, Any] = msgspec.json.decode(
-        claim_payout_link(call or info(None), msgspec.json.encode(message)).body
-    )
+    answer: dict[str, Any] = ask(claim_payout_link, call or info(None), message)
     return answer
 
 

@@ -12,10 +12,10 @@ from actors import context
 from actors.payouts import approvals as payout_approvals
 from actors.payouts.approvals import approve_payout, cancel_payout
 from core.errors import ComplianceAddressBlocked, PayoutApproverIsCreator, PayoutNotFound, PayoutNotPending
-from core.ids import uuid7
 from core.payouts.schemas import Payout
 from models.ledger.ledger import AVAILABLE
 from models.queue.calls import CallInfo, ReplayedError
+from tests.actors.asking import ask, info
 from tests.actors.queue.workers import make_settings
 from tests.models.builders import USDT, assert_sound, held, merchant
 from tests.models.payouts.held import CREATOR, DESTINATION, approvers, funded, payout, require_cosign, reread
@@ -43,22 +43,14 @@ def shop(database: str) -> Iterator[UUID]:
     assert_sound()
 
 
-def info(merchant_id: UUID) -> CallInfo:
-    return CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r", idem_key=None, fingerprint=b"f")
-
-
-def signed(body: dict[str, Any], principal: str) -> bytes:
-    return msgspec.json.encode({"principal": principal, "body": body})
-
-
 def approve(of: PayoutRow, principal: str = "pk_second", call: CallInfo | None = None) -> dict[str, Any]:
-    reply = approve_payout(call or info(of.merchant_id), signed({"uuid": str(of.id)}, principal))
-    return msgspec.to_builtins(msgspec.json.decode(reply.body, type=Payout))  # type: ignore[no-any-return]
+    answer = ask(approve_payout, call or info(of.merchant_id, principal=principal), {"uuid": str(of.id)})
+    return msgspec.to_builtins(msgspec.convert(answer, Payout))  # type: ignore[no-any-return]
 
 
 def cancel(of: PayoutRow) -> dict[str, Any]:
-    reply = cancel_payout(info(of.merchant_id), msgspec.json.encode({"order_id": of.order_id}))
-    return msgspec.to_builtins(msgspec.json.decode(reply.body, type=Payout))  # type: ignore[no-any-return]
+    answer = ask(cancel_payout, info(of.merchant_id), {"order_id": of.order_id})
+    return msgspec.to_builtins(msgspec.convert(answer, Payout))  # type: ignore[no-any-return]
 
 
 def test_an_approved_payout_is_answered_whole_and_goes_to_the_broadcast(
@@ -108,7 +100,7 @@ def test_a_cancelled_payout_is_answered_and_its_money_is_back(shop: UUID, rung: 
 
 
 def test_a_call_that_comes_twice_takes_effect_once(shop: UUID) -> None:
-    order, call = payout(shop), info(shop)
+    order, call = payout(shop), info(shop, principal="pk_second")
     require_cosign(shop)
     approve(order, call=call)
 
@@ -120,12 +112,11 @@ def test_a_call_that_comes_twice_takes_effect_once(shop: UUID) -> None:
 
 
 @pytest.mark.parametrize("call", [approve_payout, cancel_payout])
-def test_another_merchants_payout_is_not_found(shop: UUID, call: Callable[[CallInfo, bytes], CallReply]) -> None:
+def test_another_merchants_payout_is_not_found(shop: UUID, call: Callable[..., CallReply]) -> None:
     order, stranger = payout(shop), merchant()
     for lookup in ({"uuid": str(order.id)}, {"order_id": order.order_id}):
-        body = signed(lookup, "pk_stranger") if call is approve_payout else msgspec.json.encode(lookup)
         with pytest.raises(PayoutNotFound):
-            call(info(stranger), body)
+            ask(call, info(stranger, principal="pk_stranger"), lookup)
 
     assert reread(order).status == "pending"
 

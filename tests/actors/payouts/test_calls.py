@@ -7,7 +7,6 @@ from itertools import count as count_up
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
-import msgspec
 import pytest
 
 from actors import context
@@ -34,9 +33,6 @@ from core.errors import (
     PayoutMemoUnsupported,
     PayoutUnknownCurrency,
 )
-from core.http.principals import Signed
-from core.ids import uuid7
-from core.payouts.schemas import MassOrder
 from core.settings.settings import load_settings
 from models.db.base import StoreUnavailableError, execute, one, repeat_on_deadlock, rows, transaction
 from models.ledger.ledger import AVAILABLE, DEBT, EQUITY, GATEWAY, MATURING, PAYOUT_HELD, Account, Transfer, post
@@ -45,6 +41,7 @@ from models.payouts import conversion, freezes
 from models.payouts import rows as payouts
 from models.queue import calls
 from models.queue.calls import AbandonedError, CallInfo, ReplayedError, begin
+from tests.actors.asking import ask, info
 from tests.models.builders import assert_sound, at_once, endpoint, held, merchant
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, stock, trade
 
@@ -98,10 +95,6 @@ def configure(database: str, **env: str) -> None:
     )
 
 
-def info(merchant_id: UUID, key: str | None = None, fingerprint: bytes = b"f") -> CallInfo:
-    return CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r", idem_key=key, fingerprint=fingerprint)
-
-
 def order(**fields: Any) -> dict[str, Any]:
     """Return a body that sends 25 USDT under an order_id of its own."""
     return {
@@ -114,9 +107,7 @@ def order(**fields: Any) -> dict[str, Any]:
 
 
 def create(merchant_id: UUID, body: dict[str, Any] | None = None, call: CallInfo | None = None) -> dict[str, Any]:
-    raw = msgspec.Raw(msgspec.json.encode(order() if body is None else body))
-    message = msgspec.json.encode(Signed(principal=KEY, body=raw))
-    answer: dict[str, Any] = msgspec.json.decode(create_payout(call or info(merchant_id), message).body)
+    answer: dict[str, Any] = ask(create_payout, call or info(merchant_id), order() if body is None else body)
     return answer
 
 
@@ -124,8 +115,7 @@ def mass(
     merchant_id: UUID, *items: object, call: CallInfo | None = None, source: str | None = None
 ) -> list[dict[str, Any]]:
     texts = [json.dumps(item) for item in items]
-    message = msgspec.json.encode(MassOrder(principal=KEY, source=cast("Any", source), items=texts))
-    answer = msgspec.json.decode(create_payouts(call or info(merchant_id), message).body)
+    answer = ask(create_payouts, call or info(merchant_id), {"source": source, "items": texts})
     return cast("list[dict[str, Any]]", answer["items"])
 
 
@@ -179,7 +169,7 @@ def test_a_payout_holds_amount_and_fee_and_is_approved_at_once(shop: UUID, rung:
     [(True, None, True), (True, False, False), (False, None, False), (False, True, True)],
 )
 def test_who_bears_the_fee(shop: UUID, setting: bool, asked: bool | None, on_top: bool) -> None:  # noqa: FBT001
-    set_payout_fees(info(shop), msgspec.json.encode({"is_subtract": setting}))
+    ask(set_payout_fees, info(shop), {"is_subtract": setting})
 
     row = stored(create(shop, order() | ({} if asked is None else {"is_subtract": asked})))
 
@@ -190,12 +180,9 @@ def test_who_bears_the_fee(shop: UUID, setting: bool, asked: bool | None, on_top
 
 
 def test_the_fee_setting_is_told_and_kept(shop: UUID) -> None:
-    def ask(body: dict[str, bool]) -> Any:
-        return msgspec.json.decode(set_payout_fees(info(shop), msgspec.json.encode(body)).body)
-
-    assert ask({}) == {"is_subtract": True}
-    assert ask({"is_subtract": False}) == {"is_subtract": False}
-    assert ask({}) == {"is_subtract": False}
+    assert ask(set_payout_fees, info(shop), {}) == {"is_subtract": True}
+    assert ask(set_payout_fees, info(shop), {"is_subtract": False}) == {"is_subtract": False}
+    assert ask(set_payout_fees, info(shop), {}) == {"is_subtract": False}
 
 
 def test_a_repeated_order_returns_its_payout_whatever_else_it_says(shop: UUID) -> None:

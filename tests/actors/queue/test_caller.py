@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import psycopg2
 import pytest
 import redis
@@ -338,7 +339,7 @@ def test_a_commit_just_before_the_wait_ends_is_answered(
             give_up(broker, info)
             assert giving_up.wait(60)
             time.sleep(0.3)
-            return record.store(FIRST)
+            return record.store(msgspec.Raw(FIRST))
 
     tombstone = call_rows._tombstone
 
@@ -365,7 +366,7 @@ def test_a_transaction_that_takes_longer_than_its_call_lives_never_takes_effect(
             execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
             while not told.is_set():
                 execute("SELECT pg_sleep(0.01)")
-            return record.store(FIRST)
+            return record.store(msgspec.Raw(FIRST))
 
     declare_call(broker, slow)
     info = call_info()
@@ -643,7 +644,7 @@ def test_a_session_that_the_server_ends_mid_step_keeps_nothing(
             assert found is not None
             with contextlib.closing(psycopg2.connect(database)) as admin, admin.cursor() as cursor:
                 cursor.execute("SELECT pg_terminate_backend(%s)", found)
-            return record.store(FIRST)
+            return record.store(msgspec.Raw(FIRST))
 
     declare_call(broker, cut)
     declare_call(broker, take_effect, name="next")
@@ -666,7 +667,7 @@ def test_a_lock_that_is_not_had_in_time_is_busy_and_keeps_nothing(
         with recorded(info) as record:
             execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
             execute("LOCK TABLE merchants")
-            return record.store(FIRST)
+            return record.store(msgspec.Raw(FIRST))
 
     declare_call(broker, locking)
     with contextlib.closing(psycopg2.connect(database)) as other, other.cursor() as cursor:
@@ -685,7 +686,7 @@ def test_a_slow_statement_is_busy_and_keeps_nothing(
         with recorded(info) as record:
             execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
             one("SELECT pg_sleep(60)")
-            return record.store(FIRST)
+            return record.store(msgspec.Raw(FIRST))
 
     declare_call(broker, sleeping)
     started = time.monotonic()
@@ -708,7 +709,7 @@ def test_the_victim_of_a_deadlock_is_repeated_three_times(
             if left[0]:
                 left[0] -= 1
                 execute(f"DO $$ BEGIN RAISE EXCEPTION 'as planned' USING ERRCODE = '{code}'; END $$")
-            return record.store(FIRST)
+            return record.store(msgspec.Raw(FIRST))
 
     declare_call(broker, deadlocking)
     with working(broker), contextlib.nullcontext() if is_answered else pytest.raises(GatewayBusy):
@@ -721,7 +722,7 @@ def test_the_victim_of_a_deadlock_is_repeated_three_times(
 
 def _tell(info: CallInfo, _payload: bytes) -> CallReply:
     with recorded(info) as record:
-        return record.store(b'{"secret":"whsec_hidden"}')
+        return record.store({"secret": "whsec_hidden"})
 
 
 def test_a_secret_answer_is_sealed_on_its_way_and_stored_nowhere(
@@ -801,9 +802,10 @@ def test_the_decorator_leaves_a_plain_function(monkeypatch: pytest.MonkeyPatch) 
     entered: list[Any] = []
     monkeypatch.setattr(answering, "register", entered.append)
 
-    @calls.call_actor(queue=QUEUE)
-    def echo(_info: CallInfo, payload: bytes) -> CallReply:
-        return CallReply(body=payload)
+    @calls.call_actor(queue=QUEUE, body=dict[str, int])
+    def echo(_info: CallInfo, body: dict[str, int]) -> CallReply:
+        return CallReply(body=msgspec.json.encode(body["number"]))
 
-    assert echo(call_info(), b"{}") == CallReply(body=b"{}")
+    assert echo(call_info(), {"number": 7}) == CallReply(body=b"7")
+    assert entered[0].bind.args[0](call_info(), b'{"number":7}') == CallReply(body=b"7")
     assert [(entry.name, entry.queue) for entry in entered] == [("echo", QUEUE)]

@@ -129,10 +129,11 @@ def test_a_call_that_a_stranger_wrote_is_neither_done_nor_answered(
 CHANGES: Final[dict[str, Any]] = {
     "call_id": str(UUID(int=1)),
     "merchant_id": str(UUID(int=8)),
+    "principal_id": "pk_thief",
     "request_id": "other",
     "idem_key": "other",
     "fingerprint": "AAAA",
-    "payload": '{"principal":"pk_thief","body":{}}',
+    "payload": '{"address":"0xthief"}',
     "until_ms": 1,
     "signature_key": "other",
     "added": True,
@@ -156,7 +157,7 @@ def test_a_call_of_which_one_argument_was_changed_is_refused(
     assert_refused(broker, server, message)
 
 
-@pytest.mark.parametrize("name", ["merchant_id", "request_id", "idem_key", "signature_key"])
+@pytest.mark.parametrize("name", ["merchant_id", "principal_id", "request_id", "idem_key", "signature_key"])
 def test_a_call_that_lost_an_argument_is_refused(broker: SluiceBroker, server: redis.Redis, name: str) -> None:
     declare_call(broker, take_effect)
     message = captured(broker)

@@ -43,9 +43,9 @@ def test_a_lost_store_ends_the_step() -> None:
         raise StoreUnavailableError("gone")
 
     with pytest.raises(StoreUnavailableError):
-        isolated(step, of=uuid4())
+        isolated(uuid4(), step)
 
 
 def test_a_failed_step_answers_nothing() -> None:
-    assert isolated(lambda: 1 // 0, of=uuid4()) is None
-    assert isolated(lambda: 3, of=uuid4()) == 3
+    assert isolated(uuid4(), divmod, 1, 0) is None
+    assert isolated(uuid4(), int, 3) == 3

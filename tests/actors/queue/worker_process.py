@@ -38,7 +38,7 @@ def work(info: CallInfo, payload: bytes) -> CallReply:
 
 def _effect(record: Record, payload: bytes) -> CallReply:
     execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
-    return record.store(b'{"number":%d}' % effects())
+    return record.store({"number": effects()})
 
 
 def main() -> None:

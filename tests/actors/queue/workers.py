@@ -101,7 +101,7 @@ def take_effect(info: CallInfo, payload: bytes) -> CallReply:
     """A call actor: one effect a call."""
     with recorded(info) as record:
         execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
-        return record.store(b'{"number":%d}' % effects())
+        return record.store({"number": effects()})
 
 
 def take_effect_and_refuse(info: CallInfo, payload: bytes) -> CallReply:

@@ -22,13 +22,13 @@ from core.errors import (
     RefundNothingToRefund,
     WalletStaticNotFound,
 )
-from core.http.principals import Signed
 from core.payouts.schemas import Payout
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import MATURING, PAYOUT_HELD
 from models.payouts import freezes
 from models.payouts import rows as payouts
-from tests.actors.refunds.test_calls import OTHER, configure, info
+from tests.actors.asking import ask, info
+from tests.actors.refunds.test_calls import OTHER, configure
 from tests.models.builders import USDT, Chain, address, assert_sound, at_once, endpoint, held, merchant
 from tests.models.refunds.builders import FEE, end, fees, suspense
 from tests.models.wallets.builders import set_blocked, settled, statuses, wallet
@@ -83,9 +83,8 @@ def blocked(shop: UUID, chain: Chain, **units: int) -> WalletRow:
 
 def send_back(of: WalletRow, *, by: UUID | None = None, **body: Any) -> list[Payout]:
     """Ask as the API does."""
-    raw = msgspec.Raw(msgspec.json.encode({"uuid": str(of.id), "refund_address": OTHER} | body))
-    message = msgspec.json.encode(Signed(principal="pk_creator", body=raw))
-    answer = msgspec.json.decode(refund_blocked_wallet(info(by or of.merchant_id), message).body)
+    wanted = {"uuid": str(of.id), "refund_address": OTHER} | body
+    answer = ask(refund_blocked_wallet, info(by or of.merchant_id), wanted)
     return msgspec.convert(answer["payouts"], list[Payout])
 
 

@@ -31,8 +31,6 @@ from core.errors import (
     RefundNothingToRefund,
     RequestBadField,
 )
-from core.http.principals import Signed
-from core.ids import uuid7
 from core.refunds.schemas import CreateRefund, PaymentRefund
 from core.settings.settings import load_settings
 from models.db.base import execute, one, rows, transaction
@@ -41,6 +39,7 @@ from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.queue.calls import CallInfo, ReplayedError
+from tests.actors.asking import ask, info
 from tests.models.builders import (
     PRICE,
     SENDER,
@@ -120,15 +119,9 @@ def configure(database: str, **env: str) -> None:
 
 def refund(of: InvoiceRow, *, by: UUID | None = None, call: CallInfo | None = None, **body: Any) -> dict[str, Any]:
     """Ask for a refund as the API does."""
-    raw = msgspec.Raw(msgspec.json.encode({"uuid": str(of.id)} | body))
-    message = msgspec.json.encode(Signed(principal="pk_creator", body=raw))
-    answer: dict[str, Any] = msgspec.json.decode(refund_payment(call or info(by or of.merchant_id), message).body)
+    answer: dict[str, Any] = ask(refund_payment, call or info(by or of.merchant_id), {"uuid": str(of.id)} | body)
     msgspec.convert(answer, PaymentRefund)
     return answer
-
-
-def info(merchant_id: UUID, key: str | None = None, fingerprint: bytes = b"f") -> CallInfo:
-    return CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r", idem_key=key, fingerprint=fingerprint)
 
 
 def stored(answer: dict[str, Any]) -> payouts.PayoutRow:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-import msgspec
 import pytest
 
 from actors.batches import calls as batches
@@ -16,12 +15,12 @@ from actors.invoices.resolution import resolve_payment
 from actors.payouts import service as payout_orders
 from core.catalogue.addresses import display
 from core.errors import PayoutDuplicateReference, RefundNoAddress
-from core.http.principals import Signed
 from models.batches import items as batch_items
 from models.db.base import rows
 from models.payouts import rows as payouts
+from tests.actors.asking import ask, info
 from tests.actors.batches import world as batch_world
-from tests.actors.refunds.test_calls import configure, info, refund
+from tests.actors.refunds.test_calls import configure, refund
 from tests.models.builders import PRICE, SENDER, USDT, Chain, assert_sound, expired, invoice, merchant, paid, settled
 from tests.models.payouts.builders import charge, fund
 from tests.models.refunds.builders import FEE, fees, suspense
@@ -57,8 +56,7 @@ def shop(database: str) -> UUID:
 
 
 def send_back(of: InvoiceRow, **body: Any) -> None:
-    raw = msgspec.Raw(msgspec.json.encode({"uuid": str(of.id), "action": "refund"} | body))
-    resolve_payment(info(of.merchant_id), msgspec.json.encode(Signed(principal="pk_creator", body=raw)))
+    ask(resolve_payment, info(of.merchant_id), {"uuid": str(of.id), "action": "refund"} | body)
 
 
 def made() -> list[tuple[str, str, int]]:

@@ -25,13 +25,13 @@ from core.errors import (
     RefundNetworkMismatch,
     RefundNoAddress,
 )
-from core.http.principals import Signed
 from core.refunds.schemas import PaymentRefund, ResolvedPayment
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import DEBT, PAYOUT_HELD, Account, Transfer, post
 from models.payouts import freezes
 from models.payouts import rows as payouts
-from tests.actors.refunds.test_calls import OTHER, PAYER, configure, info
+from tests.actors.asking import ask, info
+from tests.actors.refunds.test_calls import OTHER, PAYER, configure
 from tests.models.builders import (
     SENDER,
     USDT,
@@ -100,9 +100,8 @@ def short(chain: Chain, shop: UUID, units: int = 5 * USDT) -> InvoiceRow:
 
 def resolve(of: InvoiceRow, action: str = "refund", *, by: UUID | None = None, **body: Any) -> dict[str, Any]:
     """Ask for a resolution as the API does."""
-    raw = msgspec.Raw(msgspec.json.encode({"uuid": str(of.id), "action": action} | body))
-    message = msgspec.json.encode(Signed(principal="pk_creator", body=raw))
-    answer: dict[str, Any] = msgspec.json.decode(resolve_payment(info(by or of.merchant_id), message).body)
+    wanted = {"uuid": str(of.id), "action": action} | body
+    answer: dict[str, Any] = ask(resolve_payment, info(by or of.merchant_id), wanted)
     msgspec.convert(answer, ResolvedPayment)
     return answer
 

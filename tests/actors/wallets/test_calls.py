@@ -25,7 +25,6 @@ from core.errors import (
     WalletUnknownCurrency,
     WalletUnsupportedNetwork,
 )
-from core.ids import uuid7
 from core.settings.settings import load_settings
 from models.db.base import execute, one, rows, transaction
 from models.deposits.offered import OfferedNetworks
@@ -34,6 +33,7 @@ from models.merchants import term_changes
 from models.queue.calls import CallInfo, ReplayedError, begin
 from models.wallets import settlement as wallet_settlement
 from models.wallets.rows import find_by_order
+from tests.actors.asking import ask, info
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.builders import Chain, assert_sound, at_once, begin_scans, endpoint, held, merchant
 from tests.models.wallets.builders import reread, settled
@@ -83,20 +83,14 @@ def configure(database: str) -> None:
     context.configure(load_settings(env))
 
 
-def info(merchant_id: UUID, key: str | None = None, fingerprint: bytes = b"f") -> CallInfo:
-    return CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r", idem_key=key, fingerprint=fingerprint)
-
-
 def create(merchant_id: UUID, body: dict[str, Any] = ETHEREUM, call: CallInfo | None = None) -> dict[str, Any]:
-    answer: dict[str, Any] = msgspec.json.decode(
-        create_wallet(call or info(merchant_id), msgspec.json.encode(body)).body
-    )
+    answer: dict[str, Any] = ask(create_wallet, call or info(merchant_id), body)
     return answer
 
 
 def block(merchant_id: UUID, address: str, *, force: bool = True) -> dict[str, Any]:
-    body = msgspec.json.encode({"address": address, "is_force_block": force})
-    answer: dict[str, Any] = msgspec.json.decode(block_wallet(info(merchant_id), body).body)
+    wanted = {"address": address, "is_force_block": force}
+    answer: dict[str, Any] = ask(block_wallet, info(merchant_id), wanted)
     return answer
 
 
@@ -343,7 +337,7 @@ def test_a_call_that_dies_after_the_unblocking_is_finished_by_the_doorbell(
     chain.confirm()
     settled(mine)
     call = info(shop)
-    body = msgspec.json.encode({"address": made["address"], "is_force_block": False})
+    body = {"address": made["address"], "is_force_block": False}
 
     def die(*_: object) -> None:
         raise KeyboardInterrupt
@@ -351,11 +345,11 @@ def test_a_call_that_dies_after_the_unblocking_is_finished_by_the_doorbell(
     with monkeypatch.context() as patch:
         patch.setattr(wallet_settlement, "credit_held", die)
         with pytest.raises(KeyboardInterrupt):
-            block_wallet(call, body)
+            ask(block_wallet, call, body)
     assert held(shop) == {}
     assert_sound()
     with pytest.raises(ReplayedError):
-        block_wallet(call, body)
+        ask(block_wallet, call, body)
 
     credit_unblocked_wallets()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import msgspec
 import pytest
 
 from actors import context
@@ -16,11 +16,11 @@ from actors.queue.registry import QUEUES, REGISTRY
 from actors.webhooks import calls as webhook_endpoints
 from actors.webhooks.calls import check_endpoint_url, register_webhook
 from core.errors import WebhookBadUrl
-from core.ids import uuid7
 from core.settings.settings import load_settings
 from models.db.base import one, rows, transaction
 from models.merchants.rows import create_merchant
-from models.queue.calls import CallInfo, ReplayedError
+from models.queue.calls import ReplayedError
+from tests.actors.asking import ask, info
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,16 +54,8 @@ def resolve_to(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], list[s
     return use
 
 
-def info(merchant_id: UUID) -> CallInfo:
-    return CallInfo(
-        call_id=uuid7(), merchant_id=merchant_id, request_id="r", idem_key=None, fingerprint=b"f", is_secret=True
-    )
-
-
 def register(merchant_id: UUID, url: str = URL) -> dict[str, str]:
-    answer: dict[str, str] = msgspec.json.decode(
-        register_webhook(info(merchant_id), msgspec.json.encode({"url": url})).body
-    )
+    answer: dict[str, str] = ask(register_webhook, replace(info(merchant_id), is_secret=True), {"url": url})
     return answer
 
 
@@ -94,10 +86,10 @@ def test_the_secret_is_nowhere_in_the_database(shop: UUID) -> None:
 
 
 def test_a_call_that_comes_twice_makes_one_endpoint(shop: UUID) -> None:
-    call, body = info(shop), msgspec.json.encode({"url": URL})
-    register_webhook(call, body)
+    call = replace(info(shop), is_secret=True)
+    ask(register_webhook, call, {"url": URL})
     with pytest.raises(ReplayedError) as caught:
-        register_webhook(call, body)
+        ask(register_webhook, call, {"url": URL})
     assert caught.value.response is None
     assert one("SELECT count(*) FROM webhook_endpoints") == (1,)
 

@@ -23,6 +23,7 @@ from models.db.base import close, execute, one, transaction
 from models.merchants.rows import create_merchant
 from models.queue.calls import CallInfo, ReplayedError
 from models.webhooks import outbox
+from tests.actors.asking import ask, info
 from tests.conftest import ROOT
 from tests.peers.receiver import Answer, Receiver
 
@@ -53,12 +54,8 @@ def shop(url: str, settings: Settings) -> UUID:
     return merchant_id
 
 
-def info(merchant_id: UUID) -> CallInfo:
-    return CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r", idem_key=None, fingerprint=b"f")
-
-
 def attempt(merchant_id: UUID, call: CallInfo | None = None) -> dict[str, Any]:
-    answer: dict[str, Any] = msgspec.json.decode(try_webhook(call or info(merchant_id), b"{}").body)
+    answer: dict[str, Any] = ask(try_webhook, call or info(merchant_id), {})
     return answer
 
 

@@ -58,8 +58,8 @@ def test_a_batch_goes_to_its_actor_with_its_author(client: Client, caller: FakeC
     assert answer.json == {"state": 0, "result": caller.result}
     assert (caller.last.actor, caller.last.queue) == PATHS[path][2:]
     assert caller.last.info.idem_key == "k"
+    assert caller.last.info.principal_id == "pk_unified"
     assert caller.last.payload == {
-        "principal": "pk_unified",
         "on_error": "stop",
         "items": [json.dumps(PAYMENT, separators=(",", ":")), "5"],
         "order_ids": ["order-1", ""],

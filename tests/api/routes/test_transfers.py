@@ -11,8 +11,6 @@ import msgspec
 import pytest
 
 from actors import context
-from actors.merchants import transfers
-from actors.queue.caller import CallInfo, CallReply
 from api.app import create_app
 from api.http.dispatch import SIGNATURE_KEY
 from api.routes import ENDPOINTS
@@ -22,8 +20,8 @@ from models.db import base
 from models.db.base import one, rows
 from models.ledger.ledger import AVAILABLE
 from models.payouts import freezes
-from models.queue.calls import ReplayedError
 from tests.api.conftest import NOW, SECRET, Client, FakeCaller, FakeQueues, Keys, code_of, make_settings
+from tests.api.live import LocalCaller
 from tests.models.builders import USDT, assert_sound, held
 from tests.models.payouts.held import funded
 
@@ -36,18 +34,6 @@ if TYPE_CHECKING:
 PATH = "/v1/transfer/to-personal"
 FIVE: dict[str, Any] = {"amount": "5", "currency": "USDT"}
 LATER = {"timestamp": str(NOW + 1)}
-
-
-class LocalCaller:
-    """Runs the actor in place; a queue lies between in tests.flows."""
-
-    def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
-        del wait_s
-        assert (actor, queue) == ("transfer_to_personal", "payouts")
-        try:
-            return transfers.transfer_to_personal(info, payload)
-        except ReplayedError as replay:
-            return CallReply(body=(replay.response or "").encode(), replayed=replay.by_key)
 
 
 @pytest.fixture

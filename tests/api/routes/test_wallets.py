@@ -4,44 +4,24 @@ from __future__ import annotations
 
 import json
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
 
 from actors import context
-from actors.queue.caller import CallInfo, CallReply
-from actors.wallets import calls as wallets
 from api.app import create_app
 from core.invoices.schemas import Image
 from core.wallets.schemas import Wallet, WalletBlock, WalletInfo
 from models.db.base import execute
-from models.queue.calls import ReplayedError
 from tests.api.conftest import NOW, Client, FakeCaller, FakeQueues, Keys, code_of, make_settings
+from tests.api.live import LocalCaller
 from tests.api.rows import CREATED, UNIT, add_deposit, add_invoice, add_merchant
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.builders import begin_scans
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 USDT: dict[str, Any] = {"currency": "USDT", "network": "ethereum"}
 UNKNOWN = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
-ACTORS: dict[str, Callable[[CallInfo, bytes], CallReply]] = {
-    "create_wallet": wallets.create_wallet,
-    "block_wallet": wallets.block_wallet,
-}
-
-
-class LocalCaller:
-    """Runs the actor in place; a queue lies between in tests.flows."""
-
-    def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
-        del queue, wait_s
-        try:
-            return ACTORS[actor](info, payload)
-        except ReplayedError as replay:
-            return CallReply(body=(replay.response or "").encode(), replayed=replay.by_key)
 
 
 @pytest.fixture

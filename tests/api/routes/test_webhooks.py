@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from actors import context
-from actors.queue.caller import CallInfo, CallReply
+from actors.queue.caller import CallReply
 from actors.webhooks.calls import redeliver_webhook, register_webhook
 from actors.webhooks.trial import try_webhook
 from core.ids import uuid7
@@ -24,6 +24,7 @@ from core.webhooks.schemas import Delivery, DeliveryPage, WebhookTrial
 from models.db import base
 from models.webhooks import outbox
 from models.webhooks.outbox import ATTEMPTS_MAX, Attempt
+from tests.actors.asking import ask
 from tests.api.conftest import Called, Client, FakeCaller, Keys, code_of, message_of
 from tests.api.rows import add_merchant
 from tests.core.net.ssrf_corpus import FORBIDDEN_HOSTS
@@ -50,11 +51,11 @@ def receiver() -> Iterator[Receiver]:
         yield started
 
 
-def play(caller: FakeCaller, actor: Callable[[CallInfo, bytes], CallReply]) -> None:
+def play(caller: FakeCaller, actor: Callable[..., CallReply]) -> None:
     """Let the real actor answer."""
 
     def answer(called: Called) -> Any:
-        return json.loads(actor(called.info, json.dumps(called.payload).encode()).body)
+        return ask(actor, called.info, called.payload)
 
     caller.result = answer
 

@@ -29,6 +29,7 @@ def forge(stack: Stack, actor: str, payload: dict[str, Any], **more: Any) -> Non
         "merchant_id": ask(
             stack, "SELECT merchant_id::text FROM api_keys WHERE public_id = %s", stack.ready["public_id"]
         ),
+        "principal_id": "pk_made_up",
         "request_id": "forged",
         "idem_key": None,
         "fingerprint": "AAAA",
@@ -66,10 +67,9 @@ def test_a_forged_message_with_a_made_up_principal_moves_nothing(stack: Stack) -
     paying = start(stack)
     earn(paying, 100)
     body = {"order_id": "forged", "amount": "40", "currency": "USDT", "network": "ethereum", "address": THIEF}
-    order = {"principal": "pk_made_up", "body": body}
 
-    forge(stack, "create_payout", order)
-    forge(stack, "create_payout", order, stamp="development:" + "0" * 64)
+    forge(stack, "create_payout", body)
+    forge(stack, "create_payout", body, stamp="development:" + "0" * 64)
     # Behind the forged ones in the same queue, so that these have had their turn when it is answered.
     honest = body | {"order_id": "honest", "amount": "2", "address": recipient(1)}
     uuid_ = paying.merchant.insist("/v1/payout", honest)["uuid"]

@@ -3,52 +3,27 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
 
 from actors import context
-from actors.invoices import calls as invoices
-from actors.merchants import terms
-from actors.queue.caller import CallInfo, CallReply
 from api.app import create_app
 from core.invoices.schemas import PaymentServices
 from core.merchants.terms_schemas import AcceptedMethods, Accuracy, Discounts
 from models.db.base import execute
-from models.queue.calls import ReplayedError
 from tests.api.conftest import NOW, Client, FakeCaller, FakeQueues, Keys, code_of, make_settings
+from tests.api.live import LocalCaller
 from tests.api.rows import add_merchant
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.builders import begin_scans
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ACCEPTED, DISCOUNT, ACCURACY = (f"/v1/payment/{name}" for name in ("accepted", "discount", "accuracy"))
 ETHEREUM: dict[str, Any] = {"currency": "USDT", "network": "ethereum"}
 BSC: dict[str, Any] = {"currency": "USDT", "network": "bsc"}
 PRICE: dict[str, Any] = {"amount": "100", "currency": "USD", "to_currency": "USDT", "network": "ethereum"}
 AGNOSTIC: dict[str, Any] = {"amount": "100", "currency": "USD"}
-ACTORS: dict[str, Callable[[CallInfo, bytes], CallReply]] = {
-    "create_invoice": invoices.create_invoice,
-    "select_method": invoices.select_method,
-    "set_accepted": terms.set_accepted,
-    "set_discount": terms.set_discount,
-    "set_accuracy": terms.set_accuracy,
-}
-
-
-class LocalCaller:
-    """Runs the actor in place; a queue lies between in tests.flows."""
-
-    def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
-        del wait_s
-        assert queue == "invoices"
-        try:
-            return ACTORS[actor](info, payload)
-        except ReplayedError as replay:
-            return CallReply(body=(replay.response or "").encode(), replayed=replay.by_key)
 
 
 @pytest.fixture

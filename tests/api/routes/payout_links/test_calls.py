@@ -89,8 +89,8 @@ def test_the_message_of_a_batch_says_what_is_wrong_with_an_item(client: Client, 
     caller.result = {"batch_id": "x", "items": []}
     client.post("/v1/payout/link/batch", {"links": [LINK | {"currency": 5}, LINK]})
 
-    assert caller.last.payload["principal"] == "pk_unified"
-    wrong, right = caller.last.payload["body"]
+    assert caller.last.info.principal_id == "pk_unified"
+    wrong, right = caller.last.payload
     assert wrong["code"] == "payoutlink.unknown_currency"
     assert right["link"]["expires_in_hours"] == 1
 

@@ -347,11 +347,11 @@ def test_payouts_are_for_those_who_sign(client: Client, caller: FakeCaller, path
 def test_the_actor_is_told_who_asks_and_only_what_may_be_said(client: Client, caller: FakeCaller) -> None:
     client.post("/v1/payout", ORDER | {"status": "confirmed", "created_by": "x", "fee_units": 0}, public_id="pk_payout")
     assert (caller.last.actor, caller.last.queue) == ("create_payout", "payouts")
-    assert caller.last.payload == {"principal": "pk_payout", "body": ORDER}
+    assert (caller.last.info.principal_id, caller.last.payload) == ("pk_payout", ORDER)
 
     client.post("/v1/payout/mass", {"payouts": [ORDER, 7]}, public_id="pk_payout")
     assert caller.last.actor == "create_payouts"
-    assert caller.last.payload["principal"] == "pk_payout"
+    assert caller.last.info.principal_id == "pk_payout"
     assert [json.loads(item) for item in caller.last.payload["items"]] == [ORDER, 7]
     assert caller.last.wait_s == 20.0
 

@@ -15,31 +15,26 @@ from core.payouts.schemas import Payout
 from models.ledger.ledger import AVAILABLE
 from models.payouts import freezes
 from tests.api.conftest import NOW, Client, FakeQueues, Keys, code_of, make_settings
+from tests.api.live import LocalCaller
 from tests.models.builders import USDT, assert_sound, held, merchant
 from tests.models.payouts.held import DESTINATION, funded, payout, require_cosign, reread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
     from uuid import UUID
 
 APPROVE = "/v1/payout/approve"
 CANCEL = "/v1/payout/cancel"
 UNKNOWN = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
-ACTORS: dict[str, Callable[[CallInfo, bytes], CallReply]] = {
-    "approve_payout": payout_approvals.approve_payout,
-    "cancel_payout": payout_approvals.cancel_payout,
-}
 
 
-class LocalCaller:
-    """Runs the actor in place; a queue lies between in tests.flows."""
+class KeylessCaller(LocalCaller):
+    """Knows that a decision has no key."""
 
     def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
-        del wait_s
-        assert queue == "payouts"
         assert info.idem_key is None
-        return ACTORS[actor](info, payload)
+        return super().call(actor, queue=queue, info=info, payload=payload, wait_s=wait_s)
 
 
 @pytest.fixture
@@ -59,7 +54,9 @@ def shop(keys: Keys, database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator
 @pytest.fixture
 def desk(shop: UUID, queues: FakeQueues, keys: Keys) -> Client:
     del shop
-    return Client(create_app(make_settings(), caller=LocalCaller(), queues=queues, find_key=keys.find, now=lambda: NOW))
+    return Client(
+        create_app(make_settings(), caller=KeylessCaller(), queues=queues, find_key=keys.find, now=lambda: NOW)
+    )
 
 
 def test_another_key_of_the_merchant_approves(desk: Client, shop: UUID) -> None:

@@ -163,8 +163,8 @@ def test_the_actor_is_told_who_asks(client: Client, caller: FakeCaller, path: st
     client.post(path, body, public_id="pk_payout")
 
     assert (caller.last.actor, caller.last.queue) == (actor, "payouts")
-    assert caller.last.payload["principal"] == "pk_payout"
-    assert caller.last.payload["body"]["uuid"] == UUID_TEXT
+    assert caller.last.info.principal_id == "pk_payout"
+    assert caller.last.payload["uuid"] == UUID_TEXT
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,40 @@
+"""Calls as actors get them, once a process of ours is known to have sent them: who asks, and a body as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from actors.queue.caller import CallInfo, CallReply
+from actors.queue.registry import REGISTRY
+from core.ids import uuid7
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from uuid import UUID
+
+
+def info(
+    merchant_id: UUID | None, key: str | None = None, fingerprint: bytes = b"f", principal: str = "pk_creator"
+) -> CallInfo:
+    return CallInfo(
+        call_id=uuid7(),
+        merchant_id=merchant_id,
+        principal_id=principal,
+        request_id="r",
+        idem_key=key,
+        fingerprint=fingerprint,
+    )
+
+
+def performer(actor: Callable[..., CallReply]) -> Callable[[CallInfo, bytes], CallReply]:
+    """Return what the queue runs: the actor behind the reading of its body."""
+    bind: Any = REGISTRY[actor.__name__].bind
+    perform: Callable[[CallInfo, bytes], CallReply] = bind.args[0]
+    return perform
+
+
+def ask(actor: Callable[..., CallReply], call: CallInfo, body: object) -> Any:
+    """Have an actor do something and return its answer."""
+    return msgspec.json.decode(performer(actor)(call, msgspec.json.encode(body)).body)
