@@ -14,8 +14,8 @@ from api.routes.payout_links.calls import _read
 from core.http.requests import read_request
 from core.payout_links.schemas import Claim, CreatePayoutLink
 from core.payout_links.tokens import ClaimTokens, token_hash
-from core.payout_links.views import with_tokens
 from core.settings.settings import load_settings
+from models.payout_links.views import with_tokens
 from models.queue import calls
 from models.queue.calls import CallInfo, ReplayedError
 from tests.actors.asking import ask, info, performer

@@ -10,7 +10,7 @@ import pytest
 
 from core.invoices import states
 from core.webhooks.schemas import Event
-from core.webhooks.views import ZERO_UUID, trial
+from models.webhooks.views import ZERO_UUID, trial
 
 PAGE = (Path(__file__).parents[3] / "docs" / "webhooks.md").read_text(encoding="utf-8")
 EVENTS = get_args(Event)
