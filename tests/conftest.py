@@ -58,6 +58,14 @@ def _logs_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     configure(**before)
 
 
+@pytest.fixture(autouse=True)
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The doorbells that were rung, "actor:argument": nobody answers, unless a test or a broker rings otherwise."""
+    bells: list[str] = []
+    monkeypatch.setattr("models.db.bells._Process.send", lambda *bell: bells.append(":".join(bell)))
+    return bells
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with whole stories, then the other long files: at the end nobody waits for a lone one."""
     items.sort(key=lambda item: (not FIRST & {*item.path.parts, item.path.stem}, item.path.stem not in SECOND))

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from actors.context import context
-from actors.queue.broker import ring
 from actors.queue.caller import CallReply, call_actor, recorded
 from core.batches.schemas import BatchKind, NewBatch
 from core.errors import BatchDisabled
@@ -54,6 +53,4 @@ def _take(info: CallInfo, kind: BatchKind, wanted: NewBatch) -> CallReply:
         if not context().settings.batches_enabled:
             raise BatchDisabled
         batches.create(new)
-        reply = record.store(batch_views.created(new.id, kind, len(new.items)))
-    ring("run_batches")
-    return reply
+        return record.store(batch_views.created(new.id, kind, len(new.items)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,18 +19,10 @@ from models.merchants import rows as merchants
 from models.queue.calls import CallInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from actors.context import Context
     from models.batches.items import Leased, Origin
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
-    """What an item made: its result as JSON, and the payout to be announced after the commit, if it is one."""
-
-    result: bytes
-    payout: Mapping[str, Any] | None = None
 
 
 class Spare:
@@ -49,8 +40,8 @@ class Spare:
 
 
 @contextlib.contextmanager
-def prepared(ctx: Context, item: Leased, spare: Spare) -> Iterator[Callable[[], Made]]:
-    """Read an item, outside any transaction, and yield what does it inside the caller's.
+def prepared(ctx: Context, item: Leased, spare: Spare) -> Iterator[Callable[[], bytes]]:
+    """Read an item, outside any transaction, and yield what does it inside the caller's and returns its result.
 
     Both raise the DomainErrors with which the item's own endpoint would have answered.
     """
@@ -60,7 +51,7 @@ def prepared(ctx: Context, item: Leased, spare: Spare) -> Iterator[Callable[[], 
         case "payment":
             body = _read_payment(ctx, fields)
             with invoice_orders.prepared(ctx, _call(item.of), body, may_take=spare.has) as create:
-                yield lambda: Made(result=create())
+                yield create
         case "payout":
             payout = payout_orders.read_item(ctx, fields)
             yield lambda: _send(item.of, lambda: payout_orders.create(ctx, **_order(item.of), body=payout))
@@ -86,14 +77,8 @@ def _order(of: Origin) -> dict[str, Any]:
     return {"merchant_id": of.merchant_id, "principal": of.created_by, "request_id": of.request_id}
 
 
-def _send(of: Origin, create: Callable[[], dict[str, Any]]) -> Made:
+def _send(of: Origin, create: Callable[[], dict[str, Any]]) -> bytes:
     # A key that was revoked, perhaps because it was stolen, moves no money any more.
     if merchants.find_key(of.created_by) is None:
         raise MerchantUnknownKey
-    made = create()
-    return Made(result=msgspec.json.encode(made), payout=made)
-
-
-def announce(made: list[Made]) -> None:
-    """Have what was made sent, and its events delivered, after the commits."""
-    payout_orders.announce(*(one.payout for one in made if one.payout is not None))
+    return msgspec.json.encode(create())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -37,7 +37,7 @@ from models.db.base import (
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from actors.batches.items import Made, Spare
+    from actors.batches.items import Spare
     from models.batches.items import Leased
     from models.batches.rows import Turn
 
@@ -96,11 +96,8 @@ def run_batches() -> None:
 def _run(turn: Turn) -> None:
     ctx = context()
     run = Run(ctx=ctx, spare=batch_orders.Spare(ctx))
-    try:
-        for _, items in itertools.groupby(turn.items, key=lambda item: item.of.batch_id):
-            run.do(list(items))
-    finally:
-        batch_orders.announce(run.made)
+    for _, items in itertools.groupby(turn.items, key=lambda item: item.of.batch_id):
+        run.do(list(items))
 
 
 def _lease(after: UUID) -> Turn:
@@ -110,11 +107,10 @@ def _lease(after: UUID) -> Turn:
 
 @dataclass(slots=True)
 class Run:
-    """One worker's way through what it leased, and what it made of it."""
+    """One worker's way through what it leased."""
 
     ctx: Context
     spare: Spare
-    made: list[Made] = field(default_factory=list)
 
     def do(self, items: list[Leased]) -> None:
         """Do items of one batch, in order, until one shows that the next could not be done now."""
@@ -152,14 +148,12 @@ class Run:
         """Do an item: its effect, its result and its status are one transaction."""
         with batch_orders.prepared(self.ctx, item, self.spare) as create:
 
-            def step() -> Made:
+            def step() -> None:
                 with transaction():
                     batch_items.lock(item)
-                    made = create()
-                    batch_items.succeed(item, made.result)
-                return made
+                    batch_items.succeed(item, create())
 
-            self.made.append(repeat_on_deadlock(step))
+            repeat_on_deadlock(step)
 
 
 def _refuse(item: Leased, refusal: DomainError) -> int | None:

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from actors.context import context
-from actors.queue.broker import ring
 from actors.queue.caller import CallReply, call_actor, recorded
-from actors.refunds import service as refund_orders
 from actors.refunds import uncredited as suspense_refunds
 from actors.refunds.uncredited import Asker, Wanted
 from core.errors import PaymentNotFound
@@ -39,9 +37,7 @@ def resend_payment(info: CallInfo, lookup: PaymentLookup) -> CallReply:
     with recorded(info) as record:
         invoice = _find(info, lookup)
         queued = _requeue(invoice.merchant_id, invoice)
-        reply = record.store({"deliveries": [found.view() for found in queued]})
-    ring("deliver_webhooks")
-    return reply
+        return record.store({"deliveries": [found.view() for found in queued]})
 
 
 @call_actor(queue="invoices", body=ResolvePayment)
@@ -62,11 +58,7 @@ def resolve_payment(info: CallInfo, wanted: ResolvePayment) -> CallReply:
             resolution.accept_payment(ctx.catalogue, invoice)
         shown = invoices.reread(invoice.id)
         view = views.payment(ctx.catalogue, shown, pay_url=ctx.settings.pay_url, public=False)
-        reply = record.store(view | ({"refund": written[0]} if written else {}))
-    ring("deliver_webhooks")
-    for refund in written:
-        refund_orders.announce(refund)
-    return reply
+        return record.store(view | ({"refund": written[0]} if written else {}))
 
 
 def _send_back(ctx: Context, asker: Asker, invoice: InvoiceRow, wanted: ResolvePayment) -> list[dict[str, Any]]:

@@ -32,9 +32,8 @@ def settle_due_invoices() -> None:
     """Expire what is due and credit what crowded invoices still hold; rings itself again while a full page expired."""
     ctx = context()
     due, crowded = invoices.due_for_settlement(DUE_PER_STEP), invoices.credit_due(CROWDED_PER_STEP)
-    emitted = [isolated(i, settlement.settle, ctx.catalogue, i) for i in (*due, *crowded)]
-    if any(emitted):
-        ring("deliver_webhooks")
+    for i in (*due, *crowded):
+        isolated(i, settlement.settle, ctx.catalogue, i)
     if len(due) == DUE_PER_STEP:
         ring("settle_due_invoices")
 

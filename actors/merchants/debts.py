@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from actors.context import context
-from actors.queue.broker import doorbell, ring
+from actors.queue.broker import doorbell
 from actors.queue.isolated import isolated
 from models.ledger import debts
 from models.outcomes import debt_repayment
@@ -18,12 +18,8 @@ PAYOUTS_PER_STEP: Final = 100
 @doorbell(queue="maintenance")
 def repay_debts() -> None:
     """Cancel what some debtors' debts need, and tell of it."""
-    cancelled = 0
     for debtor in debts.due(DEBTORS_PER_STEP):
         debts.look_later(debtor)
         for _ in range(PAYOUTS_PER_STEP):
             if not isolated(debtor.merchant_id, debt_repayment.repay, context().catalogue, debtor):
                 break
-            cancelled += 1
-    if cancelled:
-        ring("deliver_webhooks")

@@ -11,7 +11,6 @@ from uuid import UUID
 
 from actors.context import context
 from actors.payout_links import service as payout_link_orders
-from actors.queue.broker import ring
 from actors.queue.caller import CallReply, call_actor, recorded
 from core.errors import ERRORS, DomainError
 from core.payout_links.schemas import BatchedLink, CreatePayoutLink, PayoutLinkLookup
@@ -34,10 +33,7 @@ def create_payout_link(info: CallInfo, body: CreatePayoutLink) -> CallReply:
         created = payout_link_orders.create(
             ctx, merchant_id=info.merchant(), principal=info.principal(), body=body, request_id=info.request_id
         )
-        reply = record.store(created)
-    if body.email:
-        ring("deliver_emails")
-    return reply
+        return record.store(created)
 
 
 @call_actor(queue="bulk", body=list[BatchedLink])
@@ -59,9 +55,7 @@ def create_payout_links(info: CallInfo, wanted: list[BatchedLink]) -> CallReply:
             batch_id=info.call_id,
         )
         items = [_item(index, outcome) for index, outcome in enumerate(outcomes)]
-        reply = record.store({"batch_id": str(info.call_id), "items": items})
-    ring("deliver_emails")
-    return reply
+        return record.store({"batch_id": str(info.call_id), "items": items})
 
 
 def _item(index: int, outcome: dict[str, Any] | DomainError) -> dict[str, Any]:

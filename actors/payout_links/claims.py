@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from actors.context import context
 from actors.payout_links.checks import DESTINATION_ERRORS, check_claimable
-from actors.queue.broker import ring
 from actors.queue.caller import CallReply, call_actor, recorded
 from core.catalogue import addresses
 from core.errors import PayoutFrozen, PayoutlinkNotFound
@@ -34,10 +33,7 @@ def claim_payout_link(info: CallInfo, claim: Claim) -> CallReply:
     claiming = _start(info, link, address, claim.memo)
     with recorded(info) as record:
         claimed = payout_link_claims.finish(ctx.catalogue, claiming.id)
-        reply = record.store(payout_link_views.claimed(claimed))
-    ring("deliver_webhooks")
-    ring("broadcast", claimed.network)
-    return reply
+        return record.store(payout_link_views.claimed(claimed))
 
 
 def _stored(family: str, address: str) -> str:

@@ -60,7 +60,7 @@ def create(
     """Write a link and its e-mail and hold its money, in the caller's transaction; return it as its creation answers.
 
     Raises payoutlink.* errors, payout.frozen and payout.fee_unavailable, after which nothing of the transaction may be
-    committed. Ring deliver_emails after the commit.
+    committed.
     """
     tokens = ClaimTokens(ctx.settings.secret_keys)
     new = _planned(ctx, tokens, merchant_id=merchant_id, principal=principal, body=body, request_id=request_id)

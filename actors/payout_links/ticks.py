@@ -45,17 +45,13 @@ def _expire(link_id: UUID) -> bool:
 def reap_claims() -> None:
     """End claims that stopped halfway: with their payout, or else by making the link funded again."""
     stuck = payout_link_claims.stuck(DUE_PER_STEP)
-    networks = {network for i in stuck if (network := isolated(i, _reap, i))}
-    for network in networks:
-        ring("broadcast", network)
-    if networks:
-        ring("deliver_webhooks")
-    if len(stuck) == DUE_PER_STEP and networks:
+    finished = [isolated(i, _reap, i) for i in stuck]
+    if len(stuck) == DUE_PER_STEP and any(finished):
         ring("reap_claims")
 
 
-def _reap(link_id: UUID) -> str | None:
-    """Finish one claim and return its network; None where it was given up."""
+def _reap(link_id: UUID) -> bool:
+    """Finish one claim; False where it was given up."""
     try:
         return repeat_on_deadlock(_finish, link_id)
     except StoreUnavailableError:
@@ -67,14 +63,15 @@ def _reap(link_id: UUID) -> str | None:
         log.exception("payout_link.claim_failed", link_id=str(link_id))
     with transaction():
         payout_link_claims.roll_back(link_id)
-    return None
+    return False
 
 
-def _finish(link_id: UUID) -> str | None:
+def _finish(link_id: UUID) -> bool:
     ctx = context()
     with transaction():
         link = payout_links.lock(link_id)
         if link is None or link.status != "claiming":
-            return None
+            return False
         check_destination(ctx, link, link.claim_address or "")
-        return payout_link_claims.finish(ctx.catalogue, link_id).network
+        payout_link_claims.finish(ctx.catalogue, link_id)
+    return True

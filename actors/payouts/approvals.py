@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from actors.context import context
-from actors.queue.broker import ring
 from actors.queue.caller import CallReply, call_actor, recorded
 from core.payouts.schemas import PayoutLookup
 from models.outcomes import decisions as payout_decisions
@@ -22,11 +21,7 @@ def approve_payout(info: CallInfo, wanted: PayoutLookup) -> CallReply:
     with recorded(info) as record:
         found = payout_decisions.look_up(info.merchant(), uuid=wanted.uuid, order_id=wanted.order_id)
         payout = payout_decisions.approve(ctx.catalogue, ctx.deny_list, found, principal=info.principal())
-        reply = record.store(payout_views.payout(ctx.catalogue, payout))
-    ring("deliver_webhooks")
-    if payout.status == "approved":
-        ring("broadcast", payout.network)
-    return reply
+        return record.store(payout_views.payout(ctx.catalogue, payout))
 
 
 @call_actor(queue="payouts", body=PayoutLookup)
@@ -36,6 +31,4 @@ def cancel_payout(info: CallInfo, wanted: PayoutLookup) -> CallReply:
     with recorded(info) as record:
         found = payout_decisions.look_up(info.merchant(), uuid=wanted.uuid, order_id=wanted.order_id)
         payout = payout_decisions.cancel(ctx.catalogue, found)
-        reply = record.store(payout_views.payout(ctx.catalogue, payout))
-    ring("deliver_webhooks")
-    return reply
+        return record.store(payout_views.payout(ctx.catalogue, payout))

@@ -35,9 +35,7 @@ def create_payout(info: CallInfo, body: CreatePayout) -> CallReply:
             body=body,
             request_id=info.request_id,
         )
-        reply = record.store(made)
-    payout_orders.announce(made)
-    return reply
+        return record.store(made)
 
 
 @call_actor(queue="bulk", body=MassOrder)
@@ -50,17 +48,13 @@ def create_payouts(info: CallInfo, order: MassOrder) -> CallReply:
     with recorded(info) as record:
         calls.take_turn(info.merchant())
         items = []
-        made: list[dict[str, Any]] = []
         for text in order.items:
             fields = json.loads(text)
             try:
-                made.append(_make(ctx, info, order, fields))
-                items.append(payout_views.mass_success(made[-1]))
+                items.append(payout_views.mass_success(_make(ctx, info, order, fields)))
             except DomainError as refusal:
                 items.append(payout_views.mass_failure(_order_id(fields), refusal.message))
-        reply = record.store({"items": items})
-    payout_orders.announce(*made)
-    return reply
+        return record.store({"items": items})
 
 
 def _make(ctx: Context, info: CallInfo, order: MassOrder, fields: object) -> dict[str, Any]:

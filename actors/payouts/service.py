@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import psycopg2.errors
 
 from actors.payouts import gas_reserves
-from actors.queue.broker import ring
 from actors.signer import limits as signer_policy
 from core.errors import (
     PayoutBadAmount,
@@ -31,7 +30,6 @@ from models.payouts import views as payout_views
 from models.payouts.rows import NewPayout
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from uuid import UUID
 
     from actors.context import Context
@@ -59,21 +57,13 @@ def create(
 
     The payout that an order_id has already is returned as it is, whatever the body says; of two at once, one waits.
     source: that of a body which names none. Raises payout.*, compliance.* and request.* errors, and then nothing of
-    the transaction may be committed. After the commit the caller calls announce().
+    the transaction may be committed.
     """
     locks.wait_order("payout", merchant_id, body.order_id)
     found = payouts.find_by_order(merchant_id, body.order_id)
     if found is None:
         found = _make(ctx, _planned(ctx, merchant_id, body, principal, request_id, source))
     return payout_views.created(ctx.catalogue, found)
-
-
-def announce(*created: Mapping[str, Any]) -> None:
-    """Have payouts sent, and their events delivered, after the commit."""
-    if created:
-        ring("deliver_webhooks")
-    for network in sorted({made["network"] for made in created if made["status"] == payout_views.IN_PROCESS}):
-        ring("broadcast", network)
 
 
 def _planned(

@@ -18,7 +18,7 @@ from dramatiq.middleware import ShutdownNotifications
 
 from actors.queue import watermark
 from actors.queue.consumer import BlockingConsumer
-from actors.queue.doorbells import doorbell, ring, use
+from actors.queue.doorbells import doorbell, ring
 from actors.queue.link import LinkDownError, RedisLink
 from actors.queue.messages import CallStamps
 from actors.queue.middleware import Entrance, ThreadKeeping
@@ -28,6 +28,7 @@ from actors.queue.signs import Signs
 from actors.queue.watermark import Watermark
 from actors.queue.wire import Envelope, WireEncoder, encode
 from core.secrets.secretbox import SecretBox
+from models.db import bells
 from models.db.locks import single_flight
 
 if TYPE_CHECKING:
@@ -213,6 +214,6 @@ def make_broker(settings: Settings) -> SluiceBroker:
     """Return the process's broker. No connection is made before the first use."""
     dramatiq.set_encoder(WireEncoder())
     broker = SluiceBroker(url=settings.redis_url, namespace=settings.redis_namespace, secret_keys=settings.secret_keys)
-    use(broker)
+    bells.use(broker.ring)
     watermark.use(Watermark(broker.link, broker.namespace, settings.secret_keys))
     return broker

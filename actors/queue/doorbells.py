@@ -6,12 +6,9 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
-from actors.queue.link import LinkDownError
 from actors.queue.registry import Registration, register
 from actors.queue.schedule import DOORBELLS
-from models.db.base import in_transaction
+from models.db import bells
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,33 +16,12 @@ if TYPE_CHECKING:
     from actors.queue.broker import SluiceBroker
     from actors.queue.schedule import Arguments
 
-log = structlog.get_logger()
-
-
-class _Process:
-    broker: SluiceBroker | None = None
-
-
-def use(broker: SluiceBroker) -> None:
-    """Ring by this broker from now on, in the whole process."""
-    _Process.broker = broker
-
 
 def ring(actor: str, *args: str) -> None:
-    """Ring a doorbell after the commit that gave it work. A ring that cannot be sent is not missed: redrive rings.
-
-    Raises ValueError for a name that is no doorbell.
-    """
+    """Ring a doorbell, after the commit if a transaction is open. Raises ValueError for a name that is no doorbell."""
     if actor not in DOORBELLS:
         raise ValueError(f"{actor!r} is no doorbell")
-    if in_transaction():
-        raise RuntimeError("ring after the commit: before it there is nothing to find, and Redis may be slow")
-    if _Process.broker is None:
-        return
-    try:
-        _Process.broker.ring(actor, *args)
-    except LinkDownError as error:
-        log.info("doorbell.not_rung", doorbell=actor, error=str(error))
+    bells.ring(actor, *args)
 
 
 def doorbell(

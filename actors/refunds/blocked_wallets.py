@@ -40,10 +40,7 @@ def refund_blocked_wallet(info: CallInfo, wanted: BlockedRefund) -> CallReply:
         to = Destination(address=named.address, is_payer=True)
         written = suspense_refunds.send_back(ctx, asker, Purpose(kind="wallet_refund", wallet_id=wallet.id), to, held)
         shown = [payout_views.payout(ctx.catalogue, refund) for refund in written]
-        reply = record.store({"payouts": shown})
-    for refund in shown:
-        refund_orders.announce(refund)
-    return reply
+        return record.store({"payouts": shown})
 
 
 def _locked(info: CallInfo, wanted: BlockedRefund) -> WalletRow:

@@ -19,6 +19,4 @@ def refund_payment(info: CallInfo, body: CreateRefund) -> CallReply:
             body=body,
             request_id=info.request_id,
         )
-        reply = record.store(created)
-    refund_orders.announce(created)
-    return reply
+        return record.store(created)

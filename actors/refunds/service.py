@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.payouts import service as payout_orders
 from actors.signer import limits as signer_policy
 from core.catalogue import addresses
 from core.errors import (
@@ -38,7 +37,6 @@ from models.refunds import rows as refunds
 from models.refunds import views as refund_views
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from uuid import UUID
 
     from actors.context import Context
@@ -86,7 +84,7 @@ def create(ctx: Context, *, merchant_id: UUID, principal: str, body: CreateRefun
 
     The refund that a payment, an address and an amount have already is returned as it is, unless it failed or was
     cancelled; refunds of one payment wait for each other. Raises payment.*, refund.*, payout.* and compliance.*
-    errors, and then nothing of the transaction may be committed. After the commit the caller calls announce().
+    errors, and then nothing of the transaction may be committed.
     """
     found = invoices.look_up(merchant_id, uuid=body.uuid, order_id=body.order_id)
     invoice = None if found is None else invoices.lock(found.id)
@@ -94,11 +92,6 @@ def create(ctx: Context, *, merchant_id: UUID, principal: str, body: CreateRefun
         raise PaymentNotFound
     refund = _same_or_new(ctx, invoice, body, principal=principal, request_id=request_id)
     return refund_views.refund(ctx.catalogue, refund)
-
-
-def announce(created: Mapping[str, Any]) -> None:
-    """Have a refund sent, and its event delivered, after the commit."""
-    payout_orders.announce(created)
 
 
 def destination(ctx: Context, *, network: str, address: str | None, payer: str) -> Destination:

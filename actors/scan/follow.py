@@ -266,8 +266,7 @@ def _from_the_start(
 def _reverse_orphans(ctx: Context, network: Network) -> None:
     topups.reverse_orphans(network.code)
     unknown_spends.take_out(network.code)
-    if reversals.reverse_orphans(ctx.catalogue, network.code):
-        ring("deliver_webhooks")
+    reversals.reverse_orphans(ctx.catalogue, network.code)
 
 
 def _settle_due(ctx: Context, network: Network) -> None:

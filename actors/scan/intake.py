@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from actors.queue.broker import ring
 from actors.queue.isolated import isolated
 from chains.base import NATIVE
 from core.rates.pricing import RATE_DIGITS
@@ -39,11 +38,11 @@ log = structlog.get_logger()
 
 CENTS: Final = 100
 
-SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], bool]]] = {
+SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], None]]] = {
     "invoice": settlement.settle,
     "wallet": wallet_settlement.settle,
 }
-"""Who settles what came to whom; each returns whether a webhook was queued."""
+"""Who settles what came to whom."""
 
 
 class Matching:
@@ -191,5 +190,4 @@ def settle_owners(ctx: Context, owners: Iterable[tuple[OwnerKind, UUID]]) -> Non
     """Settle those to whom something came, each in a transaction of its own."""
     for kind, owner_id in owners:
         settle = SETTLE[kind]
-        if isolated(owner_id, settle, ctx.catalogue, owner_id):
-            ring("deliver_webhooks")
+        isolated(owner_id, settle, ctx.catalogue, owner_id)

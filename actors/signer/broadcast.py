@@ -74,11 +74,9 @@ def broadcast(network: str) -> None:
         seconds, requests = ctx.settings.rpc_step_s / 2, ctx.settings.rpc_step_requests // 2
         with budget(seconds=seconds, requests=requests):
             may_sign = recovery.advance(ctx, known)
-            is_moved = spend_watch.advance(ctx, known)
+            spend_watch.advance(ctx, known)
         with budget(seconds=seconds, requests=requests):
             taken = _take_up(ctx, known) if may_sign else 0
-    if is_moved or taken:
-        ring("deliver_webhooks")
     if taken:
         # There may be more; what could not be taken up waits for its own time.
         ring("broadcast", network)

@@ -56,18 +56,17 @@ LOOK_UNKNOWN_S: Final = 60
 ALONE: Final = "one provider alone tells that it was included"
 
 
-def advance(ctx: Context, network: Network) -> bool:
-    """Look at each spend of a network that is due; returns whether any was, and so may have queued a webhook."""
+def advance(ctx: Context, network: Network) -> None:
+    """Look at each spend of a network that is due."""
     for spend_id in spend_reads.replaced(network.code, limit=WATCHED_PER_STEP):
         isolated(spend_id, _reopen, spend_id)
-    silences, due = 0, spends.to_watch(network.code, limit=WATCHED_PER_STEP)
-    for spend in due:
+    silences = 0
+    for spend in spends.to_watch(network.code, limit=WATCHED_PER_STEP):
         if silences >= SILENCES_MAX:
             break
         is_known = isolated(spend.id, _look, ctx, network, spend)
         silences = 0 if is_known else silences + 1
         spends.check_later(spend.id, seconds=_look_again_s(network, spend))
-    return bool(due)
 
 
 def _reopen(spend_id: UUID) -> bool:

@@ -92,7 +92,6 @@ def block_wallet(info: CallInfo, body: BlockWallet) -> CallReply:
         wallet = wallets.set_blocked(wallet, is_blocked=body.is_force_block)
         reply = record.store(wallet_views.block(ctx.catalogue, wallet))
     if wallet.is_credit_due:
-        if wallet_settlement.credit_held(ctx.catalogue, wallet.id):
-            ring("deliver_webhooks")
+        wallet_settlement.credit_held(ctx.catalogue, wallet.id)
         ring("credit_unblocked_wallets")
     return reply

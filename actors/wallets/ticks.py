@@ -16,10 +16,7 @@ WALLETS_PER_STEP: Final = 20
 def credit_unblocked_wallets() -> None:
     """Go one step on with each of some wallets; rings itself again while any is left."""
     ctx = context()
-    emitted = [
-        wallet_settlement.credit_held(ctx.catalogue, wallet_id) for wallet_id in wallets.credit_due(WALLETS_PER_STEP)
-    ]
-    if any(emitted):
-        ring("deliver_webhooks")
+    for wallet_id in wallets.credit_due(WALLETS_PER_STEP):
+        wallet_settlement.credit_held(ctx.catalogue, wallet_id)
     if wallets.credit_due(1):
         ring("credit_unblocked_wallets")

@@ -10,7 +10,6 @@ from uuid import UUID
 import structlog
 
 from actors.context import context
-from actors.queue.broker import ring
 from actors.queue.caller import call_actor, recorded
 from actors.webhooks.connector import resolve
 from core.errors import WebhookBadUrl, WebhookNotFound
@@ -55,9 +54,7 @@ def redeliver_webhook(info: CallInfo, body: Redeliver) -> CallReply:
         found = deliveries.find(info.merchant(), delivery_id)
         if found is None:
             raise WebhookNotFound
-        reply = record.store(webhook_views.delivery(found))
-    ring("deliver_webhooks")
-    return reply
+        return record.store(webhook_views.delivery(found))
 
 
 def check_endpoint_url(url: str, *, allow_private: bool, own_hosts: Collection[str]) -> None:

@@ -14,6 +14,7 @@ from core.batches.schemas import BatchKind, OnError
 from models.batches import items as batch_items
 from models.db import turns
 from models.db.base import execute, one, rows, transaction
+from models.db.bells import Bell, ring
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,6 +87,7 @@ def create(new: NewBatch) -> None:
         " FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS item (order_id, body, place)",
         (new.id, list(new.order_ids), list(new.items)),
     )
+    ring(Bell.RUN_BATCHES)
 
 
 def find(merchant_id: UUID, batch_id: UUID) -> BatchRow | None:

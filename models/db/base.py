@@ -18,7 +18,7 @@ import psycopg2.extensions
 import psycopg2.extras
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
-from models.db import silence
+from models.db import bells, silence
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -219,12 +219,15 @@ def execute(sql: str, params: Params = ()) -> int:
 
 @contextlib.contextmanager
 def transaction() -> Iterator[None]:
-    """One transaction. Steps do not nest: a step inside a step would commit half of somebody's work."""
+    """One transaction, after whose commit its bells ring.
+
+    Steps do not nest: a step inside a step would commit half of somebody's work.
+    """
     if db.transaction_depth() != 0:
         raise RuntimeError("a step inside a step")
     _drop_ended()
     try:
-        with db.atomic():
+        with bells.kept_back(), db.atomic():
             yield
     except _DRIVER_ERRORS as error:
         _drop_ended()
@@ -252,7 +255,7 @@ def part() -> Iterator[None]:
     """Part of a transaction that may fail by itself: what is raised inside takes back the part alone."""
     if db.transaction_depth() == 0:
         raise RuntimeError("a part outside a step")
-    with db.savepoint():
+    with bells.kept_back(), db.savepoint():
         yield
 
 

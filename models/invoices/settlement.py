@@ -94,28 +94,23 @@ class _Standing:
         return senders.pop() if len(senders) == 1 else ""
 
 
-def settle(catalogue: Catalogue, invoice_id: UUID) -> bool:
-    """Settle one invoice in pages, each a transaction of its own. Returns whether a webhook was queued.
+def settle(catalogue: Catalogue, invoice_id: UUID) -> None:
+    """Settle one invoice in pages, each a transaction of its own.
 
     It is judged once all that is deep enough is confirmed. What this step leaves, the next one finds: pending deposits
     that are deep enough, or an invoice whose row says that credits are due.
     """
-    emitted = False
     for _ in range(PAGES_PER_STEP):
-        page = repeat_on_deadlock(lambda: _settle_page(catalogue, invoice_id))
-        emitted |= page.emitted
-        if page.is_last:
-            break
-    return emitted
+        if repeat_on_deadlock(_settle_page, catalogue, invoice_id):
+            return
 
 
-def settle_locked(catalogue: Catalogue, invoice_id: UUID) -> bool:
+def settle_locked(catalogue: Catalogue, invoice_id: UUID) -> None:
     """Settle one invoice inside the caller's transaction, by one page; the clock of invoices brings the others."""
     invoice = invoices.lock(invoice_id)
-    if invoice is None:
-        return False
-    _confirm_some(catalogue, invoice)
-    return _judge(catalogue, invoice).emitted
+    if invoice is not None:
+        _confirm_some(catalogue, invoice)
+        _judge(catalogue, invoice)
 
 
 def subtract(invoice_id: UUID, reversed_one: Deposit) -> None:
@@ -132,35 +127,29 @@ def subtract(invoice_id: UUID, reversed_one: Deposit) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Page:
-    """What one transaction of a settlement did: whether it was the last one, and whether it queued a webhook."""
-
-    is_last: bool
-    emitted: bool = False
-
-
-def _settle_page(catalogue: Catalogue, invoice_id: UUID) -> _Page:
+def _settle_page(catalogue: Catalogue, invoice_id: UUID) -> bool:
+    """Settle one page; returns whether it was the last one."""
     with transaction():
         invoice = invoices.lock(invoice_id)
         if invoice is None:
-            return _Page(is_last=True)
+            return True
         confirmed = _confirm_some(catalogue, invoice)
         if confirmed.is_more:
             _add(invoice, confirmed.units)
-            return _Page(is_last=False)
+            return False
         if not confirmed.count and _credit_more(catalogue, invoice):
-            return _Page(is_last=False)
+            return False
         return _judge(catalogue, invoice)
 
 
-def _judge(catalogue: Catalogue, invoice: InvoiceRow) -> _Page:
-    """Write what an invoice is now, and credit a page of what a decided one holds."""
+def _judge(catalogue: Catalogue, invoice: InvoiceRow) -> bool:
+    """Write what an invoice is now, and credit a page of what a decided one holds; returns whether that was all."""
     standing = _standing(invoice)
     status = _judged(standing)
     is_last = status not in states.DECIDED_STATUSES or not _credit_some(catalogue, standing)
     _write(catalogue, standing, status)
-    return _Page(is_last=is_last, emitted=_emit(catalogue, invoice, status))
+    _emit(catalogue, invoice, status)
+    return is_last
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,13 +346,11 @@ def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> 
     )
 
 
-def _emit(catalogue: Catalogue, before: InvoiceRow, status: InvoiceStatus) -> bool:
+def _emit(catalogue: Catalogue, before: InvoiceRow, status: InvoiceStatus) -> None:
     if status == before.status or status not in states.INVOICE_EVENTS:
-        return False
+        return
     after = invoices.find_public(before.id)
     if after is None:
         raise LookupError(f"invoice {before.id} vanished while it was locked")
     body = msgspec.json.encode(views.payment_webhook(catalogue, after)).decode()
-    return outbox.emit(
-        before.merchant_id, states.INVOICE_EVENTS[status], before.id, body, url_callback=before.url_callback
-    )
+    outbox.emit(before.merchant_id, states.INVOICE_EVENTS[status], before.id, body, url_callback=before.url_callback)

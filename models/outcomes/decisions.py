@@ -38,8 +38,7 @@ _HAS_APPROVED: Final = "SELECT 1 FROM payout_approvals WHERE payout_id = %s AND 
 def approve(catalogue: Catalogue, deny_list: DenyList, found: PayoutRow, *, principal: str) -> PayoutRow:
     """Approve a payout in a principal's name; it is approved then, or waits for a second one in awaiting_cosign.
 
-    Raises PayoutNotPending, PayoutApproverIsCreator, ComplianceAddressBlocked, PayoutFrozen. The caller rings
-    deliver_webhooks after the commit, and broadcast where the payout is approved.
+    Raises PayoutNotPending, PayoutApproverIsCreator, ComplianceAddressBlocked, PayoutFrozen.
     """
     before = _locked(found)
     if before.status not in UNDECIDED_PAYOUTS:

@@ -73,7 +73,7 @@ def settle(catalogue: Catalogue, unclear: Unclear, outcome: Outcome, *, settled_
     """End a payout as an operator says, in the caller's transaction; returns its spend.
 
     Raises SettleError where it does not wait for that any more, lies not as deep as failures count, or would be given
-    back while its network is frozen. The caller rings deliver_webhooks after the commit.
+    back while its network is frozen.
     """
     if outcome == "failed" and freezes.is_network_frozen(unclear.network):
         raise SettleError("while its network is frozen nothing is given back")

@@ -69,7 +69,7 @@ def finish(catalogue: Catalogue, link_id: UUID) -> PayoutLinkRow:
     """Write the payout of a link that is being claimed, in the caller's transaction, and return the claimed link.
 
     One that is claimed is returned as it is; one that the reaper took back raises PayoutlinkClaimInProgress: the claim
-    can be made again. The caller rings deliver_webhooks and broadcast after the commit.
+    can be made again.
     """
     link = payout_links.lock(link_id)
     if link is None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from core.ids import uuid7
 from models.db import turns
 from models.db.base import execute, in_transaction, rows
+from models.db.bells import Bell, ring
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -65,7 +66,7 @@ class Draft:
 
 
 def write(merchant_id: UUID, drafts: Sequence[Draft], *, kind: Literal["cheque"], box: SecretBox) -> list[UUID]:
-    """Write e-mails in the caller's transaction and return their ids. Ring deliver_emails after the commit."""
+    """Write e-mails in the caller's transaction and return their ids."""
     if not in_transaction():
         raise RuntimeError("an e-mail is written in the transaction of what it tells of")
     ids = [uuid7() for _ in drafts]
@@ -84,6 +85,7 @@ def write(merchant_id: UUID, drafts: Sequence[Draft], *, kind: Literal["cheque"]
             [box.seal(draft.body, bound_to=_binding(email_id)) for email_id, draft in zip(ids, drafts, strict=True)],
         ),
     )
+    ring(Bell.DELIVER_EMAILS)
     return ids
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from core.payouts.states import check_payout_transition, payout_event
 from models.db.base import execute, one
+from models.db.bells import Bell, ring
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, SUSPENSE, Account, Transfer
 from models.payouts import views as payout_views
@@ -133,8 +134,7 @@ def insert(catalogue: Catalogue, new: NewPayout) -> PayoutRow:
     """Hold the money, write the row and its first event, all in the caller's transaction.
 
     Raises ledger.InsufficientFundsError, and a unique violation where the merchant's order_id has its payout: look it
-    up before, under locks.wait_order(). The caller rings deliver_webhooks, and broadcast for an approved one, after the
-    commit.
+    up before, under locks.wait_order().
     """
     held_units = new.to_units + new.fee_units
     reference = new.hold_reference or f"payout:{new.id}:hold"
@@ -235,3 +235,5 @@ def _emit(catalogue: Catalogue, payout: PayoutRow) -> None:
         url_callback=payout.url_callback,
         request_id=payout.request_id,
     )
+    if payout.status == "approved":
+        ring(Bell.BROADCAST, payout.network)

@@ -36,39 +36,35 @@ DEPOSITS_PER_STEP: Final = 100
 EVENT: Final = "wallet.paid"
 
 
-def settle(catalogue: Catalogue, wallet_id: UUID) -> bool:
-    """Confirm what is deep enough, and credit it unless the wallet is blocked. Returns whether a webhook was queued."""
-    return _advance_all(
-        catalogue, wallet_id, wallet_deposits.pending_due(catalogue, wallet_id, limit=DEPOSITS_PER_STEP)
-    )
+def settle(catalogue: Catalogue, wallet_id: UUID) -> None:
+    """Confirm what is deep enough, and credit it unless the wallet is blocked."""
+    _advance_all(catalogue, wallet_id, wallet_deposits.pending_due(catalogue, wallet_id, limit=DEPOSITS_PER_STEP))
 
 
-def credit_held(catalogue: Catalogue, wallet_id: UUID) -> bool:
-    """Credit some of what an unblocked wallet held back. Returns whether a webhook was queued."""
-    emitted = _advance_all(catalogue, wallet_id, wallet_deposits.held(wallet_id, limit=DEPOSITS_PER_STEP))
+def credit_held(catalogue: Catalogue, wallet_id: UUID) -> None:
+    """Credit some of what an unblocked wallet held back."""
+    _advance_all(catalogue, wallet_id, wallet_deposits.held(wallet_id, limit=DEPOSITS_PER_STEP))
     with transaction():
         # Locked first: a deposit that a block held back in between must not be forgotten.
         wallet = wallets.lock(wallet_id)
         if wallet is not None and not wallet_deposits.held(wallet_id, limit=1):
             wallets.end_credit_due(wallet_id)
-    return emitted
 
 
-def _advance_all(catalogue: Catalogue, wallet_id: UUID, due: Sequence[UUID]) -> bool:
-    emitted = [repeat_on_deadlock(lambda d=deposit_id: _advance(catalogue, wallet_id, d)) for deposit_id in due]  # type: ignore[misc]
-    return any(emitted)
+def _advance_all(catalogue: Catalogue, wallet_id: UUID, due: Sequence[UUID]) -> None:
+    for deposit_id in due:
+        repeat_on_deadlock(_advance, catalogue, wallet_id, deposit_id)
 
 
-def _advance(catalogue: Catalogue, wallet_id: UUID, deposit_id: UUID) -> bool:
+def _advance(catalogue: Catalogue, wallet_id: UUID, deposit_id: UUID) -> None:
     """Bring one deposit as far as its chain and its wallet allow."""
     with transaction():
         wallet = wallets.lock(wallet_id)
         deposit = wallet_deposits.find(wallet_id, deposit_id)
         if wallet is None or deposit is None or not _is_confirmed(catalogue, wallet, deposit):
-            return False
-        if deposit.stray_reason is not None or deposit.refund_id is not None or wallet.is_blocked:
-            return False
-        return _credit(catalogue, wallet, deposit)
+            return
+        if deposit.stray_reason is None and deposit.refund_id is None and not wallet.is_blocked:
+            _credit(catalogue, wallet, deposit)
 
 
 def _is_confirmed(catalogue: Catalogue, wallet: WalletRow, deposit: Deposit) -> bool:
@@ -81,10 +77,10 @@ def _is_confirmed(catalogue: Catalogue, wallet: WalletRow, deposit: Deposit) -> 
     return True
 
 
-def _credit(catalogue: Catalogue, wallet: WalletRow, deposit: Deposit) -> bool:
+def _credit(catalogue: Catalogue, wallet: WalletRow, deposit: Deposit) -> None:
     """Give a confirmed deposit to the merchant, less the percent fee alone, and tell of it."""
     split = crediting.credit(catalogue, deposit, wallet.merchant_id, fee_ppm=wallet.fee_ppm, fee_fixed_due_units=0)
     if split is None or not wallet_deposits.mark_announced(deposit.id):
-        return False
+        return
     body = msgspec.json.encode(wallet_views.webhook(catalogue, wallet, deposit)).decode()
-    return outbox.emit(wallet.merchant_id, EVENT, wallet.id, body)
+    outbox.emit(wallet.merchant_id, EVENT, wallet.id, body)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.ids import uuid7
 from models.db.base import execute, in_transaction, one, rows
+from models.db.bells import Bell, ring
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -101,7 +102,7 @@ def emit(
     """Write a webhook in the caller's transaction; the body is sent as it is, whatever changes later.
 
     Returns False, and writes nothing, where the merchant has no endpoint: there is no secret to sign with, not for a
-    url_callback either. Ring deliver_webhooks after the commit.
+    url_callback either.
     """
     if not in_transaction():
         raise RuntimeError("a webhook is written in the transaction of its event")
@@ -111,6 +112,8 @@ def emit(
         " WHERE merchant_id = %s AND replaced_at IS NULL",
         (uuid7(), event, object_id, url_callback or None, body, request_id, merchant_id),
     )
+    if written:
+        ring(Bell.DELIVER_WEBHOOKS)
     return written == 1
 
 

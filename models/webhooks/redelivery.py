@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from core.errors import WebhookNotFound
 from models.db.base import execute, one
+from models.db.bells import Bell, ring
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -43,7 +44,10 @@ def requeue_latest(object_id: UUID, event: str) -> Requeued | None:
         " RETURNING id, event, status",
         (object_id, event),
     )
-    return Requeued(*found) if found else None
+    if found is None:
+        return None
+    ring(Bell.DELIVER_WEBHOOKS)
+    return Requeued(*found)
 
 
 def requeue(merchant_id: UUID, delivery_id: UUID) -> None:
@@ -53,6 +57,7 @@ def requeue(merchant_id: UUID, delivery_id: UUID) -> None:
     """
     whose = (delivery_id, merchant_id)
     if execute(f"{_AGAIN} WHERE id = %s AND merchant_id = %s AND body <> ''", whose):
+        ring(Bell.DELIVER_WEBHOOKS)
         return
     if one("SELECT 1 FROM webhook_deliveries WHERE id = %s AND merchant_id = %s", whose):
         raise WebhookNotFound("The delivery's body is no longer kept.")

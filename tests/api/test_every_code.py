@@ -168,7 +168,6 @@ def paying_twice_at_the_same_moment(live: Live) -> testing.Result:
     charge()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("models.payouts.rows.find_by_order", lambda *_: None)
-        patch.setattr("actors.payouts.service.ring", lambda *_: None)
         live.post("/v1/payout", PAYOUT)
         return live.post("/v1/payout", PAYOUT)
 

@@ -12,9 +12,6 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from actors.payout_links import calls as payout_links
-from actors.payout_links import claims
-from actors.payout_links import ticks as payout_link_clock
 from actors.payout_links.calls import cancel_payout_link
 from actors.payout_links.claims import claim_payout_link
 from actors.payout_links.ticks import expire_payout_links, reap_claims
@@ -45,8 +42,6 @@ REFUSALS: Final = {
 @pytest.fixture
 def shop(database: str, monkeypatch: pytest.MonkeyPatch) -> UUID:
     configure(database)
-    for module in (claims, payout_links, payout_link_clock):
-        monkeypatch.setattr(module, "ring", lambda *_: None)
     # Every claim that is under way counts as stuck.
     monkeypatch.setattr(payout_link_claims, "STUCK_AFTER_S", 0)
     return rich_merchant(FUNDS)

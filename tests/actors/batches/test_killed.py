@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from actors.batches import calls as batches
 from models.batches.items import LEASE_S
+from models.db import bells
 from models.db.base import one
 from tests.actors.batches.world import AGNOSTIC, PAYOUT, configure, count, key_of, pass_by, status_of, statuses, take
 from tests.actors.queue.workers import NAMESPACE, eventually, make_broker
@@ -82,10 +82,8 @@ def done() -> int:
 
 
 @pytest.mark.parametrize("on_error", ["continue", "stop"])
-def test_a_batch_outlives_its_workers(
-    start: Start, broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch, on_error: str
-) -> None:
-    monkeypatch.setattr(batches, "ring", broker.ring)
+def test_a_batch_outlives_its_workers(start: Start, broker: SluiceBroker, on_error: str) -> None:
+    bells.use(broker.ring)
     shop = merchant()
     endpoint(shop)
     fund(shop, 1_000 * USDT)

@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def _gateway(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _gateway(database: str) -> Iterator[None]:
     context.configure(
         load_settings({"ENVIRONMENT": "development", "DATABASE_URL": database, "REDIS_URL": "redis://127.0.0.1:1"})
     )
-    monkeypatch.setattr(invoice_clock, "ring", lambda *_: None)
     for currency in ("USD", "USDT"):
         execute("INSERT INTO rates (currency, usd, source, quoted_at) VALUES (%s, 1, 'test', app_now())", (currency,))
     yield

@@ -10,7 +10,6 @@ from uuid import UUID
 import pytest
 
 from actors import context
-from actors.payout_links import calls as payout_links
 from core.errors import (
     DomainError,
     GatewayBusy,
@@ -61,13 +60,6 @@ def _gateway(database: str) -> Iterator[None]:
     configure(database)
     yield
     assert_sound()
-
-
-@pytest.fixture(autouse=True)
-def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    bells: list[str] = []
-    monkeypatch.setattr(payout_links, "ring", lambda *bell: bells.append(":".join(bell)))
-    return bells
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from actors.payout_links import claims
 from core.errors import (
     ComplianceAddressBlocked,
     DomainError,
@@ -27,7 +26,7 @@ from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.queue.calls import AbandonedError, ReplayedError
 from tests.actors.payout_links.world import ANN, BOB, cancel, claim, configure, create, give_up, info
-from tests.models.builders import USDT, address, assert_sound, at_once, held
+from tests.models.builders import USDT, address, assert_sound, at_once, endpoint, held
 from tests.models.payout_links.builders import advance, rich_merchant
 from tests.models.payouts.builders import FEE
 
@@ -44,13 +43,6 @@ def _gateway(database: str) -> Iterator[None]:
     configure(database)
     yield
     assert_sound()
-
-
-@pytest.fixture(autouse=True)
-def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    bells: list[str] = []
-    monkeypatch.setattr(claims, "ring", lambda *bell: bells.append(":".join(bell)))
-    return bells
 
 
 @pytest.fixture
@@ -72,6 +64,7 @@ def count(table: str) -> int:
 
 
 def test_a_claim_makes_the_payout_and_wakes_who_sends_it(shop: UUID, link: dict[str, Any], rung: list[str]) -> None:
+    endpoint(shop)
     answer = claim(link["claim_token"])
 
     payout = payouts.find_by_order(shop, f"payoutlink:{link['link_id']}")

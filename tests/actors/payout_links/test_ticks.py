@@ -14,7 +14,7 @@ from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payouts import freezes
 from tests.actors.payout_links.world import configure
-from tests.models.builders import USDT, assert_sound, held
+from tests.models.builders import USDT, assert_sound, endpoint, held
 from tests.models.payout_links.builders import ANN, BOB, HELD, advance, claimed, claiming, funded, rich_merchant
 
 if TYPE_CHECKING:
@@ -31,13 +31,6 @@ def _gateway(database: str) -> Iterator[None]:
     assert_sound()
 
 
-@pytest.fixture(autouse=True)
-def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    bells: list[str] = []
-    monkeypatch.setattr(payout_link_clock, "ring", lambda *bell: bells.append(":".join(bell)))
-    return bells
-
-
 @pytest.fixture
 def shop() -> UUID:
     return rich_merchant()
@@ -49,6 +42,7 @@ def status(link: PayoutLinkRow) -> str:
 
 def test_what_is_due_expires_and_what_is_not_stays(shop: UUID, rung: list[str]) -> None:
     due, young, taken = funded(shop), funded(shop, lifetime_h=9), claimed(funded(shop))
+    rung.clear()
     advance(2)
 
     expire_payout_links()
@@ -116,6 +110,7 @@ def test_after_a_freeze_a_link_expires_in_the_end(shop: UUID) -> None:
 
 
 def test_a_claim_that_is_stuck_is_finished(shop: UUID, rung: list[str]) -> None:
+    endpoint(shop)
     stuck, young = funded(shop), funded(shop)
     claiming(stuck)
     advance(0.26)

@@ -61,9 +61,8 @@ def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld
 
 
 @pytest.fixture
-def _gateway(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _gateway(database: str) -> Iterator[None]:
     context.configure(make_settings(database_url=database))
-    monkeypatch.setattr(debts, "ring", lambda *_bell: None)
     yield
     assert_sound()
 
@@ -375,10 +374,9 @@ def owe(shop: UUID, units: int) -> None:
 
 
 @pytest.fixture
-def _tampered(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def _tampered(database: str) -> None:
     """Debts come from nowhere here, so that the books are not sound in the end."""
     context.configure(make_settings(database_url=database))
-    monkeypatch.setattr(debts, "ring", lambda *_bell: None)
 
 
 @pytest.mark.usefixtures("_tampered")

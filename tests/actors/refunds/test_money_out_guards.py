@@ -8,11 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from actors.batches import calls as batches
-from actors.batches import ticks as batch_runs
-from actors.invoices import resolution as payment_upkeep
 from actors.invoices.resolution import resolve_payment
-from actors.payouts import service as payout_orders
 from core.catalogue.addresses import display
 from core.errors import PayoutDuplicateReference, RefundNoAddress
 from models.batches import items as batch_items
@@ -34,11 +30,9 @@ STRANGER: Final = "0x90f79bf6eb2c4f870365e785982e1f101e93b906"
 
 
 @pytest.fixture(autouse=True)
-def _gateway(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _gateway(database: str) -> Iterator[None]:
     configure(database)
     fees()
-    for module in (payment_upkeep, payout_orders):
-        monkeypatch.setattr(module, "ring", lambda *_: None)
     yield
     assert_sound()
 
@@ -142,8 +136,6 @@ def test_an_item_that_met_the_same_order_under_way_is_tried_again(
     batch_world.configure(database)
     charge()
     fund(shop, 100 * USDT)
-    for module in (batches, batch_runs):
-        monkeypatch.setattr(module, "ring", lambda *_: None)
     lock, met = batch_items.lock, [PayoutDuplicateReference()]
 
     def lock_and_clash(item: batch_items.Leased) -> None:

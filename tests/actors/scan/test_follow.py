@@ -103,16 +103,9 @@ def _sound(database: str) -> Iterator[None]:
 
 
 @pytest.fixture
-def rings(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    rung: list[tuple[str, ...]] = []
-    monkeypatch.setattr(polling, "ring", lambda *bell: rung.append(bell))
-    return rung
-
-
-@pytest.fixture
-def node(database: str, rings: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch) -> Node:
+def node(database: str, monkeypatch: pytest.MonkeyPatch) -> Node:
     """A chain of three blocks, whose last the gateway has scanned."""
-    del database, rings
+    del database
     chain = Node(began=app_now())
     chain.mine(3)
 
@@ -176,19 +169,17 @@ def test_scanning_again_changes_nothing(node: Node, shop: UUID) -> None:
     assert rows("SELECT status, round FROM deposits") == [("credited", 0)]
 
 
-def test_a_step_is_bounded_and_rings_for_the_rest(
-    node: Node, rings: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_is_bounded_and_rings_for_the_rest(node: Node, rung: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(polling, "BLOCKS_PER_STEP", 4)
     node.mine(10)
 
     poll()
     assert cursor()[0] == 6
-    assert rings == [("poll_network", "ethereum")]
+    assert rung == ["poll_network:ethereum"]
     poll()
     poll()
     assert cursor()[0] == 12
-    assert rings == [("poll_network", "ethereum")] * 2
+    assert rung == ["poll_network:ethereum"] * 2
 
 
 @pytest.mark.parametrize(
@@ -270,7 +261,7 @@ def test_a_lagging_node_of_another_branch_does_prove_a_reorg(node: Node, shop: U
     assert status(mine) == "check"
 
 
-def test_a_node_in_two_minds_stops_the_step(node: Node, rings: list[tuple[str, ...]]) -> None:
+def test_a_node_in_two_minds_stops_the_step(node: Node, rung: list[str]) -> None:
     """It shows our tip, and a next block that does not stand on it."""
     node.mine(2)
     liar = node.blocks[-1]
@@ -278,7 +269,7 @@ def test_a_node_in_two_minds_stops_the_step(node: Node, rings: list[tuple[str, .
     poll()
 
     assert cursor() == (3, "0x0-3")
-    assert rings == []
+    assert rung == []
 
 
 def test_a_scan_that_died_in_a_reorg_is_finished_before_the_next_goes_on(

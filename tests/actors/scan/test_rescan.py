@@ -113,11 +113,7 @@ def test_the_second_reading_is_bounded_in_time_whatever_a_block_takes() -> None:
     }
 
 
-def test_what_was_hidden_is_found_after_an_outage_of_minutes(
-    start: Callable[..., World], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rung: list[tuple[str, ...]] = []
-    monkeypatch.setattr(rescan, "ring", lambda *bell: rung.append(bell))
+def test_what_was_hidden_is_found_after_an_outage_of_minutes(start: Callable[..., World], rung: list[str]) -> None:
     world = start(network="arbitrum")
     mine = world.invoice()
     world.providers[0].hide_logs()

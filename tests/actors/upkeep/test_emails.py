@@ -33,13 +33,6 @@ def _gateway(database: str, peer: SmtpServer) -> None:
     configure(database, SMTP_URL=peer.url)
 
 
-@pytest.fixture(autouse=True)
-def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    bells: list[str] = []
-    monkeypatch.setattr(emails_actor, "ring", bells.append)
-    return bells
-
-
 @pytest.fixture
 def shop() -> UUID:
     return rich_merchant()
@@ -138,6 +131,7 @@ def test_a_turn_is_bounded_in_number_and_time(
 ) -> None:
     for _ in range(3):
         write(shop)
+    rung.clear()
     monkeypatch.setattr(emails_actor, "PER_TURN", 2)
     deliver_emails()
     assert (len(peer.messages), rung) == (2, ["deliver_emails"])

@@ -75,13 +75,14 @@ def test_verdicts_are_forgotten_once_they_are_no_longer_believed() -> None:
     assert rows("SELECT address FROM sanction_verdicts") == [("0xb",)]
 
 
-def test_a_large_backlog_goes_in_portions_and_asks_to_be_rung_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    rung: list[str] = []
-    monkeypatch.setattr(retention, "ring", rung.append)
+def test_a_large_backlog_goes_in_portions_and_asks_to_be_rung_again(
+    rung: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(batches, "PRUNED_AT_ONCE", 2)
     for _ in range(3):
         batch()
     execute("UPDATE batches SET status = 'completed', completed_at = app_now() - interval '31 days'")
+    rung.clear()
 
     retention.prune()
     assert (one("SELECT count(*) FROM batches"), rung) == ((1,), ["prune"])

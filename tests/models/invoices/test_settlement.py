@@ -138,19 +138,23 @@ def test_the_event_tells_what_the_invoice_shows(shop: UUID, chain: Chain) -> Non
     assert json.loads((one("SELECT body FROM webhook_deliveries") or ("",))[0])["status"] == "paid"
 
 
-def test_settling_says_whether_a_webhook_waits(shop: UUID, chain: Chain) -> None:
+def test_settling_rings_where_a_webhook_waits(shop: UUID, chain: Chain, rung: list[str]) -> None:
     mine, unheard = invoice(shop), invoice(merchant())
     chain.mine(1, chain.transfer(mine, PRICE), chain.transfer(unheard, PRICE))
     chain.confirm()
 
-    assert settlement.settle(CATALOGUE, mine.id)
-    assert not settlement.settle(CATALOGUE, mine.id)
-    assert not settlement.settle(CATALOGUE, unheard.id)  # nobody listens
+    settlement.settle(CATALOGUE, mine.id)
+    assert rung == ["deliver_webhooks"]
+    settlement.settle(CATALOGUE, mine.id)
+    settlement.settle(CATALOGUE, unheard.id)  # nobody listens
+    assert rung == ["deliver_webhooks"]
     assert invoices.reread(unheard.id).status == "paid"
 
 
-def test_what_does_not_exist_is_not_settled(shop: UUID) -> None:
-    assert not settlement.settle(CATALOGUE, shop)
+def test_what_does_not_exist_is_not_settled(shop: UUID, rung: list[str]) -> None:
+    settlement.settle(CATALOGUE, shop)
+
+    assert rung == []
 
 
 def test_parts_are_summed_however_small(shop: UUID, chain: Chain) -> None:
@@ -355,7 +359,7 @@ def test_what_is_finer_than_the_coin_goes_to_rounding(shop: UUID, chain: Chain) 
     assert net_of(Account(GATEWAY, ROUNDING, "USDT")) == 7
 
 
-def test_settling_many_times_at_once_settles_once(shop: UUID, chain: Chain) -> None:
+def test_settling_many_times_at_once_settles_once(shop: UUID, chain: Chain, rung: list[str]) -> None:
     mine = invoice(shop)
     chain.pay(mine, PRICE // 2)
     chain.pay(mine, PRICE // 2)
@@ -363,19 +367,19 @@ def test_settling_many_times_at_once_settles_once(shop: UUID, chain: Chain) -> N
 
     outcomes = at_once(20, lambda _: settlement.settle(CATALOGUE, mine.id))
 
-    assert sorted(outcomes, key=bool) == [False] * 19 + [True]
+    assert (outcomes, rung) == ([None] * 20, ["deliver_webhooks"])
     assert events(mine) == ["invoice.paid"]
     assert held(shop) == {MATURING: NET}
 
 
-def test_many_invoices_of_one_merchant_settle_at_once(shop: UUID, chain: Chain) -> None:
+def test_many_invoices_of_one_merchant_settle_at_once(shop: UUID, chain: Chain, rung: list[str]) -> None:
     mine = [invoice(shop) for _ in range(12)]
     chain.mine(1, *(chain.transfer(one_of, PRICE) for one_of in mine))
     chain.confirm()
 
     outcomes = at_once(12, lambda number: settlement.settle(CATALOGUE, mine[number].id))
 
-    assert outcomes == [True] * 12
+    assert (outcomes, rung) == ([None] * 12, ["deliver_webhooks"] * 12)
     assert held(shop) == {MATURING: 12 * NET}
 
 
@@ -754,15 +758,16 @@ def test_a_scan_that_died_in_the_middle_of_a_reorg_is_finished_by_the_next(shop:
     assert (held(shop), deposits.orphans("ethereum", kind="invoice")) == ({}, [])
 
 
-def test_a_deposit_is_reversed_once(shop: UUID, chain: Chain) -> None:
+def test_a_deposit_is_reversed_once(shop: UUID, chain: Chain, rung: list[str]) -> None:
     mine = invoice(shop)
     paid(chain, mine)
     chain.fork(2)
     orphan = deposits.orphans("ethereum", kind="invoice")[0]
+    rung.clear()
 
     outcomes = at_once(6, lambda _: reversals.reverse_of_invoice(CATALOGUE, *orphan))
 
-    assert outcomes == [False] * 6
+    assert (outcomes, rung) == ([None] * 6, [])
     assert held(shop) == {}
 
 

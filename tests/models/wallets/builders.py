@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from core.ids import uuid7
-from models.db.base import rows, transaction
+from models.db.base import one, rows, transaction
 from models.deposits import rows as deposits
 from models.wallets import deposits as wallet_deposits
 from models.wallets import rows as wallets
@@ -14,6 +14,7 @@ from models.wallets.rows import NewWallet, WalletRow
 from tests.models.builders import CATALOGUE, address, assert_sound, merchant
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from uuid import UUID
 
 
@@ -37,9 +38,16 @@ def reread(wallet_id: UUID) -> WalletRow:
 
 def settled(of: WalletRow) -> bool:
     """Settle a wallet; nothing that must always hold may be broken then. Returns whether a webhook was queued."""
-    emitted = wallet_settlement.settle(CATALOGUE, of.id)
+    is_queued = queues(lambda: wallet_settlement.settle(CATALOGUE, of.id))
     assert_sound()
-    return emitted
+    return is_queued
+
+
+def queues(step: Callable[[], object]) -> bool:
+    """Do something and return whether it queued a webhook."""
+    before = one("SELECT count(*) FROM webhook_deliveries")
+    step()
+    return one("SELECT count(*) FROM webhook_deliveries") != before
 
 
 def set_blocked(of: WalletRow, *, is_blocked: bool) -> WalletRow:

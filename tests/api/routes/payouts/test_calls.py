@@ -12,7 +12,6 @@ import msgspec
 import pytest
 
 from actors import context
-from actors.payouts import service as payout_orders
 from core.payouts.schemas import CreatedPayout, MassResult, Payout, PayoutPage, PayoutQuote, PayoutServices
 from models.db import base
 from models.db.base import app_now, execute
@@ -39,9 +38,8 @@ PATHS = ("", "/calculate", "/info", "/history", "/services", "/mass", "/fee-sett
 
 
 @pytest.fixture
-def shop(live: Live, monkeypatch: pytest.MonkeyPatch) -> Client:
+def shop(live: Live) -> Client:
     """A merchant with 100 USDT at a gateway that knows what a transfer costs."""
-    monkeypatch.setattr(payout_orders, "ring", lambda *_: None)
     fund(live.shop, 100 * UNIT)
     charge()
     return live.client

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from actors import context
-from actors.payouts import approvals as payout_approvals
 from actors.queue.caller import CallInfo, CallReply
 from api.app import create_app
 from core.payouts.schemas import Payout
@@ -38,7 +37,7 @@ class KeylessCaller(LocalCaller):
 
 
 @pytest.fixture
-def shop(keys: Keys, database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[UUID]:
+def shop(keys: Keys, database: str) -> Iterator[UUID]:
     """A merchant with 100 USDT and keys of its own, beside another merchant's."""
     merchant_id = funded()
     for public_id in ("pk_unified", "pk_second"):
@@ -46,7 +45,6 @@ def shop(keys: Keys, database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator
     keys.add("pk_payout", "payout", merchant_id)
     keys.add("pk_stranger", "unified", merchant())
     context.configure(make_settings(DATABASE_URL=database))
-    monkeypatch.setattr(payout_approvals, "ring", lambda *_: None)
     yield merchant_id
     assert_sound()
 

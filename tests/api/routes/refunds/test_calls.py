@@ -23,13 +23,6 @@ RESOLVE = "/v1/payment/resolve"
 UUID_TEXT = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
 
 
-@pytest.fixture(autouse=True)
-def _no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody listens for doorbells."""
-    for ring in ("actors.invoices.resolution.ring", "actors.payouts.service.ring"):
-        monkeypatch.setattr(ring, lambda *_: None)
-
-
 def info(live: Live, uuid: str) -> PaymentInfo:
     answer = live.post("/v1/payment/info", {"uuid": uuid})
     return msgspec.convert(answer.json["result"], PaymentInfo)

@@ -1,0 +1,125 @@
+"""Rings are sent once, after the commit of what they tell of, and nothing hangs on whether they can be sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import peewee
+import pytest
+import structlog
+
+from actors.queue.schedule import DOORBELLS
+from models.db import bells
+from models.db.base import execute, in_transaction, part, repeat_on_deadlock, transaction
+from models.db.bells import Bell, ring
+from tests.models.builders import at_once
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def within(scope: Callable[[], AbstractContextManager[None]], *works: Callable[[], object]) -> None:
+    with scope():
+        for work in works:
+            work()
+
+
+def fail(*_bell: str) -> None:
+    raise LookupError
+
+
+def test_a_ring_waits_for_the_commit(rung: list[str]) -> None:
+    seen: list[bool] = []
+    bells.use(lambda *_bell: seen.append(in_transaction()))
+    with transaction():
+        ring(Bell.DELIVER_WEBHOOKS)
+        assert seen == []
+
+    assert (seen, rung) == ([False], [])
+
+
+def test_outside_of_a_transaction_it_goes_out_at_once(rung: list[str]) -> None:
+    for _ in range(2):
+        ring(Bell.BROADCAST, "ethereum")
+
+    assert rung == ["broadcast:ethereum"] * 2
+
+
+def test_equal_rings_of_a_transaction_go_out_once_in_their_order(rung: list[str]) -> None:
+    with transaction():
+        for network in ("polygon", "ethereum", "polygon"):
+            ring(Bell.DELIVER_WEBHOOKS)
+            ring(Bell.BROADCAST, network)
+
+    assert rung == ["deliver_webhooks", "broadcast:polygon", "broadcast:ethereum"]
+
+
+def test_a_transaction_that_is_rolled_back_rings_nobody(rung: list[str]) -> None:
+    with pytest.raises(LookupError):
+        within(transaction, lambda: ring(Bell.DELIVER_WEBHOOKS), fail)
+    within(transaction)
+
+    assert rung == []
+
+
+def test_neither_does_one_whose_commit_fails(rung: list[str]) -> None:
+    execute("CREATE TABLE things (id integer UNIQUE DEFERRABLE INITIALLY DEFERRED)")
+    twice = "INSERT INTO things VALUES (1), (1)"
+    with pytest.raises(peewee.IntegrityError):
+        within(transaction, lambda: ring(Bell.DELIVER_WEBHOOKS), lambda: execute(twice))
+
+    assert rung == []
+
+
+def test_a_part_that_is_taken_back_takes_its_rings_with_it(rung: list[str]) -> None:
+    with transaction():
+        ring(Bell.DELIVER_EMAILS)
+        within(part, lambda: ring(Bell.BROADCAST, "ethereum"))
+        with pytest.raises(LookupError):
+            within(part, lambda: ring(Bell.DELIVER_EMAILS), lambda: ring(Bell.DELIVER_WEBHOOKS), fail)
+        assert rung == []
+
+    assert rung == ["deliver_emails", "broadcast:ethereum"]
+
+
+def test_a_victim_of_a_deadlock_rings_for_the_attempt_that_was_kept(rung: list[str]) -> None:
+    attempts: list[str] = []
+
+    def step() -> None:
+        with transaction():
+            attempts.append("polygon" if attempts else "ethereum")
+            ring(Bell.BROADCAST, attempts[-1])
+            if len(attempts) == 1:
+                execute("DO $$ BEGIN RAISE SQLSTATE '40P01'; END $$")
+
+    repeat_on_deadlock(step)
+
+    assert (attempts, rung) == (["ethereum", "polygon"], ["broadcast:polygon"])
+
+
+def test_a_thread_rings_what_is_its_own(rung: list[str]) -> None:
+    with transaction():
+        ring(Bell.DELIVER_EMAILS)
+        assert at_once(1, lambda _number: ring(Bell.DELIVER_WEBHOOKS)) == [None]
+        assert rung == ["deliver_webhooks"]
+
+    assert rung == ["deliver_webhooks", "deliver_emails"]
+
+
+def test_rings_that_fail_are_logged_and_fail_nothing(rung: list[str]) -> None:
+    bells.use(fail)
+    with structlog.testing.capture_logs() as lines:
+        with transaction():
+            execute("CREATE TABLE things ()")
+            ring(Bell.DELIVER_WEBHOOKS)
+            ring(Bell.DELIVER_EMAILS)
+        ring(Bell.RUN_BATCHES)
+
+    assert [(line["event"], line["doorbell"]) for line in lines] == [
+        ("doorbell.not_rung", name) for name in ("deliver_webhooks", "deliver_emails", "run_batches")
+    ]
+    assert (execute("INSERT INTO things DEFAULT VALUES"), rung) == (1, [])
+
+
+def test_models_ring_at_doorbells_that_are_answered() -> None:
+    assert {*Bell} <= DOORBELLS.keys()
