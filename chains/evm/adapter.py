@@ -8,6 +8,7 @@ contract passes on is in neither transactions nor logs: balances show it, traces
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from statistics import median_low
 from typing import Final
 
 import structlog
@@ -26,7 +27,7 @@ from chains.base import (
 )
 from chains.budget import BudgetSpentError, budget
 from chains.evm.nodes import wire
-from chains.evm.nodes.providers import Providers, middle
+from chains.evm.nodes.providers import Providers
 from chains.evm.nodes.rpc import JsonRpc, RpcError
 from chains.evm.scan import internal as evm_internal
 from chains.evm.scan import witness as evm_witness
@@ -34,6 +35,7 @@ from chains.evm.scan.block import TRANSFER_TOPIC, Assets, BlockReader
 from chains.evm.scan.range import RangeScanner
 from chains.evm.scan.receipts import ReceiptBook
 from chains.evm.spends import departures as evm_departures
+from chains.evm.spends import fate as evm_fate
 from chains.evm.spends.gas import todays_price
 from core.catalogue.catalogue import Network, Pair
 
@@ -123,7 +125,7 @@ class EvmAdapter:
             lambda node: node.call_or_none("eth_getBlockByNumber", [tag, False], wire.Header)
         )
         heights = [wire.quantity(header.number) for header in answers if isinstance(header, wire.Header)]
-        return middle(heights) if len(heights) >= min(WITNESSES_MIN, self.providers) else None
+        return median_low(heights) if len(heights) >= min(WITNESSES_MIN, self.providers) else None
 
     def transfer_fee(self, pair: Pair, *, cap_units: int) -> int:
         """Return what one transfer costs now, in wei; what a rollup adds for its data is not in it."""
@@ -145,7 +147,7 @@ class EvmAdapter:
 
     def used_slots(self, sender: str, height: int) -> int:
         """Return how many slots a sender has used up to a block, as the first node tells it that knows."""
-        return self._providers.attempt(lambda node: evm_departures.used_slots(node, sender, height))
+        return self._providers.attempt(lambda node: evm_fate.nonce(node, sender, height))
 
     def slot_height(self, sender: str, slot: int, low: int, high: int) -> int:
         """Return in which block a sender used a slot; one node answers all of it."""

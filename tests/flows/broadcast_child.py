@@ -11,7 +11,6 @@ from typing import Final
 
 # What a signer loads at its first use, loaded once for all of them: each is a fork.
 import embit.bip39
-import eth_account
 
 import chains.evm.adapter
 import chains.evm.spends.spender
@@ -19,7 +18,8 @@ from actors import context
 from actors.scan import follow as polling
 from actors.signer import broadcast
 from actors.signer import spend as spending
-from chains.evm.spends.fees import GasPrice
+from chains.base import Fee
+from chains.evm.spends import library
 from chains.evm.spends.tx import plan_spend, sign_spend
 from core.catalogue.catalogue import load_catalogue
 from core.logs import checkpoints
@@ -29,7 +29,7 @@ from models.db.base import execute
 from models.treasury import writeoffs
 from tests.peers.anvil import BUYER, HandMined
 
-LOADED: Final = (chains.evm.adapter, chains.evm.spends.spender, embit.bip39, eth_account)
+LOADED: Final = (chains.evm.adapter, chains.evm.spends.spender, embit.bip39, library.account())
 ETHEREUM: Final = load_catalogue("development").networks["ethereum"]
 PATIENCE_S: Final = 61
 
@@ -67,10 +67,9 @@ class Gateway:
             private_key=spending.keys().hot_key("evm"),
             chain_id=1,
             nonce=int(self.node.ask("eth_getTransactionCount", self.hot, "latest"), 16),
-            gas=21_000,
-            price=GasPrice(base_wei=100 * 10**9, tip_wei=10 * 10**9),
+            fee=Fee(gas_limit=21_000, price_units=210 * 10**9, tip_units=10 * 10**9),
         )
-        assert self.node.ask("eth_sendRawTransaction", signed.raw) == signed.txid
+        assert self.node.ask("eth_sendRawTransaction", "0x" + signed.raw.hex()) == signed.txid
         self.node.mine()
 
     def give_up(self) -> None:

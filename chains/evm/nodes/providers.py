@@ -6,6 +6,7 @@ the fastest; among equals the operator's order holds. Nothing of this decides wh
 
 import time
 from collections.abc import Callable, Sequence
+from statistics import median_low
 from typing import Final, TypeVar
 
 import structlog
@@ -28,15 +29,6 @@ LAG_BLOCKS_MIN: Final = 2
 # So much slower than the fastest is slow, from this latency on.
 SLOW_FACTOR: Final = 4
 SLOW_FROM_S: Final = 0.3
-
-
-def middle(voices: Sequence[T], *, upper: bool = False) -> T:
-    """Return the lower median: one liar among three cannot move it far, among two cannot raise it.
-
-    upper: the upper one, for figures of which too little does the harm: among two he cannot lower it.
-    """
-    ranked = sorted(voices)  # type: ignore[type-var]
-    return ranked[len(ranked) // 2 if upper else (len(ranked) - 1) // 2]
 
 
 class Providers:
@@ -77,10 +69,10 @@ class Providers:
     def agreed_head(self) -> int | None:
         """Return the middle of the heads that the nodes last told, of two the lower; None before any did.
 
-        How far the chain is at least, whatever one node makes up.
+        How far the chain is at least: one liar among three cannot move it far, among two cannot raise it.
         """
         heads = [node.head for node in self._nodes if node.head is not None]
-        return middle(heads) if heads else None
+        return median_low(heads) if heads else None
 
     def attempt(self, question: Question[T], *, second: bool = False) -> T:
         """Put one question, which may be several calls, to one node after the other until one answers it.

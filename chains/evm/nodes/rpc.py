@@ -35,6 +35,10 @@ NULL: Final = b"null"
 UNREADABLE: Final = (msgspec.DecodeError, ValueError, RecursionError)
 
 
+class NoResultError(ProviderError):
+    """The node answered null where something has to be there."""
+
+
 class RpcError(ProviderError):
     """The node understood the request and refused it."""
 
@@ -56,7 +60,7 @@ class Rpc(Protocol):
     """Whoever answers JSON-RPC: one node, or the providers of a network."""
 
     def call(self, method: str, params: Sequence[object], kind: type[T]) -> T:
-        """Return a result of the given type. Raises RpcError if refused, ProviderError for anything unexpected."""
+        """Return a result of the given type. Raises RpcError if refused, NoResultError for null, or ProviderError."""
         ...
 
     def call_or_none(self, method: str, params: Sequence[object], kind: type[T]) -> T | None:
@@ -90,7 +94,7 @@ class JsonRpc:
         """Ask; see Rpc."""
         result = self.call_or_none(method, params, kind)
         if result is None:
-            raise ProviderError(f"{method}: no result")
+            raise NoResultError(f"{method}: no result")
         return result
 
     def call_or_none(self, method: str, params: Sequence[object], kind: type[T]) -> T | None:

@@ -6,16 +6,25 @@ releases money (no effect, dead) takes two voices where there are two providers:
 does another effect than the one that was asked for, which stops the coin's payouts.
 """
 
+from __future__ import annotations
+
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import mode
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from chains.base import Effect, Fate, FateKind, Intent, ProviderError
 from chains.evm.nodes import wire
-from chains.evm.nodes.rpc import JsonRpc
+from chains.evm.nodes.rpc import NoResultError
 from chains.evm.scan.block import ERC20_TOPICS, TRANSFER_TOPIC
+from chains.evm.spends.library import eth, spelled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from web3.types import LogReceipt, TxReceipt
+
+    from chains.evm.nodes.rpc import JsonRpc, Rpc
 
 REVERTED: Final = "the transaction was reverted"
 OUT_OF_GAS: Final = "the transaction ran out of gas"
@@ -27,20 +36,7 @@ WORD_MAX: Final = 2**256 - 1
 WITNESSES_MIN: Final = 2
 
 
-class PaidReceipt(wire.Receipt, kw_only=True, rename="camel"):
-    """What became of a transaction, and what the chain took for it."""
-
-    gas_used: str
-    effective_gas_price: str
-    # What a rollup took for posting the data.
-    l1_fee: str | None = None
-
-
-class _Terms(wire.Transaction, kw_only=True):
-    gas: str
-
-
-class _Effect(NamedTuple):
+class Moved(NamedTuple):
     """What one receipt shows; units are told where something else was moved."""
 
     name: Effect
@@ -49,25 +45,15 @@ class _Effect(NamedTuple):
     arrived_units: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """What is to be found out; see chains.base.Spender.fate."""
-
-    intent: Intent
-    claim: int
-    txids: tuple[str, ...]
-    depth: int
-
-
-def testimony(node: JsonRpc, case: Case) -> Fate:
-    """Return a spend's fate on one node's chain. Raises ProviderError where the node cannot tell."""
-    found = _inclusion(node, case)
+def testimony(node: JsonRpc, intent: Intent, *, claim: int, txids: Sequence[str], depth: int) -> Fate:
+    """Return a spend's fate on one node's chain; see chains.base.Spender. ProviderError where the node cannot tell."""
+    found = _inclusion(node, intent, txids)
     if found is not None:
         return found
-    if not _is_claim_gone(node, case):
+    if not _is_claim_gone(node, intent.sender, claim, depth):
         return Fate(kind=FateKind.WAITING)
     # Ours may have come in between the two questions.
-    return _inclusion(node, case) or Fate(kind=FateKind.DEAD)
+    return _inclusion(node, intent, txids) or Fate(kind=FateKind.DEAD)
 
 
 def judge(fates: Sequence[Fate], providers: int) -> Fate:
@@ -101,25 +87,29 @@ def _included(included: Sequence[Fate], voices: int, needed: int) -> Fate:
     return replace(verdict, fee_units=mode(sorted(fees, reverse=True)), is_witnessed=count >= needed)
 
 
-def _inclusion(node: JsonRpc, case: Case) -> Fate | None:
-    found = [fate for txid in case.txids if (fate := _proved(node, case.intent, txid)) is not None]
+def _inclusion(node: JsonRpc, intent: Intent, txids: Sequence[str]) -> Fate | None:
+    found = [fate for txid in txids if (fate := _proved(node, intent, txid)) is not None]
     if len(found) > 1:
         raise ProviderError("two transactions with one nonce are included")
     return found[0] if found else None
 
 
 def _proved(node: JsonRpc, intent: Intent, txid: str) -> Fate | None:
-    receipt = node.call_or_none("eth_getTransactionReceipt", [txid], PaidReceipt)
-    if receipt is None or receipt.block_number is None:
+    try:
+        receipt = eth(node).get_transaction_receipt(txid)  # type: ignore[arg-type]
+    except NoResultError:
         return None
-    if wire.block_or_tx_hash(receipt.transaction_hash) != txid:
+    if receipt.get("blockNumber") is None:
+        return None
+    if receipt["transactionHash"].to_0x_hex() != txid:
         raise ProviderError("a receipt of another transaction")
-    height = wire.quantity(receipt.block_number)
+    height, block_hash = receipt["blockNumber"], receipt["blockHash"].to_0x_hex()
     header = node.call_or_none("eth_getBlockByNumber", [hex(height), False], wire.Header)
-    block_hash = wire.block_or_tx_hash(receipt.block_hash)
     if header is None or wire.block(header, height).hash != block_hash:
         return None
-    effect = _effect(node, intent, txid, receipt)
+    effect = effect_of(receipt, intent)
+    if effect.problem == REVERTED and receipt["gasUsed"] == eth(node).get_transaction(txid)["gas"]:  # type: ignore[arg-type]
+        effect = Moved("none", OUT_OF_GAS)
     return Fate(
         kind=FateKind.INCLUDED,
         txid=txid,
@@ -133,71 +123,60 @@ def _proved(node: JsonRpc, intent: Intent, txid: str) -> Fate | None:
     )
 
 
-def fee_of(receipt: PaidReceipt) -> int:
+def fee_of(receipt: TxReceipt) -> int:
     """Return what the chain took for a transaction, in wei."""
-    gas = wire.quantity(receipt.gas_used) * wire.quantity(receipt.effective_gas_price)
-    return gas + wire.quantity(receipt.l1_fee or "0x0")
+    # web3 does not know of the fee that rollups add.
+    return receipt["gasUsed"] * receipt["effectiveGasPrice"] + wire.quantity(str(receipt.get("l1Fee") or "0x0"))
 
 
-def moved_anything(receipt: PaidReceipt, intent: Intent) -> bool:
-    """Whether a transaction that was to make a transfer moved anything by it, exactly that or something else."""
+def effect_of(receipt: TxReceipt, intent: Intent) -> Moved:
+    """Return what a transaction that was to make a transfer did."""
+    if receipt["status"] != wire.SUCCESS:
+        return Moved("none", REVERTED)
     contract = None if intent.pair is None else intent.pair.contract
-    return wire.quantity(receipt.status) == wire.SUCCESS and (
-        contract is None or _of_logs(receipt.logs, intent, wire.address(contract)).name != "none"
-    )
+    return Moved("exact") if contract is None else _of_logs(receipt["logs"], intent, wire.address(contract))
 
 
-def _effect(node: JsonRpc, intent: Intent, txid: str, receipt: PaidReceipt) -> _Effect:
-    if wire.quantity(receipt.status) != wire.SUCCESS:
-        terms = node.call("eth_getTransactionByHash", [txid], _Terms)
-        return _Effect("none", OUT_OF_GAS if wire.quantity(receipt.gas_used) == wire.quantity(terms.gas) else REVERTED)
-    contract = None if intent.pair is None else intent.pair.contract
-    return _Effect("exact") if contract is None else _of_logs(receipt.logs, intent, wire.address(contract))
-
-
-def _of_logs(logs: Sequence[wire.Log], intent: Intent, contract: str) -> _Effect:
+def _of_logs(logs: Sequence[LogReceipt], intent: Intent, contract: str) -> Moved:
     """Return what a token's logs show: any transfer from the sender but the one asked for is another effect."""
     sender, recipient = wire.address(intent.sender), wire.address(intent.recipient)
     moved = [_transfer(log) for log in logs if _is_transfer(log, contract)]
     sent = [each for each in moved if each[0] == sender]
     if not sent:
-        return _Effect("none", NO_TRANSFER)
+        return Moved("none", NO_TRANSFER)
     if sent == [(sender, recipient, intent.units)]:
-        return _Effect("exact")
+        return Moved("exact")
     left = sum(units or 0 for _, _, units in sent) - sum(units or 0 for _, to, units in moved if to == sender)
     arrived = sum(units or 0 for _, to, units in moved if to == recipient)
-    return _Effect(
-        "other", OTHER_TRANSFER, left_units=max(0, min(left, WORD_MAX)), arrived_units=min(arrived, WORD_MAX)
-    )
+    return Moved("other", OTHER_TRANSFER, left_units=max(0, min(left, WORD_MAX)), arrived_units=min(arrived, WORD_MAX))
 
 
-def _is_transfer(log: wire.Log, contract: str) -> bool:
+def _is_transfer(log: LogReceipt, contract: str) -> bool:
     return (
-        not log.removed
-        and wire.address(log.address) == contract
-        and len(log.topics) == ERC20_TOPICS
-        and log.topics[0].lower() == TRANSFER_TOPIC
+        not log.get("removed")
+        and log["address"].lower() == contract
+        and len(log["topics"]) == ERC20_TOPICS
+        and log["topics"][0].to_0x_hex() == TRANSFER_TOPIC
     )
 
 
-def _transfer(log: wire.Log) -> tuple[str | None, str | None, int | None]:
-    """Return sender, recipient and units of a transfer's log; None for what no honest token writes there."""
-    units = wire.data(log.data)
-    return (
-        wire.topic_address(log.topics[1]),
-        wire.topic_address(log.topics[2]),
-        int.from_bytes(units) if len(units) == wire.WORD_BYTES else None,
-    )
+def _transfer(log: LogReceipt) -> tuple[str | None, str | None, int | None]:
+    """Return sender, recipient and units of a transfer's log; None for what no honest token writes there.
+
+    By hand: web3 leaves out a log that it cannot decode, and here it is another effect.
+    """
+    sender, recipient = (wire.topic_address(topic.to_0x_hex()) for topic in log["topics"][1:])
+    return sender, recipient, int.from_bytes(log["data"]) if len(log["data"]) == wire.WORD_BYTES else None
 
 
-def _is_claim_gone(node: JsonRpc, case: Case) -> bool:
+def _is_claim_gone(node: JsonRpc, sender: str, claim: int, depth: int) -> bool:
     """Whether the nonce was used up deeply enough. A node that has forgotten its old states cannot tell."""
-    if nonce(node, case.intent.sender) <= case.claim:
+    if nonce(node, sender) <= claim:
         return False
-    height = wire.quantity(node.call("eth_blockNumber", [], str)) - case.depth + 1
-    return height >= 0 and nonce(node, case.intent.sender, hex(height)) > case.claim
+    height = eth(node).block_number - depth + 1
+    return height >= 0 and nonce(node, sender, height) > claim
 
 
-def nonce(node: JsonRpc, sender: str, at: str = "latest") -> int:
-    """Return how many transactions of a sender a node's chain includes, up to a height in hex or a tag."""
-    return wire.quantity(node.call("eth_getTransactionCount", [sender, at], str))
+def nonce(node: Rpc, sender: str, at: Any = "latest") -> int:
+    """Return how many transactions of a sender a node's chain includes, up to a height or a tag."""
+    return eth(node).get_transaction_count(spelled(sender), at)

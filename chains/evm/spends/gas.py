@@ -1,30 +1,96 @@
-"""What a spend offers for gas: today's price within the cap, a dearer one in place of another.
+"""What a unit of gas costs on an EVM network now, and what a spend offers for it.
 
-Called by chains.evm.spends.spender.
+Called by chains.evm.spends.spender, and by chains.evm.adapter for quotes.
 Where there is no base fee, the whole price is tip: an offer whose tip is its price is therefore signed as a legacy
 transaction, and no other is.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median_low
 from typing import Final
 
-from chains.base import FeeTooHighError
-from chains.evm.nodes import wire
-from chains.evm.nodes.providers import Providers, middle
-from chains.evm.nodes.rpc import JsonRpc, RpcError
-from chains.evm.spends.fees import AbsurdFeeError, GasPrice, agreed_price, gas_price, legacy_price
-from core.catalogue.addresses import keccak256
+from chains.base import FeeTooHighError, ProviderError
+from chains.evm.nodes.providers import Providers
+from chains.evm.nodes.rpc import JsonRpc, Rpc, RpcError
+from chains.evm.spends.library import ask_contract, calldata, eth
 from core.catalogue.catalogue import Network
 
+HISTORY_BLOCKS: Final = 5
+HISTORY_PERCENTILE: Final = 50
+# Below it some networks' nodes do not relay.
+TIP_MIN_WEI: Final = 10**8
+# What is added where the price is all tip, as others may have raised theirs by the time that it is seen.
+LEGACY_MARGIN_PERCENT: Final = 10
+# A node that asks for more is wrong or hostile, whatever the network.
+GAS_PRICE_MAX_WEI: Final = 2_000 * 10**9
 METHOD_NOT_FOUND: Final = -32601
 # A replacement pays so many eighths of what it replaces: nodes ask for 10 % more of both figures.
 BUMP_EIGHTHS: Final = 9
-# The cost of data, by the length of a transaction without its signature.
-DATA_FEE_SELECTOR: Final = keccak256(b"getL1FeeUpperBound(uint256)")[:4].hex()
 # Everything in an unsigned transaction but its calldata, at most.
 ENVELOPE_BYTES: Final = 128
 # What data costs may double before the spend is included.
 DATA_FEE_FACTOR: Final = 2
+
+
+class AbsurdFeeError(FeeTooHighError):
+    """The node asks for more than any transfer may cost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GasPrice:
+    """The next block's base fee and a middling tip, in wei for a unit of gas. Without base fee the price is all tip."""
+
+    base_wei: int
+    tip_wei: int
+
+    @property
+    def max_wei(self) -> int:
+        """What to offer at most: still enough after six full blocks in a row."""
+        return 2 * self.base_wei + self.tip_wei
+
+    @property
+    def least_wei(self) -> int:
+        """What gets in with the next block: however far its base fee rises, for half the tip; or what was asked for."""
+        if self.base_wei:
+            return self.base_wei * 9 // 8 + self.tip_wei // 2
+        return self.tip_wei * 100 // (100 + LEGACY_MARGIN_PERCENT)
+
+    @property
+    def expected_wei(self) -> int:
+        """What to reckon with: a spend that waits for two full blocks."""
+        return self.base_wei * 5 // 4 + self.tip_wei
+
+
+def gas_price(node: Rpc) -> GasPrice:
+    """Ask for the current price. Raises AbsurdFeeError, ProviderError."""
+    history = eth(node).fee_history(HISTORY_BLOCKS, "latest", [HISTORY_PERCENTILE])
+    if not history["baseFeePerGas"]:
+        raise ProviderError("eth_feeHistory: no base fee")
+    tips = sorted(row[0] for row in history.get("reward") or () if row)
+    tip_wei = max(TIP_MIN_WEI, tips[len(tips) // 2] if tips else 0)
+    return _checked(GasPrice(base_wei=history["baseFeePerGas"][-1], tip_wei=tip_wei))
+
+
+def agreed_price(voices: Sequence[GasPrice]) -> GasPrice:
+    """Return a price of which each figure is the middle of what nodes tell.
+
+    Nodes with a base fee and nodes without speak of different figures: the larger side counts, of two equal ones the
+    cheaper, so that a lie about the kind raises nothing either.
+    """
+    sides = [[price for price in voices if price.base_wei], [price for price in voices if not price.base_wei]]
+    agreed = [(len(side), _middle_of(side)) for side in sides if side]
+    return max(agreed, key=lambda each: (each[0], -each[1].max_wei))[1]
+
+
+def _middle_of(side: Sequence[GasPrice]) -> GasPrice:
+    return GasPrice(base_wei=median_low(price.base_wei for price in side), tip_wei=median_low(p.tip_wei for p in side))
+
+
+def _checked(price: GasPrice) -> GasPrice:
+    if price.max_wei > GAS_PRICE_MAX_WEI:
+        raise AbsurdFeeError(f"{price.max_wei} wei for a unit of gas")
+    return price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +154,9 @@ def data_fee(providers: Providers, network: Network, *, calldata_bytes: int, lim
     oracle = network.data_fee_oracle
     if oracle is None:
         return 0
-    call = {"to": oracle, "data": f"0x{DATA_FEE_SELECTOR}{ENVELOPE_BYTES + calldata_bytes:064x}"}
-    told = providers.voices(lambda node: wire.word(node.call("eth_call", [call, "latest"], str)))
-    fee_wei = DATA_FEE_FACTOR * middle(told)
+    # By the length of a transaction without its signature.
+    data = calldata("getL1FeeUpperBound(uint256)", ENVELOPE_BYTES + calldata_bytes)
+    fee_wei = DATA_FEE_FACTOR * median_low(providers.voices(lambda node: ask_contract(node, oracle, data)))
     if fee_wei > limit_wei:
         raise AbsurdFeeError(f"{network.code}: posting a transaction costs {fee_wei} wei, above {limit_wei}")
     return fee_wei
@@ -106,7 +172,8 @@ def _price(node: JsonRpc, network: Network) -> GasPrice:
         else:
             if price.base_wei > 0:
                 return price
-    return legacy_price(node)
+    asked = eth(node).gas_price * (100 + LEGACY_MARGIN_PERCENT) // 100
+    return _checked(GasPrice(base_wei=0, tip_wei=max(TIP_MIN_WEI, asked)))
 
 
 def _bumped(wei: int) -> int:

@@ -3,14 +3,11 @@
 Only where the operator has named a network's oracle (`<NETWORK>_SANCTIONS_ORACLE`); elsewhere nothing is sanctioned.
 """
 
-from typing import Final, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from chains.base import ProviderError
-from chains.evm.nodes import wire
 from chains.evm.nodes.providers import Providers
-
-# isSanctioned(address).
-SELECTOR: Final = "df592f7d"
+from chains.evm.spends.library import ask_contract, calldata, spelled
 
 
 @runtime_checkable
@@ -27,10 +24,10 @@ def is_sanctioned(spender: object, address: str) -> bool:
     Most providers decide: a lone liar neither stops a payout nor lets one through. Raises ProviderError where they are
     as many on both sides, or where the oracle does not answer.
     """
-    if not isinstance(spender, Screening) or spender.sanctions_oracle is None:
+    if not isinstance(spender, Screening) or (oracle := spender.sanctions_oracle) is None:
         return False
-    call = {"to": spender.sanctions_oracle, "data": f"0x{SELECTOR}{wire.address(address).removeprefix('0x'):0>64}"}
-    told = spender.providers.voices(lambda node: wire.word(node.call("eth_call", [call, "latest"], str)) != 0)
+    data = calldata("isSanctioned(address)", spelled(address))
+    told = spender.providers.voices(lambda node: ask_contract(node, oracle, data) != 0)
     listed = told.count(True)
     if 2 * listed == len(told):
         raise ProviderError("providers disagree about a sanctioned address")

@@ -4,6 +4,7 @@ What decides about money is asked of every provider; what one of them says alone
 """
 
 from collections import Counter
+from statistics import median_low
 from typing import Final
 
 import structlog
@@ -20,15 +21,15 @@ from chains.base import (
     UnderfundedError,
 )
 from chains.evm.nodes import wire
-from chains.evm.nodes.providers import Providers, middle
+from chains.evm.nodes.providers import Providers
 from chains.evm.nodes.rpc import JsonRpc, RpcError
 from chains.evm.scan import internal as evm_internal
 from chains.evm.spends import fate as evm_fate
 from chains.evm.spends import gas as evm_gas
-from chains.evm.spends import sending as evm_sending
 from chains.evm.spends import trial as evm_trial
 from chains.evm.spends.gas import Offer
-from chains.evm.spends.tx import Spend, plan_spend, sign_fee
+from chains.evm.spends.library import account, eth, spelled
+from chains.evm.spends.tx import Spend, give, outcome, plan_spend, sign_spend
 from core.catalogue.addresses import keccak256
 from core.catalogue.catalogue import Network, Pair
 
@@ -56,7 +57,7 @@ class EvmSpender:
         One that lags may lower it, which does no harm: the caller never goes below his own count.
         """
         told = self.providers.voices(lambda node: evm_fate.nonce(node, sender))
-        claim = middle(told)
+        claim = median_low(told)
         if claim > ours and len(told) < evm_fate.witnesses(self.providers.count):
             raise ProviderError(f"one provider alone says that {sender} used claims beyond {ours}")
         return claim
@@ -132,25 +133,25 @@ class EvmSpender:
 
     def sign(self, intent: Intent, *, claim: int, fee: Fee, private_key: str) -> Attempt:
         """Sign. Deterministic, without any network. ValueError where the key is not the sender's."""
-        return sign_fee(
-            _spend(intent), sender=intent.sender, private_key=private_key, chain_id=self._chain_id, nonce=claim, fee=fee
-        )
+        if account().from_key(private_key).address.lower() != intent.sender:
+            raise ValueError(f"this is not the key of {intent.sender}")
+        return sign_spend(_spend(intent), private_key=private_key, chain_id=self._chain_id, nonce=claim, fee=fee)
 
     def send(self, raw: bytes) -> Sending:
         """Give bytes to every provider; taken by one is taken."""
         txid = "0x" + keccak256(raw).hex()
-        return evm_sending.outcome(self.providers.voices(lambda node: evm_sending.give(node, raw, txid)))
+        return outcome(self.providers.voices(lambda node: give(node, raw, txid)))
 
     def fate(self, intent: Intent, *, claim: int, txids: tuple[str, ...], depth: int) -> Fate:
         """Find out where a spend stands, of all its attempts; see chains.base."""
-        case = evm_fate.Case(intent=intent, claim=claim, txids=txids, depth=depth)
-        return evm_fate.judge(self.providers.voices(lambda node: evm_fate.testimony(node, case)), self.providers.count)
+        told = self.providers.voices(
+            lambda node: evm_fate.testimony(node, intent, claim=claim, txids=txids, depth=depth)
+        )
+        return evm_fate.judge(told, self.providers.count)
 
     def native_balance(self, address: str) -> int:
         """Return an address's coin at the newest block: the middle of what providers tell, of two the lower."""
-        return middle(
-            self.providers.voices(lambda node: wire.quantity(node.call("eth_getBalance", [address, "latest"], str)))
-        )
+        return median_low(self.providers.voices(lambda node: eth(node).get_balance(spelled(address), "latest")))
 
     def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, voices: int = 1) -> int:
         """Return what an address holds of a coin after a block, in token units; see chains.base.
@@ -187,7 +188,7 @@ def _tokens_after(node: JsonRpc, contract: str, holder: str, block_hash: str) ->
         # Not every node can be asked by hash; then the height has to be that block's before and after.
         header = node.call("eth_getBlockByHash", [block_hash, False], wire.Header)
         height = wire.quantity(header.number)
-        units = evm_trial.token_balance(node, contract, holder, hex(height))
+        units = evm_trial.token_balance(node, contract, holder, height)
         if wire.block(node.call("eth_getBlockByNumber", [hex(height), False], wire.Header), height).hash != block_hash:
             raise ProviderError(f"block {height} was replaced") from None
         return units

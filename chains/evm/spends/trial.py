@@ -6,19 +6,16 @@ one.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from statistics import median_high, median_low
+from typing import Any, Final
 
 from chains.base import InsufficientCoinError, Intent, ProviderError, SpendRefusedError
-from chains.evm.nodes import wire
-from chains.evm.nodes.providers import middle
 from chains.evm.nodes.rpc import JsonRpc, RpcError
-from chains.evm.spends.fees import AbsurdFeeError
-from chains.evm.spends.gas import Offer
+from chains.evm.spends.gas import AbsurdFeeError, Offer
+from chains.evm.spends.library import ask_contract, calldata, eth, spelled
 from chains.evm.spends.tx import Spend
 from core.catalogue.catalogue import Network
 
-# balanceOf(address).
-BALANCE_SELECTOR: Final = "70a08231"
 # No transaction takes less.
 INTRINSIC_GAS: Final = 21_000
 GAS_MARGIN_PERCENT: Final = 20
@@ -49,9 +46,8 @@ class Trial:
 
 
 def token_balance(node: JsonRpc, contract: str, holder: str, at: object) -> int:
-    """Return a holder's tokens, in token units. at: a height in hex, a tag, or {"blockHash": …}."""
-    data = f"0x{BALANCE_SELECTOR}{wire.address(holder).removeprefix('0x'):0>64}"
-    return wire.word(node.call("eth_call", [{"to": contract, "data": data}, at], str))
+    """Return a holder's tokens, in token units. at: a height, a tag, or {"blockHash": …}."""
+    return ask_contract(node, contract, calldata("balanceOf(address)", spelled(holder)), at)
 
 
 def gas_figure(intent: Intent, network: Network) -> int:
@@ -94,7 +90,7 @@ def attempt(
     It is tried as it will be signed, at the price that is offered: a contract may do another thing for a call that
     costs nothing. margin_percent: what is added to the gas that it takes.
     """
-    native_wei = wire.quantity(node.call("eth_getBalance", [intent.sender, "latest"], str))
+    native_wei = eth(node).get_balance(spelled(intent.sender), "latest")
     if native_wei < spend.value_wei + INTRINSIC_GAS * offer.price_wei:
         return Trial(native_wei=native_wei, shortage=f"{intent.sender} holds {native_wei} wei")
     if intent.pair is not None and intent.pair.contract is not None:
@@ -134,7 +130,7 @@ def judge(trials: Sequence[Trial]) -> Trial:
     # Of two the higher: too little gas would fail the payout, and none of them is more than was charged for or, of a
     # token, than its code makes use of.
     return Trial(
-        gas=middle([trial.gas for trial in good], upper=True), native_wei=middle([trial.native_wei for trial in trials])
+        gas=median_high(trial.gas for trial in good), native_wei=median_low(trial.native_wei for trial in trials)
     )
 
 
@@ -152,24 +148,25 @@ def _failed(error: RpcError, native_wei: int, *, is_short: bool) -> Trial:
 
 def _run(node: JsonRpc, intent: Intent, spend: Spend, offer: Offer, *, call_gas: int) -> int | None:
     """Return the gas that it takes, or None where it would answer false. RpcError where it would revert."""
-    call = {"from": intent.sender, "to": spend.to, "value": hex(spend.value_wei), "data": spend.data} | _priced(offer)
+    sender, to = spelled(intent.sender), spelled(spend.to)
+    call: Any = {"from": sender, "to": to, "value": spend.value_wei, "data": spend.data} | _priced(offer)
     if spend.data != "0x":
         # Without a limit of its own, nodes ask whether the sender could pay for as much as they ever allow.
-        answer = wire.data(node.call("eth_call", [call | {"gas": hex(call_gas)}, "latest"], str))
+        answer = eth(node).call(call | {"gas": call_gas}, "latest")
         # Some tokens (USDT on Ethereum) answer nothing and mean yes.
         if answer and not any(answer):
             return None
-    gas = wire.quantity(node.call("eth_estimateGas", [call], str))
+    gas = eth(node).estimate_gas(call)
     if gas < INTRINSIC_GAS:
         # Signed with so little it could never be included, nor could anything behind it.
         raise ProviderError(f"eth_estimateGas: no transaction takes {gas} gas")
     return gas
 
 
-def _priced(offer: Offer) -> dict[str, str]:
+def _priced(offer: Offer) -> dict[str, int]:
     """Return the price as it will be signed: see chains.evm.spends.gas about the legacy one."""
     if offer == UNPRICED:
         return {}
     if offer.tip_wei == offer.price_wei:
-        return {"gasPrice": hex(offer.price_wei)}
-    return {"maxFeePerGas": hex(offer.price_wei), "maxPriorityFeePerGas": hex(offer.tip_wei)}
+        return {"gasPrice": offer.price_wei}
+    return {"maxFeePerGas": offer.price_wei, "maxPriorityFeePerGas": offer.tip_wei}

@@ -1,28 +1,33 @@
-"""Builds and signs transfers of coin and tokens.
+"""Builds and signs transfers of coin and tokens, gives them to nodes and reads their answers.
 
 Used by chains.evm.spends.spender, and to send by the demonstration's buyer.
-Calldata is encoded by hand: a token such as USDT on Ethereum returns no bool, which libraries refuse to decode.
 """
 
-import sys
-import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
-from chains.base import Attempt, Fee, ProviderError
+from chains.base import Attempt, Fee, ProviderError, Sending
 from chains.evm.nodes import wire
-from chains.evm.nodes.rpc import Rpc
-from chains.evm.spends.fees import AbsurdFeeError, GasPrice, gas_price
-from core.catalogue.addresses import checksum_evm
+from chains.evm.nodes.rpc import Rpc, RpcError
+from chains.evm.spends.gas import AbsurdFeeError, gas_price
+from chains.evm.spends.library import account, calldata, eth, spelled
 
-# First four bytes of keccak256("transfer(address,uint256)").
-TRANSFER_SELECTOR: Final = "a9059cbb"
-WORD_DIGITS: Final = 64
-
+TRANSFER: Final = "transfer(address,uint256)"
 GAS_MAX: Final = 1_000_000
 GAS_MARGIN_PERCENT: Final = 20
-
-_loading = threading.Lock()
+# The first row that fits counts. Collected from geth, erigon, nethermind, besu, reth, anvil, nitro and bor.
+ANSWERS: Final[Mapping[Sending, tuple[str, ...]]] = MappingProxyType({
+    Sending.TAKEN: ("already known", "alreadyknown", "already_exists", "already exists", "already imported",
+                    "known transaction"),
+    Sending.CLAIM_USED: ("nonce too low", "nonce is too low", "nonce_too_low", "oldnonce",
+                         "nonce has already been used", "nonce already used", "ownnoncealreadyused"),
+    Sending.UNDERPRICED: ("underpriced", "less than block base fee", "fee too low", "feetoolow", "gas price too low",
+                          "gas price below configured minimum", "price is too low", "replacementnotallowed"),
+    Sending.UNFUNDED: ("insufficient funds", "insufficientfunds", "insufficient balance",
+                       "upfront cost exceeds account balance"),
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,55 +39,19 @@ class Spend:
     data: str = "0x"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignedSpend:
-    """Bytes that can be sent any number of times and count once, and the id that they will have."""
-
-    txid: str
-    raw: str
-
-
 def plan_spend(*, to: str, units: int, contract: str | None) -> Spend:
     """Return the spend that moves coin (contract None) or a token to an address."""
     if contract is None:
         return Spend(to=wire.address(to), value_wei=units)
-    receiver = wire.address(to).removeprefix("0x").rjust(WORD_DIGITS, "0")
-    return Spend(to=contract, value_wei=0, data=f"0x{TRANSFER_SELECTOR}{receiver}{units:064x}")
+    return Spend(to=contract, value_wei=0, data=calldata(TRANSFER, spelled(to), units))
 
 
-def sign_spend(spend: Spend, *, private_key: str, chain_id: int, nonce: int, gas: int, price: GasPrice) -> SignedSpend:
-    """Sign with a price for gas; deterministic, so the same arguments give the same bytes."""
-    fee = Fee(gas_limit=gas, price_units=price.max_wei, tip_units=price.tip_wei)
-    signed = _sign(account().from_key(private_key), spend, chain_id=chain_id, nonce=nonce, fee=fee)
-    return SignedSpend(txid=signed.txid, raw="0x" + signed.raw.hex())
-
-
-def sign_fee(spend: Spend, *, sender: str, private_key: str, chain_id: int, nonce: int, fee: Fee) -> Attempt:
-    """Sign with an offer; deterministic. ValueError where the key is not the sender's."""
-    signer = account().from_key(private_key)
-    if wire.address(signer.address) != sender:
-        raise ValueError(f"this is not the key of {sender}")
-    return _sign(signer, spend, chain_id=chain_id, nonce=nonce, fee=fee)
-
-
-def account() -> Any:
-    """Return eth_account's Account: half a second and 33 MB, for those who sign."""
-    # What it imports lifts the interpreter's limit, which keeps hostile nesting from ending the process. One thread at
-    # a time, or another would take the lifted limit for the right one.
-    with _loading:
-        limit = sys.getrecursionlimit()
-        try:
-            from eth_account import Account  # noqa: PLC0415
-        finally:
-            sys.setrecursionlimit(limit)
-    return Account
-
-
-def _sign(signer: Any, spend: Spend, *, chain_id: int, nonce: int, fee: Fee) -> Attempt:
+def sign_spend(spend: Spend, *, private_key: str, chain_id: int, nonce: int, fee: Fee) -> Attempt:
+    """Sign with an offer; deterministic, so the same arguments give the same bytes."""
     terms: dict[str, object] = {
         "chainId": chain_id,
         "nonce": nonce,
-        "to": checksum_evm(spend.to),
+        "to": spelled(spend.to),
         "value": spend.value_wei,
         "data": spend.data,
         "gas": fee.gas_limit,
@@ -92,8 +61,29 @@ def _sign(signer: Any, spend: Spend, *, chain_id: int, nonce: int, fee: Fee) -> 
         terms |= {"gasPrice": fee.price_units}
     else:
         terms |= {"type": 2, "maxFeePerGas": fee.price_units, "maxPriorityFeePerGas": fee.tip_units}
-    signed = signer.sign_transaction(terms)
+    signed = account().sign_transaction(terms, private_key)
     return Attempt(txid="0x" + bytes(signed.hash).hex(), raw=bytes(signed.raw_transaction))
+
+
+def give(node: Rpc, raw: bytes, txid: str) -> Sending:
+    """Give bytes to one node. Raises ProviderError where it is not known what became of them."""
+    try:
+        told = eth(node).send_raw_transaction(raw)
+    except RpcError as error:
+        # Who does not know a kind of transaction has not taken it.
+        text = error.text.lower().replace("unknown transaction", "")
+        for sending, known in ANSWERS.items():
+            if any(part in text for part in known):
+                return sending
+        raise
+    if told != bytes.fromhex(txid[2:]):
+        raise ProviderError("eth_sendRawTransaction: another transaction's id")
+    return Sending.TAKEN
+
+
+def outcome(sendings: list[Sending]) -> Sending:
+    """Return what holds of what nodes answered: taken by one is taken, then the order of Sending."""
+    return next(sending for sending in Sending if sending in sendings)
 
 
 def send_transfer(node: Rpc, private_key: str, *, to: str, units: int, contract: str | None = None) -> str:
@@ -101,25 +91,15 @@ def send_transfer(node: Rpc, private_key: str, *, to: str, units: int, contract:
 
     The nonce is the node's count, so a key is used by one caller at a time. Raises ProviderError.
     """
-    sender = str(account().from_key(private_key).address)
+    chain, sender = eth(node), account().from_key(private_key).address
     spend = plan_spend(to=to, units=units, contract=contract)
-    signed = sign_spend(
-        spend,
-        private_key=private_key,
-        chain_id=wire.quantity(node.call("eth_chainId", [], str)),
-        nonce=wire.quantity(node.call("eth_getTransactionCount", [sender, "pending"], str)),
-        gas=_gas(node, sender, spend),
-        price=gas_price(node),
-    )
-    if wire.block_or_tx_hash(node.call("eth_sendRawTransaction", [signed.raw], str)) != signed.txid:
-        raise ProviderError("eth_sendRawTransaction: another transaction's id")
-    return signed.txid
-
-
-def _gas(node: Rpc, sender: str, spend: Spend) -> int:
-    call = {"from": sender, "to": spend.to, "value": hex(spend.value_wei), "data": spend.data}
-    estimate = wire.quantity(node.call("eth_estimateGas", [call], str))
-    gas = estimate * (100 + GAS_MARGIN_PERCENT) // 100
+    call: Any = {"from": sender, "to": spelled(spend.to), "value": spend.value_wei, "data": spend.data}
+    gas = chain.estimate_gas(call) * (100 + GAS_MARGIN_PERCENT) // 100
     if gas > GAS_MAX:
         raise AbsurdFeeError(f"{gas} gas for one transfer")
-    return gas
+    price, nonce = gas_price(node), chain.get_transaction_count(sender, "pending")
+    fee = Fee(gas_limit=gas, price_units=price.max_wei, tip_units=price.tip_wei)
+    signed = sign_spend(spend, private_key=private_key, chain_id=chain.chain_id, nonce=nonce, fee=fee)
+    if chain.send_raw_transaction(signed.raw).to_0x_hex() != signed.txid:
+        raise ProviderError("eth_sendRawTransaction: another transaction's id")
+    return signed.txid

@@ -14,7 +14,7 @@ from actors.scan import balances as probes
 from actors.scan import follow as polling
 from actors.scan import rescan
 from actors.scan import witnesses as quorum
-from chains.evm.spends.fees import GasPrice
+from chains.base import Fee
 from chains.evm.spends.tx import plan_spend, sign_spend
 from cli.embedded.story.tokens import install_code, install_token, install_tokens
 from core.settings.settings import load_settings
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 USDT_UNITS = 10_000_000
 ETHER = 10**18
 FORWARDER = "0x" + "f0" * 20
-PRICE = GasPrice(base_wei=20 * 10**9, tip_wei=10**9)
+FEE = Fee(gas_limit=200_000, price_units=41 * 10**9, tip_units=10**9)
 
 
 class World:
@@ -100,11 +100,10 @@ class World:
             private_key=BUYER_KEY,
             chain_id=self.network.chain_id,
             nonce=self._nonce,
-            gas=200_000,
-            price=PRICE,
+            fee=FEE,
         )
         self._nonce += 1
-        return spend.txid, spend.raw
+        return spend.txid, "0x" + spend.raw.hex()
 
     def pay(self, to: InvoiceRow, units: int = USDT_UNITS, *, currency: str = "USDT") -> str:
         """Send a transfer to an invoice, to be mined; returns its id."""

@@ -308,7 +308,7 @@ def test_a_sweep_whose_deposit_a_reorg_takes_gives_it_back(world: TreasuryWorld)
 def test_gas_that_is_never_enough_is_not_sent_for_ever(world: TreasuryWorld) -> None:
     address = world.paid_invoice().address.lower()
     # Whatever is there, its node sees nothing of it.
-    world.providers[0].lies["eth_getBalance"] = lambda truth, params: "0x0" if params[0] == address else truth
+    world.providers[0].lies["eth_getBalance"] = lambda truth, params: "0x0" if params[0].lower() == address else truth
     for _ in range(funding.FUNDINGS_MAX + 2):
         world.keep()
         world.follow()

@@ -5,12 +5,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from chains.base import Block, Fee, ProviderError
 from chains.evm.adapter import EvmAdapter
-from chains.evm.nodes import wire
 from chains.evm.spends import departures as evm_departures
+from chains.evm.spends.library import eth
 from core.catalogue.addresses import keccak256
 from tests.chains.conftest import CATALOGUE, OURS
 from tests.chains.evm.spends.world import CAP, HOT, World, world
@@ -94,33 +95,48 @@ def test_a_transaction_of_another_block_is_refused(alone: World) -> None:
         adapter(alone).departure(attempt.txid, replace(block, hash="0x" + "0" * 64))
 
 
+def told(**fields: object) -> dict[str, object]:
+    return {
+        "from": HOT, "to": OURS, "nonce": "0x0", "input": "0x", "gas": "0x5208", "v": "0x1", "s": "0x2",
+        "chainId": "0x1", **fields,
+    }  # fmt: skip
+
+
+class Liar:
+    def __init__(self, body: dict[str, object]) -> None:
+        self.body = body
+        self.asked: list[str] = []
+
+    def call(self, method: str, _params: Sequence[object], kind: type[Any]) -> Any:
+        self.asked.append(method)
+        return msgspec.convert(self.body, kind)
+
+    call_or_none = call
+
+    def transaction(self) -> Any:
+        return eth(self).get_transaction("0x" + "00" * 32)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("kind", ["0x1", "0x3"])
 def test_other_kinds_are_encoded_or_left_alone(kind: str) -> None:
-    body = wire.SignedTransaction(
-        hash="0x", sender=HOT, nonce="0x0", value="0x80", input="0x" + "ab" * 60, gas="0x5208", v="0x1", r="0x1",
-        s="0x2", to=OURS, type=kind, chain_id="0x1", gas_price="0x5",
-        access_list=[wire.Permitted(address=OURS, storage_keys=["0x" + "00" * 32])],
+    body = told(
+        r="0x1", type=kind, value="0x80", input="0x" + "ab" * 60, gasPrice="0x5",
+        accessList=[{"address": OURS, "storageKeys": ["0x" + "00" * 32]}],
     )  # fmt: skip
-    raw = evm_departures.encode(body)
+    raw = evm_departures.encode(Liar(body).transaction())
     assert (raw[:1] == b"\x01") if kind == "0x1" else raw == b""
 
 
 def test_bytes_that_somebody_else_signed_are_not_ours() -> None:
     """A node that lies can make up everything but our signature."""
-    body = wire.SignedTransaction(
-        hash="", sender=HOT, nonce="0x0", value="0x5", input="0x", gas="0x5208", v="0x1", r="0x" + "11" * 32,
-        s="0x" + "22" * 32, to=OURS, type="0x2", chain_id="0x1", max_fee_per_gas="0x5", max_priority_fee_per_gas="0x1",
+    liar = Liar(
+        told(
+            r="0x" + "11" * 32, s="0x" + "22" * 32, type="0x2", value="0x5", maxFeePerGas="0x5",
+            maxPriorityFeePerGas="0x1",
+        )
     )  # fmt: skip
-    txid = "0x" + keccak256(evm_departures.encode(body)).hex()
-    asked: list[str] = []
-
-    class Liar:
-        def call(self, method: str, _params: Sequence[object], _kind: type[Any]) -> Any:
-            asked.append(method)
-            return body
-
-        call_or_none = call
-
+    txid = "0x" + keccak256(evm_departures.encode(liar.transaction())).hex()
     block = Block(height=1, hash="0x" + "0" * 64, parent_hash="0x" + "1" * 64, time=datetime.now(UTC))
-    assert evm_departures.read(Liar(), txid, block, {}) is None
-    assert asked == ["eth_getTransactionByHash"]
+    liar.asked.clear()
+    assert evm_departures.read(liar, txid, block, {}) is None
+    assert liar.asked == ["eth_getTransactionByHash"]

@@ -377,7 +377,7 @@ def test_of_the_cost_that_is_told_the_commonest_counts() -> None:
 
 
 def test_the_key_is_that_of_the_sender() -> None:
-    from chains.evm.spends.tx import account  # noqa: PLC0415 - slow to import
+    from chains.evm.spends.library import account  # noqa: PLC0415 - slow to import
 
     assert account().from_key(HOT_KEY).address.lower() == HOT
 

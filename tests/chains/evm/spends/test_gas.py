@@ -7,9 +7,8 @@ import pytest
 
 from chains.base import FeeTooHighError, InsufficientCoinError, Intent, ProviderError
 from chains.evm.nodes.providers import Providers
-from chains.evm.spends.fees import AbsurdFeeError
 from chains.evm.spends.gas import (
-    DATA_FEE_SELECTOR,
+    AbsurdFeeError,
     Offer,
     data_fee,
     dearer_offer,
@@ -18,6 +17,7 @@ from chains.evm.spends.gas import (
     todays_price,
 )
 from cli.embedded.servers.anvil import Anvil
+from core.catalogue.addresses import keccak256
 from core.catalogue.catalogue import Network, load_catalogue
 from tests.chains.conftest import OURS
 from tests.chains.evm.spends.world import CAP, ETHER, GWEI, HOT, rolled_up, world
@@ -232,7 +232,8 @@ def test_a_replacement_of_a_legacy_offer_is_one(anvil: Callable[..., Anvil]) -> 
 
 def oracle(data_wei: int) -> Callable[[object, list[dict[str, str]]], object]:
     def answer(truth: object, params: list[dict[str, str]]) -> object:
-        is_asked = params[0]["to"] == BASE.data_fee_oracle and params[0]["data"].startswith(f"0x{DATA_FEE_SELECTOR}")
+        selector = keccak256(b"getL1FeeUpperBound(uint256)")[:4].hex()
+        is_asked = params[0]["to"] == BASE.data_fee_oracle and params[0]["data"].startswith(f"0x{selector}")
         return f"0x{data_wei:064x}" if is_asked else truth
 
     return answer

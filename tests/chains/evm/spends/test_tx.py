@@ -1,20 +1,23 @@
 """Building, signing and sending EVM transfers, and the price of gas."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from chains.base import ProviderError
+from chains.base import Fee, ProviderError
 from chains.evm.nodes.rpc import JsonRpc, RpcError
-from chains.evm.spends.fees import AbsurdFeeError, GasPrice, gas_price
+from chains.evm.spends.gas import AbsurdFeeError, GasPrice, gas_price
 from chains.evm.spends.tx import plan_spend, send_transfer, sign_spend
 from cli.embedded.story.tokens import install_token
+from core.catalogue.addresses import keccak256
 from tests.chains.conftest import OURS, Chain
 from tests.peers.anvil import BUYER, BUYER_KEY
 from tests.peers.json_rpc_node import JsonRpcNode
 
 GWEI = 10**9
-PRICE = GasPrice(base_wei=10 * GWEI, tip_wei=GWEI)
+FEE = Fee(gas_limit=21_000, price_units=21 * GWEI, tip_units=GWEI)
 
 
 def test_calldata_is_the_erc20_transfer() -> None:
@@ -32,22 +35,38 @@ def test_a_recipient_that_is_no_address_is_refused(contract: str | None) -> None
 
 def test_signing_again_gives_the_same_bytes() -> None:
     spend = plan_spend(to=OURS, units=1, contract=None)
-    first, second = (
-        sign_spend(spend, private_key=BUYER_KEY, chain_id=1, nonce=0, gas=21_000, price=PRICE) for _ in range(2)
-    )
+    first, second = (sign_spend(spend, private_key=BUYER_KEY, chain_id=1, nonce=0, fee=FEE) for _ in range(2))
 
     assert first == second
-    assert first.raw.startswith("0x02")
+    assert first.raw.startswith(b"\x02")
 
 
-@pytest.mark.parametrize("change", [{"chain_id": 2}, {"nonce": 1}, {"gas": 21_001}])
-def test_every_term_is_signed(change: dict[str, int]) -> None:
+@pytest.mark.parametrize("change", [{"chain_id": 2}, {"nonce": 1}, {"fee": replace(FEE, gas_limit=21_001)}])
+def test_every_term_is_signed(change: dict[str, Any]) -> None:
     spend = plan_spend(to=OURS, units=1, contract=None)
-    terms = {"chain_id": 1, "nonce": 0, "gas": 21_000}
+    terms: dict[str, Any] = {"chain_id": 1, "nonce": 0, "fee": FEE}
 
-    assert sign_spend(spend, private_key=BUYER_KEY, price=PRICE, **terms) != sign_spend(
-        spend, private_key=BUYER_KEY, price=PRICE, **(terms | change)
+    assert sign_spend(spend, private_key=BUYER_KEY, **terms) != sign_spend(
+        spend, private_key=BUYER_KEY, **(terms | change)
     )
+
+
+@pytest.mark.parametrize(
+    ("contract", "tip_wei", "txid"),
+    [
+        (None, GWEI, "0xbed454206b65566b7599e94acff642152f450fe8449a000cd1e45310b275df9f"),
+        (None, 20 * GWEI, "0xe3d53d793b2b6a37240304d129edda57599453bf824d806a68c36fbbdccf7351"),
+        ("0x" + "cc" * 20, GWEI, "0x717220cd03b448668a49adb471a204f28a7eeda36b2bfafd86589fdfd427b238"),
+        ("0x" + "cc" * 20, 20 * GWEI, "0x36d6b6ba2b738c77a778de0c7fe79256c326d6ce39462adfef848dc5f5072ca0"),
+    ],
+)
+def test_what_was_signed_once_is_signed_so_for_ever(contract: str | None, tip_wei: int, txid: str) -> None:
+    """A spend that is signed again after an update has to be the one that is on its way already."""
+    fee = Fee(gas_limit=60_000, price_units=20 * GWEI, tip_units=tip_wei)
+    spend = plan_spend(to=OURS, units=255, contract=contract)
+    signed = sign_spend(spend, private_key="0x" + "11" * 32, chain_id=56, nonce=7, fee=fee)
+
+    assert (signed.txid, "0x" + keccak256(signed.raw).hex()) == (txid, txid)
 
 
 def test_coin_arrives(chain: Chain) -> None:

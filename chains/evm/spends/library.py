@@ -1,0 +1,69 @@
+"""web3 and eth-account, which the modules beside speak: half a second and 34 MB at first use, for those who spend."""
+
+import functools
+import sys
+import threading
+import warnings
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from chains.base import ProviderError
+from chains.evm.nodes import wire
+from core.catalogue.addresses import checksum_evm, keccak256
+
+if TYPE_CHECKING:
+    from web3.eth import Eth
+
+    from chains.evm.nodes.rpc import Rpc
+
+_loading: Final = threading.Lock()
+
+
+@functools.cache
+def _loaded() -> ModuleType:
+    # What it imports lifts the interpreter's limit, which keeps hostile nesting from ending the process. One thread at
+    # a time, or another would take the lifted limit for the right one.
+    with _loading, warnings.catch_warnings():
+        # Of websockets.legacy, which web3 7 imports and we do not use.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        limit = sys.getrecursionlimit()
+        try:
+            from chains.evm.spends import web3_node  # noqa: PLC0415
+        finally:
+            sys.setrecursionlimit(limit)
+    return web3_node
+
+
+def account() -> Any:
+    """Return eth_account's Account."""
+    return _loaded().Account
+
+
+def rlp_list(items: list[Any]) -> bytes:
+    """Return numbers, bytes and lists of them as a transaction holds them."""
+    return bytes(_loaded().rlp.encode(items))
+
+
+def eth(node: "Rpc") -> "Eth":
+    """Return web3's questions to a node, or to a network's providers. Each raises ProviderError as they do."""
+    found: Eth = _loaded().eth(node)
+    return found
+
+
+def spelled(address: str) -> Any:
+    """Return an address as web3 takes it. Raises ProviderError for what is none."""
+    return checksum_evm(wire.address(address))
+
+
+def calldata(signature: str, *arguments: object) -> str:
+    """Return a call in hex, of "balanceOf(address)" and the like."""
+    kinds = signature[:-1].partition("(")[2].split(",")
+    return f"0x{keccak256(signature.encode())[:4].hex()}{_loaded().codec.encode(kinds, arguments).hex()}"
+
+
+def ask_contract(node: "Rpc", contract: str, data: str, at: Any = "latest") -> int:
+    """Return the number that a contract answers, as the first word of it. at: a height, a tag, {"blockHash": …}."""
+    answer = eth(node).call({"to": spelled(contract), "data": data}, at)  # type: ignore[typeddict-item]
+    if len(answer) < wire.WORD_BYTES:
+        raise ProviderError(f"not a word: {answer[:80].hex()}")
+    return int.from_bytes(answer[: wire.WORD_BYTES])
