@@ -20,7 +20,7 @@ from cli.embedded.supervise.procfile import read_procfile
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import DEVELOPMENT_SECRET_KEYS
 from models.addresses import pool as address_pool
-from models.addresses.claims import CHUNK
+from models.addresses.reservations import CHUNK
 from models.db import base, migrate
 from models.merchants import rows as merchants
 

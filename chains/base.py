@@ -36,8 +36,8 @@ class DisagreementError(ProviderError):
     """Nodes answer, and contradict each other so that none of them can be believed."""
 
 
-class UnprovedSilenceError(ProviderError):
-    """A node shows no transfers where its own header says that there may be some, and cannot give the proof."""
+class MissingLogsError(ProviderError):
+    """The bloom filter of a block's header admits logs that the node did not return, and no proof clears it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class BlockScan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Sighting:
     """A deposit as it was recorded, to be told anew by others. Units are the network's token units."""
 
     txid: str
@@ -154,7 +154,7 @@ class ChainAdapter(Protocol):
         """Return the height at which a transaction is included, or None where it is not known."""
         ...
 
-    def second_opinion(self, claim: Claim) -> Agreement:
+    def second_opinion(self, sighting: Sighting) -> Agreement:
         """Ask every provider for a deposit's transaction itself."""
         ...
 

@@ -22,7 +22,7 @@ from core.payouts.deny_list import DenyList
 from core.settings import signer_rates
 from core.settings.rules import Role
 from core.settings.settings import Settings
-from models.addresses.claims import CLAIMS, level
+from models.addresses.reservations import SEQUENCES, level
 from models.db import grants, migrate, rights
 from models.db.base import app_now, one
 from models.payouts import freezes
@@ -218,7 +218,7 @@ CHECKS: Final[tuple[tuple[str, Check], ...]] = (
 
 def _check_pool(settings: Settings) -> Iterator[Finding]:
     networks = load_catalogue(settings.environment).networks
-    for family in sorted({networks[code].family for code in settings.rpc_urls} & CLAIMS.keys()):
+    for family in sorted({networks[code].family for code in settings.rpc_urls} & SEQUENCES.keys()):
         available = level(family)
         # The signer fills up from the low mark, so a little less is no news; nothing at all stops every sale.
         short = Verdict.WARN if available < settings.pool_low else Verdict.OK

@@ -11,8 +11,9 @@ from typing import Final, Literal
 from core.money import mul_div_down, mul_div_up
 from core.rates.pricing import RATE_DIGITS
 
-Verdict = Literal["sweep", "small", "dear", "unknown"]
-"""sweep: worth it now; small: leave it until more has come; dear: wait for cheaper gas; unknown: no fresh quote."""
+Verdict = Literal["sweep", "too_small", "fee_too_high", "unpriced"]
+"""sweep: worth it now; too_small: more has to come first; fee_too_high: wait for cheaper gas; unpriced:
+no fresh quote."""
 
 CENTS: Final = 100
 PERCENT: Final = 100
@@ -55,11 +56,11 @@ def judge_sweep(
 ) -> Verdict:
     """Judge one address. is_wanted: payouts wait for this coin, so that small amounts are welcome too."""
     if cost_units is None or (rate is None and not is_wanted):
-        return "unknown"
+        return "unpriced"
     if rate is not None and not is_wanted and usd_cents(units, rate=rate, scale=scale) < policy.min_usd * CENTS:
-        return "small"
+        return "too_small"
     if is_dear(units, cost_units=cost_units, policy=policy):
-        return "dear"
+        return "fee_too_high"
     return "sweep"
 
 

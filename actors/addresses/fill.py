@@ -8,8 +8,8 @@ from actors.context import context
 from actors.queue import watermark
 from actors.queue.broker import doorbell
 from chains.keys import Keys, load_keys
-from models.addresses.claims import CHUNK, level, next_chunk
 from models.addresses.pool import chunk_message, fill
+from models.addresses.reservations import CHUNK, level, next_chunk
 from models.spends import signing
 
 log = structlog.get_logger()

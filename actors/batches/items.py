@@ -14,7 +14,7 @@ from actors.refunds import service as refund_orders
 from core.errors import MerchantUnknownKey, RequestBadField
 from core.http.requests import CreatePayment, read_request
 from core.ids import uuid7
-from models.addresses.claims import level
+from models.addresses.reservations import level
 from models.merchants import rows as merchants
 from models.queue.calls import CallInfo
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from actors.context import Context
-    from models.batches.items import Leased, Origin
+    from models.batches.items import BatchRef, Leased
 
 
-class Spare:
+class AddressReserve:
     """Whether the address pool has addresses for batches. Asked once a family: make one for a few items."""
 
     def __init__(self, ctx: Context) -> None:
         self._reserved = ctx.settings.pool_low // 2
         self._found: dict[str, bool] = {}
 
-    def has(self, family: str) -> bool:
+    def allows(self, family: str) -> bool:
         """Tell whether there are more than single payments may need before the signer has made others."""
         if family not in self._found:
             self._found[family] = level(family) > self._reserved
@@ -40,7 +40,7 @@ class Spare:
 
 
 @contextlib.contextmanager
-def prepared(ctx: Context, item: Leased, spare: Spare) -> Iterator[Callable[[], bytes]]:
+def prepared(ctx: Context, item: Leased, spare: AddressReserve) -> Iterator[Callable[[], bytes]]:
     """Read an item, outside any transaction, and yield what does it inside the caller's and returns its result.
 
     Both raise the DomainErrors with which the item's own endpoint would have answered.
@@ -50,7 +50,7 @@ def prepared(ctx: Context, item: Leased, spare: Spare) -> Iterator[Callable[[], 
     match item.of.kind:
         case "payment":
             body = _read_payment(ctx, fields)
-            with invoice_orders.prepared(ctx, _call(item.of), body, may_take=spare.has) as create:
+            with invoice_orders.prepared(ctx, _call(item.of), body, may_take=spare.allows) as create:
                 yield create
         case "payout":
             payout = payout_orders.read_item(ctx, fields)
@@ -66,18 +66,18 @@ def _read_payment(ctx: Context, fields: object) -> CreatePayment:
     return read_request(CreatePayment, fields, own_hosts=ctx.settings.own_hosts)
 
 
-def _call(of: Origin) -> CallInfo:
+def _call(of: BatchRef) -> CallInfo:
     """Return a call that nobody waits for; the item itself knows whether it was done."""
     return CallInfo(
         call_id=uuid7(), merchant_id=of.merchant_id, request_id=of.request_id, idem_key=None, fingerprint=b""
     )
 
 
-def _order(of: Origin) -> dict[str, Any]:
+def _order(of: BatchRef) -> dict[str, Any]:
     return {"merchant_id": of.merchant_id, "principal": of.created_by, "request_id": of.request_id}
 
 
-def _send(of: Origin, create: Callable[[], dict[str, Any]]) -> bytes:
+def _send(of: BatchRef, create: Callable[[], dict[str, Any]]) -> bytes:
     # A key that was revoked, perhaps because it was stolen, moves no money any more.
     if merchants.find_key(of.created_by) is None:
         raise MerchantUnknownKey

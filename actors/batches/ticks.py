@@ -37,9 +37,9 @@ from models.db.base import (
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from actors.batches.items import Spare
+    from actors.batches.items import AddressReserve
     from models.batches.items import Leased
-    from models.batches.rows import Turn
+    from models.batches.rows import LeasedRound
 
 log = structlog.get_logger()
 
@@ -67,7 +67,7 @@ class _Round:
         with self._lock:
             return self._reached
 
-    def go_on(self, turn: Turn) -> None:
+    def go_on(self, turn: LeasedRound) -> None:
         """Note how far a turn came."""
         if turn.merchants:
             with self._lock:
@@ -93,14 +93,14 @@ def run_batches() -> None:
         ring("run_batches")
 
 
-def _run(turn: Turn) -> None:
+def _run(turn: LeasedRound) -> None:
     ctx = context()
-    run = Run(ctx=ctx, spare=batch_orders.Spare(ctx))
+    run = Run(ctx=ctx, spare=batch_orders.AddressReserve(ctx))
     for _, items in itertools.groupby(turn.items, key=lambda item: item.of.batch_id):
         run.do(list(items))
 
 
-def _lease(after: UUID) -> Turn:
+def _lease(after: UUID) -> LeasedRound:
     with transaction():
         return batches.lease_turn(limit=ITEMS_A_RING, after=after)
 
@@ -110,7 +110,7 @@ class Run:
     """One worker's way through what it leased."""
 
     ctx: Context
-    spare: Spare
+    spare: AddressReserve
 
     def do(self, items: list[Leased]) -> None:
         """Do items of one batch, in order, until one shows that the next could not be done now."""

@@ -175,7 +175,7 @@ class Record:
 
     def store(self, answer: object) -> CallReply:
         """Keep the answer (not one with a secret) as JSON with the effect, and return it."""
-        body, twin = msgspec.json.encode(answer), self._info.twin()
+        body, twin = msgspec.json.encode(answer), self._info.by_signature()
         if not self._info.is_secret:
             calls.finish(self._info.call_id, body.decode())
         if twin is not None:

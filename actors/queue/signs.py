@@ -66,7 +66,7 @@ class Signs:
 
     def _is_due(self, what: str) -> bool:
         now = time.monotonic()
-        # Seldom: the lock is for those times alone.
+        # LogThrottle: the lock is for those times alone.
         if now < self._due_at.get(what, 0.0):
             return False
         with self._lock:

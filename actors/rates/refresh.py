@@ -14,7 +14,7 @@ import structlog
 from actors.context import Context, context
 from actors.queue.broker import doorbell, ring
 from actors.rates.client import BUDGET_S, Problem, fetch_all
-from core.logs.throttle import Seldom
+from core.logs.throttle import LogThrottle
 from core.rates.consensus import Consensus, Rate, Reading, agree
 from core.rates.shapes import SourceRefused
 from core.rates.sources import Quotes, Source, load_sources, read_quotes
@@ -32,7 +32,7 @@ STATIC_TABLE: Final = "development_rates.json"
 LEASE_S: Final = int(BUDGET_S) + 10
 REMINDER_S: Final = 60.0
 
-_reminders = Seldom(every_s=REMINDER_S)
+_reminders = LogThrottle(every_s=REMINDER_S)
 
 
 class StaticRatesRefusedError(Exception):
@@ -59,7 +59,7 @@ def refresh_from_table(ctx: Context) -> None:
     """Write the table's rates as if they were of now. Raises StaticRatesRefusedError."""
     if ctx.settings.environment != "development":
         raise StaticRatesRefusedError("static rates are for development only")
-    if _reminders.passes("static"):
+    if _reminders.allows("static"):
         log.warning("rates.static", what="rates come from a static table: for development only, never for money")
     now = app_now()
     rates.store_rates(
@@ -70,7 +70,7 @@ def refresh_from_table(ctx: Context) -> None:
 def refresh_from_sources(ctx: Context) -> None:
     """Ask the sources that are due, outside of any transaction, then record and settle in one."""
     urls = ctx.settings.rates_urls
-    due = rate_sources.claim_due(urls.keys(), lease_s=LEASE_S)
+    due = rate_sources.lease_due(urls.keys(), lease_s=LEASE_S)
     if not due:
         return
     answers = {name: _understood(name, body) for name, body in fetch_all({name: urls[name] for name in due}).items()}
@@ -108,7 +108,7 @@ def _record(source: Source, name: str, answer: Quotes | Problem) -> None:
 
 
 def _readings(known: Mapping[str, SourceRow], urls: Iterable[str], now: datetime) -> Iterable[Reading]:
-    """Yield the answers that still count. A table's is as good as new all day: it was never of the moment."""
+    """Yield the readings younger than their source's holds_s; those of daily tables count as of now."""
     for name in urls:
         row, source = known[name], load_sources()[name]
         if row.answered_at is None or (now - row.answered_at).total_seconds() > source.holds_s:
@@ -131,9 +131,9 @@ def _tell_health(answers: Mapping[str, Quotes | Problem], before: Mapping[str, S
 def _tell_disagreement(consensus: Consensus) -> None:
     """Say who is outvoted and what keeps its last rate. It stays so for long, so that a minute is often enough."""
     for source, currencies in consensus.outvoted.items():
-        if _reminders.passes(f"outvoted:{source}"):
+        if _reminders.allows(f"outvoted:{source}"):
             log.warning("rates.source_outvoted", source=source, currencies=currencies)
-    if consensus.held and _reminders.passes("held"):
+    if consensus.held and _reminders.allows("held"):
         log.warning("rates.held", currencies=consensus.held)
 
 

@@ -14,7 +14,7 @@ import structlog
 from actors.context import context
 from actors.queue.broker import doorbell, single_flight
 from actors.scan.intake import settle_owners
-from chains.base import Claim, ProviderError
+from chains.base import ProviderError, Sighting
 from chains.registry import adapter
 from models.deposits import witnesses as quorum
 from models.treasury import topup_doubts
@@ -74,7 +74,7 @@ def _judge(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: Topup
 
 def _objection(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: Doubt | TopupDoubt) -> str:
     """Return what stands against what one provider showed; nothing where enough others tell the same."""
-    answer = chain.second_opinion(_claim(catalogue, network, asked))
+    answer = chain.second_opinion(_sighting(catalogue, network, asked))
     if answer.same >= WITNESSES_MIN and answer.same > answer.other:
         return ""
     problem = _problem(answer, chain.providers)
@@ -82,9 +82,9 @@ def _objection(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: D
     return problem
 
 
-def _claim(catalogue: Catalogue, network: str, asked: Doubt | TopupDoubt) -> Claim:
+def _sighting(catalogue: Catalogue, network: str, asked: Doubt | TopupDoubt) -> Sighting:
     pair = catalogue.pairs[asked.currency, network]
-    return Claim(
+    return Sighting(
         txid=asked.txid,
         ordinal=asked.ordinal,
         currency=asked.currency,

@@ -139,7 +139,7 @@ def _judge_and_sign(ctx: Context, network: Network, wallet: Wallet, payout: Payo
 def _sign(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, intent: Intent) -> bool:
     spend_id = spending.start(
         ctx, network, purpose="payout", wallet=wallet, intent=intent, payout_id=payout_id,
-        within=lambda spend_id: _claim(ctx, network, wallet, payout_id, intent, spend_id),
+        within=lambda spend_id: _take(ctx, network, wallet, payout_id, intent, spend_id),
     )  # fmt: skip
     if spend_id is None:
         payout_queue.postpone(payout_id, seconds=PAUSE_S, reason="frozen")
@@ -220,7 +220,7 @@ def _is_blocked(ctx: Context, network: Network, payout: PayoutRow) -> bool:
     return known
 
 
-def _claim(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, intent: Intent, spend_id: UUID) -> bool:
+def _take(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, intent: Intent, spend_id: UUID) -> bool:
     """Take a payout for the spend that is signed next in the same transaction; False where it is not to be paid now."""
     payout = payouts.lock(payout_id)
     if payout is None or payout.status != "approved":

@@ -3,7 +3,7 @@
 The bytes are committed before any node sees them, so that whatever dies in between, what may be on its way is known.
 They are never changed and never forgotten: actors.signer.watch sends them again until the chain tells their fate.
 
-    start(ctx, network, purpose="sweep", wallet=deposit_wallet(network, ordinal), intent=..., within=claim)
+    start(ctx, network, purpose="sweep", wallet=deposit_wallet(network, ordinal), intent=..., within=take)
 
 What the fate of a spend means for whatever it was made for is registered by purpose with models.spends.hooks; only a
 process that has imported that registration follows such spends.
@@ -214,7 +214,7 @@ def _commit(
     with transaction():
         if within is not None and not within(spend_id):
             raise _DeclinedError
-        reached("spending.claimed")
+        reached("spending.taken")
         if slot is None:
             slot = spends.take_slot(network.code, intent.sender, at_least=at_least)
         else:

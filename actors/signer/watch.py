@@ -64,7 +64,7 @@ def advance(ctx: Context, network: Network) -> None:
     for spend in spends.to_watch(network.code, limit=WATCHED_PER_STEP):
         if silences >= SILENCES_MAX:
             break
-        is_known = isolated(spend.id, _look, ctx, network, spend)
+        is_known = isolated(spend.id, _advance_one, ctx, network, spend)
         silences = 0 if is_known else silences + 1
         spends.check_later(spend.id, seconds=_look_again_s(network, spend))
 
@@ -84,8 +84,8 @@ def _look_again_s(network: Network, spend: SpendRow) -> int:
     return max(1, min(LOOK_MAX_S, blocks_s))
 
 
-def _look(ctx: Context, network: Network, spend: SpendRow) -> bool:
-    """Do what a spend's fate calls for; False where nobody could tell it."""
+def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
+    """Apply the chain's word on one spend; return False if no provider could give it."""
     if hooks_of(spend.purpose) is None:
         log.error("spend.purpose_unknown", spend=str(spend.id), purpose=spend.purpose)
         return True

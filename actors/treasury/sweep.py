@@ -66,7 +66,7 @@ def keep_treasury(network: str) -> None:
         watermark.look()
         if signing.watch(network) is not None:
             return
-        keeper = _keeper(ctx, known)
+        keeper = _open_treasury(ctx, known)
         if keeper is None:
             return
         try:
@@ -80,8 +80,8 @@ def keep_treasury(network: str) -> None:
         ring("broadcast", network)
 
 
-def _keeper(ctx: Context, network: Network) -> _Keeper | None:
-    """Write down whose addresses are ours; None where there is nothing to do it with, or the wrong wallet."""
+def _open_treasury(ctx: Context, network: Network) -> _Keeper | None:
+    """Record the hot and the cold address; None without a scan cursor or with another keystore's wallet."""
     try:
         hot = spending.hot_wallet(network)
     except KeystoreError as error:
@@ -176,7 +176,7 @@ class _Keeper:
     def _sweep_coin(self, found: Unswept, wallet: Wallet) -> Fee | None:
         """Send what an address holds of the network's own coin, as far as it is explained; its fee stays behind.
 
-        Returns what was offered. Where no deposit is claimed it is what was left of gas, which has to be worth the fee.
+        Returns what was offered. If no deposit is taken it is what was left of gas, which has to be worth the fee.
         """
         if treasury.is_in_motion(self._network.code, [found.address]):
             return None
@@ -214,7 +214,7 @@ class _Keeper:
             wallet=wallet,
             intent=intent,
             fee=fee,
-            within=lambda spend_id: sweeps.claim(code, found, spend_id),
+            within=lambda spend_id: sweeps.take(code, found, spend_id),
         )
         if spend_id is not None:
             self.started += 1

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from core.settings.settings import Settings
-    from models.webhooks.outbox import Claim, Delivery
+    from models.webhooks.outbox import Delivery, Leased
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -84,13 +84,13 @@ class Dispatcher:
                 self._draining.release()
 
     def _drain(self) -> None:
-        claim = _claim(self._lanes, limit=self._slots)
-        if not claim.deliveries and claim.reached is None:
+        leased = _lease(self._lanes, limit=self._slots)
+        if not leased.deliveries and leased.reached is None:
             return
         with self._new_sender() as sender:
             self._sender = sender
             try:
-                Drain(sender=sender, box=self._box, lanes=self._lanes, slots=self._slots).run(claim)
+                Drain(sender=sender, box=self._box, lanes=self._lanes, slots=self._slots).run(leased)
             finally:
                 self._sender = None
 
@@ -115,10 +115,10 @@ class Drain:
         self._after = outbox.START
         self._is_round_over = False
 
-    def run(self, claim: Claim) -> None:
-        """Go on from a first claim until nothing is due and nothing under way. Only an exception ends it earlier."""
+    def run(self, leased: Leased) -> None:
+        """Go on from a first lease until nothing is due and nothing under way. Only an exception ends it earlier."""
         try:
-            self._start(claim)
+            self._start(leased)
             while self._under_way or self._settled or not self._is_round_over:
                 self._step()
         finally:
@@ -133,16 +133,16 @@ class Drain:
         self._record()
         free = self._slots - len(self._under_way)
         if free > 0:
-            self._start(_claim(self._lanes, limit=free, after=self._after))
+            self._start(_lease(self._lanes, limit=free, after=self._after))
 
-    def _start(self, claim: Claim) -> None:
-        """Send what was leased. A round is over when one claim has come from the first merchant to the last."""
-        self._is_round_over = claim.reached is None and self._after == outbox.START
-        self._after = claim.reached or outbox.START
+    def _start(self, leased: Leased) -> None:
+        """Send what was leased. A round is over when one lease has come from the first merchant to the last."""
+        self._is_round_over = leased.reached is None and self._after == outbox.START
+        self._after = leased.reached or outbox.START
         if in_transaction():
             raise RuntimeError("no network call inside a transaction")
         posts = []
-        for delivery in claim.deliveries:
+        for delivery in leased.deliveries:
             key = next(self._keys)
             self._under_way[key] = delivery
             self._lanes.enter(delivery.merchant_id)
@@ -207,7 +207,7 @@ class Drain:
             outbox.give_back(self._under_way.values())
 
 
-def _claim(lanes: Lanes, *, limit: int, after: str = outbox.START) -> Claim:
+def _lease(lanes: Lanes, *, limit: int, after: str = outbox.START) -> Leased:
     return outbox.lease_due(limit=limit, per_merchant=START_WIDTH, allowances=lanes.allowances(), after=after)
 
 

@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from actors.queue.registry import QUEUES
 from api.health.attention import unpriced_coins
 from core.catalogue.catalogue import load_catalogue
-from models.addresses.claims import CLAIMS, level
+from models.addresses.reservations import SEQUENCES, level
 from models.db import base
 from models.deposits import witnesses as quorum
 from models.invariants import checkpoint
@@ -256,7 +256,7 @@ def pool_gauges() -> Iterator[Metric]:
         "sluice_address_pool_level",
         "Addresses that can be handed out.",
         "family",
-        ((family, level(family)) for family in CLAIMS),
+        ((family, level(family)) for family in SEQUENCES),
     )
 
 

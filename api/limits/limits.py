@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 import structlog
 
 from actors.queue.link import LinkDownError
-from api.limits.windows import Subject
+from api.limits.windows import Counter
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -96,7 +96,7 @@ class Limiter:
         # One request at a time speaks to Redis: where that hangs, all others go on.
         self._telling = threading.Lock()
         self._silent_until_ms = 0
-        self._subjects: OrderedDict[tuple[LimitName, str], Subject] = OrderedDict()
+        self._subjects: OrderedDict[tuple[LimitName, str], Counter] = OrderedDict()
 
     def admit(self, name: LimitName, who: str) -> None:
         """Count a request, or count nothing and raise TooManyRequestsError."""
@@ -132,23 +132,23 @@ class Limiter:
             wait_ms = subject.next_wait_ms(int(self._now() * 1000)) if subject else 0.0
         _refuse_for(wait_ms)
 
-    def _subject(self, name: LimitName, who: str) -> Subject:
+    def _subject(self, name: LimitName, who: str) -> Counter:
         subject = self._subjects.get((name, who))
         if subject is None:
             if len(self._subjects) >= SUBJECTS_MAX:
                 self._subjects.popitem(last=False)
-            subject = self._subjects[name, who] = Subject(self._limits[name])
+            subject = self._subjects[name, who] = Counter(self._limits[name])
         else:
             self._subjects.move_to_end((name, who))
         return subject
 
-    def _tell(self, link: Link, key: str, subject: Subject, now_ms: int) -> float:
+    def _tell(self, link: Link, key: str, subject: Counter, now_ms: int) -> float:
         """Settle with the other processes; return the wait if the last request was one too many for all together."""
         with self._lock:
             subject.tell_at_ms = now_ms + TELL_MS
-            told = [(window.length_ms, window.index, window.take_untold()) for window in subject.windows]
+            told = [(window.length_ms, window.index, window.take_unsynced()) for window in subject.windows]
         keys = [f"{key}:{length_ms}:{at}" for length_ms, index, _ in told for at in (index, index - 1)]
-        arguments = [number for length_ms, _, untold in told for number in (untold, 2 * length_ms)]
+        arguments = [number for length_ms, _, unsynced in told for number in (unsynced, 2 * length_ms)]
         try:
             totals = link.run([("EVALSHA", self._script, len(keys), *keys, *arguments)])[0]
         except LinkDownError as error:
@@ -157,7 +157,7 @@ class Limiter:
             return 0.0
         with self._lock:
             for place, (window, (_, index, _)) in enumerate(zip(subject.windows, told, strict=True)):
-                window.learn(index, totals[2 * place], totals[2 * place + 1])
+                window.merge_totals(index, totals[2 * place], totals[2 * place + 1])
             return subject.excess_wait_ms(now_ms)
 
 

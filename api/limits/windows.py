@@ -21,20 +21,20 @@ class Window:
     index: int = 0
     current: int = 0
     previous: int = 0
-    # Of `current`, what the other processes have not been told.
-    untold: int = 0
+    # Of `current`, what the other processes do not know yet.
+    unsynced: int = 0
 
     def move(self, now_ms: int) -> None:
         """Begin a new window when it is time. A clock that is set back begins one too."""
         index = now_ms // self.length_ms
         if index != self.index:
             self.previous = self.current if index == self.index + 1 else 0
-            self.index, self.current, self.untold = index, 0, 0
+            self.index, self.current, self.unsynced = index, 0, 0
 
     def count(self, requests: int) -> None:
         """Add requests, or take back some."""
         self.current += requests
-        self.untold += requests
+        self.unsynced += requests
 
     def is_over(self, now_ms: int) -> bool:
         """Whether more is counted than the limit allows."""
@@ -49,23 +49,23 @@ class Window:
         # This one must end first, and then weigh little enough itself.
         return (left + 1 - (self.requests_max - 1) / self.current) * self.length_ms
 
-    def take_untold(self) -> int:
-        """Return what is to be told now."""
-        untold, self.untold = self.untold, 0
-        return untold
+    def take_unsynced(self) -> int:
+        """Return what the other processes do not know yet, and count it as known."""
+        unsynced, self.unsynced = self.unsynced, 0
+        return unsynced
 
-    def learn(self, index: int, current: int, previous: int) -> None:
-        """Take over the totals of all processes; never less than our own, for Redis may have been flushed."""
+    def merge_totals(self, index: int, current: int, previous: int) -> None:
+        """Merge the totals of all processes, never below our own: Redis may have been flushed."""
         if index == self.index:
-            self.current = max(self.current, current + self.untold)
+            self.current = max(self.current, current + self.unsynced)
             self.previous = max(self.previous, previous)
 
     def _left(self, now_ms: int) -> float:
         return 1 - now_ms % self.length_ms / self.length_ms
 
 
-class Subject:
-    """Somebody who is counted, in every window of a limit."""
+class Counter:
+    """Counts the requests of one subject in every window of its limit."""
 
     __slots__ = ("tell_at_ms", "windows")
 
@@ -99,4 +99,4 @@ class Subject:
 
     def is_due(self, now_ms: int) -> bool:
         """Whether the other processes should be told: it is a while ago, or a tenth of a limit."""
-        return now_ms >= self.tell_at_ms or any(10 * window.untold >= window.requests_max for window in self.windows)
+        return now_ms >= self.tell_at_ms or any(10 * window.unsynced >= window.requests_max for window in self.windows)

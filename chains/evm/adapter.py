@@ -17,13 +17,13 @@ from chains.base import (
     Agreement,
     Block,
     BlockScan,
-    Claim,
     Departure,
     Matcher,
+    MissingLogsError,
     NotYetError,
     ProviderError,
+    Sighting,
     Transfer,
-    UnprovedSilenceError,
 )
 from chains.budget import BudgetSpentError, budget
 from chains.evm.nodes import wire
@@ -90,7 +90,7 @@ class EvmAdapter:
             )
         except NotYetError:
             return None
-        except UnprovedSilenceError:
+        except MissingLogsError:
             # Nobody proves it and nobody says otherwise: as much as these nodes can tell.
             return self._providers.attempt(
                 lambda node: self._scan(node, height, matcher, strict=False, thorough=False), second=thorough
@@ -153,10 +153,10 @@ class EvmAdapter:
         """Return in which block a sender used a slot; one node answers all of it."""
         return self._providers.attempt(lambda node: evm_departures.height_of(node, sender, slot, low, high))
 
-    def second_opinion(self, claim: Claim) -> Agreement:
+    def second_opinion(self, sighting: Sighting) -> Agreement:
         """Ask every provider for a deposit's transaction itself."""
-        contract = self._assets.contracts.get(claim.currency)
-        answers = self._providers.everyone(lambda node: evm_witness.is_same(node, claim, contract))
+        contract = self._assets.contracts.get(sighting.currency)
+        answers = self._providers.everyone(lambda node: evm_witness.is_same(node, sighting, contract))
         problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
         return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
 

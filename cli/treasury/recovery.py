@@ -20,8 +20,8 @@ from cli.session import database
 from core.catalogue.catalogue import Network
 from core.errors import RequestBadField
 from core.money import format_coin, parse_units
-from models.addresses import claims as address_claims
-from models.addresses.claims import CLAIMS
+from models.addresses import reservations
+from models.addresses.reservations import SEQUENCES
 from models.db.base import transaction
 from models.merchants import rows as merchants
 from models.spends import signing
@@ -218,11 +218,11 @@ def skip_addresses(family: str, *, yes: YesFlag = False, as_json: JsonFlag = Fal
 
     The signer does so by itself, unless the restored database looks the same and Redis has forgotten how far it was.
     """
-    if family not in CLAIMS:
+    if family not in SEQUENCES:
         raise CommandError(f"no addresses are made in advance for {family!r}")
     if not yes:
         typer.confirm(f"Skip ahead in the addresses of {family}?", abort=True, err=True)
     with database(), transaction():
-        first = address_claims.skip_ahead(family)
+        first = reservations.skip_ahead(family)
     log.warning("treasury.addresses_skipped", family=family, first=first, by=_operator())
     show({"family": family, "first": first}, [f"the next address of {family} is number {first}"], as_json=as_json)

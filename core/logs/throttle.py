@@ -1,4 +1,4 @@
-"""Says something at most once in a while, however often it is true. Called by actors that are rung all the time."""
+"""Limits how often a log line repeats. Called by actors whose ticks are frequent."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 
 
-class Seldom:
-    """Lets each topic pass once, and again after `every_s`. Safe to share between threads."""
+class LogThrottle:
+    """Lets each key through once per `every_s` seconds. Safe to share between threads."""
 
     def __init__(self, *, every_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._every_s = every_s
@@ -16,11 +16,11 @@ class Seldom:
         self._lock = threading.Lock()
         self._passed: dict[str, float] = {}
 
-    def passes(self, topic: str) -> bool:
-        """Whether it is time to say this."""
+    def allows(self, key: str) -> bool:
+        """Whether this key may be logged now; if so, it counts as logged."""
         now = self._clock()
         with self._lock:
-            if now - self._passed.get(topic, float("-inf")) < self._every_s:
+            if now - self._passed.get(key, float("-inf")) < self._every_s:
                 return False
-            self._passed[topic] = now
+            self._passed[key] = now
             return True

@@ -72,7 +72,7 @@ def accuracy_ppm(percent: float) -> int:
 
 
 def check_accuracy(*, enabled: bool, ppm: int | None) -> None:
-    """Refuse to put a tolerance in force that is none, or below 1 percent."""
+    """Raise accuracy.bad_percent if an enabled tolerance is unset or under 1 percent."""
     if enabled and (ppm is None or ppm < ACCURACY_MIN_PPM):
         raise AccuracyBadPercent
 

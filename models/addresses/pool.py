@@ -16,8 +16,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from core.errors import InvoiceAddressFailed
-from models.addresses import claims as address_claims
-from models.addresses.claims import CHUNK
+from models.addresses import reservations
+from models.addresses.reservations import CHUNK
 from models.db import locks
 from models.db.base import StoreUnavailableError, execute, rows, transaction
 from models.db.locks import LockSeed
@@ -25,9 +25,9 @@ from models.db.locks import LockSeed
 log = structlog.get_logger()
 
 STASH: Final = 16
-"""Ordinals that a process claims at a time."""
+"""Ordinals that a process reserves at a time."""
 # Well before the reclaim job could give them to another process.
-STASH_S: Final = address_claims.RECLAIM_AFTER_S / 2
+STASH_S: Final = reservations.RECLAIM_AFTER_S / 2
 VERIFIED_CHUNKS_MAX: Final = 64
 
 
@@ -55,12 +55,12 @@ def fill(family: str, chunk: int, addresses: Sequence[str], signature: bytes) ->
 
 
 class AddressStash:
-    """A process's few claimed addresses, so that an invoice waits for no claim. Safe to share between threads."""
+    """Keeps a process's few reserved addresses, so that no invoice waits for one. Safe to share between threads."""
 
     def __init__(self, public_key: str, *, is_current: Callable[[], bool] = lambda: True) -> None:
         """Take the signer's public key in base64; empty in a process that gives out no address.
 
-        is_current: whether the database is known to have lost nothing; asked before anything is claimed.
+        is_current: whether the database is known to have lost nothing; asked before anything is reserved.
         """
         self._is_current = is_current
         self._key = Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key)) if public_key else None
@@ -70,7 +70,7 @@ class AddressStash:
         self._verified: OrderedDict[tuple[str, int], tuple[str, ...]] = OrderedDict()
 
     def take(self, family: str) -> tuple[int, str]:
-        """Return an ordinal, claimed for the caller alone, and its address in the stored form.
+        """Return an ordinal, reserved for the caller alone, and its address in the stored form.
 
         Call it outside a transaction. Raises InvoiceAddressFailed where the pool is empty or not to be trusted.
         """
@@ -80,7 +80,7 @@ class AddressStash:
                 ready.clear()
             if not ready:
                 self._stale_at[family] = monotonic() + STASH_S
-                ready.extend(self._claim(family))
+                ready.extend(self._reserve(family))
             if not ready:
                 log.error("address_pool.empty", family=family)
                 raise InvoiceAddressFailed
@@ -89,14 +89,14 @@ class AddressStash:
     def give_back(self, family: str, ordinal: int) -> None:
         """Return an address that was not needed. Where that fails, the reclaim job finds it later."""
         try:
-            address_claims.give_back(family, ordinal)
+            reservations.give_back(family, ordinal)
         except StoreUnavailableError:
             log.warning("address_pool.return_failed", family=family, ordinal=ordinal)
 
-    def _claim(self, family: str) -> list[tuple[int, str]]:
+    def _reserve(self, family: str) -> list[tuple[int, str]]:
         if not self._is_current():
             return []
-        places = [divmod(ordinal, CHUNK) for ordinal in address_claims.claim(family, STASH)]
+        places = [divmod(ordinal, CHUNK) for ordinal in reservations.reserve(family, STASH)]
         chunks = self._chunks(family, {chunk for chunk, _ in places})
         return [(chunk * CHUNK + place, chunks[chunk][place]) for chunk, place in places if chunk in chunks]
 

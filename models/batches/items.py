@@ -27,7 +27,7 @@ class LeaseLostError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class BatchRef:
     """The batch that an item belongs to, as far as its worker has to know it."""
 
     batch_id: UUID
@@ -43,7 +43,7 @@ class Origin:
 class Leased:
     """An item that this worker may do."""
 
-    of: Origin
+    of: BatchRef
     position: int
     body: str
     # How often it was put off before.
@@ -82,7 +82,7 @@ def page(batch_id: UUID, *, limit: int, offset: int) -> list[ItemRow]:
     return [ItemRow(*row) for row in found]
 
 
-def lease(of: Origin, *, limit: int) -> list[Leased]:
+def lease(of: BatchRef, *, limit: int) -> list[Leased]:
     """Lease the first due items of a batch, in the caller's transaction, and return them in order.
 
     Of a batch that runs in order nothing is given out while another worker has some of it, or while an item waits.

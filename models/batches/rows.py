@@ -63,7 +63,7 @@ class BatchRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class LeasedRound:
     """What one round leased, and the merchants it passed: the next goes on behind the last of them."""
 
     items: tuple[Leased, ...]
@@ -102,7 +102,7 @@ def find(merchant_id: UUID, batch_id: UUID) -> BatchRow | None:
     return None if row is None else BatchRow(*row)
 
 
-def lease_turn(*, limit: int, after: UUID) -> Turn:
+def lease_turn(*, limit: int, after: UUID) -> LeasedRound:
     """Lease due items for one worker, in the caller's transaction: shared out among the merchants who have some.
 
     The round begins behind the merchant `after` and goes once around. A merchant who is alone gets all the places.
@@ -121,7 +121,7 @@ def lease_turn(*, limit: int, after: UUID) -> Turn:
         "UPDATE batches SET status = 'processing' WHERE id = ANY(%s::uuid[]) AND status = 'pending'",
         (list({item.of.batch_id for item in found}),),
     )
-    return Turn(items=tuple(found), merchants=tuple(passed))
+    return LeasedRound(items=tuple(found), merchants=tuple(passed))
 
 
 _WALK: Final = (
@@ -155,7 +155,7 @@ def _lease_of(merchant_id: UUID, share: int) -> list[Leased]:
     for batch_id, kind, on_error, created_by, request_id in open_batches:
         if len(found) >= share:
             break
-        of = batch_items.Origin(
+        of = batch_items.BatchRef(
             batch_id=batch_id,
             merchant_id=merchant_id,
             kind=kind,

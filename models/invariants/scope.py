@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from models.addresses.claims import CLAIMS
+from models.addresses.reservations import SEQUENCES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +85,7 @@ def young_since() -> UUID:
 def narrowed(name: str, query: str, since: UUID) -> str:
     """Return an invariant's query for what is young or open; one that is not narrowed as it is."""
     return (
-        f"{_SCOPES[name].format(since=since, families='{' + ','.join(CLAIMS) + '}')} {query}"
+        f"{_SCOPES[name].format(since=since, families='{' + ','.join(SEQUENCES) + '}')} {query}"
         if name in _SCOPES
         else query
     )

@@ -58,8 +58,8 @@ class CallInfo:
     # When nobody waits any more, by this process's monotonic clock; None for a call that has no end.
     ends_at: float | None = None
 
-    def twin(self) -> CallInfo | None:
-        """Return the call under its second key, whose row stands beside its own; None without one."""
+    def by_signature(self) -> CallInfo | None:
+        """Return this call keyed by its signature, whose row stands beside its own; None without a signature."""
         if self.signature_key is None:
             return None
         return replace(self, call_id=uuid5(self.call_id, "signature"), idem_key=self.signature_key, signature_key=None)
@@ -117,7 +117,7 @@ def begin(info: CallInfo) -> None:
     """
     if not in_transaction():
         raise RuntimeError("a call's row belongs to the transaction of its effect")
-    twin = info.twin()
+    twin = info.by_signature()
     if twin is None:
         _begin(info)
         return

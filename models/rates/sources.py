@@ -35,7 +35,7 @@ class SourceRow:
     problem: str
 
 
-def claim_due(sources: Collection[str], *, lease_s: int) -> list[str]:
+def lease_due(sources: Collection[str], *, lease_s: int) -> list[str]:
     """Return the sources that are due, for the caller to ask; nobody else gets them until the lease is over."""
     names = sorted(sources)
     execute(
@@ -43,13 +43,13 @@ def claim_due(sources: Collection[str], *, lease_s: int) -> list[str]:
         " WHERE name NOT IN (SELECT source FROM rate_sources) ON CONFLICT DO NOTHING",
         (names,),
     )
-    claimed = rows(
+    leased = rows(
         "UPDATE rate_sources SET ask_at = app_now() + make_interval(secs => %s) WHERE source IN"
         " (SELECT source FROM rate_sources WHERE source = ANY(%s) AND ask_at <= app_now()"
         " ORDER BY source FOR UPDATE SKIP LOCKED) RETURNING source",
         (lease_s, names),
     )
-    return sorted(source for (source,) in claimed)
+    return sorted(source for (source,) in leased)
 
 
 def lock_all() -> dict[str, SourceRow]:

@@ -21,18 +21,18 @@ RefundedPart = Literal["none", "partial", "full"]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """How much of a payment was refunded, and its refunds, oldest first; of very many, the newest."""
+class RefundSummary:
+    """Which part of a payment was refunded, and its refunds, oldest first; of very many, the newest."""
 
     part: RefundedPart
     refunds: list[PayoutRow]
 
 
-def of_payment(catalogue: Catalogue, invoice: InvoiceRow) -> Told:
+def of_payment(catalogue: Catalogue, invoice: InvoiceRow) -> RefundSummary:
     """Return what a payment tells of its refunds; strays' are among them, but no part of it."""
     found = rows(f"{payouts.READ} WHERE p.invoice_id = %s ORDER BY p.id DESC LIMIT %s", (invoice.id, SHOWN_MAX))
     refunds = [PayoutRow(*row) for row in reversed(found)]
-    return Told(part=_part(catalogue, invoice) if refunds else "none", refunds=refunds)
+    return RefundSummary(part=_part(catalogue, invoice) if refunds else "none", refunds=refunds)
 
 
 def _part(catalogue: Catalogue, invoice: InvoiceRow) -> RefundedPart:

@@ -64,7 +64,7 @@ _HOOKS: dict[str, Hooks] = {}
 
 
 def register(purpose: str, hooks: Hooks) -> None:
-    """Say what spends of a purpose mean; the last word counts. Raises ValueError for an unknown purpose."""
+    """Register a purpose's hooks, replacing earlier ones. Raises ValueError for an unknown purpose."""
     if purpose not in PURPOSES:
         raise ValueError(f"spends have no purpose {purpose!r}")
     _HOOKS[purpose] = hooks

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from models.addresses import claims as address_claims
+from models.addresses import reservations
 from models.db.base import execute, one, rows, transaction
 from models.payouts import freezes
 from models.payouts.freezes import RECOVERY
@@ -129,13 +129,13 @@ def distrust() -> None:
         execute("UPDATE database_marks SET timeline = %s", (_GONE,))
         # A stop that came back with the old state may say that the scan has caught up: it had, then.
         execute("UPDATE signing_stops SET is_caught_up = false WHERE is_caught_up")
-        for family in address_claims.CLAIMS:
+        for family in reservations.SEQUENCES:
             execute(
                 "INSERT INTO database_marks (network, system_identifier, timeline) VALUES (%s, %s, %s)"
                 " ON CONFLICT DO NOTHING",
                 (_pool(family), _GONE, _GONE),
             )
-    for family in address_claims.CLAIMS:
+    for family in reservations.SEQUENCES:
         renew_pool(family)
 
 
@@ -161,7 +161,7 @@ def renew_pool(family: str) -> int | None:
         )
         if not is_another:
             return None
-        first = address_claims.skip_ahead(family)
+        first = reservations.skip_ahead(family)
     log.warning("address_pool.renewed", family=family, first=first)
     return first
 

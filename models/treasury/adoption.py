@@ -61,7 +61,7 @@ def _take(catalogue: Catalogue, unknown: UnknownRow) -> bool:
         return False
     spend_id = become(catalogue, unknown, purpose, status="matched", by=GATEWAY)
     if purpose == "sweep":
-        claim_deposits(catalogue, unknown, spend_id)
+        take_deposits(catalogue, unknown, spend_id)
     return True
 
 
@@ -202,7 +202,7 @@ def _waits_for_deposits(unknown: UnknownRow) -> bool:
     )
 
 
-def claim_deposits(catalogue: Catalogue, unknown: UnknownRow, spend_id: UUID) -> None:
+def take_deposits(catalogue: Catalogue, unknown: UnknownRow, spend_id: UUID) -> None:
     """Mark the deposits that left their address: the oldest, as far as what was moved goes; of gas coin all."""
     units = ledger_units(catalogue, unknown)
     found = rows(

@@ -126,7 +126,7 @@ def walk_gas(network: str, gas_currency: str, *, family: str, limit: int) -> lis
     return [Unswept(gas_currency, address, ordinal, 0) for address, ordinal, is_needed in page if not is_needed]
 
 
-def claim(network: str, found: Unswept, spend_id: UUID) -> bool:
+def take(network: str, found: Unswept, spend_id: UUID) -> bool:
     """Let a sweep take an address's deposits of a coin, in its committing transaction; False where they changed."""
     place = (network, found.currency, found.address)
     taken = rows(

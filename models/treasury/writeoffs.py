@@ -158,7 +158,7 @@ def write_off(catalogue: Catalogue, network: str, currency: str, units: int, *, 
                 raise RecoveryError(f"a spend of ours has the slot of {each.txid} and is not buried yet; try later")
             spend_id = adoption.become(catalogue, unknown, "lost", status="written_off", by=by, reason=reason)
             if unknown.key_ordinal is not None and unknown.is_success:
-                adoption.claim_deposits(catalogue, unknown, spend_id)
+                adoption.take_deposits(catalogue, unknown, spend_id)
         execute(
             "INSERT INTO treasury_writeoffs (id, network, currency, units, unexplained_units, reason, written_by)"
             " VALUES (%s, %s, %s, %s, %s, %s, %s)",

@@ -27,7 +27,7 @@ ATTEMPTS_MAX: Final = len(DELAYS_S) + 1
 
 # Longer than an attempt may take in all; what a dead process held is sent again after it.
 LEASE_S: Final = 30
-# Merchants that one claim passes by; where more wait, the next claim goes on from there.
+# Merchants that one lease passes by; if more wait, the next lease goes on from there.
 WALK_MAX: Final = 256
 # Where a round over the merchants begins.
 START: Final = "00000000-0000-0000-0000-000000000000"
@@ -73,8 +73,8 @@ class Delivery(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """What a claim leased, and the merchant it came to; None at the end of the round."""
+class Leased:
+    """What a lease took, and the merchant it came to; None at the end of the round."""
 
     deliveries: tuple[Delivery, ...]
     reached: str | None
@@ -156,7 +156,7 @@ def active_endpoint(merchant_id: UUID) -> tuple[str, str, str] | None:
     return (found[0], found[1], found[2]) if found else None
 
 
-def lease_due(*, limit: int, per_merchant: int, allowances: Mapping[str, int], after: str = START) -> Claim:
+def lease_due(*, limit: int, per_merchant: int, allowances: Mapping[str, int], after: str = START) -> Leased:
     """Lease due deliveries for LEASE_S, going round the merchants from the one after `after`.
 
     A merchant gets at most its allowance, or per_merchant where it has none. The cost does not grow with the backlog.
@@ -166,7 +166,7 @@ def lease_due(*, limit: int, per_merchant: int, allowances: Mapping[str, int], a
         "SELECT * FROM lease_webhooks(%s, %s, %s, %s, %s, %s, %s::uuid[], %s::integer[])",
         (lease, LEASE_S, after, limit, WALK_MAX, per_merchant, _array(allowances), list(allowances.values())),
     )
-    return Claim(deliveries=tuple(Delivery._make((*row, lease)) for row in leased), reached=reached)
+    return Leased(deliveries=tuple(Delivery._make((*row, lease)) for row in leased), reached=reached)
 
 
 # Past the end of the delays there is none, and so no next attempt.

@@ -15,12 +15,12 @@ POLICY = SweepPolicy(min_usd=20, fee_max_percent=5)
     ("units", "cost", "rate", "wanted", "verdict"),
     [
         (20 * USDT, USDT, DOLLAR, False, "sweep"),
-        (20 * USDT - 1, USDT, DOLLAR, False, "small"),
-        (20 * USDT, USDT + 1, DOLLAR, False, "dear"),
+        (20 * USDT - 1, USDT, DOLLAR, False, "too_small"),
+        (20 * USDT, USDT + 1, DOLLAR, False, "fee_too_high"),
         (2 * USDT, USDT // 10, DOLLAR, True, "sweep"),
-        (2 * USDT, USDT, DOLLAR, True, "dear"),
-        (20 * USDT, None, DOLLAR, False, "unknown"),
-        (20 * USDT, USDT, None, False, "unknown"),
+        (2 * USDT, USDT, DOLLAR, True, "fee_too_high"),
+        (20 * USDT, None, DOLLAR, False, "unpriced"),
+        (20 * USDT, USDT, None, False, "unpriced"),
         (20 * USDT, USDT, None, True, "sweep"),
     ],
 )

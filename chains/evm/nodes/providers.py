@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import structlog
 
 from chains import budget
-from chains.base import NotYetError, ProviderError, UnprovedSilenceError
+from chains.base import MissingLogsError, NotYetError, ProviderError
 from chains.evm.nodes.node import Node
 from chains.evm.nodes.rpc import JsonRpc, RateLimitedError, RpcError
 from core.catalogue.catalogue import Network
@@ -133,7 +133,7 @@ class Providers:
                 budget.check()
                 self._note(error)
                 # That somebody could not prove what he said is told even where others failed altogether.
-                failure = failure if isinstance(failure, UnprovedSilenceError) else error
+                failure = failure if isinstance(failure, MissingLogsError) else error
         raise failure or RateLimitedError(self._network.code, self._patience_s())
 
     def _note(self, error: ProviderError) -> None:

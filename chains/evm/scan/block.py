@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from chains.base import NATIVE, Block, BlockScan, Matcher, ProviderError, Transfer, UnprovedSilenceError
+from chains.base import NATIVE, Block, BlockScan, Matcher, MissingLogsError, ProviderError, Transfer
 from chains.evm.nodes import wire
 from chains.evm.nodes.rpc import Rpc, RpcError
 from chains.evm.scan import bloom
@@ -185,7 +185,7 @@ class BlockReader:
         try:
             receipts = self._node.call("eth_getBlockReceipts", [hex(block.height)], list[wire.Receipt])
         except RpcError as error:
-            raise UnprovedSilenceError(f"block {block.height} may hold more than its logs show: {error}") from None
+            raise MissingLogsError(f"block {block.height} may hold more than its logs show: {error}") from None
         check_receipts(full, block, receipts)
         proved = {_place(log) for receipt in receipts for log in receipt.logs if self._assets.is_ours(log)}
         shown = {_place(log) for log in logs if self._assets.is_ours(log) and not log.removed}

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Final
 
-from chains.base import BlockScan, Matcher, NotYetError, ProviderError, UnprovedSilenceError
+from chains.base import BlockScan, Matcher, MissingLogsError, NotYetError, ProviderError
 from chains.evm.nodes import wire
 from chains.evm.nodes.providers import Providers
 from chains.evm.nodes.rpc import JsonRpc, Rpc
@@ -86,13 +86,13 @@ class RangeScanner:
             blocks, logs = self._fetch(node, first, last)
             try:
                 return self._read(node, blocks, logs, matcher, strict=True)
-            except UnprovedSilenceError:
+            except MissingLogsError:
                 unproved.append(self._read(node, blocks, logs, matcher, strict=False))
                 raise
 
         try:
             return self._providers.attempt(ask)
-        except UnprovedSilenceError:
+        except MissingLogsError:
             return unproved[0]
 
     def _fetch(self, node: JsonRpc, first: int, last: int) -> tuple[dict[int, wire.FullBlock], LogsByBlock]:

@@ -31,7 +31,7 @@ TIMEOUT_S: Final = 10.0
 
 
 class DevChain(Program):
-    """Equips its node once for the node's life, and again if a kill took the youngest second of that life."""
+    """Installs tokens and funds once per node, and again if a kill lost the node's last state dump."""
 
     def __init__(self, node: Anvil, *, pairs: Sequence[Pair], buyer: str) -> None:
         super().__init__(node.name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import urllib3
 
-from models.addresses.claims import level
+from models.addresses.reservations import level
 from models.db.base import StoreUnavailableError
 from models.deposits import cursors
 from models.rates.rates import load_market

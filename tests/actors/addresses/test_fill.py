@@ -12,8 +12,8 @@ from actors.addresses.fill import fill_address_pool, fill_pool
 from actors.addresses.reclaim import reclaim_addresses
 from chains.keys import Keys
 from core.settings.settings import load_settings
-from models.addresses.claims import CHUNK, claim, level, next_chunk
 from models.addresses.pool import AddressStash, fill
+from models.addresses.reservations import CHUNK, level, next_chunk, reserve
 from models.db.base import execute, one
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -59,7 +59,7 @@ def test_the_addresses_are_the_wallets_in_order() -> None:
 def test_a_pool_above_the_low_mark_is_left_alone() -> None:
     fill_address_pool("evm")
     before = next_chunk("evm")
-    claim("evm", level("evm") - 100)
+    reserve("evm", level("evm") - 100)
 
     fill_address_pool("evm")
 
@@ -68,7 +68,7 @@ def test_a_pool_above_the_low_mark_is_left_alone() -> None:
 
 def test_a_pool_below_the_low_mark_is_filled_again() -> None:
     fill_address_pool("evm")
-    claim("evm", level("evm") - 99)
+    reserve("evm", level("evm") - 99)
 
     fill_address_pool("evm")
 
@@ -137,7 +137,7 @@ def test_filling_is_fast_enough_for_a_new_gateway() -> None:
 
 def test_lost_claims_come_back() -> None:
     fill_address_pool("evm")
-    claim("evm", 5)
+    reserve("evm", 5)
     reclaim_addresses()
     execute("UPDATE address_marks SET marked_at = marked_at - interval '1 hour' WHERE marked_at <> 'epoch'")
     before = level("evm")

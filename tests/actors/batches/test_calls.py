@@ -11,8 +11,8 @@ import pytest
 from actors.batches import items as batch_orders
 from actors.batches import ticks as batch_runs
 from core.errors import BatchDisabled
-from models.addresses.claims import level
 from models.addresses.pool import STASH
+from models.addresses.reservations import level
 from models.db.base import execute, one, rows
 from models.invoices import rows as invoices
 from models.merchants import rows as merchants

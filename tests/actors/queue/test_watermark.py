@@ -12,7 +12,7 @@ from actors.queue import watermark
 from actors.queue.link import RedisLink
 from actors.queue.watermark import Watermark
 from core.settings.settings import DEVELOPMENT_SECRET_KEYS
-from models.addresses import claims as address_claims
+from models.addresses import reservations
 from models.db.base import execute, rows
 from models.spends import signing
 from tests.actors.signer.recovery_world import RecoveryWorld
@@ -84,7 +84,7 @@ def test_two_signers_that_look_in_turn_deceive_nobody(redis_url: str, mark: Wate
 
 
 def test_an_older_state_stops_every_network_and_skips_addresses_once(mark: Watermark) -> None:
-    before = address_claims.skip_ahead("evm")
+    before = reservations.skip_ahead("evm")
     mark.note(signing.age().database, FAR)
     # However much the older state has written by itself since.
     execute("UPDATE app_clock SET ahead = ahead")
@@ -94,7 +94,7 @@ def test_an_older_state_stops_every_network_and_skips_addresses_once(mark: Water
     assert [signing.watch(each) is None for each in ("ethereum", "bsc")] == [False, False]
     assert stopped() == ["bsc", "ethereum"]
     [(ordinal,)] = rows("SELECT last_value FROM address_claims_evm")
-    assert ordinal >= before - 1 + address_claims.SKIPPED
+    assert ordinal >= before - 1 + reservations.SKIPPED
     watermark.look()
     assert rows("SELECT last_value FROM address_claims_evm") == [(ordinal,)]
 
@@ -111,7 +111,7 @@ def test_a_database_that_never_had_a_pool_skips_what_the_lost_one_may_have_shown
     execute("DELETE FROM database_marks")
     mark.note(signing.age().database, FAR)
     watermark.look()
-    assert rows("SELECT last_value FROM address_claims_evm")[0][0] >= address_claims.SKIPPED - 1
+    assert rows("SELECT last_value FROM address_claims_evm")[0][0] >= reservations.SKIPPED - 1
 
 
 def test_addresses_are_skipped_before_anybody_may_hand_one_out(
@@ -208,7 +208,7 @@ def test_addresses_are_skipped_before_a_stop_by_the_chains_count_can_end(world: 
     world.sign(2)
     world.settle_payouts()
     assert (world.stopped(), world.unknown()) == ("", [("matched",)])
-    assert rows("SELECT last_value FROM address_claims_evm")[0][0] >= before + address_claims.SKIPPED - 1
+    assert rows("SELECT last_value FROM address_claims_evm")[0][0] >= before + reservations.SKIPPED - 1
 
 
 @pytest.mark.usefixtures("mark")

@@ -13,7 +13,7 @@ from actors.rates import refresh as rates
 from actors.rates.client import fetch_all
 from core.catalogue.catalogue import load_catalogue
 from core.errors import InvoiceFeeQuoteFailed, InvoiceQuoteFailed
-from core.logs.throttle import Seldom
+from core.logs.throttle import LogThrottle
 from core.rates.pricing import Price, Quote, Terms, quote
 from core.rates.sources import load_sources
 from core.settings.settings import load_settings
@@ -39,7 +39,7 @@ def sources(database_url: str) -> Iterator[RateServer]:
 
 @pytest.fixture(autouse=True)
 def fresh_reminders(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rates, "_reminders", Seldom(every_s=60))
+    monkeypatch.setattr(rates, "_reminders", LogThrottle(every_s=60))
 
 
 def configure(database_url: str, **env: str) -> None:

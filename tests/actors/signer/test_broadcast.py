@@ -167,7 +167,7 @@ def test_only_one_step_of_a_network_is_in_flight(world: SpendWorld) -> None:
 # Death in the middle ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("label", ["spending.quoted", "spending.claimed", "broadcast.judged", "spending.signed"])
+@pytest.mark.parametrize("label", ["spending.quoted", "spending.taken", "broadcast.judged", "spending.signed"])
 def test_who_dies_before_the_commit_has_signed_nothing(world: SpendWorld, label: str) -> None:
     order = world.order()
     once(label, die)

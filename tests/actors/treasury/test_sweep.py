@@ -116,13 +116,13 @@ def test_a_deposit_that_comes_while_the_sweep_is_signed_stops_it(
     mine = world.paid_invoice()
     world.keep()
     world.follow()
-    honest = sweeps.claim
+    honest = sweeps.take
 
     def late(network: str, found: sweeps.Unswept, spend_id: object) -> bool:
         execute("UPDATE deposits SET amount_units = amount_units + 1 WHERE address = %s", (found.address,))
         return honest(network, found, spend_id)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(sweeps, "claim", late)
+    monkeypatch.setattr(sweeps, "take", late)
     world.keep()
 
     assert world.spends("purpose") == [("gas",)]

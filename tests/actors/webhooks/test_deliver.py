@@ -522,9 +522,9 @@ def test_one_that_is_leased_again_while_it_is_under_way_ends_well(settings: Sett
 def test_nothing_is_sent_inside_a_transaction(receiver: Receiver, settings: Settings) -> None:
     shop, _ = register(receiver.url, settings)
     emit(shop)
-    claim = outbox.lease_due(limit=1, per_merchant=1, allowances={})
+    leased = outbox.lease_due(limit=1, per_merchant=1, allowances={})
     with Sender(allow_private=True, own_hosts=()) as sender:
         drain = webhooks.Drain(sender=sender, box=SecretBox(settings.secret_keys), lanes=Lanes())
         with pytest.raises(RuntimeError, match="inside a transaction"), transaction():
-            drain.run(claim)
+            drain.run(leased)
     assert receiver.hooks == []

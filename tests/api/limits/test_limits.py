@@ -375,9 +375,9 @@ def test_a_window_never_learns_less_than_it_knows() -> None:
     window.move(60_000)
     window.count(7)
 
-    window.learn(1, 2, 0)
+    window.merge_totals(1, 2, 0)
     assert window.current == 9
-    window.learn(2, 100, 100)
+    window.merge_totals(2, 100, 100)
     assert window.current == 9
 
 

@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from core.errors import InvoiceAddressFailed
 from core.ids import uuid7
-from models.addresses import claims as address_claims
 from models.addresses import pool as address_pool
-from models.addresses.claims import CHUNK, claim, level, next_chunk, reclaim
+from models.addresses import reservations
 from models.addresses.pool import STASH, AddressStash, chunk_message, fill
+from models.addresses.reservations import CHUNK, level, next_chunk, reclaim, reserve
 from models.db.base import StoreUnavailableError, close, connect, execute, one, rows, transaction
 from models.spends import signing
 
@@ -43,7 +43,7 @@ def give_to_an_owner(ordinal: int) -> None:
 
 
 def age_everything() -> None:
-    """Let all marks and claims of returned ordinals be an hour older."""
+    """Let all marks and reservations of returned ordinals be an hour older."""
     execute("UPDATE address_marks SET marked_at = marked_at - interval '1 hour' WHERE marked_at <> 'epoch'")
     execute("UPDATE address_returns SET taken_at = taken_at - interval '1 hour'")
 
@@ -116,53 +116,53 @@ def test_many_signers_at_once_write_every_chunk_once() -> None:
     assert counts[0] == counts[1] == next_chunk("evm") * CHUNK
 
 
-# Claiming ----------------------------------------------------------------------------------------------------
+# Reserving ---------------------------------------------------------------------------------------------------------
 
 
 def test_ordinals_are_claimed_in_order_and_never_again() -> None:
     add_chunk(0)
 
-    assert claim("evm", 3) == [0, 1, 2]
-    assert claim("evm", 2) == [3, 4]
+    assert reserve("evm", 3) == [0, 1, 2]
+    assert reserve("evm", 2) == [3, 4]
     assert level("evm") == CHUNK - 5
 
 
 def test_a_claim_ends_where_the_pool_ends() -> None:
     add_chunk(0)
 
-    assert claim("evm", CHUNK + 10) == list(range(CHUNK))
-    assert claim("evm", 1) == []
+    assert reserve("evm", CHUNK + 10) == list(range(CHUNK))
+    assert reserve("evm", 1) == []
     assert level("evm") == 0
 
 
 def test_a_claim_after_the_pool_grew_goes_on_without_a_gap() -> None:
     add_chunk(0)
-    claim("evm", CHUNK + 10)
+    reserve("evm", CHUNK + 10)
     add_chunk(1)
 
-    assert claim("evm", 1) == [CHUNK]
+    assert reserve("evm", 1) == [CHUNK]
 
 
 def test_ordinals_beyond_the_end_wait_for_their_chunk() -> None:
     # Given two processes that reached beyond the end at once
     add_chunk(0)
-    claim("evm", CHUNK - 1)
+    reserve("evm", CHUNK - 1)
     execute("SELECT nextval('address_claims_evm') FROM generate_series(1, 3)")
-    address_claims.give_back("evm", CHUNK)
-    address_claims.give_back("evm", CHUNK + 1)
+    reservations.give_back("evm", CHUNK)
+    reservations.give_back("evm", CHUNK + 1)
 
-    assert claim("evm", 5) == []
+    assert reserve("evm", 5) == []
     add_chunk(1)
-    assert sorted(claim("evm", 5)) == [CHUNK, CHUNK + 1, CHUNK + 2, CHUNK + 3, CHUNK + 4]
+    assert sorted(reserve("evm", 5)) == [CHUNK, CHUNK + 1, CHUNK + 2, CHUNK + 3, CHUNK + 4]
 
 
 def test_a_race_beyond_the_end_loses_no_ordinal(monkeypatch: pytest.MonkeyPatch) -> None:
     # Both read the sequence before either moved it.
     add_chunk(0)
-    claim("evm", CHUNK - 2)
-    monkeypatch.setattr(address_claims, "_last_claim", lambda _: CHUNK - 6)
+    reserve("evm", CHUNK - 2)
+    monkeypatch.setattr(reservations, "_last_reserved", lambda _: CHUNK - 6)
 
-    assert claim("evm", 5) == [CHUNK - 2, CHUNK - 1]
+    assert reserve("evm", 5) == [CHUNK - 2, CHUNK - 1]
     assert returned() == [CHUNK, CHUNK + 1, CHUNK + 2]
 
 
@@ -170,58 +170,58 @@ def test_claims_of_eight_threads_are_all_different() -> None:
     for chunk in range(10):
         add_chunk(chunk)
 
-    def claim_some() -> list[int]:
-        found = [ordinal for _ in range(5) for ordinal in claim("evm", STASH)]
+    def reserve_some() -> list[int]:
+        found = [ordinal for _ in range(5) for ordinal in reserve("evm", STASH)]
         close()
         return found
 
     with ThreadPoolExecutor(8) as pool:
-        claims = [ordinal for future in [pool.submit(claim_some) for _ in range(8)] for ordinal in future.result()]
+        reserved = [ordinal for future in [pool.submit(reserve_some) for _ in range(8)] for ordinal in future.result()]
 
-    assert len(claims) == 8 * 5 * STASH
-    assert sorted(claims) == list(range(10 * CHUNK))
+    assert len(reserved) == 8 * 5 * STASH
+    assert sorted(reserved) == list(range(10 * CHUNK))
 
 
 def test_a_returned_ordinal_is_claimed_before_new_ones() -> None:
     add_chunk(0)
-    claim("evm", 10)
-    address_claims.give_back("evm", 4)
-    address_claims.give_back("evm", 7)
+    reserve("evm", 10)
+    reservations.give_back("evm", 4)
+    reservations.give_back("evm", 7)
 
     assert level("evm") == CHUNK - 8
-    assert sorted(claim("evm", 3)) == [4, 7, 10]
-    assert claim("evm", 1) == [11]
+    assert sorted(reserve("evm", 3)) == [4, 7, 10]
+    assert reserve("evm", 1) == [11]
     assert level("evm") == CHUNK - 12
 
 
 def test_a_returned_ordinal_is_claimed_by_one_thread() -> None:
     add_chunk(0)
-    for ordinal in claim("evm", CHUNK):
-        address_claims.give_back("evm", ordinal)
+    for ordinal in reserve("evm", CHUNK):
+        reservations.give_back("evm", ordinal)
     together = threading.Barrier(8)
 
-    def claim_some() -> list[int]:
+    def reserve_some() -> list[int]:
         together.wait()
-        found = claim("evm", STASH)
+        found = reserve("evm", STASH)
         close()
         return found
 
     with ThreadPoolExecutor(8) as pool:
-        claims = [ordinal for future in [pool.submit(claim_some) for _ in range(8)] for ordinal in future.result()]
+        reserved = [ordinal for future in [pool.submit(reserve_some) for _ in range(8)] for ordinal in future.result()]
 
-    assert len(claims) == len(set(claims))
+    assert len(reserved) == len(set(reserved))
     # Nobody waits for another's rows, so somebody may have come back with less than there was.
-    assert sorted(claims + claim("evm", CHUNK)) == list(range(CHUNK))
+    assert sorted(reserved + reserve("evm", CHUNK)) == list(range(CHUNK))
 
 
 def test_an_ordinal_with_an_owner_is_not_claimed_again_though_it_was_given_back() -> None:
     # The commit was cut: its caller could not know that it had gone through.
     add_chunk(0)
-    claim("evm", 1)
+    reserve("evm", 1)
     give_to_an_owner(0)
-    address_claims.give_back("evm", 0)
+    reservations.give_back("evm", 0)
 
-    assert claim("evm", 1) == [1]
+    assert reserve("evm", 1) == [1]
     assert level("evm") == CHUNK - 2
 
 
@@ -235,7 +235,7 @@ def test_an_address_has_one_owner_for_ever() -> None:
 
 def test_a_family_without_a_pool_is_a_mistake() -> None:
     with pytest.raises(KeyError):
-        claim("unknown", 1)
+        reserve("unknown", 1)
 
 
 # Reclaiming --------------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def test_a_family_without_a_pool_is_a_mistake() -> None:
 
 def test_a_young_claim_is_left_alone() -> None:
     add_chunk(0)
-    claim("evm", 5)
+    reserve("evm", 5)
     reclaim("evm")
 
     assert reclaim("evm") == 0
@@ -252,7 +252,7 @@ def test_a_young_claim_is_left_alone() -> None:
 
 def test_an_old_claim_without_owner_comes_back() -> None:
     add_chunk(0)
-    claim("evm", 5)
+    reserve("evm", 5)
     for ordinal in (0, 2, 3):
         give_to_an_owner(ordinal)
     reclaim("evm")
@@ -260,15 +260,15 @@ def test_an_old_claim_without_owner_comes_back() -> None:
 
     assert reclaim("evm") == 2
     assert returned() == [1, 4]
-    assert sorted(claim("evm", 3)) == [1, 4, 5]
+    assert sorted(reserve("evm", 3)) == [1, 4, 5]
 
 
 def test_claims_made_after_the_mark_wait_for_the_next() -> None:
     add_chunk(0)
-    claim("evm", 2)
+    reserve("evm", 2)
     reclaim("evm")
     age_everything()
-    claim("evm", 2)
+    reserve("evm", 2)
 
     assert reclaim("evm") == 2
     assert returned() == [0, 1]
@@ -276,34 +276,34 @@ def test_claims_made_after_the_mark_wait_for_the_next() -> None:
 
 def test_every_ordinal_is_looked_at_once() -> None:
     add_chunk(0)
-    claim("evm", 5)
+    reserve("evm", 5)
     reclaim("evm")
     age_everything()
     reclaim("evm")
-    # In a stash again, claimed a moment ago: not to be taken for lost.
-    assert sorted(claim("evm", 5)) == [0, 1, 2, 3, 4]
+    # In a stash again, reserved a moment ago: not to be taken for lost.
+    assert sorted(reserve("evm", 5)) == [0, 1, 2, 3, 4]
     age_marks = "UPDATE address_marks SET marked_at = marked_at - interval '1 hour' WHERE marked_at <> 'epoch'"
     execute(age_marks)
 
     assert reclaim("evm") == 0
-    assert claim("evm", 1) == [5]
+    assert reserve("evm", 1) == [5]
 
 
 def test_a_returned_ordinal_that_is_lost_again_comes_back_again() -> None:
     add_chunk(0)
-    claim("evm", 1)
-    address_claims.give_back("evm", 0)
-    assert claim("evm", 1) == [0]
-    assert claim("evm", 1) == [1]
+    reserve("evm", 1)
+    reservations.give_back("evm", 0)
+    assert reserve("evm", 1) == [0]
+    assert reserve("evm", 1) == [1]
     age_everything()
 
-    assert claim("evm", 1) == [0]
+    assert reserve("evm", 1) == [0]
 
 
 def test_a_long_pause_is_made_up_for_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(address_claims, "RECLAIM_STEP", 4)
+    monkeypatch.setattr(reservations, "RECLAIM_STEP", 4)
     add_chunk(0)
-    claim("evm", 10)
+    reserve("evm", 10)
     reclaim("evm")
     age_everything()
 
@@ -313,9 +313,9 @@ def test_a_long_pause_is_made_up_for_in_steps(monkeypatch: pytest.MonkeyPatch) -
 
 def test_marks_and_returns_do_not_pile_up() -> None:
     add_chunk(0)
-    for ordinal in claim("evm", 3):
-        address_claims.give_back("evm", ordinal)
-    for ordinal in claim("evm", 3):
+    for ordinal in reserve("evm", 3):
+        reservations.give_back("evm", ordinal)
+    for ordinal in reserve("evm", 3):
         give_to_an_owner(ordinal)
     for _ in range(5):
         reclaim("evm")
@@ -329,7 +329,7 @@ def test_marks_and_returns_do_not_pile_up() -> None:
 
 def test_only_one_reclaims_at_a_time(database: str) -> None:
     add_chunk(0)
-    claim("evm", 5)
+    reserve("evm", 5)
     reclaim("evm")
     age_everything()
     with psycopg2.connect(database) as other, other.cursor() as cursor:
@@ -343,14 +343,14 @@ def test_only_one_reclaims_at_a_time(database: str) -> None:
 def test_the_clock_of_the_gateway_does_not_age_claims() -> None:
     # `sluice clock advance` moves hours in a moment, while stashes stay as old as they are.
     add_chunk(0)
-    claim("evm", 5)
-    address_claims.give_back("evm", 0)
-    claim("evm", 1)
+    reserve("evm", 5)
+    reservations.give_back("evm", 0)
+    reserve("evm", 1)
     reclaim("evm")
     execute("UPDATE app_clock SET ahead = interval '1 day'")
 
     assert reclaim("evm") == 0
-    assert claim("evm", 1) == [5]
+    assert reserve("evm", 1) == [5]
 
 
 # The stash ---------------------------------------------------------------------------------------------------
@@ -418,7 +418,7 @@ def test_giving_back_never_hides_why(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(*_: object) -> None:
         raise StoreUnavailableError
 
-    monkeypatch.setattr(address_claims, "give_back", unreachable)
+    monkeypatch.setattr(reservations, "give_back", unreachable)
 
     with structlog.testing.capture_logs() as logs:
         AddressStash(PUBLIC_KEY).give_back("evm", 5)
@@ -437,7 +437,7 @@ def test_a_stale_stash_is_dropped_before_its_ordinals_go_to_others(monkeypatch: 
 
 
 def test_a_stash_lives_half_as_long_as_a_claim_at_most() -> None:
-    assert address_pool.STASH_S <= address_claims.RECLAIM_AFTER_S / 2
+    assert address_pool.STASH_S <= reservations.RECLAIM_AFTER_S / 2
 
 
 def test_taking_inside_a_transaction_is_a_mistake() -> None:
@@ -553,19 +553,19 @@ def test_after_a_restore_no_address_is_handed_out_that_a_buyer_may_have_been_sho
     for chunk in range(2):
         add_chunk(chunk)
     assert signing.renew_pool("evm") is None
-    taken = claim("evm", 3)
-    address_claims.give_back("evm", taken[0])
+    taken = reserve("evm", 3)
+    reservations.give_back("evm", taken[0])
     age_everything()
     execute("UPDATE database_marks SET system_identifier = 'another'")
     first = signing.renew_pool("evm")
-    assert first == 2 * CHUNK + address_claims.SKIPPED
+    assert first == 2 * CHUNK + reservations.SKIPPED
     assert signing.renew_pool("evm") is None
-    assert (level("evm"), claim("evm", 9)) == (-address_claims.SKIPPED, [])
+    assert (level("evm"), reserve("evm", 9)) == (-reservations.SKIPPED, [])
     reclaim("evm")
     age_everything()
     reclaim("evm")
-    assert claim("evm", 9) == []
+    assert reserve("evm", 9) == []
 
-    for chunk in range(2, 2 + address_claims.SKIPPED // CHUNK + 1):
+    for chunk in range(2, 2 + reservations.SKIPPED // CHUNK + 1):
         add_chunk(chunk)
-    assert claim("evm", 2) == [first, first + 1]
+    assert reserve("evm", 2) == [first, first + 1]

@@ -89,7 +89,7 @@ def test_a_lease_gives_the_first_items_that_nobody_has() -> None:
     assert [places(found) for found in (first, second, third)] == [[0, 1], [2, 3], [4]]
     assert lease() == []
     assert first[0].body == "0"
-    assert first[0].of == batch_items.Origin(
+    assert first[0].of == batch_items.BatchRef(
         batch_id=batch_id,
         merchant_id=first[0].of.merchant_id,
         kind="payment",

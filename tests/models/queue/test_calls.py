@@ -173,7 +173,7 @@ def test_a_step_runs_under_short_timeouts_of_its_own() -> None:
 
 
 def succeed_with(call: CallInfo, response: str) -> None:
-    twin = call.twin()
+    twin = call.by_signature()
     assert twin is not None
     with transaction():
         calls.begin(call)

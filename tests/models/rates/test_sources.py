@@ -24,14 +24,14 @@ def asked_again_in_s(source: str) -> float:
 
 
 def test_a_source_that_was_never_asked_is_due() -> None:
-    assert sources.claim_due(["b", "a"], lease_s=15) == ["a", "b"]
+    assert sources.lease_due(["b", "a"], lease_s=15) == ["a", "b"]
 
 
 def test_a_source_is_claimed_by_one_worker_until_its_lease_is_over() -> None:
-    sources.claim_due(["a"], lease_s=15)
-    assert sources.claim_due(["a", "b"], lease_s=15) == ["b"]
+    sources.lease_due(["a"], lease_s=15)
+    assert sources.lease_due(["a", "b"], lease_s=15) == ["b"]
     pass_time(16)
-    assert sources.claim_due(["a", "b"], lease_s=15) == ["a", "b"]
+    assert sources.lease_due(["a", "b"], lease_s=15) == ["a", "b"]
 
 
 def test_many_workers_claim_each_source_once(database: str) -> None:
@@ -39,7 +39,7 @@ def test_many_workers_claim_each_source_once(database: str) -> None:
 
     def claim() -> None:
         barrier.wait()
-        claimed.extend(sources.claim_due(["a", "b", "c"], lease_s=60))
+        claimed.extend(sources.lease_due(["a", "b", "c"], lease_s=60))
         base.close()
 
     workers = [threading.Thread(target=claim) for _ in range(4)]
@@ -52,12 +52,12 @@ def test_many_workers_claim_each_source_once(database: str) -> None:
 
 
 def test_who_claims_does_not_wait_for_who_settles(database: str) -> None:
-    sources.claim_due(["a"], lease_s=15)
+    sources.lease_due(["a"], lease_s=15)
     pass_time(16)
     claimed: list[list[str]] = []
 
     def claim() -> None:
-        claimed.append(sources.claim_due(["a"], lease_s=15))
+        claimed.append(sources.lease_due(["a"], lease_s=15))
         base.close()
 
     with transaction():
@@ -70,7 +70,7 @@ def test_who_claims_does_not_wait_for_who_settles(database: str) -> None:
 
 
 def test_a_good_answer_is_kept_with_all_digits_until_the_next() -> None:
-    sources.claim_due(["a"], lease_s=15)
+    sources.lease_due(["a"], lease_s=15)
     sources.record_answer("a", {"BTC": Decimal("95000.10"), "IDR": Decimal("0.0000598")}, every_s=20)
     row = sources.all_sources()["a"]
     assert row.quotes == {"BTC": Decimal("95000.10"), "IDR": Decimal("0.0000598")}
@@ -80,7 +80,7 @@ def test_a_good_answer_is_kept_with_all_digits_until_the_next() -> None:
 
 
 def test_a_failure_keeps_the_last_answer_and_says_why() -> None:
-    sources.claim_due(["a"], lease_s=15)
+    sources.lease_due(["a"], lease_s=15)
     sources.record_answer("a", {"BTC": Decimal(1)}, every_s=20)
     sources.record_failure("a", "status 429", every_s=20)
     row = sources.all_sources()["a"]
@@ -94,14 +94,14 @@ def test_a_failure_keeps_the_last_answer_and_says_why() -> None:
     ("every_s", "expected"), [(20, [30, 60, 60, 60]), (3600, [30, 60, 120, 240, 480, 960, 1920, 3600, 3600])]
 )
 def test_a_source_that_goes_on_failing_is_left_alone_for_longer(every_s: int, expected: list[int]) -> None:
-    sources.claim_due(["a"], lease_s=15)
+    sources.lease_due(["a"], lease_s=15)
     for pause_s in expected:
         sources.record_failure("a", "status 429", every_s=every_s)
         assert pause_s - 5 < asked_again_in_s("a") <= pause_s
 
 
 def test_a_source_that_failed_for_years_is_still_asked() -> None:
-    sources.claim_due(["a"], lease_s=15)
+    sources.lease_due(["a"], lease_s=15)
     execute("UPDATE rate_sources SET failures = 1000000")
     sources.record_failure("a", "status 429", every_s=20)
     assert asked_again_in_s("a") <= 60

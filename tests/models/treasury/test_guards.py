@@ -210,13 +210,13 @@ def test_a_sweep_takes_its_coin_on_its_network_and_what_is_confirmed(database: s
     assert sweeps.unswept_at("ethereum", "USDT", address, height=1) == []
     with transaction():
         spend_id = uuid7()
-        assert sweeps.claim("ethereum", found, spend_id)
+        assert sweeps.take("ethereum", found, spend_id)
         spend(purpose="sweep", sender=address, recipient=HOT, currency="USDT", token_units=1, id=spend_id)
     assert rows("SELECT amount_units FROM deposits WHERE sweep_id = %s", (spend_id,)) == [(10 * USDT,)]
     assert sweeps.unswept_at("ethereum", "USDT", address, height=10**9) == []
     # What another sweep has is not taken, and given back to nobody.
     with transaction():
-        assert not sweeps.claim("ethereum", found, uuid7())
+        assert not sweeps.take("ethereum", found, uuid7())
     with transaction():
         sweeps._give_back(None, _SpendOf(uuid7()))  # type: ignore[arg-type]
     assert rows("SELECT count(*) FROM deposits WHERE sweep_id = %s", (spend_id,)) == [(1,)]

@@ -52,7 +52,7 @@ def take(found: Unswept) -> UUID:
     """Claim an address for a sweep, in the order in which the signer does it."""
     with transaction():
         spend_id = uuid7()
-        assert sweeps.claim("ethereum", found, spend_id)
+        assert sweeps.take("ethereum", found, spend_id)
         spend(purpose="sweep", sender=found.address, recipient=HOT, currency="USDT", token_units=1, id=spend_id)
     return spend_id
 
@@ -87,7 +87,7 @@ def test_a_claim_of_anothers_sum_takes_nothing(database: str) -> None:
     (made,) = deposited(Chain())
     (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
     with transaction():
-        assert not sweeps.claim("ethereum", Unswept("USDT", found.address, found.ordinal, USDT), uuid7())
+        assert not sweeps.take("ethereum", Unswept("USDT", found.address, found.ordinal, USDT), uuid7())
         execute("UPDATE deposits SET sweep_id = NULL")
     assert sweep_of(made) is None
 

@@ -1,10 +1,10 @@
-"""Who may hand out which ordinal of the address pool: claims, returns, and the reclaiming of what was lost.
+"""Reserves ordinals of the address pool for processes, takes them back, and finds those that were lost.
 
-Called by models.addresses.pool (claim, give_back) and actors.addresses.fill (reclaim). New ordinals come from a
-sequence, so a claim costs the same however many there were; ordinals that belong to nobody come back through
+Called by models.addresses.pool (reserve, give_back) and actors.addresses.fill (reclaim). New ordinals come from a
+sequence, so reserving costs the same however many there were; ordinals that belong to nobody come back through
 address_returns.
 
-All times here are of the real clock: app_now() may be moved by hours while a process's claims are minutes old.
+All times here are of the real clock: app_now() may be moved by hours while a process's reservations are minutes old.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,14 @@ from models.db.locks import LockSeed
 
 CHUNK: Final = 64
 """Addresses that one signature covers; the pool grows by chunks, without gaps."""
-# Longer than any process keeps an ordinal that it claimed before it gives that to an owner, or drops it.
+# Longer than any process keeps an ordinal that it reserved before it gives that to an owner, or drops it.
 RECLAIM_AFTER_S: Final = 600
 RECLAIM_STEP: Final = 100_000
 # More addresses than are sold between two backups' log files, and few enough to be made within seconds.
 SKIPPED: Final = 1_024
 
-# Families that have a pool, and the sequence that numbers their claims. SQL is composed from these alone.
-CLAIMS: Final[Mapping[str, str]] = MappingProxyType({"evm": "address_claims_evm"})
+# Families that have a pool, and the sequence that numbers their addresses. SQL is composed from these alone.
+SEQUENCES: Final[Mapping[str, str]] = MappingProxyType({"evm": "address_claims_evm"})
 
 _RIPE: Final = f"clock_timestamp() - interval '{RECLAIM_AFTER_S} seconds'"
 _IS_FREE: Final = (
@@ -42,28 +42,28 @@ def next_chunk(family: str) -> int:
 def level(family: str) -> int:
     """Return how many addresses can still be handed out."""
     free = _number(f"SELECT count(*) FROM address_returns r WHERE r.family = %s AND {_IS_FREE}", family)
-    return next_chunk(family) * CHUNK - 1 - _last_claim(family) + free
+    return next_chunk(family) * CHUNK - 1 - _last_reserved(family) + free
 
 
-def claim(family: str, limit: int) -> list[int]:
-    """Claim up to that many ordinals for this process: returned ones first, then new ones, as far as the pool goes."""
+def reserve(family: str, limit: int) -> list[int]:
+    """Reserve up to that many ordinals for this process: returned ones, then new ones, as far as the pool goes."""
     with transaction():
-        taken = _claim_returned(family, limit)
+        taken = _reserve_returned(family, limit)
         pool_end = next_chunk(family) * CHUNK
-        room = min(limit - len(taken), pool_end - 1 - _last_claim(family))
-        fresh = [row[0] for row in rows(f"SELECT nextval('{CLAIMS[family]}') FROM generate_series(1, %s)", (room,))]
-        # Processes that claim at once may together reach beyond the end; those ordinals wait for their chunk.
+        room = min(limit - len(taken), pool_end - 1 - _last_reserved(family))
+        fresh = [row[0] for row in rows(f"SELECT nextval('{SEQUENCES[family]}') FROM generate_series(1, %s)", (room,))]
+        # Processes that reserve at once may together reach beyond the end; those ordinals wait for their chunk.
         _give_back(family, [ordinal for ordinal in fresh if ordinal >= pool_end])
     return taken + [ordinal for ordinal in fresh if ordinal < pool_end]
 
 
 def give_back(family: str, ordinal: int) -> None:
-    """Return a claimed ordinal that found no owner. One that has an owner after all stays with it."""
+    """Give back a reserved ordinal that found no owner. One that has an owner after all stays with it."""
     _give_back(family, [ordinal])
 
 
 def reclaim(family: str) -> int:
-    """Find ordinals that were claimed some time ago and belong to nobody; returns how many can be claimed again.
+    """Find ordinals that were reserved some time ago and have no owner; return how many can be reserved again.
 
     Their invoice was rolled back or their process died. Every ordinal is looked at once, a bounded number a step.
     """
@@ -72,7 +72,7 @@ def reclaim(family: str) -> int:
             return 0
         execute(
             "INSERT INTO address_marks (family, marked_at, ordinal) VALUES (%s, clock_timestamp(), %s)",
-            (family, _last_claim(family)),
+            (family, _last_reserved(family)),
         )
         execute(
             "DELETE FROM address_returns r USING address_owners o"
@@ -90,8 +90,8 @@ def skip_ahead(family: str) -> int:
     """
     for name in (f"address_pool:{family}", f"address_reclaim:{family}"):
         locks.wait_turn(name, seed=LockSeed.ADDRESSES)
-    last = max(_last_claim(family), next_chunk(family) * CHUNK - 1) + SKIPPED
-    execute(f"SELECT setval('{CLAIMS[family]}', %s)", (last,))
+    last = max(_last_reserved(family), next_chunk(family) * CHUNK - 1) + SKIPPED
+    execute(f"SELECT setval('{SEQUENCES[family]}', %s)", (last,))
     execute("UPDATE address_returns SET taken_at = 'infinity' WHERE family = %s", (family,))
     execute("DELETE FROM address_marks WHERE family = %s AND marked_at <> 'epoch'", (family,))
     execute("UPDATE address_marks SET ordinal = %s WHERE family = %s AND marked_at = 'epoch'", (last, family))
@@ -104,8 +104,8 @@ def _reclaim_step(family: str) -> int:
     ripe = _number(f"SELECT max(ordinal) FROM address_marks WHERE family = %s AND marked_at < {_RIPE}", family)
     upto = min(ripe, done + RECLAIM_STEP)
     reclaimed = execute(
-        "INSERT INTO address_returns (family, ordinal) SELECT %s, claimed FROM generate_series(%s, %s) AS claimed"
-        " WHERE NOT EXISTS (SELECT FROM address_owners o WHERE o.family = %s AND o.ordinal = claimed)"
+        "INSERT INTO address_returns (family, ordinal) SELECT %s, lost FROM generate_series(%s, %s) AS lost"
+        " WHERE NOT EXISTS (SELECT FROM address_owners o WHERE o.family = %s AND o.ordinal = lost)"
         " ON CONFLICT DO NOTHING",
         (family, done + 1, upto, family),
     )
@@ -118,7 +118,7 @@ def _reclaim_step(family: str) -> int:
     return reclaimed
 
 
-def _claim_returned(family: str, limit: int) -> list[int]:
+def _reserve_returned(family: str, limit: int) -> list[int]:
     # A returned ordinal stays in its table, with the time, until it has an owner or its taker has surely dropped it.
     taken = rows(
         "UPDATE address_returns t SET taken_at = clock_timestamp() WHERE t.family = %s AND t.ordinal IN ("
@@ -138,9 +138,9 @@ def _give_back(family: str, ordinals: Sequence[int]) -> None:
         )
 
 
-def _last_claim(family: str) -> int:
-    """Return the newest ordinal that was claimed, -1 before the first."""
-    row = one(f"SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM {CLAIMS[family]}")
+def _last_reserved(family: str) -> int:
+    """Return the newest ordinal that was reserved, -1 before the first."""
+    row = one(f"SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM {SEQUENCES[family]}")
     return _required(row)
 
 
