@@ -38,11 +38,12 @@ bench: $(STAMP) ## measure against the frozen baselines
 	$(BIN)/python -m bench.audit $(ARGS)
 
 .PHONY: lint
-lint: $(STAMP) ## check style, types and who may import whom
+lint: $(STAMP) ## check style, types, who may import whom, and that no code stands twice
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/repeats.py api actors chains cli core models scheduler bench
 
 .PHONY: lock
 lock: $(STAMP) ## pin what requirements*.in ask for, with hashes

@@ -36,7 +36,6 @@ ADDRESS_BYTES: Final = 20
 RATES: Final = (("USD", "1"), ("USDT", "0.9995"), ("ETH", "3100"))
 FRESH: Final = timedelta(hours=1)
 BASELINE_KEY: Final = ("pk_baseline", "sk_baseline")
-FILL_CHUNKS: Final = 200
 
 
 class Product:

@@ -23,6 +23,7 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from actors.queue.broker import make_broker
+from api.routes.webhooks import EXAMPLE
 from bench.harness import ROOT, Meter, Site, inherited
 from cli.embedded.supervise.procfile import read_procfile
 from core.ids import uuid7
@@ -38,22 +39,7 @@ GOAL: Final = 0.8
 MERCHANTS: Final = 8
 ROUND_LIMIT_S: Final = 20.0
 # About as long as the body of a real invoice.paid.
-BODY: Final = json.dumps(
-    {
-        "type": "payment",
-        "uuid": "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d",
-        "order_id": "order-1042",
-        "amount": "125.50",
-        "currency": "USD",
-        "payment_amount": "125.57",
-        "payer_amount": "125.57",
-        "payer_currency": "USDT",
-        "status": "paid",
-        "is_final": True,
-        "txid": f"0x{'5c' * 32}",
-        "additional_data": "",
-    }
-)
+BODY: Final = json.dumps(EXAMPLE["payload"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,10 +116,6 @@ class Product:
         ended, delivered, attempts = found
         assert (delivered, attempts) == (count, 1), f"{delivered} of {count} delivered, in up to {attempts} attempts"
         return Round(rate=count / (ended - started), cpu_ms=meter.per_request(count))
-
-
-def _public_key() -> bytes:
-    return Ed25519PrivateKey.generate().public_key().public_bytes_raw()
 
 
 def _shop(url: str) -> object:

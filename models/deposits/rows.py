@@ -88,11 +88,6 @@ class Deposit:
         return self.refund_status == "confirmed"
 
     @property
-    def is_being_refunded(self) -> bool:
-        """Whether it is about to be sent back, and may still come back into suspense."""
-        return self.refund_id is not None and not self.is_refunded
-
-    @property
     def shown_status(self) -> str:
         """Its status in the words of the API."""
         if self.status == "confirmed" and self.refund_id is not None:

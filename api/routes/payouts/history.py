@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
@@ -55,6 +55,14 @@ def read_services(gateway: Gateway, call: Call) -> Reply:
     return Reply(body=envelope(msgspec.json.encode({"items": items})))
 
 
+METHOD: Final[dict[str, Any]] = {
+    "currency": "USDT",
+    "network": "ethereum",
+    "is_available": True,
+    "limit": {"min_amount": "5", "max_amount": None},
+    "commission": {"fee_amount": "1.2", "currency": "USDT"},
+}
+
 ENDPOINTS: Final = (
     Endpoint(
         method="POST",
@@ -101,19 +109,6 @@ ENDPOINTS: Final = (
         request=Empty,
         result=PayoutServices,
         reader=read_services,
-        examples={
-            "request": {},
-            "result": {
-                "items": [
-                    {
-                        "currency": "USDT",
-                        "network": "ethereum",
-                        "is_available": True,
-                        "limit": {"min_amount": "5", "max_amount": None},
-                        "commission": {"fee_amount": "1.2", "currency": "USDT"},
-                    }
-                ]
-            },
-        },
+        examples={"request": {}, "result": {"items": [METHOD]}},
     ),
 )
