@@ -1,0 +1,52 @@
+"""What a wheel of this tree holds: the folders that the operator was told of, their files, and one command."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[1]
+OPERATIONS: Final = ROOT / "docs" / "operations.md"
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def tops(told: dict[str, Any]) -> set[str]:
+    """The packages at the top of a wheel, found as setuptools finds them."""
+    patterns = told["tool"]["setuptools"]["packages"]["find"]["include"]
+    packages = {file.parent.name for file in ROOT.glob("*/__init__.py")}
+    return {name for name in packages if any(fnmatchcase(name, pattern) for pattern in patterns)}
+
+
+def test_a_wheel_has_the_packages_that_operators_are_told_of_and_no_other(tops: set[str]) -> None:
+    (sentence,) = re.findall(r"^.*packages with plain names.*$", OPERATIONS.read_text(encoding="utf-8"), re.MULTILINE)
+    listed = re.findall(r"`(\w+)`", sentence.partition("plain names:")[2].partition(".")[0])
+
+    assert sorted(listed) == sorted(tops)
+
+
+def test_a_wheel_has_one_command(told: dict[str, Any]) -> None:
+    assert told["project"]["scripts"] == {"sluice": "cli.__main__:main"}
+    assert not {"gui-scripts", "entry-points"} & told["project"].keys()
+
+
+def test_a_wheel_has_every_file_that_is_no_code(told: dict[str, Any], tops: set[str]) -> None:
+    patterns = {
+        f"{package.replace('.', '/')}/{pattern}"
+        for package, names in told["tool"]["setuptools"]["package-data"].items()
+        for pattern in names
+    }
+    files = {str(file.relative_to(ROOT)) for top in tops for file in (ROOT / top).rglob("*") if file.is_file()}
+    others = {file for file in files if not file.endswith((".py", ".pyc"))}
+
+    assert others
+    assert {file for file in others if not any(fnmatchcase(file, pattern) for pattern in patterns)} == set()
