@@ -35,33 +35,36 @@ def the_delivery() -> uuid.UUID:
 
 
 @pytest.mark.parametrize("status", ["pending", "retrying", "delivered", "dead"])
-def test_it_starts_over_from_every_status(shop: uuid.UUID, status: str) -> None:
+@pytest.mark.parametrize("is_named", [True, False])
+def test_it_starts_over_from_every_status(shop: uuid.UUID, rung: list[str], status: str, *, is_named: bool) -> None:
     execute(
         "UPDATE webhook_deliveries SET status = %s, attempts = 7, next_attempt_at = NULL, delivered_at = app_now(),"
         " lease = gen_random_uuid(), leased_until = app_now() + interval '30 s'",
         (status,),
     )
 
-    redelivery.requeue(shop, the_delivery())
+    rung.clear()
 
-    assert one("SELECT status, attempts, lease, leased_until, delivered_at FROM webhook_deliveries") == (
-        "pending",
-        0,
-        None,
-        None,
-        None,
-    )
+    if is_named:
+        redelivery.requeue(shop, the_delivery())
+    else:
+        (object_id,) = one("SELECT object_id FROM webhook_deliveries") or ()
+        assert redelivery.requeue_latest(object_id, "invoice.paid")
+
+    found = one("SELECT status, attempts, lease, leased_until, delivered_at FROM webhook_deliveries")
+    assert (found, rung) == (("pending", 0, None, None, None), ["deliver_webhooks"])
     assert len(outbox.lease_due(limit=5, per_merchant=5, allowances={}).deliveries) == 1
 
 
-def test_a_foreign_delivery_is_left_alone(shop: uuid.UUID) -> None:
+def test_a_foreign_delivery_is_left_alone(shop: uuid.UUID, rung: list[str]) -> None:
     del shop
     execute("UPDATE webhook_deliveries SET status = 'dead'")
+    rung.clear()
 
     with pytest.raises(WebhookNotFound, match="no such delivery"):
         redelivery.requeue(create_merchant("Other").id, the_delivery())
 
-    assert one("SELECT status FROM webhook_deliveries") == ("dead",)
+    assert (one("SELECT status FROM webhook_deliveries"), rung) == (("dead",), [])
 
 
 def test_without_its_body_there_is_nothing_to_send(shop: uuid.UUID) -> None:
