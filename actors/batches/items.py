@@ -12,8 +12,9 @@ from actors.invoices import service as invoice_orders
 from actors.payouts import service as payout_orders
 from actors.refunds import service as refund_orders
 from core.errors import MerchantUnknownKey, RequestBadField
-from core.http.requests import CreatePayment, read_request
+from core.http.requests import read_request
 from core.ids import uuid7
+from core.invoices.schemas import CreatePayment
 from models.addresses.reservations import level
 from models.merchants import rows as merchants
 from models.queue.calls import CallInfo

@@ -22,7 +22,7 @@ from core.errors import (
     PayNotSelectable,
     PayUnknownCurrency,
 )
-from core.http.requests import CreatePayment, SelectMethod
+from core.invoices.schemas import CreatePayment, SelectMethod
 from core.rates import pricing
 from models.db.base import transaction
 from models.invoices import plan as invoice_plan

@@ -14,9 +14,8 @@ from actors.queue.caller import CallReply, call_actor, recorded
 from actors.refunds import uncredited as suspense_refunds
 from actors.refunds.uncredited import Asker, Wanted
 from core.errors import PaymentNotFound
-from core.http.requests import PaymentLookup
 from core.invoices import states
-from core.invoices.schemas import ResolvePayment
+from core.invoices.schemas import PaymentLookup, ResolvePayment
 from models.invoices import resolution, views
 from models.invoices import rows as invoices
 from models.refunds import views as refund_views

@@ -14,6 +14,7 @@ import msgspec
 
 from core.catalogue.addresses import display
 from core.errors import DomainError, GatewayBusy, InvoiceAddressFailed
+from core.invoices.schemas import clamp_lifetime
 from models.db.base import repeat_on_deadlock
 from models.deposits import rows as deposits
 from models.invoices import plan as invoice_plan
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from actors.context import Context
-    from core.http.requests import CreatePayment
+    from core.invoices.schemas import CreatePayment
     from core.rates.pricing import Market, Terms
     from models.invoices.plan import Plan
     from models.invoices.rows import InvoiceRow, NewInvoice
@@ -112,7 +113,7 @@ def refresh(ctx: Context, merchant_id: UUID, body: CreatePayment, market: Market
     if last is None or not (invoices.is_live(last) or _is_revivable(last)):
         return None
     if not invoices.is_live(last):
-        _revive(ctx, last, market, lifetime_s=invoice_plan.clamp_lifetime(body.lifetime))
+        _revive(ctx, last, market, lifetime_s=clamp_lifetime(body.lifetime))
     return invoices.reread(last.id)
 
 

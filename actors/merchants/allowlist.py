@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from actors.queue.caller import call_actor, recorded
 from core.errors import AllowlistLocksYouOut
-from core.http.answers import IpAllowlist
-from core.http.requests import SetAllowlist
+from core.merchants.schemas import IpAllowlist, SetAllowlist
 from core.net import allowlist
 from models.merchants import allowlists
 

@@ -27,7 +27,7 @@ def check_claimable(ctx: Context, link: PayoutLinkRow, address: str, memo: str) 
     Raises payoutlink.bad_address, payoutlink.destination_internal, compliance.address_blocked, payout.memo_unsupported
     and payout.frozen.
     """
-    payout_rules.check_memo(ctx.catalogue, link.network, memo)
+    payout_rules.check_memo_carried(ctx.catalogue, link.network, memo)
     check_destination(ctx, link, address)
     freezes.check(link.merchant_id, link.network, link.currency)
 

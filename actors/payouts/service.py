@@ -74,7 +74,7 @@ def _planned(
     pair = payout_rules.choose_pair(catalogue, ctx.available, currency=body.currency, network=body.network)
     units = payout_rules.amount_units(catalogue, pair.currency, body.amount)
     payout_rules.check_minimum(catalogue, pair, units)
-    payout_rules.check_memo(catalogue, pair.network, body.memo)
+    payout_rules.check_memo_carried(catalogue, pair.network, body.memo)
     address = payout_rules.check_destination(catalogue, ctx.deny_list, network=pair.network, address=body.address)
     terms = payout_rules.read_terms(merchant_id)
     amounts = payout_rules.amounts(

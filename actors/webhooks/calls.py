@@ -13,11 +13,9 @@ from actors.context import context
 from actors.queue.caller import call_actor, recorded
 from actors.webhooks.connector import resolve
 from core.errors import WebhookBadUrl, WebhookNotFound
-from core.http.answers import WebhookEndpoint
-from core.http.requests import RegisterWebhook
 from core.net.egress import EgressRefused, check_public_url
 from core.secrets.secretbox import SecretBox
-from core.webhooks.schemas import Redeliver
+from core.webhooks.schemas import Redeliver, RegisterWebhook, WebhookEndpoint
 from models.db.base import in_transaction
 from models.webhooks import deliveries, outbox, redelivery
 from models.webhooks import views as webhook_views

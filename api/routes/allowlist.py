@@ -6,8 +6,7 @@ from typing import Final, cast
 
 from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint
 from core.errors import AllowlistBadIp, AllowlistLocksYouOut
-from core.http.answers import IpAllowlist
-from core.http.requests import AllowlistChange, SetAllowlist
+from core.merchants.schemas import AllowlistChange, IpAllowlist, SetAllowlist
 
 
 def change_message(call: Call) -> SetAllowlist:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from api.endpoints import ANY_KEY, Call, Endpoint, Reply, envelope
-from core.http import render as views
-from core.http.answers import Balance
 from core.http.requests import Empty
+from core.merchants.schemas import Balance
 from models.ledger import balances
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 def read_balance(gateway: Gateway, call: Call) -> Reply:
     """Return the merchant's balances and its owner's personal ones."""
     holdings, personal = balances.read(call.merchant().merchant_id)
-    return Reply(body=envelope(msgspec.json.encode(views.balance(gateway.catalogue, holdings, personal))))
+    return Reply(body=envelope(msgspec.json.encode(balances.balance(gateway.catalogue, holdings, personal))))
 
 
 ENDPOINTS: Final = (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from api.endpoints import PUBLIC, Call, Endpoint, Reply, envelope
-from core.http.answers import Currencies
+from core.catalogue.schemas import Currencies
 
 if TYPE_CHECKING:
     from api.gateway import Gateway

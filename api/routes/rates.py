@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 import msgspec
 
 from api.endpoints import ANY_KEY, Call, Endpoint, Reply, envelope
-from core.http.answers import ExchangeRate
-from core.http.requests import RateQuery
+from core.rates.schemas import ExchangeRate, RateQuery
 from core.rates.view import exchange_rates
 from models.rates.rates import quotes_against_usdt
 

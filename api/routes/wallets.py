@@ -19,7 +19,8 @@ from core.errors import (
     WalletUnknownCurrency,
     WalletUnsupportedNetwork,
 )
-from core.invoices.schemas import Image, page_size
+from core.http.requests import page_size
+from core.invoices.schemas import Image
 from core.wallets.schemas import BlockWallet, CreateWallet, Wallet, WalletBlock, WalletInfo, WalletLookup, WalletQr
 from models.wallets import deposits as wallet_deposits
 from models.wallets import rows as wallets

@@ -8,10 +8,17 @@ import msgspec
 
 from api.endpoints import ANY_KEY, PAYMENT_KEYS, Actor, Call, Endpoint, Reply, envelope
 from core.errors import WebhookBadCursor, WebhookBadUrl, WebhookNotFound, WebhookNoUrl
-from core.http.answers import WebhookEndpoint
-from core.http.requests import RegisterWebhook
-from core.invoices.schemas import page_size
-from core.webhooks.schemas import Delivery, DeliveryPage, ListDeliveries, Redeliver, TryWebhook, WebhookTrial
+from core.http.requests import page_size
+from core.webhooks.schemas import (
+    Delivery,
+    DeliveryPage,
+    ListDeliveries,
+    Redeliver,
+    RegisterWebhook,
+    TryWebhook,
+    WebhookEndpoint,
+    WebhookTrial,
+)
 from models.webhooks import deliveries
 from models.webhooks import views as webhook_views
 

@@ -6,7 +6,7 @@ Source: API reference, "Resources and their fields".
 from __future__ import annotations
 
 from datetime import UTC
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from core.money import format_coin, format_fiat
 
@@ -33,26 +33,3 @@ def coin_text(catalogue: Catalogue, currency: str | None, units: int | None) -> 
     if currency is None or units is None:
         return ""
     return format_coin(units, catalogue.scale(currency))
-
-
-def balance(
-    catalogue: Catalogue, holdings: dict[str, dict[str, int]], personal: dict[str, dict[str, int]]
-) -> dict[str, Any]:
-    """Return POST /v1/balance: every coin always. holdings: {currency: {account kind: units}}."""
-    items = []
-    for currency, asset in catalogue.assets.items():
-        held = holdings.get(currency, {})
-        parts = {kind: held.get(kind, 0) for kind in ("available", "maturing", "payout_held", "hold", "debt")}
-        total = sum(parts.values()) - 2 * parts["debt"]
-        items.append(
-            {"currency": currency}
-            | {kind: format_coin(units, asset.scale) for kind, units in parts.items()}
-            | {"total": format_coin(total, asset.scale)}
-        )
-    return {
-        "items": items,
-        "personal": [
-            {"currency": currency, "available": format_coin(personal.get(currency, {}).get("personal", 0), asset.scale)}
-            for currency, asset in catalogue.assets.items()
-        ],
-    }

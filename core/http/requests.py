@@ -7,37 +7,19 @@ drift. Read by api (bodies) and actors (messages). Source: API reference, "Endpo
 import functools
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Final, Literal, NoReturn, TypeVar
-from uuid import UUID
+from typing import Annotated, Any, ClassVar, Final, NoReturn, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, inspect
 
 from core.errors import (
-    AllowlistBadIp,
     DomainError,
-    PaymentBadAccuracy,
-    PaymentBadAmount,
-    PaymentBadSubtract,
-    PaymentBadUrlCallback,
-    PaymentBadUuid,
-    PaymentNoLookup,
-    PaymentUnknownCurrency,
-    PaymentUnknownToCurrency,
-    PaymentUnsupportedNetwork,
-    PayMethodNotAccepted,
-    PayUnknownCurrency,
     RequestBadField,
-    WebhookBadUrl,
-    WebhookNoUrl,
 )
-from core.net import allowlist
 from core.net.egress import EgressRefused, check_public_url
 
-LIFETIME_MIN_S: Final = 300
-LIFETIME_MAX_S: Final = 43_200
-LIFETIME_DEFAULT_S: Final = 3_600
-ACCURACY_MAX_PERCENT: Final = 5
+PAGE_DEFAULT: Final = 50
+PAGE_MAX: Final = 200
 
 # `$` also matches before a last line feed, in Python though not in JSON Schema; `(?!\n)` makes the two agree.
 _END: Final = r"(?!\n)$"
@@ -86,6 +68,9 @@ Amount = Annotated[
 Code = Annotated[str, Meta(max_length=32, pattern=rf"^[!-~]+{_END}", examples=["USDT"])]
 CodeOrEmpty = Annotated[str, Meta(max_length=32, pattern=rf"^[!-~]*{_END}")]
 
+Moment = Annotated[str, Meta(max_length=40, description="ISO 8601.", examples=["2026-01-31T12:00:00Z"])]
+Cursor = Annotated[str, Meta(max_length=128, description="next_cursor of the page before.")]
+
 # What msgspec raises for a value of the wrong kind, and for text with unpaired surrogates where it wanted another kind.
 _NOT_CONVERTED: Final = (msgspec.ValidationError, UnicodeEncodeError)
 
@@ -108,93 +93,24 @@ class Empty(Request, kw_only=True, omit_defaults=True):
     """A body that says nothing."""
 
 
-class CreatePayment(Request, kw_only=True, omit_defaults=True):
-    """An invoice to create (POST /v1/payment)."""
-
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {
-            "amount": PaymentBadAmount,
-            "currency": PaymentUnknownCurrency,
-            "network": PaymentUnsupportedNetwork,
-            "to_currency": PaymentUnknownToCurrency,
-            "subtract": PaymentBadSubtract,
-            "accuracy_payment_percent": PaymentBadAccuracy,
-            "url_callback": PaymentBadUrlCallback,
-        }
-    )
-
-    amount: Amount
-    currency: Annotated[Code, Meta(description="The pricing currency: fiat or coin.", examples=["USD"])]
-    order_id: OrderId | None = None
-    network: Annotated[CodeOrEmpty, Meta(description="The settlement network.", examples=["ethereum"])] | None = None
-    to_currency: (
-        Annotated[
-            CodeOrEmpty,
-            Meta(description="The settlement coin; where only network is set, the currency.", examples=["USDT"]),
-        ]
-        | None
-    ) = None
-    lifetime: Annotated[int, Meta(description="Seconds, clamped to 300 to 43200.", examples=[3600])] | None = None
-    subtract: (
-        Annotated[
-            int,
-            Meta(
-                ge=0,
-                le=100,
-                description="Percent of the network fee that the payer bears.",
-                extra_json_schema={"deprecated": True},
-            ),
-        ]
-        | None
-    ) = None
-    accuracy_payment_percent: (
-        Annotated[
-            float,
-            Meta(
-                ge=0,
-                le=ACCURACY_MAX_PERCENT,
-                description="Tolerated difference in percent, at most 4 fractional digits; overrides the merchant's.",
-                extra_json_schema={"multipleOf": 0.0001},
-            ),
-        ]
-        | None
-    ) = None
-    url_callback: (
-        Annotated[
-            WebUrl, Meta(description="Receives this invoice's webhooks; public http(s), needs a registered endpoint.")
-        ]
-        | None
-    ) = None
-    url_return: WebUrl | None = None
-    url_success: WebUrl | None = None
-    additional_data: (
-        Annotated[Text, Meta(max_length=4096, description="Private; echoed in webhooks, never shown to the buyer.")]
-        | None
-    ) = None
-    payer_email: Email | None = None
-    theme: Literal["dark", "light", ""] | None = None
-    is_payment_multiple: Annotated[bool, Meta(description="The page invites the buyer to pay a remainder.")] = False
-    is_refresh: Annotated[bool, Meta(description="Revive an expired invoice of this order_id.")] = False
-
-    def check(self, own_hosts: frozenset[str]) -> None:
-        """Clamp the lifetime, and refuse a callback that is not public."""
-        lifetime_s = LIFETIME_DEFAULT_S if self.lifetime is None else self.lifetime
-        self.lifetime = min(max(lifetime_s, LIFETIME_MIN_S), LIFETIME_MAX_S)
-        if self.url_callback is not None:
-            _check_callback(self.url_callback, own_hosts)
+def page_size(limit: int | None) -> int:
+    """Return a list's limit; anything outside 1 to 200 is 50."""
+    return limit if limit is not None and 1 <= limit <= PAGE_MAX else PAGE_DEFAULT
 
 
-def _check_callback(url: str, own_hosts: frozenset[str]) -> None:
+def check_callback(url: str | None, own_hosts: frozenset[str], error: type[DomainError]) -> None:
+    """Refuse a callback that is not public."""
     try:
-        check_public_url(url, allow_private=False, require_https=False, own_hosts=own_hosts)
+        if url is not None:
+            check_public_url(url, allow_private=False, require_https=False, own_hosts=own_hosts)
     except EgressRefused as refusal:
-        raise PaymentBadUrlCallback(f"url_callback: {refusal}") from refusal
+        raise error(f"url_callback: {refusal}") from refusal
 
 
-class PaymentLookup(Request, kw_only=True, omit_defaults=True):
-    """Which payment is meant: by uuid, or else by order_id."""
+class Lookup(Request, kw_only=True, omit_defaults=True):
+    """Which object is meant: by uuid, or else by order_id. unnamed: what refuses a lookup by nothing."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"uuid": PaymentBadUuid})
+    unnamed: ClassVar[type[DomainError]]
 
     uuid: UuidText | None = None
     order_id: Annotated[Text, Meta(max_length=255, examples=["order-1042"])] | None = None
@@ -202,77 +118,7 @@ class PaymentLookup(Request, kw_only=True, omit_defaults=True):
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Refuse a lookup by nothing."""
         if self.uuid is None and self.order_id is None:
-            raise PaymentNoLookup
-
-
-class MethodChoice(Request, kw_only=True, omit_defaults=True):
-    """The buyer's choice (POST /v1/pay/{id}/select)."""
-
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {"currency": PayUnknownCurrency, "network": PayMethodNotAccepted}
-    )
-
-    currency: Code
-    network: Annotated[CodeOrEmpty, Meta(description="May be left out where the coin has one network.")] | None = None
-
-
-class SelectMethod(Struct, kw_only=True):
-    """The message that carries a choice to its actor, with the invoice that the path named."""
-
-    invoice_id: UUID
-    currency: str
-    network: str | None
-
-
-class RegisterWebhook(Request, kw_only=True, omit_defaults=True):
-    """Where webhooks go (POST /v1/webhooks)."""
-
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"url": WebhookBadUrl})
-    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"url": WebhookNoUrl})
-
-    url: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            max_length=2048,
-            description="A public https address.",
-            examples=["https://shop.example/hooks"],
-        ),
-    ]
-
-
-class AllowlistChange(Request, kw_only=True, omit_defaults=True):
-    """The source addresses to allow (POST /v1/ip-allowlist)."""
-
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"ips": AllowlistBadIp})
-
-    ips: (
-        Annotated[
-            list[Annotated[str, Meta(examples=["203.0.113.7", "198.51.100.0/24"])]],
-            Meta(
-                max_length=allowlist.ENTRIES_MAX,
-                description="Addresses, and networks in CIDR notation. Without it the list is read; [] ends it.",
-            ),
-        ]
-        | None
-    ) = None
-
-    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
-        """Refuse what is no address and no network."""
-        allowlist.parse(self.ips or [])
-
-
-class SetAllowlist(Struct, kw_only=True):
-    """The message that carries a list to its actor, with the address from which it was sent."""
-
-    ips: list[str] | None
-    source: str | None
-
-
-class RateQuery(Request, kw_only=True, omit_defaults=True):
-    """Which rates are asked for (POST /v1/exchange-rate/list)."""
-
-    currency_from: Annotated[Text, Meta(description="One currency; all without it.", examples=["ETH"])] | None = None
+            raise self.unnamed
 
 
 def read_request(schema: type[R], fields: Mapping[str, Any], *, own_hosts: frozenset[str]) -> R:

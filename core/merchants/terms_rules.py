@@ -15,9 +15,15 @@ from core.errors import (
     PaymentUnknownCurrency,
     PaymentUnsupportedNetwork,
 )
-from core.http.answers import AcceptedMethod
-from core.http.requests import ACCURACY_MAX_PERCENT
-from core.merchants.terms_schemas import DISCOUNT_MAX_PERCENT, AcceptedMethods, Accuracy, Discount, Discounts
+from core.merchants.terms_schemas import (
+    ACCURACY_MAX_PERCENT,
+    DISCOUNT_MAX_PERCENT,
+    AcceptedMethod,
+    AcceptedMethods,
+    Accuracy,
+    Discount,
+    Discounts,
+)
 from core.money import PPM_PER_PERCENT, parse_percent_ppm
 from core.rates.pricing import only_network
 
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
 
     from core.catalogue.catalogue import Catalogue
     from core.merchants.terms_schemas import MethodName
+    from core.money import Refusal
     from core.rates.pricing import Method
 
 ACCURACY_MIN_PPM: Final = PPM_PER_PERCENT
@@ -64,11 +71,9 @@ def discount_ppm(percent: float) -> int:
     )
 
 
-def accuracy_ppm(percent: float) -> int:
-    """Read a tolerance that need not be in force, or raise accuracy.bad_percent."""
-    return parse_percent_ppm(
-        percent, lo_ppm=0, hi_ppm=ACCURACY_MAX_PPM, error=AccuracyBadPercent, name="accuracy_percent"
-    )
+def accuracy_ppm(percent: float, *, error: Refusal = AccuracyBadPercent, name: str = "accuracy_percent") -> int:
+    """Read a tolerance that need not be in force, or raise accuracy.bad_percent or another error."""
+    return parse_percent_ppm(percent, lo_ppm=0, hi_ppm=ACCURACY_MAX_PPM, error=error, name=name)
 
 
 def check_accuracy(*, enabled: bool, ppm: int | None) -> None:

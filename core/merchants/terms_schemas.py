@@ -16,12 +16,13 @@ from core.errors import (
     PaymentUnknownCurrency,
     PaymentUnsupportedNetwork,
 )
-from core.http.answers import AcceptedMethod, Answer
-from core.http.requests import ACCURACY_MAX_PERCENT, Code, CodeOrEmpty, Request
+from core.http.answers import Answer
+from core.http.requests import Code, CodeOrEmpty, Request
 
 # Repetitions included; the catalogue is far shorter.
 METHODS_MAX: Final = 200
 DISCOUNT_MAX_PERCENT: Final = 99
+ACCURACY_MAX_PERCENT: Final = 5
 # How JSON Schema says "at most 4 fractional digits".
 _DIGITS: Final = MappingProxyType({"multipleOf": 0.0001})
 
@@ -45,6 +46,13 @@ class SetAccepted(Request, kw_only=True, omit_defaults=True):
         ]
         | None
     ) = None
+
+
+class AcceptedMethod(Answer, kw_only=True):
+    """A coin on a network."""
+
+    currency: Annotated[str, Meta(examples=["USDT"])]
+    network: Annotated[str, Meta(examples=["ethereum"])]
 
 
 class AcceptedMethods(Answer, kw_only=True):

@@ -27,9 +27,20 @@ from core.errors import (
     PayoutUnknownCurrency,
 )
 from core.http.answers import Answer
-from core.http.requests import Amount, Code, CodeOrEmpty, OrderId, Request, Text, UuidText, WebUrl
-from core.invoices.schemas import Cursor, Moment
-from core.net.egress import EgressRefused, check_public_url
+from core.http.requests import (
+    Amount,
+    Code,
+    CodeOrEmpty,
+    Cursor,
+    Lookup,
+    Moment,
+    OrderId,
+    Request,
+    Text,
+    UuidText,
+    WebUrl,
+    check_callback,
+)
 
 MEMO_CHARS_MAX: Final = 120
 # Longer than any network writes an address.
@@ -131,15 +142,7 @@ class CreatePayout(Request, kw_only=True, omit_defaults=True):
         if len(self.address) > ADDRESS_CHARS_MAX:
             raise PayoutBadAddress("address: is too long")
         check_memo(self.memo)
-        if self.url_callback is not None:
-            _check_callback(self.url_callback, own_hosts)
-
-
-def _check_callback(url: str, own_hosts: frozenset[str]) -> None:
-    try:
-        check_public_url(url, allow_private=False, require_https=False, own_hosts=own_hosts)
-    except EgressRefused as refusal:
-        raise PayoutBadUrlCallback(f"url_callback: {refusal}") from refusal
+        check_callback(self.url_callback, own_hosts, PayoutBadUrlCallback)
 
 
 class CalculatePayout(Request, kw_only=True, omit_defaults=True):
@@ -155,18 +158,13 @@ class CalculatePayout(Request, kw_only=True, omit_defaults=True):
     is_subtract: IsSubtract | None = None
 
 
-class PayoutLookup(Request, kw_only=True, omit_defaults=True):
+class PayoutLookup(Lookup, kw_only=True, omit_defaults=True):
     """Which payout is meant: by uuid, or else by order_id."""
 
     refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"uuid": PayoutBadUuid})
+    unnamed: ClassVar[type[DomainError]] = PayoutNoLookup
 
-    uuid: UuidText | None = None
     order_id: Annotated[Text, Meta(max_length=ORDER_ID_CHARS_MAX, examples=["payout-77"])] | None = None
-
-    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
-        """Refuse a lookup by nothing."""
-        if self.uuid is None and self.order_id is None:
-            raise PayoutNoLookup
 
 
 class PayoutHistory(Request, kw_only=True, omit_defaults=True):

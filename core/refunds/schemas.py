@@ -15,15 +15,14 @@ from core.errors import (
     RefundBadAmount,
     RefundNetworkMismatch,
     RefundNoAddress,
-    RequestBadField,
     WalletBadUuid,
     WalletNoAddress,
 )
-from core.http.answers import Answer, Payment
-from core.http.requests import Amount, CodeOrEmpty, PaymentLookup, Request, Text, UuidText
+from core.http.answers import Answer
+from core.http.requests import Amount, CodeOrEmpty, Text, UuidText
+from core.invoices.schemas import Payment, PaymentLookup
 from core.payouts.schemas import ADDRESS_CHARS_MAX, Payout
-
-NUL: Final = "\x00"
+from core.wallets.schemas import WalletName
 
 _EXAMPLE: Final = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 Destination = Annotated[Text, Meta(max_length=ADDRESS_CHARS_MAX, examples=[_EXAMPLE])]
@@ -58,7 +57,7 @@ class CreateRefund(PaymentLookup, kw_only=True, omit_defaults=True):
     network: Annotated[CodeOrEmpty, Meta(description="The payment's, if any.", examples=["ethereum"])] | None = None
 
 
-class BlockedRefund(Request, kw_only=True, omit_defaults=True):
+class BlockedRefund(WalletName, kw_only=True, omit_defaults=True):
     """Where to send what a blocked static wallet holds (POST /v1/wallet/blocked-address-refund)."""
 
     refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
@@ -66,16 +65,7 @@ class BlockedRefund(Request, kw_only=True, omit_defaults=True):
     )
     absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"refund_address": RefundNoAddress})
 
-    uuid: UuidText | None = None
-    address: Annotated[str, Meta(extra_json_schema={"pattern": r"^[^\x00]*$"}, examples=[_EXAMPLE])] | None = None
     refund_address: Annotated[Destination, Meta(min_length=1, description="Receives the coins, on their network.")]
-
-    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
-        """Refuse a wallet that is not named."""
-        if self.uuid is None and self.address is None:
-            raise WalletNoAddress
-        if self.address is not None and NUL in self.address:
-            raise RequestBadField("address: has a NUL")
 
 
 class PaymentRefund(Answer, kw_only=True):

@@ -65,8 +65,8 @@ class BlockWallet(Request, kw_only=True, omit_defaults=True):
         _check_address(self.address)
 
 
-class WalletLookup(Request, kw_only=True, omit_defaults=True):
-    """Which static wallet is meant, by uuid or else by address, and which of its deposits are shown."""
+class WalletName(Request, kw_only=True, omit_defaults=True):
+    """Which static wallet is meant: by uuid, or else by address."""
 
     refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
         {"uuid": WalletBadUuid, "address": WalletNoAddress}
@@ -74,14 +74,19 @@ class WalletLookup(Request, kw_only=True, omit_defaults=True):
 
     uuid: UuidText | None = None
     address: Annotated[str, Meta(extra_json_schema=_NO_NUL, examples=[_EXAMPLE])] | None = None
-    limit: Annotated[int, Meta(description="Deposits shown: 1 to 200; anything else is 50.")] | None = None
-    offset: Annotated[int, Meta(ge=0, le=OFFSET_MAX, description="Deposits passed over, newest first.")] = 0
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Refuse a lookup by nothing."""
         if self.uuid is None and self.address is None:
             raise WalletNoAddress
         _check_address(self.address)
+
+
+class WalletLookup(WalletName, kw_only=True, omit_defaults=True):
+    """Which static wallet is meant, and which of its deposits are shown."""
+
+    limit: Annotated[int, Meta(description="Deposits shown: 1 to 200; anything else is 50.")] | None = None
+    offset: Annotated[int, Meta(ge=0, le=OFFSET_MAX, description="Deposits passed over, newest first.")] = 0
 
 
 class WalletQr(Request, kw_only=True, omit_defaults=True):

@@ -11,10 +11,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
-from core.errors import DomainError, RequestBadField, WebhookBadCursor
+from core.errors import DomainError, RequestBadField, WebhookBadCursor, WebhookBadUrl, WebhookNoUrl
 from core.http.answers import Answer
-from core.http.requests import Request, UuidText
-from core.invoices.schemas import Cursor
+from core.http.requests import Cursor, Request, UuidText
 
 Event = Literal[
     "invoice.paid",
@@ -32,6 +31,31 @@ Event = Literal[
     "payout.cancelled",
 ]
 DeliveryStatus = Literal["pending", "retrying", "delivered", "dead"]
+
+
+class RegisterWebhook(Request, kw_only=True, omit_defaults=True):
+    """Where webhooks go (POST /v1/webhooks)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"url": WebhookBadUrl})
+    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"url": WebhookNoUrl})
+
+    url: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=2048,
+            description="A public https address.",
+            examples=["https://shop.example/hooks"],
+        ),
+    ]
+
+
+class WebhookEndpoint(Answer, kw_only=True):
+    """A registered endpoint; the secret is shown this once."""
+
+    endpoint_id: UuidText
+    url: str
+    secret: str
 
 
 class ListDeliveries(Request, kw_only=True, omit_defaults=True):

@@ -13,7 +13,9 @@ import msgspec
 
 from core.errors import PaymentBadAccuracy, PaymentBadAmount, PaymentUnsupportedNetwork
 from core.ids import uuid7
-from core.money import parse_percent_ppm, parse_units, rescale
+from core.invoices.schemas import clamp_lifetime
+from core.merchants.terms_rules import accuracy_ppm
+from core.money import parse_units, rescale
 from core.rates import pricing
 from models.invoices.rows import NewInvoice
 
@@ -21,15 +23,11 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from core.catalogue.catalogue import Catalogue
-    from core.http.requests import CreatePayment
+    from core.invoices.schemas import CreatePayment
     from core.rates.pricing import Market, Method, Price, Quote, Terms
     from models.invoices.rows import InvoiceRow
 
-LIFETIME_MIN_S: Final = 300
-LIFETIME_MAX_S: Final = 43_200
-LIFETIME_DEFAULT_S: Final = 3_600
 QUOTE_S: Final = 15 * 60
-ACCURACY_MAX_PPM: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,13 +115,6 @@ def method_of(invoice: InvoiceRow) -> Method:
     return invoice.pay_currency, invoice.network
 
 
-def clamp_lifetime(lifetime_s: int | None) -> int:
-    """Return a lifetime within 300 to 43200 s; 3600 where none was given."""
-    if lifetime_s is None:
-        return LIFETIME_DEFAULT_S
-    return max(LIFETIME_MIN_S, min(LIFETIME_MAX_S, lifetime_s))
-
-
 def quote_lifetime_s(price_currency: str, method: Method) -> int | None:
     """Return how long a quote holds; None where price and settlement are the same coin and no rate is involved."""
     return None if price_currency == method[0] else QUOTE_S
@@ -181,6 +172,4 @@ def _accuracy(percent: float | None, terms: Terms) -> int:
     """Return the tolerance: the invoice's own (0 included), else the merchant's, else none."""
     if percent is None:
         return terms.accuracy_ppm or 0
-    return parse_percent_ppm(
-        percent, lo_ppm=0, hi_ppm=ACCURACY_MAX_PPM, error=PaymentBadAccuracy, name="accuracy_payment_percent"
-    )
+    return accuracy_ppm(percent, error=PaymentBadAccuracy, name="accuracy_payment_percent")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from core.money import format_coin
 from models.db.base import one
 from models.ledger import ledger
 
 if TYPE_CHECKING:
     from uuid import UUID
+
+    from core.catalogue.catalogue import Catalogue
 
 Holdings = dict[str, dict[str, int]]
 
@@ -17,3 +20,26 @@ def read(merchant_id: UUID) -> tuple[Holdings, Holdings]:
     """Return the balances of a merchant and the personal ones of its owner: {currency: {kind: units}}."""
     owner = one("SELECT owner_id FROM merchants WHERE id = %s", (merchant_id,))
     return ledger.holdings(merchant_id), ledger.holdings(owner[0]) if owner else {}
+
+
+def balance(
+    catalogue: Catalogue, holdings: dict[str, dict[str, int]], personal: dict[str, dict[str, int]]
+) -> dict[str, Any]:
+    """Return POST /v1/balance: every coin always. holdings: {currency: {account kind: units}}."""
+    items = []
+    for currency, asset in catalogue.assets.items():
+        held = holdings.get(currency, {})
+        parts = {kind: held.get(kind, 0) for kind in ("available", "maturing", "payout_held", "hold", "debt")}
+        total = sum(parts.values()) - 2 * parts["debt"]
+        items.append(
+            {"currency": currency}
+            | {kind: format_coin(units, asset.scale) for kind, units in parts.items()}
+            | {"total": format_coin(total, asset.scale)}
+        )
+    return {
+        "items": items,
+        "personal": [
+            {"currency": currency, "available": format_coin(personal.get(currency, {}).get("personal", 0), asset.scale)}
+            for currency, asset in catalogue.assets.items()
+        ],
+    }

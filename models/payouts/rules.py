@@ -176,7 +176,7 @@ def amounts(
     return Amounts(amount_units=amount_units, fee_units=fee_units, to_units=to_units, is_fee_on_top=is_fee_on_top)
 
 
-def check_memo(catalogue: Catalogue, network: str, memo: str | None) -> None:
+def check_memo_carried(catalogue: Catalogue, network: str, memo: str | None) -> None:
     """Refuse a memo where transfers carry none. Raises payout.memo_unsupported."""
     if memo and catalogue.networks[network].family not in MEMO_FAMILIES:
         raise PayoutMemoUnsupported

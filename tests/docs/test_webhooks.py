@@ -13,10 +13,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from core.http.answers import WebhookEndpoint
 from core.invoices.states import INVOICE_EVENTS
 from core.secrets.signing import sign_webhook
-from core.webhooks.schemas import DeliveryPage, WebhookTrial
+from core.webhooks.schemas import DeliveryPage, WebhookEndpoint, WebhookTrial
 from models.webhooks.outbox import ATTEMPTS_MAX, DELAYS_S
 
 PAGE = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text(encoding="utf-8")

@@ -26,8 +26,7 @@ from core.errors import (
     PaymentUnknownToCurrency,
     PaymentUnsupportedNetwork,
 )
-from core.http.answers import Payment, PaymentInfo
-from core.http.requests import CreatePayment, PaymentLookup
+from core.invoices.schemas import CreatePayment, Payment, PaymentInfo, PaymentLookup
 from models.deposits import rows as deposits
 from models.invoices import rows as invoices
 from models.invoices import views

@@ -24,9 +24,17 @@ from core.errors import (
     RefundNoAddress,
 )
 from core.http.qr import qr_data_uri
-from core.http.requests import Empty, PaymentLookup
+from core.http.requests import Empty, page_size
 from core.invoices import methods as service_views
-from core.invoices.schemas import Image, PaymentHistory, PaymentPage, PaymentServices, Resent, ResolvePayment, page_size
+from core.invoices.schemas import (
+    Image,
+    PaymentHistory,
+    PaymentLookup,
+    PaymentPage,
+    PaymentServices,
+    Resent,
+    ResolvePayment,
+)
 from core.rates import pricing
 from core.refunds.schemas import ResolvedPayment
 from models.invoices import history as invoice_history

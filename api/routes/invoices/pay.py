@@ -23,9 +23,8 @@ from core.errors import (
     PayNotSelectable,
     PayUnknownCurrency,
 )
-from core.http.answers import PublicPayment
-from core.http.requests import MethodChoice, SelectMethod
 from core.ids import is_uuid
+from core.invoices.schemas import MethodChoice, PublicPayment, SelectMethod
 from core.rates import pricing
 from models.invoices import rows as invoices
 from models.invoices import views

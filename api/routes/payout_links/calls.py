@@ -27,8 +27,7 @@ from core.errors import (
     PayoutlinkUnsupportedNetwork,
     RequestBadField,
 )
-from core.http.requests import read_request
-from core.invoices.schemas import page_size
+from core.http.requests import page_size, read_request
 from core.payout_links.schemas import (
     BatchedLink,
     CreatedPayoutLink,

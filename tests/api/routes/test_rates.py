@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from core.http.answers import ExchangeRate
+from core.rates.schemas import ExchangeRate
 from models.db import base
 from tests.api.conftest import Client, code_of
 

@@ -9,7 +9,9 @@ import msgspec
 import pytest
 
 from core.catalogue.catalogue import load_catalogue
-from core.http.answers import Balance, Currencies, PaymentInfo, PublicPayment
+from core.catalogue.schemas import Currencies
+from core.invoices.schemas import PaymentInfo, PublicPayment
+from core.merchants.schemas import Balance
 from models.db import base
 from models.ledger.ledger import Account, Transfer, post
 from tests.api.conftest import Client, Keys, code_of

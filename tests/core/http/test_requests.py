@@ -9,15 +9,9 @@ import msgspec
 import pytest
 
 from core.errors import DomainError, RequestBadField
-from core.http.requests import (
-    CreatePayment,
-    MethodChoice,
-    PaymentLookup,
-    RegisterWebhook,
-    Request,
-    SelectMethod,
-    read_request,
-)
+from core.http.requests import Request, read_request
+from core.invoices.schemas import CreatePayment, MethodChoice, PaymentLookup, SelectMethod
+from core.webhooks.schemas import RegisterWebhook
 
 OWN_HOSTS = frozenset({"api.sluice.example"})
 GOOD = {"amount": "125.50", "currency": "USD"}

@@ -18,8 +18,8 @@ from core.errors import (
     PaymentBelowMinimum,
     PaymentUnsupportedNetwork,
 )
-from core.http.requests import CreatePayment
 from core.ids import uuid7
+from core.invoices.schemas import CreatePayment
 from core.rates.pricing import RATE_DIGITS, Market, Terms
 from models.invoices.plan import QUOTE_S, Plan, clamp_lifetime, plan_invoice, quote_again, quote_choice
 from tests.models.builders import USDT, invoice, merchant

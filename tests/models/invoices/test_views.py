@@ -13,6 +13,7 @@ import pytest
 from core.catalogue.catalogue import load_catalogue
 from core.http import render
 from models.invoices import views
+from models.ledger import balances
 
 CATALOGUE: Final = load_catalogue("production")
 INVOICE_ID: Final = UUID("0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d")
@@ -258,7 +259,7 @@ def test_the_event_of_an_invoice_without_a_coin() -> None:
 
 
 def test_a_balance_shows_every_coin_always() -> None:
-    body = render.balance(CATALOGUE, {}, {})
+    body = balances.balance(CATALOGUE, {}, {})
 
     assert [item["currency"] for item in body["items"]] == list(CATALOGUE.assets)
     assert [item["currency"] for item in body["personal"]] == list(CATALOGUE.assets)
@@ -272,7 +273,7 @@ def test_the_total_is_all_parts_less_the_debt() -> None:
     held = {"available": 5, "maturing": 4, "payout_held": 3, "hold": 2, "debt": 1}
     holdings = {"USDT": {kind: units * 10**18 for kind, units in held.items()}}
 
-    body = render.balance(CATALOGUE, holdings, {"USDT": {"personal": 9 * 10**17}})
+    body = balances.balance(CATALOGUE, holdings, {"USDT": {"personal": 9 * 10**17}})
 
     assert body["items"][0] == {
         "currency": "USDT", "available": "5", "maturing": "4", "payout_held": "3", "hold": "2", "debt": "1",
@@ -282,6 +283,6 @@ def test_the_total_is_all_parts_less_the_debt() -> None:
 
 
 def test_a_debt_above_everything_else_is_a_negative_total() -> None:
-    body = render.balance(CATALOGUE, {"BTC": {"available": 1, "debt": 3}}, {})
+    body = balances.balance(CATALOGUE, {"BTC": {"available": 1, "debt": 3}}, {})
 
     assert next(item["total"] for item in body["items"] if item["currency"] == "BTC") == "-0.00000002"

@@ -133,12 +133,12 @@ def test_what_is_held_is_what_arrives_and_the_fee(amount: int, fee: int) -> None
 
 def test_a_memo_goes_where_transfers_carry_one() -> None:
     for network in ("ton", "solana"):
-        payout_rules.check_memo(CATALOGUE, network, "thanks")
+        payout_rules.check_memo_carried(CATALOGUE, network, "thanks")
     for network in ("ethereum", "tron", "bitcoin"):
-        payout_rules.check_memo(CATALOGUE, network, "")
-        payout_rules.check_memo(CATALOGUE, network, None)
+        payout_rules.check_memo_carried(CATALOGUE, network, "")
+        payout_rules.check_memo_carried(CATALOGUE, network, None)
         with pytest.raises(PayoutMemoUnsupported):
-            payout_rules.check_memo(CATALOGUE, network, "thanks")
+            payout_rules.check_memo_carried(CATALOGUE, network, "thanks")
 
 
 # Destinations -----------------------------------------------------------------------------------------------

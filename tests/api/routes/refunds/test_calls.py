@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from core.http.answers import PaymentInfo
+from core.invoices.schemas import PaymentInfo
 from core.payouts.schemas import Payout
 from core.refunds.schemas import PaymentRefund, ResolvedPayment
 from models.db import base

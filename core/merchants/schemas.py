@@ -1,0 +1,74 @@
+"""Requests and answers of allowlists and balances. Read as core.http.requests is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, ClassVar
+
+from msgspec import Meta, Struct
+
+from core.errors import AllowlistBadIp, DomainError
+from core.http.answers import Answer
+from core.http.requests import Request
+from core.net import allowlist
+
+
+class AllowlistChange(Request, kw_only=True, omit_defaults=True):
+    """The source addresses to allow (POST /v1/ip-allowlist)."""
+
+    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"ips": AllowlistBadIp})
+
+    ips: (
+        Annotated[
+            list[Annotated[str, Meta(examples=["203.0.113.7", "198.51.100.0/24"])]],
+            Meta(
+                max_length=allowlist.ENTRIES_MAX,
+                description="Addresses, and networks in CIDR notation. Without it the list is read; [] ends it.",
+            ),
+        ]
+        | None
+    ) = None
+
+    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
+        """Refuse what is no address and no network."""
+        allowlist.parse(self.ips or [])
+
+
+class SetAllowlist(Struct, kw_only=True):
+    """The message that carries a list to its actor, with the address from which it was sent."""
+
+    ips: list[str] | None
+    source: str | None
+
+
+class IpAllowlist(Answer, kw_only=True):
+    """The source addresses from which a merchant's keys may sign; none stands for all."""
+
+    ips: list[str]
+
+
+class BalanceItem(Answer, kw_only=True):
+    """What a merchant holds of one coin, over all its networks."""
+
+    currency: str
+    available: Annotated[str, Meta(examples=["98.125"])]
+    maturing: Annotated[str, Meta(description="Credited, not yet deep enough in the chain.", examples=["0"])]
+    payout_held: Annotated[str, Meta(examples=["0"])]
+    hold: Annotated[str, Meta(examples=["0"])]
+    debt: Annotated[str, Meta(examples=["0"])]
+    total: Annotated[str, Meta(examples=["98.125"])]
+
+
+class PersonalItem(Answer, kw_only=True):
+    """What the merchant's owner holds of one coin."""
+
+    currency: str
+    available: Annotated[str, Meta(examples=["0"])]
+
+
+class Balance(Answer, kw_only=True):
+    """Every coin, always."""
+
+    items: list[BalanceItem]
+    personal: list[PersonalItem]
