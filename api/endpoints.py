@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import msgspec
+
 from core.errors import (
     AuthBadTimestamp,
     AuthBadToken,
@@ -113,7 +115,7 @@ class Actor:
 class Endpoint:
     """A method on a path. Either `actor` answers, through the queue, or `reader`, from PostgreSQL."""
 
-    method: Literal["GET", "POST"]
+    method: Literal["GET", "POST"] = "POST"
     path: str
     name: str
     tag: str
@@ -175,3 +177,8 @@ class Endpoint:
 def envelope(result: bytes) -> bytes:
     """Wrap a result that is JSON already."""
     return b'{"state":0,"result":' + result + b"}"
+
+
+def answered(value: object) -> Reply:
+    """Return an answer in the envelope."""
+    return Reply(body=envelope(msgspec.json.encode(value)))

@@ -6,17 +6,14 @@ Amounts of a coin are in the ledger's units, whatever the network's token counts
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
-from core.money import mul_div_down, mul_div_up
-from core.rates.pricing import RATE_DIGITS
+from core.money import mul_div_up
+from core.rates.pricing import CENTS, PERCENT, RATE_DIGITS, usd_cents
 
 Verdict = Literal["sweep", "too_small", "fee_too_high", "unpriced"]
 """sweep: worth it now; too_small: more has to come first; fee_too_high: wait for cheaper gas; unpriced:
 no fresh quote."""
-
-CENTS: Final = 100
-PERCENT: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +22,6 @@ class SweepPolicy:
 
     min_usd: int
     fee_max_percent: int
-
-
-def usd_cents(units: int, *, rate: int, scale: int) -> int:
-    """Return what an amount is worth, rounded down."""
-    return mul_div_down(units, rate * CENTS, 10 ** (scale + RATE_DIGITS))
 
 
 def usd_units(usd: int, *, rate: int, scale: int) -> int:

@@ -12,7 +12,7 @@ import structlog
 
 from actors.queue.isolated import isolated
 from chains.base import NATIVE
-from core.rates.pricing import RATE_DIGITS
+from core.rates.pricing import CENTS, usd_cents
 from models.db.base import transaction
 from models.deposits import balances as probes
 from models.deposits import cursors
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from models.spends.unknown import NewUnknown
 
 log = structlog.get_logger()
-
-CENTS: Final = 100
 
 SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], None]]] = {
     "invoice": settlement.settle,
@@ -180,10 +178,7 @@ def _policy(ctx: Context) -> quorum.Policy:
 def _usd_cents(ctx: Context, currency: str, units: int) -> int | None:
     """Return what has come is worth now, rounded up; None without a fresh rate."""
     rate: int | None = ctx.market.read().rates.get(currency)
-    if rate is None:
-        return None
-    scale = 10 ** (ctx.catalogue.scale(currency) + RATE_DIGITS)
-    return int(-(-units * rate * CENTS // scale))
+    return None if rate is None else usd_cents(units, rate=rate, scale=ctx.catalogue.scale(currency), up=True)
 
 
 def settle_owners(ctx: Context, owners: Iterable[tuple[OwnerKind, UUID]]) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from core.money import mul_div_up
-from core.rates.pricing import RATE_DIGITS
+from core.rates import pricing
+from core.rates.pricing import CENTS, PERCENT
 from core.settings.signer_rates import far_above
 from models.spends import counters as signer_counters
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 DAY_H: Final = 24
-CENTS: Final = 100
-PERCENT: Final = 100
 
 
 class NoRateError(Exception):
@@ -56,7 +54,7 @@ def usd_cents(catalogue: Catalogue, market: Market, currency: str, units: int) -
     rate = market.rates.get(currency)
     if not rate:
         raise NoRateError(f"no rate for {currency}")
-    return mul_div_up(units * CENTS, rate, 10 ** (catalogue.scale(currency) + RATE_DIGITS))
+    return pricing.usd_cents(units, rate=rate, scale=catalogue.scale(currency), up=True)
 
 
 def blamed_rate(ctx: Context, currency: str) -> str | None:

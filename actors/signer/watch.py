@@ -20,6 +20,7 @@ from chains import registry
 from chains.base import FateKind, Fee, FeeTooHighError, InsufficientCoinError, ProviderError, SpendRefusedError
 from core.logs.checkpoints import reached
 from core.money import rescale_down
+from core.rates.pricing import CENTS
 from models.db.base import transaction
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
@@ -154,7 +155,7 @@ def _is_large(ctx: Context, spend: SpendRow) -> bool:
         cents = signer_policy.usd_cents(ctx.catalogue, signer_policy.market(ctx), spend.currency, units)
     except signer_policy.NoRateError:
         return True
-    return cents >= ctx.settings.quorum_usd * signer_policy.CENTS
+    return cents >= ctx.settings.quorum_usd * CENTS
 
 
 def _dead(ctx: Context, spend: SpendRow, attempts: list[AttemptRow]) -> None:

@@ -60,20 +60,23 @@ def _gauge(name: str, text: str, label: str, values: Iterable[tuple[str, float]]
     return family
 
 
+def _counted(
+    many: tuple[str, str], oldest: tuple[str, str], label: str, found: Iterable[tuple[str, int, float]]
+) -> Iterator[Metric]:
+    """Yield two gauges of rows of a label's value, how many there are, and the age of the oldest."""
+    rows = list(found)
+    yield _gauge(*many, label, ((value, count) for value, count, _ in rows))
+    yield _gauge(*oldest, label, ((value, age_s) for value, _, age_s in rows))
+
+
 def queue_gauges(queues: Queues) -> Iterator[Metric]:
     """Read how much waits in each queue, and since when."""
-    backlogs = {queue: queues.backlog(queue) for queue in QUEUES}
-    yield _gauge(
-        "sluice_queue_depth",
-        "Messages that wait for a worker.",
+    backlogs = ((queue, queues.backlog(queue)) for queue in QUEUES)
+    yield from _counted(
+        ("sluice_queue_depth", "Messages that wait for a worker."),
+        ("sluice_queue_oldest_seconds", "Age of the message that waits longest."),
         "queue",
-        ((queue, backlog.waiting) for queue, backlog in backlogs.items()),
-    )
-    yield _gauge(
-        "sluice_queue_oldest_seconds",
-        "Age of the message that waits longest.",
-        "queue",
-        ((queue, backlog.oldest_ms / 1000) for queue, backlog in backlogs.items()),
+        ((queue, backlog.waiting, backlog.oldest_ms / 1000) for queue, backlog in backlogs),
     )
 
 
@@ -149,18 +152,11 @@ def trust_gauges() -> Iterator[Metric]:
         "network",
         halted,
     )
-    waiting = quorum.waiting()
-    yield _gauge(
-        "sluice_deposits_awaiting_quorum",
-        "Deposits that one provider alone is not believed for.",
+    yield from _counted(
+        ("sluice_deposits_awaiting_quorum", "Deposits that one provider alone is not believed for."),
+        ("sluice_deposits_awaiting_quorum_seconds", "How long the oldest of them waits."),
         "network",
-        ((network, count) for network, count, _ in waiting),
-    )
-    yield _gauge(
-        "sluice_deposits_awaiting_quorum_seconds",
-        "How long the oldest of them waits.",
-        "network",
-        ((network, age_s) for network, _, age_s in waiting),
+        quorum.waiting(),
     )
 
 
@@ -188,18 +184,11 @@ def freeze_gauges() -> Iterator[Metric]:
 
 def payout_gauges() -> Iterator[Metric]:
     """Read what of the payouts is under way, since when, and what keeps it."""
-    backlog = payout_queue.backlog()
-    yield _gauge(
-        "sluice_payouts",
-        "Payouts that have not ended.",
+    yield from _counted(
+        ("sluice_payouts", "Payouts that have not ended."),
+        ("sluice_payouts_oldest_seconds", "Age of the oldest of them."),
         "status",
-        ((status, count) for status, count, _ in backlog),
-    )
-    yield _gauge(
-        "sluice_payouts_oldest_seconds",
-        "Age of the oldest of them.",
-        "status",
-        ((status, age_s) for status, _, age_s in backlog),
+        payout_queue.backlog(),
     )
     yield _gauge(
         "sluice_payouts_kept_back",
@@ -213,18 +202,11 @@ def payout_gauges() -> Iterator[Metric]:
         "network",
         spend_reads.unclear_by_network(),
     )
-    waiting = spend_reads.open_by_network()
-    yield _gauge(
-        "sluice_spends_waiting",
-        "Signed transactions of ours that are in no block.",
+    yield from _counted(
+        ("sluice_spends_waiting", "Signed transactions of ours that are in no block."),
+        ("sluice_spends_waiting_seconds", "Age of the oldest of them."),
         "network",
-        ((network, count) for network, count, _ in waiting),
-    )
-    yield _gauge(
-        "sluice_spends_waiting_seconds",
-        "Age of the oldest of them.",
-        "network",
-        ((network, age_s) for network, _, age_s in waiting),
+        spend_reads.open_by_network(),
     )
 
 

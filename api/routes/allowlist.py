@@ -17,7 +17,6 @@ def change_message(call: Call) -> SetAllowlist:
 
 ENDPOINTS: Final = (
     Endpoint(
-        method="POST",
         path="/v1/ip-allowlist",
         name="setIpAllowlist",
         tag="Settings",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
-from api.endpoints import ANY_KEY, Call, Endpoint, Reply, envelope
+from api.endpoints import ANY_KEY, Call, Endpoint, Reply, answered
 from core.http.requests import Empty
 from core.merchants.schemas import Balance
 from models.ledger import balances
@@ -18,12 +16,11 @@ if TYPE_CHECKING:
 def read_balance(gateway: Gateway, call: Call) -> Reply:
     """Return the merchant's balances and its owner's personal ones."""
     holdings, personal = balances.read(call.merchant().merchant_id)
-    return Reply(body=envelope(msgspec.json.encode(balances.balance(gateway.catalogue, holdings, personal))))
+    return answered(balances.balance(gateway.catalogue, holdings, personal))
 
 
 ENDPOINTS: Final = (
     Endpoint(
-        method="POST",
         path="/v1/balance",
         name="getBalance",
         tag="Balance",

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
-import msgspec
-
-from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope
+from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.routes.invoices.calls import EXAMPLE as PAYMENT
 from core.batches import schemas as batch_schemas
 from core.batches.schemas import (
@@ -41,7 +39,7 @@ def read_info(gateway: Gateway, call: Call) -> Reply:
         raise BatchNotFound
     # After the batch: what it calls completed has no item that still waits.
     items = batch_items.page(batch.id, limit=lookup.size, offset=lookup.offset)
-    return Reply(body=envelope(msgspec.json.encode(batch_views.info(batch, items))))
+    return answered(batch_views.info(batch, items))
 
 
 _ID: Final = "0190b3c6-9e10-7b20-8d3c-6f5e4d3c2b1a"
@@ -60,7 +58,6 @@ def _created(kind: str, count: int) -> dict[str, Any]:
 
 ENDPOINTS: Final = (
     Endpoint(
-        method="POST",
         path="/v1/payment/batch",
         name="createPaymentBatch",
         tag="Batches",
@@ -84,7 +81,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/payout/batch",
         name="createPayoutBatch",
         tag="Batches",
@@ -116,7 +112,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/refund/batch",
         name="createRefundBatch",
         tag="Batches",
@@ -134,7 +129,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/batch/info",
         name="getBatch",
         tag="Batches",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-import msgspec
-
-from api.endpoints import ANY_KEY, Call, Endpoint, Reply, envelope
+from api.endpoints import ANY_KEY, Call, Endpoint, Reply, answered
 from core.rates.schemas import ExchangeRate, RateQuery
 from core.rates.view import exchange_rates
 from models.rates.rates import quotes_against_usdt
@@ -18,12 +16,11 @@ if TYPE_CHECKING:
 def read_rates(_gateway: Gateway, call: Call) -> Reply:
     """Return what every currency is worth in USDT, or one; what has no fresh rate is absent."""
     query = cast("RateQuery", call.body)
-    return Reply(body=envelope(msgspec.json.encode(exchange_rates(quotes_against_usdt(query.currency_from)))))
+    return answered(exchange_rates(quotes_against_usdt(query.currency_from)))
 
 
 ENDPOINTS: Final = (
     Endpoint(
-        method="POST",
         path="/v1/exchange-rate/list",
         name="listExchangeRates",
         tag="Catalogue",

@@ -16,7 +16,6 @@ from core.merchants.transfer_schemas import ToPersonal, Transferred
 
 ENDPOINTS: Final = (
     Endpoint(
-        method="POST",
         path="/v1/transfer/to-personal",
         name="transferToPersonal",
         tag="Balance",

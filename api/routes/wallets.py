@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
-import msgspec
-
-from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, envelope
+from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, answered
 from core.errors import (
     InvoiceAddressFailed,
     QrNoAddress,
@@ -38,7 +36,7 @@ def read_info(gateway: Gateway, call: Call) -> Reply:
     if row is None:
         raise WalletStaticNotFound
     deposits = wallet_deposits.page(row.id, limit=page_size(lookup.limit), offset=lookup.offset)
-    return Reply(body=envelope(msgspec.json.encode(wallet_views.info(gateway.catalogue, row, deposits))))
+    return answered(wallet_views.info(gateway.catalogue, row, deposits))
 
 
 def _find(merchant_id: UUID, lookup: WalletLookup) -> WalletRow | None:
@@ -50,7 +48,7 @@ def _find(merchant_id: UUID, lookup: WalletLookup) -> WalletRow | None:
 def read_qr(gateway: Gateway, call: Call) -> Reply:
     """Return the code of any text, ours or not."""
     del gateway
-    return Reply(body=envelope(msgspec.json.encode(wallet_views.qr_image(cast("WalletQr", call.body).address))))
+    return answered(wallet_views.qr_image(cast("WalletQr", call.body).address))
 
 
 _UUID: Final = "0190b3c6-6b1f-7d40-8c2a-5e4d3c2b1a09"
@@ -66,7 +64,6 @@ EXAMPLE: Final[dict[str, Any]] = {
 
 ENDPOINTS: Final = (
     Endpoint(
-        method="POST",
         path="/v1/wallet",
         name="createWallet",
         tag="Static wallets",
@@ -88,7 +85,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/wallet/block",
         name="blockWallet",
         tag="Static wallets",
@@ -107,7 +103,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/wallet/info",
         name="getWallet",
         tag="Static wallets",
@@ -136,7 +131,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/wallet/qr",
         name="renderQr",
         tag="Static wallets",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import msgspec
-
-from api.endpoints import ANY_KEY, PAYMENT_KEYS, Actor, Call, Endpoint, Reply, envelope
+from api.endpoints import ANY_KEY, PAYMENT_KEYS, Actor, Call, Endpoint, Reply, answered
 from core.errors import WebhookBadCursor, WebhookBadUrl, WebhookNotFound, WebhookNoUrl
 from core.http.requests import page_size
 from core.webhooks.schemas import (
@@ -62,12 +60,11 @@ def read_deliveries(_gateway: Gateway, call: Call) -> Reply:
     wanted = cast("ListDeliveries", call.body)
     page = deliveries.read_page(call.merchant().merchant_id, wanted, limit=page_size(wanted.limit))
     items = [webhook_views.delivery(row) for row in page.items]
-    return Reply(body=envelope(msgspec.json.encode({"items": items, "next_cursor": page.next_cursor})))
+    return answered({"items": items, "next_cursor": page.next_cursor})
 
 
 ENDPOINTS: Final = (
     Endpoint(
-        method="POST",
         path="/v1/webhooks",
         name="registerWebhook",
         tag="Webhooks",
@@ -93,7 +90,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/webhooks/deliveries",
         name="listWebhookDeliveries",
         tag="Webhooks",
@@ -107,7 +103,6 @@ ENDPOINTS: Final = (
         examples={"request": {"status": "retrying"}, "result": {"items": [EXAMPLE], "next_cursor": None}},
     ),
     Endpoint(
-        method="POST",
         path="/v1/webhooks/redeliver",
         name="redeliverWebhook",
         tag="Webhooks",
@@ -127,7 +122,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/webhooks/test",
         name="testWebhook",
         tag="Webhooks",

@@ -15,6 +15,7 @@ from cli.session import database
 from cli.treasury.recovery import recover, skip_addresses, writeoff
 from core.catalogue.catalogue import Catalogue
 from core.money import format_coin
+from core.rates.pricing import CENTS
 from models.payouts import freezes
 from models.treasury import own_addresses as treasury
 from models.treasury import plan as treasury_plan
@@ -29,7 +30,6 @@ app.command()(writeoff)
 app.command("skip-addresses")(skip_addresses)
 
 SHOWN_MAX: Final = 1_000
-CENTS: Final = 100
 NetworkOption = Annotated[str | None, typer.Option("--network", help="This network alone.")]
 
 

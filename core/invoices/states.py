@@ -6,9 +6,14 @@ Source: API reference, "States and transitions".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from core.money import PPM
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+S = TypeVar("S", bound=str)
 
 InvoiceStatus = Literal["select", "check", "paid", "paid_over", "wrong_amount", "expired"]
 
@@ -150,7 +155,7 @@ def _is_short_of_decision(facts: InvoiceFacts, target_units: int) -> bool:
     return is_short(facts.confirmed_units, target_units, facts.accuracy_ppm)
 
 
-def check_transition(before: InvoiceStatus, after: InvoiceStatus) -> None:
-    """Raise ForbiddenTransitionError unless the table allows it."""
-    if after != before and after not in INVOICE_TRANSITIONS[before]:
+def check_transition(table: Mapping[S, frozenset[S]], before: S, after: S) -> None:
+    """Raise ForbiddenTransitionError unless a table of transitions (invoices, payouts, payout links) allows it."""
+    if after not in table[before]:
         raise ForbiddenTransitionError(f"{before} -> {after}")

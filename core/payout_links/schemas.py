@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -21,6 +21,7 @@ from core.errors import (
 )
 from core.http.answers import Answer
 from core.http.requests import Amount, Code, CodeOrEmpty, Email, Request, Text, UuidText
+from core.payout_links.states import LinkStatus
 from core.payouts.schemas import ADDRESS_CHARS_MAX, MEMO_CHARS_MAX, check_memo
 
 HOURS_MIN: Final = 1
@@ -30,7 +31,6 @@ OFFSET_MAX: Final = 10**9
 
 _LINK_ID: Final = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
 _MOMENT: Final = "2026-01-31T12:00:00.000Z"
-LinkStatus = Literal["funded", "claiming", "claimed", "cancelled", "expired"]
 
 
 class CreatePayoutLink(Request, kw_only=True, omit_defaults=True):

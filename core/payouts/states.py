@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from core.invoices.states import ForbiddenTransitionError
-
 PayoutStatus = Literal[
     "pending", "awaiting_cosign", "approved", "broadcasting", "sent", "confirmed", "failed", "cancelled"
 ]
@@ -45,12 +43,6 @@ FINAL_PAYOUTS: Final[frozenset[PayoutStatus]] = frozenset({"confirmed", "failed"
 UNDECIDED_PAYOUTS: Final[frozenset[PayoutStatus]] = frozenset({"pending", "awaiting_cosign"})
 # What nobody has signed anything for, or nothing that can still take effect.
 UNSIGNED_PAYOUTS: Final[frozenset[PayoutStatus]] = UNDECIDED_PAYOUTS | {"approved"}
-
-
-def check_payout_transition(before: PayoutStatus, after: PayoutStatus) -> None:
-    """Raise ForbiddenTransitionError unless the table allows it."""
-    if after not in PAYOUT_TRANSITIONS[before]:
-        raise ForbiddenTransitionError(f"payout {before} -> {after}")
 
 
 def payout_event(status: PayoutStatus) -> str:

@@ -143,6 +143,12 @@ def rate_of(rates: Rates, currency: str) -> int:
     return rate
 
 
+def usd_cents(units: int, *, rate: int, scale: int, up: bool = False) -> int:
+    """Return what an amount is worth in US cents, rounded down; up where it must not seem small."""
+    rounded = mul_div_up if up else mul_div_down
+    return rounded(units, rate * CENTS, 10 ** (scale + RATE_DIGITS))
+
+
 def quote(
     catalogue: Catalogue,
     market: Market,

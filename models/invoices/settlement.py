@@ -228,7 +228,7 @@ def _judged(standing: _Standing) -> InvoiceStatus:
         after = states.judge(_facts(standing, status))
         if after == status:
             return status
-        states.check_transition(status, after)
+        states.check_transition(states.INVOICE_TRANSITIONS, status, after)
         status = after
     return status
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from core.errors import PayoutlinkDuplicateReference, PayoutlinkNotCancellable, PayoutlinkNotFound
-from core.invoices.states import ForbiddenTransitionError
+from core.invoices.states import ForbiddenTransitionError, check_transition
+from core.payout_links.states import LINK_TRANSITIONS, LinkStatus
 from models.db import turns
 from models.db.base import execute, one, rows
 from models.ledger import ledger
@@ -22,16 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
     from uuid import UUID
-
-LinkStatus = Literal["funded", "claiming", "claimed", "cancelled", "expired"]
-
-TRANSITIONS: Final[dict[LinkStatus, frozenset[LinkStatus]]] = {
-    "funded": frozenset({"claiming", "cancelled", "expired"}),
-    "claiming": frozenset({"claimed", "funded"}),
-    "claimed": frozenset(),
-    "cancelled": frozenset(),
-    "expired": frozenset(),
-}
 
 # While payouts are frozen a link keeps at least the first of these; it is given the second, so as not to be written
 # every minute.
@@ -268,8 +259,7 @@ def keep_open_one(link_id: UUID) -> None:
 
 def move(link: PayoutLinkRow, status: LinkStatus, **columns: object) -> PayoutLinkRow:
     """Change a locked link's status and columns. Raises ForbiddenTransitionError."""
-    if status not in TRANSITIONS[link.status]:
-        raise ForbiddenTransitionError(f"payout link {link.status} -> {status}")
+    check_transition(LINK_TRANSITIONS, link.status, status)
     written = "".join(f", {name} = %s" for name in columns)
     changed = execute(
         f"UPDATE payout_links SET status = %s, updated_at = date_trunc('milliseconds', app_now()){written}"

@@ -12,7 +12,8 @@ from uuid import UUID
 
 import msgspec
 
-from core.payouts.states import check_payout_transition, payout_event
+from core.invoices.states import check_transition
+from core.payouts.states import PAYOUT_TRANSITIONS, payout_event
 from models.db.base import execute, one
 from models.db.bells import Bell, ring
 from models.ledger import ledger
@@ -167,7 +168,7 @@ def move(
 
     Books nothing: what ends a payout is in models.outcomes.endings. Raises ForbiddenTransitionError.
     """
-    check_payout_transition(before.status, status)
+    check_transition(PAYOUT_TRANSITIONS, before.status, status)
     changed = execute(
         "UPDATE payouts SET status = %s, txid = COALESCE(%s, txid), block_height = COALESCE(%s, block_height),"
         " error = %s, kept_units = %s, updated_at = date_trunc('milliseconds', app_now())"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.errors import InvoiceQuoteFailed
-from core.rates.pricing import fee_in_coin
-from core.treasury import SweepPolicy, Verdict, is_dear, judge_sweep, sweep_cost, usd_cents
+from core.rates.pricing import fee_in_coin, usd_cents
+from core.treasury import SweepPolicy, Verdict, is_dear, judge_sweep, sweep_cost
 from models.treasury import sweeps
 
 if TYPE_CHECKING:

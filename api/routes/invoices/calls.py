@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import msgspec
-
-from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, envelope
+from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, answered
 from core.errors import (
     InvoiceAddressFailed,
     InvoiceFeeQuoteFailed,
@@ -51,7 +49,7 @@ def read_info(gateway: Gateway, call: Call) -> Reply:
             refund_views.stray(gateway.catalogue, found) for found in deposits.of_owner(row.id) if _is_stray(found)
         ],
     }
-    return Reply(body=envelope(msgspec.json.encode(view)))
+    return answered(view)
 
 
 def _is_stray(deposit: Deposit) -> bool:
@@ -100,7 +98,6 @@ EXAMPLE: Final[dict[str, Any]] = {
 
 ENDPOINTS: Final = (
     Endpoint(
-        method="POST",
         path="/v1/payment",
         name="createPayment",
         tag="Payments",
@@ -143,7 +140,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/payment/info",
         name="getPayment",
         tag="Payments",

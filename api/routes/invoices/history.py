@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-import msgspec
-
-from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope
+from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.routes.invoices.calls import EXAMPLE, find_payment
 from api.routes.refunds.calls import SENDING_ERRORS
 from core.errors import (
@@ -55,14 +53,14 @@ def read_history(gateway: Gateway, call: Call) -> Reply:
     items = [
         views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=False) for row in page.items
     ]
-    return Reply(body=envelope(msgspec.json.encode({"items": items, "next_cursor": page.next_cursor})))
+    return answered({"items": items, "next_cursor": page.next_cursor})
 
 
 def read_qr(gateway: Gateway, call: Call) -> Reply:
     """Return the code of the deposit address; before a coin is chosen, that of the payment page."""
     row = find_payment(call)
     text = row.address or f"{gateway.settings.pay_url}/pay/{row.id}"
-    return Reply(body=envelope(msgspec.json.encode({"image": qr_data_uri(text)})))
+    return answered({"image": qr_data_uri(text)})
 
 
 def read_services(gateway: Gateway, call: Call) -> Reply:
@@ -70,7 +68,7 @@ def read_services(gateway: Gateway, call: Call) -> Reply:
     terms = load_terms(call.merchant().merchant_id)
     usable = frozenset(pricing.acceptable_methods(gateway.catalogue, terms, gateway.offered.read()))
     items = service_views.payment_methods(gateway.catalogue, terms, load_market(), usable)
-    return Reply(body=envelope(msgspec.json.encode({"items": items})))
+    return answered({"items": items})
 
 
 def resolve_message(call: Call) -> ResolvePayment:
@@ -83,7 +81,6 @@ def resolve_message(call: Call) -> ResolvePayment:
 
 ENDPOINTS: Final = (
     Endpoint(
-        method="POST",
         path="/v1/payment/history",
         name="listPayments",
         tag="Payments",
@@ -97,7 +94,6 @@ ENDPOINTS: Final = (
         examples={"request": {"limit": 50, "status": "paid"}, "result": {"items": [EXAMPLE], "next_cursor": None}},
     ),
     Endpoint(
-        method="POST",
         path="/v1/payment/qr",
         name="getPaymentQr",
         tag="Payments",
@@ -114,7 +110,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/payment/services",
         name="listPaymentMethods",
         tag="Payments",
@@ -142,7 +137,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/payment/resolve",
         name="resolvePayment",
         tag="Payments",
@@ -174,7 +168,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/payment/resend",
         name="resendPayment",
         tag="Payments",

@@ -95,7 +95,6 @@ ENDPOINTS: Final = (
         examples={"result": _PUBLIC_EXAMPLE},
     ),
     Endpoint(
-        method="POST",
         path=f"{PATH}/select",
         name="selectMethod",
         tag="Payment page",

@@ -20,7 +20,6 @@ _ACCURACY: Final = {"enabled": True, "accuracy_percent": 1.5}
 
 ENDPOINTS: Final = (
     Endpoint(
-        method="POST",
         path="/v1/payment/accepted",
         name="setAcceptedMethods",
         tag="Payments",
@@ -37,7 +36,6 @@ ENDPOINTS: Final = (
         examples={"request": {"accepted": _ACCEPTED}, "result": {"accepted": _ACCEPTED}},
     ),
     Endpoint(
-        method="POST",
         path="/v1/payment/discount",
         name="setDiscount",
         tag="Payments",
@@ -55,7 +53,6 @@ ENDPOINTS: Final = (
         examples={"request": _DISCOUNT, "result": {"items": [_DISCOUNT]}},
     ),
     Endpoint(
-        method="POST",
         path="/v1/payment/accuracy",
         name="setAccuracy",
         tag="Payments",

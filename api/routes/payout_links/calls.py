@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope
+from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
 from core.errors import (
     DomainError,
     GatewayBusy,
@@ -81,7 +81,7 @@ def read_list(gateway: Gateway, call: Call) -> Reply:
     """Return a page of the merchant's links."""
     wanted = cast("PayoutLinkPage", call.body)
     found = payout_links.page(call.merchant().merchant_id, limit=page_size(wanted.limit), offset=wanted.offset)
-    return Reply(body=envelope(msgspec.json.encode(payout_link_views.links(gateway.catalogue, found))))
+    return answered(payout_link_views.links(gateway.catalogue, found))
 
 
 def read_info(gateway: Gateway, call: Call) -> Reply:
@@ -90,7 +90,7 @@ def read_info(gateway: Gateway, call: Call) -> Reply:
     found = payout_links.find(call.merchant().merchant_id, UUID(lookup.link_id))
     if found is None:
         raise PayoutlinkNotFound
-    return Reply(body=envelope(msgspec.json.encode(payout_link_views.link(gateway.catalogue, found))))
+    return answered(payout_link_views.link(gateway.catalogue, found))
 
 
 _LINK_ID: Final = "0190b3c6-6b1f-7d40-8c2a-5e4d3c2b1a09"
@@ -126,7 +126,6 @@ _CREATED: Final[dict[str, Any]] = EXAMPLE | {
 
 ENDPOINTS: Final = (
     Endpoint(
-        method="POST",
         path="/v1/payout/link",
         name="createPayoutLink",
         tag="Payout links",
@@ -155,7 +154,6 @@ ENDPOINTS: Final = (
         examples={"request": _REQUEST, "result": _CREATED},
     ),
     Endpoint(
-        method="POST",
         path="/v1/payout/link/batch",
         name="createPayoutLinks",
         tag="Payout links",
@@ -192,7 +190,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/payout/link/list",
         name="listPayoutLinks",
         tag="Payout links",
@@ -205,7 +202,6 @@ ENDPOINTS: Final = (
         examples={"request": {"limit": 50, "offset": 0}, "result": {"links": [EXAMPLE]}},
     ),
     Endpoint(
-        method="POST",
         path="/v1/payout/link/info",
         name="getPayoutLink",
         tag="Payout links",
@@ -227,7 +223,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/payout/link/cancel",
         name="cancelPayoutLink",
         tag="Payout links",

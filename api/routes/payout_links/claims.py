@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import msgspec
-
-from api.endpoints import PUBLIC, Actor, Call, Endpoint, Reply, envelope
+from api.endpoints import PUBLIC, Actor, Call, Endpoint, Reply, answered
 from core.errors import (
     ComplianceAddressBlocked,
     PayoutFrozen,
@@ -50,7 +48,7 @@ def find(token: str) -> PayoutLinkRow:
 def read_claim(gateway: Gateway, call: Call) -> Reply:
     """Return a link to whoever holds its token."""
     view = payout_link_views.public(gateway.catalogue, find(call.params["token"]))
-    return Reply(body=envelope(msgspec.json.encode(view)))
+    return answered(view)
 
 
 def claim_message(call: Call) -> Claim:
@@ -87,7 +85,6 @@ ENDPOINTS: Final = (
         examples={"result": _EXAMPLE},
     ),
     Endpoint(
-        method="POST",
         path=PATH,
         name="claimPayoutLink",
         tag="Payout links",

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import msgspec
-
-from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, envelope
+from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
 from core.errors import (
     ComplianceAddressBlocked,
     PayoutAddressNetworkMismatch,
@@ -69,7 +67,7 @@ def read_quote(gateway: Gateway, call: Call) -> Reply:
         is_fee_on_top=terms.is_fee_on_top if wanted.is_subtract is None else wanted.is_subtract,
     )
     quote = payout_views.quote(catalogue, reckoned, currency=pair.currency, network=pair.network)
-    return Reply(body=envelope(msgspec.json.encode(quote)))
+    return answered(quote)
 
 
 def mass_message(call: Call) -> MassOrder:
@@ -107,7 +105,6 @@ _ORDER: Final[dict[str, Any]] = {
 
 ENDPOINTS: Final = (
     Endpoint(
-        method="POST",
         path="/v1/payout",
         name="createPayout",
         tag="Payouts",
@@ -151,7 +148,6 @@ ENDPOINTS: Final = (
         examples={"request": _ORDER, "result": EXAMPLE},
     ),
     Endpoint(
-        method="POST",
         path="/v1/payout/calculate",
         name="calculatePayout",
         tag="Payouts",
@@ -184,7 +180,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/payout/mass",
         name="createPayouts",
         tag="Payouts",
@@ -218,7 +213,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/payout/fee-settings",
         name="setPayoutFees",
         tag="Payouts",

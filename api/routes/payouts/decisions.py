@@ -21,7 +21,6 @@ _EXAMPLE: Final[dict[str, Any]] = EXAMPLE | {"approval_required": True, "updated
 
 ENDPOINTS: Final = (
     Endpoint(
-        method="POST",
         path="/v1/payout/approve",
         name="approvePayout",
         tag="Payouts",
@@ -48,7 +47,6 @@ ENDPOINTS: Final = (
         examples={"request": {"uuid": EXAMPLE["uuid"]}, "result": _EXAMPLE},
     ),
     Endpoint(
-        method="POST",
         path="/v1/payout/cancel",
         name="cancelPayout",
         tag="Payouts",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import msgspec
-
-from api.endpoints import PAYOUT_KEYS, Call, Endpoint, Reply, envelope
+from api.endpoints import PAYOUT_KEYS, Call, Endpoint, Reply, answered
 from api.routes.payouts.calls import EXAMPLE
 from core.errors import PayoutBadCursor, PayoutBadDate, PayoutBadUuid, PayoutNoLookup, PayoutNotFound
 from core.http.requests import Empty, page_size
@@ -27,7 +25,7 @@ def read_info(gateway: Gateway, call: Call) -> Reply:
     row = payouts.look_up(call.merchant().merchant_id, uuid=lookup.uuid, order_id=lookup.order_id)
     if row is None:
         raise PayoutNotFound
-    return Reply(body=envelope(msgspec.json.encode(payout_views.payout(gateway.catalogue, row))))
+    return answered(payout_views.payout(gateway.catalogue, row))
 
 
 def read_history(gateway: Gateway, call: Call) -> Reply:
@@ -35,7 +33,7 @@ def read_history(gateway: Gateway, call: Call) -> Reply:
     wanted = cast("PayoutHistory", call.body)
     page = payout_list.read_page(call.merchant().merchant_id, wanted, limit=page_size(wanted.limit))
     items = [payout_views.payout(gateway.catalogue, row) for row in page.items]
-    return Reply(body=envelope(msgspec.json.encode({"items": items, "next_cursor": page.next_cursor})))
+    return answered({"items": items, "next_cursor": page.next_cursor})
 
 
 def read_services(gateway: Gateway, call: Call) -> Reply:
@@ -51,7 +49,7 @@ def read_services(gateway: Gateway, call: Call) -> Reply:
         )
         for method, pair in catalogue.pairs.items()
     ]
-    return Reply(body=envelope(msgspec.json.encode({"items": items})))
+    return answered({"items": items})
 
 
 METHOD: Final[dict[str, Any]] = {
@@ -64,7 +62,6 @@ METHOD: Final[dict[str, Any]] = {
 
 ENDPOINTS: Final = (
     Endpoint(
-        method="POST",
         path="/v1/payout/info",
         name="getPayout",
         tag="Payouts",
@@ -81,7 +78,6 @@ ENDPOINTS: Final = (
         },
     ),
     Endpoint(
-        method="POST",
         path="/v1/payout/history",
         name="listPayouts",
         tag="Payouts",
@@ -95,7 +91,6 @@ ENDPOINTS: Final = (
         examples={"request": {"limit": 50, "status": "process"}, "result": {"items": [EXAMPLE], "next_cursor": None}},
     ),
     Endpoint(
-        method="POST",
         path="/v1/payout/services",
         name="listPayoutMethods",
         tag="Payouts",

@@ -49,7 +49,6 @@ EXAMPLE: Final[dict[str, Any]] = {
 
 ENDPOINTS: Final = (
     Endpoint(
-        method="POST",
         path="/v1/payment/refund",
         name="refundPayment",
         tag="Refunds",
@@ -82,7 +81,6 @@ ENDPOINTS: Final = (
         examples={"request": {"order_id": "order-1042", "amount": "10"}, "result": EXAMPLE},
     ),
     Endpoint(
-        method="POST",
         path="/v1/wallet/blocked-address-refund",
         name="refundBlockedWallet",
         tag="Static wallets",

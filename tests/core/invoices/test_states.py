@@ -188,7 +188,8 @@ def test_judgement_keeps_to_the_table_and_comes_to_rest(known: InvoiceFacts) -> 
         moved = InvoiceFacts(**{name: getattr(known, name) for name in InvoiceFacts.__slots__} | {"status": path[-1]})
         path.append(judge(moved))
     for before, after in pairwise(path):
-        check_transition(before, after)
+        if before != after:
+            check_transition(INVOICE_TRANSITIONS, before, after)
     assert path[-1] == path[-2]
 
 
@@ -201,11 +202,11 @@ def test_without_confirmed_money_nothing_is_paid(known: InvoiceFacts) -> None:
 @pytest.mark.parametrize("before", STATUSES)
 @pytest.mark.parametrize("after", STATUSES)
 def test_only_the_transitions_of_the_table_are_allowed(before: InvoiceStatus, after: InvoiceStatus) -> None:
-    if before == after or (before, after) in ALLOWED:
-        check_transition(before, after)
+    if (before, after) in ALLOWED:
+        check_transition(INVOICE_TRANSITIONS, before, after)
     else:
         with pytest.raises(ForbiddenTransitionError, match=f"{before} -> {after}"):
-            check_transition(before, after)
+            check_transition(INVOICE_TRANSITIONS, before, after)
 
 
 @pytest.mark.parametrize("status", ["check", "paid", "paid_over"])
