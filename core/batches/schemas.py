@@ -7,13 +7,11 @@ Items are not looked into here: one that is malformed is refused when its turn c
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import Meta, Struct
 
-from core.errors import BatchBadId, BatchBadOnError, BatchEmpty, BatchTooLarge, DomainError
+from core.errors import BatchBadId, BatchBadOnError, BatchEmpty, BatchTooLarge
 from core.http.answers import Answer
 from core.http.requests import Request, UuidText
 from core.payouts.schemas import ORDER_ID_CHARS_MAX
@@ -24,7 +22,6 @@ OFFSET_MAX: Final = 10**9
 BatchKind = Literal["payment", "payout", "refund"]
 OnError = Literal["continue", "stop"]
 
-_REFUSALS: Final[Mapping[str, type[DomainError]]] = MappingProxyType({"on_error": BatchBadOnError})
 _EXTENT: Final = {"minItems": 1, "maxItems": ITEMS_MAX}
 
 
@@ -39,7 +36,7 @@ class NewBatch(Struct, kw_only=True):
 class CreateBatch(Request, kw_only=True, omit_defaults=True):
     """What all batches have in common."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = _REFUSALS
+    refusals: ClassVar = {"on_error": BatchBadOnError}
     # The field that holds the items.
     items_name: ClassVar[str]
 
@@ -66,7 +63,7 @@ class CreatePaymentBatch(CreateBatch, kw_only=True, omit_defaults=True):
     """Payments to create (POST /v1/payment/batch)."""
 
     items_name: ClassVar[str] = "payments"
-    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"payments": BatchEmpty})
+    absences: ClassVar = {"payments": BatchEmpty}
 
     payments: Annotated[
         list[Any], Meta(extra_json_schema=_EXTENT, description="Each shaped like the body of POST /v1/payment.")
@@ -77,7 +74,7 @@ class CreatePayoutBatch(CreateBatch, kw_only=True, omit_defaults=True):
     """Payouts to create (POST /v1/payout/batch)."""
 
     items_name: ClassVar[str] = "payouts"
-    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"payouts": BatchEmpty})
+    absences: ClassVar = {"payouts": BatchEmpty}
 
     payouts: Annotated[
         list[Any],
@@ -89,7 +86,7 @@ class CreateRefundBatch(CreateBatch, kw_only=True, omit_defaults=True):
     """Refunds to create (POST /v1/refund/batch)."""
 
     items_name: ClassVar[str] = "refunds"
-    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"refunds": BatchEmpty})
+    absences: ClassVar = {"refunds": BatchEmpty}
 
     refunds: Annotated[
         list[Any], Meta(extra_json_schema=_EXTENT, description="Each shaped like the body of POST /v1/payment/refund.")
@@ -99,7 +96,7 @@ class CreateRefundBatch(CreateBatch, kw_only=True, omit_defaults=True):
 class BatchLookup(Request, kw_only=True, omit_defaults=True):
     """Which batch is meant, and which of its items are shown (POST /v1/batch/info)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"batch_id": BatchBadId})
+    refusals: ClassVar = {"batch_id": BatchBadId}
 
     batch_id: Annotated[UuidText, Meta(min_length=1)]
     limit: Annotated[int, Meta(description="Items shown: 1 to 5000; anything else, and no limit, is all.")] | None = (

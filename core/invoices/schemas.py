@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, ClassVar, Final, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.errors import (
-    DomainError,
     PaymentBadAccuracy,
     PaymentBadAction,
     PaymentBadAmount,
@@ -61,17 +58,15 @@ def clamp_lifetime(lifetime_s: int | None) -> int:
 class CreatePayment(Request, kw_only=True, omit_defaults=True):
     """An invoice to create (POST /v1/payment)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {
-            "amount": PaymentBadAmount,
-            "currency": PaymentUnknownCurrency,
-            "network": PaymentUnsupportedNetwork,
-            "to_currency": PaymentUnknownToCurrency,
-            "subtract": PaymentBadSubtract,
-            "accuracy_payment_percent": PaymentBadAccuracy,
-            "url_callback": PaymentBadUrlCallback,
-        }
-    )
+    refusals: ClassVar = {
+        "amount": PaymentBadAmount,
+        "currency": PaymentUnknownCurrency,
+        "network": PaymentUnsupportedNetwork,
+        "to_currency": PaymentUnknownToCurrency,
+        "subtract": PaymentBadSubtract,
+        "accuracy_payment_percent": PaymentBadAccuracy,
+        "url_callback": PaymentBadUrlCallback,
+    }
 
     amount: Amount
     currency: Annotated[Code, Meta(description="The pricing currency: fiat or coin.", examples=["USD"])]
@@ -135,16 +130,14 @@ class CreatePayment(Request, kw_only=True, omit_defaults=True):
 class PaymentLookup(Lookup, kw_only=True, omit_defaults=True):
     """Which payment is meant: by uuid, or else by order_id."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"uuid": PaymentBadUuid})
-    unnamed: ClassVar[type[DomainError]] = PaymentNoLookup
+    refusals: ClassVar = {"uuid": PaymentBadUuid}
+    unnamed: ClassVar = PaymentNoLookup
 
 
 class MethodChoice(Request, kw_only=True, omit_defaults=True):
     """The buyer's choice (POST /v1/pay/{id}/select)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {"currency": PayUnknownCurrency, "network": PayMethodNotAccepted}
-    )
+    refusals: ClassVar = {"currency": PayUnknownCurrency, "network": PayMethodNotAccepted}
 
     currency: Code
     network: Annotated[CodeOrEmpty, Meta(description="May be left out where the coin has one network.")] | None = None
@@ -240,9 +233,7 @@ class PaymentInfo(Payment, kw_only=True):
 class PaymentHistory(Request, kw_only=True, omit_defaults=True):
     """A page of a merchant's payments, newest first (POST /v1/payment/history)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {"cursor": PaymentBadCursor, "date_from": PaymentBadDate, "date_to": PaymentBadDate}
-    )
+    refusals: ClassVar = {"cursor": PaymentBadCursor, "date_from": PaymentBadDate, "date_to": PaymentBadDate}
 
     limit: Annotated[int, Meta(description="1 to 200; anything else is 50.")] | None = None
     cursor: Cursor | None = None
@@ -264,14 +255,12 @@ class PaymentPage(Answer, kw_only=True):
 class ResolvePayment(PaymentLookup, kw_only=True, omit_defaults=True):
     """What becomes of a wrong_amount payment or of a stray deposit (POST /v1/payment/resolve)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {
-            "uuid": PaymentBadUuid,
-            "action": PaymentBadAction,
-            "address": RefundBadAddress,
-            "network": RefundNetworkMismatch,
-        }
-    )
+    refusals: ClassVar = {
+        "uuid": PaymentBadUuid,
+        "action": PaymentBadAction,
+        "address": RefundBadAddress,
+        "network": RefundNetworkMismatch,
+    }
 
     action: Annotated[
         Literal["accept", "refund"],

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, ClassVar
 
 from msgspec import Meta, Struct
 
-from core.errors import AllowlistBadIp, DomainError
+from core.errors import AllowlistBadIp
 from core.http.answers import Answer
 from core.http.requests import Request
 from core.net import allowlist
@@ -17,7 +15,7 @@ from core.net import allowlist
 class AllowlistChange(Request, kw_only=True, omit_defaults=True):
     """The source addresses to allow (POST /v1/ip-allowlist)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"ips": AllowlistBadIp})
+    refusals: ClassVar = {"ips": AllowlistBadIp}
 
     ips: (
         Annotated[

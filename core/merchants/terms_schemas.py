@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Final
 
@@ -12,7 +11,6 @@ from core.errors import (
     AcceptedUnknownMethod,
     AccuracyBadPercent,
     DiscountBadPercent,
-    DomainError,
     PaymentUnknownCurrency,
     PaymentUnsupportedNetwork,
 )
@@ -37,7 +35,7 @@ class MethodName(Struct, kw_only=True, omit_defaults=True):
 class SetAccepted(Request, kw_only=True, omit_defaults=True):
     """The methods that a merchant accepts (POST /v1/payment/accepted)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"accepted": AcceptedUnknownMethod})
+    refusals: ClassVar = {"accepted": AcceptedUnknownMethod}
 
     accepted: (
         Annotated[
@@ -64,13 +62,11 @@ class AcceptedMethods(Answer, kw_only=True):
 class SetDiscount(Request, kw_only=True, omit_defaults=True):
     """What a merchant takes off the price in some coin (POST /v1/payment/discount)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {
-            "currency": PaymentUnknownCurrency,
-            "network": PaymentUnsupportedNetwork,
-            "discount_percent": DiscountBadPercent,
-        }
-    )
+    refusals: ClassVar = {
+        "currency": PaymentUnknownCurrency,
+        "network": PaymentUnsupportedNetwork,
+        "discount_percent": DiscountBadPercent,
+    }
 
     currency: Annotated[CodeOrEmpty, Meta(description="The coin.", examples=["USDT"])] | None = None
     network: (
@@ -112,7 +108,7 @@ class Discounts(Answer, kw_only=True):
 class SetAccuracy(Request, kw_only=True, omit_defaults=True):
     """The difference that a merchant tolerates (POST /v1/payment/accuracy)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"accuracy_percent": AccuracyBadPercent})
+    refusals: ClassVar = {"accuracy_percent": AccuracyBadPercent}
 
     enabled: Annotated[bool, Meta(description="Without it, as it was.")] | None = None
     accuracy_percent: (

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from core.errors import DomainError, TransferBadAmount, TransferUnknownCurrency
+from core.errors import TransferBadAmount, TransferUnknownCurrency
 from core.http.answers import Answer
 from core.http.requests import Amount, Code, OrderId, Request
 
@@ -16,9 +14,7 @@ from core.http.requests import Amount, Code, OrderId, Request
 class ToPersonal(Request, kw_only=True, omit_defaults=True):
     """What goes from a merchant's balance to its owner's personal wallet (POST /v1/transfer/to-personal)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {"amount": TransferBadAmount, "currency": TransferUnknownCurrency}
-    )
+    refusals: ClassVar = {"amount": TransferBadAmount, "currency": TransferUnknownCurrency}
 
     amount: Amount
     currency: Annotated[Code, Meta(description="The coin.")]

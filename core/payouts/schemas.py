@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.errors import (
-    DomainError,
     PayoutAssetMismatch,
     PayoutBadAddress,
     PayoutBadAmount,
@@ -88,19 +85,15 @@ def check_memo(memo: str | None) -> None:
 class CreatePayout(Request, kw_only=True, omit_defaults=True):
     """Money to be sent (POST /v1/payout; the items of mass calls and batches)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {
-            "amount": PayoutBadAmount,
-            "currency": PayoutUnknownCurrency,
-            "network": PayoutAssetMismatch,
-            "address": PayoutBadAddress,
-            "url_callback": PayoutBadUrlCallback,
-            "from_currency": PayoutFromCurrencyUnsupported,
-        }
-    )
-    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {"order_id": PayoutOrderIdRequired, "address": PayoutNoDestination}
-    )
+    refusals: ClassVar = {
+        "amount": PayoutBadAmount,
+        "currency": PayoutUnknownCurrency,
+        "network": PayoutAssetMismatch,
+        "address": PayoutBadAddress,
+        "url_callback": PayoutBadUrlCallback,
+        "from_currency": PayoutFromCurrencyUnsupported,
+    }
+    absences: ClassVar = {"order_id": PayoutOrderIdRequired, "address": PayoutNoDestination}
 
     # First: an item of a mass call that is refused is told apart by it.
     order_id: Annotated[
@@ -148,9 +141,7 @@ class CreatePayout(Request, kw_only=True, omit_defaults=True):
 class CalculatePayout(Request, kw_only=True, omit_defaults=True):
     """A payout to be reckoned, not made (POST /v1/payout/calculate)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {"amount": PayoutBadAmount, "currency": PayoutUnknownCurrency, "network": PayoutAssetMismatch}
-    )
+    refusals: ClassVar = {"amount": PayoutBadAmount, "currency": PayoutUnknownCurrency, "network": PayoutAssetMismatch}
 
     amount: PayoutAmount
     currency: Annotated[Code, Meta(description="The coin to be sent.")]
@@ -161,8 +152,8 @@ class CalculatePayout(Request, kw_only=True, omit_defaults=True):
 class PayoutLookup(Lookup, kw_only=True, omit_defaults=True):
     """Which payout is meant: by uuid, or else by order_id."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"uuid": PayoutBadUuid})
-    unnamed: ClassVar[type[DomainError]] = PayoutNoLookup
+    refusals: ClassVar = {"uuid": PayoutBadUuid}
+    unnamed: ClassVar = PayoutNoLookup
 
     order_id: Annotated[Text, Meta(max_length=ORDER_ID_CHARS_MAX, examples=["payout-77"])] | None = None
 
@@ -170,9 +161,7 @@ class PayoutLookup(Lookup, kw_only=True, omit_defaults=True):
 class PayoutHistory(Request, kw_only=True, omit_defaults=True):
     """A page of a merchant's payouts, newest first (POST /v1/payout/history)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {"cursor": PayoutBadCursor, "date_from": PayoutBadDate, "date_to": PayoutBadDate}
-    )
+    refusals: ClassVar = {"cursor": PayoutBadCursor, "date_from": PayoutBadDate, "date_to": PayoutBadDate}
 
     limit: Annotated[int, Meta(description="1 to 200; anything else is 50.")] | None = None
     cursor: Cursor | None = None
@@ -187,7 +176,7 @@ class PayoutHistory(Request, kw_only=True, omit_defaults=True):
 class MassPayout(Request, kw_only=True, omit_defaults=True):
     """Up to 100 payouts, each by itself (POST /v1/payout/mass)."""
 
-    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"payouts": PayoutEmptyBatch})
+    absences: ClassVar = {"payouts": PayoutEmptyBatch}
 
     # Read one by one, so that a malformed one fails alone.
     payouts: Annotated[

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
 from core.errors import (
-    DomainError,
     PaymentBadUuid,
     RefundBadAddress,
     RefundBadAmount,
@@ -35,14 +32,12 @@ RefundStatus = Annotated[
 class CreateRefund(PaymentLookup, kw_only=True, omit_defaults=True):
     """A refund of a payment, or of a part of it (POST /v1/payment/refund)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {
-            "uuid": PaymentBadUuid,
-            "amount": RefundBadAmount,
-            "address": RefundBadAddress,
-            "network": RefundNetworkMismatch,
-        }
-    )
+    refusals: ClassVar = {
+        "uuid": PaymentBadUuid,
+        "amount": RefundBadAmount,
+        "address": RefundBadAddress,
+        "network": RefundNetworkMismatch,
+    }
 
     amount: (
         Annotated[Amount, Meta(description="What arrives, in the payment's coin. Without it: all that is left.")] | None
@@ -60,10 +55,8 @@ class CreateRefund(PaymentLookup, kw_only=True, omit_defaults=True):
 class BlockedRefund(WalletName, kw_only=True, omit_defaults=True):
     """Where to send what a blocked static wallet holds (POST /v1/wallet/blocked-address-refund)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {"uuid": WalletBadUuid, "address": WalletNoAddress, "refund_address": RefundBadAddress}
-    )
-    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"refund_address": RefundNoAddress})
+    refusals: ClassVar = {"uuid": WalletBadUuid, "address": WalletNoAddress, "refund_address": RefundBadAddress}
+    absences: ClassVar = {"refund_address": RefundNoAddress}
 
     refund_address: Annotated[Destination, Meta(min_length=1, description="Receives the coins, on their network.")]
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
 from core.errors import (
-    DomainError,
     QrNoAddress,
     RequestBadField,
     WalletBadUuid,
@@ -37,9 +34,7 @@ def _check_address(address: str | None) -> None:
 class CreateWallet(Request, kw_only=True, omit_defaults=True):
     """A static wallet to create (POST /v1/wallet)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {"currency": WalletUnknownCurrency, "network": WalletUnsupportedNetwork}
-    )
+    refusals: ClassVar = {"currency": WalletUnknownCurrency, "network": WalletUnsupportedNetwork}
 
     currency: Annotated[Code, Meta(description="The coin that the wallet is for.")]
     network: (
@@ -55,7 +50,7 @@ class CreateWallet(Request, kw_only=True, omit_defaults=True):
 class BlockWallet(Request, kw_only=True, omit_defaults=True):
     """A static wallet to block or unblock (POST /v1/wallet/block)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"address": WalletNoAddress})
+    refusals: ClassVar = {"address": WalletNoAddress}
 
     address: AddressText
     is_force_block: Annotated[bool, Meta(description="false unblocks.")] = True
@@ -68,9 +63,7 @@ class BlockWallet(Request, kw_only=True, omit_defaults=True):
 class WalletName(Request, kw_only=True, omit_defaults=True):
     """Which static wallet is meant: by uuid, or else by address."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType(
-        {"uuid": WalletBadUuid, "address": WalletNoAddress}
-    )
+    refusals: ClassVar = {"uuid": WalletBadUuid, "address": WalletNoAddress}
 
     uuid: UuidText | None = None
     address: Annotated[str, Meta(extra_json_schema=_NO_NUL, examples=[_EXAMPLE])] | None = None
@@ -92,7 +85,7 @@ class WalletLookup(WalletName, kw_only=True, omit_defaults=True):
 class WalletQr(Request, kw_only=True, omit_defaults=True):
     """A text to draw as a QR code (POST /v1/wallet/qr)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"address": QrNoAddress})
+    refusals: ClassVar = {"address": QrNoAddress}
 
     address: Annotated[AddressText, Meta(description="Any text.")]
 

@@ -5,13 +5,11 @@ Read as core.http.requests is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
-from core.errors import DomainError, RequestBadField, WebhookBadCursor, WebhookBadUrl, WebhookNoUrl
+from core.errors import RequestBadField, WebhookBadCursor, WebhookBadUrl, WebhookNoUrl
 from core.http.answers import Answer
 from core.http.requests import Cursor, Request, UuidText
 
@@ -36,8 +34,8 @@ DeliveryStatus = Literal["pending", "retrying", "delivered", "dead"]
 class RegisterWebhook(Request, kw_only=True, omit_defaults=True):
     """Where webhooks go (POST /v1/webhooks)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"url": WebhookBadUrl})
-    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"url": WebhookNoUrl})
+    refusals: ClassVar = {"url": WebhookBadUrl}
+    absences: ClassVar = {"url": WebhookNoUrl}
 
     url: Annotated[
         str,
@@ -61,7 +59,7 @@ class WebhookEndpoint(Answer, kw_only=True):
 class ListDeliveries(Request, kw_only=True, omit_defaults=True):
     """A page of the delivery log (POST /v1/webhooks/deliveries)."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"cursor": WebhookBadCursor})
+    refusals: ClassVar = {"cursor": WebhookBadCursor}
 
     limit: Annotated[int, Meta(description="1 to 200; anything else is 50.")] | None = None
     cursor: Cursor | None = None
@@ -73,7 +71,7 @@ class ListDeliveries(Request, kw_only=True, omit_defaults=True):
 class Redeliver(Request, kw_only=True, omit_defaults=True):
     """A delivery to send again (POST /v1/webhooks/redeliver)."""
 
-    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({"delivery_id": RequestBadField})
+    absences: ClassVar = {"delivery_id": RequestBadField}
 
     delivery_id: Annotated[UuidText, Meta(min_length=1, description="As the delivery log shows it.")]
 
