@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from api.endpoints import PAYOUT_KEYS, Actor, Endpoint
-from core.errors import (
-    PayoutFrozen,
-    PersonalInsufficient,
-    TransferBadAmount,
-    TransferNoPersonalWallet,
-    TransferUnknownCurrency,
-)
+from core import errors
 from core.merchants.transfer_schemas import ToPersonal, Transferred
 
 ENDPOINTS: Final = (
@@ -34,11 +28,11 @@ ENDPOINTS: Final = (
         creates=True,
         dedupes_signature=True,
         errors=(
-            TransferUnknownCurrency,
-            TransferBadAmount,
-            PersonalInsufficient,
-            TransferNoPersonalWallet,
-            PayoutFrozen,
+            errors.TransferUnknownCurrency,
+            errors.TransferBadAmount,
+            errors.PersonalInsufficient,
+            errors.TransferNoPersonalWallet,
+            errors.PayoutFrozen,
         ),
         examples={
             "request": {"amount": "25.5", "currency": "USDT", "order_id": "transfer-12"},

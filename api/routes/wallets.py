@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
 from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, answered
-from core.errors import (
-    InvoiceAddressFailed,
-    QrNoAddress,
-    RequestBadField,
-    WalletBadUuid,
-    WalletNoAddress,
-    WalletNoNetwork,
-    WalletStaticNotFound,
-    WalletUnknownCurrency,
-    WalletUnsupportedNetwork,
-)
+from core import errors
 from core.http.requests import page_size
 from core.invoices.schemas import Image
 from core.wallets.schemas import BlockWallet, CreateWallet, Wallet, WalletBlock, WalletInfo, WalletLookup, WalletQr
@@ -34,7 +24,7 @@ def read_info(gateway: Gateway, call: Call) -> Reply:
     lookup = cast("WalletLookup", call.body)
     row = _find(call.merchant().merchant_id, lookup)
     if row is None:
-        raise WalletStaticNotFound
+        raise errors.WalletStaticNotFound
     deposits = wallet_deposits.page(row.id, limit=page_size(lookup.limit), offset=lookup.offset)
     return answered(wallet_views.info(gateway.catalogue, row, deposits))
 
@@ -78,7 +68,12 @@ ENDPOINTS: Final = (
         result=Wallet,
         actor=Actor(name="create_wallet", queue="invoices"),
         creates=True,
-        errors=(WalletUnknownCurrency, WalletNoNetwork, WalletUnsupportedNetwork, InvoiceAddressFailed),
+        errors=(
+            errors.WalletUnknownCurrency,
+            errors.WalletNoNetwork,
+            errors.WalletUnsupportedNetwork,
+            errors.InvoiceAddressFailed,
+        ),
         examples={
             "request": {"currency": "USDT", "network": "ethereum", "order_id": "customer-77"},
             "result": EXAMPLE,
@@ -96,7 +91,7 @@ ENDPOINTS: Final = (
         request=BlockWallet,
         result=WalletBlock,
         actor=Actor(name="block_wallet", queue="invoices"),
-        errors=(WalletNoAddress, WalletStaticNotFound, RequestBadField),
+        errors=(errors.WalletNoAddress, errors.WalletStaticNotFound, errors.RequestBadField),
         examples={
             "request": {"address": _ADDRESS, "is_force_block": True},
             "result": {"uuid": _UUID, "address": _ADDRESS, "blocked": True},
@@ -112,7 +107,7 @@ ENDPOINTS: Final = (
         request=WalletLookup,
         result=WalletInfo,
         reader=read_info,
-        errors=(WalletBadUuid, WalletNoAddress, WalletStaticNotFound),
+        errors=(errors.WalletBadUuid, errors.WalletNoAddress, errors.WalletStaticNotFound),
         examples={
             "request": {"uuid": _UUID},
             "result": {
@@ -140,7 +135,7 @@ ENDPOINTS: Final = (
         request=WalletQr,
         result=Image,
         reader=read_qr,
-        errors=(QrNoAddress, RequestBadField),
+        errors=(errors.QrNoAddress, errors.RequestBadField),
         examples={"request": {"address": _ADDRESS}, "result": {"image": "data:image/png;base64,iVBORw0KGgo="}},
     ),
 )

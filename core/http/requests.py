@@ -12,10 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, NoReturn, TypeVar
 import msgspec
 from msgspec import Meta, Struct, inspect
 
-from core.errors import (
-    DomainError,
-    RequestBadField,
-)
+from core import errors
 from core.net.egress import EgressRefused, check_public_url
 
 PAGE_DEFAULT: Final = 50
@@ -78,9 +75,9 @@ _NOT_CONVERTED: Final = (msgspec.ValidationError, UnicodeEncodeError)
 class Request(Struct, kw_only=True, omit_defaults=True):
     """A request's body. Unknown fields are ignored; a subclass says which error refuses each of its fields."""
 
-    refusals: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({})
+    refusals: ClassVar[Mapping[str, type[errors.DomainError]]] = MappingProxyType({})
     # For required fields that are missing or empty, where that has an error of its own.
-    absences: ClassVar[Mapping[str, type[DomainError]]] = MappingProxyType({})
+    absences: ClassVar[Mapping[str, type[errors.DomainError]]] = MappingProxyType({})
 
     def check(self, own_hosts: frozenset[str]) -> None:
         """Refuse what single fields cannot show, and settle what the rules clamp."""
@@ -98,7 +95,7 @@ def page_size(limit: int | None) -> int:
     return limit if limit is not None and 1 <= limit <= PAGE_MAX else PAGE_DEFAULT
 
 
-def check_callback(url: str | None, own_hosts: frozenset[str], error: type[DomainError]) -> None:
+def check_callback(url: str | None, own_hosts: frozenset[str], error: type[errors.DomainError]) -> None:
     """Refuse a callback that is not public."""
     try:
         if url is not None:
@@ -110,7 +107,7 @@ def check_callback(url: str | None, own_hosts: frozenset[str], error: type[Domai
 class Lookup(Request, kw_only=True, omit_defaults=True):
     """Which object is meant: by uuid, or else by order_id. unnamed: what refuses a lookup by nothing."""
 
-    unnamed: ClassVar[type[DomainError]]
+    unnamed: ClassVar[type[errors.DomainError]]
 
     uuid: UuidText | None = None
     order_id: Annotated[Text, Meta(max_length=255, examples=["order-1042"])] | None = None
@@ -170,12 +167,12 @@ def _reason(fault: str) -> str:
     return fault
 
 
-def _refusal(schema: type[Request], name: str, why: str) -> DomainError:
+def _refusal(schema: type[Request], name: str, why: str) -> errors.DomainError:
     return _refusal_type(schema, name)(f"{name}: {why}")
 
 
-def _refusal_type(schema: type[Request], name: str) -> type[DomainError]:
-    return schema.refusals.get(name, RequestBadField)
+def _refusal_type(schema: type[Request], name: str) -> type[errors.DomainError]:
+    return schema.refusals.get(name, errors.RequestBadField)
 
 
 def _is_text(kind: inspect.Type) -> bool:

@@ -7,24 +7,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.errors import (
-    PaymentBadAccuracy,
-    PaymentBadAction,
-    PaymentBadAmount,
-    PaymentBadCursor,
-    PaymentBadDate,
-    PaymentBadSubtract,
-    PaymentBadUrlCallback,
-    PaymentBadUuid,
-    PaymentNoLookup,
-    PaymentUnknownCurrency,
-    PaymentUnknownToCurrency,
-    PaymentUnsupportedNetwork,
-    PayMethodNotAccepted,
-    PayUnknownCurrency,
-    RefundBadAddress,
-    RefundNetworkMismatch,
-)
+from core import errors
 from core.http.answers import Answer
 from core.http.requests import (
     Amount,
@@ -59,13 +42,13 @@ class CreatePayment(Request, kw_only=True, omit_defaults=True):
     """An invoice to create (POST /v1/payment)."""
 
     refusals: ClassVar = {
-        "amount": PaymentBadAmount,
-        "currency": PaymentUnknownCurrency,
-        "network": PaymentUnsupportedNetwork,
-        "to_currency": PaymentUnknownToCurrency,
-        "subtract": PaymentBadSubtract,
-        "accuracy_payment_percent": PaymentBadAccuracy,
-        "url_callback": PaymentBadUrlCallback,
+        "amount": errors.PaymentBadAmount,
+        "currency": errors.PaymentUnknownCurrency,
+        "network": errors.PaymentUnsupportedNetwork,
+        "to_currency": errors.PaymentUnknownToCurrency,
+        "subtract": errors.PaymentBadSubtract,
+        "accuracy_payment_percent": errors.PaymentBadAccuracy,
+        "url_callback": errors.PaymentBadUrlCallback,
     }
 
     amount: Amount
@@ -124,20 +107,20 @@ class CreatePayment(Request, kw_only=True, omit_defaults=True):
     def check(self, own_hosts: frozenset[str]) -> None:
         """Clamp the lifetime, and refuse a callback that is not public."""
         self.lifetime = clamp_lifetime(self.lifetime)
-        check_callback(self.url_callback, own_hosts, PaymentBadUrlCallback)
+        check_callback(self.url_callback, own_hosts, errors.PaymentBadUrlCallback)
 
 
 class PaymentLookup(Lookup, kw_only=True, omit_defaults=True):
     """Which payment is meant: by uuid, or else by order_id."""
 
-    refusals: ClassVar = {"uuid": PaymentBadUuid}
-    unnamed: ClassVar = PaymentNoLookup
+    refusals: ClassVar = {"uuid": errors.PaymentBadUuid}
+    unnamed: ClassVar = errors.PaymentNoLookup
 
 
 class MethodChoice(Request, kw_only=True, omit_defaults=True):
     """The buyer's choice (POST /v1/pay/{id}/select)."""
 
-    refusals: ClassVar = {"currency": PayUnknownCurrency, "network": PayMethodNotAccepted}
+    refusals: ClassVar = {"currency": errors.PayUnknownCurrency, "network": errors.PayMethodNotAccepted}
 
     currency: Code
     network: Annotated[CodeOrEmpty, Meta(description="May be left out where the coin has one network.")] | None = None
@@ -233,7 +216,11 @@ class PaymentInfo(Payment, kw_only=True):
 class PaymentHistory(Request, kw_only=True, omit_defaults=True):
     """A page of a merchant's payments, newest first (POST /v1/payment/history)."""
 
-    refusals: ClassVar = {"cursor": PaymentBadCursor, "date_from": PaymentBadDate, "date_to": PaymentBadDate}
+    refusals: ClassVar = {
+        "cursor": errors.PaymentBadCursor,
+        "date_from": errors.PaymentBadDate,
+        "date_to": errors.PaymentBadDate,
+    }
 
     limit: Annotated[int, Meta(description="1 to 200; anything else is 50.")] | None = None
     cursor: Cursor | None = None
@@ -256,10 +243,10 @@ class ResolvePayment(PaymentLookup, kw_only=True, omit_defaults=True):
     """What becomes of a wrong_amount payment or of a stray deposit (POST /v1/payment/resolve)."""
 
     refusals: ClassVar = {
-        "uuid": PaymentBadUuid,
-        "action": PaymentBadAction,
-        "address": RefundBadAddress,
-        "network": RefundNetworkMismatch,
+        "uuid": errors.PaymentBadUuid,
+        "action": errors.PaymentBadAction,
+        "address": errors.RefundBadAddress,
+        "network": errors.RefundNetworkMismatch,
     }
 
     action: Annotated[

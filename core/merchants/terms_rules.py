@@ -8,13 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.errors import (
-    AcceptedUnknownMethod,
-    AccuracyBadPercent,
-    DiscountBadPercent,
-    PaymentUnknownCurrency,
-    PaymentUnsupportedNetwork,
-)
+from core import errors
 from core.merchants.terms_schemas import (
     ACCURACY_MAX_PERCENT,
     DISCOUNT_MAX_PERCENT,
@@ -48,30 +42,34 @@ def accepted_methods(catalogue: Catalogue, names: Iterable[MethodName]) -> froze
 def _method(catalogue: Catalogue, name: MethodName) -> Method:
     network = name.network or only_network(catalogue, name.currency)
     if network is None or catalogue.pair(name.currency, network) is None:
-        raise AcceptedUnknownMethod(f"{name.currency} on {network or 'no network'} is not in the catalogue.")
+        raise errors.AcceptedUnknownMethod(f"{name.currency} on {network or 'no network'} is not in the catalogue.")
     return name.currency, network
 
 
 def named_methods(catalogue: Catalogue, *, currency: str | None, network: str | None) -> frozenset[Method]:
     """Return the methods of a coin, of a network or of both, or raise the payment.* error of what is unknown."""
     if currency is not None and currency not in catalogue.assets:
-        raise PaymentUnknownCurrency
+        raise errors.PaymentUnknownCurrency
     named = frozenset(
         method for method in catalogue.pairs if currency in {None, method[0]} and network in {None, method[1]}
     )
     if not named:
-        raise PaymentUnsupportedNetwork
+        raise errors.PaymentUnsupportedNetwork
     return named
 
 
 def discount_ppm(percent: float) -> int:
     """Read a discount, or raise discount.bad_percent."""
     return parse_percent_ppm(
-        percent, lo_ppm=-DISCOUNT_MAX_PPM, hi_ppm=DISCOUNT_MAX_PPM, error=DiscountBadPercent, name="discount_percent"
+        percent,
+        lo_ppm=-DISCOUNT_MAX_PPM,
+        hi_ppm=DISCOUNT_MAX_PPM,
+        error=errors.DiscountBadPercent,
+        name="discount_percent",
     )
 
 
-def accuracy_ppm(percent: float, *, error: Refusal = AccuracyBadPercent, name: str = "accuracy_percent") -> int:
+def accuracy_ppm(percent: float, *, error: Refusal = errors.AccuracyBadPercent, name: str = "accuracy_percent") -> int:
     """Read a tolerance that need not be in force, or raise accuracy.bad_percent or another error."""
     return parse_percent_ppm(percent, lo_ppm=0, hi_ppm=ACCURACY_MAX_PPM, error=error, name=name)
 
@@ -79,7 +77,7 @@ def accuracy_ppm(percent: float, *, error: Refusal = AccuracyBadPercent, name: s
 def check_accuracy(*, enabled: bool, ppm: int | None) -> None:
     """Raise accuracy.bad_percent if an enabled tolerance is unset or under 1 percent."""
     if enabled and (ppm is None or ppm < ACCURACY_MIN_PPM):
-        raise AccuracyBadPercent
+        raise errors.AccuracyBadPercent
 
 
 def percent_number(ppm: int) -> float:

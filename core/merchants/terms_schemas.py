@@ -7,13 +7,7 @@ from typing import Annotated, ClassVar, Final
 
 from msgspec import Meta, Struct
 
-from core.errors import (
-    AcceptedUnknownMethod,
-    AccuracyBadPercent,
-    DiscountBadPercent,
-    PaymentUnknownCurrency,
-    PaymentUnsupportedNetwork,
-)
+from core import errors
 from core.http.answers import Answer
 from core.http.requests import Code, CodeOrEmpty, Request
 
@@ -35,7 +29,7 @@ class MethodName(Struct, kw_only=True, omit_defaults=True):
 class SetAccepted(Request, kw_only=True, omit_defaults=True):
     """The methods that a merchant accepts (POST /v1/payment/accepted)."""
 
-    refusals: ClassVar = {"accepted": AcceptedUnknownMethod}
+    refusals: ClassVar = {"accepted": errors.AcceptedUnknownMethod}
 
     accepted: (
         Annotated[
@@ -63,9 +57,9 @@ class SetDiscount(Request, kw_only=True, omit_defaults=True):
     """What a merchant takes off the price in some coin (POST /v1/payment/discount)."""
 
     refusals: ClassVar = {
-        "currency": PaymentUnknownCurrency,
-        "network": PaymentUnsupportedNetwork,
-        "discount_percent": DiscountBadPercent,
+        "currency": errors.PaymentUnknownCurrency,
+        "network": errors.PaymentUnsupportedNetwork,
+        "discount_percent": errors.DiscountBadPercent,
     }
 
     currency: Annotated[CodeOrEmpty, Meta(description="The coin.", examples=["USDT"])] | None = None
@@ -88,7 +82,7 @@ class SetDiscount(Request, kw_only=True, omit_defaults=True):
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Refuse a discount in no coin."""
         if self.discount_percent is not None and self.currency is None:
-            raise PaymentUnknownCurrency("currency: is missing")
+            raise errors.PaymentUnknownCurrency("currency: is missing")
 
 
 class Discount(Answer, kw_only=True):
@@ -108,7 +102,7 @@ class Discounts(Answer, kw_only=True):
 class SetAccuracy(Request, kw_only=True, omit_defaults=True):
     """The difference that a merchant tolerates (POST /v1/payment/accuracy)."""
 
-    refusals: ClassVar = {"accuracy_percent": AccuracyBadPercent}
+    refusals: ClassVar = {"accuracy_percent": errors.AccuracyBadPercent}
 
     enabled: Annotated[bool, Meta(description="Without it, as it was.")] | None = None
     accuracy_percent: (

@@ -6,16 +6,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.errors import (
-    PayoutlinkBadAddress,
-    PayoutlinkBadAmount,
-    PayoutlinkBadId,
-    PayoutlinkBatchTooLarge,
-    PayoutlinkEmptyBatch,
-    PayoutlinkNoAddress,
-    PayoutlinkUnknownCurrency,
-    PayoutlinkUnsupportedNetwork,
-)
+from core import errors
 from core.http.answers import Answer
 from core.http.requests import Amount, Code, CodeOrEmpty, Email, Request, Text, UuidText
 from core.payout_links.states import LinkStatus
@@ -34,9 +25,9 @@ class CreatePayoutLink(Request, kw_only=True, omit_defaults=True):
     """A payout link to create (POST /v1/payout/link)."""
 
     refusals: ClassVar = {
-        "currency": PayoutlinkUnknownCurrency,
-        "network": PayoutlinkUnsupportedNetwork,
-        "amount": PayoutlinkBadAmount,
+        "currency": errors.PayoutlinkUnknownCurrency,
+        "network": errors.PayoutlinkUnsupportedNetwork,
+        "amount": errors.PayoutlinkBadAmount,
     }
 
     currency: Annotated[Code, Meta(description="The coin.")]
@@ -67,16 +58,16 @@ class CreatePayoutLink(Request, kw_only=True, omit_defaults=True):
 class CreatePayoutLinks(Request, kw_only=True, omit_defaults=True):
     """Several payout links (POST /v1/payout/link/batch). Each item is read by itself: a bad one fails alone."""
 
-    refusals: ClassVar = {"links": PayoutlinkEmptyBatch}
+    refusals: ClassVar = {"links": errors.PayoutlinkEmptyBatch}
 
     links: Annotated[list[Any], Meta(description="1 to 500 items, shaped like POST /v1/payout/link.")]
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Refuse too few and too many."""
         if not self.links:
-            raise PayoutlinkEmptyBatch
+            raise errors.PayoutlinkEmptyBatch
         if len(self.links) > BATCH_MAX:
-            raise PayoutlinkBatchTooLarge
+            raise errors.PayoutlinkBatchTooLarge
 
 
 class BatchedLink(Struct, kw_only=True, omit_defaults=True):
@@ -90,7 +81,7 @@ class BatchedLink(Struct, kw_only=True, omit_defaults=True):
 class PayoutLinkLookup(Request, kw_only=True, omit_defaults=True):
     """Which payout link is meant."""
 
-    refusals: ClassVar = {"link_id": PayoutlinkBadId}
+    refusals: ClassVar = {"link_id": errors.PayoutlinkBadId}
 
     # The pattern of optional ids lets an empty text pass; a required field refuses that as missing.
     link_id: Annotated[UuidText, Meta(min_length=1)]
@@ -106,8 +97,8 @@ class PayoutLinkPage(Request, kw_only=True, omit_defaults=True):
 class ClaimLink(Request, kw_only=True, omit_defaults=True):
     """Where a recipient wants the money (POST /v1/claim/{token})."""
 
-    refusals: ClassVar = {"address": PayoutlinkBadAddress}
-    absences: ClassVar = {"address": PayoutlinkNoAddress}
+    refusals: ClassVar = {"address": errors.PayoutlinkBadAddress}
+    absences: ClassVar = {"address": errors.PayoutlinkNoAddress}
 
     address: Annotated[
         Text,

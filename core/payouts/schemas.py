@@ -6,23 +6,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.errors import (
-    PayoutAssetMismatch,
-    PayoutBadAddress,
-    PayoutBadAmount,
-    PayoutBadCursor,
-    PayoutBadDate,
-    PayoutBadUrlCallback,
-    PayoutBadUuid,
-    PayoutBatchTooLarge,
-    PayoutEmptyBatch,
-    PayoutFromCurrencyUnsupported,
-    PayoutMemoTooLong,
-    PayoutNoDestination,
-    PayoutNoLookup,
-    PayoutOrderIdRequired,
-    PayoutUnknownCurrency,
-)
+from core import errors
 from core.http.answers import Answer
 from core.http.requests import (
     Amount,
@@ -79,21 +63,21 @@ IsSubtract = Annotated[
 def check_memo(memo: str | None) -> None:
     """Refuse a memo that is too long. Raises payout.memo_too_long."""
     if memo is not None and len(memo) > MEMO_CHARS_MAX:
-        raise PayoutMemoTooLong
+        raise errors.PayoutMemoTooLong
 
 
 class CreatePayout(Request, kw_only=True, omit_defaults=True):
     """Money to be sent (POST /v1/payout; the items of mass calls and batches)."""
 
     refusals: ClassVar = {
-        "amount": PayoutBadAmount,
-        "currency": PayoutUnknownCurrency,
-        "network": PayoutAssetMismatch,
-        "address": PayoutBadAddress,
-        "url_callback": PayoutBadUrlCallback,
-        "from_currency": PayoutFromCurrencyUnsupported,
+        "amount": errors.PayoutBadAmount,
+        "currency": errors.PayoutUnknownCurrency,
+        "network": errors.PayoutAssetMismatch,
+        "address": errors.PayoutBadAddress,
+        "url_callback": errors.PayoutBadUrlCallback,
+        "from_currency": errors.PayoutFromCurrencyUnsupported,
     }
-    absences: ClassVar = {"order_id": PayoutOrderIdRequired, "address": PayoutNoDestination}
+    absences: ClassVar = {"order_id": errors.PayoutOrderIdRequired, "address": errors.PayoutNoDestination}
 
     # First: an item of a mass call that is refused is told apart by it.
     order_id: Annotated[
@@ -129,19 +113,23 @@ class CreatePayout(Request, kw_only=True, omit_defaults=True):
     def check(self, own_hosts: frozenset[str]) -> None:
         """Refuse what has an error of its own: an empty number or address, a long memo, a callback to ourselves."""
         if not self.order_id:
-            raise PayoutOrderIdRequired
+            raise errors.PayoutOrderIdRequired
         if not self.address:
-            raise PayoutBadAddress("address: is empty")
+            raise errors.PayoutBadAddress("address: is empty")
         if len(self.address) > ADDRESS_CHARS_MAX:
-            raise PayoutBadAddress("address: is too long")
+            raise errors.PayoutBadAddress("address: is too long")
         check_memo(self.memo)
-        check_callback(self.url_callback, own_hosts, PayoutBadUrlCallback)
+        check_callback(self.url_callback, own_hosts, errors.PayoutBadUrlCallback)
 
 
 class CalculatePayout(Request, kw_only=True, omit_defaults=True):
     """A payout to be reckoned, not made (POST /v1/payout/calculate)."""
 
-    refusals: ClassVar = {"amount": PayoutBadAmount, "currency": PayoutUnknownCurrency, "network": PayoutAssetMismatch}
+    refusals: ClassVar = {
+        "amount": errors.PayoutBadAmount,
+        "currency": errors.PayoutUnknownCurrency,
+        "network": errors.PayoutAssetMismatch,
+    }
 
     amount: PayoutAmount
     currency: Annotated[Code, Meta(description="The coin to be sent.")]
@@ -152,8 +140,8 @@ class CalculatePayout(Request, kw_only=True, omit_defaults=True):
 class PayoutLookup(Lookup, kw_only=True, omit_defaults=True):
     """Which payout is meant: by uuid, or else by order_id."""
 
-    refusals: ClassVar = {"uuid": PayoutBadUuid}
-    unnamed: ClassVar = PayoutNoLookup
+    refusals: ClassVar = {"uuid": errors.PayoutBadUuid}
+    unnamed: ClassVar = errors.PayoutNoLookup
 
     order_id: Annotated[Text, Meta(max_length=ORDER_ID_CHARS_MAX, examples=["payout-77"])] | None = None
 
@@ -161,7 +149,11 @@ class PayoutLookup(Lookup, kw_only=True, omit_defaults=True):
 class PayoutHistory(Request, kw_only=True, omit_defaults=True):
     """A page of a merchant's payouts, newest first (POST /v1/payout/history)."""
 
-    refusals: ClassVar = {"cursor": PayoutBadCursor, "date_from": PayoutBadDate, "date_to": PayoutBadDate}
+    refusals: ClassVar = {
+        "cursor": errors.PayoutBadCursor,
+        "date_from": errors.PayoutBadDate,
+        "date_to": errors.PayoutBadDate,
+    }
 
     limit: Annotated[int, Meta(description="1 to 200; anything else is 50.")] | None = None
     cursor: Cursor | None = None
@@ -176,7 +168,7 @@ class PayoutHistory(Request, kw_only=True, omit_defaults=True):
 class MassPayout(Request, kw_only=True, omit_defaults=True):
     """Up to 100 payouts, each by itself (POST /v1/payout/mass)."""
 
-    absences: ClassVar = {"payouts": PayoutEmptyBatch}
+    absences: ClassVar = {"payouts": errors.PayoutEmptyBatch}
 
     # Read one by one, so that a malformed one fails alone.
     payouts: Annotated[
@@ -198,9 +190,9 @@ class MassPayout(Request, kw_only=True, omit_defaults=True):
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Refuse a call that is empty or too large."""
         if not self.payouts:
-            raise PayoutEmptyBatch
+            raise errors.PayoutEmptyBatch
         if len(self.payouts) > MASS_MAX:
-            raise PayoutBatchTooLarge
+            raise errors.PayoutBatchTooLarge
 
 
 class MassOrder(Struct, kw_only=True):

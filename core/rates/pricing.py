@@ -11,18 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from core.errors import (
-    InvoiceFeeQuoteFailed,
-    InvoiceNoPayAsset,
-    InvoiceQuoteFailed,
-    PaymentBadAmount,
-    PaymentBelowMinimum,
-    PaymentNetworkRequired,
-    PaymentToCurrencyRequired,
-    PaymentUnknownCurrency,
-    PaymentUnknownToCurrency,
-    PaymentUnsupportedNetwork,
-)
+from core import errors
 from core.money import PPM, mul_div_down, mul_div_up, quote_step, round_up
 
 if TYPE_CHECKING:
@@ -96,21 +85,21 @@ def choose_method(
     available: the networks that this gateway serves. Raises the payment.* error of the mode table.
     """
     if not catalogue.is_pricing_currency(currency):
-        raise PaymentUnknownCurrency
+        raise errors.PaymentUnknownCurrency
     if to_currency is None:
         if network is None:
             return None
         if currency in catalogue.fiats:
-            raise PaymentToCurrencyRequired
+            raise errors.PaymentToCurrencyRequired
         to_currency = currency
     elif to_currency not in catalogue.assets:
-        raise PaymentUnknownToCurrency
+        raise errors.PaymentUnknownToCurrency
     if network is None:
         network = only_network(catalogue, to_currency)
         if network is None:
-            raise PaymentNetworkRequired
+            raise errors.PaymentNetworkRequired
     if catalogue.pair(to_currency, network) is None or network not in available:
-        raise PaymentUnsupportedNetwork
+        raise errors.PaymentUnsupportedNetwork
     return to_currency, network
 
 
@@ -132,14 +121,14 @@ def acceptable_methods(catalogue: Catalogue, terms: Terms, available: frozenset[
 def require_acceptable(methods: list[Method]) -> None:
     """Refuse an agnostic invoice that nobody could pay."""
     if not methods:
-        raise InvoiceNoPayAsset
+        raise errors.InvoiceNoPayAsset
 
 
 def rate_of(rates: Rates, currency: str) -> int:
     """Return the dollar price of a currency, or raise invoice.quote_failed: an absent rate is never 1."""
     rate = rates.get(currency)
     if not rate:
-        raise InvoiceQuoteFailed
+        raise errors.InvoiceQuoteFailed
     return rate
 
 
@@ -168,7 +157,7 @@ def quote(
     currency, network = method
     pair = catalogue.pair(currency, network)
     if pair is None:
-        raise PaymentUnsupportedNetwork
+        raise errors.PaymentUnsupportedNetwork
     if discount_ppm is None:
         discount_ppm = terms.discounts_ppm.get(method, 0)
     payer_units = _converted(catalogue, market.rates, price, currency, discount_ppm)
@@ -186,7 +175,7 @@ def check_price(catalogue: Catalogue, market: Market, price: Price) -> None:
     """Refuse a price above the gateway's limit, where no coin is known whose amount could be compared."""
     digits = price_digits(catalogue, price.currency)
     if price.units * rate_of(market.rates, price.currency) > PRICE_MAX_USD * 10 ** (digits + RATE_DIGITS):
-        raise PaymentBadAmount("The amount is above the limit of this gateway.")
+        raise errors.PaymentBadAmount("The amount is above the limit of this gateway.")
 
 
 def price_digits(catalogue: Catalogue, currency: str) -> int:
@@ -207,7 +196,7 @@ def _surcharge(market: Market, method: Method, subtract_percent: int) -> int:
         return 0
     fee_units = market.network_fees.get(method)
     if fee_units is None:
-        raise InvoiceQuoteFailed
+        raise errors.InvoiceQuoteFailed
     return mul_div_up(fee_units, subtract_percent, PERCENT)
 
 
@@ -221,9 +210,9 @@ def _step(catalogue: Catalogue, price: Price, currency: str) -> int:
 def _check_limits(catalogue: Catalogue, rates: Rates, pair: Pair, payer_units: int) -> None:
     scale = catalogue.scale(pair.currency)
     if payer_units < pair.to_ledger(pair.min_deposit_units, scale):
-        raise PaymentBelowMinimum
+        raise errors.PaymentBelowMinimum
     if payer_units * rate_of(rates, pair.currency) > PRICE_MAX_USD * 10 ** (scale + RATE_DIGITS):
-        raise PaymentBadAmount("The amount is above the limit of this gateway.")
+        raise errors.PaymentBadAmount("The amount is above the limit of this gateway.")
 
 
 def _fixed_fee(catalogue: Catalogue, rates: Rates, currency: str, usd_cents: int) -> int:
@@ -231,7 +220,7 @@ def _fixed_fee(catalogue: Catalogue, rates: Rates, currency: str, usd_cents: int
         return 0
     rate = rates.get(currency)
     if not rate:
-        raise InvoiceFeeQuoteFailed
+        raise errors.InvoiceFeeQuoteFailed
     return mul_div_down(usd_cents, 10 ** (catalogue.scale(currency) + RATE_DIGITS), CENTS * rate)
 
 

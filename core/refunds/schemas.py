@@ -6,15 +6,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from core.errors import (
-    PaymentBadUuid,
-    RefundBadAddress,
-    RefundBadAmount,
-    RefundNetworkMismatch,
-    RefundNoAddress,
-    WalletBadUuid,
-    WalletNoAddress,
-)
+from core import errors
 from core.http.answers import Answer
 from core.http.requests import Amount, CodeOrEmpty, Text, UuidText
 from core.invoices.schemas import Payment, PaymentLookup
@@ -33,10 +25,10 @@ class CreateRefund(PaymentLookup, kw_only=True, omit_defaults=True):
     """A refund of a payment, or of a part of it (POST /v1/payment/refund)."""
 
     refusals: ClassVar = {
-        "uuid": PaymentBadUuid,
-        "amount": RefundBadAmount,
-        "address": RefundBadAddress,
-        "network": RefundNetworkMismatch,
+        "uuid": errors.PaymentBadUuid,
+        "amount": errors.RefundBadAmount,
+        "address": errors.RefundBadAddress,
+        "network": errors.RefundNetworkMismatch,
     }
 
     amount: (
@@ -55,8 +47,12 @@ class CreateRefund(PaymentLookup, kw_only=True, omit_defaults=True):
 class BlockedRefund(WalletName, kw_only=True, omit_defaults=True):
     """Where to send what a blocked static wallet holds (POST /v1/wallet/blocked-address-refund)."""
 
-    refusals: ClassVar = {"uuid": WalletBadUuid, "address": WalletNoAddress, "refund_address": RefundBadAddress}
-    absences: ClassVar = {"refund_address": RefundNoAddress}
+    refusals: ClassVar = {
+        "uuid": errors.WalletBadUuid,
+        "address": errors.WalletNoAddress,
+        "refund_address": errors.RefundBadAddress,
+    }
+    absences: ClassVar = {"refund_address": errors.RefundNoAddress}
 
     refund_address: Annotated[Destination, Meta(min_length=1, description="Receives the coins, on their network.")]
 

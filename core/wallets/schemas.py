@@ -6,14 +6,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from core.errors import (
-    QrNoAddress,
-    RequestBadField,
-    WalletBadUuid,
-    WalletNoAddress,
-    WalletUnknownCurrency,
-    WalletUnsupportedNetwork,
-)
+from core import errors
 from core.http.answers import Answer
 from core.http.requests import Code, CodeOrEmpty, OrderId, Request, UuidText
 
@@ -28,13 +21,13 @@ AddressText = Annotated[str, Meta(min_length=1, extra_json_schema=_NO_NUL, examp
 
 def _check_address(address: str | None) -> None:
     if address is not None and NUL in address:
-        raise RequestBadField("address: has a NUL")
+        raise errors.RequestBadField("address: has a NUL")
 
 
 class CreateWallet(Request, kw_only=True, omit_defaults=True):
     """A static wallet to create (POST /v1/wallet)."""
 
-    refusals: ClassVar = {"currency": WalletUnknownCurrency, "network": WalletUnsupportedNetwork}
+    refusals: ClassVar = {"currency": errors.WalletUnknownCurrency, "network": errors.WalletUnsupportedNetwork}
 
     currency: Annotated[Code, Meta(description="The coin that the wallet is for.")]
     network: (
@@ -50,7 +43,7 @@ class CreateWallet(Request, kw_only=True, omit_defaults=True):
 class BlockWallet(Request, kw_only=True, omit_defaults=True):
     """A static wallet to block or unblock (POST /v1/wallet/block)."""
 
-    refusals: ClassVar = {"address": WalletNoAddress}
+    refusals: ClassVar = {"address": errors.WalletNoAddress}
 
     address: AddressText
     is_force_block: Annotated[bool, Meta(description="false unblocks.")] = True
@@ -63,7 +56,7 @@ class BlockWallet(Request, kw_only=True, omit_defaults=True):
 class WalletName(Request, kw_only=True, omit_defaults=True):
     """Which static wallet is meant: by uuid, or else by address."""
 
-    refusals: ClassVar = {"uuid": WalletBadUuid, "address": WalletNoAddress}
+    refusals: ClassVar = {"uuid": errors.WalletBadUuid, "address": errors.WalletNoAddress}
 
     uuid: UuidText | None = None
     address: Annotated[str, Meta(extra_json_schema=_NO_NUL, examples=[_EXAMPLE])] | None = None
@@ -71,12 +64,12 @@ class WalletName(Request, kw_only=True, omit_defaults=True):
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Refuse a lookup by nothing."""
         if self.uuid is None and self.address is None:
-            raise WalletNoAddress
+            raise errors.WalletNoAddress
         _check_address(self.address)
 
 
 class WalletLookup(WalletName, kw_only=True, omit_defaults=True):
-    """Which static wallet is meant, and which of its deposits are shown."""
+    """Which static wallet is meant, by uuid or else by address, and which of its deposits are shown."""
 
     limit: Annotated[int, Meta(description="Deposits shown: 1 to 200; anything else is 50.")] | None = None
     offset: Annotated[int, Meta(ge=0, le=OFFSET_MAX, description="Deposits passed over, newest first.")] = 0
@@ -85,7 +78,7 @@ class WalletLookup(WalletName, kw_only=True, omit_defaults=True):
 class WalletQr(Request, kw_only=True, omit_defaults=True):
     """A text to draw as a QR code (POST /v1/wallet/qr)."""
 
-    refusals: ClassVar = {"address": QrNoAddress}
+    refusals: ClassVar = {"address": errors.QrNoAddress}
 
     address: Annotated[AddressText, Meta(description="Any text.")]
 

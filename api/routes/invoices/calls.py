@@ -5,25 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, answered
-from core.errors import (
-    InvoiceAddressFailed,
-    InvoiceFeeQuoteFailed,
-    InvoiceNoPayAsset,
-    InvoiceQuoteFailed,
-    PaymentBadAccuracy,
-    PaymentBadAmount,
-    PaymentBadSubtract,
-    PaymentBadUrlCallback,
-    PaymentBadUuid,
-    PaymentBelowMinimum,
-    PaymentNetworkRequired,
-    PaymentNoLookup,
-    PaymentNotFound,
-    PaymentToCurrencyRequired,
-    PaymentUnknownCurrency,
-    PaymentUnknownToCurrency,
-    PaymentUnsupportedNetwork,
-)
+from core import errors
 from core.invoices.schemas import CreatePayment, Payment, PaymentInfo, PaymentLookup
 from models.deposits import rows as deposits
 from models.invoices import rows as invoices
@@ -61,7 +43,7 @@ def find_payment(call: Call) -> InvoiceRow:
     lookup = cast("PaymentLookup", call.body)
     row = invoices.look_up(call.merchant().merchant_id, uuid=lookup.uuid, order_id=lookup.order_id)
     if row is None:
-        raise PaymentNotFound
+        raise errors.PaymentNotFound
     return row
 
 
@@ -113,20 +95,20 @@ ENDPOINTS: Final = (
         actor=Actor(name="create_invoice", queue="invoices"),
         creates=True,
         errors=(
-            PaymentBadAmount,
-            PaymentUnknownCurrency,
-            PaymentUnknownToCurrency,
-            PaymentToCurrencyRequired,
-            PaymentNetworkRequired,
-            PaymentUnsupportedNetwork,
-            PaymentBadSubtract,
-            PaymentBadAccuracy,
-            PaymentBelowMinimum,
-            PaymentBadUrlCallback,
-            InvoiceNoPayAsset,
-            InvoiceQuoteFailed,
-            InvoiceFeeQuoteFailed,
-            InvoiceAddressFailed,
+            errors.PaymentBadAmount,
+            errors.PaymentUnknownCurrency,
+            errors.PaymentUnknownToCurrency,
+            errors.PaymentToCurrencyRequired,
+            errors.PaymentNetworkRequired,
+            errors.PaymentUnsupportedNetwork,
+            errors.PaymentBadSubtract,
+            errors.PaymentBadAccuracy,
+            errors.PaymentBelowMinimum,
+            errors.PaymentBadUrlCallback,
+            errors.InvoiceNoPayAsset,
+            errors.InvoiceQuoteFailed,
+            errors.InvoiceFeeQuoteFailed,
+            errors.InvoiceAddressFailed,
         ),
         examples={
             "request": {
@@ -149,7 +131,7 @@ ENDPOINTS: Final = (
         request=PaymentLookup,
         result=PaymentInfo,
         reader=read_info,
-        errors=(PaymentBadUuid, PaymentNoLookup, PaymentNotFound),
+        errors=(errors.PaymentBadUuid, errors.PaymentNoLookup, errors.PaymentNotFound),
         examples={
             "request": {"order_id": "order-1042"},
             "result": {**EXAMPLE, "refund_status": "none", "refunds": [], "stray_deposits": []},

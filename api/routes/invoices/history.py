@@ -7,20 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.routes.invoices.calls import EXAMPLE, find_payment
 from api.routes.refunds.calls import SENDING_ERRORS
-from core.errors import (
-    MerchantWrongKeyKind,
-    PaymentBadAction,
-    PaymentBadCursor,
-    PaymentBadDate,
-    PaymentBadUuid,
-    PaymentNoLookup,
-    PaymentNotFound,
-    PaymentNotResolvable,
-    PayoutAmountBelowFee,
-    RefundBadAddress,
-    RefundNetworkMismatch,
-    RefundNoAddress,
-)
+from core import errors
 from core.http.qr import qr_data_uri
 from core.http.requests import Empty, page_size
 from core.invoices import methods as service_views
@@ -43,7 +30,7 @@ from models.rates.rates import load_market
 if TYPE_CHECKING:
     from api.gateway import Gateway
 
-LOOKUP_ERRORS: Final = (PaymentBadUuid, PaymentNoLookup, PaymentNotFound)
+LOOKUP_ERRORS: Final = (errors.PaymentBadUuid, errors.PaymentNoLookup, errors.PaymentNotFound)
 
 
 def read_history(gateway: Gateway, call: Call) -> Reply:
@@ -75,7 +62,7 @@ def resolve_message(call: Call) -> ResolvePayment:
     """Return the message of a resolution. Raises merchant.wrong_key_kind: a refund lets money leave."""
     wanted = cast("ResolvePayment", call.body)
     if call.merchant().kind not in (PAYOUT_KEYS if wanted.action == "refund" else PAYMENT_KEYS):
-        raise MerchantWrongKeyKind
+        raise errors.MerchantWrongKeyKind
     return wanted
 
 
@@ -90,7 +77,7 @@ ENDPOINTS: Final = (
         request=PaymentHistory,
         result=PaymentPage,
         reader=read_history,
-        errors=(PaymentBadCursor, PaymentBadDate),
+        errors=(errors.PaymentBadCursor, errors.PaymentBadDate),
         examples={"request": {"limit": 50, "status": "paid"}, "result": {"items": [EXAMPLE], "next_cursor": None}},
     ),
     Endpoint(
@@ -153,14 +140,14 @@ ENDPOINTS: Final = (
         actor=Actor(name="resolve_payment", queue="invoices", message=resolve_message),
         errors=(
             *LOOKUP_ERRORS,
-            PaymentBadAction,
-            PaymentNotResolvable,
-            MerchantWrongKeyKind,
-            RefundNoAddress,
-            RefundBadAddress,
-            RefundNetworkMismatch,
+            errors.PaymentBadAction,
+            errors.PaymentNotResolvable,
+            errors.MerchantWrongKeyKind,
+            errors.RefundNoAddress,
+            errors.RefundBadAddress,
+            errors.RefundNetworkMismatch,
             *SENDING_ERRORS,
-            PayoutAmountBelowFee,
+            errors.PayoutAmountBelowFee,
         ),
         examples={
             "request": {"order_id": "order-1042", "action": "accept"},

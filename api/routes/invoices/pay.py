@@ -9,20 +9,7 @@ import msgspec
 
 from api.endpoints import PUBLIC, Actor, Call, Endpoint, Reply, envelope
 from api.routes.invoices.calls import EXAMPLE
-from core.errors import (
-    InvoiceAddressFailed,
-    InvoiceExpired,
-    InvoiceFeeQuoteFailed,
-    InvoiceQuoteFailed,
-    PayBadUuid,
-    PayBelowMinimum,
-    PaymentBadAmount,
-    PaymentNetworkRequired,
-    PayMethodNotAccepted,
-    PayNotFound,
-    PayNotSelectable,
-    PayUnknownCurrency,
-)
+from core import errors
 from core.ids import is_uuid
 from core.invoices.schemas import MethodChoice, PublicPayment, SelectMethod
 from core.rates import pricing
@@ -41,7 +28,7 @@ PRIVATE: Final = ("additional_data", "payer_email", "payer_address")
 def invoice_id(text: str) -> UUID:
     """Return the id in a path; only one spelling of a UUID is one."""
     if not is_uuid(text):
-        raise PayBadUuid
+        raise errors.PayBadUuid
     return UUID(text)
 
 
@@ -49,7 +36,7 @@ def find(text: str) -> InvoiceRow:
     """Return the invoice of a path, or raise pay.bad_uuid or pay.not_found."""
     row = invoices.find_public(invoice_id(text))
     if row is None:
-        raise PayNotFound
+        raise errors.PayNotFound
     return row
 
 
@@ -91,7 +78,7 @@ ENDPOINTS: Final = (
         result=PublicPayment,
         reader=read_payment,
         cached=True,
-        errors=(PayBadUuid, PayNotFound),
+        errors=(errors.PayBadUuid, errors.PayNotFound),
         examples={"result": _PUBLIC_EXAMPLE},
     ),
     Endpoint(
@@ -108,18 +95,18 @@ ENDPOINTS: Final = (
         result=PublicPayment,
         actor=Actor(name="select_method", queue="invoices", message=choice_message),
         errors=(
-            PayBadUuid,
-            PayNotFound,
-            PayNotSelectable,
-            PayUnknownCurrency,
-            PayMethodNotAccepted,
-            PayBelowMinimum,
-            PaymentNetworkRequired,
-            PaymentBadAmount,
-            InvoiceExpired,
-            InvoiceQuoteFailed,
-            InvoiceFeeQuoteFailed,
-            InvoiceAddressFailed,
+            errors.PayBadUuid,
+            errors.PayNotFound,
+            errors.PayNotSelectable,
+            errors.PayUnknownCurrency,
+            errors.PayMethodNotAccepted,
+            errors.PayBelowMinimum,
+            errors.PaymentNetworkRequired,
+            errors.PaymentBadAmount,
+            errors.InvoiceExpired,
+            errors.InvoiceQuoteFailed,
+            errors.InvoiceFeeQuoteFailed,
+            errors.InvoiceAddressFailed,
         ),
         examples={"request": {"currency": "USDT", "network": "ethereum"}, "result": _PUBLIC_EXAMPLE},
     ),

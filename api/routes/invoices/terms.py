@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from api.endpoints import PAYMENT_KEYS, Actor, Endpoint
-from core.errors import (
-    AcceptedUnknownMethod,
-    AccuracyBadPercent,
-    DiscountBadPercent,
-    PaymentUnknownCurrency,
-    PaymentUnsupportedNetwork,
-)
+from core import errors
 from core.merchants.terms_schemas import AcceptedMethods, Accuracy, Discounts, SetAccepted, SetAccuracy, SetDiscount
 
 _ACCEPTED: Final = [{"currency": "ETH", "network": "ethereum"}, {"currency": "USDT", "network": "bsc"}]
@@ -32,7 +26,7 @@ ENDPOINTS: Final = (
         request=SetAccepted,
         result=AcceptedMethods,
         actor=Actor(name="set_accepted", queue="invoices"),
-        errors=(AcceptedUnknownMethod,),
+        errors=(errors.AcceptedUnknownMethod,),
         examples={"request": {"accepted": _ACCEPTED}, "result": {"accepted": _ACCEPTED}},
     ),
     Endpoint(
@@ -49,7 +43,7 @@ ENDPOINTS: Final = (
         request=SetDiscount,
         result=Discounts,
         actor=Actor(name="set_discount", queue="invoices"),
-        errors=(DiscountBadPercent, PaymentUnknownCurrency, PaymentUnsupportedNetwork),
+        errors=(errors.DiscountBadPercent, errors.PaymentUnknownCurrency, errors.PaymentUnsupportedNetwork),
         examples={"request": _DISCOUNT, "result": {"items": [_DISCOUNT]}},
     ),
     Endpoint(
@@ -65,7 +59,7 @@ ENDPOINTS: Final = (
         request=SetAccuracy,
         result=Accuracy,
         actor=Actor(name="set_accuracy", queue="invoices"),
-        errors=(AccuracyBadPercent,),
+        errors=(errors.AccuracyBadPercent,),
         examples={"request": _ACCURACY, "result": _ACCURACY},
     ),
 )

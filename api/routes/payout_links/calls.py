@@ -8,25 +8,7 @@ from uuid import UUID
 import msgspec
 
 from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
-from core.errors import (
-    DomainError,
-    GatewayBusy,
-    PayoutFeeUnavailable,
-    PayoutFrozen,
-    PayoutlinkBadAmount,
-    PayoutlinkBadId,
-    PayoutlinkBatchTooLarge,
-    PayoutlinkDisabled,
-    PayoutlinkDuplicateReference,
-    PayoutlinkEmptyBatch,
-    PayoutlinkFundsMaturing,
-    PayoutlinkInsufficientFunds,
-    PayoutlinkNotCancellable,
-    PayoutlinkNotFound,
-    PayoutlinkUnknownCurrency,
-    PayoutlinkUnsupportedNetwork,
-    RequestBadField,
-)
+from core import errors
 from core.http.requests import page_size, read_request
 from core.payout_links.schemas import (
     BatchedLink,
@@ -57,7 +39,7 @@ def add_tokens(gateway: Gateway, answer: bytes) -> bytes:
         shown = payout_link_views.with_tokens(msgspec.json.decode(answer), tokens, gateway.settings.pay_url)
     except KeyError as error:
         # The workers have new SECRET_KEYS already, and this process has not: it is a matter of a moment.
-        raise GatewayBusy from error
+        raise errors.GatewayBusy from error
     return msgspec.json.encode(shown)
 
 
@@ -69,9 +51,9 @@ def batch_message(call: Call) -> list[BatchedLink]:
 def _read(item: Any) -> BatchedLink:
     try:
         if not isinstance(item, dict):
-            raise RequestBadField("An item must be an object.")
+            raise errors.RequestBadField("An item must be an object.")
         return BatchedLink(link=read_request(CreatePayoutLink, item, own_hosts=frozenset()))
-    except DomainError as refusal:
+    except errors.DomainError as refusal:
         # It may quote the item, and so hold what UTF-8 cannot.
         text = refusal.message.encode("utf-8", "backslashreplace").decode()
         return BatchedLink(code=refusal.code, message=text)
@@ -89,7 +71,7 @@ def read_info(gateway: Gateway, call: Call) -> Reply:
     lookup = cast("PayoutLinkLookup", call.body)
     found = payout_links.find(call.merchant().merchant_id, UUID(lookup.link_id))
     if found is None:
-        raise PayoutlinkNotFound
+        raise errors.PayoutlinkNotFound
     return answered(payout_link_views.link(gateway.catalogue, found))
 
 
@@ -141,15 +123,15 @@ ENDPOINTS: Final = (
         actor=Actor(name="create_payout_link", queue="payouts", complete=add_tokens),
         dedupes_signature=True,
         errors=(
-            PayoutlinkUnknownCurrency,
-            PayoutlinkUnsupportedNetwork,
-            PayoutlinkBadAmount,
-            PayoutlinkDuplicateReference,
-            PayoutlinkInsufficientFunds,
-            PayoutlinkFundsMaturing,
-            PayoutlinkDisabled,
-            PayoutFrozen,
-            PayoutFeeUnavailable,
+            errors.PayoutlinkUnknownCurrency,
+            errors.PayoutlinkUnsupportedNetwork,
+            errors.PayoutlinkBadAmount,
+            errors.PayoutlinkDuplicateReference,
+            errors.PayoutlinkInsufficientFunds,
+            errors.PayoutlinkFundsMaturing,
+            errors.PayoutlinkDisabled,
+            errors.PayoutFrozen,
+            errors.PayoutFeeUnavailable,
         ),
         examples={"request": _REQUEST, "result": _CREATED},
     ),
@@ -173,7 +155,7 @@ ENDPOINTS: Final = (
             complete=add_tokens,
         ),
         dedupes_signature=True,
-        errors=(PayoutlinkEmptyBatch, PayoutlinkBatchTooLarge, PayoutlinkDisabled),
+        errors=(errors.PayoutlinkEmptyBatch, errors.PayoutlinkBatchTooLarge, errors.PayoutlinkDisabled),
         examples={
             "request": {"links": [_REQUEST, {"currency": "USDT", "network": "ethereum", "amount": "0"}]},
             "result": {
@@ -211,7 +193,7 @@ ENDPOINTS: Final = (
         request=PayoutLinkLookup,
         result=PayoutLink,
         reader=read_info,
-        errors=(PayoutlinkBadId, PayoutlinkNotFound),
+        errors=(errors.PayoutlinkBadId, errors.PayoutlinkNotFound),
         examples={
             "request": {"link_id": _LINK_ID},
             "result": EXAMPLE
@@ -232,7 +214,7 @@ ENDPOINTS: Final = (
         request=PayoutLinkLookup,
         result=PayoutLink,
         actor=Actor(name="cancel_payout_link", queue="payouts"),
-        errors=(PayoutlinkBadId, PayoutlinkNotFound, PayoutlinkNotCancellable),
+        errors=(errors.PayoutlinkBadId, errors.PayoutlinkNotFound, errors.PayoutlinkNotCancellable),
         examples={"request": {"link_id": _LINK_ID}, "result": EXAMPLE | {"status": "cancelled"}},
     ),
 )

@@ -5,19 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from api.endpoints import PUBLIC, Actor, Call, Endpoint, Reply, answered
-from core.errors import (
-    ComplianceAddressBlocked,
-    PayoutFrozen,
-    PayoutlinkBadAddress,
-    PayoutlinkCancelled,
-    PayoutlinkClaimInProgress,
-    PayoutlinkDestinationInternal,
-    PayoutlinkExpired,
-    PayoutlinkNoAddress,
-    PayoutlinkNotFound,
-    PayoutMemoTooLong,
-    PayoutMemoUnsupported,
-)
+from core import errors
 from core.payout_links.schemas import Claim, ClaimedLink, ClaimLink, PublicPayoutLink
 from core.payout_links.tokens import is_token, token_hash
 from models.payout_links import rows as payout_links
@@ -33,7 +21,7 @@ PATH: Final = "/v1/claim/{token}"
 def hash_of(token: str) -> bytes:
     """Return what is stored of a token in a path, or raise payoutlink.not_found for what cannot be one."""
     if not is_token(token):
-        raise PayoutlinkNotFound
+        raise errors.PayoutlinkNotFound
     return token_hash(token)
 
 
@@ -41,7 +29,7 @@ def find(token: str) -> PayoutLinkRow:
     """Return the link of a token, or raise payoutlink.not_found."""
     row = payout_links.find_by_token(hash_of(token))
     if row is None:
-        raise PayoutlinkNotFound
+        raise errors.PayoutlinkNotFound
     return row
 
 
@@ -81,7 +69,7 @@ ENDPOINTS: Final = (
         limit="public",
         result=PublicPayoutLink,
         reader=read_claim,
-        errors=(PayoutlinkNotFound,),
+        errors=(errors.PayoutlinkNotFound,),
         examples={"result": _EXAMPLE},
     ),
     Endpoint(
@@ -100,17 +88,17 @@ ENDPOINTS: Final = (
         result=ClaimedLink,
         actor=Actor(name="claim_payout_link", queue="payouts", message=claim_message),
         errors=(
-            PayoutlinkNotFound,
-            PayoutlinkNoAddress,
-            PayoutlinkBadAddress,
-            PayoutlinkDestinationInternal,
-            ComplianceAddressBlocked,
-            PayoutMemoTooLong,
-            PayoutMemoUnsupported,
-            PayoutFrozen,
-            PayoutlinkExpired,
-            PayoutlinkCancelled,
-            PayoutlinkClaimInProgress,
+            errors.PayoutlinkNotFound,
+            errors.PayoutlinkNoAddress,
+            errors.PayoutlinkBadAddress,
+            errors.PayoutlinkDestinationInternal,
+            errors.ComplianceAddressBlocked,
+            errors.PayoutMemoTooLong,
+            errors.PayoutMemoUnsupported,
+            errors.PayoutFrozen,
+            errors.PayoutlinkExpired,
+            errors.PayoutlinkCancelled,
+            errors.PayoutlinkClaimInProgress,
         ),
         examples={
             "request": {"address": "0x52908400098527886E0F7030069857D2E4169EE7"},

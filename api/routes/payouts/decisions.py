@@ -6,15 +6,7 @@ from typing import Any, Final
 
 from api.endpoints import PAYOUT_KEYS, Actor, Endpoint
 from api.routes.payouts.calls import EXAMPLE
-from core.errors import (
-    ComplianceAddressBlocked,
-    PayoutApproverIsCreator,
-    PayoutBadUuid,
-    PayoutFrozen,
-    PayoutNoLookup,
-    PayoutNotFound,
-    PayoutNotPending,
-)
+from core import errors
 from core.payouts.schemas import Payout, PayoutLookup
 
 _EXAMPLE: Final[dict[str, Any]] = EXAMPLE | {"approval_required": True, "updated_at": "2025-11-24T15:04:00.000Z"}
@@ -36,13 +28,13 @@ ENDPOINTS: Final = (
         result=Payout,
         actor=Actor(name="approve_payout", queue="payouts"),
         errors=(
-            PayoutBadUuid,
-            PayoutNoLookup,
-            PayoutNotFound,
-            PayoutNotPending,
-            PayoutApproverIsCreator,
-            ComplianceAddressBlocked,
-            PayoutFrozen,
+            errors.PayoutBadUuid,
+            errors.PayoutNoLookup,
+            errors.PayoutNotFound,
+            errors.PayoutNotPending,
+            errors.PayoutApproverIsCreator,
+            errors.ComplianceAddressBlocked,
+            errors.PayoutFrozen,
         ),
         examples={"request": {"uuid": EXAMPLE["uuid"]}, "result": _EXAMPLE},
     ),
@@ -59,7 +51,13 @@ ENDPOINTS: Final = (
         request=PayoutLookup,
         result=Payout,
         actor=Actor(name="cancel_payout", queue="payouts"),
-        errors=(PayoutBadUuid, PayoutNoLookup, PayoutNotFound, PayoutNotPending, PayoutFrozen),
+        errors=(
+            errors.PayoutBadUuid,
+            errors.PayoutNoLookup,
+            errors.PayoutNotFound,
+            errors.PayoutNotPending,
+            errors.PayoutFrozen,
+        ),
         examples={
             "request": {"order_id": "payout-77"},
             "result": _EXAMPLE | {"status": "cancel", "is_final": True},

@@ -6,32 +6,16 @@ from typing import Any, Final
 
 from api.endpoints import PAYOUT_KEYS, Actor, Endpoint
 from api.routes.payouts.calls import EXAMPLE as PAYOUT_EXAMPLE
-from core.errors import (
-    ComplianceAddressBlocked,
-    PaymentBadUuid,
-    PaymentNoLookup,
-    PaymentNotFound,
-    PayoutAmountBelowFee,
-    PayoutDestinationInternal,
-    PayoutFeeUnavailable,
-    PayoutFrozen,
-    RefundBadAddress,
-    RefundBadAmount,
-    RefundExceedsRefundable,
-    RefundFundsMaturing,
-    RefundInsufficientFunds,
-    RefundNetworkMismatch,
-    RefundNoAddress,
-    RefundNothingToRefund,
-    RequestBadField,
-    WalletBadUuid,
-    WalletNoAddress,
-    WalletStaticNotFound,
-)
+from core import errors
 from core.refunds.schemas import BlockedRefund, CreateRefund, PaymentRefund, WalletRefunds
 
 # What stops any refund from being sent.
-SENDING_ERRORS: Final = (PayoutFrozen, PayoutFeeUnavailable, PayoutDestinationInternal, ComplianceAddressBlocked)
+SENDING_ERRORS: Final = (
+    errors.PayoutFrozen,
+    errors.PayoutFeeUnavailable,
+    errors.PayoutDestinationInternal,
+    errors.ComplianceAddressBlocked,
+)
 
 EXAMPLE: Final[dict[str, Any]] = {
     "uuid": "0190b3c6-9a02-7e31-8b4d-6c7d8e9f0a1b",
@@ -65,17 +49,17 @@ ENDPOINTS: Final = (
         actor=Actor(name="refund_payment", queue="payouts"),
         creates=True,
         errors=(
-            PaymentBadUuid,
-            PaymentNoLookup,
-            PaymentNotFound,
-            RefundNothingToRefund,
-            RefundNetworkMismatch,
-            RefundBadAmount,
-            RefundNoAddress,
-            RefundBadAddress,
-            RefundExceedsRefundable,
-            RefundInsufficientFunds,
-            RefundFundsMaturing,
+            errors.PaymentBadUuid,
+            errors.PaymentNoLookup,
+            errors.PaymentNotFound,
+            errors.RefundNothingToRefund,
+            errors.RefundNetworkMismatch,
+            errors.RefundBadAmount,
+            errors.RefundNoAddress,
+            errors.RefundBadAddress,
+            errors.RefundExceedsRefundable,
+            errors.RefundInsufficientFunds,
+            errors.RefundFundsMaturing,
             *SENDING_ERRORS,
         ),
         examples={"request": {"order_id": "order-1042", "amount": "10"}, "result": EXAMPLE},
@@ -95,14 +79,14 @@ ENDPOINTS: Final = (
         actor=Actor(name="refund_blocked_wallet", queue="payouts"),
         creates=True,
         errors=(
-            WalletBadUuid,
-            WalletNoAddress,
-            WalletStaticNotFound,
-            RequestBadField,
-            RefundNothingToRefund,
-            RefundNoAddress,
-            RefundBadAddress,
-            PayoutAmountBelowFee,
+            errors.WalletBadUuid,
+            errors.WalletNoAddress,
+            errors.WalletStaticNotFound,
+            errors.RequestBadField,
+            errors.RefundNothingToRefund,
+            errors.RefundNoAddress,
+            errors.RefundBadAddress,
+            errors.PayoutAmountBelowFee,
             *SENDING_ERRORS,
         ),
         examples={
