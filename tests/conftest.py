@@ -62,6 +62,7 @@ def _logs_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The doorbells that were rung, "actor:argument": nobody answers, unless a test or a broker rings otherwise."""
     bells: list[str] = []
+    monkeypatch.setattr("models.db.bells._Process.quiet_until", 0.0)
     monkeypatch.setattr("models.db.bells._Process.send", lambda *bell: bells.append(":".join(bell)))
     return bells
 

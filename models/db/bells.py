@@ -10,10 +10,17 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+from time import monotonic
+from typing import Final
 
 import structlog
 
 log = structlog.get_logger()
+
+# A step of many transactions waits once, not for each, where Redis is silent: what took so long and failed is not
+# tried again for a while.
+SILENT_S: Final = 0.5
+QUIET_S: Final = 10.0
 
 
 class Bell(StrEnum):
@@ -27,6 +34,7 @@ class Bell(StrEnum):
 
 class _Process:
     send: Callable[..., object] | None = None
+    quiet_until: float = 0.0
 
 
 class _Kept(threading.local):
@@ -40,18 +48,20 @@ _kept = _Kept()
 
 def use(send: Callable[..., object]) -> None:
     """Ring by send(actor, *arguments) from now on, in the whole process."""
-    _Process.send = send
+    _Process.send, _Process.quiet_until = send, 0.0
 
 
 def ring(actor: str, *args: str) -> None:
     """Ring a doorbell: after the commit inside a transaction, of which equal rings go out once; else at once."""
     if _kept.rings is not None:
         _kept.rings[actor, *args] = None
-    elif _Process.send is not None:
+    elif _Process.send is not None and (began := monotonic()) >= _Process.quiet_until:
         try:
             _Process.send(actor, *args)
         except Exception as error:  # noqa: BLE001 - what was committed stays done, and will be found
             log.info("doorbell.not_rung", doorbell=actor, error=repr(error))
+            if (now := monotonic()) - began >= SILENT_S:
+                _Process.quiet_until = now + QUIET_S
 
 
 @contextlib.contextmanager

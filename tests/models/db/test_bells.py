@@ -123,3 +123,21 @@ def test_rings_that_fail_are_logged_and_fail_nothing(rung: list[str]) -> None:
 
 def test_models_ring_at_doorbells_that_are_answered() -> None:
     assert {*Bell} <= DOORBELLS.keys()
+
+
+def test_a_silent_redis_is_waited_for_once_and_tried_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, tries = [100.0], []
+
+    def hang(*bell: str) -> None:
+        tries.append(bell)
+        now[0] += bells.SILENT_S
+        raise OSError
+
+    monkeypatch.setattr(bells, "monotonic", lambda: now[0])
+    bells.use(hang)
+    for _ in range(3):
+        within(transaction, lambda: ring(Bell.DELIVER_WEBHOOKS))
+    assert len(tries) == 1
+    now[0] += bells.QUIET_S
+    ring(Bell.DELIVER_WEBHOOKS)
+    assert len(tries) == 2
