@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 import psycopg2
 import pytest
@@ -27,6 +28,7 @@ from tests.peers.worker_database import WorkerDatabase, admin, copy_database, dr
 
 if TYPE_CHECKING:
     from cli.embedded.servers.anvil import Anvil
+    from tests.models.builders import Chain
 
 ROOT: Final = Path(__file__).parents[1]
 TEMPLATE: Final = "sluice_template"
@@ -192,6 +194,42 @@ def database(database_url: str) -> str:
 
     base.connect(database_url)
     return database_url
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    """A merchant."""
+    from tests.models.builders import merchant  # noqa: PLC0415  tests of lower rooms need no models
+
+    del database
+    return merchant()
+
+
+@pytest.fixture
+def shop_endpoint(shop: UUID) -> None:
+    """Let events of the shop be written."""
+    from tests.models.builders import endpoint  # noqa: PLC0415  tests of lower rooms need no models
+
+    endpoint(shop)
+
+
+@pytest.fixture
+def chain(database: str) -> Chain:
+    """A chain whose blocks the test makes, with no node behind it."""
+    from tests.models.builders import Chain  # noqa: PLC0415  tests of lower rooms need no models
+
+    del database
+    return Chain()
+
+
+@pytest.fixture
+def sound(database: str) -> Iterator[None]:
+    """Fail a test that leaves books which break an invariant."""
+    from tests.models.builders import assert_sound  # noqa: PLC0415  tests of lower rooms need no models
+
+    del database
+    yield
+    assert_sound()
 
 
 @pytest.fixture(scope="session")

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tests.actors.queue.workers import NAMESPACE, eventually, make_broker
+from tests.actors.queue.workers import NAMESPACE, eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from actors.queue.broker import SluiceBroker
 
 pytestmark = pytest.mark.fresh_database
@@ -36,13 +34,6 @@ def environment(redis_url: str, database_url: str) -> dict[str, str]:
         "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
         "ADDRESS_PUBLIC_KEY": base64.b64encode(public_key).decode(),
     }
-
-
-@pytest.fixture
-def broker(redis_url: str) -> Iterator[SluiceBroker]:
-    made = make_broker(redis_url)
-    yield made
-    made.link.close()
 
 
 def command(queue: str) -> list[str]:

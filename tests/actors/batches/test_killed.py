@@ -16,7 +16,7 @@ from models.batches.items import LEASE_S
 from models.db import bells
 from models.db.base import one
 from tests.actors.batches.world import AGNOSTIC, PAYOUT, configure, count, key_of, pass_by, status_of, statuses, take
-from tests.actors.queue.workers import NAMESPACE, eventually, make_broker
+from tests.actors.queue.workers import NAMESPACE, eventually
 from tests.models.addresses.test_pool import PUBLIC_KEY
 from tests.models.builders import assert_sound, endpoint, held, merchant
 from tests.models.payouts.builders import FEE, USDT, charge, fund, trade
@@ -32,13 +32,6 @@ SIZE: Final = 150
 LIMIT_S: Final = 60
 
 Start = Callable[[], "subprocess.Popen[bytes]"]
-
-
-@pytest.fixture
-def broker(redis_url: str) -> Iterator[SluiceBroker]:
-    made = make_broker(redis_url)
-    yield made
-    made.link.close()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from core.settings.settings import load_settings
 from models.db.base import execute, one
 from models.invoices import rows as invoices
 from models.invoices import views
-from tests.models.builders import CATALOGUE, PRICE, USDT, Chain, assert_sound, invoice, merchant, settled
+from tests.models.builders import CATALOGUE, PRICE, USDT, Chain, assert_sound, invoice, settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,18 +31,6 @@ def _gateway(database: str) -> Iterator[None]:
         execute("INSERT INTO rates (currency, usd, source, quoted_at) VALUES (%s, 1, 'test', app_now())", (currency,))
     yield
     assert_sound()
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    return merchant()
-
-
-@pytest.fixture
-def chain(database: str) -> Chain:
-    del database
-    return Chain()
 
 
 def pass_time(chain: Chain, **span: int) -> None:

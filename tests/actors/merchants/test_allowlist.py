@@ -21,12 +21,6 @@ pytestmark = pytest.mark.usefixtures("database")
 HERE = "203.0.113.7"
 
 
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    return merchant()
-
-
 def ask(merchant_id: UUID, ips: list[str] | None, source: str | None = HERE) -> Any:
     return asking.ask(set_allowlist, asking.info(merchant_id), {"ips": ips, "source": source})
 

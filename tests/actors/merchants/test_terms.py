@@ -70,12 +70,6 @@ def _gateway(database: str) -> None:
         )
 
 
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    return merchant()
-
-
 class Process:
     """What a process of the gateway knows by itself: its cached terms. One at a time runs."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -45,26 +45,11 @@ from tests.actors.payout_links.world import (
     info,
     replayed,
 )
-from tests.models.builders import USDT, assert_sound, at_once, held, merchant
+from tests.models.builders import USDT, at_once, held, merchant
 from tests.models.payout_links.builders import rich_merchant
 from tests.models.payouts.builders import FEE, charge, fund, trade
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 HELD = 25 * USDT + FEE
-
-
-@pytest.fixture(autouse=True)
-def _gateway(database: str) -> Iterator[None]:
-    configure(database)
-    yield
-    assert_sound()
-
-
-@pytest.fixture
-def shop() -> UUID:
-    return rich_merchant()
 
 
 def links() -> int:

@@ -26,28 +26,15 @@ from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.queue.calls import AbandonedError, ReplayedError
 from tests.actors.payout_links.world import ANN, BOB, cancel, claim, configure, create, give_up, info
-from tests.models.builders import USDT, address, assert_sound, at_once, endpoint, held
-from tests.models.payout_links.builders import advance, rich_merchant
+from tests.models.builders import USDT, address, at_once, endpoint, held
+from tests.models.payout_links.builders import advance
 from tests.models.payouts.builders import FEE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 CONTRACT = "0xdAC17F958D2ee523a2206206994597C13D831ec7"
 TREASURY = "0x" + "7e" * 20
-
-
-@pytest.fixture(autouse=True)
-def _gateway(database: str) -> Iterator[None]:
-    configure(database)
-    yield
-    assert_sound()
-
-
-@pytest.fixture
-def shop() -> UUID:
-    return rich_merchant()
 
 
 @pytest.fixture

@@ -14,26 +14,13 @@ from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payouts import freezes
 from tests.actors.payout_links.world import configure
-from tests.models.builders import USDT, assert_sound, endpoint, held
-from tests.models.payout_links.builders import ANN, BOB, HELD, advance, claimed, claiming, funded, rich_merchant
+from tests.models.builders import USDT, endpoint, held
+from tests.models.payout_links.builders import ANN, BOB, HELD, advance, claimed, claiming, funded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from models.payout_links.rows import PayoutLinkRow
-
-
-@pytest.fixture(autouse=True)
-def _gateway(database: str) -> Iterator[None]:
-    configure(database)
-    yield
-    assert_sound()
-
-
-@pytest.fixture
-def shop() -> UUID:
-    return rich_merchant()
 
 
 def status(link: PayoutLinkRow) -> str:

@@ -17,25 +17,10 @@ from actors.queue.link import LinkDownError
 from tests.actors.queue.workers import NAMESPACE, QUEUE, declare, eventually, make_broker, working
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from actors.queue.broker import SluiceBroker
     from cli.embedded.servers.valkey import Valkey
 
 QUEUE_KEY = f"{NAMESPACE}:{QUEUE}"
-
-
-@pytest.fixture
-def broker(redis_url: str) -> Iterator[SluiceBroker]:
-    made = make_broker(redis_url)
-    yield made
-    made.link.close()
-
-
-@pytest.fixture
-def server(redis_url: str) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(redis_url) as client:
-        yield client
 
 
 @pytest.fixture

@@ -39,7 +39,6 @@ from tests.actors.queue.workers import (
     effects,
     eventually,
     give_up,
-    make_broker,
     make_settings,
     take_effect,
     take_effect_and_refuse,
@@ -47,33 +46,18 @@ from tests.actors.queue.workers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from actors.queue.broker import SluiceBroker
     from cli.embedded.servers.valkey import Valkey
+
+pytestmark = pytest.mark.usefixtures("effects_table")
 
 WAIT_S: Final = 0.4
 FIRST: Final = b'{"number":1}'
 
 
 @pytest.fixture
-def broker(redis_url: str, database: str) -> Iterator[SluiceBroker]:
-    del database
-    create_effects()
-    made = make_broker(redis_url)
-    yield made
-    made.link.close()
-
-
-@pytest.fixture
 def caller(broker: SluiceBroker, redis_url: str) -> Caller:
     return Caller(broker, make_settings(redis_url, call_wait_s=25, call_slots=12))
-
-
-@pytest.fixture
-def server(redis_url: str) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(redis_url) as client:
-        yield client
 
 
 def ask(caller: Caller, info: CallInfo | None = None, *, wait_s: float | None = None) -> CallReply:

@@ -21,7 +21,6 @@ from models.db.base import one
 from tests.actors.queue.workers import (
     QUEUE,
     call_info,
-    create_effects,
     declare_call,
     effects,
     eventually,
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from actors.queue.broker import SluiceBroker
     from actors.queue.caller import CallInfo
 
-pytestmark = pytest.mark.fresh_database
+pytestmark = [pytest.mark.fresh_database, pytest.mark.usefixtures("effects_table")]
 ROOT: Final = Path(__file__).parents[3]
 # Longer than any test: a wait is ended when its worker is where the test wants it.
 WAIT_S: Final = 90.0
@@ -79,15 +78,6 @@ class WorkerProcess:
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             pipe.close()
-
-
-@pytest.fixture
-def broker(redis_url: str, database: str) -> Iterator[SluiceBroker]:
-    del database
-    create_effects()
-    made = make_broker(redis_url)
-    yield made
-    made.link.close()
 
 
 @pytest.fixture

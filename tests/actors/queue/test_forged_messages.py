@@ -28,7 +28,6 @@ from tests.actors.queue.workers import (
     NAMESPACE,
     QUEUE,
     call_info,
-    create_effects,
     declare,
     declare_call,
     effects,
@@ -40,9 +39,9 @@ from tests.actors.queue.workers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from actors.queue.broker import SluiceBroker
+
+pytestmark = pytest.mark.usefixtures("effects_table")
 
 FIRST: Final = b'{"number":1}'
 THIEF: Final = b'{"address":"0x00000000000000000000000000000000000bad"}'
@@ -52,23 +51,8 @@ DAY_MS: Final = 86_400_000
 
 
 @pytest.fixture
-def broker(redis_url: str, database: str) -> Iterator[SluiceBroker]:
-    del database
-    create_effects()
-    made = make_broker(redis_url)
-    yield made
-    made.link.close()
-
-
-@pytest.fixture
 def caller(broker: SluiceBroker, redis_url: str) -> Caller:
     return Caller(broker, make_settings(redis_url, call_wait_s=25))
-
-
-@pytest.fixture
-def server(redis_url: str) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(redis_url) as client:
-        yield client
 
 
 def ask(caller: Caller, info: CallInfo | None = None) -> CallReply:

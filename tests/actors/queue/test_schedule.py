@@ -14,10 +14,10 @@ from actors.queue.link import LinkDownError
 from actors.queue.schedule import DOORBELLS, rings
 from models.db import bells
 from models.db.base import transaction
-from tests.actors.queue.workers import NAMESPACE, declare, eventually, make_broker, make_settings, working
+from tests.actors.queue.workers import NAMESPACE, declare, eventually, make_settings, working
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from actors.queue.broker import SluiceBroker
     from cli.embedded.servers.valkey import Valkey
@@ -26,19 +26,6 @@ if TYPE_CHECKING:
 PLAIN = "settle_due_invoices"
 PER_NETWORK = "poll_network"
 PLAIN_QUEUE = DOORBELLS[PLAIN].queue
-
-
-@pytest.fixture
-def broker(redis_url: str) -> Iterator[SluiceBroker]:
-    made = make_broker(redis_url)
-    yield made
-    made.link.close()
-
-
-@pytest.fixture
-def server(redis_url: str) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(redis_url) as client:
-        yield client
 
 
 def declare_doorbell(broker: SluiceBroker, function: Callable[..., None], *, name: str = PLAIN) -> None:

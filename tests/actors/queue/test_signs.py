@@ -15,16 +15,7 @@ from scheduler.jobs import jobs
 from tests.actors.queue.workers import NAMESPACE, QUEUE, declare, eventually, make_broker, make_settings, working
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from actors.queue.broker import SluiceBroker
-
-
-@pytest.fixture
-def broker(redis_url: str) -> Iterator[SluiceBroker]:
-    made = make_broker(redis_url)
-    yield made
-    made.link.close()
 
 
 def test_a_worker_serves_its_queues_from_its_start_to_its_end(broker: SluiceBroker, redis_url: str) -> None:

@@ -28,7 +28,7 @@ from models.payouts import freezes
 from models.payouts import rows as payouts
 from tests.actors.asking import ask, info
 from tests.actors.refunds.test_calls import OTHER, configure
-from tests.models.builders import USDT, Chain, address, assert_sound, at_once, endpoint, held, merchant
+from tests.models.builders import USDT, Chain, address, assert_sound, at_once, held, merchant
 from tests.models.refunds.builders import FEE, end, fees, suspense
 from tests.models.wallets.builders import set_blocked, settled, statuses, wallet
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from models.wallets.rows import WalletRow
+
+pytestmark = pytest.mark.usefixtures("shop_endpoint")
 
 
 @pytest.fixture(autouse=True)
@@ -45,20 +47,6 @@ def _gateway(database: str) -> Iterator[None]:
     fees()
     yield
     assert_sound()
-
-
-@pytest.fixture
-def chain(database: str) -> Chain:
-    del database
-    return Chain()
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    merchant_id = merchant()
-    endpoint(merchant_id)
-    return merchant_id
 
 
 def blocked(shop: UUID, chain: Chain, **units: int) -> WalletRow:

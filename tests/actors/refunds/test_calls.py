@@ -78,12 +78,6 @@ def _gateway(database: str) -> Iterator[None]:
 
 
 @pytest.fixture
-def chain(database: str) -> Chain:
-    del database
-    return Chain()
-
-
-@pytest.fixture
 def shop(database: str) -> UUID:
     """A merchant with 100 USDT."""
     del database

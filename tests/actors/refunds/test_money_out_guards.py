@@ -17,7 +17,7 @@ from models.payouts import rows as payouts
 from tests.actors.asking import ask, info
 from tests.actors.batches import world as batch_world
 from tests.actors.refunds.test_calls import configure, refund
-from tests.models.builders import PRICE, SENDER, USDT, Chain, assert_sound, expired, invoice, merchant, paid, settled
+from tests.models.builders import PRICE, SENDER, USDT, Chain, assert_sound, expired, invoice, paid, settled
 from tests.models.payouts.builders import charge, fund
 from tests.models.refunds.builders import FEE, fees, suspense
 
@@ -35,18 +35,6 @@ def _gateway(database: str) -> Iterator[None]:
     fees()
     yield
     assert_sound()
-
-
-@pytest.fixture
-def chain(database: str) -> Chain:
-    del database
-    return Chain()
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    return merchant()
 
 
 def send_back(of: InvoiceRow, **body: Any) -> None:

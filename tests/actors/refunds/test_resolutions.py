@@ -37,7 +37,6 @@ from tests.models.builders import (
     address,
     assert_sound,
     at_once,
-    endpoint,
     expired,
     held,
     invoice,
@@ -54,6 +53,8 @@ if TYPE_CHECKING:
 
     from models.invoices.rows import InvoiceRow
 
+pytestmark = pytest.mark.usefixtures("shop_endpoint")
+
 STRANGER = "0x90f79bf6eb2c4f870365e785982e1f101e93b906"
 
 
@@ -64,20 +65,6 @@ def _gateway(database: str) -> Iterator[None]:
     fees()
     yield
     assert_sound()
-
-
-@pytest.fixture
-def chain(database: str) -> Chain:
-    del database
-    return Chain()
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    merchant_id = merchant()
-    endpoint(merchant_id)
-    return merchant_id
 
 
 def short(chain: Chain, shop: UUID, units: int = 5 * USDT) -> InvoiceRow:

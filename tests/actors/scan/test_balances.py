@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,17 +15,7 @@ from tests.models.treasury.builders import HOT, spend
 from tests.peers.anvil import calldata
 from tests.peers.json_rpc_node import Refusal
 
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
-
 NO_METHOD = Refusal(-32601, "the method does not exist")
-
-
-@pytest.fixture
-def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[World]:
-    with World(database, anvil).served_by() as made:
-        yield made
-        made.assert_sound()
 
 
 def mute(world: World, *methods: str) -> None:

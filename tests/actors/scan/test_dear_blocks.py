@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 import pytest
 
@@ -13,25 +12,8 @@ from tests.actors.scan.world import World
 from tests.models.builders import CATALOGUE
 from tests.peers.json_rpc_node import Refusal
 
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
-
 SPECKS = 500
 NO_SUCH_METHOD = Refusal(-32601, "the method does not exist")
-
-
-@pytest.fixture
-def start(database: str, anvil: Callable[..., Anvil]) -> Iterator[Callable[..., World]]:
-    opened: list[Any] = []
-
-    def begin(providers: int = 1, *, network: str = "ethereum", **env: str) -> World:
-        manager = World(database, anvil, network=network, **env).served_by(providers)
-        opened.append(manager)
-        return manager.__enter__()
-
-    yield begin
-    for manager in opened:
-        manager.__exit__(None, None, None)
 
 
 def specks(world: World, count: int = SPECKS) -> int:

@@ -19,16 +19,18 @@ from models.invoices import rows as invoices
 from models.ledger.ledger import MATURING
 from models.outcomes import reversals
 from models.rates.rates import MarketBoard
-from tests.models.builders import CATALOGUE, SENDER, assert_sound, held, invoice, merchant
+from tests.models.builders import CATALOGUE, SENDER, held, invoice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from datetime import datetime
     from uuid import UUID
 
     from actors.context import Context
     from chains.base import Matcher
     from models.invoices.rows import InvoiceRow
+
+pytestmark = pytest.mark.usefixtures("sound")
 
 ETHEREUM = CATALOGUE.networks["ethereum"]
 TEN = 10_000_000
@@ -95,13 +97,6 @@ def transfer(to: InvoiceRow, units: int = TEN, *, txid: str = "0xaa", currency: 
     return Transfer(txid=txid, ordinal="0", currency=currency, units=units, sender=SENDER, recipient=to.address.lower())
 
 
-@pytest.fixture(autouse=True)
-def _sound(database: str) -> Iterator[None]:
-    del database
-    yield
-    assert_sound()
-
-
 @pytest.fixture
 def node(database: str, monkeypatch: pytest.MonkeyPatch) -> Node:
     """A chain of three blocks, whose last the gateway has scanned."""
@@ -120,12 +115,6 @@ def node(database: str, monkeypatch: pytest.MonkeyPatch) -> Node:
     monkeypatch.setattr(polling, "adapter", lambda _network, _settings: chain)
     poll()
     return chain
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    return merchant()
 
 
 def poll() -> None:

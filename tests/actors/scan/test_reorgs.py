@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,17 +14,9 @@ from tests.actors.scan.world import USDT_UNITS, World
 from tests.models.builders import agnostic_invoice, create, owes
 
 if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
     from models.invoices.rows import InvoiceRow
 
 DEPTHS = [1, 16, 128]
-
-
-@pytest.fixture
-def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[World]:
-    with World(database, anvil).served_by() as made:
-        yield made
-        made.assert_sound()
 
 
 def paid_in(world: World, status: str) -> tuple[InvoiceRow, str]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
-
-import pytest
 
 from actors.context import context
 from actors.scan import rescan
@@ -18,24 +15,7 @@ from models.deposits import cursors
 from tests.actors.scan.world import USDT_UNITS, World
 from tests.models.builders import USDT, requote
 
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
-
 DEEP = rescan.BEHIND + 2
-
-
-@pytest.fixture
-def start(database: str, anvil: Callable[..., Anvil]) -> Iterator[Callable[..., World]]:
-    opened: list[Any] = []
-
-    def begin(providers: int = 1, **env: str) -> World:
-        manager = World(database, anvil, **env).served_by(providers)
-        opened.append(manager)
-        return manager.__enter__()
-
-    yield begin
-    for manager in opened:
-        manager.__exit__(None, None, None)
 
 
 def test_a_transfer_that_was_hidden_is_found_and_credited(start: Callable[..., World]) -> None:

@@ -19,19 +19,12 @@ from tests.actors.signer.world import RICH_WEI, SpendWorld
 from tests.models.builders import CATALOGUE, USDT, at_once, endpoint, net_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from uuid import UUID
 
     from models.payouts.rows import PayoutRow
 
 HALF_AN_HOUR_S = 1_800
-
-
-@pytest.fixture
-def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
-    made = SpendWorld(database, monkeypatch)
-    yield made
-    made.close()
 
 
 def once(label: str, act: Callable[[], object]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 import structlog
 
@@ -16,17 +14,7 @@ from tests.actors.signer.world import SpendWorld
 from tests.models.builders import USDT, at_once
 from tests.peers.paper_chain import GAS as PAPER_GAS
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 PATIENCE_S = 61
-
-
-@pytest.fixture
-def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
-    made = SpendWorld(database, monkeypatch)
-    yield made
-    made.close()
 
 
 # Depth --------------------------------------------------------------------------------------------------------------

@@ -35,13 +35,6 @@ RECIPIENT = "0x52908400098527886e0f7030069857d2e4169ee7"
 DEAD = "0x000000000000000000000000000000000000dead"
 
 
-@pytest.fixture
-def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
-    made = SpendWorld(database, monkeypatch)
-    yield made
-    made.close()
-
-
 def settle(of: PayoutRow, outcome: Literal["paid", "failed"]) -> None:
     (unclear,) = payout_settlements.listing(CATALOGUE, of.id)
     with transaction():

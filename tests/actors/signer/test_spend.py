@@ -26,7 +26,6 @@ from tests.actors.signer.world import RICH_WEI, SpendWorld
 from tests.models.builders import CATALOGUE, USDT, at_once, net_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from uuid import UUID
 
     from models.payouts.rows import PayoutRow
@@ -35,13 +34,6 @@ if TYPE_CHECKING:
 ALICE = "0x" + "a1" * 20
 BOB = "0x" + "b0" * 20
 PATIENCE_S = 61
-
-
-@pytest.fixture
-def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
-    made = SpendWorld(database, monkeypatch)
-    yield made
-    made.close()
 
 
 class Told:

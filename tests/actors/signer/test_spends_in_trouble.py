@@ -23,15 +23,7 @@ from tests.models.builders import at_once, net_of
 from tests.peers.paper_chain import GAS as PAPER_GAS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from uuid import UUID
-
-
-@pytest.fixture
-def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
-    made = SpendWorld(database, monkeypatch)
-    yield made
-    made.close()
 
 
 # Slots that are lost ------------------------------------------------------------------------------------------------

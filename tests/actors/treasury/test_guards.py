@@ -32,11 +32,6 @@ STRANGER = "0x" + "66" * 20
 
 
 @pytest.fixture
-def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
-    yield from TreasuryWorld(database, anvil).opened()
-
-
-@pytest.fixture
 def cooled(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
     """Open a world whose hot wallet holds 200 USDT, where 3 are enough."""
     env = {"ETHEREUM_COLD_ADDRESS": COLD, "HOT_LIMIT_USD": "3"}

@@ -24,11 +24,6 @@ BALANCE_OF = "0x70a08231"
 
 
 @pytest.fixture
-def trio(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
-    yield from TreasuryWorld(database, anvil).opened(providers=3)
-
-
-@pytest.fixture
 def duo(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
     yield from TreasuryWorld(database, anvil).opened(providers=2)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,11 +23,6 @@ from tests.models.treasury.builders import COLD, topup_rows
 
 if TYPE_CHECKING:
     from cli.embedded.servers.anvil import Anvil
-
-
-@pytest.fixture
-def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
-    yield from TreasuryWorld(database, anvil).opened()
 
 
 def swept_by(world: TreasuryWorld) -> list[str | None]:

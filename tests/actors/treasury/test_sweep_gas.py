@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from cli.embedded.servers.anvil import Anvil
 
 GWEI = 10**9
-
-
-@pytest.fixture
-def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
-    yield from TreasuryWorld(database, anvil).opened()
 
 
 def price(world: TreasuryWorld, gwei: int) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
-
-import pytest
 
 from models.db.base import rows
 from models.spends.tracking import WATCHED_ON_BLOCKS
@@ -15,13 +12,7 @@ from tests.actors.treasury.world import TreasuryWorld
 from tests.peers.anvil import BUYER
 
 if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
     from models.invoices.rows import InvoiceRow
-
-
-@pytest.fixture
-def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
-    yield from TreasuryWorld(database, anvil).opened()
 
 
 def swept(world: TreasuryWorld) -> tuple[InvoiceRow, int]:

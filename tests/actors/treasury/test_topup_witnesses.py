@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from actors.scan import rescan
 from actors.treasury import reconcile
 from models.db.base import rows
@@ -19,17 +17,12 @@ from tests.models.treasury.builders import topup_rows
 from tests.peers.lying_rpc import DOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from cli.embedded.servers.anvil import Anvil
 
 EQUITY_USDT = Account(GATEWAY, EQUITY, "USDT")
 TEN_THOUSAND = 10_000 * 10**6
-
-
-@pytest.fixture
-def trio(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
-    yield from TreasuryWorld(database, anvil).opened(providers=3)
 
 
 def mature(world: World) -> None:

@@ -33,11 +33,13 @@ from models.wallets import settlement as wallet_settlement
 from models.wallets.rows import find_by_order
 from tests.actors.asking import ask, info
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
-from tests.models.builders import Chain, assert_sound, at_once, begin_scans, endpoint, held, merchant
+from tests.models.builders import Chain, assert_sound, at_once, begin_scans, held, merchant
 from tests.models.wallets.builders import reread, settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = pytest.mark.usefixtures("shop_endpoint")
 
 ETHEREUM: dict[str, Any] = {"currency": "USDT", "network": "ethereum"}
 
@@ -51,13 +53,6 @@ def _gateway(database: str) -> Iterator[None]:
         add_chunk(chunk)
     yield
     assert_sound()
-
-
-@pytest.fixture
-def shop() -> UUID:
-    merchant_id = merchant()
-    endpoint(merchant_id)
-    return merchant_id
 
 
 def configure(database: str) -> None:

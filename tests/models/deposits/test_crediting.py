@@ -52,18 +52,6 @@ SPLIT = CreditSplit(net_units=900, fee_units=60, fee_fixed_units=30, rounding_un
 
 
 @pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    return merchant()
-
-
-@pytest.fixture
-def chain(database: str) -> Chain:
-    del database
-    return Chain()
-
-
-@pytest.fixture
 def deposit(shop: UUID, chain: Chain) -> Deposit:
     """A deposit of 1000 units."""
     mine = invoice(shop)

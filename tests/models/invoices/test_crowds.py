@@ -18,42 +18,25 @@ from tests.models.builders import (
     FIXED_FEE,
     PRICE,
     Chain,
-    assert_sound,
-    endpoint,
     events,
     expired,
     held,
     invoice,
-    merchant,
     net_of,
     paid,
     settled,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from uuid import UUID
 
     from models.invoices.rows import InvoiceRow
 
+pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
+
 SPECKS = 300
 PAGE = 20
 SPECK = PRICE // SPECKS + 1
-
-
-@pytest.fixture(autouse=True)
-def _sound(database: str) -> Iterator[None]:
-    del database
-    yield
-    assert_sound()
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    found = merchant()
-    endpoint(found)
-    return found
 
 
 @pytest.fixture

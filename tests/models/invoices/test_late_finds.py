@@ -13,13 +13,10 @@ from tests.models.builders import (
     PRICE,
     USDT,
     Chain,
-    assert_sound,
-    endpoint,
     events,
     expired,
     held,
     invoice,
-    merchant,
     paid,
     requote,
     settled,
@@ -27,29 +24,9 @@ from tests.models.builders import (
 from tests.models.refunds.builders import end, send_back
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from uuid import UUID
 
-
-@pytest.fixture(autouse=True)
-def _sound(database: str) -> Iterator[None]:
-    del database
-    yield
-    assert_sound()
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    merchant_id = merchant()
-    endpoint(merchant_id)
-    return merchant_id
-
-
-@pytest.fixture
-def chain(database: str) -> Chain:
-    del database
-    return Chain()
+pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
 
 
 @pytest.mark.parametrize(

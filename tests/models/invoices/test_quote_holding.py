@@ -13,39 +13,19 @@ from tests.models.builders import (
     PRICE,
     USDT,
     Chain,
-    assert_sound,
     expired,
     invoice,
-    merchant,
     paid,
     requote,
     settled,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from uuid import UUID
 
+pytestmark = pytest.mark.usefixtures("sound")
+
 TENTH = PRICE // 10
-
-
-@pytest.fixture(autouse=True)
-def _sound(database: str) -> Iterator[None]:
-    del database
-    yield
-    assert_sound()
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    return merchant()
-
-
-@pytest.fixture
-def chain(database: str) -> Chain:
-    del database
-    return Chain()
 
 
 def let_the_rate_run_out(chain: Chain) -> None:

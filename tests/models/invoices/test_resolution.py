@@ -23,47 +23,25 @@ from tests.models.builders import (
     Chain,
     assert_sound,
     at_once,
-    endpoint,
     events,
     expired,
     held,
     invoice,
-    merchant,
     net_of,
     paid,
     settled,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from uuid import UUID
 
     from models.invoices.rows import InvoiceRow
 
+pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
+
 HALF = PRICE // 2
 HALF_NET = HALF - HALF * 15_000 // PPM - FIXED_FEE
 DAI = 5 * 10**18
-
-
-@pytest.fixture(autouse=True)
-def _sound(database: str) -> Iterator[None]:
-    del database
-    yield
-    assert_sound()
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    found = merchant()
-    endpoint(found)
-    return found
-
-
-@pytest.fixture
-def chain(database: str) -> Chain:
-    del database
-    return Chain()
 
 
 def short(chain: Chain, shop: UUID) -> InvoiceRow:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 import pytest
@@ -26,7 +26,6 @@ from tests.models.builders import (
     Chain,
     address,
     agnostic_invoice,
-    assert_sound,
     at_once,
     create,
     invoice,
@@ -35,24 +34,10 @@ from tests.models.builders import (
     settled,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+pytestmark = pytest.mark.usefixtures("sound")
 
 PAY_URL: Final = "https://pay.example"
 WRITTEN: Final = ("invoices", "calls", "quotes", "address_owners")
-
-
-@pytest.fixture(autouse=True)
-def _sound(database: str) -> Iterator[None]:
-    del database
-    yield
-    assert_sound()
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    return merchant()
 
 
 def counted() -> dict[str, int]:

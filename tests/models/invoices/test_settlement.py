@@ -29,7 +29,6 @@ from tests.models.builders import (
     assert_sound,
     at_once,
     create,
-    endpoint,
     events,
     expired,
     held,
@@ -45,36 +44,15 @@ from tests.models.ledger.test_ledger import book
 from tests.models.refunds.builders import end, send_back
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from uuid import UUID
 
     from models.invoices.rows import InvoiceRow
 
+pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
+
 # 10 USDT less 1.5 % less 0.30 USDT.
 FEE = 15 * USDT // 100
 NET = PRICE - FEE - FIXED_FEE
-
-
-@pytest.fixture(autouse=True)
-def _sound(database: str) -> Iterator[None]:
-    del database
-    yield
-    assert_sound()
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    """A merchant with a webhook endpoint."""
-    del database
-    merchant_id = merchant()
-    endpoint(merchant_id)
-    return merchant_id
-
-
-@pytest.fixture
-def chain(database: str) -> Chain:
-    del database
-    return Chain()
 
 
 def shown(of: InvoiceRow) -> tuple[str | None, str, str]:

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from uuid import UUID
 
-import pytest
-
 from models.db.base import execute, rows
 from models.deposits import crediting, cursors
 from models.ledger.ledger import AVAILABLE, MATURING
 from models.ledger.maturity import FINALITY_PATIENCE
-from tests.models.builders import Chain, assert_sound, held, invoice, merchant, paid
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    return merchant()
+from tests.models.builders import Chain, assert_sound, held, invoice, paid
 
 
 def credited(shop: UUID) -> Chain:

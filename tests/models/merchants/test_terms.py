@@ -22,12 +22,6 @@ BSC, TRON, BITCOIN = ("USDT", "bsc"), ("USDT", "tron"), ("BTC", "bitcoin")
 FRESH = Terms(version=1, fee_ppm=15_000, fee_fixed_usd_cents=30, accuracy_ppm=None, accepted=None, discounts_ppm={})
 
 
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    return merchant()
-
-
 def accept(shop: UUID, *methods: tuple[str, str]) -> Terms:
     with transaction():
         term_changes.replace_accepted(shop, methods)

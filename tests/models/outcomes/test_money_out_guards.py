@@ -33,7 +33,6 @@ from tests.models.builders import (
     PRICE,
     USDT,
     Chain,
-    assert_sound,
     expired,
     held,
     invoice,
@@ -50,7 +49,7 @@ from tests.models.refunds.builders import FEE, end, new_refund, refund, send_bac
 from tests.models.wallets.builders import deposit_of, set_blocked, wallet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from uuid import UUID
 
     from models.deposits.rows import Deposit
@@ -59,20 +58,9 @@ if TYPE_CHECKING:
     from models.payouts.rows import NewPayout, PayoutRow
     from models.wallets.rows import WalletRow
 
+pytestmark = pytest.mark.usefixtures("sound")
+
 OWED = 8 * USDT
-
-
-@pytest.fixture(autouse=True)
-def _sound(database: str) -> Iterator[None]:
-    del database
-    yield
-    assert_sound()
-
-
-@pytest.fixture
-def chain(database: str) -> Chain:
-    del database
-    return Chain()
 
 
 @pytest.fixture

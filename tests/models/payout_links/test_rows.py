@@ -26,7 +26,7 @@ from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payouts import freezes
 from models.payouts import rows as payouts
-from tests.models.builders import CATALOGUE, USDT, assert_sound, endpoint, held, merchant, owes
+from tests.models.builders import CATALOGUE, USDT, endpoint, held, merchant, owes
 from tests.models.payout_links.builders import (
     AMOUNT,
     ANN,
@@ -43,18 +43,11 @@ from tests.models.payout_links.builders import (
 from tests.models.payouts.held import require_cosign
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from models.payout_links.rows import PayoutLinkRow
 
+pytestmark = pytest.mark.usefixtures("sound")
+
 REST = 100 * USDT - HELD
-
-
-@pytest.fixture(autouse=True)
-def _sound(database: str) -> Iterator[None]:
-    del database
-    yield
-    assert_sound()
 
 
 @pytest.fixture

@@ -12,18 +12,11 @@ from models.db.base import rows, transaction
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, Account, Transfer, post
 from models.payouts import freezes
 from models.payouts.freezes import RECONCILER, Freeze
-from tests.models.builders import merchant
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from models.payouts.freezes import Scope
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    return merchant()
 
 
 def frozen(merchant_id: UUID) -> dict[str, bool]:

@@ -23,12 +23,10 @@ from tests.models.builders import (
     Chain,
     assert_sound,
     at_once,
-    endpoint,
     events,
     expired,
     held,
     invoice,
-    merchant,
     net_of,
     owes,
     paid,
@@ -40,7 +38,6 @@ from tests.models.refunds.builders import FEE, end, payout_events, reread, send_
 from tests.models.wallets import builders as wallet_builders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from uuid import UUID
 
     from core.payouts.states import PayoutStatus
@@ -48,31 +45,12 @@ if TYPE_CHECKING:
     from models.payouts.rows import PayoutRow
     from models.wallets.rows import WalletRow
 
+pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
+
 HALF = PRICE // 2
 DAI = 5 * 10**18
 # Less than the coin's precision.
 SPECK = 7
-
-
-@pytest.fixture(autouse=True)
-def _sound(database: str) -> Iterator[None]:
-    del database
-    yield
-    assert_sound()
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    found = merchant()
-    endpoint(found)
-    return found
-
-
-@pytest.fixture
-def chain(database: str) -> Chain:
-    del database
-    return Chain()
 
 
 def short(chain: Chain, shop: UUID, units: int = HALF) -> InvoiceRow:

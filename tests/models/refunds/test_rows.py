@@ -22,13 +22,10 @@ from tests.models.builders import (
     SENDER,
     USDT,
     Chain,
-    assert_sound,
     at_once,
-    endpoint,
     expired,
     held,
     invoice,
-    merchant,
     owes,
     paid,
     settled,
@@ -37,34 +34,14 @@ from tests.models.refunds.builders import FEE, end, payout_events, refund, rerea
 from tests.models.wallets import builders as wallet_builders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from uuid import UUID
 
     from core.payouts.states import PayoutStatus
     from models.invoices.rows import InvoiceRow
 
+pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
+
 STRANGER = "0x90f79bf6eb2c4f870365e785982e1f101e93b906"
-
-
-@pytest.fixture(autouse=True)
-def _sound(database: str) -> Iterator[None]:
-    del database
-    yield
-    assert_sound()
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    found = merchant()
-    endpoint(found)
-    return found
-
-
-@pytest.fixture
-def chain(database: str) -> Chain:
-    del database
-    return Chain()
 
 
 def release(chain: Chain) -> None:

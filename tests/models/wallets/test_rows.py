@@ -14,25 +14,13 @@ from models.deposits import balances as probes
 from models.deposits import rows as deposits
 from models.wallets import rows as wallets
 from models.wallets.rows import NewWallet
-from tests.models.builders import address, assert_sound, at_once, invoice, merchant
+from tests.models.builders import address, at_once, invoice, merchant
 from tests.models.wallets.builders import reread, set_blocked, wallet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from uuid import UUID
 
-
-@pytest.fixture(autouse=True)
-def _sound(database: str) -> Iterator[None]:
-    del database
-    yield
-    assert_sound()
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    return merchant()
+pytestmark = pytest.mark.usefixtures("sound")
 
 
 def new_wallet(merchant_id: UUID, order_id: str = "") -> NewWallet:

@@ -24,7 +24,6 @@ from tests.models.builders import (
     Chain,
     assert_sound,
     at_once,
-    endpoint,
     held,
     invoice,
     merchant,
@@ -36,34 +35,14 @@ from tests.models.ledger.test_ledger import book
 from tests.models.wallets.builders import bodies, deposit_of, queues, reread, set_blocked, settled, statuses, wallet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from uuid import UUID
+
+pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
 
 # 10 USDT less 1.5 %, and no fixed fee.
 GROSS: Final = 10 * USDT
 NET: Final = GROSS * 985 // 1000
 DAI: Final = 10**18
-
-
-@pytest.fixture(autouse=True)
-def _sound(database: str) -> Iterator[None]:
-    del database
-    yield
-    assert_sound()
-
-
-@pytest.fixture
-def shop(database: str) -> UUID:
-    del database
-    merchant_id = merchant()
-    endpoint(merchant_id)
-    return merchant_id
-
-
-@pytest.fixture
-def chain(database: str) -> Chain:
-    del database
-    return Chain()
 
 
 def suspense(shop: UUID, currency: str = "USDT") -> int:

@@ -1,6 +1,6 @@
 """What one of our keys signed, read whole from a real chain: the bytes prove it, and no node can make one up."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -14,15 +14,7 @@ from chains.evm.spends import departures as evm_departures
 from chains.evm.spends.library import eth
 from core.catalogue.addresses import keccak256
 from tests.chains.conftest import CATALOGUE, OURS
-from tests.chains.evm.spends.world import CAP, HOT, World, world
-from tests.peers.anvil import HandMined
-
-
-@pytest.fixture
-def alone(ethereum: HandMined) -> Iterator[World]:
-    with world(ethereum) as found:
-        found.token()
-        yield found
+from tests.chains.evm.spends.world import CAP, HOT, World
 
 
 def adapter(world: World) -> EvmAdapter:

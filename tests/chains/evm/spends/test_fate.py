@@ -1,6 +1,6 @@
 """What became of a spend: proved by one node's own chain, then by most nodes' word. A lie decides nothing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,35 +8,13 @@ import pytest
 from chains.base import Attempt, Fate, FateKind, Fee, Intent, ProviderError
 from chains.evm.spends.fate import NO_TRANSFER, OTHER_TRANSFER, OUT_OF_GAS, REVERTED, judge
 from tests.chains.conftest import OURS, THEIRS
-from tests.chains.evm.spends.world import CAP, GWEI, HOT, HOT_KEY, World, world
-from tests.peers.anvil import HandMined
+from tests.chains.evm.spends.world import CAP, GWEI, HOT, HOT_KEY, World
 from tests.peers.json_rpc_node import Refusal
 from tests.peers.lying_rpc import DOWN
 
 FEE = Fee(gas_limit=100_000, price_units=20 * GWEI, tip_units=GWEI)
 WAITING = Fate(kind=FateKind.WAITING)
 DEAD = Fate(kind=FateKind.DEAD)
-
-
-@pytest.fixture
-def alone(ethereum: HandMined) -> Iterator[World]:
-    with world(ethereum) as found:
-        found.token()
-        yield found
-
-
-@pytest.fixture
-def pair(ethereum: HandMined) -> Iterator[World]:
-    with world(ethereum, providers=2) as found:
-        found.token()
-        yield found
-
-
-@pytest.fixture
-def trio(ethereum: HandMined) -> Iterator[World]:
-    with world(ethereum, providers=3) as found:
-        found.token()
-        yield found
 
 
 def included(found: World, *, currency: str | None = "USDT", fee: Fee = FEE) -> tuple[Intent, Attempt]:

@@ -1,6 +1,6 @@
 """What one provider alone cannot talk the signer into: a claim beyond the others, bytes that nobody took."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import permutations
 from typing import Any
 
@@ -9,34 +9,12 @@ import pytest
 from chains.base import Fate, FateKind, InsufficientCoinError, ProviderError, SpendRefusedError
 from chains.evm.spends.fate import NO_TRANSFER, judge
 from tests.chains.conftest import THEIRS
-from tests.chains.evm.spends.world import CAP, HOT, REVERT_CODE, World, world
-from tests.peers.anvil import HandMined
+from tests.chains.evm.spends.world import CAP, HOT, REVERT_CODE, World
 from tests.peers.json_rpc_node import Refusal
 from tests.peers.lying_rpc import DOWN
 
 FAR = hex(10**6)
 NEAR = hex(5)
-
-
-@pytest.fixture
-def alone(ethereum: HandMined) -> Iterator[World]:
-    with world(ethereum) as found:
-        found.token()
-        yield found
-
-
-@pytest.fixture
-def pair(ethereum: HandMined) -> Iterator[World]:
-    with world(ethereum, providers=2) as found:
-        found.token()
-        yield found
-
-
-@pytest.fixture
-def trio(ethereum: HandMined) -> Iterator[World]:
-    with world(ethereum, providers=3) as found:
-        found.token()
-        yield found
 
 
 # The next claim ---------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Pricing, signing and sending our own transactions, on a real chain and by every provider's word."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,20 +26,6 @@ REVERT = Refusal(REVERT_CODE, "execution reverted")
 ENDLESS = "0x5b600056"
 # Does 60,000 gas of work: twenty-five times a cold SLOAD.
 GREEDY = "0x" + "".join(f"60{slot:02x}5450" for slot in range(50))
-
-
-@pytest.fixture
-def alone(ethereum: HandMined) -> Iterator[World]:
-    with world(ethereum) as found:
-        found.token()
-        yield found
-
-
-@pytest.fixture
-def trio(ethereum: HandMined) -> Iterator[World]:
-    with world(ethereum, providers=3) as found:
-        found.token()
-        yield found
 
 
 @pytest.mark.parametrize("currency", ["USDT", "ETH", None], ids=["token", "coin", "coin, not offered"])
