@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from models.spends import unknown as unknown_spends
-from models.spends.unknown import NewUnknown
+from models.spends.unknown import UnknownRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 def unknown_in(
     ctx: Context, network: Network, chain: ChainAdapter, scans: Iterable[BlockScan]
-) -> dict[str, list[NewUnknown]]:
+) -> dict[str, list[UnknownRow]]:
     """Return, by block hash, what one of our keys signed in these blocks and no row knows. Raises ProviderError.
 
     Called outside of transactions: nodes are asked for what is found. Bytes are committed before they are sent, so
@@ -30,7 +30,7 @@ def unknown_in(
     read = list(scans)
     ours = unknown_spends.own(network.code, network.family, {sender for scan in read for sender, _ in scan.sent})
     sent = {txid: scan for scan in read for sender, txid in scan.sent if sender in ours}
-    found: dict[str, list[NewUnknown]] = {}
+    found: dict[str, list[UnknownRow]] = {}
     for txid in sorted(unknown_spends.unheard_of(network.code, sent)):
         block = sent[txid].block
         departure = chain.departure(txid, block)
@@ -42,14 +42,14 @@ def unknown_in(
     return found
 
 
-def _noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | None) -> NewUnknown:
+def _noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | None) -> UnknownRow:
     intent = found.intent
     pair = intent.pair or ctx.catalogue.pair(network.gas_currency, network.code)
     log.critical(
         "departure.unknown", network=network.code, txid=found.txid,
         sender=intent.sender, slot=found.claim, height=found.height,
     )  # fmt: skip
-    return NewUnknown(
+    return UnknownRow(
         network=network.code,
         txid=found.txid,
         sender=intent.sender,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from chains.base import BlockScan, ChainAdapter
     from core.catalogue.catalogue import Network
-    from models.spends.unknown import NewUnknown
+    from models.spends.unknown import UnknownRow
 
 log = structlog.get_logger()
 
@@ -152,7 +152,7 @@ def _record(
     scan: BlockScan,
     ours: Matching,
     head: int,
-    left: Mapping[str, Sequence[NewUnknown]],
+    left: Mapping[str, Sequence[UnknownRow]],
 ) -> bool:
     with transaction():
         block = scan.block

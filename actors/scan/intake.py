@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from chains.base import Block, BlockScan, ChainAdapter, Transfer
     from core.catalogue.catalogue import Catalogue, Network
     from models.deposits.rows import Found, Owner, OwnerKind
-    from models.spends.unknown import NewUnknown
+    from models.spends.unknown import UnknownRow
 
 log = structlog.get_logger()
 
@@ -151,7 +151,7 @@ def take_late(
     chain: ChainAdapter,
     scan: BlockScan,
     ours: Matching,
-    left: Mapping[str, Sequence[NewUnknown]] = MappingProxyType({}),
+    left: Mapping[str, Sequence[UnknownRow]] = MappingProxyType({}),
 ) -> int:
     """Record what a second look at a scanned block found; returns how many deposits and top-ups were new.
 

@@ -7,16 +7,18 @@ holder of the lease, succeed() ends it. What is refused is rolled back and recor
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from core.batches.schemas import BatchKind
 from core.errors import BatchSkipped
 from core.ids import uuid7
 from models.db.base import execute, in_transaction, one, rows
+from models.db.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from uuid import UUID
 
 # What a dead worker held is taken up again after this. begin() renews it: no item takes as long.
 LEASE_S: Final = 30
@@ -56,16 +58,22 @@ class Leased:
         return self.of.batch_id, self.position, self.lease
 
 
-@dataclass(frozen=True, slots=True)
-class ItemRow:
-    """An item as it is shown."""
+class ItemRow(Table, table="batch_items i"):
+    """An item as stored. Its body is empty once it has ended."""
 
+    batch_id: UUID
     position: int
     order_id: str
+    body: str
     status: str
     result: str | None
     error_code: str | None
     error_message: str | None
+    # How often it was begun without an end, and put off.
+    begun: int
+    put_off: int
+    lease: UUID | None
+    due_at: datetime
 
 
 _MINE: Final = "batch_id = %s AND position = %s AND lease = %s AND status = 'pending'"
@@ -74,12 +82,7 @@ _DUE: Final = "i.batch_id = %s AND i.status = 'pending' AND i.due_at <= (SELECT 
 
 def page(batch_id: UUID, *, limit: int, offset: int) -> list[ItemRow]:
     """Return some items of a batch, in order."""
-    found = rows(
-        "SELECT position, order_id, status, result, error_code, error_message FROM batch_items"
-        " WHERE batch_id = %s AND position >= %s ORDER BY position LIMIT %s",
-        (batch_id, offset, limit),
-    )
-    return [ItemRow(*row) for row in found]
+    return ItemRow.read("i.batch_id = %s AND i.position >= %s ORDER BY i.position LIMIT %s", (batch_id, offset, limit))
 
 
 def lease(of: BatchRef, *, limit: int) -> list[Leased]:

@@ -7,6 +7,7 @@ models.batches.items.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -15,10 +16,10 @@ from models.batches import items as batch_items
 from models.db import turns
 from models.db.base import execute, one, rows, transaction
 from models.db.bells import Bell, ring
+from models.db.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from models.batches.items import Leased
 
@@ -47,19 +48,26 @@ class NewBatch:
     order_ids: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class BatchRow:
-    """A batch as stored, with the counts of its items."""
+_COUNTS: Final = (
+    "count(*) FILTER (WHERE i.status = 'success') AS succeeded, count(*) FILTER (WHERE i.status = 'error') AS failed"
+)
+
+
+class BatchRow(Table, table="batches b"):
+    """A batch as stored. How its items ended is written down when it is completed, and counted until then by find()."""
 
     id: UUID
+    merchant_id: UUID
     kind: BatchKind
     on_error: OnError
     status: str
     count: int
+    created_by: str
+    request_id: str
     created_at: datetime
     completed_at: datetime | None
-    succeeded: int
-    failed: int
+    succeeded: int | None
+    failed: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +76,6 @@ class LeasedRound:
 
     items: tuple[Leased, ...]
     merchants: tuple[UUID, ...]
-
-
-_COUNTS: Final = (
-    "count(*) FILTER (WHERE i.status = 'success') AS succeeded, count(*) FILTER (WHERE i.status = 'error') AS failed"
-)
 
 
 def create(new: NewBatch) -> None:
@@ -92,14 +95,11 @@ def create(new: NewBatch) -> None:
 
 def find(merchant_id: UUID, batch_id: UUID) -> BatchRow | None:
     """Return a merchant's batch; another merchant's is as absent as a missing one."""
-    row = one(
-        "SELECT b.id, b.kind, b.on_error, b.status, b.count, b.created_at, b.completed_at,"
-        " COALESCE(b.succeeded, c.succeeded), COALESCE(b.failed, c.failed) FROM batches b LEFT JOIN LATERAL"
-        f" (SELECT {_COUNTS} FROM batch_items i WHERE i.batch_id = b.id) c ON b.succeeded IS NULL"
-        " WHERE b.id = %s AND b.merchant_id = %s",
-        (batch_id, merchant_id),
-    )
-    return None if row is None else BatchRow(*row)
+    found = BatchRow.first("b.id = %s AND b.merchant_id = %s", (batch_id, merchant_id))
+    if found is None or found.succeeded is not None:
+        return found
+    succeeded, failed = one(f"SELECT {_COUNTS} FROM batch_items i WHERE i.batch_id = %s", (batch_id,)) or (0, 0)
+    return found.but(succeeded=succeeded, failed=failed)
 
 
 def lease_turn(*, limit: int, after: UUID) -> LeasedRound:

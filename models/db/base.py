@@ -87,25 +87,6 @@ psycopg2.extensions.register_adapter(float, _refuse_float)
 psycopg2.extras.register_uuid()
 
 
-class UnitsField(peewee.Field):
-    """Money in base units: takes int alone, since PostgreSQL would accept what is not exact."""
-
-    field_type = "NUMERIC"
-
-    def db_value(self, value: object) -> int | None:
-        """Refuse everything but int (bool included)."""
-        if value is not None and type(value) is not int:
-            raise TypeError(f"units are int, not {type(value).__name__}")
-        return value
-
-
-class Table(peewee.Model):
-    """Base of the row classes. Reads go through them; multi-row steps are SQL beside them."""
-
-    class Meta:
-        database = db
-
-
 class StoreUnavailableError(Exception):
     """PostgreSQL cannot be reached. Nothing of the step took effect, unless it was cut at COMMIT."""
 

@@ -6,21 +6,22 @@ What becomes of them is decided by models.invoices.settlement (invoices) and mod
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
+from uuid import UUID
 
 import msgspec
 
 from core.ids import uuid7
+from core.payouts.states import PayoutStatus
 from models.db.base import Params, execute, one, rows
+from models.db.table import Big, Table, Units, derived
 from models.deposits import witnesses as quorum
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from datetime import datetime
-    from uuid import UUID
 
     from core.catalogue.catalogue import Catalogue
-    from core.payouts.states import PayoutStatus
 
 OwnerKind = Literal["invoice", "wallet"]
 
@@ -54,33 +55,42 @@ class Found:
     block_time: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Deposit:
-    """A deposit as settlement reads it."""
+class Deposit(Table, table="deposits d", joins="LEFT JOIN chain_cursors c ON c.network = d.network"):
+    """A deposit, with its confirmations by the scan of its own network and the refund that took it out of suspense."""
 
     id: UUID
     network: str
     txid: str
+    ordinal: str
     currency: str
-    amount_units: int
+    amount_units: Units
+    address: str
     sender: str
+    owner_kind: OwnerKind
+    owner_id: UUID
+    merchant_id: UUID
     status: str
     stray_reason: str | None
-    block_height: int
+    block_height: Big
+    block_hash: str
+    block_time: datetime
     seen_at: datetime
+    detected_at: datetime
+    confirmed_at: datetime | None
     round: int
-    net_units: int
-    fee_units: int
-    fee_fixed_units: int
-    rounding_units: int
-    # Confirmations by the scan of its own network.
-    depth: int
-    # Several providers have to tell the same of it before it is confirmed, and have not yet.
-    awaits_quorum: bool
-    # The refund that takes it out of suspense, what of that came from here, and how far that payout is.
+    net_units: Units
+    fee_units: Units
+    fee_fixed_units: Units
+    rounding_units: Units
+    is_announced: bool
     refund_id: UUID | None
-    refund_units: int | None
-    refund_status: PayoutStatus | None
+    # What of the refund came from here.
+    refund_units: Units | None
+    sweep_id: UUID | None
+    depth: int = derived("COALESCE(c.height - d.block_height + 1, 0)")
+    # Several providers have to tell the same of it before it is confirmed, and have not yet.
+    awaits_quorum: bool = derived(quorum.OPEN)
+    refund_status: PayoutStatus | None = derived("(SELECT p.status FROM payouts p WHERE p.id = d.refund_id)")
 
     @property
     def is_refunded(self) -> bool:
@@ -95,13 +105,64 @@ class Deposit:
         return "awaiting_quorum" if self.awaits_quorum and self.status == "pending" else self.status
 
 
-_DEPOSIT: Final = (
-    "SELECT d.id, d.network, d.txid, d.currency, d.amount_units, d.sender, d.status, d.stray_reason, d.block_height,"
-    " d.seen_at, d.round, d.net_units, d.fee_units, d.fee_fixed_units, d.rounding_units,"
-    f" COALESCE(c.height - d.block_height + 1, 0), {quorum.OPEN}, d.refund_id, d.refund_units,"
-    " (SELECT p.status FROM payouts p WHERE p.id = d.refund_id)"
-    " FROM deposits d LEFT JOIN chain_cursors c ON c.network = d.network"
-)
+class ChainCursor(Table, table="chain_cursors"):
+    """How far a network is scanned, read again, and final."""
+
+    network: str
+    height: Big
+    hash: str
+    block_time: datetime
+    head_height: Big
+    moved_at: datetime
+    final_height: Big | None
+    started_height: Big | None
+    reread_height: Big | None
+    halted_reason: str
+    halted_at: datetime | None
+    final_moved_at: datetime | None
+
+
+class BalanceProbe(Table, table="balance_probes"):
+    """An address whose balance is read, since transfers to it may show nowhere else."""
+
+    network: str
+    address: str
+    owner_kind: str
+    height: Big | None
+    swept_units: Units
+    probed_at: datetime | None
+
+
+class ChainBlock(Table, table="chain_blocks"):
+    """A scanned block, kept to notice reorgs."""
+
+    network: str
+    height: Big
+    hash: str
+    parent_hash: str
+    block_time: datetime
+
+
+class DepositQuorum(Table, table="deposit_quorums"):
+    """A second opinion that a life of a deposit needs."""
+
+    deposit_id: UUID
+    round: int
+    network: str
+    reason: str
+    asked_at: datetime
+    attempts: int
+    next_attempt_at: datetime
+    problem: str
+    agreed_at: datetime | None
+
+
+class UnwitnessedCredits(Table, table="unwitnessed_credits"):
+    """What an hour's deposits without a second opinion come to."""
+
+    network: str
+    hour: datetime
+    usd_cents: Big
 
 
 _IS_THE_SAME: Final = (
@@ -178,7 +239,7 @@ def of_owner(owner_id: UUID) -> list[Deposit]:
 
 def read(condition: str, params: Params) -> list[Deposit]:
     """Return the deposits that a condition names: a constant text about d, the row, and c, its network's cursor."""
-    return [Deposit(*row) for row in rows(f"{_DEPOSIT} WHERE {condition}", params)]
+    return Deposit.read(condition, params)
 
 
 def pending_due(catalogue: Catalogue, owner_id: UUID, *, limit: int) -> list[Deposit]:
@@ -311,7 +372,7 @@ def give_back(refund_id: UUID) -> None:
 
 def reverse(deposit_id: UUID) -> Deposit | None:
     """Mark a deposit reversed and return it as it was; None when somebody was first. Its owner is locked."""
-    found = one(f"{_DEPOSIT} WHERE d.id = %s AND d.status <> 'reversed' FOR UPDATE OF d", (deposit_id,))
+    found = Deposit.first("d.id = %s AND d.status <> 'reversed' FOR UPDATE OF d", (deposit_id,))
     if found is None:
         return None
     execute(
@@ -319,4 +380,4 @@ def reverse(deposit_id: UUID) -> Deposit | None:
         " rounding_units = 0 WHERE id = %s",
         (deposit_id,),
     )
-    return Deposit(*found)
+    return found

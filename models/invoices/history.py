@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.errors import PaymentBadCursor, PaymentBadDate
-from models.db.base import rows
 from models.db.paging import Page, cut_page, decode_cursor, read_moment
-from models.invoices.rows import READ, InvoiceRow
+from models.invoices.rows import InvoiceRow
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -37,7 +36,5 @@ def read_page(merchant_id: UUID, wanted: PaymentHistory, *, limit: int) -> Page[
         filters.append(("i.id < %s", decode_cursor(wanted.cursor, error=PaymentBadCursor)))
     where = " AND ".join(condition for condition, _ in filters)
     values = [value for _, value in filters]
-    found = [
-        InvoiceRow(*row) for row in rows(f"{READ} WHERE {where} ORDER BY i.id DESC LIMIT %s", [*values, limit + 1])
-    ]
+    found = InvoiceRow.read(f"{where} ORDER BY i.id DESC LIMIT %s", [*values, limit + 1])
     return cut_page(found, limit=limit)

@@ -5,32 +5,23 @@ Written by actors.invoices.calls (create, select) and models.invoices.settlement
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, cast
 from uuid import UUID
 
 import msgspec
 
+from core.invoices.states import InvoiceStatus
 from models.db import locks
 from models.db.base import execute, one, rows
 from models.db.locks import LockSeed
+from models.db.table import Big, Table, Units, derived
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
-    from core.invoices.states import InvoiceStatus
     from core.rates.pricing import Quote
 
-COLUMNS: Final = (
-    "id, merchant_id, order_id, status, is_final, is_multi, price_currency, price_units, pay_currency, network,"
-    " payer_units, generation, address_ordinal, address, required_confirmations, accuracy_ppm, discount_ppm,"
-    " subtract_percent, fee_ppm, fee_fixed_usd_cents, fee_fixed_units, confirmed_units, detected_units, deposit_height,"
-    " fee_fixed_taken_units, txid, payer_address, decided_at, accepted_units, url_callback, url_return, url_success,"
-    " additional_data, payer_email, theme, is_payment_multiple, created_at, updated_at, expires_at, rate_expires_at,"
-    " requote_after"
-)
-_SELECTED: Final = ", ".join(f"i.{name.strip()}" for name in COLUMNS.split(","))
 _LIVE: Final = "(i.status IN ('select', 'check') OR (i.status = 'wrong_amount' AND NOT i.is_final))"
 
 
@@ -90,8 +81,7 @@ class NewInvoice(msgspec.Struct, frozen=True, kw_only=True):
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class InvoiceRow:
+class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON c.network = i.network"):
     """An invoice as stored, with the height that its network's scan has reached."""
 
     id: UUID
@@ -101,12 +91,12 @@ class InvoiceRow:
     is_final: bool
     is_multi: bool
     price_currency: str
-    price_units: int
+    price_units: Units
     pay_currency: str | None
     network: str | None
-    payer_units: int | None
+    payer_units: Units | None
     generation: int
-    address_ordinal: int | None
+    address_ordinal: Big | None
     address: str
     required_confirmations: int
     accuracy_ppm: int
@@ -114,15 +104,15 @@ class InvoiceRow:
     subtract_percent: int
     fee_ppm: int
     fee_fixed_usd_cents: int
-    fee_fixed_units: int | None
-    confirmed_units: int
-    detected_units: int
-    deposit_height: int | None
-    fee_fixed_taken_units: int
+    fee_fixed_units: Units | None
+    confirmed_units: Units
+    detected_units: Units
+    deposit_height: Big | None
+    fee_fixed_taken_units: Units
     txid: str
     payer_address: str
     decided_at: datetime | None
-    accepted_units: int | None
+    accepted_units: Units | None
     url_callback: str | None
     url_return: str
     url_success: str
@@ -134,9 +124,11 @@ class InvoiceRow:
     updated_at: datetime
     expires_at: datetime
     rate_expires_at: datetime
+    extended_generation: int | None
     # Set while nobody can say what it costs: its quote ran out, extended once, and there is no rate for another.
     requote_after: datetime | None
-    scanned_height: int | None
+    is_credit_due: bool | None
+    scanned_height: int | None = derived("c.height")
 
     @property
     def is_unpriced(self) -> bool:
@@ -156,26 +148,27 @@ class InvoiceRow:
         return min(self.required_confirmations, max(0, self.scanned_height - self.deposit_height + 1))
 
 
-READ: Final = f"SELECT {_SELECTED}, c.height FROM invoices i LEFT JOIN chain_cursors c ON c.network = i.network"
+class QuoteRow(Table, table="quotes"):
+    """A generation of an invoice's quote."""
 
-
-def _row(found: tuple[Any, ...] | None) -> InvoiceRow | None:
-    return InvoiceRow(*found) if found else None
+    invoice_id: UUID
+    generation: int
+    payer_units: Units
+    fee_fixed_units: Units
+    valid_from: datetime
+    rate_expires_at: datetime
 
 
 def find(merchant_id: UUID, *, invoice_id: UUID) -> InvoiceRow | None:
     """Return a merchant's invoice; another merchant's is as absent as a missing one."""
-    return _row(one(f"{READ} WHERE i.id = %s AND i.merchant_id = %s", (invoice_id, merchant_id)))
+    return InvoiceRow.first("i.id = %s AND i.merchant_id = %s", (invoice_id, merchant_id))
 
 
 def find_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
     """Return the newest live invoice of an order_id, else the newest."""
-    return _row(
-        one(
-            f"{READ} WHERE i.merchant_id = %s AND i.order_id = %s"
-            f" ORDER BY {_LIVE} DESC, i.created_at DESC, i.id DESC LIMIT 1",
-            (merchant_id, order_id),
-        )
+    return InvoiceRow.first(
+        f"i.merchant_id = %s AND i.order_id = %s ORDER BY {_LIVE} DESC, i.created_at DESC, i.id DESC LIMIT 1",
+        (merchant_id, order_id),
     )
 
 
@@ -188,34 +181,29 @@ def look_up(merchant_id: UUID, *, uuid: str | None, order_id: str | None) -> Inv
 
 def find_live_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
     """Return the newest invoice that still stands for this order_id."""
-    return _row(
-        one(
-            f"{READ} WHERE i.merchant_id = %s AND i.order_id = %s AND {_LIVE}"
-            " ORDER BY i.created_at DESC, i.id DESC LIMIT 1",
-            (merchant_id, order_id),
-        )
+    return InvoiceRow.first(
+        f"i.merchant_id = %s AND i.order_id = %s AND {_LIVE} ORDER BY i.created_at DESC, i.id DESC LIMIT 1",
+        (merchant_id, order_id),
     )
 
 
 def find_public(invoice_id: UUID) -> InvoiceRow | None:
     """Return an invoice by the id that its buyer holds."""
-    return _row(one(f"{READ} WHERE i.id = %s", (invoice_id,)))
+    return InvoiceRow.first("i.id = %s", (invoice_id,))
 
 
 def lock(invoice_id: UUID) -> InvoiceRow | None:
     """Lock an invoice until the transaction ends."""
-    return _row(one(f"{READ} WHERE i.id = %s FOR UPDATE OF i", (invoice_id,)))
+    return InvoiceRow.first("i.id = %s FOR UPDATE OF i", (invoice_id,))
 
 
 def lock_last_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
     """Serialise creation for this order_id, then lock its newest invoice, live ones first."""
     locks.wait_turn(f"{merchant_id}{order_id}", seed=LockSeed.INVOICE_ORDER)
-    return _row(
-        one(
-            f"{READ} WHERE i.merchant_id = %s AND i.order_id = %s"
-            f" ORDER BY {_LIVE} DESC, i.created_at DESC, i.id DESC LIMIT 1 FOR UPDATE OF i",
-            (merchant_id, order_id),
-        )
+    return InvoiceRow.first(
+        f"i.merchant_id = %s AND i.order_id = %s"
+        f" ORDER BY {_LIVE} DESC, i.created_at DESC, i.id DESC LIMIT 1 FOR UPDATE OF i",
+        (merchant_id, order_id),
     )
 
 

@@ -3,8 +3,6 @@
 import base64
 import re
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, cast
 from uuid import UUID
@@ -12,6 +10,7 @@ from uuid import UUID
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
 from models.db.base import execute, one, rows, transaction
+from models.db.table import BY_DATABASE, Table, derived
 
 KeyKind = Literal["unified", "payment", "payout"]
 
@@ -44,28 +43,62 @@ class AmbiguousOwnerError(IdentityError):
     """Several owners share the name: money must not go to whichever comes first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Merchant:
+class Merchant(Table, table="merchants m", joins="JOIN owners o ON o.id = m.owner_id"):
     """A shop. Its owner holds the personal wallet, which all of the owner's shops share."""
 
     id: UUID
-    name: str
     owner_id: UUID
-    owner_name: str
+    name: str
+    terms_version: int
+    fee_ppm: int
+    fee_fixed_usd_cents: int
+    accuracy_ppm: int | None
     created_at: datetime
+    ip_allowlist: list[str]
+    accuracy_enabled: bool
+    is_cosign_required: bool
+    is_payout_fee_on_top: bool
+    owner_name: str = derived("o.name")
 
 
-@dataclass(frozen=True, slots=True)
-class ApiKeyRow:
-    """A key that is in force. The secret is sealed, and opens with `open_secret`."""
+class ApiKeyRow(Table, table="api_keys k", joins="JOIN merchants m ON m.id = k.merchant_id"):
+    """A key. The secret is sealed, and opens with `open_secret`."""
 
     id: UUID
     public_id: str
     merchant_id: UUID
     kind: KeyKind
+    label: str = ""
     secret_box: str
+    created_at: datetime = BY_DATABASE
+    revoked_at: datetime | None = None
     # The source addresses that the merchant allows, as core.net.allowlist writes them; none stands for all.
-    ip_allowlist: Sequence[str] = ()
+    ip_allowlist: list[str] = derived("m.ip_allowlist")
+
+
+class AcceptedMethod(Table, table="accepted_methods"):
+    """A coin on a network that a merchant takes."""
+
+    merchant_id: UUID
+    currency: str
+    network: str
+
+
+class Discount(Table, table="discounts"):
+    """What a merchant takes off, or adds (negative), for a coin on a network."""
+
+    merchant_id: UUID
+    currency: str
+    network: str
+    discount_ppm: int
+
+
+class Owner(Table, table="owners"):
+    """Who owns merchants, and the personal wallet that they share."""
+
+    id: UUID
+    name: str
+    created_at: datetime
 
 
 class IssuedKey(NamedTuple):
@@ -73,11 +106,6 @@ class IssuedKey(NamedTuple):
 
     public_id: str
     secret: str
-
-
-_MERCHANTS: Final = (
-    "SELECT m.id, m.name, o.id, o.name, m.created_at FROM merchants m JOIN owners o ON o.id = m.owner_id"
-)
 
 
 def create_merchant(name: str, owner: str | UUID | None = None) -> Merchant:
@@ -90,14 +118,12 @@ def create_merchant(name: str, owner: str | UUID | None = None) -> Merchant:
     with transaction():
         owner_id = _new_owner(name) if owner is None else _owner(owner)
         execute("INSERT INTO merchants (id, owner_id, name) VALUES (%s, %s, %s)", (merchant_id, owner_id, name))
-        row = one(f"{_MERCHANTS} WHERE m.id = %s", (merchant_id,))
-    return Merchant(*cast("tuple[UUID, str, UUID, str, datetime]", row))
+        return Merchant.read("m.id = %s", (merchant_id,))[0]
 
 
 def list_merchants(limit: int = LIST_MAX) -> list[Merchant]:
     """Return the merchants, newest first."""
-    found = rows(f"{_MERCHANTS} ORDER BY m.created_at DESC, m.id DESC LIMIT %s", (min(limit, LIST_MAX),))
-    return [Merchant(*row) for row in found]
+    return Merchant.read("true ORDER BY m.created_at DESC, m.id DESC LIMIT %s", (min(limit, LIST_MAX),))
 
 
 def name_of(merchant_id: UUID) -> str:
@@ -158,12 +184,7 @@ def find_key(public_id: str) -> ApiKeyRow | None:
     """Return the key of that public id if it is in force; unknown and revoked keys look alike."""
     if _PUBLIC_ID.fullmatch(public_id) is None:
         return None
-    row = one(
-        "SELECT k.id, k.public_id, k.merchant_id, k.kind, k.secret_box, m.ip_allowlist FROM api_keys k"
-        " JOIN merchants m ON m.id = k.merchant_id WHERE k.public_id = %s AND k.revoked_at IS NULL",
-        (public_id,),
-    )
-    return None if row is None else ApiKeyRow(*row)
+    return ApiKeyRow.first("k.public_id = %s AND k.revoked_at IS NULL", (public_id,))
 
 
 def open_secret(key: ApiKeyRow, box: SecretBox) -> str:

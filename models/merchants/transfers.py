@@ -5,23 +5,21 @@ The wallet is the owner's account of kind `personal`, one for each coin, shared 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import msgspec
 
 from core.errors import PersonalInsufficient, TransferNoPersonalWallet
 from core.http.render import coin_text
-from models.db.base import execute, one
+from models.db.base import one
+from models.db.table import BY_DATABASE, Table, Units
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, PERSONAL, Account, InsufficientFundsError
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from core.catalogue.catalogue import Catalogue
-
-_COLUMNS: Final = "id, merchant_id, owner_id, order_id, currency, units, balance_units"
 
 
 class NewTransfer(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,8 +33,7 @@ class NewTransfer(msgspec.Struct, frozen=True, kw_only=True):
     created_by: str
 
 
-@dataclass(frozen=True, slots=True)
-class TransferRow:
+class TransferRow(Table, table="personal_transfers"):
     """A transfer as stored; balance_units is the personal balance right after it."""
 
     id: UUID
@@ -44,16 +41,15 @@ class TransferRow:
     owner_id: UUID
     order_id: str | None
     currency: str
-    units: int
-    balance_units: int
+    units: Units
+    balance_units: Units
+    created_by: str
+    created_at: datetime = BY_DATABASE
 
 
 def find_by_order(merchant_id: UUID, order_id: str) -> TransferRow | None:
     """Return a merchant's transfer of an order_id."""
-    row = one(
-        f"SELECT {_COLUMNS} FROM personal_transfers WHERE merchant_id = %s AND order_id = %s", (merchant_id, order_id)
-    )
-    return None if row is None else TransferRow(*row)
+    return TransferRow.first("merchant_id = %s AND order_id = %s", (merchant_id, order_id))
 
 
 def transfer(new: NewTransfer) -> TransferRow:
@@ -70,13 +66,8 @@ def transfer(new: NewTransfer) -> TransferRow:
     except InsufficientFundsError as error:
         raise PersonalInsufficient from error
     # Exact: the wallet's balance row is locked since it was changed.
-    row = TransferRow(new.id, new.merchant_id, owner[0], new.order_id, new.currency, new.units, ledger.balance(wallet))
-    execute(
-        f"INSERT INTO personal_transfers ({_COLUMNS}, created_by) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
-        (row.id, row.merchant_id, row.owner_id, row.order_id, row.currency, row.units, row.balance_units,
-         new.created_by),
-    )  # fmt: skip
-    return row
+    TransferRow(**msgspec.structs.asdict(new), owner_id=owner[0], balance_units=ledger.balance(wallet)).write()
+    return TransferRow.read("id = %s", (new.id,))[0]
 
 
 def to_personal(catalogue: Catalogue, shown: TransferRow) -> dict[str, Any]:

@@ -7,16 +7,18 @@ An e-mail is pending, then sent or dead, and in both cases empty: what a cheque'
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal
+from uuid import UUID
 
 from core.ids import uuid7
 from models.db import turns
-from models.db.base import execute, in_transaction, rows
+from models.db.base import execute, in_transaction
 from models.db.bells import Bell, ring
+from models.db.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from uuid import UUID
 
     from core.secrets.secretbox import SecretBox
 
@@ -38,17 +40,23 @@ _DUE: Final = turns.fair(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class EmailRow:
-    """A leased e-mail."""
+class EmailRow(Table, table="emails e"):
+    """An e-mail, and its attempts so far."""
 
     id: UUID
+    merchant_id: UUID
+    object_id: UUID
+    kind: str
     recipient: str
     subject: str
     body_box: str
-    # Made before this one.
+    status: str
     attempts: int
-    lease: UUID
+    next_attempt_at: datetime
+    lease: UUID | None
+    leased_until: datetime | None
+    last_error: str | None
+    created_at: datetime
 
     def open(self, box: SecretBox) -> bytes:
         """Return the body. Raises SecretBoxError."""
@@ -95,16 +103,15 @@ def _binding(email_id: UUID) -> str:
 
 def lease_due(limit: int) -> list[EmailRow]:
     """Lease due e-mails for LEASE_S, of every merchant about as many."""
-    found = rows(
+    return EmailRow.rows_of(
         f"WITH wanted AS ({_DUE}),"
         # A row that another worker is leasing is passed by, and one that it has leased meanwhile is no longer due.
         f" free AS (SELECT e.id FROM emails e WHERE e.id IN (SELECT id FROM wanted) AND e.status = 'pending'"
         f"  AND {_FREE} FOR UPDATE SKIP LOCKED)"
         " UPDATE emails e SET lease = %(lease)s, leased_until = app_now() + make_interval(secs => %(lease_s)s)"
-        " FROM free WHERE e.id = free.id RETURNING e.id, e.recipient, e.subject, e.body_box, e.attempts, e.lease",
+        f" FROM free WHERE e.id = free.id RETURNING {EmailRow.LIST}",
         {"limit": limit, "lease": uuid7(), "lease_s": LEASE_S},
     )
-    return [EmailRow(*row) for row in found]
 
 
 def note_sent(email: EmailRow) -> None:

@@ -6,8 +6,9 @@ pays them out. Locks are taken in one order: link, debt, balances.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, Literal
+from uuid import UUID
 
 import msgspec
 
@@ -16,13 +17,12 @@ from core.invoices.states import ForbiddenTransitionError, check_transition
 from core.payout_links.states import LINK_TRANSITIONS, LinkStatus
 from models.db import turns
 from models.db.base import execute, one, rows
+from models.db.table import Table, Units, derived
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, DEBT, PAYOUT_HELD, Account, Transfer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
-    from uuid import UUID
 
 # While payouts are frozen a link keeps at least the first of these; it is given the second, so as not to be written
 # every minute.
@@ -35,14 +35,6 @@ _IS_FROZEN: Final = (
     " (('all', ''), ('network', l.network), ('merchant', l.merchant_id::text),"
     " ('coin', l.currency || ':' || l.network)))"
 )
-_COLUMNS: Final = (
-    "l.id, l.merchant_id, l.batch_id, l.position, l.status, l.currency, l.network, l.amount_units, l.fee_units,"
-    " l.title, l.note, l.email, l.reference, l.token_hash, l.created_by, l.request_id, l.expires_at, l.claim_address,"
-    " l.claim_memo, l.payout_id, l.created_at,"
-    f" l.status = 'funded' AND l.expires_at <= app_now() AND NOT {_IS_FROZEN}"
-)
-READ: Final = f"SELECT {_COLUMNS} FROM payout_links l"
-"""Reads whole rows; a condition about l, the link, follows it."""
 _DUE: Final = turns.fair(
     "payout_links l",
     "l.status = 'funded'",
@@ -93,8 +85,7 @@ _TYPES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PayoutLinkRow:
+class PayoutLinkRow(Table, table="payout_links l"):
     """A link as stored."""
 
     id: UUID
@@ -104,22 +95,24 @@ class PayoutLinkRow:
     status: LinkStatus
     currency: str
     network: str
-    amount_units: int
-    fee_units: int
+    amount_units: Units
+    fee_units: Units
     title: str
     note: str
     email: str
     reference: str | None
-    token_hash: memoryview
+    token_hash: bytes
     created_by: str
     request_id: str
     expires_at: datetime
     claim_address: str | None
     claim_memo: str
+    claiming_since: datetime | None
     payout_id: UUID | None
     created_at: datetime
+    updated_at: datetime
     # Nobody can claim it any more; the next sweep gives the money back.
-    is_over: bool
+    is_over: bool = derived(f"(l.status = 'funded' AND l.expires_at <= app_now() AND NOT {_IS_FROZEN})")
 
     @property
     def held_units(self) -> int:
@@ -177,23 +170,22 @@ def hold(*links: PayoutLinkRow | NewPayoutLink) -> None:
 
 def reread_all(link_ids: Sequence[UUID]) -> dict[UUID, PayoutLinkRow]:
     """Return links by id."""
-    return {row[0]: PayoutLinkRow(*row) for row in rows(f"{READ} WHERE l.id = ANY(%s)", (list(link_ids),))}
+    return {row.id: row for row in PayoutLinkRow.read("l.id = ANY(%s)", (list(link_ids),))}
 
 
 def find(merchant_id: UUID, link_id: UUID) -> PayoutLinkRow | None:
     """Return a merchant's link; another merchant's is as absent as a missing one."""
-    return _read_one("l.id = %s AND l.merchant_id = %s", (link_id, merchant_id))
+    return PayoutLinkRow.first("l.id = %s AND l.merchant_id = %s", (link_id, merchant_id))
 
 
 def find_by_token(token_hash: bytes) -> PayoutLinkRow | None:
     """Return the link of a token, by the token's SHA-256."""
-    return _read_one("l.token_hash = %s", (token_hash,))
+    return PayoutLinkRow.first("l.token_hash = %s", (token_hash,))
 
 
 def page(merchant_id: UUID, *, limit: int, offset: int) -> list[PayoutLinkRow]:
     """Return some of a merchant's links, newest first."""
-    found = rows(f"{READ} WHERE l.merchant_id = %s ORDER BY l.id DESC LIMIT %s OFFSET %s", (merchant_id, limit, offset))
-    return [PayoutLinkRow(*row) for row in found]
+    return PayoutLinkRow.read("l.merchant_id = %s ORDER BY l.id DESC LIMIT %s OFFSET %s", (merchant_id, limit, offset))
 
 
 def lock(link_id: UUID) -> PayoutLinkRow | None:
@@ -273,7 +265,7 @@ def move(link: PayoutLinkRow, status: LinkStatus, **columns: object) -> PayoutLi
 
 def reread(link_id: UUID) -> PayoutLinkRow:
     """Return a link that is known to exist."""
-    row = _read_one("l.id = %s", (link_id,))
+    row = PayoutLinkRow.first("l.id = %s", (link_id,))
     if row is None:
         raise LookupError(f"payout link {link_id} vanished")
     return row
@@ -296,8 +288,3 @@ def _end(link: PayoutLinkRow, status: Literal["cancelled", "expired"]) -> Payout
 
 def _account(link: PayoutLinkRow | NewPayoutLink, kind: str) -> Account:
     return Account(link.merchant_id, kind, link.currency)
-
-
-def _read_one(condition: str, params: tuple[object, ...]) -> PayoutLinkRow | None:
-    row: tuple[Any, ...] | None = one(f"{READ} WHERE {condition}", params)
-    return None if row is None else PayoutLinkRow(*row)

@@ -6,15 +6,15 @@ commits signed bytes: a freeze therefore holds from the moment that its row is t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from core.errors import PayoutConvertFrozen, PayoutFrozen
 from models.db.base import execute, one, rows
+from models.db.table import Table
 from models.ledger import ledger
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from uuid import UUID
 
 Scope = Literal["all", "network", "merchant", "conversion", "coin"]
@@ -29,8 +29,7 @@ RECOVERY: Final = "recovery"
 LIST_MAX: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Freeze:
+class Freeze(Table, table="payout_freezes"):
     """One reason for which something is frozen; each of those who freeze has a row of his own."""
 
     scope: Scope
@@ -132,11 +131,7 @@ def unfreeze(scope: Scope, name: str = "", *, frozen_by: str | None = None) -> i
 
 def listing() -> list[Freeze]:
     """Return all that is frozen, oldest first."""
-    found = rows(
-        "SELECT scope, name, reason, frozen_by, frozen_at FROM payout_freezes ORDER BY frozen_at, scope, name LIMIT %s",
-        (LIST_MAX,),
-    )
-    return [Freeze(*row) for row in found]
+    return Freeze.read("true ORDER BY frozen_at, scope, name LIMIT %s", (LIST_MAX,))
 
 
 def counts() -> dict[str, int]:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from core.errors import PayoutBadCursor, PayoutBadDate
 from core.payouts.states import SHOWN
-from models.db.base import rows
 from models.db.paging import Page, cut_page, decode_cursor, read_moment
-from models.payouts.rows import READ, PayoutRow
+from models.payouts.rows import PayoutRow
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -39,5 +38,5 @@ def read_page(merchant_id: UUID, wanted: PayoutHistory, *, limit: int) -> Page[P
         filters.append(("p.id < %s", decode_cursor(wanted.cursor, error=PayoutBadCursor)))
     where = " AND ".join(condition for condition, _ in filters)
     values = [value for _, value in filters]
-    found = [PayoutRow(*row) for row in rows(f"{READ} WHERE {where} ORDER BY p.id DESC LIMIT %s", [*values, limit + 1])]
+    found = PayoutRow.read(f"{where} ORDER BY p.id DESC LIMIT %s", [*values, limit + 1])
     return cut_page(found, limit=limit)

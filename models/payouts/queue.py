@@ -5,13 +5,13 @@ Called by actors.signer.broadcast alone; the decisions are made under the payout
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from models.db import turns
 from models.db.base import execute, one, rows
 from models.ledger import maturity
 from models.ledger.ledger import balance
-from models.payouts.rows import READ, PayoutRow
+from models.payouts.rows import PayoutRow
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -72,8 +72,7 @@ def is_here(network: Network, payout_id: UUID) -> bool:
 
 def read(payout_id: UUID) -> PayoutRow | None:
     """Return a payout whoever it belongs to: the signer works for all."""
-    row: tuple[Any, ...] | None = one(f"{READ} WHERE p.id = %s", (payout_id,))
-    return None if row is None else PayoutRow(*row)
+    return PayoutRow.first("p.id = %s", (payout_id,))
 
 
 def is_held(payout: PayoutRow) -> bool:

@@ -6,42 +6,26 @@ and models.outcomes.endings. Every change writes its event in the same transacti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
 import msgspec
 
 from core.invoices.states import check_transition
-from core.payouts.states import PAYOUT_TRANSITIONS, payout_event
+from core.payouts.states import PAYOUT_TRANSITIONS, PayoutKind, PayoutStatus, payout_event
 from models.db.base import execute, one
 from models.db.bells import Bell, ring
+from models.db.table import Big, Numeric, Table, Units, derived
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, SUSPENSE, Account, Transfer
 from models.payouts import views as payout_views
 from models.webhooks import outbox
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from core.catalogue.catalogue import Catalogue
-    from core.payouts.states import PayoutKind, PayoutStatus
 
 FundedFrom = Literal["available", "suspense"]
-
-_COLUMNS: Final = (
-    "id, merchant_id, order_id, kind, funded_from, hold_reference, invoice_id, wallet_id, currency, network, address,"
-    " memo, amount_units, fee_units, to_units, held_units, is_fee_on_top, status, source, priority,"
-    " is_approval_required, created_by, url_callback, request_id, from_currency, from_units, rate, quote_units,"
-    " quote_gas_units, kept_units, txid, block_height, error, due_at, created_at, updated_at"
-)
-_SELECTED: Final = ", ".join(f"p.{name.strip()}" for name in _COLUMNS.split(","))
-READ: Final = (
-    f"SELECT {_SELECTED}, CASE WHEN p.block_height IS NULL THEN 0"
-    " ELSE GREATEST(0, COALESCE(c.height - p.block_height + 1, 0)) END"
-    " FROM payouts p LEFT JOIN chain_cursors c ON c.network = p.network"
-)
-"""Reads whole rows; a condition about p, the payout, follows it."""
 
 
 class NewPayout(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,8 +60,7 @@ class NewPayout(msgspec.Struct, frozen=True, kw_only=True):
     rate: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PayoutRow:
+class PayoutRow(Table, table="payouts p", joins="LEFT JOIN chain_cursors c ON c.network = p.network"):
     """A payout as stored, with its confirmations by the scan of its network."""
 
     id: UUID
@@ -92,10 +75,10 @@ class PayoutRow:
     network: str
     address: str
     memo: str
-    amount_units: int
-    fee_units: int
-    to_units: int
-    held_units: int
+    amount_units: Units
+    fee_units: Units
+    to_units: Units
+    held_units: Units
     is_fee_on_top: bool
     status: PayoutStatus
     source: str
@@ -105,25 +88,61 @@ class PayoutRow:
     url_callback: str | None
     request_id: str
     from_currency: str | None
-    from_units: int | None
+    from_units: Units | None
     rate: str | None
     # What one transfer of its coin was quoted to cost when it was made, in its coin and in the gas coin.
-    quote_units: int | None
-    quote_gas_units: int | None
+    quote_units: Units | None
+    quote_gas_units: Units | None
     # What of the fee stays taken although it failed.
-    kept_units: int
+    kept_units: Units
     txid: str
-    block_height: int | None
+    block_height: Big | None
     error: str | None
     due_at: datetime
     created_at: datetime
     updated_at: datetime
-    confirmations: int
+    refused_since: datetime | None
+    wait_reason: str
+    is_rest: bool
+    confirmations: int = derived(
+        "CASE WHEN p.block_height IS NULL THEN 0 ELSE GREATEST(0, COALESCE(c.height - p.block_height + 1, 0)) END"
+    )
 
     @property
     def held(self) -> Account:
         """The account in which its money waits."""
         return Account(self.merchant_id, PAYOUT_HELD, self.currency)
+
+
+class PayoutApproval(Table, table="payout_approvals"):
+    """A principal's consent to a payout."""
+
+    payout_id: UUID
+    principal: str
+    approved_at: datetime
+
+
+class PayoutSettlement(Table, table="payout_settlements"):
+    """An operator's word on how a payout ended."""
+
+    payout_id: UUID
+    spend_id: UUID
+    outcome: str
+    left_units: Units
+    arrived_units: Units
+    lost_units: Numeric
+    reason: str
+    settled_by: str
+    settled_at: datetime
+
+
+class SanctionVerdict(Table, table="sanction_verdicts"):
+    """What a coin's contract said of an address."""
+
+    network: str
+    address: str
+    is_sanctioned: bool
+    checked_at: datetime
 
 
 def source_account(merchant_id: UUID, funded_from: FundedFrom, currency: str) -> Account:
@@ -193,12 +212,12 @@ def note_inclusion(payout_id: UUID, *, txid: str, block_height: int | None) -> N
 
 def find(merchant_id: UUID, payout_id: UUID) -> PayoutRow | None:
     """Return a payout of a merchant."""
-    return _read_one("p.id = %s AND p.merchant_id = %s", (payout_id, merchant_id))
+    return PayoutRow.first("p.id = %s AND p.merchant_id = %s", (payout_id, merchant_id))
 
 
 def find_by_order(merchant_id: UUID, order_id: str) -> PayoutRow | None:
     """Return a merchant's payout of an order_id."""
-    return _read_one("p.merchant_id = %s AND p.order_id = %s", (merchant_id, order_id))
+    return PayoutRow.first("p.merchant_id = %s AND p.order_id = %s", (merchant_id, order_id))
 
 
 def look_up(merchant_id: UUID, *, uuid: str | None, order_id: str | None) -> PayoutRow | None:
@@ -215,13 +234,8 @@ def lock(payout_id: UUID) -> PayoutRow | None:
     return _reread(payout_id)
 
 
-def _read_one(condition: str, params: tuple[object, ...]) -> PayoutRow | None:
-    row: tuple[Any, ...] | None = one(f"{READ} WHERE {condition}", params)
-    return None if row is None else PayoutRow(*row)
-
-
 def _reread(payout_id: UUID) -> PayoutRow:
-    row = _read_one("p.id = %s", (payout_id,))
+    row = PayoutRow.first("p.id = %s", (payout_id,))
     if row is None:
         raise LookupError(f"payout {payout_id} vanished while it was locked")
     return row

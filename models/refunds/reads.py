@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from models.db.base import one, rows
-from models.payouts import rows as payouts
+from models.db.base import one
 from models.payouts.rows import PayoutRow
 from models.payouts.rules import step
 from models.refunds.rows import LIVE
@@ -30,8 +29,7 @@ class RefundSummary:
 
 def of_payment(catalogue: Catalogue, invoice: InvoiceRow) -> RefundSummary:
     """Return what a payment tells of its refunds; strays' are among them, but no part of it."""
-    found = rows(f"{payouts.READ} WHERE p.invoice_id = %s ORDER BY p.id DESC LIMIT %s", (invoice.id, SHOWN_MAX))
-    refunds = [PayoutRow(*row) for row in reversed(found)]
+    refunds = PayoutRow.read("p.invoice_id = %s ORDER BY p.id DESC LIMIT %s", (invoice.id, SHOWN_MAX))[::-1]
     return RefundSummary(part=_part(catalogue, invoice) if refunds else "none", refunds=refunds)
 
 

@@ -64,12 +64,11 @@ def find_whole(invoice_id: UUID, *, address: str, whole_units: int) -> PayoutRow
 
 
 def _find(condition: str, params: tuple[object, ...]) -> PayoutRow | None:
-    found = one(
-        f"{payouts.READ} WHERE p.invoice_id = %s AND p.kind = 'refund' AND {LIVE} AND p.address = %s AND {condition}"
+    return PayoutRow.first(
+        f"p.invoice_id = %s AND p.kind = 'refund' AND {LIVE} AND p.address = %s AND {condition}"
         " ORDER BY p.id DESC LIMIT 1",
         params,
     )
-    return PayoutRow(*found) if found else None
 
 
 def pay(catalogue: Catalogue, new: NewPayout, *, is_rest: bool) -> PayoutRow:

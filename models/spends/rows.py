@@ -6,16 +6,14 @@ state that it starts from, so that two who do the same at once do it once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from datetime import datetime
+from typing import Final, Literal, get_args
+from uuid import UUID
 
 import msgspec
 
 from models.db.base import execute, one, rows
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from uuid import UUID
+from models.db.table import Big, Numeric, Table, Units, derived
 
 Purpose = Literal["payout", "gas", "sweep", "cold", "filler", "lost"]
 State = Literal["signed", "sent", "mined", "confirmed", "failed", "dead"]
@@ -25,19 +23,6 @@ Effect = Literal["none", "exact", "other"]
 # So many settled spends are followed again in one step.
 SETTLED_MAX: Final = 50
 PURPOSES: Final[frozenset[str]] = frozenset(get_args(Purpose))
-
-_COLUMNS: Final = (
-    "id, network, purpose, payout_id, sender, key_ordinal, recipient, currency, contract, decimals, memo, token_units,"
-    " slot, state, attempts, mined_txid, mined_height, mined_hash, is_success, effect, left_units, arrived_units,"
-    " lost_units, chain_fee_units, booked_fee_units, problem, created_at, sent_at, bumped_at, mined_at, ended_at,"
-    " settled_at, reopened, charged_units"
-)
-_SELECTED: Final = ", ".join(f"s.{name.strip()}" for name in _COLUMNS.split(","))
-_READ: Final = (
-    f"SELECT {_SELECTED}, COALESCE((SELECT a.txid FROM spend_attempts a WHERE a.spend_id = s.id"
-    " ORDER BY a.number DESC LIMIT 1), '') FROM spends s"
-)
-
 
 # What a spend s took from its sender and brought to its recipient of its coin, in token units: by the token's own logs
 # where these tell of anything else than the transfer that was asked for.
@@ -77,8 +62,7 @@ class NewAttempt(msgspec.Struct, frozen=True, kw_only=True):
     is_void: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SpendRow:
+class SpendRow(Table, table="spends s"):
     """A spend as stored."""
 
     id: UUID
@@ -86,30 +70,32 @@ class SpendRow:
     purpose: Purpose
     payout_id: UUID | None
     sender: str
-    key_ordinal: int | None
+    key_ordinal: Big | None
     recipient: str
     currency: str
     contract: str | None
     decimals: int
     memo: str
-    token_units: int
-    slot: int
+    token_units: Units
+    slot: Big
     state: State
     attempts: int
     mined_txid: str | None
-    mined_height: int | None
+    mined_height: Big | None
     mined_hash: str | None
     # Whether its effect is "exact".
     is_success: bool | None
     effect: Effect | None
     # Of another effect alone: what left the sender and came to the recipient, in the token's own units.
-    left_units: int | None
-    arrived_units: int | None
+    left_units: Units | None
+    arrived_units: Units | None
     # What the gateway bears of that, in the ledger's units; negative where it gained.
-    lost_units: int
-    chain_fee_units: int | None
-    booked_fee_units: int
+    lost_units: Numeric
+    chain_fee_units: Units | None
+    booked_fee_units: Units
     problem: str
+    check_at: datetime
+    signed_height: Big | None
     created_at: datetime
     sent_at: datetime | None
     bumped_at: datetime | None
@@ -119,9 +105,11 @@ class SpendRow:
     # How often its block left the chain after it was settled.
     reopened: int
     # What a merchant was charged for a failed payout that took effect after all, in the ledger's units.
-    charged_units: int
+    charged_units: Units
     # The newest attempt's.
-    txid: str
+    txid: str = derived(
+        "COALESCE((SELECT a.txid FROM spend_attempts a WHERE a.spend_id = s.id ORDER BY a.number DESC LIMIT 1), '')"
+    )
 
     @property
     def is_waiting(self) -> bool:
@@ -129,19 +117,66 @@ class SpendRow:
         return self.settled_at is None and self.mined_txid is None
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptRow:
+class AttemptRow(Table, table="spend_attempts"):
     """An attempt as stored; seconds_silent is how long ago it was last given to the nodes, None for never."""
 
+    spend_id: UUID
     number: int
+    network: str
     txid: str
-    raw: bytes
-    gas_limit: int
-    price_units: int
-    tip_units: int
-    data_units: int
-    seconds_silent: int | None
+    raw: bytes  # type: ignore[assignment]  # covers a method of peewee's that no row needs
+    price_units: Units
+    tip_units: Units
+    gas_limit: Big
+    data_units: Units
+    created_at: datetime
+    sent_at: datetime | None
+    last_error: str
     is_void: bool
+    seconds_silent: int | None = derived("extract(epoch FROM app_now() - sent_at)::bigint")
+
+
+class DatabaseMark(Table, table="database_marks"):
+    """The database that a network was last signed from."""
+
+    network: str
+    system_identifier: str
+    timeline: str
+    noted_at: datetime
+
+
+class DatabaseLooks(Table, table="database_looks"):
+    """How often processes looked at which database this is; one row."""
+
+    is_only: bool
+    looks: Big
+
+
+class SpendAccount(Table, table="spend_accounts"):
+    """A sender's next slot."""
+
+    network: str
+    sender: str
+    next_slot: Big
+
+
+class CountedPayout(Table, table="signer.counted"):
+    """A payout that the signer counted against its limits."""
+
+    spend_id: UUID
+    merchant_id: UUID
+    network: str
+    hour: datetime
+    usd_cents: Big
+    is_given_back: bool
+
+
+class SpentHour(Table, table="signer.spent"):
+    """What the signer let leave a network in an hour."""
+
+    network: str
+    hour: datetime
+    usd_cents: Big
 
 
 # Writing ----------------------------------------------------------------------------------------------------
@@ -324,7 +359,7 @@ def check_later(spend_id: UUID, *, seconds: int) -> None:
 
 def find(spend_id: UUID) -> SpendRow | None:
     """Return a spend."""
-    return _read_one("s.id = %s", (spend_id,))
+    return SpendRow.first("s.id = %s", (spend_id,))
 
 
 def lock(spend_id: UUID) -> SpendRow | None:
@@ -336,7 +371,7 @@ def lock(spend_id: UUID) -> SpendRow | None:
 
 def of_payout(payout_id: UUID) -> SpendRow | None:
     """Return the spend that pays a payout, None while there is none; those that are dead do not count."""
-    return _read_one("s.payout_id = %s AND s.state <> 'dead'", (payout_id,))
+    return SpendRow.first("s.payout_id = %s AND s.state <> 'dead'", (payout_id,))
 
 
 def next_slot(network: str, sender: str) -> int:
@@ -352,7 +387,9 @@ def known_slot(network: str, sender: str) -> int | None:
 
 def at_slot(network: str, sender: str, slot: int) -> SpendRow | None:
     """Return the spend that has a slot and is not dead."""
-    return _read_one("s.network = %s AND s.sender = %s AND s.slot = %s AND s.state <> 'dead'", (network, sender, slot))
+    return SpendRow.first(
+        "s.network = %s AND s.sender = %s AND s.slot = %s AND s.state <> 'dead'", (network, sender, slot)
+    )
 
 
 def settled_in(network: str, sender: str, slots: range) -> dict[int, UUID]:
@@ -367,25 +404,13 @@ def settled_in(network: str, sender: str, slots: range) -> dict[int, UUID]:
 
 def to_watch(network: str, *, limit: int) -> list[SpendRow]:
     """Return what has to be looked at now: whoever was not looked at for longest first, a sender's in slot order."""
-    found = rows(
-        f"{_READ} WHERE s.network = %s AND s.settled_at IS NULL AND s.check_at <= app_now()"
+    return SpendRow.read(
+        "s.network = %s AND s.settled_at IS NULL AND s.check_at <= app_now()"
         " ORDER BY s.check_at, s.sender, s.slot LIMIT %s",
         (network, limit),
     )
-    return [SpendRow(*row) for row in found]
 
 
 def attempts_of(spend_id: UUID) -> list[AttemptRow]:
     """Return a spend's attempts, newest first."""
-    found = rows(
-        "SELECT number, txid, raw, gas_limit, price_units, tip_units, data_units,"
-        " extract(epoch FROM app_now() - sent_at)::bigint, is_void FROM spend_attempts WHERE spend_id = %s"
-        " ORDER BY number DESC",
-        (spend_id,),
-    )
-    return [AttemptRow(number, txid, bytes(raw), *more) for number, txid, raw, *more in found]
-
-
-def _read_one(condition: str, params: tuple[object, ...]) -> SpendRow | None:
-    row: tuple[Any, ...] | None = one(f"{_READ} WHERE {condition}", params)
-    return None if row is None else SpendRow(*row)
+    return AttemptRow.read("spend_id = %s ORDER BY number DESC", (spend_id,))

@@ -8,19 +8,20 @@ stopped, once the scan has caught up with the chain and nothing that left is unk
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from models.addresses import reservations
-from models.db.base import execute, one, rows, transaction
+from models.db.base import execute, one, transaction
+from models.db.table import Table, derived
 from models.payouts import freezes
 from models.payouts.freezes import RECOVERY
 from models.spends import rows as spends
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
 log = structlog.get_logger()
 
@@ -35,8 +36,7 @@ ANOTHER_DATABASE: Final = "the database is another one than it was signed from: 
 _GONE: Final = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Table, table="signing_stops"):
     """Why a network is not signed for."""
 
     network: str
@@ -46,13 +46,7 @@ class Stop:
     # Whether the scan has stood at the chain's head since.
     is_caught_up: bool
     stopped_at: datetime
-    age_s: int
-
-
-_READ: Final = (
-    "SELECT network, reason, sender, is_caught_up, stopped_at, extract(epoch FROM app_now() - stopped_at)::bigint"
-    " FROM signing_stops"
-)
+    age_s: int = derived("extract(epoch FROM app_now() - stopped_at)::bigint")
 
 
 def obstacle(network: str) -> str:
@@ -189,13 +183,12 @@ def stop(network: str, *, reason: str, sender: str = "") -> bool:
 
 def read(network: str) -> Stop | None:
     """Return what stops a network."""
-    row = one(f"{_READ} WHERE network = %s", (network,))
-    return None if row is None else Stop(*row)
+    return Stop.first("network = %s", (network,))
 
 
 def listing() -> list[Stop]:
     """Return all networks that are not signed for."""
-    return [Stop(*row) for row in rows(f"{_READ} ORDER BY network")]
+    return Stop.read("true ORDER BY network")
 
 
 def note_caught_up(network: str) -> None:

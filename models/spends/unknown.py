@@ -6,13 +6,13 @@ spend, from where it is followed like every other (models.spends.tracking); the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, Literal
 from uuid import UUID
-
-import msgspec
 
 from core.ids import uuid7
 from models.db.base import execute, one, rows
+from models.db.table import BY_DATABASE, Big, Table, Units
 from models.spends import signing
 
 if TYPE_CHECKING:
@@ -24,48 +24,36 @@ Status = Literal["open", "matched", "order", "written_off", "gone"]
 SETTLED_PER_STEP: Final = 200
 
 
-class Unknown(msgspec.Struct, frozen=True, kw_only=True):
-    """What a transaction is, whatever block it is in. Units are the token's own; addresses are in the stored form."""
+class UnknownRow(Table, table="unknown_spends"):
+    """A transaction of ours that no row knew. Units are the token's own; addresses are in the stored form."""
 
+    id: UUID = BY_DATABASE
     network: str
     txid: str
     sender: str
-    key_ordinal: int | None
-    slot: int
+    key_ordinal: Big | None
+    slot: Big
     recipient: str
     currency: str
     contract: str | None
     decimals: int
-    token_units: int
+    token_units: Units
     is_transfer: bool
-    raw: bytes
-    gas_limit: int
-    price_units: int
-    tip_units: int
+    raw: bytes  # type: ignore[assignment]  # covers a method of peewee's that no row needs
+    gas_limit: Big
+    price_units: Units
+    tip_units: Units
     is_success: bool
-    chain_fee_units: int
-
-
-class NewUnknown(Unknown, frozen=True, kw_only=True):
-    """One as the chain shows it."""
-
-    block_height: int
-    block_hash: str
-
-
-class UnknownRow(Unknown, frozen=True, kw_only=True):
-    """One as stored; in no block while a reorg has taken it."""
-
-    id: UUID
-    block_height: int | None
+    chain_fee_units: Units
+    # In no block while a reorg has taken it.
+    block_height: Big | None
     block_hash: str | None
-    status: Status
-    spend_id: UUID | None
-    settled_by: str
-    reason: str
-
-
-_FIELDS: Final = UnknownRow.__struct_fields__
+    status: Status = BY_DATABASE
+    spend_id: UUID | None = BY_DATABASE
+    settled_by: str = BY_DATABASE
+    reason: str = BY_DATABASE
+    settled_at: datetime | None = BY_DATABASE
+    noted_at: datetime = BY_DATABASE
 
 
 def own(network: str, family: str, addresses: Collection[str]) -> dict[str, int | None]:
@@ -99,9 +87,9 @@ def unheard_of(network: str, txids: Collection[str]) -> set[str]:
     return {txid for (txid,) in found}
 
 
-def note(new: NewUnknown) -> bool:
+def note(new: UnknownRow) -> bool:
     """Write down a transaction and stop the signing, in the transaction that records its block; False where known."""
-    values = msgspec.structs.asdict(new)
+    values = vars(new)
     noted = execute(
         f"INSERT INTO unknown_spends AS u (id, {', '.join(values)}) SELECT %s, {', '.join(['%s'] * len(values))}"
         " WHERE NOT EXISTS (SELECT 1 FROM spend_attempts WHERE network = %s AND txid = %s)"
@@ -127,12 +115,12 @@ def take_out(network: str) -> int:
 
 def open_ones(network: str, *, limit: int = SETTLED_PER_STEP) -> list[UnknownRow]:
     """Return what is not settled, in the order of the chain; what is in no block now last."""
-    return _read("network = %s AND status = 'open' ORDER BY block_height, slot LIMIT %s", (network, limit))
+    return UnknownRow.read("network = %s AND status = 'open' ORDER BY block_height, slot LIMIT %s", (network, limit))
 
 
 def listing(network: str, *, limit: int) -> list[UnknownRow]:
     """Return what was ever noted, the newest first."""
-    return _read("network = %s ORDER BY id DESC LIMIT %s", (network, limit))
+    return UnknownRow.read("network = %s ORDER BY id DESC LIMIT %s", (network, limit))
 
 
 def waiting() -> dict[str, int]:
@@ -142,15 +130,14 @@ def waiting() -> dict[str, int]:
 
 def find(network: str, txid: str) -> UnknownRow | None:
     """Return one by its transaction."""
-    found = _read("network = %s AND txid = %s", (network, txid))
-    return found[0] if found else None
+    return UnknownRow.first("network = %s AND txid = %s", (network, txid))
 
 
 def lock(unknown_id: UUID) -> UnknownRow | None:
     """Lock one that is not settled until the transaction ends; None where it is settled."""
     if one("SELECT 1 FROM unknown_spends WHERE id = %s AND status = 'open' FOR UPDATE", (unknown_id,)) is None:
         return None
-    return _read("id = %s", (unknown_id,))[0]
+    return UnknownRow.first("id = %s", (unknown_id,))
 
 
 def settle(unknown: UnknownRow, status: Status, *, spend_id: UUID | None, by: str, reason: str) -> None:
@@ -164,11 +151,10 @@ def settle(unknown: UnknownRow, status: Status, *, spend_id: UUID | None, by: st
 
 def user_of_slot(spend: SpendRow) -> UnknownRow | None:
     """Return the transaction of our own key that stands in a block with a spend's slot and is none of its attempts."""
-    found = _read(
+    return UnknownRow.first(
         "network = %s AND sender = %s AND slot = %s AND block_height IS NOT NULL LIMIT 1",
         (spend.network, spend.sender, spend.slot),
     )
-    return found[0] if found else None
 
 
 def is_slot_used_otherwise(unknown: UnknownRow) -> bool:
@@ -181,12 +167,3 @@ def is_slot_used_otherwise(unknown: UnknownRow) -> bool:
             (unknown.network, unknown.sender, unknown.slot, unknown.txid) * 2,
         )
     )
-
-
-def _read(condition: str, params: tuple[object, ...]) -> list[UnknownRow]:
-    found = rows(f"SELECT {', '.join(_FIELDS)} FROM unknown_spends WHERE {condition}", params)
-    return [_row(dict(zip(_FIELDS, row, strict=True))) for row in found]
-
-
-def _row(values: dict[str, Any]) -> UnknownRow:
-    return UnknownRow(**values | {"raw": bytes(values["raw"])})

@@ -6,13 +6,12 @@ Written by actors.wallets.calls (create, block) and, for what an unblocked one s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from datetime import datetime
+from uuid import UUID
 
-from models.db.base import execute, one, rows
+from models.db.base import execute, rows
+from models.db.table import Big, Table
 from models.deposits import balances as probes
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +27,7 @@ class NewWallet:
     fee_ppm: int
 
 
-@dataclass(frozen=True, slots=True)
-class WalletRow:
+class WalletRow(Table, table="wallets w"):
     """A wallet as stored; its address in the form in which it is matched."""
 
     id: UUID
@@ -37,22 +35,18 @@ class WalletRow:
     currency: str
     network: str
     order_id: str
+    address_ordinal: Big
     address: str
     fee_ppm: int
-    is_blocked: bool
+    blocked_at: datetime | None
     # Unblocked, with deposits that it held back still to be credited.
     is_credit_due: bool
+    created_at: datetime
 
-
-_COLUMNS: Final = (
-    "w.id, w.merchant_id, w.currency, w.network, w.order_id, w.address, w.fee_ppm, w.blocked_at IS NOT NULL,"
-    " w.is_credit_due"
-)
-_READ: Final = f"SELECT {_COLUMNS} FROM wallets w"
-
-
-def _row(found: tuple[Any, ...] | None) -> WalletRow | None:
-    return WalletRow(*found) if found else None
+    @property
+    def is_blocked(self) -> bool:
+        """Whether what comes to it waits in suspense."""
+        return self.blocked_at is not None
 
 
 def create(new: NewWallet, *, family: str, ordinal: int, address: str) -> bool:
@@ -74,40 +68,38 @@ def create(new: NewWallet, *, family: str, ordinal: int, address: str) -> bool:
 
 def find(merchant_id: UUID, *, wallet_id: UUID) -> WalletRow | None:
     """Return a merchant's wallet; another merchant's is as absent as a missing one."""
-    return _row(one(f"{_READ} WHERE w.id = %s AND w.merchant_id = %s", (wallet_id, merchant_id)))
+    return WalletRow.first("w.id = %s AND w.merchant_id = %s", (wallet_id, merchant_id))
 
 
 def find_by_address(merchant_id: UUID, text: str) -> WalletRow | None:
     """Return a merchant's wallet by its address, in any spelling that its network has."""
-    return _row(one(f"{_READ} WHERE w.address = ANY(%s) AND w.merchant_id = %s", ([text, text.lower()], merchant_id)))
+    return WalletRow.first("w.address = ANY(%s) AND w.merchant_id = %s", ([text, text.lower()], merchant_id))
 
 
 def find_by_order(merchant_id: UUID, currency: str, network: str, order_id: str) -> WalletRow | None:
     """Return the wallet that a merchant has for a coin, a network and an order_id ('' for none)."""
-    return _row(
-        one(
-            f"{_READ} WHERE (w.merchant_id, w.currency, w.network, w.order_id) = (%s, %s, %s, %s)",
-            (merchant_id, currency, network, order_id),
-        )
+    return WalletRow.first(
+        "(w.merchant_id, w.currency, w.network, w.order_id) = (%s, %s, %s, %s)",
+        (merchant_id, currency, network, order_id),
     )
 
 
 def lock(wallet_id: UUID) -> WalletRow | None:
     """Lock a wallet until the transaction ends."""
-    return _row(one(f"{_READ} WHERE w.id = %s FOR UPDATE", (wallet_id,)))
+    return WalletRow.first("w.id = %s FOR UPDATE", (wallet_id,))
 
 
 def set_blocked(wallet: WalletRow, *, is_blocked: bool) -> WalletRow:
     """Block or unblock a wallet and return it; what is so already stays. From now on no step sees it otherwise."""
-    changed = one(
+    changed = WalletRow.rows_of(
         "UPDATE wallets w SET blocked_at = CASE WHEN %s THEN COALESCE(blocked_at, app_now()) END,"
         " is_credit_due = NOT %s AND (is_credit_due OR blocked_at IS NOT NULL)"
-        f" WHERE w.id = %s RETURNING {_COLUMNS}",
+        f" WHERE w.id = %s RETURNING {WalletRow.LIST}",
         (is_blocked, is_blocked, wallet.id),
     )
-    if changed is None:
+    if not changed:
         raise LookupError(f"wallet {wallet.id} vanished")
-    return WalletRow(*changed)
+    return changed[0]
 
 
 def credit_due(limit: int) -> list[UUID]:

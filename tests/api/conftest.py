@@ -98,7 +98,10 @@ class Keys:
 
     def add(self, public_id: str, kind: KeyKind = "unified", merchant_id: UUID | None = None) -> ApiKeyRow:
         sealed = self.box.seal(SECRET.encode(), bound_to=f"api_key:{public_id}")
-        row = ApiKeyRow(uuid7(), public_id, merchant_id or uuid7(), kind, sealed)
+        key = ApiKeyRow(
+            id=uuid7(), public_id=public_id, merchant_id=merchant_id or uuid7(), kind=kind, secret_box=sealed
+        )
+        row = key.but(ip_allowlist=[])
         self.rows[public_id] = row
         return row
 

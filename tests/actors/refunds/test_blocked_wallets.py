@@ -22,7 +22,7 @@ from core.errors import (
     WalletStaticNotFound,
 )
 from core.payouts.schemas import Payout
-from models.db.base import execute, rows, transaction
+from models.db.base import execute, transaction
 from models.ledger.ledger import MATURING, PAYOUT_HELD
 from models.payouts import freezes
 from models.payouts import rows as payouts
@@ -67,7 +67,7 @@ def send_back(of: WalletRow, *, by: UUID | None = None, **body: Any) -> list[Pay
 
 
 def made() -> list[payouts.PayoutRow]:
-    return [payouts.PayoutRow(*row) for row in rows(f"{payouts.READ} ORDER BY p.id")]
+    return payouts.PayoutRow.read("true ORDER BY p.id")
 
 
 def refused(error: type[DomainError], of: WalletRow, **body: Any) -> None:

@@ -42,7 +42,7 @@ def send_back(of: InvoiceRow, **body: Any) -> None:
 
 
 def made() -> list[tuple[str, str, int]]:
-    found = [payouts.PayoutRow(*row) for row in rows(f"{payouts.READ} ORDER BY p.id")]
+    found = payouts.PayoutRow.read("true ORDER BY p.id")
     return [(row.kind, row.currency, row.held_units) for row in found]
 
 

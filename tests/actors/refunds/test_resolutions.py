@@ -24,7 +24,7 @@ from core.errors import (
     RefundNoAddress,
 )
 from core.refunds.schemas import PaymentRefund, ResolvedPayment
-from models.db.base import execute, rows, transaction
+from models.db.base import execute, transaction
 from models.ledger.ledger import DEBT, PAYOUT_HELD, Account, Transfer, post
 from models.payouts import freezes
 from models.payouts import rows as payouts
@@ -83,7 +83,7 @@ def resolve(of: InvoiceRow, action: str = "refund", *, by: UUID | None = None, *
 
 
 def made() -> list[payouts.PayoutRow]:
-    return [payouts.PayoutRow(*row) for row in rows(f"{payouts.READ} ORDER BY p.id")]
+    return payouts.PayoutRow.read("true ORDER BY p.id")
 
 
 def refused(error: type[DomainError], of: InvoiceRow, **body: Any) -> None:

@@ -24,7 +24,7 @@ from models.spends import rows as spends
 from models.spends import signing
 from models.spends import unknown as unknown_spends
 from models.spends.tracking import WATCHED_ON_BLOCKS
-from models.spends.unknown import NewUnknown
+from models.spends.unknown import UnknownRow
 from models.treasury import writeoffs
 from tests.models.builders import CATALOGUE, USDT, assert_sound, merchant
 from tests.peers.paper_chain import GAS as PAPER_GAS
@@ -194,9 +194,9 @@ class SpendWorld:
             if tx["sender"] in ours:
                 unknown_spends.note(self._unknown(block, txid, tx, ours[tx["sender"]]))
 
-    def _unknown(self, block: PaperBlock, txid: str, tx: dict[str, Any], ordinal: int | None) -> NewUnknown:
+    def _unknown(self, block: PaperBlock, txid: str, tx: dict[str, Any], ordinal: int | None) -> UnknownRow:
         currency = "ETH" if tx["contract"] is None else "USDT"
-        return NewUnknown(
+        return UnknownRow(
             network=self.network.code, txid=txid, sender=tx["sender"], key_ordinal=ordinal, slot=tx["claim"],
             recipient=tx["recipient"], currency=currency, contract=tx["contract"],
             decimals=CATALOGUE.pairs[currency, self.network.code].decimals, token_units=tx["units"], is_transfer=True,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from falcon import testing
 
@@ -214,7 +212,7 @@ def test_without_the_store_no_key_is_known_and_nothing_happens(client: Client, k
 
 
 def test_a_key_whose_secret_does_not_open_is_our_fault(client: Client, keys: Keys) -> None:
-    row = dataclasses.replace(keys.add("pk_other"), public_id="pk_unified")
+    row = keys.add("pk_other").but(public_id="pk_unified")
     keys.rows["pk_unified"] = row
 
     answer = signed(client)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ INSIDE, OUTSIDE, PROXY = "203.0.113.7", "198.51.100.1", "10.0.0.1"
 
 
 def allow(keys: Keys, ips: Sequence[str], public_id: str = "pk_unified") -> None:
-    keys.rows[public_id] = dataclasses.replace(keys.rows[public_id], ip_allowlist=ips)
+    keys.rows[public_id] = keys.rows[public_id].but(ip_allowlist=ips)
 
 
 def ask(client: Client, source: str, **headers: str) -> testing.Result:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[3]
 PACKAGES: Final = ("core", "models", "chains", "actors", "api", "scheduler")
 
+_ROW_VERBS: Final = {"read": "FROM", "first": "FROM", "write": "INSERT INTO"}
+
 Name = tuple[str, str]
 # (table, verb); LOCK stands for SELECT … FOR UPDATE and its like.
 Deed = tuple[str, str]
@@ -51,7 +53,7 @@ def reachable(starts: Iterable[str]) -> dict[Deed, set[str]]:
             continue
         seen.add(name)
         node = _definitions()[name]
-        for text in _texts(node):
+        for text in (*_texts(node), *_of_rows(name[0], node)):
             for deed in _deeds(text):
                 found[deed].add(".".join(name))
         waiting += _mentioned(name[0], node)
@@ -91,7 +93,7 @@ def _imports(module: str) -> dict[str, str]:
 def _mentioned(module: str, node: ast.stmt) -> Iterator[Name]:
     imports = _imports(module)
     for part in ast.walk(node):
-        if isinstance(part, ast.Name):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             own, _, name = imports.get(part.id, f"{module}.{part.id}").rpartition(".")
             candidate = (own, name)
         elif isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
@@ -108,6 +110,22 @@ def _texts(node: ast.stmt) -> Iterator[str]:
             yield "".join(str(v.value) if isinstance(v, ast.Constant) else " " for v in part.values)
         elif isinstance(part, ast.Constant) and isinstance(part.value, str):
             yield part.value
+
+
+def _of_rows(module: str, node: ast.stmt) -> Iterator[str]:
+    """Yield the SQL that the classes of tables make of what they are told: any mentioned one is meant."""
+    mentioned = {table for name in _mentioned(module, node) for table in _declared(_definitions()[name])}
+    yield from (f"FROM {table}" for table in {*mentioned, *_declared(node)})
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _ROW_VERBS:
+            told = " ".join(text for argument in part.args for text in _texts(ast.Expr(argument)))
+            yield from (f"{_ROW_VERBS[part.func.attr]} {table} {told}" for table in mentioned)
+
+
+def _declared(node: ast.stmt) -> list[str]:
+    """Return the table that a class declares, if it does."""
+    keywords = node.keywords if isinstance(node, ast.ClassDef) else []
+    return [word.value.value.split()[0] for word in keywords if word.arg == "table"]  # type: ignore[attr-defined]
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from psycopg2 import errors
 
 from cli.embedded.supervise.ports import free_port
 from models.db import base
-from models.db.base import StoreUnavailableError, UnitsField, execute, one, repeat_on_deadlock, rows, transaction
+from models.db.base import StoreUnavailableError, execute, one, repeat_on_deadlock, rows, transaction
 from tests.models.builders import at_once
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -76,13 +76,6 @@ def test_units_come_back_as_the_int_that_went_in() -> None:
 
 def test_a_rate_keeps_its_fraction() -> None:
     assert one("SELECT 0.1::numeric(40, 18), NULL::numeric") == (Decimal("0.100000000000000000"), None)
-
-
-def test_a_units_field_takes_int_and_nothing_else() -> None:
-    assert [UnitsField().db_value(value) for value in (0, 10**77, None)] == [0, 10**77, None]
-    for value in (1.0, "1", Decimal(1), True, b"1"):
-        with pytest.raises(TypeError, match="units are int"):
-            UnitsField().db_value(value)
 
 
 # Steps ------------------------------------------------------------------------------------------------------

@@ -64,4 +64,7 @@ def test_the_reader_sees_what_is_known() -> None:
     assert ("signer.spent", "INSERT") in reachable(PROCESSES[SIGNER])
     assert ("invoices", "INSERT") in reachable(PROCESSES[WORKERS]), "by way of a function of PostgreSQL"
     assert ("accounts", "LOCK") in reachable(PROCESSES[WORKERS])
+    of_transfers = reachable({"models.merchants.transfers"})
+    assert {("personal_transfers", "SELECT"), ("personal_transfers", "INSERT")} <= set(of_transfers), "by way of a row"
+    assert ("invoices", "LOCK") in reachable({"models.invoices.rows"})
     assert {table for table, verb in reachable(PROCESSES[WEB]) if verb in WRITES} == {"calls"}

@@ -73,7 +73,7 @@ def credit(deposit: Deposit, shop: UUID, *, network: object = ETHEREUM) -> Depos
     confirm(deposit, shop)
     with transaction():
         crediting.book_credited(deposit, shop, SPLIT, network)  # type: ignore[arg-type]
-    return replace(deposit, status="credited", net_units=900, fee_units=60, fee_fixed_units=30, rounding_units=10)
+    return deposit.but(status="credited", net_units=900, fee_units=60, fee_fixed_units=30, rounding_units=10)
 
 
 def reverse(deposit: Deposit, shop: UUID) -> None:
@@ -97,11 +97,11 @@ def test_a_confirmed_deposit_waits_in_suspense(deposit: Deposit, shop: UUID) -> 
 
 def test_a_deposit_is_confirmed_and_credited_once_in_each_of_its_lives(deposit: Deposit, shop: UUID) -> None:
     credit(deposit, shop)
-    for step in (lambda: confirm(deposit, shop), lambda: credit(replace(deposit, id=deposit.id), shop)):
+    for step in (lambda: confirm(deposit, shop), lambda: credit(deposit.but(id=deposit.id), shop)):
         with pytest.raises(errors.UniqueViolation):
             step()
 
-    credit(replace(deposit, round=1), shop)
+    credit(deposit.but(round=1), shop)
     assert held(shop) == {MATURING: 1800}
 
 
@@ -162,7 +162,7 @@ def test_a_pending_deposit_has_nothing_to_take_back(deposit: Deposit, shop: UUID
 
 def test_a_confirmed_deposit_goes_back_from_suspense(deposit: Deposit, shop: UUID) -> None:
     confirm(deposit, shop)
-    reverse(replace(deposit, status="confirmed"), shop)
+    reverse(deposit.but(status="confirmed"), shop)
 
     assert (gateway(CUSTODY), suspense(shop)) == (0, 0)
 

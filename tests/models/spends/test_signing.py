@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from models.db.base import execute, rows, transaction
 from models.spends import signing
 from models.spends import unknown as unknown_spends
 from models.spends.signing import Stop
-from models.spends.unknown import NewUnknown
+from models.spends.unknown import UnknownRow
 
 SENDER = "0x" + "11" * 20
 BYTES = bytes(range(256))
 
 
-def unknown(txid: str = "0xlost") -> NewUnknown:
-    return NewUnknown(
+def unknown(txid: str = "0xlost") -> UnknownRow:
+    return UnknownRow(
         network="ethereum", txid=txid, sender=SENDER, key_ordinal=None, slot=3, recipient="0x" + "22" * 20,
         currency="ETH", contract=None, decimals=18, token_units=10**30, is_transfer=True, raw=BYTES, gas_limit=21_000,
         price_units=2, tip_units=1, is_success=True, chain_fee_units=42_000, block_height=7, block_hash="0xblock",
@@ -55,7 +53,7 @@ def test_what_was_found_since_the_signer_looked_keeps_the_stop(stopped: Stop) ->
 def test_a_scan_that_has_to_catch_up_anew_keeps_the_stop(stopped: Stop) -> None:
     with transaction():
         assert not signing.stop("ethereum", reason="again")
-    assert not signing.resume(replace(stopped, is_caught_up=True), {SENDER: 4})
+    assert not signing.resume(stopped.but(is_caught_up=True), {SENDER: 4})
 
 
 def test_what_is_unknown_is_read_as_it_was_noted(database: str) -> None:
@@ -64,6 +62,5 @@ def test_what_is_unknown_is_read_as_it_was_noted(database: str) -> None:
         assert unknown_spends.note(unknown())
     found = unknown_spends.find("ethereum", "0xlost")
     assert found is not None
-    shared = NewUnknown.__struct_fields__
-    assert {name: getattr(found, name) for name in shared} == {name: getattr(unknown(), name) for name in shared}
+    assert vars(found) == vars(found) | vars(unknown())
     assert (found.status, found.spend_id, found.settled_by, found.reason) == ("open", None, "", "")

@@ -1,0 +1,23 @@
+"""Tables of the database itself."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from models.db.table import Table
+
+
+class AppClock(Table, table="app_clock"):
+    """How far the gateway's clock is ahead of the server's."""
+
+    only_row: bool
+    ahead: timedelta
+    is_real: bool
+
+
+class SchemaMigration(Table, table="schema_migrations"):
+    """A migration that was applied."""
+
+    name: str
+    digest: str
+    applied_at: datetime

@@ -1,0 +1,210 @@
+"""A table's one declaration: an annotated class, whose instances are the rows that people read.
+
+- A table is a class in models/<noun>/rows.py, or in the one module that knows it: `class WalletRow(Table,
+  table="wallets w")`. Its annotations are the columns: name, type, and `| None` for what may be null. Keys, checks and
+  defaults are the migrations'. A test holds every class against the migrated schema, and every table to a class; so
+  whoever adds a column adds a migration, and a line here.
+- `Big`, `Small`, `Units` and `Numeric` are int in Python, and otherwise called in PostgreSQL.
+- `= derived("sql")` is read with the row and is no column; `joins` brings what it needs, and all know the table by the
+  alias behind its name. `= BY_DATABASE` may be left out of a new row: the table's default fills it.
+- Reading: `WalletRow.read("w.id = %s", …)` and `.first(…)`, or `rows_of(sql)` with `WalletRow.LIST` in it.
+- Writing: `WalletRow(id=…, …).write("ON CONFLICT DO NOTHING")`, whose parameters mypy knows; SQL text for the rest.
+
+Text, and not the builder of peewee, because of what that costs: docs/decisions/0037.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from types import NoneType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    NamedTuple,
+    NoReturn,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+from uuid import UUID
+
+import peewee
+import psycopg2
+from psycopg2 import extensions
+
+from models.db.base import Params, db, execute, rows
+
+if TYPE_CHECKING:
+    from typing import Self
+
+Big = Annotated[int, "bigint"]
+Small = Annotated[int, "smallint"]
+Units = Annotated[int, "units"]
+Numeric = Annotated[int, "numeric"]
+
+BY_DATABASE: Final[Any] = object()
+"""Stands for the value of a column that a new row leaves to its table."""
+
+_REQUIRED: Final = object()
+_TYPES: Final[dict[object, str]] = {
+    UUID: "uuid",
+    str: "text",
+    int: "integer",
+    bool: "boolean",
+    bytes: "bytea",
+    datetime: "timestamp with time zone",
+    timedelta: "interval",
+    Decimal: "numeric",
+    list[str]: "text[]",
+    dict[str, Any]: "jsonb",
+}
+
+
+def _bytes(text: Any, cursor: Any) -> bytes | None:
+    return None if text is None else bytes(psycopg2.BINARY(text, cursor))
+
+
+extensions.register_type(extensions.new_type((17,), "BYTES", _bytes))
+
+
+class _Derived(NamedTuple):
+    sql: str
+
+
+def derived(sql: str) -> Any:
+    """Declare what is read with a row and is no column of its table."""
+    return _Derived(sql)
+
+
+class _Accessor:
+    """Gives a class its column. A row holds its values itself, where they hide this and cost no call."""
+
+    def __init__(self, _model: object, field: Column, name: str) -> None:
+        self._field, self._name = field, name
+
+    def __get__(self, row: object, _model: object = None) -> Column:
+        if row is not None:
+            raise AttributeError(f"{self._name} is not known before the row is read")
+        return self._field
+
+
+class Column(peewee.Field):
+    """A column, by the name that PostgreSQL has for its type."""
+
+    accessor_class = _Accessor
+
+    def __init__(self, kind: str, *, null: bool = False) -> None:
+        super().__init__(null=null)
+        self.kind = kind
+
+    def db_value(self, value: Any) -> Any:
+        """Refuse money that is not int, bool included: PostgreSQL would accept what is not exact."""
+        if self.kind == "units" and value is not None and type(value) is not int:
+            raise TypeError(f"units are int, not {type(value).__name__}")
+        return value
+
+
+def _column(hint: Any) -> Column:
+    """Return the column that an annotation means."""
+    is_null = NoneType in get_args(hint)
+    kind = next(arg for arg in get_args(hint) if arg is not NoneType) if is_null else hint
+    if get_origin(kind) is Annotated:
+        return Column(get_args(kind)[1], null=is_null)
+    return Column("text" if get_origin(kind) is Literal else _TYPES[kind], null=is_null)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Table(peewee.Model):
+    """Base of the rows. They do not change, and two are equal whose values are."""
+
+    LIST: ClassVar[str]
+    """The columns, and what is derived with them, as a SELECT or RETURNING names them."""
+    SELECT: ClassVar[str]
+    """Reads rows; conditions follow it."""
+    TABLE: ClassVar[str] = ""
+    _names: ClassVar[tuple[str, ...]]
+    # What a new row may be given, with the value that it has otherwise.
+    _given: ClassVar[dict[str, object]]
+
+    class Meta:
+        database = db
+        primary_key = False
+        table_function = staticmethod(lambda model: model.TABLE)
+
+    def __init_subclass__(cls, *, table: str, joins: str = "") -> None:
+        """Make the annotations columns, before peewee looks for them."""
+        cls.TABLE, _, alias = table.partition(" ")
+        told = {name: vars(cls).get(name, _REQUIRED) for name in cls.__annotations__}
+        hints = get_type_hints(cls, include_extras=True)
+        texts = {
+            name: f"{value.sql} AS {name}" if isinstance(value, _Derived) else f"{alias or cls.TABLE}.{name}"
+            for name, value in told.items()
+        }
+        cls._names = tuple(told)
+        cls._given = {name: value for name, value in told.items() if not isinstance(value, _Derived)}
+        cls.LIST = ", ".join(texts.values())
+        cls.SELECT = f"SELECT {cls.LIST} FROM {table} {joins}"
+        for name in told:
+            setattr(cls, name, _column(hints[name]) if name in cls._given else _Accessor(cls, Column(""), name))
+
+    def __init__(self, **values: object) -> None:
+        """Make a new row. Raises TypeError for what is missing, and for what the table has not."""
+        told = self._given | values
+        wrong = sorted(name for name, value in told.items() if value is _REQUIRED or name not in self._given)
+        if wrong:
+            raise TypeError(f"{type(self).__name__} lacks, or does not know: {', '.join(wrong)}")
+        vars(self).update((name, value) for name, value in told.items() if value is not BY_DATABASE)
+
+    @classmethod
+    def rows_of(cls, sql: str, params: Params = ()) -> list[Self]:
+        """Return the rows that a statement gives, which names LIST."""
+        return [cls._of(values) for values in rows(sql, params)]
+
+    @classmethod
+    def read(cls, condition: str, params: Params = ()) -> list[Self]:
+        """Return the rows that a condition names, which may go on with ORDER BY, LIMIT and FOR UPDATE."""
+        return cls.rows_of(f"{cls.SELECT} WHERE {condition}", params)
+
+    @classmethod
+    def first(cls, condition: str, params: Params = ()) -> Self | None:
+        """Return the first of them, or None."""
+        found = cls.read(condition, params)
+        return found[0] if found else None
+
+    @classmethod
+    def _of(cls, values: tuple[Any, ...]) -> Self:
+        row = object.__new__(cls)
+        row.__dict__.update(zip(cls._names, values, strict=True))
+        return row
+
+    def write(self, then: str = "", params: Params = ()) -> int:
+        """Insert this row, with what is to follow the values; returns how many were written."""
+        values = vars(self)
+        return execute(
+            f"INSERT INTO {self.TABLE} ({', '.join(values)}) VALUES ({', '.join(['%s'] * len(values))}) {then}",
+            (*(self._meta.fields[name].db_value(value) for name, value in values.items()), *params),
+        )
+
+    def but(self, **values: object) -> Self:
+        """Return this row with other values."""
+        row = object.__new__(type(self))
+        row.__dict__.update(vars(self) | values)
+        return row
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{name}: a row does not change")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        return hash(next(iter(vars(self).values())))
+
+    def __str__(self) -> str:
+        return str(vars(self))

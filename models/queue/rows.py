@@ -1,0 +1,20 @@
+"""The table of calls."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from models.db.table import Table
+
+
+class CallRecord(Table, table="calls"):
+    """A call with its idempotency key and its answer."""
+
+    call_id: UUID
+    merchant_id: UUID | None
+    idem_key: str | None
+    fingerprint: bytes
+    state: str
+    response: str | None
+    created_at: datetime

@@ -1,0 +1,39 @@
+"""Tables of rates and network fees."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from models.db.table import Table, Units
+
+
+class NetworkFee(Table, table="network_fees"):
+    """What one transfer of a coin costs, in the coin and in the gas coin."""
+
+    network: str
+    currency: str
+    units: Units
+    quoted_at: datetime
+    gas_units: Units | None
+
+
+class Rate(Table, table="rates"):
+    """A coin's price in US dollars."""
+
+    currency: str
+    usd: Decimal
+    source: str
+    quoted_at: datetime
+
+
+class RateSourceRow(Table, table="rate_sources"):
+    """A source of rates with what it said last."""
+
+    source: str
+    quotes: dict[str, Any]
+    answered_at: datetime | None
+    ask_at: datetime
+    failures: int
+    problem: str

@@ -1,0 +1,97 @@
+"""Every table has its class, which tells the truth about it; and rows are values."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+
+import models
+from core.ids import uuid7
+from models.db.base import rows
+from models.db.table import BY_DATABASE, Big, Column, Table, Units, derived
+
+_COLUMNS = """
+SELECT CASE n.nspname WHEN 'public' THEN '' ELSE n.nspname || '.' END || c.relname, a.attname,
+    format_type(a.atttypid, NULL), NOT a.attnotnull
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE n.nspname IN ('public', 'signer') AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
+"""
+
+Columns = set[tuple[str, str, bool]]
+
+
+def declared() -> list[type[Table]]:
+    for module in pkgutil.walk_packages(models.__path__, "models."):
+        importlib.import_module(module.name)
+    return [found for found in Table.__subclasses__() if found.__module__.startswith("models.")]
+
+
+def columns(model: type[Table]) -> Columns:
+    return {(field.name, field.kind, field.null) for field in model._meta.sorted_fields}
+
+
+@pytest.mark.usefixtures("database")
+def test_classes_and_tables_are_the_same() -> None:
+    stored: dict[str, Columns] = {}
+    for table, *column in rows(_COLUMNS):
+        name, kind, is_null = column
+        stored.setdefault(table, set()).add((name, kind, is_null))
+
+    assert stored
+    assert {model.TABLE: columns(model) for model in declared()} == stored
+
+
+def test_a_table_has_one_class() -> None:
+    names = [model.TABLE for model in declared()]
+
+    assert sorted(names) == sorted(set(names))
+
+
+class Thing(Table, table="merchants t"):
+    id: UUID
+    units: Units
+    place: Big | None = None
+    created: int = BY_DATABASE
+    twice: int = derived("2 * t.units")
+
+
+def test_a_class_says_how_it_is_read() -> None:
+    assert Thing.LIST == "t.id, t.units, t.place, t.created, 2 * t.units AS twice"
+    assert columns(Thing) == {
+        ("id", "uuid", False), ("units", "units", False), ("place", "bigint", True), ("created", "integer", False),
+    }  # fmt: skip
+
+
+def test_a_new_row_has_what_it_is_given_and_what_it_needs() -> None:
+    key = uuid7()
+    thing = Thing(id=key, units=5)
+
+    assert vars(thing) == {"id": key, "units": 5, "place": None}
+    for values in ({"id": key}, {"id": key, "units": 5, "other": 1}, {"id": key, "units": 5, "twice": 10}):
+        with pytest.raises(TypeError, match=r"Thing lacks, or does not know: (units|other|twice)$"):
+            Thing(**values)
+    for unknown in ("created", "twice"):
+        with pytest.raises(AttributeError, match=f"{unknown} is not known"):
+            getattr(thing, unknown)
+
+
+def test_rows_are_values() -> None:
+    key = uuid7()
+    thing = Thing(id=key, units=5)
+
+    assert thing == Thing(id=key, units=5) != thing.but(units=6)
+    assert {thing: 1}[Thing(id=key, units=5)] == 1
+    assert "'units': 5" in str(thing)
+    with pytest.raises(AttributeError, match="units: a row does not change"):
+        thing.units = 6  # type: ignore[misc]
+
+
+def test_units_take_int_and_nothing_else() -> None:
+    assert [Column("units").db_value(value) for value in (0, 10**77, None)] == [0, 10**77, None]
+    for value in (1.0, "1", Decimal(1), True, b"1"):
+        with pytest.raises(TypeError, match="units are int"):
+            Column("units").db_value(value)
