@@ -15,7 +15,7 @@ from core.secrets.secretbox import SecretBox, SecretBoxError
 from models.db.base import close, execute, one, rows, transaction
 from models.merchants.rows import create_merchant
 from models.webhooks import outbox
-from models.webhooks.outbox import Attempt, Claim, Delivery, Endpoint
+from models.webhooks.outbox import Attempt, Delivery, Endpoint, Leased
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ def lease(
     per_merchant: int = 100,
     allowances: Mapping[UUID, int] | None = None,
     after: UUID | str = outbox.START,
-) -> Claim:
+) -> Leased:
     known = {str(shop): allowance for shop, allowance in (allowances or {}).items()}
     return outbox.lease_due(limit=limit, per_merchant=per_merchant, allowances=known, after=str(after))
 
@@ -394,7 +394,7 @@ def test_an_empty_outbox_costs_one_statement(monkeypatch: pytest.MonkeyPatch) ->
         return ask(statement, *arguments)
 
     monkeypatch.setattr(outbox, "rows", noted)
-    assert lease() == Claim(deliveries=(), reached=None)
+    assert lease() == Leased(deliveries=(), reached=None)
     assert len(statements) == 1
 
 
