@@ -63,6 +63,7 @@ def call_actor(*, queue: str, body: type[B], secret: bool = False) -> Callable[[
     decode = msgspec.json.Decoder(body).decode
 
     def decorate(function: CallActor[B]) -> CallActor[B]:
+        @functools.wraps(function)
         def perform(info: CallInfo, payload: bytes) -> CallReply:
             return function(info, decode(payload))
 
