@@ -45,7 +45,7 @@ def doorbell(
 
 
 def _answering(function: Callable[..., None], broker: SluiceBroker) -> Callable[..., None]:
-    arity = len(inspect.signature(function).parameters)
+    arity = len(inspect.signature(function, follow_wrapped=False).parameters)
 
     def answer(*args: str, bell: str | None = None, **_unknown: object) -> None:
         """Run the actor unless this ring was answered with an earlier one. A newer version may send more arguments."""

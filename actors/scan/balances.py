@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from actors.context import context
-from actors.queue.broker import doorbell, single_flight
+from actors.network_ticks import network_tick
 from actors.scan.intake import Matching, found_in, settle_owners, take, take_late
 from chains.base import ProviderError, Transfer
-from chains.registry import adapter
 from models.db.base import transaction
 from models.deposits import balances as probes
 from models.deposits import cursors
@@ -37,27 +35,13 @@ INVOICES_PER_STEP: Final = 50
 WALLETS_PER_STEP: Final = 5
 
 
-@doorbell(queue="chain", arguments="networks")
-def probe_balances(network: str) -> None:
+@network_tick("probes")
+def probe_balances(ctx: Context, network: Network, chain: ChainAdapter) -> None:
     """Look at the addresses of open invoices that await the network's coin, and at a few wallets."""
-    ctx = context()
-    known = ctx.catalogue.networks[network]
-    pair = next((pair for pair in ctx.catalogue.pairs_on(network) if pair.contract is None), None)
-    cursor = cursors.read(network)
+    pair = next((pair for pair in ctx.catalogue.pairs_on(network.code) if pair.contract is None), None)
+    cursor = cursors.read(network.code)
     if pair is None or cursor is None:
         return
-    with single_flight(f"probes:{network}") as mine:
-        if not mine:
-            return
-        chain = adapter(known, ctx.settings)
-        try:
-            with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
-                _probe_all(ctx, known, chain, cursor, pair)
-        except ProviderError as error:
-            log.warning("balances.not_compared", network=network, error=str(error))
-
-
-def _probe_all(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, pair: Pair) -> None:
     due = [
         *probes.due_invoices(network.code, family=network.family, currency=pair.currency, limit=INVOICES_PER_STEP),
         *probes.due_wallets(network.code, limit=WALLETS_PER_STEP),

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from actors.context import Context, context
-from actors.queue.broker import doorbell, ring, single_flight
+from actors.network_ticks import network_tick
 from actors.scan import departures, missing
 from actors.scan.intake import SETTLE, Matching, settle_owners, take_transfer
 from chains.base import ProviderError
-from chains.registry import adapter
 from models.db.base import repeat_on_deadlock, transaction
 from models.deposits import crediting, cursors
 from models.deposits import rows as deposits
@@ -27,6 +25,7 @@ from models.treasury import topups
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from actors.context import Context
     from chains.base import BlockScan, ChainAdapter
     from core.catalogue.catalogue import Network
     from models.spends.unknown import UnknownRow
@@ -39,30 +38,19 @@ SETTLED_PER_STEP: Final = 500
 RELEASED_PER_STEP: Final = 500
 
 
-@doorbell(queue="chain", arguments="networks")
-def poll_network(network: str) -> None:
-    """Scan a network's new blocks and settle what they bring. At most one step per network is in flight."""
-    ctx = context()
-    known = ctx.catalogue.networks[network]
-    with single_flight(f"poll:{network}") as mine:
-        if not mine:
-            return
-        chain = adapter(known, ctx.settings)
-        try:
-            with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
-                more = _scan(ctx, known, chain)
-                if not more:
-                    missing.seek(ctx, known, chain)
-        except ProviderError as error:
-            log.warning("scan.provider_failed", network=network, error=str(error))
-            more = False
-        _settle_due(ctx, known)
-        crediting.release_matured(known, limit=RELEASED_PER_STEP)
-        # With one provider alone, a second reading is its own.
-        is_reread = ctx.settings.rescan_s > 0 and chain.providers > 1
-        topups.book_matured(known, limit=RELEASED_PER_STEP, after_rereading=is_reread)
-    if more:
-        ring("poll_network", network)
+@network_tick("poll")
+def poll_network(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
+    """Scan a network's new blocks and settle what they bring; returns whether there are more."""
+    try:
+        more = _scan(ctx, network, chain)
+        if not more:
+            missing.seek(ctx, network, chain)
+    except ProviderError:
+        # What was scanned before is settled, whatever becomes of the scan.
+        _settle(ctx, network, chain)
+        raise
+    _settle(ctx, network, chain)
+    return more
 
 
 def _scan(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
@@ -269,7 +257,11 @@ def _reverse_orphans(ctx: Context, network: Network) -> None:
     reversals.reverse_orphans(ctx.catalogue, network.code)
 
 
-def _settle_due(ctx: Context, network: Network) -> None:
+def _settle(ctx: Context, network: Network, chain: ChainAdapter) -> None:
     for kind in SETTLE:
         due = deposits.owners_due(network.code, kind=kind, confirmations=network.confirmations, limit=SETTLED_PER_STEP)
         settle_owners(ctx, ((kind, owner_id) for owner_id in due))
+    crediting.release_matured(network, limit=RELEASED_PER_STEP)
+    # With one provider alone, a second reading is its own.
+    is_reread = ctx.settings.rescan_s > 0 and chain.providers > 1
+    topups.book_matured(network, limit=RELEASED_PER_STEP, after_rereading=is_reread)

@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from actors.context import context
-from actors.queue.broker import doorbell, ring, single_flight
+from actors.network_ticks import network_tick
 from actors.scan import departures
 from actors.scan.intake import Matching, settle_owners, take_late
-from chains.base import ProviderError
-from chains.registry import adapter
 from models.deposits import cursors
 from models.deposits import rows as deposits
 from models.deposits import witnesses as quorum
@@ -46,30 +43,18 @@ class Reread:
     doubted: int = 0
 
 
-@doorbell(queue="chain", arguments="networks")
-def rescan_recent(network: str) -> None:
+@network_tick("rescan")
+def rescan_recent(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
     """Read on where the last step ended, but never further back than the settings say."""
-    ctx = context()
-    known = ctx.catalogue.networks[network]
-    cursor = cursors.read(network)
+    cursor = cursors.read(network.code)
     if cursor is None or ctx.settings.rescan_s == 0:
-        return
-    with single_flight(f"rescan:{network}") as mine:
-        if not mine:
-            return
-        first, last = _span(known, cursor.height, depth=depth_blocks(known, ctx.settings.rescan_s))
-        chain = adapter(known, ctx.settings)
-        try:
-            with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
-                for height in range(first, min(last, first + BLOCKS_PER_STEP - 1) + 1):
-                    reread(ctx, known, chain, height)
-                    cursors.reread_to(network, height)
-        except ProviderError as error:
-            log.warning("rescan.provider_failed", network=network, error=str(error))
-            return
-    if last >= first + BLOCKS_PER_STEP:
-        # Fast chains make more blocks between two rings than a step reads.
-        ring("rescan_recent", network)
+        return False
+    first, last = _span(network, cursor.height, depth=depth_blocks(network, ctx.settings.rescan_s))
+    for height in range(first, min(last, first + BLOCKS_PER_STEP - 1) + 1):
+        reread(ctx, network, chain, height)
+        cursors.reread_to(network.code, height)
+    # Fast chains make more blocks between two rings than a step reads.
+    return last >= first + BLOCKS_PER_STEP
 
 
 def depth_blocks(network: Network, seconds: int) -> int:

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from actors.context import context
-from actors.queue.broker import doorbell, single_flight
+from actors.network_ticks import network_tick
 from actors.scan.intake import settle_owners
-from chains.base import ProviderError, Sighting
-from chains.registry import adapter
+from chains.base import Sighting
 from models.deposits import witnesses as quorum
 from models.treasury import topup_doubts
 
 if TYPE_CHECKING:
+    from actors.context import Context
     from chains.base import Agreement, ChainAdapter
-    from core.catalogue.catalogue import Catalogue
+    from core.catalogue.catalogue import Catalogue, Network
     from models.deposits.witnesses import Doubt
     from models.treasury.topup_doubts import TopupDoubt
 
@@ -31,28 +30,16 @@ ASKED_PER_STEP: Final = 50
 WITNESSES_MIN: Final = 2
 
 
-@doorbell(queue="chain", arguments="networks")
-def seek_second_opinions(network: str) -> None:
+@network_tick("quorum")
+def seek_second_opinions(ctx: Context, network: Network, chain: ChainAdapter) -> None:
     """Ask about the deposits and top-ups of a network that are due, and settle the deposits that are agreed on."""
-    ctx = context()
-    known = ctx.catalogue.networks[network]
-    with single_flight(f"quorum:{network}") as mine:
-        if not mine:
-            return
-        quorum.forget_hours()
-        due = quorum.due(network, limit=ASKED_PER_STEP)
-        topups_due = topup_doubts.due(network, limit=ASKED_PER_STEP)
-        if not due and not topups_due:
-            return
-        chain = adapter(known, ctx.settings)
-        try:
-            with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
-                agreed = [asked for asked in due if _is_agreed(ctx.catalogue, chain, network, asked)]
-                for topup in topups_due:
-                    _judge(ctx.catalogue, chain, network, topup)
-        except ProviderError as error:
-            log.warning("deposit.witness_failed", network=network, error=str(error))
-            return
+    quorum.forget_hours()
+    code = network.code
+    due = quorum.due(code, limit=ASKED_PER_STEP)
+    topups_due = topup_doubts.due(code, limit=ASKED_PER_STEP)
+    agreed = [asked for asked in due if _is_agreed(ctx.catalogue, chain, code, asked)]
+    for topup in topups_due:
+        _judge(ctx.catalogue, chain, code, topup)
     settle_owners(ctx, {(asked.owner_kind, asked.owner_id) for asked in agreed})
 
 

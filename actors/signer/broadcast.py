@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from actors.context import Context, context
-from actors.queue.broker import doorbell, ring, single_flight
+from actors.network_ticks import network_tick
 from actors.queue.isolated import isolated
 from actors.signer import limits as signer_policy
 from actors.signer import recovery
@@ -41,7 +40,9 @@ from models.spends import signing
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from actors.context import Context
     from actors.signer.spend import Wallet
+    from chains.base import ChainAdapter
     from core.catalogue.catalogue import Network
     from models.payouts.rows import PayoutRow
 
@@ -62,24 +63,17 @@ class _UnsoundError(Exception):
     """What the signer finds contradicts what the payout says: nothing is signed, and somebody has to look."""
 
 
-@doorbell(queue="signer", arguments="networks")
-def broadcast(network: str) -> None:
-    """Take a network's spends and payouts a step further. At most one step per network is in flight."""
-    ctx = context()
-    known = ctx.catalogue.networks[network]
-    with single_flight(f"broadcast:{network}") as mine:
-        if not mine:
-            return
-        # Half for each, so that many under way keep nothing new from its turn.
-        seconds, requests = ctx.settings.rpc_step_s / 2, ctx.settings.rpc_step_requests // 2
-        with budget(seconds=seconds, requests=requests):
-            may_sign = recovery.advance(ctx, known)
-            spend_watch.advance(ctx, known)
-        with budget(seconds=seconds, requests=requests):
-            taken = _take_up(ctx, known) if may_sign else 0
-    if taken:
-        # There may be more; what could not be taken up waits for its own time.
-        ring("broadcast", network)
+@network_tick("broadcast", queue="signer")
+def broadcast(ctx: Context, network: Network, _chain: ChainAdapter) -> bool:
+    """Take a network's spends and payouts a step further; returns whether more of these may be due."""
+    # Half for each, so that many under way keep nothing new from its turn.
+    seconds, requests = ctx.settings.rpc_step_s / 2, ctx.settings.rpc_step_requests // 2
+    with budget(seconds=seconds, requests=requests):
+        may_sign = recovery.advance(ctx, network)
+        spend_watch.advance(ctx, network)
+    with budget(seconds=seconds, requests=requests):
+        # What could not be taken up waits for its own time.
+        return may_sign and _take_up(ctx, network) > 0
 
 
 def _take_up(ctx: Context, network: Network) -> int:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from actors.context import context
-from actors.queue.broker import doorbell, single_flight
+from actors.network_ticks import network_tick
 from actors.signer.intents import as_meant, intent_of
 from chains import registry
 from chains.base import FateKind, ProviderError
@@ -29,7 +28,7 @@ from models.treasury.reconciliation import MISSES_MAX, Finding, Flow
 
 if TYPE_CHECKING:
     from actors.context import Context
-    from chains.base import Spender
+    from chains.base import ChainAdapter, Spender
     from core.catalogue.catalogue import Network, Pair
     from models.spends.rows import SpendRow
     from models.treasury.reconciliation import Books
@@ -78,24 +77,14 @@ def coins_of(ctx: Context, network: Network) -> list[Coin]:
     return found
 
 
-@doorbell(queue="chain", arguments="networks")
-def reconcile(network: str) -> None:
+@network_tick("reconcile")
+def reconcile(ctx: Context, network: Network, _chain: ChainAdapter) -> None:
     """Compare a network's addresses with the rows about them, once for each block that the scan stands on."""
-    ctx = context()
-    known = ctx.catalogue.networks[network]
-    with single_flight(f"reconcile:{network}") as mine:
-        if not mine:
-            return
-        books = reconciliation.read_books(network)
-        if books is None or books.cursor.height <= reconciliation.last_height(network):
-            return
-        try:
-            findings = compare(ctx, known, books)
-        except ProviderError as error:
-            log.warning("reconciliation.provider_failed", network=network, error=str(error))
-            return
-        for found in findings or ():
-            _judge(ctx, known, books, found)
+    books = reconciliation.read_books(network.code)
+    if books is None or books.cursor.height <= reconciliation.last_height(network.code):
+        return
+    for found in compare(ctx, network, books) or ():
+        _judge(ctx, network, books, found)
 
 
 def compare(ctx: Context, network: Network, books: Books) -> list[Finding] | None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from actors.context import context
+from actors.network_ticks import network_tick
 from actors.queue import watermark
-from actors.queue.broker import doorbell, ring, single_flight
+from actors.queue.broker import ring
 from actors.signer import funding
 from actors.signer import spend as spending
 from chains.base import (
@@ -22,12 +22,11 @@ from chains.base import (
     FeeTooHighError,
     InsufficientCoinError,
     Intent,
-    ProviderError,
     SpendRefusedError,
     UnderfundedError,
 )
 from chains.keystore import KeystoreError
-from chains.registry import adapter, gas_cap_units
+from chains.registry import gas_cap_units
 from core.money import rescale_down
 from core.treasury import excess_units
 from models.deposits import balances as probes
@@ -55,29 +54,20 @@ STARTED_PER_STEP: Final = 20
 COLLECTED_PER_STEP: Final = 20
 
 
-@doorbell(queue="signer", arguments="networks")
-def keep_treasury(network: str) -> None:
-    """Sweep what is worth it, and move what is too much. At most one step per network is in flight."""
-    ctx = context()
-    known = ctx.catalogue.networks[network]
-    with single_flight(f"treasury:{network}") as mine:
-        if not mine:
-            return
-        watermark.look()
-        if signing.watch(network) is not None:
-            return
-        keeper = _open_treasury(ctx, known)
-        if keeper is None:
-            return
-        try:
-            with keeper.chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
-                keeper.run()
-        except FeeTooHighError as error:
-            log.info("treasury.gas_too_high", network=network, reason=str(error))
-        except ProviderError as error:
-            log.warning("treasury.provider_failed", network=network, error=str(error))
-    if keeper.started:
-        ring("broadcast", network)
+@network_tick("treasury", queue="signer")
+def keep_treasury(ctx: Context, network: Network, _chain: ChainAdapter) -> None:
+    """Sweep what is worth it, and move what is too much."""
+    watermark.look()
+    keeper = None if signing.watch(network.code) is not None else _open_treasury(ctx, network)
+    if keeper is None:
+        return
+    try:
+        keeper.run()
+    except FeeTooHighError as error:
+        log.info("treasury.gas_too_high", network=network.code, reason=str(error))
+    finally:
+        if keeper.started:
+            ring("broadcast", network.code)
 
 
 def _open_treasury(ctx: Context, network: Network) -> _Keeper | None:
@@ -101,7 +91,6 @@ class _Keeper:
     def __init__(self, ctx: Context, network: Network, cursor: Cursor, hot: Wallet, cold: str | None) -> None:
         self._ctx, self._network, self._cursor = ctx, network, cursor
         self._hot, self._cold = hot, cold
-        self.chain: ChainAdapter = adapter(network, ctx.settings)
         self._spender: Spender = spending.spender_of(ctx, network)
         self._is_hot_dry = False
         self._cap_units = gas_cap_units(network, ctx.settings)

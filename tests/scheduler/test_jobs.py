@@ -49,7 +49,7 @@ def test_no_module_with_an_actor_is_forgotten() -> None:
     holding = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for path in (ROOT / "actors").rglob("*.py")
-        if any(line.startswith(("@doorbell", "@call_actor")) for line in path.read_text().splitlines())
+        if any(line.startswith(("@doorbell", "@call_actor", "@network_tick")) for line in path.read_text().splitlines())
     }
 
     assert holding

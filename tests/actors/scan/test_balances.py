@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +14,9 @@ from tests.models.builders import CATALOGUE
 from tests.models.treasury.builders import HOT, spend
 from tests.peers.anvil import calldata
 from tests.peers.json_rpc_node import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NO_METHOD = Refusal(-32601, "the method does not exist")
 
@@ -236,8 +239,8 @@ def test_a_node_that_forgot_old_balances_dates_the_surplus_later(world: World) -
     assert world.deposits("amount_units", "block_height") == [(ETHER, world.cursor()[0])]
 
 
-@pytest.mark.usefixtures("world")
-def test_networks_without_coin_are_left_alone() -> None:
+def test_networks_without_coin_are_left_alone(start: Callable[..., World]) -> None:
+    start(network="base")
     actor.probe_balances("base")
     assert CATALOGUE.networks["base"].native is None
     assert rows("SELECT 1 FROM balance_probes") == []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import structlog
 
+from actors import network_ticks
 from actors.scan import follow as polling
 from chains.base import Agreement, Block, BlockScan, ProviderError, Transfer
 from core.settings.settings import load_settings
@@ -111,8 +112,8 @@ def node(database: str, monkeypatch: pytest.MonkeyPatch) -> Node:
         )
         market = MarketBoard()
 
-    monkeypatch.setattr(polling, "context", lambda: cast("Context", Process()))
-    monkeypatch.setattr(polling, "adapter", lambda _network, _settings: chain)
+    monkeypatch.setattr(network_ticks, "context", lambda: cast("Context", Process()))
+    monkeypatch.setattr(network_ticks, "adapter", lambda _network, _settings: chain)
     poll()
     return chain
 

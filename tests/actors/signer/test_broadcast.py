@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from actors import network_ticks
 from actors.signer import broadcast
 from actors.signer import spend as spending
 from core.logs import checkpoints
@@ -135,7 +136,7 @@ def test_a_doorbell_that_rings_again_pays_nothing_twice(world: SpendWorld) -> No
 def test_two_steps_at_one_time_make_one_spend(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even without the lock that keeps steps apart: the payout's own row decides."""
     orders = [world.order() for _ in range(3)]
-    monkeypatch.setattr(broadcast, "single_flight", lambda _name: contextlib.nullcontext(enter_result=True))
+    monkeypatch.setattr(network_ticks, "single_flight", lambda _name: contextlib.nullcontext(enter_result=True))
 
     outcomes = at_once(4, lambda _number: broadcast.broadcast("ethereum"))
     assert [o for o in outcomes if isinstance(o, Exception)] == []

@@ -1,0 +1,52 @@
+"""The frame of what is done for a network at each ring: one step at a time, on a budget of questions to its nodes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import structlog
+
+from actors.context import Context, context
+from actors.queue.broker import doorbell, ring, single_flight
+from chains.base import ChainAdapter, ProviderError
+from chains.registry import adapter
+
+if TYPE_CHECKING:
+    from core.catalogue.catalogue import Network
+
+log = structlog.get_logger()
+
+Step = Callable[[Context, "Network", ChainAdapter], bool | None]
+
+
+def network_tick(flight: str, *, queue: str = "chain") -> Callable[[Step], Callable[[str], None]]:
+    """Make `step(ctx, network, chain)` the actor behind the doorbell of its name, which is rung with a network's code.
+
+    At most one step of a flight and network runs at once in the whole gateway. One that returns True is rung again when
+    the next may run; one that its providers fail is tried again at the next ring.
+    """
+
+    def decorate(step: Step) -> Callable[[str], None]:
+        name = step.__name__
+
+        @functools.wraps(step)
+        def tick(network: str) -> None:
+            ctx = context()
+            known, is_more = ctx.catalogue.networks[network], None
+            with single_flight(f"{flight}:{network}") as is_mine:
+                if not is_mine:
+                    return
+                chain = adapter(known, ctx.settings)
+                try:
+                    with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
+                        is_more = step(ctx, known, chain)
+                except ProviderError as error:
+                    log.warning("network_tick.provider_failed", tick=name, network=network, error=str(error))
+            if is_more:
+                ring(name, network)
+
+        return doorbell(queue=queue, arguments="networks")(tick)
+
+    return decorate
