@@ -27,14 +27,13 @@ from models.payouts import conversion, freezes
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts import views as payout_views
-from models.payouts.rows import NewPayout
+from models.payouts.rows import PayoutRow
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from actors.context import Context
     from core.payouts.schemas import Source
-    from models.payouts.rows import PayoutRow
 
 
 def read_item(ctx: Context, fields: object) -> CreatePayout:
@@ -68,7 +67,7 @@ def create(
 
 def _planned(
     ctx: Context, merchant_id: UUID, body: CreatePayout, principal: str, request_id: str, source: Source | None
-) -> NewPayout:
+) -> PayoutRow:
     """Check an order by every rule that asks nothing of the balance, and return the payout that it makes."""
     catalogue = ctx.catalogue
     pair = payout_rules.choose_pair(catalogue, ctx.available, currency=body.currency, network=body.network)
@@ -84,7 +83,7 @@ def _planned(
     )
     signer_policy.check_size(ctx, pair.currency, amounts.to_units, error=PayoutBadAmount)
     change = _priced(ctx, body, amounts.held_units)
-    return NewPayout(
+    return PayoutRow(
         id=uuid7(),
         merchant_id=merchant_id,
         order_id=body.order_id,
@@ -123,7 +122,7 @@ def _priced(ctx: Context, body: CreatePayout, held_units: int) -> conversion.Con
     )
 
 
-def _make(ctx: Context, new: NewPayout) -> PayoutRow:
+def _make(ctx: Context, new: PayoutRow) -> PayoutRow:
     """Convert where that was asked for, hold the money, and write the payout."""
     freezes.check(new.merchant_id, new.network, new.currency)
     if new.from_currency is not None and new.from_units is not None:

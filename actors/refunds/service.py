@@ -31,7 +31,7 @@ from models.invoices import rows as invoices
 from models.ledger.ledger import InsufficientFundsError
 from models.payouts import freezes
 from models.payouts import rules as payout_rules
-from models.payouts.rows import NewPayout
+from models.payouts.rows import PayoutRow
 from models.payouts.rules import DestinationErrors
 from models.refunds import rows as refunds
 from models.refunds import views as refund_views
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from actors.context import Context
     from core.payouts.states import PayoutStatus
     from models.invoices.rows import InvoiceRow
-    from models.payouts.rows import PayoutRow
 
 REFUND_DESTINATION: Final = DestinationErrors(
     bad=RefundBadAddress, mismatch=RefundBadAddress, internal=PayoutDestinationInternal
@@ -167,7 +166,7 @@ def _make(ctx: Context, order: _Order, *, principal: str, request_id: str) -> Pa
     check_destination(ctx, merchant_id=merchant_id, currency=currency, network=network, address=order.to.address)
     signer_policy.check_size(ctx, currency, order.amount_units, error=RefundBadAmount)
     refund_id = uuid7()
-    new = NewPayout(
+    new = PayoutRow(
         id=refund_id,
         merchant_id=merchant_id,
         order_id=f"refund:{refund_id}",

@@ -16,7 +16,7 @@ from core.ids import uuid7
 from core.money import round_down
 from models.deposits import rows as deposits
 from models.payouts import rules as payout_rules
-from models.payouts.rows import NewPayout
+from models.payouts.rows import PayoutRow
 from models.refunds import rows as refunds
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from core.rates.pricing import Method
     from models.deposits.rows import Deposit
     from models.invoices.rows import InvoiceRow
-    from models.payouts.rows import PayoutRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,9 +131,9 @@ def _by_method(found: Iterable[Deposit]) -> dict[Method, list[Deposit]]:
 
 def _new(
     asker: Asker, purpose: Purpose, to: Destination, method: Method, *, held_units: int, fee_units: int
-) -> NewPayout:
+) -> PayoutRow:
     refund_id = uuid7()
-    return NewPayout(
+    return PayoutRow(
         id=refund_id,
         merchant_id=asker.merchant_id,
         order_id=f"refund:{refund_id}",

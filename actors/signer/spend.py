@@ -31,7 +31,7 @@ from models.spends import rows as spends
 from models.spends import signing
 from models.spends import tracking as spend_tracking
 from models.spends.hooks import hooks_of
-from models.spends.rows import NewAttempt, NewSpend
+from models.spends.rows import NewAttempt, SpendRow
 from models.treasury import own_addresses as treasury
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from chains.base import Attempt, Spender
     from core.catalogue.catalogue import Network
     from models.spends.reads import Promised
-    from models.spends.rows import AttemptRow, Purpose, SpendRow
+    from models.spends.rows import AttemptRow, Purpose
 
 log = structlog.get_logger()
 
@@ -234,11 +234,11 @@ def _commit(
 def _row(
     ctx: Context, network: Network, intent: Intent, *, spend_id: UUID, purpose: Purpose, payout_id: UUID | None,
     wallet: Wallet, slot: int,
-) -> NewSpend:  # fmt: skip
+) -> SpendRow:  # fmt: skip
     pair = intent.pair
     native = ctx.catalogue.pair(network.gas_currency, network.code)
     native_decimals = ctx.catalogue.scale(network.gas_currency) if native is None else native.decimals
-    return NewSpend(
+    return SpendRow(
         id=spend_id,
         network=network.code,
         purpose=purpose,

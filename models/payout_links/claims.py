@@ -20,7 +20,7 @@ from models.db.base import rows
 from models.payout_links import rows as payout_links
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
-from models.payouts.rows import NewPayout
+from models.payouts.rows import PayoutRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +80,7 @@ def finish(catalogue: Catalogue, link_id: UUID) -> PayoutLinkRow:
         raise PayoutlinkClaimInProgress
     payout = payouts.insert(
         catalogue,
-        NewPayout(
+        PayoutRow(
             id=uuid7(),
             merchant_id=link.merchant_id,
             order_id=order_id(link.id),

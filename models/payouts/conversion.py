@@ -35,7 +35,7 @@ from models.payouts import freezes
 if TYPE_CHECKING:
     from core.catalogue.catalogue import Catalogue
     from core.rates.pricing import Rates
-    from models.payouts.rows import NewPayout
+    from models.payouts.rows import PayoutRow
 
 # The only coin that is changed into others.
 SOURCE: Final = "USDT"
@@ -87,7 +87,7 @@ def _rate(rates: Rates, currency: str, spread_ppm: int) -> int:
     return rate
 
 
-def book(new: NewPayout, *, from_currency: str, from_units: int, reserve_units: int = 0) -> None:
+def book(new: PayoutRow, *, from_currency: str, from_units: int, reserve_units: int = 0) -> None:
     """Make what a payout takes available to its merchant out of another coin, in the caller's transaction.
 
     reserve_units: what the gateway keeps of that coin in any case. Raises payout.convert_frozen where conversions are

@@ -16,7 +16,7 @@ from core.invoices.states import check_transition
 from core.payouts.states import PAYOUT_TRANSITIONS, PayoutKind, PayoutStatus, payout_event
 from models.db.base import execute, one
 from models.db.bells import Bell, ring
-from models.db.table import Big, Numeric, Table, Units, derived
+from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, SUSPENSE, Account, Transfer
 from models.payouts import views as payout_views
@@ -28,82 +28,51 @@ if TYPE_CHECKING:
 FundedFrom = Literal["available", "suspense"]
 
 
-class NewPayout(msgspec.Struct, frozen=True, kw_only=True):
-    """What whoever creates a payout decides. Units are the ledger's; the address is in the stored form."""
+class PayoutRow(Table, table="payouts p", joins="LEFT JOIN chain_cursors c ON c.network = p.network"):
+    """A payout, with its confirmations by the scan of its network. The address is in the stored form."""
 
     id: UUID
     merchant_id: UUID
     order_id: str
     kind: PayoutKind
     funded_from: FundedFrom = "available"
-    # Where the money is held already (a cheque's), the reference that holds it; None: insert() takes it.
-    hold_reference: str | None = None
+    # Under which reference the ledger holds its money; insert() takes it where none holds it yet, as a cheque's does.
+    hold_reference: str = ""
     invoice_id: UUID | None = None
     wallet_id: UUID | None = None
     currency: str
     network: str
     address: str
     memo: str = ""
-    amount_units: int
-    fee_units: int
-    to_units: int
+    amount_units: Units
+    fee_units: Units
+    to_units: Units
+    held_units: Units = BY_DATABASE
     is_fee_on_top: bool
     status: PayoutStatus
-    source: Literal["api", "manual"] = "api"
-    priority: Literal["normal", "high"] = "normal"
+    source: str = "api"
+    priority: str = "normal"
     is_approval_required: bool = False
     created_by: str
     url_callback: str | None = None
     request_id: str = ""
     from_currency: str | None = None
-    from_units: int | None = None
+    from_units: Units | None = None
     rate: str | None = None
-
-
-class PayoutRow(Table, table="payouts p", joins="LEFT JOIN chain_cursors c ON c.network = p.network"):
-    """A payout as stored, with its confirmations by the scan of its network."""
-
-    id: UUID
-    merchant_id: UUID
-    order_id: str
-    kind: PayoutKind
-    funded_from: FundedFrom
-    hold_reference: str
-    invoice_id: UUID | None
-    wallet_id: UUID | None
-    currency: str
-    network: str
-    address: str
-    memo: str
-    amount_units: Units
-    fee_units: Units
-    to_units: Units
-    held_units: Units
-    is_fee_on_top: bool
-    status: PayoutStatus
-    source: str
-    priority: str
-    is_approval_required: bool
-    created_by: str
-    url_callback: str | None
-    request_id: str
-    from_currency: str | None
-    from_units: Units | None
-    rate: str | None
     # What one transfer of its coin was quoted to cost when it was made, in its coin and in the gas coin.
-    quote_units: Units | None
-    quote_gas_units: Units | None
+    quote_units: Units | None = BY_DATABASE
+    quote_gas_units: Units | None = BY_DATABASE
     # What of the fee stays taken although it failed.
-    kept_units: Units
-    txid: str
-    block_height: Big | None
-    error: str | None
-    due_at: datetime
-    created_at: datetime
-    updated_at: datetime
-    refused_since: datetime | None
-    wait_reason: str
-    is_rest: bool
+    kept_units: Units = BY_DATABASE
+    txid: str = BY_DATABASE
+    block_height: Big | None = BY_DATABASE
+    error: str | None = BY_DATABASE
+    due_at: datetime = BY_DATABASE
+    created_at: datetime = BY_DATABASE
+    updated_at: datetime = BY_DATABASE
+    refused_since: datetime | None = BY_DATABASE
+    wait_reason: str = BY_DATABASE
+    is_rest: bool = BY_DATABASE
     confirmations: int = derived(
         "CASE WHEN p.block_height IS NULL THEN 0 ELSE GREATEST(0, COALESCE(c.height - p.block_height + 1, 0)) END"
     )
@@ -150,7 +119,7 @@ def source_account(merchant_id: UUID, funded_from: FundedFrom, currency: str) ->
     return Account(merchant_id, AVAILABLE if funded_from == "available" else SUSPENSE, currency)
 
 
-def insert(catalogue: Catalogue, new: NewPayout) -> PayoutRow:
+def insert(catalogue: Catalogue, new: PayoutRow) -> PayoutRow:
     """Hold the money, write the row and its first event, all in the caller's transaction.
 
     Raises ledger.InsufficientFundsError, and a unique violation where the merchant's order_id has its payout: look it
@@ -158,10 +127,10 @@ def insert(catalogue: Catalogue, new: NewPayout) -> PayoutRow:
     """
     held_units = new.to_units + new.fee_units
     reference = new.hold_reference or f"payout:{new.id}:hold"
-    if new.hold_reference is None:
+    if not new.hold_reference:
         source = source_account(new.merchant_id, new.funded_from, new.currency)
         ledger.post(reference, [Transfer(source, Account(new.merchant_id, PAYOUT_HELD, new.currency), held_units)])
-    values: dict[str, object] = msgspec.structs.asdict(new) | {"hold_reference": reference, "held_units": held_units}
+    values: dict[str, object] = vars(new) | {"hold_reference": reference, "held_units": held_units}
     execute(
         f"INSERT INTO payouts ({', '.join(values)}, quote_units, quote_gas_units)"
         f" SELECT {', '.join(['%s'] * len(values))}, max(units), max(gas_units) FROM network_fees"

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from core.catalogue.catalogue import Catalogue
     from models.deposits.rows import Deposit
-    from models.payouts.rows import NewPayout
 
 LIVE: Final = "p.status NOT IN ('failed', 'cancelled')"
 """Condition about p, a payout: its money left or still may."""
@@ -71,7 +70,7 @@ def _find(condition: str, params: tuple[object, ...]) -> PayoutRow | None:
     )
 
 
-def pay(catalogue: Catalogue, new: NewPayout, *, is_rest: bool) -> PayoutRow:
+def pay(catalogue: Catalogue, new: PayoutRow, *, is_rest: bool) -> PayoutRow:
     """Write a refund from available. is_rest: its amount was not named. Raises ledger.InsufficientFundsError."""
     refund = payouts.insert(catalogue, new)
     if is_rest:
@@ -79,7 +78,7 @@ def pay(catalogue: Catalogue, new: NewPayout, *, is_rest: bool) -> PayoutRow:
     return refund
 
 
-def send_back(catalogue: Catalogue, new: NewPayout, taken: Sequence[Deposit]) -> PayoutRow:
+def send_back(catalogue: Catalogue, new: PayoutRow, taken: Sequence[Deposit]) -> PayoutRow:
     """Write a refund of deposits that wait in suspense; they are its own from now on.
 
     It holds their sum cut to the coin's precision; what is finer waits with the gateway's roundings.

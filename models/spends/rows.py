@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from models.db.base import execute, one, rows
-from models.db.table import Big, Numeric, Table, Units, derived
+from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
 
 Purpose = Literal["payout", "gas", "sweep", "cold", "filler", "lost"]
 State = Literal["signed", "sent", "mined", "confirmed", "failed", "dead"]
@@ -30,25 +30,6 @@ LEFT: Final = "CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.left_un
 ARRIVED: Final = "CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.arrived_units, 0) END"
 
 
-class NewSpend(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be sent. Units are the token's own; addresses are in the stored form."""
-
-    id: UUID
-    network: str
-    purpose: Purpose
-    payout_id: UUID | None = None
-    sender: str
-    # Whose key signs: the deposit address of that ordinal, None for the hot wallet.
-    key_ordinal: int | None = None
-    recipient: str
-    currency: str
-    contract: str | None
-    decimals: int
-    memo: str = ""
-    token_units: int
-    slot: int
-
-
 class NewAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """Signed bytes with what they offer, in base units of the gas coin."""
 
@@ -63,49 +44,50 @@ class NewAttempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpendRow(Table, table="spends s"):
-    """A spend as stored."""
+    """A spend. Units are the token's own; addresses are in the stored form."""
 
     id: UUID
     network: str
     purpose: Purpose
-    payout_id: UUID | None
+    payout_id: UUID | None = None
     sender: str
-    key_ordinal: Big | None
+    # Whose key signs: the deposit address of that ordinal, None for the hot wallet.
+    key_ordinal: Big | None = None
     recipient: str
     currency: str
     contract: str | None
     decimals: int
-    memo: str
+    memo: str = ""
     token_units: Units
     slot: Big
-    state: State
-    attempts: int
-    mined_txid: str | None
-    mined_height: Big | None
-    mined_hash: str | None
+    state: State = "signed"
+    attempts: int = BY_DATABASE
+    mined_txid: str | None = BY_DATABASE
+    mined_height: Big | None = BY_DATABASE
+    mined_hash: str | None = BY_DATABASE
     # Whether its effect is "exact".
-    is_success: bool | None
-    effect: Effect | None
+    is_success: bool | None = BY_DATABASE
+    effect: Effect | None = BY_DATABASE
     # Of another effect alone: what left the sender and came to the recipient, in the token's own units.
-    left_units: Units | None
-    arrived_units: Units | None
+    left_units: Units | None = BY_DATABASE
+    arrived_units: Units | None = BY_DATABASE
     # What the gateway bears of that, in the ledger's units; negative where it gained.
-    lost_units: Numeric
-    chain_fee_units: Units | None
-    booked_fee_units: Units
-    problem: str
-    check_at: datetime
-    signed_height: Big | None
-    created_at: datetime
-    sent_at: datetime | None
-    bumped_at: datetime | None
-    mined_at: datetime | None
-    ended_at: datetime | None
-    settled_at: datetime | None
+    lost_units: Numeric = BY_DATABASE
+    chain_fee_units: Units | None = BY_DATABASE
+    booked_fee_units: Units = BY_DATABASE
+    problem: str = BY_DATABASE
+    check_at: datetime = BY_DATABASE
+    signed_height: Big | None = BY_DATABASE
+    created_at: datetime = BY_DATABASE
+    sent_at: datetime | None = BY_DATABASE
+    bumped_at: datetime | None = BY_DATABASE
+    mined_at: datetime | None = BY_DATABASE
+    ended_at: datetime | None = BY_DATABASE
+    settled_at: datetime | None = BY_DATABASE
     # How often its block left the chain after it was settled.
-    reopened: int
+    reopened: int = BY_DATABASE
     # What a merchant was charged for a failed payout that took effect after all, in the ledger's units.
-    charged_units: Units
+    charged_units: Units = BY_DATABASE
     # The newest attempt's.
     txid: str = derived(
         "COALESCE((SELECT a.txid FROM spend_attempts a WHERE a.spend_id = s.id ORDER BY a.number DESC LIMIT 1), '')"
@@ -213,9 +195,9 @@ def raise_slot(network: str, sender: str, next_slot: int) -> None:
     )
 
 
-def insert(new: NewSpend, attempt: NewAttempt) -> None:
+def insert(new: SpendRow, attempt: NewAttempt) -> None:
     """Write a spend with its first attempt. A unique violation where the slot or the payout has one already."""
-    values: dict[str, object] = msgspec.structs.asdict(new) | {"state": "signed"}
+    values = vars(new)
     execute(
         f"INSERT INTO spends ({', '.join(values)}, signed_height) VALUES ({', '.join(['%s'] * len(values))},"
         " (SELECT height FROM chain_cursors WHERE network = %s))",

@@ -19,7 +19,7 @@ from models.payouts import rows as payouts
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
 from models.spends import unknown as unknown_spends
-from models.spends.rows import NewAttempt, NewSpend
+from models.spends.rows import NewAttempt, SpendRow
 from models.treasury import own_addresses as treasury
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from core.catalogue.catalogue import Catalogue
     from models.payouts.rows import PayoutRow
-    from models.spends.rows import Purpose, SpendRow
+    from models.spends.rows import Purpose
     from models.spends.unknown import Status, UnknownRow
 
 log = structlog.get_logger()
@@ -106,7 +106,7 @@ def become(
         payout_queue.take(payout.id)
         if not payout_spends.begin(catalogue, payout):
             raise LookupError(f"payout {payout.id} changed while it was locked")
-    new = NewSpend(
+    new = SpendRow(
         id=spend_id,
         network=unknown.network,
         purpose=purpose,

@@ -17,7 +17,7 @@ from models.db.base import execute, rows, transaction
 from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, EQUITY, GATEWAY, Account, Transfer
 from models.payouts import rows as payouts
-from models.payouts.rows import NewPayout
+from models.payouts.rows import PayoutRow
 from models.spends import hooks as spend_hooks
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from core.catalogue.catalogue import Catalogue
-    from models.payouts.rows import PayoutRow
     from models.spends.unknown import UnknownRow
 
 # Cheques and refunds name their payouts themselves, and keep rows about them.
@@ -113,7 +112,7 @@ def _made(
     ledger.post(f"recover:{payout_id}:debt", [Transfer(owed, available, units - paid)])
     return payouts.insert(
         catalogue,
-        NewPayout(
+        PayoutRow(
             id=payout_id,
             merchant_id=merchant_id,
             order_id=order_id,

@@ -19,7 +19,7 @@ from core.ids import uuid7
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, PAYOUT_HELD, Account, Transfer, balance, post
 from models.payouts import rows as payouts
-from models.payouts.rows import NewPayout
+from models.payouts.rows import PayoutRow
 from models.spends.tracking import WATCHED_ON_BLOCKS
 from tests.flows import broadcast_child
 from tests.flows.broadcast_child import PARTS, Gateway
@@ -64,7 +64,7 @@ class Stage:
 
     def order(self) -> tuple[UUID, str]:
         payout_id, address = uuid7(), "0x" + uuid4().hex + "00000000"
-        new = NewPayout(
+        new = PayoutRow(
             id=payout_id, merchant_id=self.shop, order_id=str(payout_id), kind="payout", currency="USDT",
             network="ethereum", address=address, amount_units=USDT, fee_units=USDT, to_units=USDT, is_fee_on_top=True,
             status="approved", created_by="test",

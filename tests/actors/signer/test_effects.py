@@ -19,7 +19,7 @@ from models.outcomes.settlements import SettleError
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
-from models.payouts.rows import NewPayout
+from models.payouts.rows import PayoutRow
 from models.treasury import sweeps
 from tests.actors.signer.world import SpendWorld
 from tests.actors.treasury.world import TreasuryWorld
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from cli.embedded.servers.anvil import Anvil
-    from models.payouts.rows import PayoutRow
 
 RECIPIENT = "0x52908400098527886e0f7030069857d2e4169ee7"
 DEAD = "0x000000000000000000000000000000000000dead"
@@ -253,7 +252,7 @@ def earned(chain: TreasuryWorld, units: int = 200 * 10**6) -> None:
 
 
 def order(chain: TreasuryWorld, units: int = 50 * USDT) -> PayoutRow:
-    new = NewPayout(
+    new = PayoutRow(
         id=uuid7(), merchant_id=chain.shop, order_id=str(uuid7()), kind="payout", currency="USDT", network="ethereum",
         address=RECIPIENT, amount_units=units, fee_units=5 * USDT, to_units=units, is_fee_on_top=True,
         status="approved", created_by="test",

@@ -27,7 +27,7 @@ from models.payout_links import claims as payout_link_claims
 from models.payouts import conversion
 from models.payouts import rows as payouts
 from models.payouts import views as payout_views
-from models.payouts.rows import NewPayout
+from models.payouts.rows import PayoutRow
 from models.rates import rates
 from models.spends import counters as signer_counters
 from tests.actors.signer.world import SpendWorld
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from cli.embedded.servers.anvil import Anvil
-    from models.payouts.rows import PayoutRow
 
 # What the chain on paper takes for a transaction, at twice its first price.
 CHAIN_FEE = GAS * 2 * FIRST_PRICE
@@ -155,7 +154,7 @@ def test_a_payout_that_was_paid_for_in_another_coin_gives_its_own_back_less_the_
     world.fund(shop, 5 * USDT, "ETH")
     with transaction():
         post("test:equity", [Transfer(Account(shop, AVAILABLE, "ETH"), Account(GATEWAY, EQUITY, "ETH"), 5 * USDT)])
-    new = NewPayout(
+    new = PayoutRow(
         id=uuid7(), merchant_id=shop, order_id="changed", kind="payout", currency="ETH", network="ethereum",
         address="0x" + "ab" * 20, amount_units=USDT, fee_units=10**12, to_units=USDT, is_fee_on_top=True,
         status="approved", created_by="test", from_currency="USDT", from_units=3 * USDT, rate="0.5",
@@ -320,7 +319,7 @@ def order(chain: TreasuryWorld, units: int = ETHER, *, to: str = BURNER) -> Payo
         )
         return payouts.insert(
             CATALOGUE,
-            NewPayout(
+            PayoutRow(
                 id=uuid7(), merchant_id=chain.shop, order_id=str(uuid7()), kind="payout", currency="ETH",
                 network="ethereum", address=to, amount_units=units, fee_units=fee_units, to_units=units,
                 is_fee_on_top=True, status="approved", created_by="test",

@@ -19,7 +19,7 @@ from models.db.base import app_now, execute, one, rows, transaction
 from models.deposits import cursors
 from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, Account, Transfer, balance, post
 from models.payouts import rows as payouts
-from models.payouts.rows import NewPayout
+from models.payouts.rows import PayoutRow
 from models.spends import rows as spends
 from models.spends import signing
 from models.spends import unknown as unknown_spends
@@ -33,7 +33,6 @@ from tests.peers.paper_chain import PaperChain
 if TYPE_CHECKING:
     import pytest
 
-    from models.payouts.rows import PayoutRow
     from models.spends.rows import SpendRow
     from tests.peers.paper_chain import PaperBlock
 
@@ -115,7 +114,7 @@ class SpendWorld:
             "created_by": "test",
         }
         with transaction():
-            return payouts.insert(CATALOGUE, NewPayout(**new | more))
+            return payouts.insert(CATALOGUE, PayoutRow(**new | more))
 
     # Steps --------------------------------------------------------------------------------------------------
 

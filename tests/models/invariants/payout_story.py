@@ -23,7 +23,7 @@ from tests.models.payouts.held import DESTINATION, payout, require_cosign, taken
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from models.payouts.rows import NewPayout
+    from models.payouts.rows import PayoutRow
 
 # At least one change for each invariant, each with several faces.
 PAYOUT_CORRUPTIONS: Final[dict[str, list[str]]] = {
@@ -153,7 +153,7 @@ def _cheques(merchant_id: UUID) -> None:
 
 def _converted(merchant_id: UUID) -> None:
     payout_id = uuid7()
-    new: NewPayout = payouts.NewPayout(
+    new: PayoutRow = payouts.PayoutRow(
         id=payout_id,
         merchant_id=merchant_id,
         order_id="converted",

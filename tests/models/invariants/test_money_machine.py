@@ -50,7 +50,7 @@ from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payouts import rows as payouts
 from models.spends import rows as spends
-from models.spends.rows import NewAttempt, NewSpend
+from models.spends.rows import NewAttempt, SpendRow
 from models.wallets import settlement as wallet_settlement
 from tests.models.builders import CATALOGUE, Chain, endpoint, held, invoice, merchant, net_of, owes
 from tests.models.payout_links.builders import new_link
@@ -391,7 +391,7 @@ class MoneyMachine(RuleBasedStateMachine):
         with transaction():
             payout = payouts.lock(order.id)
             assert payout is not None
-            new = NewSpend(
+            new = SpendRow(
                 id=uuid7(),
                 network="ethereum",
                 purpose="payout",

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from models.deposits.rows import Deposit
     from models.invoices.rows import InvoiceRow
     from models.payout_links.rows import PayoutLinkRow
-    from models.payouts.rows import NewPayout, PayoutRow
+    from models.payouts.rows import PayoutRow
     from models.wallets.rows import WalletRow
 
 pytestmark = pytest.mark.usefixtures("sound")
@@ -205,7 +205,7 @@ def test_a_reorg_waits_for_a_payout_and_takes_what_that_left(chain: Chain) -> No
 # Refunds ----------------------------------------------------------------------------------------------------
 
 
-def take(of: WalletRow, new: NewPayout, taken: list[Deposit]) -> None:
+def take(of: WalletRow, new: PayoutRow, taken: list[Deposit]) -> None:
     with transaction():
         wallets.lock(of.id)
         refunds.send_back(CATALOGUE, new, taken)

@@ -10,7 +10,7 @@ from models.db.base import execute, one, rows, transaction
 from models.deposits import crediting
 from models.outcomes import endings as payout_endings
 from models.payouts import rows as payouts
-from models.payouts.rows import NewPayout, PayoutRow
+from models.payouts.rows import PayoutRow
 from models.wallets import settlement as wallet_settlement
 from tests.models.builders import CATALOGUE, USDT, Chain, endpoint, merchant
 from tests.models.wallets.builders import wallet
@@ -43,7 +43,7 @@ def funded(units: int = 100 * USDT, *, owner: UUID | None = None, chain: Chain |
 def payout(merchant_id: UUID, *, fee: int = USDT, to: int = 10 * USDT, **columns: Any) -> PayoutRow:
     """Order 10 USDT to leave by ethereum with 1 USDT on top, pending unless told otherwise."""
     payout_id = uuid7()
-    new = NewPayout(
+    new = PayoutRow(
         **{
             "id": payout_id,
             "merchant_id": merchant_id,

@@ -25,7 +25,7 @@ from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, CONVERSION, EQUITY, FEES, GAS, GATEWAY, NETWORK_FEES, Account
 from models.payouts import conversion, freezes
 from models.payouts.conversion import OWN_KINDS
-from models.payouts.rows import NewPayout
+from models.payouts.rows import PayoutRow
 from tests.models.builders import CATALOGUE, assert_sound, at_once, held, merchant, net_of
 from tests.models.payouts.builders import RECIPIENT, USDT, fund, stock
 
@@ -97,8 +97,8 @@ def test_what_is_not_converted(changed: dict[str, Any], error: type[DomainError]
 # Books ------------------------------------------------------------------------------------------------------
 
 
-def order(merchant_id: UUID, units: int, *, fee_units: int = 0) -> NewPayout:
-    return NewPayout(
+def order(merchant_id: UUID, units: int, *, fee_units: int = 0) -> PayoutRow:
+    return PayoutRow(
         id=uuid7(),
         merchant_id=merchant_id,
         order_id="1",

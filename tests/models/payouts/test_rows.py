@@ -26,7 +26,7 @@ from models.ledger.ledger import (
     Transfer,
 )
 from models.payouts import rows as payouts
-from models.payouts.rows import NewPayout, PayoutRow
+from models.payouts.rows import PayoutRow
 from tests.models.builders import CATALOGUE, Chain, assert_sound, at_once, endpoint, held, merchant, net_of
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, events_of, fund
 
@@ -42,8 +42,8 @@ def shop() -> UUID:
     return merchant_id
 
 
-def new(merchant_id: UUID, **columns: Any) -> NewPayout:
-    return NewPayout(
+def new(merchant_id: UUID, **columns: Any) -> PayoutRow:
+    return PayoutRow(
         **{
             "id": uuid7(),
             "merchant_id": merchant_id,
@@ -90,7 +90,7 @@ def test_a_payout_is_stored_as_it_was_decided(shop: UUID) -> None:
     with transaction():
         row = payouts.insert(CATALOGUE, decided)
 
-    for name in decided.__struct_fields__:
+    for name in vars(decided):
         if name != "hold_reference":
             assert getattr(row, name) == getattr(decided, name), name
     assert (row.held_units, row.txid, row.confirmations, row.error) == (25 * USDT + FEE, "", 0, None)

@@ -12,7 +12,7 @@ from models.invoices import rows as invoices
 from models.ledger.ledger import SUSPENSE, Account
 from models.outcomes import endings as payout_endings
 from models.payouts import rows as payouts
-from models.payouts.rows import NewPayout, PayoutRow
+from models.payouts.rows import PayoutRow
 from models.payouts.rules import step
 from models.refunds import rows as refunds
 from models.wallets import rows as wallets
@@ -33,10 +33,10 @@ ADDRESS = "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc"
 FEE = USDT // 10
 
 
-def new_refund(merchant_id: UUID, **columns: Any) -> NewPayout:
+def new_refund(merchant_id: UUID, **columns: Any) -> PayoutRow:
     """Return a refund of 1 USDT on ethereum that costs FEE and was approved."""
     refund_id = uuid7()
-    return NewPayout(
+    return PayoutRow(
         **{
             "id": refund_id,
             "merchant_id": merchant_id,

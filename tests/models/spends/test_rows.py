@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from api.health import gauges
@@ -13,11 +11,8 @@ from models.deposits import cursors
 from models.payouts import queue as payout_queue
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
-from models.spends.rows import NewAttempt, NewSpend
+from models.spends.rows import NewAttempt, SpendRow
 from tests.models.builders import at_once
-
-if TYPE_CHECKING:
-    from models.spends.rows import SpendRow
 
 SENDER = "0x" + "5e" * 20
 
@@ -34,7 +29,7 @@ def attempt(number: int = 0, *, price: int = 10) -> NewAttempt:
 
 def spend(*, contract: str | None = "0xtoken", units: int = 5, slot: int | None = None) -> SpendRow:
     with transaction():
-        new = NewSpend(
+        new = SpendRow(
             id=uuid7(), network="ethereum", purpose="gas", sender=SENDER, recipient="0xr", contract=contract,
             currency="ETH" if contract is None else "USDT", decimals=6, token_units=units,
             slot=spends.take_slot("ethereum", SENDER, at_least=0) if slot is None else slot,
