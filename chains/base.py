@@ -179,9 +179,9 @@ class ChainAdapter(Protocol):
 
 
 # Spending ---------------------------------------------------------------------------------------------------
-# A spend is one intent that may take effect once. What makes it unique is its claim: an EVM nonce, a TON seqno, a set
+# A spend is one intent that may take effect once. What makes it unique is its slot: an EVM nonce, a TON seqno, a set
 # of bitcoin inputs, or the window in which a Solana blockhash or a TRON reference lives. Signed attempts of one spend
-# share the claim, so the chain includes at most one of them; an attempt is never changed, only sent again or joined by
+# share the slot, so the chain includes at most one of them; an attempt is never changed, only sent again or joined by
 # another. docs/decisions/0015-the-spend-protocol.md holds this against each family.
 
 
@@ -226,7 +226,7 @@ class Departure:
     # What it moves; where it calls a contract in another way than for a transfer, the coin that goes with the call.
     intent: Intent
     is_transfer: bool
-    claim: int
+    slot: int
     raw: bytes
     gas_limit: int
     price_units: int
@@ -266,8 +266,8 @@ class Sending(Enum):
 
     # Taken, or known already: "already known", DUP_TRANSACTION, -27 and the like are success.
     TAKEN = "taken"
-    # The claim is used: another attempt of ours is in, or a stranger's transaction. fate() tells which.
-    CLAIM_USED = "claim_used"
+    # The slot is used: another attempt of ours is in, or a stranger's transaction. fate() tells which.
+    SLOT_USED = "slot_used"
     # It offers too little to join or replace what waits there.
     UNDERPRICED = "underpriced"
     # The sender cannot pay for it now. It may be taken later.
@@ -281,7 +281,7 @@ class FateKind(Enum):
     WAITING = "waiting"
     # In a block of the chain: one of our attempts.
     INCLUDED = "included"
-    # Its claim was used for good, at the depth asked for, and not by any of our attempts.
+    # Its slot was used for good, at the depth asked for, and not by any of our attempts.
     DEAD = "dead"
 
 
@@ -318,16 +318,16 @@ class Fate:
 class Spender(Protocol):
     """One network, for its signer. Every method may raise ProviderError; all are bounded in time."""
 
-    def next_claim(self, sender: str, *, ours: int) -> int:
-        """Return the first claim that the chain has not used, of what is included (EVM: the nonce at the latest block).
+    def next_slot(self, sender: str, *, ours: int) -> int:
+        """Return the first slot that the chain has not used, of what is included (EVM: the nonce at the latest block).
 
         ours: the first that we have not used ourselves. What goes beyond takes two providers where there are as many,
-        since a claim that follows an invented one can never be included; ProviderError. Less than ours is usual.
+        since a slot that follows an invented one can never be included; ProviderError. Less than ours is usual.
         """
         ...
 
-    def waiting_claim(self, sender: str, *, ours: int, cautious: bool) -> int:
-        """Return the first claim that no transaction has of which nodes know, those that wait for a block included.
+    def waiting_slot(self, sender: str, *, ours: int, cautious: bool) -> int:
+        """Return the first slot that no transaction has of which nodes know, those that wait for a block included.
 
         cautious: one node's word is enough for more than ours; otherwise it takes two where there are as many, since
         pools differ and one that lies must not stop a wallet for ever. Never less than ours is told.
@@ -354,7 +354,7 @@ class Spender(Protocol):
         """Return an offer that nodes accept in place of `before`, at today's price or higher. FeeTooHighError."""
         ...
 
-    def sign(self, intent: Intent, *, claim: int, fee: Fee, private_key: str) -> Attempt:
+    def sign(self, intent: Intent, *, slot: int, fee: Fee, private_key: str) -> Attempt:
         """Sign; deterministic, so the same arguments give the same bytes. No network is used."""
         ...
 
@@ -362,18 +362,18 @@ class Spender(Protocol):
         """Give bytes to the nodes: to every one of them, and taken by one is taken."""
         ...
 
-    def fate(self, intent: Intent, *, claim: int, txids: tuple[str, ...], depth: int) -> Fate:
-        """Find out where a spend stands, of all its attempts. depth: what DEAD takes, the claim's block included."""
+    def fate(self, intent: Intent, *, slot: int, txids: tuple[str, ...], depth: int) -> Fate:
+        """Find out where a spend stands, of all its attempts. depth: what DEAD takes, the slot's block included."""
         ...
 
     def native_balance(self, address: str) -> int:
         """Return how much of the gas coin an address holds at the newest block: the middle of what nodes tell."""
         ...
 
-    def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, voices: int = 1) -> int:
+    def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, witnesses: int = 1) -> int:
         """Return what an address holds of a coin (None: the gas coin) after a block, in token units.
 
-        voices: how many providers have to tell it, where there are as many. Raises DisagreementError where too few do,
+        witnesses: how many providers have to tell it, if there are as many. Raises DisagreementError if too few do,
         or as many tell something else.
         """
         ...

@@ -47,14 +47,14 @@ def _noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | 
     pair = intent.pair or ctx.catalogue.pair(network.gas_currency, network.code)
     log.critical(
         "departure.unknown", network=network.code, txid=found.txid,
-        sender=intent.sender, slot=found.claim, height=found.height,
+        sender=intent.sender, slot=found.slot, height=found.height,
     )  # fmt: skip
     return UnknownRow(
         network=network.code,
         txid=found.txid,
         sender=intent.sender,
         key_ordinal=key_ordinal,
-        slot=found.claim,
+        slot=found.slot,
         recipient=intent.recipient,
         currency=network.gas_currency if intent.pair is None else intent.pair.currency,
         contract=None if intent.pair is None else intent.pair.contract,

@@ -87,9 +87,9 @@ def _agreed_slot(network: Network, spender: Spender, sender: str, *, cautious: b
     What one who never signed by our rows has used lies before everything that was scanned.
     """
     known = spends.known_slot(network.code, sender)
-    used = spender.next_claim(sender, ours=known or 0)
+    used = spender.next_slot(sender, ours=known or 0)
     ours = used if known is None else known
-    waiting = spender.waiting_claim(sender, ours=ours, cautious=cautious)
+    waiting = spender.waiting_slot(sender, ours=ours, cautious=cautious)
     missing = slots.unexplained(network.code, sender, ours, limit=1)
     if max(used, waiting) <= ours and not missing:
         return ours
@@ -107,7 +107,7 @@ def check_pools(network: Network, spender: Spender, sender: str) -> bool:
     """
     ours = spends.next_slot(network.code, sender)
     try:
-        waiting = spender.waiting_claim(sender, ours=ours, cautious=False)
+        waiting = spender.waiting_slot(sender, ours=ours, cautious=False)
     except ProviderError as error:
         log.warning("signing.waiting_unknown", network=network.code, error=str(error))
         return True

@@ -129,11 +129,11 @@ def start(
     def attempt() -> UUID:
         before = _promised(network, intent)
         offer = quote(ctx, network, spender, intent, before) if fee is None else fee
-        claim = _next_claim(network, spender, intent.sender) if slot is None else slot
+        at_least = _next_slot(network, spender, intent.sender) if slot is None else slot
         reached("spending.quoted")
         return repeat_on_deadlock(
             _commit, ctx, network, spender, purpose=purpose, wallet=wallet, intent=intent, within=within,
-            payout_id=payout_id, fee=offer, at_least=claim, slot=slot, before=before,
+            payout_id=payout_id, fee=offer, at_least=at_least, slot=slot, before=before,
         )  # fmt: skip
 
     try:
@@ -147,13 +147,13 @@ def start(
     return spend_id
 
 
-def _next_claim(network: Network, spender: Spender, sender: str) -> int:
+def _next_slot(network: Network, spender: Spender, sender: str) -> int:
     """Return the sender's next slot. Raises SigningStoppedError where the chain has used it, which stops the network.
 
     What was signed there is known to no row: whether it paid what is to be paid now, the scan has to find out.
     """
     ours = spends.next_slot(network.code, sender)
-    used = spender.next_claim(sender, ours=ours)
+    used = spender.next_slot(sender, ours=ours)
     if used <= ours:
         return ours
     reason = beyond(sender, used, ours)
@@ -267,7 +267,7 @@ def sign(
         raise SigningStoppedError(obstacle)
     own = keys()
     key = own.hot_key(network.family) if key_ordinal is None else own.deposit_key(network.family, key_ordinal)
-    return spender.sign(intent, claim=slot, fee=fee, private_key=key)
+    return spender.sign(intent, slot=slot, fee=fee, private_key=key)
 
 
 def new_attempt(attempt: Attempt, fee: Fee, *, is_void: bool = False) -> NewAttempt:

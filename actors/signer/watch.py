@@ -93,7 +93,7 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
     spender, attempts = spender_of(ctx, network), spends.attempts_of(spend.id)
     txids = tuple(attempt.txid for attempt in attempts)
     try:
-        fate = spender.fate(intent_of(spend), claim=spend.slot, txids=txids, depth=network.maturity)
+        fate = spender.fate(intent_of(spend), slot=spend.slot, txids=txids, depth=network.maturity)
         reached("watch.told")
         match fate.kind:
             case FateKind.INCLUDED:
@@ -192,8 +192,7 @@ def _patience_s(network: Network) -> int:
 
 def _unstick(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
     """Offer more for the lowest slot, unless it waits for slots before it that the chain has lost."""
-    claim = spender.next_claim(spend.sender, ours=spend.slot)
-    before = range(claim, spend.slot)
+    before = range(spender.next_slot(spend.sender, ours=spend.slot), spend.slot)
     settled = spends.settled_in(network.code, spend.sender, before)
     for spend_id in settled.values():
         _reopen(spend_id)

@@ -132,7 +132,7 @@ def _adopt(ctx: Context, network: Network, books: Books, found: Finding, coin: C
         with registry.adapter(network, ctx.settings).budget(
             seconds=ctx.settings.rpc_step_s, requests=ADOPTION_REQUESTS
         ):
-            held = coin.to_ledger(spender.balance_at(books.hot, coin.pair, books.cursor.hash, voices=WITNESSES_MIN))
+            held = coin.to_ledger(spender.balance_at(books.hot, coin.pair, books.cursor.hash, witnesses=WITNESSES_MIN))
     except ProviderError as error:
         log.warning("reconciliation.surplus_unconfirmed", network=network.code, error=str(error))
         return False
@@ -192,7 +192,7 @@ class _Check:
         attempts = spends.attempts_of(spend.id)
         fate = self._spender.fate(
             intent_of(spend),
-            claim=spend.slot,
+            slot=spend.slot,
             txids=tuple(attempt.txid for attempt in attempts),
             depth=self._network.maturity,
         )

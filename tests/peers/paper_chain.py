@@ -91,10 +91,10 @@ class PaperChain:
         """Lose all that waits."""
         self.pool.clear()
 
-    def stranger(self, sender: str, *, claim: int | None = None, **more: Any) -> str:
+    def stranger(self, sender: str, *, slot: int | None = None, **more: Any) -> str:
         """Let somebody else with the sender's key use up a nonce in the next block; returns the transaction's id."""
-        claim = self.used(sender) if claim is None else claim
-        tx = {"sender": sender, "recipient": "0xstranger", "contract": None, "units": 0, "claim": claim, "price": 10**9,
+        slot = self.used(sender) if slot is None else slot
+        tx = {"sender": sender, "recipient": "0xstranger", "contract": None, "units": 0, "slot": slot, "price": 10**9,
               "salt": len(self.known)} | more  # fmt: skip
         raw = json.dumps(tx).encode()
         self._accept(_txid(raw), tx)
@@ -114,20 +114,20 @@ class PaperChain:
 
     # What the signer sees -----------------------------------------------------------------------------------
 
-    def next_claim(self, sender: str, *, ours: int) -> int:
+    def next_slot(self, sender: str, *, ours: int) -> int:
         del ours
         self._answer()
         with self.lock:
             return self.used(sender)
 
-    def waiting_claim(self, sender: str, *, ours: int, cautious: bool) -> int:
+    def waiting_slot(self, sender: str, *, ours: int, cautious: bool) -> int:
         del cautious
         self._answer()
         with self.lock:
-            claim = self.used(sender)
-            while any((self.known[t]["sender"], self.known[t]["claim"]) == (sender, claim) for t in self.pool):
-                claim += 1
-            return max(ours, claim)
+            slot = self.used(sender)
+            while any((self.known[t]["sender"], self.known[t]["slot"]) == (sender, slot) for t in self.pool):
+                slot += 1
+            return max(ours, slot)
 
     def quote(self, intent: Intent, *, cap_units: int) -> Fee:
         self._answer()
@@ -153,10 +153,10 @@ class PaperChain:
             raise FeeTooHighError("too dear")
         return Fee(gas_limit=before.gas_limit, price_units=price, tip_units=before.tip_units + 1)
 
-    def sign(self, intent: Intent, *, claim: int, fee: Fee, private_key: str) -> Attempt:
+    def sign(self, intent: Intent, *, slot: int, fee: Fee, private_key: str) -> Attempt:
         assert private_key.startswith("0x")
         tx = {
-            "sender": intent.sender, "recipient": intent.recipient, "units": intent.units, "claim": claim,
+            "sender": intent.sender, "recipient": intent.recipient, "units": intent.units, "slot": slot,
             "contract": None if intent.pair is None else intent.pair.contract, "price": fee.price_units,
         }  # fmt: skip
         raw = json.dumps(tx).encode()
@@ -175,7 +175,7 @@ class PaperChain:
                 raise ProviderError("the answer was lost")
             return sending
 
-    def fate(self, intent: Intent, *, claim: int, txids: tuple[str, ...], depth: int) -> Fate:
+    def fate(self, intent: Intent, *, slot: int, txids: tuple[str, ...], depth: int) -> Fate:
         self._answer()
         with self.lock:
             for block in self.blocks:
@@ -191,15 +191,15 @@ class PaperChain:
                             problem="" if is_success and not self._taxed(txid) else "reverted",
                         )  # fmt: skip
             buried = [txid for block in self.blocks[: len(self.blocks) - depth + 1] for txid in block.included]
-            gone = sum(self.known[txid]["sender"] == intent.sender for txid in buried) > claim
+            gone = sum(self.known[txid]["sender"] == intent.sender for txid in buried) > slot
             return Fate(kind=FateKind.DEAD if gone else FateKind.WAITING)
 
     def native_balance(self, address: str) -> int:
         self._answer()
         return self.funds[address, None]
 
-    def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, voices: int = 1) -> int:
-        del voices
+    def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, witnesses: int = 1) -> int:
+        del witnesses
         del block_hash
         self._answer()
         return self.funds[address, None if pair is None else pair.contract]
@@ -211,14 +211,14 @@ class PaperChain:
             raise ProviderError("nobody answers")
 
     def _accept(self, txid: str, tx: dict[str, Any]) -> Sending:
-        if tx["claim"] < self.used(tx["sender"]):
-            return Sending.CLAIM_USED
+        if tx["slot"] < self.used(tx["sender"]):
+            return Sending.SLOT_USED
         if txid in self.pool:
             return Sending.TAKEN
         rivals = [
             other
             for other in self.pool
-            if (self.known[other]["sender"], self.known[other]["claim"]) == (tx["sender"], tx["claim"])
+            if (self.known[other]["sender"], self.known[other]["slot"]) == (tx["sender"], tx["slot"])
         ]
         if any(10 * tx["price"] < 11 * self.known[other]["price"] for other in rivals):
             return Sending.UNDERPRICED
@@ -229,7 +229,7 @@ class PaperChain:
     def _next(self) -> str | None:
         for txid in self.pool:
             tx = self.known[txid]
-            if tx["claim"] == self.used(tx["sender"]) and tx["price"] >= self.price:
+            if tx["slot"] == self.used(tx["sender"]) and tx["price"] >= self.price:
                 return txid
         return None
 
@@ -249,8 +249,8 @@ class PaperChain:
     def _include(self, block: PaperBlock, txid: str) -> None:
         tx = self.known[txid]
         # One nonce, one transaction: whatever else has it can never be included.
-        taken = (tx["sender"], tx["claim"])
-        self.pool = [t for t in self.pool if (self.known[t]["sender"], self.known[t]["claim"]) != taken]
+        taken = (tx["sender"], tx["slot"])
+        self.pool = [t for t in self.pool if (self.known[t]["sender"], self.known[t]["slot"]) != taken]
         self.funds[tx["sender"], None] -= self._fee(txid)
         is_success = self.funds[tx["sender"], tx["contract"]] >= tx["units"] and tx["recipient"] not in self.reverting
         if is_success:

@@ -87,8 +87,8 @@ class Providers:
         """Put one question to every node that may be asked; a failure stands in its node's place."""
         return self._each(lambda node: node.ask(question))
 
-    def voices(self, question: Question[T]) -> list[T]:
-        """Return the answers of all who gave one, at least one. Raises ProviderError where nobody did."""
+    def answers(self, question: Question[T]) -> list[T]:
+        """Return every answer, at least one; raise ProviderError if no provider gave one."""
         answers = self.everyone(question)
         told = [answer for answer in answers if not isinstance(answer, ProviderError)]
         if told:

@@ -48,7 +48,7 @@ def read(node: Rpc, txid: str, block: Block, tokens: Mapping[str, Pair]) -> Depa
         txid=txid,
         intent=intent,
         is_transfer=is_transfer,
-        claim=body["nonce"],
+        slot=body["nonce"],
         raw=raw,
         gas_limit=body["gas"],
         price_units=price,

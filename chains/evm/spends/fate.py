@@ -45,12 +45,12 @@ class Moved(NamedTuple):
     arrived_units: int = 0
 
 
-def testimony(node: JsonRpc, intent: Intent, *, claim: int, txids: Sequence[str], depth: int) -> Fate:
+def testimony(node: JsonRpc, intent: Intent, *, slot: int, txids: Sequence[str], depth: int) -> Fate:
     """Return a spend's fate on one node's chain; see chains.base.Spender. ProviderError where the node cannot tell."""
     found = _inclusion(node, intent, txids)
     if found is not None:
         return found
-    if not _is_claim_gone(node, intent.sender, claim, depth):
+    if not _is_slot_used(node, intent.sender, slot, depth):
         return Fate(kind=FateKind.WAITING)
     # Ours may have come in between the two questions.
     return _inclusion(node, intent, txids) or Fate(kind=FateKind.DEAD)
@@ -169,12 +169,12 @@ def _transfer(log: LogReceipt) -> tuple[str | None, str | None, int | None]:
     return sender, recipient, int.from_bytes(log["data"]) if len(log["data"]) == wire.WORD_BYTES else None
 
 
-def _is_claim_gone(node: JsonRpc, sender: str, claim: int, depth: int) -> bool:
+def _is_slot_used(node: JsonRpc, sender: str, slot: int, depth: int) -> bool:
     """Whether the nonce was used up deeply enough. A node that has forgotten its old states cannot tell."""
-    if nonce(node, sender) <= claim:
+    if nonce(node, sender) <= slot:
         return False
     height = eth(node).block_number - depth + 1
-    return height >= 0 and nonce(node, sender, height) > claim
+    return height >= 0 and nonce(node, sender, height) > slot
 
 
 def nonce(node: Rpc, sender: str, at: Any = "latest") -> int:

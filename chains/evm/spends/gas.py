@@ -133,7 +133,7 @@ def _todays_price(providers: Providers, network: Network, *, cap_wei: int) -> Ga
 
 def todays_price(providers: Providers, network: Network) -> GasPrice:
     """Return what a unit of gas costs now, of every provider's word the middle one. Raises ProviderError."""
-    return agreed_price(providers.voices(lambda node: _price(node, network)))
+    return agreed_price(providers.answers(lambda node: _price(node, network)))
 
 
 def dearer_offer(today: Offer, *, before: Offer, cap_wei: int) -> Offer:
@@ -156,7 +156,7 @@ def data_fee(providers: Providers, network: Network, *, calldata_bytes: int, lim
         return 0
     # By the length of a transaction without its signature.
     data = calldata("getL1FeeUpperBound(uint256)", ENVELOPE_BYTES + calldata_bytes)
-    fee_wei = DATA_FEE_FACTOR * median_low(providers.voices(lambda node: ask_contract(node, oracle, data)))
+    fee_wei = DATA_FEE_FACTOR * median_low(providers.answers(lambda node: ask_contract(node, oracle, data)))
     if fee_wei > limit_wei:
         raise AbsurdFeeError(f"{network.code}: posting a transaction costs {fee_wei} wei, above {limit_wei}")
     return fee_wei

@@ -27,7 +27,7 @@ def is_sanctioned(spender: object, address: str) -> bool:
     if not isinstance(spender, Screening) or (oracle := spender.sanctions_oracle) is None:
         return False
     data = calldata("isSanctioned(address)", spelled(address))
-    told = spender.providers.voices(lambda node: ask_contract(node, oracle, data) != 0)
+    told = spender.providers.answers(lambda node: ask_contract(node, oracle, data) != 0)
     listed = told.count(True)
     if 2 * listed == len(told):
         raise ProviderError("providers disagree about a sanctioned address")

@@ -41,7 +41,7 @@ FRUGAL_MARGIN_PERCENT: Final = 5
 
 
 class EvmSpender:
-    """One EVM network, as chains.base.Spender. A claim is a nonce; units of the gas coin are wei."""
+    """One EVM network, as chains.base.Spender. A slot is a nonce; units of the gas coin are wei."""
 
     def __init__(self, network: Network, providers: Providers, *, sanctions_oracle: str | None = None) -> None:
         if network.chain_id is None:
@@ -51,18 +51,18 @@ class EvmSpender:
         self._network = network
         self._chain_id = network.chain_id
 
-    def next_claim(self, sender: str, *, ours: int) -> int:
+    def next_slot(self, sender: str, *, ours: int) -> int:
         """Return the nonce that follows what is included; see chains.base. One of two cannot raise it.
 
         One that lags may lower it, which does no harm: the caller never goes below his own count.
         """
-        told = self.providers.voices(lambda node: evm_fate.nonce(node, sender))
-        claim = median_low(told)
-        if claim > ours and len(told) < evm_fate.witnesses(self.providers.count):
-            raise ProviderError(f"one provider alone says that {sender} used claims beyond {ours}")
-        return claim
+        told = self.providers.answers(lambda node: evm_fate.nonce(node, sender))
+        slot = median_low(told)
+        if slot > ours and len(told) < evm_fate.witnesses(self.providers.count):
+            raise ProviderError(f"one provider alone says that {sender} used slots beyond {ours}")
+        return slot
 
-    def waiting_claim(self, sender: str, *, ours: int, cautious: bool) -> int:
+    def waiting_slot(self, sender: str, *, ours: int, cautious: bool) -> int:
         """Return the nonce that follows what waits in the nodes' pools too; see chains.base."""
         answers = self.providers.everyone(lambda node: evm_fate.nonce(node, sender, "pending"))
         told = sorted((answer for answer in answers if isinstance(answer, int)), reverse=True)
@@ -79,7 +79,7 @@ class EvmSpender:
         offer = evm_gas.todays_offer(self.providers, self._network, cap_wei=cap_units)
         figure = evm_trial.gas_figure(intent, self._network)
         trial = evm_trial.judge(
-            self.providers.voices(lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, offer=offer))
+            self.providers.answers(lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, offer=offer))
         )
         fee = Fee(
             gas_limit=trial.gas,
@@ -104,7 +104,7 @@ class EvmSpender:
         margin = 0 if is_plain else FRUGAL_MARGIN_PERCENT
         figure = evm_trial.gas_figure(intent, self._network)
         trial = evm_trial.judge(
-            self.providers.voices(
+            self.providers.answers(
                 lambda node: evm_trial.attempt(
                     node, intent, spend, gas_figure=figure, offer=evm_trial.UNPRICED, margin_percent=margin
                 )
@@ -131,42 +131,42 @@ class EvmSpender:
             gas_limit=before.gas_limit, price_units=offer.price_wei, tip_units=offer.tip_wei, data_units=data_units
         )
 
-    def sign(self, intent: Intent, *, claim: int, fee: Fee, private_key: str) -> Attempt:
+    def sign(self, intent: Intent, *, slot: int, fee: Fee, private_key: str) -> Attempt:
         """Sign. Deterministic, without any network. ValueError where the key is not the sender's."""
         if account().from_key(private_key).address.lower() != intent.sender:
             raise ValueError(f"this is not the key of {intent.sender}")
-        return sign_spend(_spend(intent), private_key=private_key, chain_id=self._chain_id, nonce=claim, fee=fee)
+        return sign_spend(_spend(intent), private_key=private_key, chain_id=self._chain_id, nonce=slot, fee=fee)
 
     def send(self, raw: bytes) -> Sending:
         """Give bytes to every provider; taken by one is taken."""
         txid = "0x" + keccak256(raw).hex()
-        return outcome(self.providers.voices(lambda node: give(node, raw, txid)))
+        return outcome(self.providers.answers(lambda node: give(node, raw, txid)))
 
-    def fate(self, intent: Intent, *, claim: int, txids: tuple[str, ...], depth: int) -> Fate:
+    def fate(self, intent: Intent, *, slot: int, txids: tuple[str, ...], depth: int) -> Fate:
         """Find out where a spend stands, of all its attempts; see chains.base."""
-        told = self.providers.voices(
-            lambda node: evm_fate.testimony(node, intent, claim=claim, txids=txids, depth=depth)
+        told = self.providers.answers(
+            lambda node: evm_fate.testimony(node, intent, slot=slot, txids=txids, depth=depth)
         )
         return evm_fate.judge(told, self.providers.count)
 
     def native_balance(self, address: str) -> int:
         """Return an address's coin at the newest block: the middle of what providers tell, of two the lower."""
-        return median_low(self.providers.voices(lambda node: eth(node).get_balance(spelled(address), "latest")))
+        return median_low(self.providers.answers(lambda node: eth(node).get_balance(spelled(address), "latest")))
 
-    def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, voices: int = 1) -> int:
+    def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, witnesses: int = 1) -> int:
         """Return what an address holds of a coin after a block, in token units; see chains.base.
 
         Honest nodes tell the same of one block, so that no middle is needed: more have to tell it than not.
         """
         contract = None if pair is None else pair.contract
         if contract is None:
-            told = self.providers.voices(lambda node: evm_internal.balance(node, address, block_hash))
+            told = self.providers.answers(lambda node: evm_internal.balance(node, address, block_hash))
         else:
-            told = self.providers.voices(lambda node: _tokens_after(node, contract, address, block_hash))
+            told = self.providers.answers(lambda node: _tokens_after(node, contract, address, block_hash))
         [(units, count), *_] = Counter(told).most_common()
         if 2 * count <= len(told):
             raise DisagreementError(f"{self._network.code}: providers tell of different balances after one block")
-        if count < min(voices, self.providers.count):
+        if count < min(witnesses, self.providers.count):
             raise DisagreementError(f"{self._network.code}: one provider alone tells of a balance")
         return units
 

@@ -21,7 +21,7 @@ GAS_MARGIN_PERCENT: Final = 20
 ANSWERS: Final[Mapping[Sending, tuple[str, ...]]] = MappingProxyType({
     Sending.TAKEN: ("already known", "alreadyknown", "already_exists", "already exists", "already imported",
                     "known transaction"),
-    Sending.CLAIM_USED: ("nonce too low", "nonce is too low", "nonce_too_low", "oldnonce",
+    Sending.SLOT_USED: ("nonce too low", "nonce is too low", "nonce_too_low", "oldnonce",
                          "nonce has already been used", "nonce already used", "ownnoncealreadyused"),
     Sending.UNDERPRICED: ("underpriced", "less than block base fee", "fee too low", "feetoolow", "gas price too low",
                           "gas price below configured minimum", "price is too low", "replacementnotallowed"),

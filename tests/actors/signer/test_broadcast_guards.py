@@ -130,7 +130,7 @@ def test_coin_that_is_on_its_way_does_not_pay_for_gas(world: SpendWorld) -> None
     assert world.payout(token).status == "sent"
 
 
-@pytest.mark.parametrize("answer", [Sending.CLAIM_USED, Sending.UNDERPRICED, Sending.UNFUNDED])
+@pytest.mark.parametrize("answer", [Sending.SLOT_USED, Sending.UNDERPRICED, Sending.UNFUNDED])
 def test_what_no_node_takes_is_not_sent_and_is_offered_again(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch, answer: Sending
 ) -> None:
@@ -152,7 +152,7 @@ def test_what_no_node_takes_is_not_sent_and_is_offered_again(
 def test_the_first_slot_of_a_wallet_is_not_made_up_either(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     order = world.order()
     with monkeypatch.context() as lie:
-        lie.setattr(world.chain, "next_claim", lambda _sender, *, ours: ours + 1)
+        lie.setattr(world.chain, "next_slot", lambda _sender, *, ours: ours + 1)
         world.step()
     assert (world.payout(order).status, world.count("spend_accounts")) == ("approved", 0)
 
@@ -165,9 +165,9 @@ def test_the_first_slot_of_a_wallet_is_not_made_up_either(world: SpendWorld, mon
 def test_the_chain_is_told_which_slots_are_ours(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """A node alone may not tell of more; for that the spender has to know what is more."""
     told: list[int] = []
-    real = world.chain.next_claim
+    real = world.chain.next_slot
     monkeypatch.setattr(
-        world.chain, "next_claim", lambda sender, *, ours: (told.append(ours), real(sender, ours=ours))[1]
+        world.chain, "next_slot", lambda sender, *, ours: (told.append(ours), real(sender, ours=ours))[1]
     )
     for _ in range(3):
         world.order()
@@ -191,7 +191,7 @@ def test_a_node_that_forgets_what_was_used_gets_no_filler(world: SpendWorld, mon
     world.step()
     world.chain.price = 50
     world.pass_time(PATIENCE_S)
-    monkeypatch.setattr(world.chain, "next_claim", lambda _sender, *, ours: ours and 1)
+    monkeypatch.setattr(world.chain, "next_slot", lambda _sender, *, ours: ours and 1)
     world.step()
     assert rows("SELECT purpose FROM spends WHERE purpose = 'filler'") == []
     assert world.spend(stuck).attempts == 2
@@ -224,9 +224,9 @@ def test_whatever_a_deposit_address_signs_later_it_signs_with_its_own_key(
     keys: list[str] = []
     real = world.chain.sign
 
-    def sign(intent: Intent, *, claim: int, fee: Fee, private_key: str) -> Attempt:
+    def sign(intent: Intent, *, slot: int, fee: Fee, private_key: str) -> Attempt:
         keys.append(private_key)
-        return real(intent, claim=claim, fee=fee, private_key=private_key)
+        return real(intent, slot=slot, fee=fee, private_key=private_key)
 
     monkeypatch.setattr(world.chain, "sign", sign)
     world.chain.stranger(wallet.address)

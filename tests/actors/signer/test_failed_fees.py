@@ -284,7 +284,7 @@ def test_a_lost_slot_gives_it_back_and_the_next_signature_counts_anew(
     order = world.order()
     world.step()
     world.chain.forget()
-    world.chain.stranger(world.hot, claim=0)
+    world.chain.stranger(world.hot, slot=0)
     world.mine(world.network.maturity + 1)
     world.step(3)
     assert (world.payout(order).status, signer_counters.spent(24)) == ("approved", 0)

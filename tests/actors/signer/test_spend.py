@@ -143,7 +143,7 @@ def test_a_node_that_lags_gives_no_slot_away_again(
     del told
     start(world)
     world.mine()
-    monkeypatch.setattr(world.chain, "next_claim", lambda _sender, *, ours: ours and 0)
+    monkeypatch.setattr(world.chain, "next_slot", lambda _sender, *, ours: ours and 0)
     start(world)
     assert [row[0] for row in rows("SELECT slot FROM spends ORDER BY slot")] == [0, 1]
 
@@ -155,7 +155,7 @@ def test_a_node_that_tells_of_slots_ahead_gets_nothing_signed_while_it_does(
     del told
     start(world)
     with monkeypatch.context() as lie:
-        lie.setattr(world.chain, "next_claim", lambda _sender, *, ours: ours + 1)
+        lie.setattr(world.chain, "next_slot", lambda _sender, *, ours: ours + 1)
         for _ in range(2):
             with pytest.raises(spending.SigningStoppedError):
                 start(world)

@@ -196,7 +196,7 @@ class SpendWorld:
     def _unknown(self, block: PaperBlock, txid: str, tx: dict[str, Any], ordinal: int | None) -> UnknownRow:
         currency = "ETH" if tx["contract"] is None else "USDT"
         return UnknownRow(
-            network=self.network.code, txid=txid, sender=tx["sender"], key_ordinal=ordinal, slot=tx["claim"],
+            network=self.network.code, txid=txid, sender=tx["sender"], key_ordinal=ordinal, slot=tx["slot"],
             recipient=tx["recipient"], currency=currency, contract=tx["contract"],
             decimals=CATALOGUE.pairs[currency, self.network.code].decimals, token_units=tx["units"], is_transfer=True,
             raw=json.dumps(tx).encode(), gas_limit=PAPER_GAS, price_units=tx["price"], tip_units=1,

@@ -38,7 +38,7 @@ def test_what_we_signed_is_read_with_its_bytes(alone: World, currency: str | Non
     block = mined(alone)
     found = adapter(alone).departure(attempt.txid, block)
     assert found is not None
-    assert (found.raw, found.txid, found.claim) == (attempt.raw, attempt.txid, 0)
+    assert (found.raw, found.txid, found.slot) == (attempt.raw, attempt.txid, 0)
     assert found.intent == intent
     assert (found.is_transfer, found.is_success, found.height, found.block_hash) == (
         True,

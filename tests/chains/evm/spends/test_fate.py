@@ -19,7 +19,7 @@ DEAD = Fate(kind=FateKind.DEAD)
 
 def included(found: World, *, currency: str | None = "USDT", fee: Fee = FEE) -> tuple[Intent, Attempt]:
     intent = found.intent(77, currency=currency)
-    attempt = found.sign(intent, fee=fee, claim=0)
+    attempt = found.sign(intent, fee=fee, slot=0)
     found.include(attempt)
     return intent, attempt
 
@@ -27,8 +27,8 @@ def included(found: World, *, currency: str | None = "USDT", fee: Fee = FEE) -> 
 def overtaken(found: World, *, blocks: int) -> tuple[Intent, Attempt]:
     """A spend whose nonce another transaction of the same key has taken, so many blocks deep."""
     intent = found.intent(77)
-    attempt = found.sign(intent, fee=FEE, claim=0)
-    found.include(found.sign(found.intent(1, currency="ETH", to=THEIRS), fee=FEE, claim=0))
+    attempt = found.sign(intent, fee=FEE, slot=0)
+    found.include(found.sign(found.intent(1, currency="ETH", to=THEIRS), fee=FEE, slot=0))
     for _ in range(blocks - 1):
         found.node.mine()
     return intent, attempt
@@ -77,7 +77,7 @@ def test_a_token_that_moves_something_else_has_not_failed(
 ) -> None:
     alone.token(code=code)
     intent = alone.intent(1_000)
-    attempt = alone.sign(intent, fee=FEE, claim=0)
+    attempt = alone.sign(intent, fee=FEE, slot=0)
     alone.include(attempt)
 
     assert effect_of(alone.fate(intent, attempt)) == effect
@@ -189,7 +189,7 @@ def test_whichever_attempt_is_included_counts(alone: World, winner: int) -> None
     intent = alone.intent(77)
     fee = alone.spender.quote(intent, cap_units=CAP)
     dearer = alone.spender.replacement(intent, before=fee, cap_units=CAP)
-    attempts = [alone.sign(intent, fee=offer, claim=0) for offer in (fee, dearer)]
+    attempts = [alone.sign(intent, fee=offer, slot=0) for offer in (fee, dearer)]
     alone.include(attempts[winner])
 
     assert alone.fate(intent, *attempts).txid == attempts[winner].txid
@@ -257,9 +257,9 @@ def test_one_provider_that_hides_our_receipt_does_not_make_it_dead(trio: World) 
     assert trio.fate(intent, attempt) == WAITING
 
 
-def test_a_provider_that_invents_a_used_claim_does_not_make_it_dead(pair: World) -> None:
+def test_a_provider_that_invents_a_used_slot_does_not_make_it_dead(pair: World) -> None:
     intent = pair.intent(77)
-    attempt = pair.sign(intent, claim=0)
+    attempt = pair.sign(intent, slot=0)
     pair.node.ask("anvil_mine", hex(5))
     pair.providers[0].lies["eth_getTransactionCount"] = "0x9"
 
@@ -267,7 +267,7 @@ def test_a_provider_that_invents_a_used_claim_does_not_make_it_dead(pair: World)
 
 
 def test_ours_that_comes_in_between_two_questions_is_not_dead(alone: World) -> None:
-    """The first look finds no receipt; the node's counter is already past the claim."""
+    """The first look finds no receipt; the node's counter is already past the slot."""
     intent, attempt = included(alone)
     told: list[object] = []
 
@@ -309,7 +309,7 @@ def test_one_provider_alone_does_not_declare_a_failure(pair: World) -> None:
 
 def test_an_inclusion_that_one_of_two_invents_is_not_believed(pair: World) -> None:
     intent = pair.intent(77, currency="ETH")
-    attempt = pair.sign(intent, claim=0)
+    attempt = pair.sign(intent, slot=0)
     header = pair.node.ask("eth_getBlockByNumber", "latest", False)
     pair.providers[0].lies["eth_getTransactionReceipt"] = {
         "transactionHash": attempt.txid, "blockHash": header["hash"], "blockNumber": header["number"],
@@ -326,9 +326,9 @@ def test_a_lone_voice_among_those_that_answer_is_heard(pair: World) -> None:
     assert pair.fate(intent, attempt).is_success
 
 
-def test_two_attempts_of_one_claim_cannot_both_be_included(alone: World) -> None:
+def test_two_attempts_of_one_slot_cannot_both_be_included(alone: World) -> None:
     intent, attempt = included(alone)
-    other = alone.sign(intent, fee=Fee(gas_limit=90_000, price_units=20 * GWEI, tip_units=GWEI), claim=0)
+    other = alone.sign(intent, fee=Fee(gas_limit=90_000, price_units=20 * GWEI, tip_units=GWEI), slot=0)
     truth = alone.node.receipt(attempt.txid)
     alone.providers[0].lies["eth_getTransactionReceipt"] = lambda _, params: truth | {"transactionHash": params[0]}
 

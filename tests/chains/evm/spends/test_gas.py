@@ -216,7 +216,7 @@ def test_a_replacement_of_a_legacy_offer_is_one(anvil: Callable[..., Anvil]) -> 
         intent = found.intent(5, currency="BNB")
         fee = found.spender.quote(intent, cap_units=CAP)
         dearer = found.spender.replacement(intent, before=fee, cap_units=CAP)
-        attempts = [found.sign(intent, fee=offer, claim=0) for offer in (fee, dearer)]
+        attempts = [found.sign(intent, fee=offer, slot=0) for offer in (fee, dearer)]
         for attempt in attempts:
             found.spender.send(attempt.raw)
         found.node.mine()

@@ -1,4 +1,4 @@
-"""What one provider alone cannot talk the signer into: a claim beyond the others, bytes that nobody took."""
+"""What one provider alone cannot talk the signer into: a slot beyond the others, bytes that nobody took."""
 
 from collections.abc import Callable, Sequence
 from itertools import permutations
@@ -17,41 +17,41 @@ FAR = hex(10**6)
 NEAR = hex(5)
 
 
-# The next claim ---------------------------------------------------------------------------------------------
+# The next slot ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("liar", [0, 1])
 @pytest.mark.parametrize("lie", [FAR, NEAR])
-def test_one_of_two_does_not_raise_the_next_claim(pair: World, liar: int, lie: str) -> None:
-    """Signed for that claim, nothing could be included before somebody filled all those between."""
+def test_one_of_two_does_not_raise_the_next_slot(pair: World, liar: int, lie: str) -> None:
+    """Signed for that slot, nothing could be included before somebody filled all those between."""
     pair.include(pair.sign(pair.intent(1)))
     pair.providers[liar].lies["eth_getTransactionCount"] = lie
 
-    assert pair.spender.next_claim(HOT, ours=1) == 1
+    assert pair.spender.next_slot(HOT, ours=1) == 1
 
 
 @pytest.mark.parametrize("lie", [FAR, "0x0"])
-def test_one_of_three_does_not_move_the_next_claim(trio: World, lie: str) -> None:
+def test_one_of_three_does_not_move_the_next_slot(trio: World, lie: str) -> None:
     trio.include(trio.sign(trio.intent(1)))
     trio.providers[1].lies["eth_getTransactionCount"] = lie
 
-    assert trio.spender.next_claim(HOT, ours=0) == 1
+    assert trio.spender.next_slot(HOT, ours=0) == 1
 
 
-def test_a_claim_beyond_our_own_count_takes_two_providers(pair: World) -> None:
+def test_a_slot_beyond_our_own_count_takes_two_providers(pair: World) -> None:
     pair.include(pair.sign(pair.intent(1)))
-    assert pair.spender.next_claim(HOT, ours=0) == 1
+    assert pair.spender.next_slot(HOT, ours=0) == 1
 
     pair.providers[1].failure = DOWN
     with pytest.raises(ProviderError, match="alone"):
-        pair.spender.next_claim(HOT, ours=0)
-    assert pair.spender.next_claim(HOT, ours=1) == 1, "what we used ourselves is no news"
+        pair.spender.next_slot(HOT, ours=0)
+    assert pair.spender.next_slot(HOT, ours=1) == 1, "what we used ourselves is no news"
 
 
-def test_the_only_provider_there_is_tells_the_next_claim(alone: World) -> None:
+def test_the_only_provider_there_is_tells_the_next_slot(alone: World) -> None:
     alone.include(alone.sign(alone.intent(1)))
 
-    assert alone.spender.next_claim(HOT, ours=0) == 1
+    assert alone.spender.next_slot(HOT, ours=0) == 1
 
 
 # Sending ----------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def test_a_balance_that_one_of_two_invents_pays_for_nothing(pair: World) -> None
 
 @pytest.mark.parametrize("gas", [0, 1, 20_999])
 def test_gas_with_which_nothing_can_be_included_is_not_signed(alone: World, gas: int) -> None:
-    """It would hold up its claim, and all behind it, for ever."""
+    """It would hold up its slot, and all behind it, for ever."""
     alone.providers[0].lies["eth_estimateGas"] = hex(gas)
 
     with pytest.raises(ProviderError):

@@ -53,7 +53,7 @@ def test_a_token_that_answers_nothing_is_paid(alone: World) -> None:
 def test_the_same_arguments_give_the_same_bytes_and_their_id(alone: World) -> None:
     intent = alone.intent(5)
     fee = alone.spender.quote(intent, cap_units=CAP)
-    first, again = (alone.sign(intent, fee=fee, claim=7) for _ in range(2))
+    first, again = (alone.sign(intent, fee=fee, slot=7) for _ in range(2))
 
     assert first == again
     assert first.txid == "0x" + keccak256(first.raw).hex()
@@ -63,7 +63,7 @@ def test_signing_for_another_sender_is_refused(alone: World) -> None:
     fee = Fee(gas_limit=21_000, price_units=2, tip_units=1)
 
     with pytest.raises(ValueError, match="not the key"):
-        alone.spender.sign(alone.intent(5), claim=0, fee=fee, private_key="0x" + "11" * 32)
+        alone.spender.sign(alone.intent(5), slot=0, fee=fee, private_key="0x" + "11" * 32)
 
 
 def test_signing_leaves_the_interpreters_recursion_limit(alone: World) -> None:
@@ -82,10 +82,10 @@ def test_importing_the_signing_library_leaves_the_recursion_limit() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "True\n"
 
 
-def test_a_claim_counts_what_is_included_alone(alone: World) -> None:
+def test_a_slot_counts_what_is_included_alone(alone: World) -> None:
     alone.spender.send(alone.sign(alone.intent(1)).raw)
 
-    assert alone.spender.next_claim(HOT, ours=0) == 0
+    assert alone.spender.next_slot(HOT, ours=0) == 0
 
 
 @pytest.mark.parametrize("lie", ["0x0", hex(10**30), "0x", "nonsense", Raw(drop=True)])
@@ -303,10 +303,10 @@ def test_every_provider_gets_the_bytes(trio: World) -> None:
     assert [peer.asked.count("eth_sendRawTransaction") for peer in trio.providers] == [1, 1, 1]
 
 
-def test_a_used_claim_is_told(alone: World) -> None:
+def test_a_used_slot_is_told(alone: World) -> None:
     alone.include(alone.sign(alone.intent(5)))
 
-    assert alone.spender.send(alone.sign(alone.intent(6), claim=0).raw) is Sending.CLAIM_USED
+    assert alone.spender.send(alone.sign(alone.intent(6), slot=0).raw) is Sending.SLOT_USED
 
 
 def test_an_offer_below_the_base_fee_is_told(alone: World) -> None:
@@ -329,8 +329,8 @@ def test_an_unfunded_sender_is_told(alone: World) -> None:
         ("Known transaction", Sending.TAKEN),
         ("ALREADY_EXISTS: already known", Sending.TAKEN),
         ("transaction already imported", Sending.TAKEN),
-        ("nonce too low: next nonce 5, tx nonce 4", Sending.CLAIM_USED),
-        ("OldNonce", Sending.CLAIM_USED),
+        ("nonce too low: next nonce 5, tx nonce 4", Sending.SLOT_USED),
+        ("OldNonce", Sending.SLOT_USED),
         ("replacement transaction underpriced", Sending.UNDERPRICED),
         ("transaction underpriced: gas tip cap 1, minimum needed 25", Sending.UNDERPRICED),
         ("max fee per gas less than block base fee: address 0x1", Sending.UNDERPRICED),
@@ -401,11 +401,11 @@ def test_a_balance_that_only_one_of_two_tells_is_none(trio: World, currency: str
     # Not knowing is no other opinion.
     liar.lies.clear()
     assert trio.spender.balance_at(HOT, pair, header["hash"]) == true
-    assert trio.spender.balance_at(HOT, pair, header["hash"], voices=2) == true
+    assert trio.spender.balance_at(HOT, pair, header["hash"], witnesses=2) == true
     trio.providers[2].lies[method] = Refusal(-32000, "header not found")
     assert trio.spender.balance_at(HOT, pair, header["hash"]) == true
     with pytest.raises(DisagreementError, match="alone"):
-        trio.spender.balance_at(HOT, pair, header["hash"], voices=2)
+        trio.spender.balance_at(HOT, pair, header["hash"], witnesses=2)
 
 
 def test_a_network_that_is_no_evm_network_has_no_such_spender() -> None:
@@ -424,7 +424,7 @@ def test_every_kind_of_network_takes_our_bytes(anvil: Callable[..., Anvil], netw
             attempt = found.sign(intent)
             assert found.spender.send(attempt.raw) is Sending.TAKEN
             found.node.mine()
-            assert found.fate(intent, attempt, claim=found.spender.next_claim(HOT, ours=0) - 1).is_success
+            assert found.fate(intent, attempt, slot=found.spender.next_slot(HOT, ours=0) - 1).is_success
 
 
 def _coin_refusing(found: World) -> str:

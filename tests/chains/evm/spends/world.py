@@ -35,10 +35,10 @@ class World:
     def token(self, *, code: str = "token", units: int = 10**12) -> None:
         install_token(self.node.rpc, CATALOGUE.pairs["USDT", self.network], balances={HOT: units}, code=code)
 
-    def sign(self, intent: Intent, *, fee: Fee | None = None, claim: int | None = None) -> Attempt:
+    def sign(self, intent: Intent, *, fee: Fee | None = None, slot: int | None = None) -> Attempt:
         return self.spender.sign(
             intent,
-            claim=self.spender.next_claim(HOT, ours=0) if claim is None else claim,
+            slot=self.spender.next_slot(HOT, ours=0) if slot is None else slot,
             fee=fee or self.spender.quote(intent, cap_units=CAP),
             private_key=HOT_KEY,
         )
@@ -48,8 +48,8 @@ class World:
         self.node.ask("eth_sendRawTransaction", "0x" + attempt.raw.hex())
         self.node.mine()
 
-    def fate(self, intent: Intent, *attempts: Attempt, claim: int = 0, depth: int = 3) -> Fate:
-        return self.spender.fate(intent, claim=claim, txids=tuple(one.txid for one in attempts), depth=depth)
+    def fate(self, intent: Intent, *attempts: Attempt, slot: int = 0, depth: int = 3) -> Fate:
+        return self.spender.fate(intent, slot=slot, txids=tuple(one.txid for one in attempts), depth=depth)
 
 
 @contextmanager
