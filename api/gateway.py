@@ -49,7 +49,7 @@ class Signs(Protocol):
         """Return how many processes serve a queue."""
 
     def tick_age_s(self) -> float | None:
-        """Return how long ago a scheduler last rang, None where that is not known."""
+        """Return how long ago a scheduler last rang, None if that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,11 +113,11 @@ class ChainAdapter(Protocol):
         ...
 
     def block(self, height: int) -> Block | None:
-        """Return a header, or None where the chain has no such block yet."""
+        """Return a header, or None if the chain has no such block yet."""
         ...
 
     def scan_block(self, height: int, matcher: Matcher, *, thorough: bool = False) -> BlockScan | None:
-        """Return a block with its transfers to us, or None where the chain has no such block yet.
+        """Return a block with its transfers to us, or None if the chain has no such block yet.
 
         The matcher is called with every recipient of an offered asset, once for each provider that is tried.
         thorough: read in another way, and if possible by another provider, than the scan does.
@@ -132,7 +132,7 @@ class ChainAdapter(Protocol):
         ...
 
     def departure(self, txid: str, block: Block) -> "Departure | None":
-        """Return a transaction that left one of our addresses in a block; None where nothing proves our signature."""
+        """Return a transaction that left one of our addresses in a block; None if nothing proves our signature."""
         ...
 
     def used_slots(self, sender: str, height: int) -> int:
@@ -147,11 +147,11 @@ class ChainAdapter(Protocol):
         ...
 
     def final_height(self) -> int | None:
-        """Return the newest height that the chain itself calls final; None where it does not say."""
+        """Return the newest height that the chain itself calls final; None if it does not say."""
         ...
 
     def locate(self, txid: str) -> int | None:
-        """Return the height at which a transaction is included, or None where it is not known."""
+        """Return the height at which a transaction is included, or None if it is not known."""
         ...
 
     def second_opinion(self, sighting: Sighting) -> Agreement:
@@ -159,7 +159,7 @@ class ChainAdapter(Protocol):
         ...
 
     def agreement(self, height: int, block_hash: str) -> Agreement:
-        """Ask every provider that keeps up whether it has this block; whoever is in the minority is asked last."""
+        """Ask every provider that keeps up whether it has this block; those in the minority are asked last."""
         ...
 
     def balance(self, address: str, block_hash: str) -> int:
@@ -167,7 +167,7 @@ class ChainAdapter(Protocol):
         ...
 
     def internal_transfers(self, block: Block, recipient: str) -> tuple[Transfer, ...]:
-        """Return coin that contracts passed on to an address in a block; none where no provider can tell."""
+        """Return coin that contracts passed on to an address in a block; none if no provider can tell."""
         ...
 
     def transfer_fee(self, pair: Pair, *, cap_units: int) -> int:
@@ -262,7 +262,7 @@ class Attempt:
 
 
 class Sending(Enum):
-    """What became of sending bytes. Whatever is not known raises ProviderError and is sent again."""
+    """The outcome of sending bytes. Whatever is not known raises ProviderError and is sent again."""
 
     # Taken, or known already: "already known", DUP_TRANSACTION, -27 and the like are success.
     TAKEN = "taken"

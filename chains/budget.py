@@ -48,7 +48,7 @@ def take(timeout_s: float) -> float:
 
 
 def check() -> None:
-    """Raise BudgetSpentError where nothing is left: a request that was cut off by it is nobody's fault."""
+    """Raise BudgetSpentError if nothing is left: a request that it cut off is no provider's fault."""
     found = _current.get()
     if found is None:
         return

@@ -41,7 +41,7 @@ class Keys:
     __slots__ = ("_deposits", "_hot", "_pool_signer", "_root", "pool_public_key")
 
     def __init__(self, mnemonic: str) -> None:
-        """Derive from a BIP-39 mnemonic. Raises KeystoreError where its words or checksum are wrong."""
+        """Derive from a BIP-39 mnemonic. Raises KeystoreError if its words or checksum are wrong."""
         from embit import bip32, bip39  # noqa: PLC0415
 
         words = " ".join(mnemonic.split())

@@ -47,7 +47,7 @@ def seal(mnemonic: str, passphrase: str) -> bytes:
 
 
 def unseal(data: bytes, passphrase: str) -> str:
-    """Return the mnemonic. Raises KeystoreError where the passphrase is wrong or the data is no keystore."""
+    """Return the mnemonic. Raises KeystoreError if the passphrase is wrong or the data is no keystore."""
     try:
         file = msgspec.json.decode(data, type=_File)
         salt, nonce, box = (base64.b64decode(part, validate=True) for part in (file.salt, file.nonce, file.box))

@@ -33,7 +33,7 @@ class Client:
         self._pool = urllib3.PoolManager(retries=False, timeout=TIMEOUT_S)
 
     def post(self, path: str, body: dict[str, object], *, idempotency_key: str | None = None) -> Any:
-        """Return the result of a signed call. Raises ApiError, and urllib3's HTTPError where nobody answers."""
+        """Return the result of a signed call. Raises ApiError, and urllib3's HTTPError if nobody answers."""
         # Serialised once: the bytes that are signed are the bytes that are sent.
         raw = json.dumps(body).encode()
         timestamp = str(int(time.time()))

@@ -88,7 +88,7 @@ def mul_div_down(a: int, b: int, c: int) -> int:
 
 
 def rescale(units: int, from_scale: int, to_scale: int) -> int:
-    """Express units of 10^-from_scale in 10^-to_scale; PrecisionLostError where that is not exact."""
+    """Express units of 10^-from_scale in 10^-to_scale; PrecisionLostError if that is not exact."""
     rescaled = rescale_down(units, from_scale, to_scale)
     if rescale_down(rescaled, to_scale, from_scale) != units:
         raise PrecisionLostError(f"{units} units of scale {from_scale} are not whole in scale {to_scale}")

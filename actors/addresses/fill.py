@@ -32,7 +32,7 @@ def fill_address_pool(family: str) -> None:
 
 
 def fill_pool(family: str, keys: Keys, *, low: int, high: int) -> int:
-    """Add signed chunks until the level reaches high, if it is below low; returns how many addresses were added."""
+    """Add signed chunks until the level reaches high, if it is below low; return how many addresses were added."""
     available = level(family)
     if available >= low:
         return 0

@@ -68,7 +68,7 @@ def _read_payment(ctx: Context, fields: object) -> CreatePayment:
 
 
 def _call(of: BatchRef) -> CallInfo:
-    """Return a call that nobody waits for; the item itself knows whether it was done."""
+    """Return a call without a waiting caller; the item itself knows whether it was done."""
     return CallInfo(
         call_id=uuid7(), merchant_id=of.merchant_id, request_id=of.request_id, idem_key=None, fingerprint=b""
     )

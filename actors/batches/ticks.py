@@ -122,7 +122,7 @@ class Run:
                 return
 
     def _end(self, item: Leased) -> int | None:
-        """Bring an item to an end. Returns None where the next one's turn is, else the pause that those need.
+        """Bring an item to an end. Returns None if the next one's turn is, else the pause that those need.
 
         Raises StoreUnavailableError: nothing can be recorded then, and leases end by themselves.
         """

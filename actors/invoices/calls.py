@@ -127,7 +127,7 @@ def _finish(ctx: Context, info: CallInfo, invoice: InvoiceRow, *, public: bool =
 
 
 def _refresh(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
-    """Return the live invoice of an order, revive the expired one that nobody paid into, or create another."""
+    """Return the live invoice of an order, revive the expired one without a deposit, or create another."""
     market = ctx.market.read()
     try:
         with transaction():

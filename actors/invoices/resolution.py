@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @call_actor(queue="invoices", body=PaymentLookup)
 def resend_payment(info: CallInfo, lookup: PaymentLookup) -> CallReply:
-    """Queue the webhook of a payment's latest status again; it is written now where there was no endpoint then."""
+    """Queue the webhook of a payment's latest status again; it is written now if there was no endpoint then."""
     with recorded(info) as record:
         invoice = _find(info, lookup)
         queued = _requeue(invoice.merchant_id, invoice)

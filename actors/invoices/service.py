@@ -56,7 +56,7 @@ class Ready:
     terms_version: int
 
     def create(self, info: CallInfo) -> tuple[str, str | None]:
-        """Run the creating statement; returns (outcome, answer or live invoice's id)."""
+        """Run the creating statement; return (outcome, answer or live invoice's id)."""
         return invoices.create(
             self.invoice,
             call_id=info.call_id,
@@ -105,7 +105,7 @@ def rendered(ctx: Context, invoice: InvoiceRow, *, public: bool = False) -> byte
 
 
 def refresh(ctx: Context, merchant_id: UUID, body: CreatePayment, market: Market) -> InvoiceRow | None:
-    """Return the live payment of an order, or revive the expired one that nobody paid into; None: there is neither.
+    """Return the live payment of an order, or revive the expired one without a deposit; None: there is neither.
 
     In the caller's transaction, in which nobody else creates one for this order.
     """

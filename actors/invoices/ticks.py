@@ -40,7 +40,7 @@ def settle_due_invoices() -> None:
 
 @doorbell(queue="maintenance")
 def requote_invoices() -> None:
-    """Give invoices whose rate has run out, and whose quote nobody holds, a new generation."""
+    """Quote invoices anew whose rate has run out and whose quote no deposit holds."""
     ctx = context()
     market = ctx.market.read()
     due = invoices.due_for_requote(DUE_PER_STEP)
@@ -50,7 +50,7 @@ def requote_invoices() -> None:
 
 
 def _quoted_anew(ctx: Context, market: Market, invoice_id: UUID) -> bool:
-    """Quote one invoice, or put it off where its coin has no fresh rate; returns whether it is due no more."""
+    """Quote one invoice, or put it off where its coin has no fresh rate; return whether it is due no more."""
     with transaction():
         invoice = invoices.lock_for_requote(invoice_id)
         if invoice is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @call_actor(queue="invoices", body=SetAllowlist)
 def set_allowlist(info: CallInfo, wanted: SetAllowlist) -> CallReply:
-    """Replace the list, if whoever asks stays on it, and return it; without one, only return it."""
+    """Replace the list, if the asking address stays on it, and return it; without one, only return it."""
     with recorded(info) as record:
         if wanted.ips is not None:
             networks = allowlist.parse(wanted.ips)

@@ -47,7 +47,7 @@ def set_discount(info: CallInfo, wanted: SetDiscount) -> CallReply:
 
 @call_actor(queue="invoices", body=SetAccuracy)
 def set_accuracy(info: CallInfo, wanted: SetAccuracy) -> CallReply:
-    """Change the tolerance and return it; where nothing is given, only return it."""
+    """Change the tolerance and return it; if nothing is given, only return it."""
     merchant_id = info.merchant()
     with recorded(info) as record:
         if wanted.enabled is None and wanted.accuracy_percent is None:

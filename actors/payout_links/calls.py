@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @call_actor(queue="payouts", body=CreatePayoutLink)
 def create_payout_link(info: CallInfo, body: CreatePayoutLink) -> CallReply:
-    """Put money aside for whoever shows the token."""
+    """Put money aside for the one who shows the token."""
     ctx = context()
     payout_link_orders.require_enabled(ctx)
     # A second link with a reference is refused, even where the very same request comes twice.
@@ -67,7 +67,7 @@ def _item(index: int, outcome: dict[str, Any] | DomainError) -> dict[str, Any]:
 
 @call_actor(queue="payouts", body=PayoutLinkLookup)
 def cancel_payout_link(info: CallInfo, lookup: PayoutLinkLookup) -> CallReply:
-    """Take back a link that nobody has claimed; its money is available again."""
+    """Cancel an unclaimed link; its money is available again."""
     with recorded(info) as record:
         link = payout_links.cancel(info.merchant(), UUID(lookup.link_id))
         return record.store(payout_link_views.link(context().catalogue, link))

@@ -1,4 +1,4 @@
-"""Claims cheques for whoever shows the token: names the address, makes the payout. The API calls it and waits."""
+"""Claims cheques for the one who shows the token: names the address, makes the payout. The API calls it and waits."""
 
 from __future__ import annotations
 

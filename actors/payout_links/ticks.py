@@ -51,7 +51,7 @@ def reap_claims() -> None:
 
 
 def _reap(link_id: UUID) -> bool:
-    """Finish one claim; False where it was given up."""
+    """Finish one claim; False if it was given up."""
     try:
         return repeat_on_deadlock(_finish, link_id)
     except StoreUnavailableError:

@@ -89,7 +89,7 @@ def _order_id(fields: object) -> str:
 
 @call_actor(queue="payouts", body=PayoutFeeSettings)
 def set_payout_fees(info: CallInfo, wanted: PayoutFeeSettings) -> CallReply:
-    """Say who bears the network fee where a payout does not say it; where nothing is given, only tell."""
+    """Say who bears the network fee where a payout does not say it; if nothing is given, only tell."""
     merchant_id = info.merchant()
     with recorded(info) as record:
         if wanted.is_subtract is not None:

@@ -123,7 +123,7 @@ def _priced(ctx: Context, body: CreatePayout, held_units: int) -> conversion.Con
 
 
 def _make(ctx: Context, new: PayoutRow) -> PayoutRow:
-    """Convert where that was asked for, hold the money, and write the payout."""
+    """Convert if that was asked for, hold the money, and write the payout."""
     freezes.check(new.merchant_id, new.network, new.currency)
     if new.from_currency is not None and new.from_units is not None:
         freezes.check_merchant(new.merchant_id, new.from_currency)

@@ -116,7 +116,7 @@ class SluiceBroker(stock.RedisBroker):
         self.link.run(self.appending(queue_name, redis_id, data))
 
     def appending(self, queue_name: str, redis_id: str, data: bytes) -> list[Command]:
-        """Return the commands that append a message: its text first, since whoever finds the id reads it."""
+        """Return the commands that append a message: its text first, since a consumer that finds the id reads it."""
         key = self.key(queue_name)
         return [("HSET", f"{key}.msgs", redis_id, data), ("RPUSH", key, redis_id)]
 
@@ -172,7 +172,7 @@ class SluiceBroker(stock.RedisBroker):
         return bool(self.link.run([("EVALSHA", self._ring_sha, 3, *keys, *limits, redis_id, encode(message))])[0])
 
     def take_ring(self, bell: str) -> bool:
-        """Whether a ring waits to be answered; whoever asks has to answer it. When Redis is away: yes."""
+        """Whether a ring waits to be answered; the caller has to answer it. True if Redis is away."""
         try:
             return bool(self.link.run([("DEL", self._bell_key(bell))])[0])
         except LinkDownError:

@@ -79,7 +79,7 @@ class BlockingConsumer(Consumer):
             self._settle("nack", message)
 
     def requeue(self, messages: Iterable[MessageProxy | Message[None]]) -> None:
-        """Give back messages that nobody began: at shutdown."""
+        """Give back, at shutdown, the messages that no thread has begun."""
         ids = [message.options["redis_message_id"] for message in messages]
         if ids:
             self._broker.dispatch("requeue", self._queue_name, *ids)

@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 
 def isolated(row: UUID, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-    """Run the step of a row; None where it failed. Without PostgreSQL no other would fare better: that is raised."""
+    """Run the step of a row; None if it failed. Without PostgreSQL no other would fare better: that is raised."""
     try:
         return repeat_on_deadlock(step, *args, **kwargs)
     except StoreUnavailableError:

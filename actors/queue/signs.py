@@ -60,7 +60,7 @@ class Signs:
             self._link.run([("SET", self._ticked(), self._link.now_ms(), "EX", _KEPT_S)])
 
     def tick_age_s(self) -> float | None:
-        """Return how long ago a scheduler last rang; None where that is not known, or over an hour."""
+        """Return how long ago a scheduler last rang; None if that is not known, or over an hour."""
         ticked_ms = self._link.run([("GET", self._ticked())])[0]
         return None if ticked_ms is None else max(0, self._link.now_ms() - int(ticked_ms)) / 1000
 

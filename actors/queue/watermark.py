@@ -38,7 +38,7 @@ class Watermark:
         self._noted_at = ""
 
     def noted(self) -> dict[str, int]:
-        """Return the count by the database that it is of; nothing where no note of ours is there.
+        """Return the count by the database that it is of; nothing if no note of ours is there.
 
         Raises LinkDownError.
         """

@@ -36,12 +36,12 @@ _reminders = LogThrottle(every_s=REMINDER_S)
 
 
 class StaticRatesRefusedError(Exception):
-    """Outside of development nobody prices by a table; settings refuse it as well."""
+    """Refuse to price by a table outside of development; settings refuse it as well."""
 
 
 @doorbell(queue="maintenance")
 def refresh_rates() -> None:
-    """Ask whoever is due and settle the rates anew."""
+    """Ask the sources that are due and settle the rates anew."""
     ctx = context()
     _REFRESH[ctx.settings.rates_source](ctx)
     # Fees are told in the coins that are sent, so that the first ones waited for these rates.

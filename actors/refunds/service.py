@@ -50,7 +50,7 @@ REFUND_DESTINATION: Final = DestinationErrors(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """Where a refund goes, in the stored form. To whoever paid it goes at once; others have to be approved."""
+    """Where a refund goes, in the stored form. To the payer it goes at once; other recipients have to be approved."""
 
     address: str
     is_payer: bool
@@ -94,7 +94,7 @@ def create(ctx: Context, *, merchant_id: UUID, principal: str, body: CreateRefun
 
 
 def destination(ctx: Context, *, network: str, address: str | None, payer: str) -> Destination:
-    """Return where a refund goes: the address that was named, else whoever paid; both as people write them.
+    """Return where a refund goes: the address that was named, else the payer's; both as people write them.
 
     payer: empty where that is nobody in particular. Raises refund.no_address and refund.bad_address.
     """

@@ -40,7 +40,7 @@ RELEASED_PER_STEP: Final = 500
 
 @network_tick("poll")
 def poll_network(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
-    """Scan a network's new blocks and settle what they bring; returns whether there are more."""
+    """Scan a network's new blocks and settle what they bring; return whether there are more."""
     try:
         more = _scan(ctx, network, chain)
         if not more:
@@ -54,7 +54,7 @@ def poll_network(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
 
 
 def _scan(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
-    """Scan up to BLOCKS_PER_STEP blocks; returns whether there are more."""
+    """Scan up to BLOCKS_PER_STEP blocks; return whether there are more."""
     # Seen before the head is asked for: whatever was signed before the stop is in a block up to there, or in none yet.
     is_stopped = signing.watch(network.code) is not None
     head = chain.head()
@@ -223,7 +223,7 @@ def _is_disputed(network: Network, chain: ChainAdapter, replaced: tuple[int, str
 def _from_the_start(
     ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, kept: Sequence[tuple[int, str]]
 ) -> Cursor | None:
-    """Go on after a reorg that reaches below all kept blocks: possible only where the scan itself began there."""
+    """Go on after a reorg that reaches below all kept blocks: possible only if the scan itself began there."""
     started = cursors.started_height(network.code)
     block = chain.block(kept[-1][0]) if kept else None
     if block is None:

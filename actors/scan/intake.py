@@ -113,7 +113,7 @@ def take(ctx: Context, chain: ChainAdapter, found: Found) -> bool:
 def take_transfer(
     ctx: Context, network: Network, chain: ChainAdapter, block: Block, transfer: Transfer, ours: Matching
 ) -> bool:
-    """Record a transfer as what it is; returns whether it was new. Call inside a transaction."""
+    """Record a transfer as what it is; return whether it was new. Call inside a transaction."""
     if treasury.is_own_move(network.code, transfer.txid, transfer.sender):
         return False
     if transfer.recipient == ours.hot:
@@ -153,7 +153,7 @@ def take_late(
     ours: Matching,
     left: Mapping[str, Sequence[UnknownRow]] = MappingProxyType({}),
 ) -> int:
-    """Record what a second look at a scanned block found; returns how many deposits and top-ups were new.
+    """Record what a second look at a scanned block found; return how many deposits and top-ups were new.
 
     left: what left our addresses without a row, by block. Nothing is recorded unless the block is one that the cursor
     stands on.

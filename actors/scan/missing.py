@@ -66,7 +66,7 @@ def _missing(network: Network, chain: ChainAdapter, sender: str, height: int) ->
 
 
 def _find(ctx: Context, network: Network, chain: ChainAdapter, sender: str, slot: int, scanned: int) -> bool:
-    """Find the block in which a slot was used, and read it whole; returns whether what used it is noted now."""
+    """Find the block in which a slot was used, and read it whole; return whether what used it is noted now."""
     before, after = slots.between(network.code, sender, slot)
     if before is None:
         before = cursors.started_height(network.code) or 0

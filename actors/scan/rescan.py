@@ -34,7 +34,7 @@ MS_PER_S: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reread:
-    """What came of reading a block again."""
+    """The outcome of reading a block again."""
 
     height: int
     # None where the block is not there, or is not the one that the scan stands on.

@@ -60,7 +60,7 @@ def _judge(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: Topup
 
 
 def _objection(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: Doubt | TopupDoubt) -> str:
-    """Return what stands against what one provider showed; nothing where enough others tell the same."""
+    """Return what stands against what one provider showed; nothing if enough others tell the same."""
     answer = chain.second_opinion(_sighting(catalogue, network, asked))
     if answer.same >= WITNESSES_MIN and answer.same > answer.other:
         return ""

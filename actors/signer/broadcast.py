@@ -65,7 +65,7 @@ class _UnsoundError(Exception):
 
 @network_tick("broadcast", queue="signer")
 def broadcast(ctx: Context, network: Network, _chain: ChainAdapter) -> bool:
-    """Take a network's spends and payouts a step further; returns whether more of these may be due."""
+    """Take a network's spends and payouts a step further; return whether more of these may be due."""
     # Half for each, so that many under way keep nothing new from its turn.
     seconds, requests = ctx.settings.rpc_step_s / 2, ctx.settings.rpc_step_requests // 2
     with budget(seconds=seconds, requests=requests):
@@ -77,7 +77,7 @@ def broadcast(ctx: Context, network: Network, _chain: ChainAdapter) -> bool:
 
 
 def _take_up(ctx: Context, network: Network) -> int:
-    """Send what is due, as much as nodes keep of one sender; returns how many payouts are approved no more."""
+    """Send what is due, as much as nodes keep of one sender; return how many payouts are approved no more."""
     due = payout_queue.due(network, limit=TAKEN_PER_STEP)
     if not due:
         return 0
@@ -93,7 +93,7 @@ def _take_up(ctx: Context, network: Network) -> int:
 
 
 def _pay(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID) -> bool:
-    """Make one approved payout a spend, or note why it has to wait; returns whether it is approved no more."""
+    """Make one approved payout a spend, or note why it has to wait; return whether it is approved no more."""
     payout = payout_queue.read(payout_id)
     if payout is None or payout.status != "approved":
         return False
@@ -202,7 +202,7 @@ def _cents(ctx: Context, payout: PayoutRow) -> int:
 
 
 def _is_blocked(ctx: Context, network: Network, payout: PayoutRow) -> bool:
-    """Whether the operator or the network's oracle forbids an address. Raises ProviderError where nobody knows."""
+    """Whether the operator or the network's oracle forbids an address. ProviderError if the oracle is silent."""
     if ctx.deny_list.blocks(payout.address):
         return True
     if network.code not in ctx.settings.sanctions_oracles:
@@ -215,7 +215,7 @@ def _is_blocked(ctx: Context, network: Network, payout: PayoutRow) -> bool:
 
 
 def _take(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, intent: Intent, spend_id: UUID) -> bool:
-    """Take a payout for the spend that is signed next in the same transaction; False where it is not to be paid now."""
+    """Take a payout for the spend that is signed next in the same transaction; False if it is not to be paid now."""
     payout = payouts.lock(payout_id)
     if payout is None or payout.status != "approved":
         return False

@@ -47,7 +47,7 @@ def most_units(ctx: Context, network: Network) -> int:
 
 
 def fund(ctx: Context, network: Network, hot: Wallet, address: str, units: int) -> bool:
-    """Send an address gas, unless payouts come first or it was given enough lately; returns whether it was sent.
+    """Send an address gas, unless payouts come first or it was given enough lately; return whether it was sent.
 
     Never more at once than the operator allows, whatever nodes say of prices and balances, and nothing where nobody
     knows what gas is worth. Raises what spending.start raises; InsufficientCoinError where the hot wallet lacks gas

@@ -32,7 +32,7 @@ DAY_H: Final = 24
 
 
 class NoRateError(Exception):
-    """The coin has no fresh rate, so that nobody can tell what leaves."""
+    """The coin has no fresh rate, so that what leaves has no known worth."""
 
 
 class LimitReachedError(Exception):
@@ -40,7 +40,7 @@ class LimitReachedError(Exception):
 
 
 def market(ctx: Context) -> Market:
-    """Return the market's rates, each raised to the signer's own where that is more: the careful one of both counts.
+    """Return the market's rates, each raised to the signer's own if that is more: the careful one of both counts.
 
     Rates are rows that others write. One that is made low would make a large payout look small.
     """
@@ -58,7 +58,7 @@ def usd_cents(catalogue: Catalogue, market: Market, currency: str, units: int) -
 
 
 def blamed_rate(ctx: Context, currency: str) -> str | None:
-    """Name the signer's own rate of a coin where that is so far above the market's that a limit is met for it alone."""
+    """Name the signer's own rate of a coin if that is so far above the market's that a limit is met for it alone."""
     own, told = ctx.settings.signer_rates.get(currency, 0), ctx.market.read().rates.get(currency, 0)
     return far_above(currency, own, told)
 

@@ -42,7 +42,7 @@ CAUTIOUS_S: Final = 1_800
 
 
 def advance(ctx: Context, network: Network) -> bool:
-    """Take a step back to where the network may be signed for; returns whether it may."""
+    """Take a step back to where the network may be signed for; return whether it may."""
     watermark.look()
     stopped = signing.watch(network.code)
     if stopped is None:
@@ -82,7 +82,7 @@ def _is_over(ctx: Context, network: Network, stopped: Stop) -> bool:
 
 
 def _agreed_slot(network: Network, spender: Spender, sender: str, *, cautious: bool) -> int | None:
-    """Return a sender's next slot if chain and rows agree about it; None where the chain has used more.
+    """Return a sender's next slot if chain and rows agree about it; None if the chain has used more.
 
     What one who never signed by our rows has used lies before everything that was scanned.
     """
@@ -101,7 +101,7 @@ def _agreed_slot(network: Network, spender: Spender, sender: str, *, cautious: b
 
 
 def check_pools(network: Network, spender: Spender, sender: str) -> bool:
-    """Whether no transaction of a sender waits with the nodes that no row knows; where one does, signing stops.
+    """Whether every transaction of a sender that waits with the nodes has a row; signing stops if one has none.
 
     Where nobody tells, whoever signs next finds that out for himself.
     """

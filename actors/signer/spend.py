@@ -96,7 +96,7 @@ def keys() -> Keys:
 
 
 def spender_of(ctx: Context, network: Network) -> Spender:
-    """Return the network's spender. LookupError where it has none."""
+    """Return the network's spender. LookupError if it has none."""
     return registry.spender(network, ctx.settings)
 
 
@@ -148,7 +148,7 @@ def start(
 
 
 def _next_slot(network: Network, spender: Spender, sender: str) -> int:
-    """Return the sender's next slot. Raises SigningStoppedError where the chain has used it, which stops the network.
+    """Return the sender's next slot. Raises SigningStoppedError if the chain has used it, which stops the network.
 
     What was signed there is known to no row: whether it paid what is to be paid now, the scan has to find out.
     """
@@ -310,7 +310,7 @@ def give(ctx: Context, network: Network, spend: SpendRow, attempts: list[Attempt
 
 
 def _given(spender: Spender, attempt: AttemptRow) -> str:
-    """Return what nodes have against bytes; nothing where one took them."""
+    """Return what nodes have against bytes; nothing if one took them."""
     try:
         sending = spender.send(attempt.raw)
     except ProviderError as error:

@@ -134,7 +134,7 @@ def _included(ctx: Context, spend: SpendRow, fate: Fate) -> None:
 
 
 def _is_believed(ctx: Context, spend: SpendRow, fate: Fate) -> bool:
-    """Whether a spend may end by what was told of it: one provider alone confirms no large payout."""
+    """Whether a spend may end by its fate: one provider alone confirms no large payout."""
     if spend.payout_id is None or spend.state == "confirmed":
         return True
     is_believed = fate.is_witnessed or not _is_large(ctx, spend)
@@ -149,7 +149,7 @@ def _is_believed(ctx: Context, spend: SpendRow, fate: Fate) -> bool:
 
 
 def _is_large(ctx: Context, spend: SpendRow) -> bool:
-    """Whether a spend is worth as much as a deposit that needs witnesses; one that nobody can price is."""
+    """Whether a spend is worth as much as a deposit that needs witnesses, or has no known price."""
     units = rescale_down(spend.token_units, spend.decimals, ctx.catalogue.scale(spend.currency))
     try:
         cents = signer_policy.usd_cents(ctx.catalogue, signer_policy.market(ctx), spend.currency, units)
@@ -206,7 +206,7 @@ def _unstick(ctx: Context, network: Network, spender: Spender, spend: SpendRow, 
 
 
 def _fill(ctx: Context, network: Network, spend: SpendRow, slot: int) -> None:
-    """Use up a slot that nobody used, with nothing sent to ourselves, so that what waits behind it can go on."""
+    """Fill an unused slot with nothing sent to ourselves, so that what waits behind it can go on."""
     wallet = Wallet(address=spend.sender, key_ordinal=spend.key_ordinal)
     intent = nothing_of(spend)
     log.warning("spend.slot_filled", spend=str(spend.id), network=network.code, slot=slot)

@@ -46,7 +46,7 @@ OPEN_MAX: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coin:
-    """A coin that our addresses on a network may hold; pair is None for the gas coin where it is not offered."""
+    """A coin that our addresses on a network may hold; pair is None for the gas coin if it is not offered."""
 
     currency: str
     pair: Pair | None
@@ -99,7 +99,7 @@ def compare(ctx: Context, network: Network, books: Books) -> list[Finding] | Non
 
 
 def _judge(ctx: Context, network: Network, books: Books, found: Finding) -> None:
-    """Keep a comparison; act where it is wrong for good."""
+    """Record a comparison; freeze payouts if it keeps failing."""
     surplus = found.chain_units - found.expected_units if found.place == "hot" else 0
     coin = next(coin for coin in coins_of(ctx, network) if coin.currency == found.currency)
     if surplus > 0 and (coin.pair is None or not reconciliation.was_compared(network.code, found.currency)):
@@ -123,7 +123,7 @@ def _judge(ctx: Context, network: Network, books: Books, found: Finding) -> None
 
 
 def _adopt(ctx: Context, network: Network, books: Books, found: Finding, coin: Coin) -> bool:
-    """Take a surplus for the gateway's own; False where too few providers tell of it, or a reorg took its block.
+    """Take a surplus for the gateway's own; False if too few providers tell of it, or a reorg took its block.
 
     Nothing but the balance shows it, so that where there are two providers two have to tell that.
     """
@@ -154,7 +154,7 @@ class _Check:
         self._may_have_come: defaultdict[str, int] = defaultdict(int)
 
     def run(self) -> list[Finding] | None:
-        """Return what was found; None where too much is under way to tell. Raises ProviderError."""
+        """Return what was found; None if too much is under way to tell. Raises ProviderError."""
         moved = self._movements()
         if moved is None:
             return None

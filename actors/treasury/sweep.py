@@ -1,4 +1,4 @@
-"""Gathers deposits in the hot wallet where that pays, and moves its excess to the cold address. Rung by the scheduler.
+"""Gathers deposits in the hot wallet if that pays, and moves its excess to the cold address. Rung by the scheduler.
 
 Runs in the signer process, which has the keys. A token needs coin at its address before it can leave, so that a sweep
 may take two rings: gas first, as much as the sweep is about to offer, then the sweep. What is left is used by the next

@@ -63,7 +63,7 @@ def _method(ctx: Context, terms: Terms, body: CreateWallet) -> Method:
 
 
 def _create(ctx: Context, info: CallInfo, new: NewWallet) -> CallReply:
-    """Give a wallet an address of the pool; it goes back where somebody else created the wallet meanwhile."""
+    """Give a wallet an address of the pool; it goes back if somebody else created the wallet meanwhile."""
     family = ctx.catalogue.networks[new.network].family
     ordinal, address = ctx.addresses.take(family)
     is_used = False

@@ -1,4 +1,4 @@
-"""Credits what unblocked wallets held back, where that is more than the unblocking call did. Rung by the scheduler."""
+"""Credits what unblocked wallets held back, if that is more than the unblocking call did. Rung by the scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connects aiohttp to checked addresses only. Called by whoever sends requests to URLs of strangers (webhooks).
+"""Connects aiohttp to checked addresses only. Used for requests to URLs of strangers (webhooks).
 
 A name is resolved once for each connection, and every address is checked on the way to the socket, so that a name
 which changes between check and connect gains nothing. aiohttp does not resolve literal addresses: the socket's gate

@@ -100,7 +100,7 @@ class Dispatcher:
 
 
 class Drain:
-    """One run over the outbox: what is under way, what came of it, and where the round over the merchants stands."""
+    """One run over the outbox: what is under way, its outcomes, and its place among the merchants."""
 
     def __init__(self, *, sender: Sender, box: SecretBox, lanes: Lanes, slots: int = SLOTS) -> None:
         self._sender = sender
@@ -125,7 +125,7 @@ class Drain:
             self._wind_down()
 
     def _step(self) -> None:
-        """Take what came in, record it, and fill the slots it freed; wait only where there is nothing else to do."""
+        """Take what came in, record it, and fill the slots it freed; wait only if there is nothing else to do."""
         if len(self._under_way) > self._slots // 2:
             time.sleep(LINGER_S)
         is_idle = self._is_round_over or len(self._under_way) >= self._slots

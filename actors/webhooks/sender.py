@@ -57,7 +57,7 @@ class Post(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a Post: it succeeded where there is no error. The error's text may be shown to the merchant."""
+    """The outcome of a Post: it succeeded if there is no error. The error's text may be shown to the merchant."""
 
     key: int
     status_code: int | None

@@ -44,7 +44,7 @@ _places: Final = threading.BoundedSemaphore(TRIALS_MAX)
 
 @call_actor(queue="bulk", body=TryWebhook)
 def try_webhook(info: CallInfo, body: TryWebhook) -> CallReply:
-    """Send one webhook to the endpoint in force, and tell what came of it."""
+    """Send one webhook to the endpoint in force, and tell its outcome."""
     event = body.event or EVENT_DEFAULT
     with _place(info.merchant()):
         post = _post(info.merchant(), event)

@@ -56,7 +56,7 @@ def check_content_type(env: Environ) -> None:
 
 
 def read_body(env: Environ, length: int) -> bytes:
-    """Return exactly the announced bytes, or raise AuthBodyRead where the caller stopped sending."""
+    """Return exactly the announced bytes, or raise AuthBodyRead if the caller stopped sending."""
     if not length:
         return b""
     try:

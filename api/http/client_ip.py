@@ -16,7 +16,7 @@ HOPS_MAX: Final = 32
 
 
 def client_ip(env: Mapping[str, Any], trusted_proxies: Proxies) -> Address | None:
-    """Return the nearest address that is not a trusted proxy; None where the server knows no peer (a unix socket).
+    """Return the nearest address that is not a trusted proxy; None if the server knows no peer (a unix socket).
 
     X-Forwarded-For is read from the right, as far as trusted proxies vouch for it: what stands left of the first
     untrusted address was written by that address, and proves nothing.

@@ -31,7 +31,7 @@ CHUNK_BYTES: Final = 64 * 1024
 
 
 class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]
-    """Gives the parser what has arrived, and lets it read on only where the loop did not wait for all."""
+    """Gives the parser what has arrived, and lets it read on only if the loop did not wait for all."""
 
     is_whole = False
     # The parser wanted more of what was taken for whole: where the next request begins is unknown.
@@ -68,7 +68,7 @@ class Connection(TConn):  # type: ignore[misc]
         self.parser.unreader = self.unreader
 
     def receive(self) -> bytes | None:
-        """Return what has come, nothing where the client has closed, None where there is nothing yet. Never waits."""
+        """Return what has come, nothing if the client has closed, None if there is nothing yet. Never waits."""
         try:
             return bytes(self.sock.recv(CHUNK_BYTES, socket.MSG_DONTWAIT))
         except (BlockingIOError, InterruptedError):
@@ -80,7 +80,7 @@ class Connection(TConn):  # type: ignore[misc]
             self.sock.send(data, socket.MSG_DONTWAIT)
 
     def shut(self, how: int) -> None:
-        """End one direction, or both, for whoever waits for it."""
+        """End one direction, or both, for the thread that waits for it."""
         with contextlib.suppress(OSError):
             self.sock.shutdown(how)
 

@@ -45,7 +45,7 @@ def error_body(error: DomainError) -> bytes:
 
 
 def as_domain_error(error: Exception) -> DomainError:
-    """Return what the caller is told of an exception; what nobody foresaw is logged and told without details."""
+    """Return the error that answers an exception; an unforeseen one is logged and answered without details."""
     if isinstance(error, DomainError):
         return error
     if isinstance(error, falcon.HTTPError):

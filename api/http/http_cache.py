@@ -20,7 +20,7 @@ def etag_of(body: bytes) -> str:
 
 
 def is_known(req: Request, resp: Response, body: bytes) -> bool:
-    """Set the body's ETag; where the caller has that version already, make the response a 304 and return True."""
+    """Set the body's ETag; if the caller has that version already, make the response a 304 and return True."""
     etag = etag_of(body)
     resp.set_header("ETag", etag)
     if not matches(req.env.get("HTTP_IF_NONE_MATCH", ""), etag):

@@ -21,7 +21,7 @@ LINGER_BYTES_MAX: Final = 64 * 1024
 
 
 class Lingering:
-    """Waits a little for clients to close. `drop` ends a connection that nobody else has."""
+    """Waits a little for clients to close. `drop` ends a connection that nothing else uses."""
 
     def __init__(self, poller: BaseSelector, *, drop: Callable[[Connection], None]) -> None:
         self._poller = poller

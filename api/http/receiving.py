@@ -29,7 +29,7 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doors:
-    """Where a connection goes from here; whoever gets it has it alone."""
+    """Where a connection goes from here; its receiver has it alone."""
 
     # A request that is there, or one that a thread has to read the rest of.
     arrived: Callable[[Connection, Verdict], None]
@@ -110,7 +110,7 @@ class Receiving:
             self._hand_over(conn, arrival, verdict)
 
     def _wait(self, conn: Connection, arrival: Arrival) -> None:
-        """Wait for more; for a body, having told the client to send it where it asks."""
+        """Wait for more; for a body, having told the client to send it if it asks."""
         if arrival.take_head():
             if arrival.source is None:
                 self._count(conn, arrival, self._forwarded(conn, arrival))
@@ -149,7 +149,7 @@ class Receiving:
     # Whose they are --------------------------------------------------------------------------------------------
 
     def _peer(self, conn: Connection) -> str | None:
-        """Return whose open requests those of a peer are; a proxy's belong to nobody yet."""
+        """Return whose open requests those of a peer are; a proxy's have no known owner yet."""
         return self._source(conn, "", ())
 
     def _forwarded(self, conn: Connection, arrival: Arrival) -> str | None:
@@ -162,7 +162,7 @@ class Receiving:
         return None if address is None or is_trusted(address, self._trusted_proxies) else source_name(address)
 
     def _count(self, conn: Connection, arrival: Arrival, source: str | None) -> None:
-        """Count an open request for its source, and end the oldest where there are too many."""
+        """Count an open request for its source, and end the oldest if there are too many."""
         if source is None:
             return
         arrival.source = source

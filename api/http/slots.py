@@ -27,7 +27,7 @@ class Slots:
 
     @contextlib.contextmanager
     def taken(self) -> Iterator[None]:
-        """Do something inside a slot. Raises GatewayBusy where none is free in time."""
+        """Do something inside a slot. Raises GatewayBusy if none is free in time."""
         if not self._free.acquire(timeout=PATIENCE_S):
             raise GatewayBusy
         try:

@@ -126,7 +126,7 @@ class Limiter:
         self.admit("unknown", source)
 
     def _refuse_full(self, name: LimitName, who: str) -> None:
-        """Raise TooManyRequestsError where one request more would be too many; count nothing."""
+        """Raise TooManyRequestsError if one request more would be too many; count nothing."""
         with self._lock:
             subject = self._subjects.get((name, who))
             wait_ms = subject.next_wait_ms(int(self._now() * 1000)) if subject else 0.0

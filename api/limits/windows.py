@@ -80,7 +80,7 @@ class Counter:
             window.count(requests)
 
     def excess_wait_ms(self, now_ms: int) -> float:
-        """Take the last request back where it was too many, and return when it will not be; 0 where it was not."""
+        """Take the last request back where it was too many, and return when it will not be; 0 if it was not."""
         over = [window for window in self.windows if window.is_over(now_ms)]
         if not over:
             return 0.0

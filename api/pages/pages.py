@@ -171,7 +171,7 @@ class PaymentPage(HostedPage):
     subject = "payment"
 
     def on_get(self, req: Request, resp: Response, invoice_id: str) -> None:
-        """Show a payment; a page that is open already asks for itself, and is told when nothing has changed."""
+        """Show a payment; a page that is open already asks for itself, and gets 304 while nothing has changed."""
         payment_id = UUID(invoice_id) if is_uuid(invoice_id) else None
         self._show(req, resp, lambda: self._render(req, resp, invoice_id), payment_id=payment_id)
 
@@ -205,7 +205,7 @@ class ClaimPage(HostedPage):
     subject = "payout link"
 
     def on_get(self, req: Request, resp: Response, token: str) -> None:
-        """Show a cheque to whoever holds its token, and take the address that its money goes to."""
+        """Show a cheque to the one who holds its token, and take the address that its money goes to."""
         self._show(req, resp, lambda: self._render(token))
 
     on_head = on_get
@@ -252,7 +252,7 @@ def web_link(url: str) -> str:
 
 
 def utc_time(unix_s: int) -> str:
-    """Return a moment for whoever reads without scripts, which would show it in local time."""
+    """Return a moment for readers without scripts, which would show it in local time."""
     return f"{datetime.fromtimestamp(unix_s, UTC):%H:%M} UTC"
 
 

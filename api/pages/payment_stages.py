@@ -1,4 +1,4 @@
-"""What a buyer is told about a payment, in words: the stage that it is in, as its page shows it.
+"""What a payment's page says to its buyer: the stage that the payment is in.
 
 Pure; for api.pages.pages.
 The status alone does not tell a buyer enough: who has paid in full must not be asked for money until it is confirmed,

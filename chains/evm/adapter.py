@@ -76,14 +76,14 @@ class EvmAdapter:
         return self._providers.head()
 
     def block(self, height: int) -> Block | None:
-        """Return a header, or None where the chain has no such block yet."""
+        """Return a header, or None if the chain has no such block yet."""
         try:
             return self._providers.attempt(lambda node: self._header(node, height))
         except NotYetError:
             return None
 
     def scan_block(self, height: int, matcher: Matcher, *, thorough: bool = False) -> BlockScan | None:
-        """Return a block with its proved transfers to us, or None where the chain has no such block yet."""
+        """Return a block with its proved transfers to us, or None if the chain has no such block yet."""
         try:
             return self._providers.attempt(
                 lambda node: self._scan(node, height, matcher, strict=True, thorough=thorough), second=thorough
@@ -114,7 +114,7 @@ class EvmAdapter:
         return () if scan is None else (scan,)
 
     def final_height(self) -> int | None:
-        """Return the newest final height that nodes agree on; None where too few tell one.
+        """Return the newest final height that nodes agree on; None if too few tell one.
 
         The middle of what they tell, of two the lower: one alone can neither hold back everybody's money nor let it go.
         """
@@ -134,7 +134,7 @@ class EvmAdapter:
         return pair.transfer_gas * min(todays_price(self._providers, self._network).expected_wei, cap_units)
 
     def locate(self, txid: str) -> int | None:
-        """Return the height at which a transaction is included, or None where no node knows it."""
+        """Return the height at which a transaction is included, or None if no node knows it."""
         found = self._providers.everyone(
             lambda node: node.call_or_none("eth_getTransactionReceipt", [txid], wire.Receipt)
         )
@@ -170,7 +170,7 @@ class EvmAdapter:
         return self._providers.attempt(lambda node: evm_internal.balance(node, address, block_hash))
 
     def internal_transfers(self, block: Block, recipient: str) -> tuple[Transfer, ...]:
-        """Return what contracts passed on to an address in a block; none where no node traces."""
+        """Return what contracts passed on to an address in a block; none if no node traces."""
         currency = self._assets.native
         if currency is None:
             return ()

@@ -158,7 +158,7 @@ class BatchItem(Answer, kw_only=True):
 
 
 class BatchInfo(Answer, kw_only=True):
-    """A batch with what came of its items, in their order."""
+    """A batch with the outcome of its items, in their order."""
 
     batch_id: UuidText
     kind: BatchKind

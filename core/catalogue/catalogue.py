@@ -107,7 +107,7 @@ class Pair:
         return rescale(units, self.decimals, asset_scale)
 
     def from_ledger(self, units: int, asset_scale: int) -> int:
-        """Express ledger units in this network's token units; PrecisionLostError where the token is too coarse."""
+        """Express ledger units in this network's token units; PrecisionLostError if the token is too coarse."""
         return rescale(units, asset_scale, self.decimals)
 
 
@@ -131,7 +131,7 @@ class Catalogue:
         return self.pairs_by_network.get(network, ())
 
     def pair(self, currency: str, network: str) -> Pair | None:
-        """Return a coin on a network, or None where it is not offered."""
+        """Return a coin on a network, or None if it is not offered."""
         return self.pairs.get((currency, network))
 
     def is_pricing_currency(self, code: str) -> bool:

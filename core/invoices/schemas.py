@@ -32,7 +32,7 @@ LIFETIME_DEFAULT_S: Final = 3_600
 
 
 def clamp_lifetime(lifetime_s: int | None) -> int:
-    """Return a lifetime within 300 to 43200 s; 3600 where none was given."""
+    """Return a lifetime within 300 to 43200 s; 3600 if none was given."""
     if lifetime_s is None:
         return LIFETIME_DEFAULT_S
     return max(LIFETIME_MIN_S, min(LIFETIME_MAX_S, lifetime_s))
@@ -277,7 +277,7 @@ class QueuedDelivery(Answer, kw_only=True):
 
 
 class Resent(Answer, kw_only=True):
-    """The webhooks of a payment's latest status, queued again; none where no event has come yet."""
+    """The webhooks of a payment's latest status, queued again; none if no event has come yet."""
 
     deliveries: list[QueuedDelivery]
 

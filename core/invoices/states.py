@@ -80,7 +80,7 @@ def is_over(paid_units: int, target_units: int, accuracy_ppm: int) -> bool:
 
 
 def judge(facts: InvoiceFacts) -> InvoiceStatus:
-    """Return the status that the facts call for; the present one where nothing changes."""
+    """Return the status that the facts call for; the present one if nothing changes."""
     match facts.status:
         case "select":
             return "expired" if facts.expiry_passed else "select"
@@ -127,7 +127,7 @@ def _judge_check(facts: InvoiceFacts) -> InvoiceStatus:
 
 
 def _paid_in_time(facts: InvoiceFacts, target_units: int) -> InvoiceStatus | None:
-    """Return what an invoice becomes once enough came in time; None where it did not."""
+    """Return what an invoice becomes once enough came in time; None if it did not."""
     if _is_short_in_time(facts, target_units):
         return None
     return "paid_over" if is_over(facts.confirmed_units, target_units, facts.accuracy_ppm) else "paid"

@@ -158,7 +158,7 @@ class BatchedPayoutLinkError(Answer, kw_only=True):
 
 
 class BatchedPayoutLink(Answer, kw_only=True):
-    """What became of an item: a link's fields, or the error."""
+    """The outcome of an item: a link's fields, or the error."""
 
     index: Annotated[int, Meta(ge=0, description="The item's place in the request.")]
     success: bool
@@ -180,7 +180,7 @@ class BatchedPayoutLink(Answer, kw_only=True):
 
 
 class PayoutLinkBatch(Answer, kw_only=True):
-    """What became of a batch, item by item in the request's order."""
+    """The outcome of a batch, item by item in the request's order."""
 
     batch_id: UuidText
     items: list[BatchedPayoutLink]
@@ -193,7 +193,7 @@ class PayoutLinks(Answer, kw_only=True):
 
 
 class PublicPayoutLink(Answer, kw_only=True):
-    """A payout link as whoever holds its token sees it."""
+    """A payout link as the holder of its token sees it."""
 
     currency: str
     network: str

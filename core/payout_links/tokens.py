@@ -41,7 +41,7 @@ class ClaimTokens:
         return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
     def kid_of(self, link_id: UUID, stored_hash: bytes) -> str:
-        """Return the id of the key that made a link's token. Raises LookupError where SECRET_KEYS lost it."""
+        """Return the id of the key that made a link's token. Raises LookupError if SECRET_KEYS lost it."""
         for kid in self._keys:
             if token_hash(self.token(link_id, kid)) == stored_hash:
                 return kid

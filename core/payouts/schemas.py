@@ -298,7 +298,7 @@ class PayoutServices(Answer, kw_only=True):
 
 
 class MassItem(Answer, kw_only=True):
-    """What became of one payout of a mass call."""
+    """The outcome of one payout of a mass call."""
 
     success: bool
     order_id: Annotated[str, Meta(description="As it was sent; empty where it was none.")]
@@ -310,7 +310,7 @@ class MassItem(Answer, kw_only=True):
 
 
 class MassResult(Answer, kw_only=True):
-    """What became of each, in the order in which they were sent."""
+    """The outcome of each, in the order in which they were sent."""
 
     items: list[MassItem]
 

@@ -119,7 +119,7 @@ def acceptable_methods(catalogue: Catalogue, terms: Terms, available: frozenset[
 
 
 def require_acceptable(methods: list[Method]) -> None:
-    """Refuse an agnostic invoice that nobody could pay."""
+    """Refuse an agnostic invoice that no coin could pay."""
     if not methods:
         raise errors.InvoiceNoPayAsset
 
@@ -172,7 +172,7 @@ def quote(
 
 
 def check_price(catalogue: Catalogue, market: Market, price: Price) -> None:
-    """Refuse a price above the gateway's limit, where no coin is known whose amount could be compared."""
+    """Refuse a price above the gateway's limit, if no coin is known whose amount could be compared."""
     digits = price_digits(catalogue, price.currency)
     if price.units * rate_of(market.rates, price.currency) > PRICE_MAX_USD * 10 ** (digits + RATE_DIGITS):
         raise errors.PaymentBadAmount("The amount is above the limit of this gateway.")

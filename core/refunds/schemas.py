@@ -74,7 +74,7 @@ class PaymentRefund(Answer, kw_only=True):
 
 
 class ResolvedPayment(Payment, kw_only=True):
-    """A payment after its resolution, with the refund where that was asked for."""
+    """A payment after its resolution, with the refund if that was asked for."""
 
     refund: PaymentRefund | UnsetType = UNSET
 

@@ -16,7 +16,7 @@ _VARIABLE: Final = re.compile(r"RATES_([A-Z0-9]+)_URL")
 
 
 def rate_urls(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the address of every source that is not switched off; the public one where none is given."""
+    """Return the address of every source that is not switched off; the public one if none is given."""
     urls = {name: source.url for name, source in load_sources().items()} | dict(_given(values))
     return {name: url for name, url in urls.items() if name in load_sources() and url != OFF}
 

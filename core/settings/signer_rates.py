@@ -46,7 +46,7 @@ def parse_signer_rates(text: object) -> object:
 
 
 def far_above(currency: str, own: int, market: int) -> str | None:
-    """Say so where the signer reckons a coin far dearer than the market, so that its limits stop less than they name.
+    """Warn if the signer reckons a coin far dearer than the market, so that its limits stop less than they name.
 
     Rates times 10 ** RATE_DIGITS, 0 for none.
     """
@@ -74,7 +74,7 @@ def _usd(rate: int) -> str:
 
 
 def aging(own: Mapping[str, int], written: date | None, today: date) -> str | None:
-    """Say so where rates were given and are older than OLD_DAYS, or nobody says of which day they are."""
+    """Warn if the given rates are older than OLD_DAYS, or have no date."""
     if own == dollar_rates():
         return None
     if written is None:

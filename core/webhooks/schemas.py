@@ -83,7 +83,7 @@ class TryWebhook(Request, kw_only=True, omit_defaults=True):
 
 
 class Delivery(Answer, kw_only=True):
-    """A webhook, and what came of it."""
+    """A webhook, and its outcome."""
 
     delivery_id: Annotated[UuidText, Meta(description="The X-Webhook-Id of every attempt.")]
     event: Event
@@ -109,7 +109,7 @@ class DeliveryPage(Answer, kw_only=True):
 
 
 class WebhookTrial(Answer, kw_only=True):
-    """What came of a test webhook. It is not in the delivery log and not tried again."""
+    """The outcome of a test webhook. It is not in the delivery log and not tried again."""
 
     status_code: Annotated[int | None, Meta(description="null where no answer came.")]
     delivered: Annotated[bool, Meta(description="Whether the answer was 2xx.")]

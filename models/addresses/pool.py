@@ -37,7 +37,7 @@ def chunk_message(family: str, chunk: int, addresses: Sequence[str]) -> bytes:
 
 
 def fill(family: str, chunk: int, addresses: Sequence[str], signature: bytes) -> bool:
-    """Add a chunk. False where another signer was first or is at it; nothing was written then."""
+    """Add a chunk. False if another signer was first or is at it; nothing was written then."""
     if len(addresses) != CHUNK:
         raise ValueError(f"a chunk has {CHUNK} addresses")
     with transaction():
@@ -87,7 +87,7 @@ class AddressStash:
             return ready.popleft()
 
     def give_back(self, family: str, ordinal: int) -> None:
-        """Return an address that was not needed. Where that fails, the reclaim job finds it later."""
+        """Return an address that was not needed. If that fails, the reclaim job finds it later."""
         try:
             reservations.give_back(family, ordinal)
         except StoreUnavailableError:

@@ -184,7 +184,7 @@ def complete(merchants: Sequence[UUID]) -> None:
 
 
 def prune() -> int:
-    """Forget some batches that were completed KEPT_DAYS ago, with their items; returns how many.
+    """Forget some batches that were completed KEPT_DAYS ago, with their items; return how many.
 
     Ring again while it returns PRUNED_AT_ONCE.
     """

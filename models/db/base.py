@@ -270,7 +270,7 @@ def app_now() -> datetime:
 
 
 def in_transaction() -> bool:
-    """Whether this thread has a transaction open: checked by whoever is about to use the network."""
+    """Whether this thread has a transaction open: checked before the network is used."""
     return db.transaction_depth() > 0 or (
         not db.is_closed() and db.connection().get_transaction_status() != TRANSACTION_STATUS_IDLE
     )

@@ -106,7 +106,7 @@ _SEALED: Final = frozenset({"api_keys", "calls", "emails", "webhook_endpoints"})
 
 
 class Grant(NamedTuple):
-    """One privilege of one role. column is '' where it is on the whole table."""
+    """One privilege of one role. column is '' if it is on the whole table."""
 
     table: str
     column: str
@@ -204,5 +204,5 @@ def _statement(verb: str, grant: Grant, to: str) -> str:
 
 
 def unlisted(session: connection) -> list[str]:
-    """Return the tables and sequences that nobody decided about: they have no row above."""
+    """Return the tables and sequences without a row above."""
     return sorted(set(existing(session)) - _TABLES.keys())

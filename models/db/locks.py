@@ -41,12 +41,12 @@ def single_flight(name: str, *, seed: LockSeed = LockSeed.SINGLE_FLIGHT) -> Iter
 
 
 def wait_turn(name: str, *, seed: LockSeed) -> None:
-    """Wait until nobody else holds `name`, and hold it until the caller's transaction ends."""
+    """Wait until `name` is free, and hold it until the caller's transaction ends."""
     base.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, %s))", (name, seed))
 
 
 def wait_order(kind: Literal["payout", "transfer"], merchant_id: UUID, order_id: str) -> None:
-    """Make whoever creates something of this kind under an order_id wait until the caller's transaction ends."""
+    """Make others that create this kind under an order_id wait until the caller's transaction ends."""
     wait_turn(f"{kind}:{merchant_id}:{order_id}", seed=LockSeed.MONEY_OUT_ORDER)
 
 

@@ -63,7 +63,7 @@ def decode_cursor(text: str, *, error: type[DomainError]) -> UUID:
 
 
 def read_moment(text: str, *, error: type[DomainError]) -> datetime:
-    """Return an ISO 8601 date or moment in UTC, which it is in where it names no zone. Raises `error` for all else."""
+    """Return an ISO 8601 date or moment in UTC, which it is in if it names no zone. Raises `error` for all else."""
     if _MOMENT.fullmatch(text) is None:
         raise error
     try:

@@ -20,7 +20,7 @@ class Rights(NamedTuple):
 
 
 def missing_roles() -> list[str]:
-    """Return the roles that nobody made on this server."""
+    """Return the roles that this server lacks."""
     there = {row[0] for row in rows("SELECT rolname FROM pg_roles WHERE rolname = ANY(%s)", (list(ROLES),))}
     return [role for role in ROLES if role not in there]
 

@@ -67,7 +67,7 @@ class WatchedConnection(psycopg2.extensions.connection):
         return asked_at is not None and self.patience_s is not None and now - asked_at > self.patience_s
 
     def cut(self) -> bool:
-        """Shut the socket down under whoever waits for it; False where it is gone by itself."""
+        """Shut the socket down under the thread that waits for it; False if it is gone by itself."""
         descriptor, inode = self.identity
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as own:
             if os.fstat(own.fileno()).st_ino == inode:
@@ -144,7 +144,7 @@ class Answering:
 
     @contextlib.contextmanager
     def connecting(self) -> Iterator[None]:
-        """Connect inside. Raises psycopg2.OperationalError where another thread waits for an answer already."""
+        """Connect inside. Raises psycopg2.OperationalError if another thread waits for an answer already."""
         is_asking = self._is_silent
         if is_asking and not self._asking.acquire(blocking=False):
             raise psycopg2.OperationalError("PostgreSQL does not answer")

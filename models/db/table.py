@@ -184,7 +184,7 @@ class Table(peewee.Model):
         return row
 
     def write(self, then: str = "", params: Params = ()) -> int:
-        """Insert this row, with what is to follow the values; returns how many were written."""
+        """Insert this row, with what is to follow the values; return how many were written."""
         values = vars(self)
         return execute(
             f"INSERT INTO {self.TABLE} ({', '.join(values)}) VALUES ({', '.join(['%s'] * len(values))}) {then}",

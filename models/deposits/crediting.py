@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def book_confirmed(deposit: Deposit, merchant_id: UUID) -> None:
-    """Put a confirmed deposit into suspense, where it waits until it may be credited.
+    """Put a confirmed deposit into suspense until it may be credited.
 
     One that a reorg took and brought back after it was sent back pays what its merchant came to owe for that.
     """
@@ -87,7 +87,7 @@ def credit(
 
 
 def book_credited(deposit: Deposit, merchant_id: UUID, split: CreditSplit, network: Network) -> None:
-    """Give a confirmed deposit to its merchant: debts first, then maturing, or available where nothing matures."""
+    """Give a confirmed deposit to its merchant: debts first, then maturing, or available if nothing matures."""
     currency, suspense = deposit.currency, _suspense(deposit, merchant_id)
     repaid = min(split.net_units, ledger.lock_debt(merchant_id, currency))
     matures = network.maturity > network.confirmations
@@ -165,7 +165,7 @@ def _stop_maturing(deposit: Deposit) -> int:
 
 
 def release_matured(network: Network, *, limit: int) -> int:
-    """Make credits available whose deposits the scan has buried to the maturity depth; returns how many.
+    """Make credits available whose deposits the scan has buried to the maturity depth; return how many.
 
     Where the chain tells what is final, they wait for that too; see models.ledger.maturity.
     """

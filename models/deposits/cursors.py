@@ -117,13 +117,13 @@ def restart(
 
 
 def started_height(network: str) -> int | None:
-    """Return where the scan once began, None where that is not known."""
+    """Return where the scan once began, None if that is not known."""
     found = one("SELECT started_height FROM chain_cursors WHERE network = %s", (network,))
     return None if found is None or found[0] is None else int(found[0])
 
 
 def kept_hash(network: str, height: int) -> str | None:
-    """Return the hash of a scanned block, None where it is no longer kept or was skipped."""
+    """Return the hash of a scanned block, None if it is no longer kept or was skipped."""
     found = one("SELECT hash FROM chain_blocks WHERE network = %s AND height = %s", (network, height))
     return str(found[0]) if found else None
 
@@ -141,7 +141,7 @@ def is_scanned(network: str, *, height: int, block_hash: str) -> bool:
 
 
 def halt(network: str, reason: str) -> bool:
-    """Note why a scan stands still; returns whether that is new."""
+    """Note why a scan stands still; return whether that is new."""
     return bool(
         execute(
             "UPDATE chain_cursors SET halted_reason = %s, halted_at = app_now()"

@@ -351,7 +351,7 @@ def take(deposit_id: UUID, *, refund_id: UUID, units: int) -> bool:
 
 
 def take_all(refund_id: UUID, deposit_ids: Sequence[UUID], units: Sequence[int]) -> int:
-    """As take(), for many in one statement; returns how many were there to be taken."""
+    """As take(), for many in one statement; return how many were there to be taken."""
     return execute(
         "UPDATE deposits d SET refund_id = %s, refund_units = t.units"
         " FROM unnest(%s::uuid[], %s::numeric[]) AS t (id, units)"

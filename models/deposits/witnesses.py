@@ -1,4 +1,4 @@
-"""Which deposits one provider alone is not believed for, and what came of asking the others.
+"""Which deposits one provider alone is not believed for, and the outcome of asking the others.
 
 The requirement is a row that is written in the transaction that records the deposit; deposits.confirm() refuses while
 it is open. actors.scan.witnesses asks the providers, outside of any transaction, and writes down what they say.
@@ -63,7 +63,7 @@ def guard(found: Found, *, usd_cents: int | None, policy: Policy) -> None:
 
 
 def reason(network: str, usd_cents: int | None, policy: Policy) -> Reason | None:
-    """Return why what came needs a second opinion, None where it does not; that uses up the hour's budget."""
+    """Return why what came needs a second opinion, None if it does not; that uses up the hour's budget."""
     if usd_cents is None:
         return "unpriced"
     if usd_cents >= policy.threshold_usd_cents:
@@ -72,7 +72,7 @@ def reason(network: str, usd_cents: int | None, policy: Policy) -> Reason | None
 
 
 def _spend(network: str, usd_cents: int, limit: int) -> bool:
-    """Take from what the hour has left for deposits without witnesses; False where it is too little."""
+    """Take from what the hour has left for deposits without witnesses; False if it is too little."""
     return usd_cents <= limit and bool(
         execute(
             "INSERT INTO unwitnessed_credits AS u (network, hour, usd_cents)"

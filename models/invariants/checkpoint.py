@@ -87,7 +87,7 @@ def _writers() -> set[str]:
 
 
 def _add(newest: int) -> int | None:
-    """Add one portion and return how far the sums go; None where another audit is at it."""
+    """Add one portion and return how far the sums go; None if another audit is at it."""
     with transaction():
         found = one("SELECT through_id FROM audit_checkpoint FOR UPDATE SKIP LOCKED")
         if found is None:

@@ -258,7 +258,7 @@ def check(*, is_full: bool = False, since: UUID | None = None) -> list[Violation
 
 
 def audit(*, is_full: bool, within_s: float) -> list[Violation]:
-    """Move the checkpoint, for so many seconds at most, check everything, and note it where nothing is wrong."""
+    """Move the checkpoint, for so many seconds at most, check everything, and note it if nothing is wrong."""
     checkpoint.advance(within_s=within_s)
     found = check(is_full=is_full)
     if not found:

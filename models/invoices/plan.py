@@ -116,7 +116,7 @@ def method_of(invoice: InvoiceRow) -> Method:
 
 
 def quote_lifetime_s(price_currency: str, method: Method) -> int | None:
-    """Return how long a quote holds; None where price and settlement are the same coin and no rate is involved."""
+    """Return how long a quote holds; None if price and settlement are the same coin and no rate is involved."""
     return None if price_currency == method[0] else QUOTE_S
 
 

@@ -334,7 +334,7 @@ def choose(
 
 
 def due_for_requote(limit: int) -> list[UUID]:
-    """Return invoices whose rate has run out, once their network's scan has passed that moment, and nobody holds it."""
+    """Return invoices whose rate ran out, held by no deposit, once their network's scan has passed that moment."""
     return [
         row[0]
         for row in rows(
@@ -372,7 +372,7 @@ def requote(invoice: InvoiceRow, quote: Quote, *, quote_s: int) -> None:
 
 
 def postpone_requote(invoice: InvoiceRow, *, quote_s: int) -> None:
-    """Do without a rate: extend a quote once; from then on nobody can say what the buyer owes, until there is one."""
+    """Do without a rate: extend a quote once; after that the invoice has no price until there is a rate."""
     execute(
         "UPDATE invoices SET"
         " rate_expires_at = CASE WHEN extended_generation IS DISTINCT FROM generation"

@@ -86,7 +86,7 @@ class _Standing:
 
     @property
     def payer(self) -> str:
-        """The sender of all that counts, in the stored form; empty where several paid.
+        """The sender of all that counts, in the stored form; empty if several paid.
 
         Whoever sent a speck to the address would otherwise be sent the refund.
         """
@@ -128,7 +128,7 @@ def subtract(invoice_id: UUID, reversed_one: Deposit) -> None:
 
 
 def _settle_page(catalogue: Catalogue, invoice_id: UUID) -> bool:
-    """Settle one page; returns whether it was the last one."""
+    """Settle one page; return whether it was the last one."""
     with transaction():
         invoice = invoices.lock(invoice_id)
         if invoice is None:
@@ -143,7 +143,7 @@ def _settle_page(catalogue: Catalogue, invoice_id: UUID) -> bool:
 
 
 def _judge(catalogue: Catalogue, invoice: InvoiceRow) -> bool:
-    """Write what an invoice is now, and credit a page of what a decided one holds; returns whether that was all."""
+    """Write what an invoice is now, and credit a page of what a decided one holds; return whether that was all."""
     standing = _standing(invoice)
     status = _judged(standing)
     is_last = status not in states.DECIDED_STATUSES or not _credit_some(catalogue, standing)
@@ -284,7 +284,7 @@ def _facts_of_row(invoice: InvoiceRow) -> states.InvoiceFacts:
 
 
 def _credit_some(catalogue: Catalogue, standing: _Standing) -> bool:
-    """Credit a page of what is confirmed; returns whether there is more."""
+    """Credit a page of what is confirmed; return whether there is more."""
     if standing.quote is None:
         raise states.ForbiddenTransitionError("a decided invoice has a quote")
     due = deposits.credit_due(standing.invoice.id, limit=DEPOSITS_PER_PAGE + 1)
@@ -292,7 +292,7 @@ def _credit_some(catalogue: Catalogue, standing: _Standing) -> bool:
 
 
 def _credit(catalogue: Catalogue, invoice: InvoiceRow, due: Sequence[Deposit], *, fee_fixed_units: int) -> bool:
-    """Credit a page of what is due; returns whether there is more, which the invoice's row then says."""
+    """Credit a page of what is due; return whether there is more, which the invoice's row then says."""
     fee_due = fee_fixed_units - invoice.fee_fixed_taken_units
     for deposit in due[:DEPOSITS_PER_PAGE]:
         split = crediting.credit(
@@ -319,7 +319,7 @@ def _is_final(standing: _Standing, status: InvoiceStatus) -> bool:
 
 
 def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> None:
-    """Write status and sums; nothing where nothing changed, so that updated_at means something."""
+    """Write status and sums; nothing if nothing changed, so that updated_at means something."""
     invoice, quote, counted = standing.invoice, standing.quote, standing.counted
     network, txid = tallies.newest_counted(invoice.id) or ("", "")
     after = (

@@ -46,7 +46,7 @@ class Tally:
 
     @property
     def is_stray(self) -> bool:
-        """Whether they are of another asset or network. Dust is nobody's concern."""
+        """Whether they are of another asset or network. Dust does not count."""
         return self.stray_reason in {"asset", "network"}
 
 

@@ -24,7 +24,7 @@ class Debtor(NamedTuple):
 
 
 def note(merchant_id: UUID, currency: str) -> None:
-    """Have a debt repaid; its account is locked by the caller, so that nobody takes it for repaid meanwhile."""
+    """Note a debt to be repaid; the caller has locked its account, so that it is not taken for repaid meanwhile."""
     execute(
         "INSERT INTO debtors (merchant_id, currency) VALUES (%s, %s) ON CONFLICT DO NOTHING", (merchant_id, currency)
     )
@@ -53,13 +53,13 @@ def charge(
 
 
 def due(limit: int) -> list[Debtor]:
-    """Return debtors, whoever was not looked at for longest first."""
+    """Return debtors, the longest unvisited first."""
     found = rows("SELECT merchant_id, currency FROM debtors ORDER BY looked_at, merchant_id LIMIT %s", (limit,))
     return [Debtor(*row) for row in found]
 
 
 def lock(debtor: Debtor) -> bool:
-    """Lock a debtor until the transaction ends; False where somebody else has him in hand, or he owes no more."""
+    """Lock a debtor until the transaction ends; False if somebody else has him in hand, or he owes no more."""
     return (
         one("SELECT 1 FROM debtors WHERE (merchant_id, currency) = (%s, %s) FOR UPDATE SKIP LOCKED", tuple(debtor))
         is not None

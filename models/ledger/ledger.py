@@ -154,7 +154,7 @@ def _apply_deltas(transfers: Sequence[Transfer], ids: dict[Account, int]) -> Non
 
 
 def balance(account: Account) -> int:
-    """Return a guarded account's units; 0 where it was never used."""
+    """Return a guarded account's units; 0 if it was never used."""
     row = one(
         "SELECT b.units FROM balances b JOIN accounts a ON a.id = b.account_id"
         " WHERE (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, %s)",
@@ -186,7 +186,7 @@ def lock_debt(holder: UUID, currency: str) -> int:
 
 
 def lock_account(account: Account) -> int:
-    """Make whoever else locks an account wait until the transaction ends; opens it if it is new. Returns its id.
+    """Lock an account until the transaction ends, opening it if it is new, and return its id.
 
     For accounts that are sums, which no balance row guards. Lock it before any balance.
     """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def read(merchant_id: UUID) -> list[str]:
-    """Return a merchant's list; empty where there is none."""
+    """Return a merchant's list; empty if there is none."""
     row = one("SELECT ip_allowlist FROM merchants WHERE id = %s", (merchant_id,))
     return [] if row is None else cast("list[str]", row[0])
 

@@ -135,7 +135,7 @@ def name_of(merchant_id: UUID) -> str:
 
 
 def check_exists(merchant_id: UUID) -> None:
-    """Raise UnknownMerchantError where there is no such merchant."""
+    """Raise UnknownMerchantError if there is no such merchant."""
     if one("SELECT 1 FROM merchants WHERE id = %s", (merchant_id,)) is None:
         raise UnknownMerchantError(f"there is no merchant {merchant_id}")
 

@@ -30,7 +30,7 @@ _NEWEST: Final = (
 
 
 def repay(catalogue: Catalogue, debtor: Debtor) -> bool:
-    """Cancel a debtor's newest payout that is not signed; True where there may be another one to cancel.
+    """Cancel a debtor's newest payout that is not signed; True if there may be another one to cancel.
 
     What is held for it repays the debt, the rest of it is available again. Whoever owes nothing is forgotten.
     """

@@ -65,7 +65,7 @@ def end(
 def cancel_unsigned(
     catalogue: Catalogue, payout_id: UUID, *, error: str | None = None, is_forced: bool = False
 ) -> PayoutRow | None:
-    """Cancel a payout for which nothing was signed that may still take effect; None where that is not so any more.
+    """Cancel a payout for which nothing was signed that may still take effect; None if that is not so any more.
 
     Under the locks that the signer takes in the transaction that commits its bytes: whoever is first, the other finds
     it so. While its network is frozen an approved one is kept, unless is_forced: that nothing was signed may be what

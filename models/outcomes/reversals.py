@@ -99,7 +99,7 @@ def reverse_of_wallet(catalogue: Catalogue, deposit_id: UUID, wallet_id: UUID) -
 
 
 def _stop_refund_of(catalogue: Catalogue, deposit_id: UUID) -> None:
-    """Cancel the refund that takes a deposit out of suspense, where nothing of it is signed."""
+    """Cancel the refund that takes a deposit out of suspense, if nothing of it is signed."""
     found = deposits.read("d.id = %s", (deposit_id,))
     refund_id = found[0].refund_id if found else None
     refund = None if refund_id is None else payouts.lock(refund_id)

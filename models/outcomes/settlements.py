@@ -70,7 +70,7 @@ def listing(catalogue: Catalogue, payout_id: UUID | None = None) -> list[Unclear
 
 
 def settle(catalogue: Catalogue, unclear: Unclear, outcome: Outcome, *, settled_by: str, reason: str = "") -> SpendRow:
-    """End a payout as an operator says, in the caller's transaction; returns its spend.
+    """End a payout as an operator says, in the caller's transaction; return its spend.
 
     Raises SettleError where it does not wait for that any more, lies not as deep as failures count, or would be given
     back while its network is frozen.

@@ -35,7 +35,7 @@ _GUARDED: Final = (AVAILABLE, PAYOUT_HELD)
 
 
 def fund(wanted: Sequence[Wanted]) -> list[PayoutLinkRow | DomainError]:
-    """Write links of one merchant and hold their money, in the caller's transaction; return what became of each.
+    """Write links of one merchant and hold their money, in the caller's transaction; return the outcome of each.
 
     Whoever writes one of their references at the same time is waited for, before any balance is locked.
     """
@@ -99,7 +99,7 @@ class _Judge:
         }
 
     def refusal(self, new: NewPayoutLink) -> DomainError | None:
-        """Say why the next link is not written; None where it is, and its money taken."""
+        """Say why the next link is not written; None if it is, and its money taken."""
         if new.reference is not None and new.reference in self._references:
             return PayoutlinkDuplicateReference()
         if (new.network, new.currency) in self._frozen:

@@ -104,7 +104,7 @@ def finish(catalogue: Catalogue, link_id: UUID) -> PayoutLinkRow:
 
 
 def roll_back(link_id: UUID) -> bool:
-    """Make a link that is being claimed funded again, in the caller's transaction; False where it is not."""
+    """Make a link that is being claimed funded again, in the caller's transaction; False if it is not."""
     link = payout_links.lock(link_id)
     if link is None or link.status != "claiming":
         return False

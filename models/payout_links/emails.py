@@ -115,7 +115,7 @@ def lease_due(limit: int) -> list[EmailRow]:
 
 
 def note_sent(email: EmailRow) -> None:
-    """Note that an e-mail is out, and forget what it said; not where the lease is another's by now."""
+    """Note that an e-mail is out, and forget what it said, unless the lease is another's by now."""
     execute(
         "UPDATE emails SET status = 'sent', attempts = attempts + 1, body_box = '', last_error = NULL, lease = NULL,"
         " leased_until = NULL WHERE id = %s AND lease = %s",
@@ -145,7 +145,7 @@ def put_back(emails: Collection[EmailRow], *, wait_s: int, error: str | None = N
 
 
 def prune() -> int:
-    """Forget some e-mails that are over for KEPT_DAYS; returns how many. Ring again while it returns PRUNED_AT_ONCE."""
+    """Forget some e-mails that are over for KEPT_DAYS; return how many. Ring again while it returns PRUNED_AT_ONCE."""
     return execute(
         "DELETE FROM emails WHERE id IN (SELECT id FROM emails WHERE status <> 'pending'"
         " AND created_at < app_now() - make_interval(days => %s) ORDER BY created_at LIMIT %s)",

@@ -1,4 +1,4 @@
-"""Payout links (cheques): money put aside for whoever shows the token. Rows, reads, and how they end unclaimed.
+"""Payout links (cheques): money put aside for the one who shows the token. Rows, reads, and how they end unclaimed.
 
 Written by actors.payout_links.calls (create, cancel) and actors.payout_links.ticks (expiry); models.payout_links.claims
 pays them out. Locks are taken in one order: link, debt, balances.
@@ -141,7 +141,7 @@ def insert(new: NewPayoutLink, *, lifetime_h: int) -> PayoutLinkRow:
 
 
 def insert_all(news: Sequence[tuple[NewPayoutLink, int]]) -> set[UUID]:
-    """Write links that live so many hours, and return the ids of those whose references nobody had."""
+    """Write links that live so many hours, and return the ids of those whose references were free."""
     fields = [msgspec.structs.asdict(new) | {"lifetime_h": lifetime_h} for new, lifetime_h in news]
     names = ", ".join(_TYPES)
     written = rows(
@@ -212,7 +212,7 @@ def cancel(merchant_id: UUID, link_id: UUID) -> PayoutLinkRow:
 
 
 def expire(link_id: UUID) -> bool:
-    """Expire one link in the caller's transaction and give its money back; False where it is not due any more."""
+    """Expire one link in the caller's transaction and give its money back; False if it is not due any more."""
     link = lock(link_id)
     if link is None or not link.is_over:
         return False

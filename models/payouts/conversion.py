@@ -112,5 +112,5 @@ def book(new: PayoutRow, *, from_currency: str, from_units: int, reserve_units: 
 
 
 def owned_units(currency: str) -> int:
-    """Return what the gateway owns of a coin, in the ledger's units; less than 0 where it owes."""
+    """Return what the gateway owns of a coin, in the ledger's units; less than 0 if it owes."""
     return ledger.credited([Account(GATEWAY, kind, currency) for kind in OWN_KINDS])

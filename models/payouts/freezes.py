@@ -66,7 +66,7 @@ def is_frozen(merchant_id: UUID, network: str, currency: str) -> bool:
 
 
 def is_network_frozen(network: str) -> bool:
-    """Tell whether payouts are frozen as a whole, or on this network, whoever's they are."""
+    """Tell whether all payouts are frozen, or those on this network."""
     found = one(
         "SELECT 1 FROM payout_freezes WHERE (scope, name) IN (('all', ''), ('network', %s)) LIMIT 1", (network,)
     )
@@ -101,7 +101,7 @@ def _stands(network: str, merchant_id: UUID, currency: str) -> bool:
 
 
 def freeze(scope: Scope, name: str = "", *, reason: str, frozen_by: str) -> bool:
-    """Freeze something in somebody's name; False where he has done so before, and only his reason changes.
+    """Freeze something in somebody's name; False if he has done so before, and only his reason changes.
 
     name: a network's code, a merchant's id or a coin() on one network; nothing for the other scopes. Raises ValueError
     for a scope with the wrong kind of name.

@@ -71,7 +71,7 @@ def is_here(network: Network, payout_id: UUID) -> bool:
 
 
 def read(payout_id: UUID) -> PayoutRow | None:
-    """Return a payout whoever it belongs to: the signer works for all."""
+    """Return a payout of any merchant: the signer works for all."""
     return PayoutRow.first("p.id = %s", (payout_id,))
 
 
@@ -110,7 +110,7 @@ def postpone(payout_id: UUID, *, seconds: int, reason: str) -> None:
 
 
 def explain(payout_id: UUID, *, reason: str) -> None:
-    """Note why a payout that was sent does not end; '' where it may again."""
+    """Note why a payout that was sent does not end; '' if it may again."""
     execute(
         "UPDATE payouts SET wait_reason = %s WHERE id = %s AND wait_reason <> %s",
         (reason[:200], payout_id, reason[:200]),
@@ -157,7 +157,7 @@ PRUNED_AT_ONCE: Final = 1_000
 
 
 def verdict(network: str, address: str) -> bool | None:
-    """Return whether a network's oracle lately called an address sanctioned; None where it was not asked lately."""
+    """Return whether a network's oracle lately called an address sanctioned; None if it was not asked lately."""
     row = one(
         "SELECT is_sanctioned FROM sanction_verdicts WHERE network = %s AND address = %s"
         " AND checked_at > app_now() - make_interval(secs => %s)",
@@ -176,7 +176,7 @@ def store_verdict(network: str, address: str, *, is_sanctioned: bool) -> None:
 
 
 def prune_verdicts() -> int:
-    """Forget some verdicts that are no longer believed; returns how many. Again while it returns PRUNED_AT_ONCE."""
+    """Forget some verdicts that are no longer believed; return how many. Again while it returns PRUNED_AT_ONCE."""
     return execute(
         "WITH limits AS MATERIALIZED (SELECT app_now() - make_interval(secs => %s) AS at)"
         " DELETE FROM sanction_verdicts WHERE checked_at < (SELECT at FROM limits) AND (network, address) IN"

@@ -152,7 +152,7 @@ def move(
     error: str | None = None,
     kept_units: int = 0,
 ) -> PayoutRow | None:
-    """Change a payout's status in the caller's transaction and write its event; None where somebody was first.
+    """Change a payout's status in the caller's transaction and write its event; None if somebody was first.
 
     Books nothing: what ends a payout is in models.outcomes.endings. Raises ForbiddenTransitionError.
     """

@@ -169,7 +169,7 @@ def kept_units(catalogue: Catalogue, payout: PayoutRow, gas_units: int) -> int:
 def amounts(
     amount_units: int, fee_units: int, *, is_fee_on_top: bool, error: type[DomainError] = PayoutAmountBelowFee
 ) -> Amounts:
-    """Reckon a payout. Raises `error` where the fee, taken out of the amount, leaves nothing of it."""
+    """Price a payout. Raises `error` if the fee, taken out of the amount, leaves nothing of it."""
     to_units = amount_units if is_fee_on_top else amount_units - fee_units
     if to_units <= 0:
         raise error

@@ -35,7 +35,7 @@ def payout(catalogue: Catalogue, shown: PayoutRow) -> dict[str, Any]:
 
 
 def created(catalogue: Catalogue, shown: PayoutRow) -> dict[str, Any]:
-    """Return a payout object as its creation answers: with the conversion that paid for it, where there was one."""
+    """Return a payout object as its creation answers: with the conversion that paid for it, if there was one."""
     body = payout(catalogue, shown)
     if shown.from_currency is not None:
         body["convert"] = {

@@ -1,4 +1,4 @@
-"""Calls: queue messages that somebody waits for. Each takes effect once or never, and its caller is told which.
+"""Calls: queue messages whose senders wait. Each takes effect once or never, and its caller learns which.
 
 A call's row is the first thing its transaction writes. A caller that waits no longer writes a tombstone under the same
 id: whichever of the two is in first decides, whatever any clock says. Called by actors.queue.caller on both sides.
@@ -87,7 +87,7 @@ class ReplayedError(Exception):
 
 
 class AbandonedError(Exception):
-    """The caller was told that this call never takes effect."""
+    """The caller has the answer that this call never takes effect."""
 
 
 class UndecidedError(Exception):
@@ -142,7 +142,7 @@ def _begin(info: CallInfo) -> None:
 
 
 def _life_left_ms(info: CallInfo) -> int | None:
-    """Return how long a call still has, and hold its transaction to that. Raises AbandonedError where it is over."""
+    """Return how long a call still has, and hold its transaction to that. Raises AbandonedError if it is over."""
     if info.ends_at is None:
         return None
     left_ms = int((info.ends_at - time.monotonic()) * 1000)
@@ -153,7 +153,7 @@ def _life_left_ms(info: CallInfo) -> int | None:
 
 
 def take_turn(merchant_id: UUID) -> None:
-    """Be the merchant's only long call until the transaction ends. Raises GatewayBusy at once where another is.
+    """Be the merchant's only long call until the transaction ends. Raises GatewayBusy at once if another is.
 
     After begin(): a call that comes twice waits there for its own first delivery, and must not be refused for it.
     """
@@ -172,7 +172,7 @@ def finish(call_id: UUID, response: str) -> None:
 
 
 def forget(call_id: UUID) -> None:
-    """Remove the row of a call that nobody waits for, in the transaction that wrote it."""
+    """Remove the row of a call without a waiting caller, in the transaction that wrote it."""
     execute("DELETE FROM calls WHERE call_id = %s", (call_id,))
 
 
@@ -213,7 +213,7 @@ def is_abandoned(call_id: UUID) -> bool:
 
 
 def prune() -> int:
-    """Forget some calls older than KEPT_DAYS; returns how many. Ring again while it returns PRUNED_AT_ONCE."""
+    """Forget some calls older than KEPT_DAYS; return how many. Ring again while it returns PRUNED_AT_ONCE."""
     return execute(
         "DELETE FROM calls WHERE call_id IN (SELECT call_id FROM calls"
         " WHERE created_at < app_now() - make_interval(days => %s) ORDER BY created_at LIMIT %s)",

@@ -36,7 +36,7 @@ class SourceRow:
 
 
 def lease_due(sources: Collection[str], *, lease_s: int) -> list[str]:
-    """Return the sources that are due, for the caller to ask; nobody else gets them until the lease is over."""
+    """Return the sources that are due, leased to the caller alone until the lease is over."""
     names = sorted(sources)
     execute(
         "INSERT INTO rate_sources (source, ask_at) SELECT name, app_now() FROM unnest(%s) AS name"
@@ -53,7 +53,7 @@ def lease_due(sources: Collection[str], *, lease_s: int) -> list[str]:
 
 
 def lock_all() -> dict[str, SourceRow]:
-    """Return every source's row, locked in one order, so that whoever comes later settles on what it sees here."""
+    """Return every source's row, locked in one order, so that a later process settles on what it sees here."""
     return _read("FOR UPDATE")
 
 

@@ -1,4 +1,4 @@
-"""What left by the signer's own count, in its own schema, where no other process writes.
+"""What left by the signer's own count, in its own schema, which no other process writes.
 
 Used by actors.signer.limits.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def lock() -> None:
-    """Let nobody else count until the caller's transaction ends: a limit holds over all networks together."""
+    """Keep other counting out until the caller's transaction ends: a limit holds over all networks together."""
     locks.wait_turn("signer.spent", seed=LockSeed.SIGNER_LIMITS)
 
 

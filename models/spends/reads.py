@@ -108,7 +108,7 @@ def replaced(network: str, *, limit: int) -> list[UUID]:
 
 
 def depth(network: str, *, height: int, block_hash: str, settled_blocks: int) -> int:
-    """Return how deep a block lies in what was scanned, itself included; 0 where that is not the scanned chain.
+    """Return how deep a block lies in what was scanned, itself included; 0 if that is not the scanned chain.
 
     Two must agree: whoever told of the inclusion, and the scan. settled_blocks: from that depth on a block that is no
     longer kept counts as scanned.

@@ -196,7 +196,7 @@ def raise_slot(network: str, sender: str, next_slot: int) -> None:
 
 
 def insert(new: SpendRow, attempt: NewAttempt) -> None:
-    """Write a spend with its first attempt. A unique violation where the slot or the payout has one already."""
+    """Write a spend with its first attempt. A unique violation if the slot or the payout has one already."""
     values = vars(new)
     execute(
         f"INSERT INTO spends ({', '.join(values)}, signed_height) VALUES ({', '.join(['%s'] * len(values))},"
@@ -208,7 +208,7 @@ def insert(new: SpendRow, attempt: NewAttempt) -> None:
 
 
 def add_attempt(spend_id: UUID, network: str, attempt: NewAttempt, *, number: int) -> bool:
-    """Write the next attempt of a spend that is in no block; False where somebody was first.
+    """Write the next attempt of a spend that is in no block; False if somebody was first.
 
     number: how many attempts the caller knows of.
     """
@@ -236,7 +236,7 @@ def note_tried(spend_id: UUID, number: int, *, error: str) -> None:
 
 
 def mark_sent(spend_id: UUID) -> bool:
-    """Note that a node took it; False where that was known."""
+    """Note that a node took it; False if that was known."""
     return bool(
         execute("UPDATE spends SET state = 'sent', sent_at = app_now() WHERE id = %s AND state = 'signed'", (spend_id,))
     )
@@ -254,7 +254,7 @@ def mark_mined(
     left_units: int | None,
     arrived_units: int | None,
 ) -> bool:
-    """Note where a spend stands in the chain; False where that was known. One that ended keeps its state."""
+    """Note where a spend stands in the chain; False if that was known. One that ended keeps its state."""
     return bool(
         execute(
             "UPDATE spends SET state = CASE WHEN state IN ('signed', 'sent') THEN 'mined' ELSE state END,"
@@ -289,7 +289,7 @@ def take_out(spend_id: UUID) -> bool:
 def finish(
     before: SpendRow, state: Literal["confirmed", "failed", "dead"], *, booked_fee_units: int, lost_units: int = 0
 ) -> bool:
-    """End a spend that is as it was read; False where it is not. A confirmed one is watched on."""
+    """End a spend that is as it was read; False if it is not. A confirmed one is watched on."""
     return bool(
         execute(
             "UPDATE spends SET state = %s, ended_at = app_now(), booked_fee_units = %s, lost_units = %s,"
@@ -301,7 +301,7 @@ def finish(
 
 
 def settle(spend_id: UUID, *, booked_fee_units: int, lost_units: int = 0, problem: str = "") -> bool:
-    """Watch a spend that ended no more. problem: what became of it, where that is not what was told."""
+    """Stop following a spend that ended. problem: its outcome, if that is not what was announced."""
     return bool(
         execute(
             "UPDATE spends SET settled_at = app_now(), booked_fee_units = %s, lost_units = %s,"
@@ -313,7 +313,7 @@ def settle(spend_id: UUID, *, booked_fee_units: int, lost_units: int = 0, proble
 
 
 def reopen(spend_id: UUID) -> bool:
-    """Follow a settled spend again; False where it is followed. One that is dead stays so."""
+    """Follow a settled spend again; False if it is followed. One that is dead stays so."""
     return bool(
         execute(
             "UPDATE spends SET settled_at = NULL, reopened = reopened + 1, check_at = app_now()"
@@ -385,7 +385,7 @@ def settled_in(network: str, sender: str, slots: range) -> dict[int, UUID]:
 
 
 def to_watch(network: str, *, limit: int) -> list[SpendRow]:
-    """Return what has to be looked at now: whoever was not looked at for longest first, a sender's in slot order."""
+    """Return the spends to look at now: the longest unvisited first, a sender's in slot order."""
     return SpendRow.read(
         "s.network = %s AND s.settled_at IS NULL AND s.check_at <= app_now()"
         " ORDER BY s.check_at, s.sender, s.slot LIMIT %s",

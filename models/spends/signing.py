@@ -50,7 +50,7 @@ class Stop(Table, table="signing_stops"):
 
 
 def obstacle(network: str) -> str:
-    """Say why a network may not be signed for, '' where it may. Ask in the transaction that commits the bytes."""
+    """Say why a network may not be signed for, '' if it may. Ask in the transaction that commits the bytes."""
     row = one(
         f"SELECT (SELECT reason FROM signing_stops WHERE network = %s), EXISTS (SELECT 1 FROM ({_IDENTITY}) now"
         " JOIN database_marks m ON (m.system_identifier, m.timeline) = (now.system_identifier, now.timeline)"
@@ -62,7 +62,7 @@ def obstacle(network: str) -> str:
 
 
 def watch(network: str) -> Stop | None:
-    """Note which database this is at the first time, stop the network where it is another; return what stops it.
+    """Note which database this is the first time, stop the network if it is another, and return what stops it.
 
     Not to be called inside a transaction.
     """
@@ -134,7 +134,7 @@ def distrust() -> None:
 
 
 def renew_pool(family: str) -> int | None:
-    """Skip ahead in a family's addresses where the database may not know which were handed out; return to where.
+    """Skip ahead in a family's addresses if the database may not know which were handed out; return the next.
 
     That is where it is another one than they were made for, and since the chain knows more of us than our rows do.
     None where nothing of that is new. Not to be called inside a transaction.
@@ -165,7 +165,7 @@ def _pool(family: str) -> str:
 
 
 def stop(network: str, *, reason: str, sender: str = "") -> bool:
-    """Let nothing be signed for a network from the caller's commit on; False where that is so already.
+    """Let nothing be signed for a network from the caller's commit on; False if that is so already.
 
     A stop that stands begins anew: the scan has to catch up once more.
     """
@@ -197,7 +197,7 @@ def note_caught_up(network: str) -> None:
 
 
 def resume(stopped: Stop, slots: Mapping[str, int]) -> bool:
-    """Sign again, from slots that are at least these by sender; False where something came between.
+    """Sign again, from slots that are at least these by sender; False if something came between.
 
     The database of now is the one that is signed from. Not to be called inside a transaction.
     """
@@ -225,7 +225,7 @@ def resume(stopped: Stop, slots: Mapping[str, int]) -> bool:
 
 
 def has_unknown(network: str) -> bool:
-    """Whether something left one of our addresses of which nobody knows what it was for."""
+    """Whether a departure of unknown purpose is open on the network."""
     return one("SELECT 1 FROM unknown_spends WHERE network = %s AND status = 'open' LIMIT 1", (network,)) is not None
 
 

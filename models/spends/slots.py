@@ -34,7 +34,7 @@ def unexplained(network: str, sender: str, used: int, *, limit: int) -> list[int
 
 
 def between(network: str, sender: str, slot: int) -> tuple[int | None, int | None]:
-    """Return the blocks of a sender's slots before and after one; None where no row tells."""
+    """Return the blocks of a sender's slots before and after one; None if no row tells."""
     row = one(
         f"{_KNOWN} SELECT max(height) FILTER (WHERE slot < %s), min(height) FILTER (WHERE slot > %s) FROM known",
         (network, sender, network, sender, slot, slot),

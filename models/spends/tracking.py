@@ -104,7 +104,7 @@ def reopen(spend_id: UUID) -> None:
 
 
 def ripen(catalogue: Catalogue, spend_id: UUID) -> SpendRow | None:
-    """End a spend that lies deep enough in what was scanned; None where nothing changed.
+    """End a spend that lies deep enough in what was scanned; None if nothing changed.
 
     Its effect counts at the network's confirmations. That it has none, or another one, counts at maturity: what was
     held is given back then, and no reorg may make the transfer succeed after all; where one does, it counts like any
@@ -147,7 +147,7 @@ def settle_by_hand(catalogue: Catalogue, spend_id: UUID, *, is_paid: bool) -> Sp
 
 
 def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int) -> SpendRow | None:
-    """End a spend whose slot another transaction used for good; None where nothing changed.
+    """End a spend whose slot another transaction used for good; None if nothing changed.
 
     attempts: of how many of them the chain was asked; of one that was made meanwhile it said nothing.
     Nothing of it can ever be included, so that whatever it was made for may be done anew. One that was confirmed stays
@@ -176,7 +176,7 @@ def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int) -> SpendRow | N
 
 
 def note_bumped(catalogue: Catalogue, spend_id: UUID) -> None:
-    """Tell what hangs on a spend that another attempt offers more; call it where the attempt is written."""
+    """Run a spend's hooks for another attempt, in the transaction that writes the attempt."""
     after = _reread(spend_id)
     _hooks(after).on_bumped(catalogue, after)
 
@@ -259,7 +259,7 @@ def _owed_units(spend: SpendRow) -> int:
 
 
 def _lost_units(catalogue: Catalogue, spend: SpendRow, owed_units: int) -> int:
-    """Return what left beyond that, in the ledger's units; less than 0 where less did. Of another effect, or lost."""
+    """Return what left beyond that, in the ledger's units; less than 0 if less did. Of another effect, or lost."""
     if spend.purpose == "lost":
         lost = _given_up(spend)
     elif spend.effect == "other":
@@ -302,7 +302,7 @@ def _book_gas(catalogue: Catalogue, spend: SpendRow, reference: str, units: int)
 
 
 def _book_loss(spend: SpendRow, reference: str, units: int) -> None:
-    """Book what left custody and nobody is charged for; with a negative number what did not leave."""
+    """Book what left custody uncharged; a negative number is what did not leave."""
     _book_out(reference, EQUITY, spend.currency, spend.network, units)
 
 

@@ -88,7 +88,7 @@ def unheard_of(network: str, txids: Collection[str]) -> set[str]:
 
 
 def note(new: UnknownRow) -> bool:
-    """Write down a transaction and stop the signing, in the transaction that records its block; False where known."""
+    """Write down a transaction and stop the signing, in the transaction that records its block; False if known."""
     values = vars(new)
     noted = execute(
         f"INSERT INTO unknown_spends AS u (id, {', '.join(values)}) SELECT %s, {', '.join(['%s'] * len(values))}"
@@ -105,7 +105,7 @@ def note(new: UnknownRow) -> bool:
 
 
 def take_out(network: str) -> int:
-    """Note that those above the cursor are in no block any more, as a reorg has moved it; returns how many."""
+    """Note that those above the cursor are in no block any more, as a reorg has moved it; return how many."""
     return execute(
         "UPDATE unknown_spends u SET block_height = NULL, block_hash = NULL FROM chain_cursors c"
         " WHERE c.network = %s AND u.network = c.network AND u.status = 'open' AND u.block_height > c.height",
@@ -134,14 +134,14 @@ def find(network: str, txid: str) -> UnknownRow | None:
 
 
 def lock(unknown_id: UUID) -> UnknownRow | None:
-    """Lock one that is not settled until the transaction ends; None where it is settled."""
+    """Lock one that is not settled until the transaction ends; None if it is settled."""
     if one("SELECT 1 FROM unknown_spends WHERE id = %s AND status = 'open' FOR UPDATE", (unknown_id,)) is None:
         return None
     return UnknownRow.first("id = %s", (unknown_id,))
 
 
 def settle(unknown: UnknownRow, status: Status, *, spend_id: UUID | None, by: str, reason: str) -> None:
-    """Say what became of a locked one: whose spend it is now, who said so, and why."""
+    """Record the outcome of a locked one: whose spend it is now, who decided, and why."""
     execute(
         "UPDATE unknown_spends SET status = %s, spend_id = %s, settled_by = %s, reason = %s, settled_at = app_now()"
         " WHERE id = %s AND status = 'open'",

@@ -36,7 +36,7 @@ GATEWAY: Final = "the gateway"
 
 
 def adopt(catalogue: Catalogue, unknown_id: UUID) -> bool:
-    """Settle an unknown transaction by what our own rows ask for; False where none does, or not yet."""
+    """Settle an unknown transaction by what our own rows ask for; False if none does, or not yet."""
     unknown = unknown_spends.lock(unknown_id)
     if unknown is None:
         return False

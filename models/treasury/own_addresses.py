@@ -24,7 +24,7 @@ def address(network: str, role: Role) -> str | None:
 
 
 def pin_hot(network: str, hot: str) -> bool:
-    """Name the hot wallet once and for all; False where another is in use, so that this signer has the wrong wallet."""
+    """Name the hot wallet once and for all; False if another is in use, so that this signer has the wrong wallet."""
     pinned = address(network, "hot")
     if pinned is None:
         execute(
@@ -36,7 +36,7 @@ def pin_hot(network: str, hot: str) -> bool:
 
 
 def set_cold(network: str, cold: str | None) -> bool:
-    """Put a cold address in use, or none; earlier ones stay ours. False where it is the hot one."""
+    """Put a cold address in use, or none; earlier ones stay ours. False if it is the hot one."""
     if address(network, "cold") == cold:
         return True
     with transaction():

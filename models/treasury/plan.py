@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A coin at an address with what is to be done about it. Amounts are the ledger's; None where there is no quote."""
+    """A coin at an address with what is to be done about it. Amounts are the ledger's; None if there is no quote."""
 
     found: Unswept
     cost_units: int | None

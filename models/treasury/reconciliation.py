@@ -70,7 +70,7 @@ class Books:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One comparison; amounts are the ledger's units. detail says what is wrong and where, '' where nothing is."""
+    """One comparison; amounts are the ledger's units. detail says what is wrong and where, '' if nothing is."""
 
     currency: str
     place: Place
@@ -212,7 +212,7 @@ def note(network: str, found: Finding) -> int:
 
 
 def short_address(network: str, currency: str) -> str:
-    """Return the deposit address that was found to hold too little of a coin, '' where none was."""
+    """Return the deposit address that was found to hold too little of a coin, '' if none was."""
     row = one(
         "SELECT address FROM reconciliations WHERE network = %s AND currency = %s AND place = 'deposits'",
         (network, currency),
@@ -228,7 +228,7 @@ def was_compared(network: str, currency: str) -> bool:
 
 
 def adopt(network: str, currency: str, units: int, cursor: Cursor, *, origin: Literal["balance", "adopted"]) -> bool:
-    """Take a surplus of the hot wallet for the gateway's own; False where the block is not the scan's any more.
+    """Take a surplus of the hot wallet for the gateway's own; False if the block is not the scan's any more.
 
     It is booked like any top-up, once it is as deep.
     """

@@ -74,7 +74,7 @@ def _there(found: list[Unswept]) -> list[Unswept]:
 
 
 def unswept_at(network: str, currency: str, address: str, *, height: int) -> list[Unswept]:
-    """Return what confirmed deposits of a coin brought to one address, up to a height; none where nothing is left."""
+    """Return what confirmed deposits of a coin brought to one address, up to a height; none if nothing is left."""
     found = rows(
         f"SELECT d.currency, d.address, p.ordinal, sum(d.amount_units) - {_MOVED_FOR_OTHERS} FROM deposits d"
         " JOIN pool_addresses p ON p.address = d.address WHERE d.network = %s AND d.currency = %s AND d.address = %s"
@@ -86,7 +86,7 @@ def unswept_at(network: str, currency: str, address: str, *, height: int) -> lis
 
 
 def walk(network: str, walker: Walker, *, family: str, limit: int, height: int | None = None) -> list[Unswept]:
-    """Return the next page of a walk that goes round and round, and remember where it ended."""
+    """Return the next page of a walk that goes round and round, and remember its end."""
     row = one("SELECT currency, address FROM treasury_walks WHERE network = %s AND walker = %s", (network, walker))
     kept = (str(row[0]), str(row[1])) if row else ("", "")
     page = _page(network, family=family, limit=limit, after=kept, height=height)
@@ -127,7 +127,7 @@ def walk_gas(network: str, gas_currency: str, *, family: str, limit: int) -> lis
 
 
 def take(network: str, found: Unswept, spend_id: UUID) -> bool:
-    """Let a sweep take an address's deposits of a coin, in its committing transaction; False where they changed."""
+    """Let a sweep take an address's deposits of a coin, in its committing transaction; False if they changed."""
     place = (network, found.currency, found.address)
     taken = rows(
         "UPDATE deposits SET sweep_id = %s WHERE network = %s AND currency = %s AND address = %s AND sweep_id IS NULL"
@@ -146,7 +146,7 @@ def take(network: str, found: Unswept, spend_id: UUID) -> bool:
 
 
 def busy_addresses(network: str) -> set[str]:
-    """Return the addresses from or to which a spend waits to be included: whoever is among them is left alone."""
+    """Return the addresses from or to which a spend waits to be included; they are left alone."""
     found = rows(
         "SELECT sender, recipient FROM spends WHERE network = %s AND settled_at IS NULL AND mined_txid IS NULL"
         " AND purpose IN ('gas', 'sweep', 'filler')",

@@ -44,7 +44,7 @@ def guard(new: NewTopup, *, usd_cents: int | None, policy: Policy) -> None:
 
 
 def doubt(network: str, txid: str, ordinal: str, reason: Reason = "missing") -> bool:
-    """Ask for witnesses of a pending top-up; False where that was done, or it is too late."""
+    """Ask for witnesses of a pending top-up; False if that was done, or it is too late."""
     return bool(
         execute(
             "UPDATE treasury_topups SET doubted_for = %s, asked_at = app_now(), next_attempt_at = app_now()"

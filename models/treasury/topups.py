@@ -101,7 +101,7 @@ def _covers(new: NewTopup) -> bool:
 
 
 def book_matured(network: Network, *, limit: int, after_rereading: bool = False) -> int:
-    """Book the top-ups that the scan has buried to the maturity depth; returns how many.
+    """Book the top-ups that the scan has buried to the maturity depth; return how many.
 
     Those that wait for a second opinion are left; see models.treasury.topup_doubts. after_rereading: and those whose
     block was not read a second time yet, which may doubt them.
@@ -118,7 +118,7 @@ def book_matured(network: Network, *, limit: int, after_rereading: bool = False)
 
 
 def _book(topup_id: UUID) -> bool:
-    """Book a top-up once; False where that is done, or while it waits for a second opinion."""
+    """Book a top-up once; False if that is done, or while it waits for a second opinion."""
     with transaction():
         found = one(
             f"UPDATE treasury_topups t SET status = 'booked' WHERE id = %s AND status = 'pending' AND NOT {OPEN}"
@@ -135,7 +135,7 @@ def _book(topup_id: UUID) -> bool:
 
 
 def reverse_orphans(network: str) -> int:
-    """Take back the top-ups in blocks above the cursor, from where a reorg moved it; returns how many."""
+    """Take back the top-ups in blocks above the cursor, from where a reorg moved it; return how many."""
     orphans = rows(
         "SELECT t.id FROM treasury_topups t JOIN chain_cursors c ON c.network = t.network"
         " WHERE t.network = %s AND t.status <> 'reversed' AND t.block_height > c.height ORDER BY t.id",

@@ -85,7 +85,7 @@ def _lock(network: str, txid: str) -> UnknownRow:
 
 
 def _approved(catalogue: Catalogue, payout: PayoutRow, unknown: UnknownRow, units: int) -> PayoutRow:
-    """Return an order's payout, locked and approved. Raises RecoveryError where it asks for something else."""
+    """Return an order's payout, locked and approved. Raises RecoveryError if it asks for something else."""
     locked = payouts.lock(payout.id)
     if locked is None or locked.status not in {"pending", "awaiting_cosign", "approved"}:
         raise RecoveryError(f"the payout of this order is {payout.status}")

@@ -59,13 +59,13 @@ def blocked(wallet_id: UUID, *, limit: int) -> list[Deposit]:
 
 
 def find(wallet_id: UUID, deposit_id: UUID) -> Deposit | None:
-    """Return a deposit of a wallet; None where a reorg has made it another's. The wallet's lock keeps it as it is."""
+    """Return a deposit of a wallet; None if a reorg has made it another's. The wallet's lock keeps it as it is."""
     found = read("d.id = %s AND d.owner_id = %s", (deposit_id, wallet_id))
     return found[0] if found else None
 
 
 def mark_announced(deposit_id: UUID) -> bool:
-    """Note that its event is written; False where it was before, and a reorg brought the same deposit back."""
+    """Note that its event is written; False if it was before, and a reorg brought the same deposit back."""
     return bool(execute("UPDATE deposits SET is_announced = true WHERE id = %s AND NOT is_announced", (deposit_id,)))
 
 

@@ -50,7 +50,7 @@ class WalletRow(Table, table="wallets w"):
 
 
 def create(new: NewWallet, *, family: str, ordinal: int, address: str) -> bool:
-    """Write a wallet and that the address is its own, in an open transaction; False where there is such a wallet."""
+    """Write a wallet and that the address is its own, in an open transaction; False if there is such a wallet."""
     written = execute(
         "INSERT INTO wallets (id, merchant_id, currency, network, order_id, address_ordinal, address, fee_ppm)"
         " VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (merchant_id, currency, network, order_id) DO NOTHING",

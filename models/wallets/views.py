@@ -81,7 +81,7 @@ def webhook(catalogue: Catalogue, shown: WalletRow, deposit: Deposit) -> dict[st
 
 
 def qr_image(text: str) -> dict[str, Any]:
-    """Return a text's QR code; an empty image where none holds it."""
+    """Return a text's QR code; an empty image if none holds it."""
     try:
         return {"image": qr_data_uri(text)}
     except QrTooLong:

@@ -1,4 +1,4 @@
-"""The delivery log: what was sent to a merchant, what came of it, what waits. Read by POST /v1/webhooks/deliveries."""
+"""The delivery log: what was sent to a merchant, its outcome, what waits. Read by POST /v1/webhooks/deliveries."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def read_page(merchant_id: UUID, wanted: ListDeliveries, *, limit: int) -> Page[
 
 
 def find(merchant_id: UUID, delivery_id: UUID) -> DeliveryRow | None:
-    """Return a merchant's delivery; None where there is none, or it is another's."""
+    """Return a merchant's delivery; None if there is none, or it is another's."""
     found = one(f"{_READ} WHERE d.id = %s AND d.merchant_id = %s", (delivery_id, merchant_id))
     return DeliveryRow._make(found) if found else None
 

@@ -88,7 +88,7 @@ class Backlog(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """What came of one attempt. It succeeded where there is no error."""
+    """The outcome of one attempt. It succeeded if there is no error."""
 
     id: str
     lease: str
@@ -186,7 +186,7 @@ RETURNING a.position, d.status
 
 
 def record_attempts(attempts: Sequence[Attempt]) -> list[str | None]:
-    """Write what came of attempts, and when the next is due; returns the new status of each, in order.
+    """Write the outcome of attempts, and when the next is due; return the new status of each, in order.
 
     One whose lease is another's by now is left alone, and its status None: it will be, or was, sent again.
     """
@@ -226,7 +226,7 @@ def _array(ids: Iterable[str]) -> str:
 
 
 def prune() -> int:
-    """Forget the bodies of some finished deliveries older than BODIES_KEPT_DAYS; returns how many.
+    """Forget the bodies of some finished deliveries older than BODIES_KEPT_DAYS; return how many.
 
     Ring again while it returns PRUNED_AT_ONCE. That they were delivered, and when, stays known.
     """

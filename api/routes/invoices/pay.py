@@ -49,7 +49,7 @@ def public_view(gateway: Gateway, row: InvoiceRow) -> dict[str, Any]:
 
 
 def read_payment(gateway: Gateway, call: Call) -> Reply:
-    """Return a payment to whoever holds its id."""
+    """Return a payment to the one who holds its id."""
     view = public_view(gateway, find(call.params["invoice_id"]))
     return Reply(body=envelope(msgspec.json.encode(view)), headers={"Cache-Control": "no-cache"})
 

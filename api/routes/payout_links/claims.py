@@ -34,7 +34,7 @@ def find(token: str) -> PayoutLinkRow:
 
 
 def read_claim(gateway: Gateway, call: Call) -> Reply:
-    """Return a link to whoever holds its token."""
+    """Return a link to the one who holds its token."""
     view = payout_link_views.public(gateway.catalogue, find(call.params["token"]))
     return answered(view)
 

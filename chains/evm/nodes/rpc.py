@@ -57,14 +57,14 @@ class RateLimitedError(ProviderError):
 
 
 class Rpc(Protocol):
-    """Whoever answers JSON-RPC: one node, or the providers of a network."""
+    """Answers JSON-RPC: one node, or the providers of a network."""
 
     def call(self, method: str, params: Sequence[object], kind: type[T]) -> T:
         """Return a result of the given type. Raises RpcError if refused, NoResultError for null, or ProviderError."""
         ...
 
     def call_or_none(self, method: str, params: Sequence[object], kind: type[T]) -> T | None:
-        """Like call, where the node may answer that it has no such thing."""
+        """Like call, but None if the node has no such thing."""
         ...
 
 

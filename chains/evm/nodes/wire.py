@@ -64,7 +64,7 @@ class Log(msgspec.Struct, rename="camel"):
 
 
 class Receipt(msgspec.Struct, rename="camel"):
-    """What became of a transaction."""
+    """The outcome of a transaction."""
 
     transaction_hash: str
     block_hash: str

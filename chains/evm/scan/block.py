@@ -36,7 +36,7 @@ class Candidate:
 
 
 class Assets:
-    """What counts as money on a network: its coin, where that is offered, and the pinned contracts."""
+    """What counts as money on a network: its coin, if that is offered, and the pinned contracts."""
 
     def __init__(self, pairs: Iterable[Pair]) -> None:
         offered = tuple(pairs)
@@ -116,7 +116,7 @@ class BlockReader:
         self._thorough = thorough
 
     def full_block(self, height: int) -> wire.FullBlock | None:
-        """Return a block with all its transactions, or None where the node has no such block yet."""
+        """Return a block with all its transactions, or None if the node has no such block yet."""
         full = self._node.call_or_none("eth_getBlockByNumber", [hex(height), True], wire.FullBlock)
         if full is not None:
             check_transactions(full, wire.block(full, height))
@@ -155,7 +155,7 @@ class BlockReader:
     def prove(
         self, matched: Sequence[Candidate], block: Block, logs: Sequence[wire.Log], known: Receipts
     ) -> Iterator[Transfer]:
-        """Turn candidates into transfers by their receipts. Raises ProviderError where one tells another story."""
+        """Turn candidates into transfers by their receipts. Raises ProviderError if one tells another story."""
         wanted = dict.fromkeys(c.txid for c in matched)
         if not wanted:
             return
@@ -178,7 +178,7 @@ class BlockReader:
                 )
 
     def _checked_receipts(self, full: wire.FullBlock, block: Block, logs: Sequence[wire.Log]) -> Receipts | None:
-        """Return the whole block's receipts where they are needed, held against header and logs."""
+        """Return the whole block's receipts if they are needed, checked against header and logs."""
         silent = self._silent_contracts(bloom.of_header(full), logs)
         if not self._thorough and not (silent and self._strict):
             return None
@@ -243,7 +243,7 @@ def _place(log: wire.Log) -> tuple[str, int]:
 
 
 def _ordinal(candidate: Candidate, receipt: wire.Receipt) -> str | None:
-    """Return where a transfer stands in its transaction; None where the transaction failed and moved nothing."""
+    """Return where a transfer stands in its transaction; None if the transaction failed and moved nothing."""
     succeeded = wire.quantity(receipt.status) == wire.SUCCESS
     if candidate.log is None:
         return NATIVE if succeeded else None

@@ -25,7 +25,7 @@ def mask(item: str) -> int:
 
 
 def of_header(header: wire.Header) -> int:
-    """Return a header's filter; one that admits everything where the header has none."""
+    """Return a header's filter; one that admits everything if the header has none."""
     if header.logs_bloom is None:
         return EVERYTHING
     filter_bytes = wire.data(header.logs_bloom)

@@ -59,7 +59,7 @@ def balance(node: Rpc, address: str, block_hash: str) -> int:
 
 
 def internal_transfers(node: Rpc, block: Block, recipient: str, currency: str) -> tuple[Transfer, ...]:
-    """Return what contracts passed on to an address in a block. Raises RpcError where the node does not trace."""
+    """Return what contracts passed on to an address in a block. Raises RpcError if the node does not trace."""
     try:
         found = _by_trace_block(node, block, recipient, currency)
     except RpcError:

@@ -43,7 +43,7 @@ def finality(tag: str) -> Need:
 
 
 def lacking(node: Rpc, *, finality_tag: str | None, is_coin_offered: bool) -> list[str]:
-    """Return a line for each need that a node does not meet. Raises ProviderError where it does not answer at all."""
+    """Return a line for each need that a node does not meet. Raises ProviderError if it does not answer at all."""
     at = node.call("eth_blockNumber", [], str)
     needs = [
         LOGS,

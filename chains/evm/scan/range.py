@@ -53,7 +53,7 @@ class RangeScanner:
         self.size = RangeSize()
 
     def scan(self, first: int, head: int, matcher: Matcher, *, whole: bool = False) -> Sequence[BlockScan]:
-        """Return scans from `first` on: consecutive ones, or with gaps where nothing was for us. Never none.
+        """Return scans from `first` on: consecutive ones, or with gaps if nothing was for us. Never none.
 
         whole: without gaps, whatever it costs.
 
@@ -76,7 +76,7 @@ class RangeScanner:
         return found
 
     def _dense(self, first: int, last: int, matcher: Matcher) -> Sequence[BlockScan]:
-        """Read every block. Where no node proves its silence, as much as the first of them can tell is believed.
+        """Read every block; if no node proves that it left nothing out, believe as much as the first can tell.
 
         That is what a block by itself would come to, and one by one they might never be caught up with.
         """

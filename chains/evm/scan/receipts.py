@@ -72,7 +72,7 @@ class ReceiptBook:
 
 
 def _of_block(node: Rpc, block: Block, wanted: Collection[str]) -> Receipts:
-    """Return those of the wanted receipts that one question for the whole block brings; none where it brings none."""
+    """Return those of the wanted receipts that one question for the whole block brings; none if it brings none."""
     try:
         shown = node.call("eth_getBlockReceipts", [hex(block.height)], list[wire.Receipt])
     except (BudgetSpentError, RateLimitedError):

@@ -12,7 +12,7 @@ from chains.evm.scan.internal import balance
 
 
 def is_same(node: Rpc, sighting: Sighting, contract: str | None) -> bool:
-    """Return whether a node tells the same of a deposit. Raises ProviderError where it cannot tell at all."""
+    """Return whether a node tells the same of a deposit. Raises ProviderError if it cannot tell at all."""
     header = node.call_or_none("eth_getBlockByNumber", [hex(sighting.height), False], wire.Header)
     if header is None:
         raise ProviderError(f"block {sighting.height} is not there yet")

@@ -31,7 +31,7 @@ TRANSFER_BYTES: Final = 4 + 2 * wire.WORD_BYTES
 
 
 def read(node: Rpc, txid: str, block: Block, tokens: Mapping[str, Pair]) -> Departure | None:
-    """Return a transaction that stands in a block; None where its bytes do not prove who signed it.
+    """Return a transaction that stands in a block; None if its bytes do not prove who signed it.
 
     Raises ProviderError where the node has it in no block, or in another one.
     """

@@ -1,4 +1,4 @@
-"""What became of a spend: in a block and with what effect, waiting, or overtaken for good.
+"""The outcome of a spend: in a block and with what effect, waiting, or overtaken for good.
 
 Called by chains.evm.spends.spender.
 One node at a time tells a fate that its own chain proves; then the voices are held against each other. A verdict that
@@ -37,7 +37,7 @@ WITNESSES_MIN: Final = 2
 
 
 class Moved(NamedTuple):
-    """What one receipt shows; units are told where something else was moved."""
+    """What one receipt shows; units are told if something else was moved."""
 
     name: Effect
     problem: str = ""
@@ -46,7 +46,7 @@ class Moved(NamedTuple):
 
 
 def testimony(node: JsonRpc, intent: Intent, *, slot: int, txids: Sequence[str], depth: int) -> Fate:
-    """Return a spend's fate on one node's chain; see chains.base.Spender. ProviderError where the node cannot tell."""
+    """Return a spend's fate on one node's chain; see chains.base.Spender. ProviderError if the node cannot tell."""
     found = _inclusion(node, intent, txids)
     if found is not None:
         return found
@@ -57,7 +57,7 @@ def testimony(node: JsonRpc, intent: Intent, *, slot: int, txids: Sequence[str],
 
 
 def judge(fates: Sequence[Fate], providers: int) -> Fate:
-    """Return what holds of what nodes tell. Raises ProviderError where they contradict each other."""
+    """Return what holds of what nodes tell. Raises ProviderError if they contradict each other."""
     needed = witnesses(providers)
     included = [fate for fate in fates if fate.kind is FateKind.INCLUDED]
     if included:

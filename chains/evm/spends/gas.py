@@ -147,7 +147,7 @@ def dearer_offer(today: Offer, *, before: Offer, cap_wei: int) -> Offer:
 
 
 def data_fee(providers: Providers, network: Network, *, calldata_bytes: int, limit_wei: int) -> int:
-    """Return what a rollup adds for posting a transaction, at most, in wei; 0 where nothing is added.
+    """Return what a rollup adds for posting a transaction, at most, in wei; 0 if nothing is added.
 
     Raises AbsurdFeeError above the limit, ProviderError.
     """

@@ -19,7 +19,7 @@ class Screening(Protocol):
 
 
 def is_sanctioned(spender: object, address: str) -> bool:
-    """Return whether the oracle of a spender's network lists an address; False where it has none.
+    """Return whether the oracle of a spender's network lists an address; False if it has none.
 
     Most providers decide: a lone liar neither stops a payout nor lets one through. Raises ProviderError where they are
     as many on both sides, or where the oracle does not answer.

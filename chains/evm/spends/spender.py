@@ -132,7 +132,7 @@ class EvmSpender:
         )
 
     def sign(self, intent: Intent, *, slot: int, fee: Fee, private_key: str) -> Attempt:
-        """Sign. Deterministic, without any network. ValueError where the key is not the sender's."""
+        """Sign. Deterministic, without any network. ValueError if the key is not the sender's."""
         if account().from_key(private_key).address.lower() != intent.sender:
             raise ValueError(f"this is not the key of {intent.sender}")
         return sign_spend(_spend(intent), private_key=private_key, chain_id=self._chain_id, nonce=slot, fee=fee)

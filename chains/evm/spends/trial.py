@@ -147,7 +147,7 @@ def _failed(error: RpcError, native_wei: int, *, is_short: bool) -> Trial:
 
 
 def _run(node: JsonRpc, intent: Intent, spend: Spend, offer: Offer, *, call_gas: int) -> int | None:
-    """Return the gas that it takes, or None where it would answer false. RpcError where it would revert."""
+    """Return the gas that it takes, or None if it would answer false. RpcError if it would revert."""
     sender, to = spelled(intent.sender), spelled(spend.to)
     call: Any = {"from": sender, "to": to, "value": spend.value_wei, "data": spend.data} | _priced(offer)
     if spend.data != "0x":

@@ -66,7 +66,7 @@ def sign_spend(spend: Spend, *, private_key: str, chain_id: int, nonce: int, fee
 
 
 def give(node: Rpc, raw: bytes, txid: str) -> Sending:
-    """Give bytes to one node. Raises ProviderError where it is not known what became of them."""
+    """Give bytes to one node. Raises ProviderError if it is not known the outcome of them."""
     try:
         told = eth(node).send_raw_transaction(raw)
     except RpcError as error:

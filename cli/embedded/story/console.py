@@ -21,7 +21,7 @@ class Step:
 
 
 class Console:
-    """Prints to standard output, in colour where somebody looks at it."""
+    """Prints to standard output, in colour if somebody looks at it."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._coloured = sys.stdout.isatty() and not env.get("NO_COLOR")

@@ -27,7 +27,7 @@ def write_text(path: Path, text: str, *, mode: int = 0o600) -> None:
 
 
 def read_json(path: Path, *, default: Any) -> Any:
-    """Return the file's value, or the default where there is no file."""
+    """Return the file's value, or the default if there is no file."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

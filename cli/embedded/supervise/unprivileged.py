@@ -37,7 +37,7 @@ class Account:
 
 
 def server_account() -> Account | None:
-    """Return the account for servers that refuse root, None where we are not root."""
+    """Return the account for servers that refuse root, None if we are not root."""
     if os.geteuid() != 0:
         return None
     entry = pwd.getpwnam(ACCOUNT)
