@@ -7,7 +7,7 @@ is a step of its own, so that one that is broken holds up no other. What is held
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 import structlog
 
@@ -102,6 +102,8 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
                 _dead(ctx, spend, attempts)
             case FateKind.WAITING:
                 _waiting(ctx, network, spender, spend, attempts)
+            case _:
+                assert_never(fate.kind)
     except (ProviderError, SpendRefusedError) as error:
         log.warning("spend.provider_failed", spend=str(spend.id), network=network.code, error=repr(error))
         return False

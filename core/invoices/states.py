@@ -6,7 +6,7 @@ Source: API reference, "States and transitions".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar, assert_never
 
 from core.money import PPM
 
@@ -92,6 +92,8 @@ def judge(facts: InvoiceFacts) -> InvoiceStatus:
             return _judge_expired(facts)
         case "wrong_amount":
             return _judge_wrong_amount(facts)
+        case _:
+            assert_never(facts.status)
 
 
 def _judge_expired(facts: InvoiceFacts) -> InvoiceStatus:

@@ -64,3 +64,18 @@ def test_what_is_unknown_is_read_as_it_was_noted(database: str) -> None:
     assert found is not None
     assert vars(found) == vars(found) | vars(unknown())
     assert (found.status, found.spend_id, found.settled_by, found.reason) == ("open", None, "", "")
+
+
+def test_what_is_unknown_is_listed_counted_and_locked_until_it_is_settled(database: str) -> None:
+    del database
+    with transaction():
+        assert [unknown_spends.note(unknown(txid)) for txid in ("0xone", "0xtwo", "0xone")] == [True, True, False]
+    assert [row.txid for row in unknown_spends.listing("ethereum", limit=9)] == ["0xtwo", "0xone"]
+    assert unknown_spends.waiting() == {"ethereum": 2}
+
+    with transaction():
+        (first, _) = unknown_spends.open_ones("ethereum")
+        assert unknown_spends.lock(first.id) == first
+        execute("UPDATE unknown_spends SET status = 'gone' WHERE id = %s", (first.id,))
+        assert unknown_spends.lock(first.id) is None
+    assert unknown_spends.waiting() == {"ethereum": 1}

@@ -1,0 +1,67 @@
+"""What a step changes where there is nothing to change, and what keeps a spend from being buried."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from core.ids import uuid7
+from models.db.base import transaction
+from models.spends import hooks, tracking
+from models.spends import unknown as unknown_spends
+from models.spends.tracking import Inclusion
+from tests.models.builders import CATALOGUE
+from tests.models.spends.test_rows import SENDER, read, spend
+from tests.models.spends.test_signing import unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from uuid import UUID
+
+FOUND = Inclusion(txid="0x1", height=7, block_hash="0xb", effect="exact", fee_units=1, problem="")
+
+
+@pytest.fixture(autouse=True)
+def _database(database: str) -> None:
+    del database
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda nobody: tracking.note_sent(CATALOGUE, nobody),
+        lambda nobody: tracking.note_mined(CATALOGUE, nobody, FOUND),
+        lambda nobody: tracking.note_taken_out(CATALOGUE, nobody),
+        tracking.reopen,
+        lambda nobody: tracking.ripen(CATALOGUE, nobody),
+        lambda nobody: tracking.settle_by_hand(CATALOGUE, nobody, is_paid=True),
+        lambda nobody: tracking.bury(CATALOGUE, nobody, attempts=1),
+    ],
+)
+def test_nothing_is_done_for_a_spend_that_is_not_there(step: Callable[[UUID], object]) -> None:
+    with transaction():
+        assert step(uuid7()) is None
+
+
+def test_the_same_transfer_in_its_slot_buries_no_spend() -> None:
+    """It becomes an attempt of the spend: what was to be paid was."""
+    row = spend()
+    same = msgspec.structs.replace(
+        unknown(), sender=SENDER, slot=row.slot, recipient=row.recipient, contract=row.contract, token_units=5
+    )
+    with transaction():
+        assert unknown_spends.note(same)
+        assert unknown_spends.user_of_slot(row) is not None
+        assert tracking.bury(CATALOGUE, row.id, attempts=1) is None
+    assert read(row.id) == row
+
+
+def test_a_spend_of_a_purpose_that_nobody_registered_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = spend()
+    monkeypatch.setattr(hooks, "_HOOKS", {})
+
+    with pytest.raises(LookupError, match="what a gas is for"), transaction():
+        tracking.note_sent(CATALOGUE, row.id)
+    assert read(row.id) == row
