@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from models.db.base import execute, rows, transaction
@@ -14,12 +16,14 @@ SENDER = "0x" + "11" * 20
 BYTES = bytes(range(256))
 
 
-def unknown(txid: str = "0xlost") -> UnknownRow:
-    return UnknownRow(
-        network="ethereum", txid=txid, sender=SENDER, key_ordinal=None, slot=3, recipient="0x" + "22" * 20,
-        currency="ETH", contract=None, decimals=18, token_units=10**30, is_transfer=True, raw=BYTES, gas_limit=21_000,
-        price_units=2, tip_units=1, is_success=True, chain_fee_units=42_000, block_height=7, block_hash="0xblock",
-    )  # fmt: skip
+def unknown(txid: str = "0xlost", **others: object) -> UnknownRow:
+    told: dict[str, Any] = {
+        "network": "ethereum", "txid": txid, "sender": SENDER, "key_ordinal": None, "slot": 3,
+        "recipient": "0x" + "22" * 20, "currency": "ETH", "contract": None, "decimals": 18, "token_units": 10**30,
+        "is_transfer": True, "raw": BYTES, "gas_limit": 21_000, "price_units": 2, "tip_units": 1, "is_success": True,
+        "chain_fee_units": 42_000, "block_height": 7, "block_hash": "0xblock",
+    }  # fmt: skip
+    return UnknownRow(**(told | others))
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 
 from core.ids import uuid7
@@ -48,8 +47,8 @@ def test_nothing_is_done_for_a_spend_that_is_not_there(step: Callable[[UUID], ob
 def test_the_same_transfer_in_its_slot_buries_no_spend() -> None:
     """It becomes an attempt of the spend: what was to be paid was."""
     row = spend()
-    same = msgspec.structs.replace(
-        unknown(), sender=SENDER, slot=row.slot, recipient=row.recipient, contract=row.contract, token_units=5
+    same = unknown(
+        sender=SENDER, slot=row.slot, recipient=row.recipient, contract=row.contract, token_units=row.token_units
     )
     with transaction():
         assert unknown_spends.note(same)
