@@ -34,7 +34,6 @@ from tests.actors.queue.workers import (
     NAMESPACE,
     QUEUE,
     call_info,
-    create_effects,
     declare_call,
     effects,
     eventually,
@@ -761,9 +760,7 @@ def test_a_secret_call_delivered_twice_does_not_tell_twice(broker: SluiceBroker,
 # Recorded steps -----------------------------------------------------------------------------------------------------
 
 
-def test_a_discarded_step_leaves_nothing_and_is_no_error(database: str) -> None:
-    del database
-    create_effects()
+def test_a_discarded_step_leaves_nothing_and_is_no_error() -> None:
     info = call_info("key")
     with recorded(info) as record:
         execute("INSERT INTO effects (name) VALUES ('x')")
