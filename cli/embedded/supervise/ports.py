@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 from typing import TYPE_CHECKING, Final
 
@@ -11,13 +12,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOOPBACK: Final = "127.0.0.1"
+# Below what systems give to outgoing connections.
+_SERVERS: Final = range(20_000, 32_768)
 
 
 def free_port() -> int:
-    """Return a port on which nobody listens now."""
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return int(probe.getsockname()[1])
+    """Return a port on which nobody listens now, and which no outgoing connection is given before a server has it."""
+    while not is_free(port := secrets.choice(_SERVERS)):
+        pass
+    return port
 
 
 def is_free(port: int) -> bool:

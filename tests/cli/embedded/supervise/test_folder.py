@@ -79,6 +79,12 @@ def test_a_wanted_port_is_taken_and_kept(tmp_path: Path) -> None:
     assert KeptPorts(tmp_path / "ports.json").take("web", wanted=port) == port
 
 
+def test_no_outgoing_connection_is_given_the_port_before_a_server_has_it() -> None:
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii").split()[0])
+
+    assert all(free_port() < lowest for _ in range(20))
+
+
 def test_files_with_secrets_are_their_owners_alone(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
