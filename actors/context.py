@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from actors.queue import watermark
-from core.catalogue.catalogue import load_catalogue
+from core.catalogue.catalogue import Catalogue, load_catalogue
 from core.payouts.deny_list import DenyList, DenyListError
-from core.settings.settings import SettingsError
+from core.settings.settings import Settings, SettingsError
 from models.addresses.pool import AddressStash
 from models.deposits.offered import OfferedNetworks
 from models.merchants.terms import TermsCache
 from models.rates.rates import MarketBoard
-
-if TYPE_CHECKING:
-    from core.catalogue.catalogue import Catalogue
-    from core.settings.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

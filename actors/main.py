@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import dramatiq
 
 from actors import context
-from actors.queue.broker import make_broker
+from actors.queue.broker import SluiceBroker, make_broker
 from actors.queue.registry import AWAITED_QUEUES, modules_for, served_queues
 from core.logs import log
 from core.settings.settings import load_settings
 from models.db import base, scales
-
-if TYPE_CHECKING:
-    from actors.queue.broker import SluiceBroker
 
 SIGNER_QUEUE: Final = "signer"
 

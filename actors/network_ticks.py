@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import structlog
 
@@ -12,9 +11,7 @@ from actors.context import Context, context
 from actors.queue.broker import doorbell, ring, single_flight
 from chains.base import ChainAdapter, ProviderError
 from chains.registry import adapter
-
-if TYPE_CHECKING:
-    from core.catalogue.catalogue import Network
+from core.catalogue.catalogue import Network
 
 log = structlog.get_logger()
 

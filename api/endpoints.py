@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
+from api.gateway import Gateway
+from api.http.auth import Principal
+from api.http.client_ip import Address
+from api.limits.limits import LimitName
 from core.errors import (
     AuthBadTimestamp,
     AuthBadToken,
@@ -34,15 +38,9 @@ from core.errors import (
     RequestNotFound,
     RequestTooLarge,
 )
-
-if TYPE_CHECKING:
-    from api.gateway import Gateway
-    from api.http.auth import Principal
-    from api.http.client_ip import Address
-    from api.limits.limits import LimitName
-    from core.http.answers import Answer
-    from core.http.requests import Request
-    from models.merchants.rows import KeyKind
+from core.http.answers import Answer
+from core.http.requests import Request
+from models.merchants.rows import KeyKind
 
 Rights = frozenset["KeyKind"]
 

@@ -9,15 +9,12 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from bench.harness import Site, finish, run_json, start_load
+from bench.harness import Round, Site, Target, finish, run_json, start_load
 from bench.pool import claim_ratios
 from bench.report import Figure, show, show_cpu
 from bench.targets import Baselines, Product
-
-if TYPE_CHECKING:
-    from bench.harness import Round, Target
 
 CLIENTS: Final = 16
 IDLE_EVERY_S: Final = 2.0

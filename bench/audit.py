@@ -11,8 +11,9 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cli.embedded.servers.postgres import Postgres
 from cli.embedded.supervise.leash import Leash
@@ -21,9 +22,6 @@ from models.db import base
 from models.db.migrate import migrate
 from models.invariants import checkpoint
 from models.invariants import money_in as invariants
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROWS: Final = 10_000_000
 ROWS_QUICK: Final = 200_000

@@ -13,10 +13,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import psycopg2
 from psycopg2 import sql
@@ -27,9 +28,6 @@ from cli.embedded.servers.valkey import Valkey
 from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import free_port
 from cli.embedded.supervise.process import Child
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 ROOT: Final = Path(__file__).parents[1]
 PROGRAMS: Final = Path(sys.executable).parent

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 from uuid import uuid4
 
 import psycopg2
@@ -12,9 +13,6 @@ import psycopg2
 from bench.report import Figure
 from models.addresses.pool import AddressStash
 from models.db import base
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FAMILY: Final = "evm"
 SAMPLE: Final = 10_000

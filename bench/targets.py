@@ -7,15 +7,17 @@ import contextlib
 import secrets
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import psycopg2
 import psycopg2.extras
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from bench.harness import ROOT, Target
+from bench.harness import ROOT, Site, Target
 from cli.embedded.supervise.ports import free_port
+from cli.embedded.supervise.process import Child
 from cli.embedded.supervise.procfile import read_procfile
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import DEVELOPMENT_SECRET_KEYS
@@ -23,12 +25,6 @@ from models.addresses import pool as address_pool
 from models.addresses.reservations import CHUNK
 from models.db import base, migrate
 from models.merchants import rows as merchants
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bench.harness import Site
-    from cli.embedded.supervise.process import Child
 
 FAMILY: Final = "evm"
 ADDRESS_BYTES: Final = 20

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from cli.dev import DataOption, NetworksOption, PortOption, ReadyFileOption, summary
-
-if TYPE_CHECKING:
-    from cli.embedded.stack import Stack
-    from cli.embedded.story.console import Console
+from cli.embedded.stack import Stack
+from cli.embedded.story.console import Console
 
 FAILED: Final = 1
 

@@ -11,25 +11,19 @@ import logging
 import signal
 import threading
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from types import FrameType
+from typing import Final
 
 import structlog
 from apscheduler.events import EVENT_SCHEDULER_STARTED
 from apscheduler.schedulers import SchedulerNotRunningError
 from apscheduler.schedulers.blocking import BlockingScheduler
 
-from actors.queue.broker import make_broker
+from actors.queue.broker import SluiceBroker, make_broker
 from actors.queue.link import LinkDownError
 from core.logs import log
-from core.settings.settings import load_settings
-from scheduler.jobs import jobs
-
-if TYPE_CHECKING:
-    from types import FrameType
-
-    from actors.queue.broker import SluiceBroker
-    from core.settings.settings import Settings
-    from scheduler.jobs import Job
+from core.settings.settings import Settings, load_settings
+from scheduler.jobs import Job, jobs
 
 events = structlog.get_logger()
 

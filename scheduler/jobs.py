@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from apscheduler.triggers.interval import IntervalTrigger
 
 from actors.queue.schedule import rings
-
-if TYPE_CHECKING:
-    from core.settings.settings import Settings
+from core.settings.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

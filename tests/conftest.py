@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 import psycopg2
@@ -20,15 +20,13 @@ from pytest_socket import socket_allow_hosts
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
+from cli.embedded.servers.anvil import Anvil
 from cli.embedded.servers.postgres import Postgres
 from cli.embedded.servers.valkey import Valkey
 from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import free_port
+from tests.models.builders import Chain
 from tests.peers.worker_database import WorkerDatabase, admin, copy_database, drop_database
-
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
-    from tests.models.builders import Chain
 
 ROOT: Final = Path(__file__).parents[1]
 TEMPLATE: Final = "sluice_template"

@@ -5,18 +5,13 @@ What becomes of the items is in actors.batches.ticks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from actors.context import context
-from actors.queue.caller import CallReply, call_actor, recorded
+from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.batches.schemas import BatchKind, NewBatch
 from core.errors import BatchDisabled
 from core.ids import uuid7
 from models.batches import rows as batches
 from models.batches import views as batch_views
-
-if TYPE_CHECKING:
-    from actors.queue.caller import CallInfo
 
 
 @call_actor(queue="invoices", body=NewBatch)

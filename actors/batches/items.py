@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 
+from actors.context import Context
 from actors.invoices import service as invoice_orders
 from actors.payouts import service as payout_orders
 from actors.refunds import service as refund_orders
@@ -16,14 +18,9 @@ from core.http.requests import read_request
 from core.ids import uuid7
 from core.invoices.schemas import CreatePayment
 from models.addresses.reservations import level
+from models.batches.items import BatchRef, Leased
 from models.merchants import rows as merchants
 from models.queue.calls import CallInfo
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from actors.context import Context
-    from models.batches.items import BatchRef, Leased
 
 
 class AddressReserve:

@@ -10,19 +10,22 @@ from __future__ import annotations
 import itertools
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 import structlog
 from structlog.contextvars import bound_contextvars
 
 from actors.batches import items as batch_orders
+from actors.batches.items import AddressReserve
 from actors.context import Context, context
 from actors.queue.broker import doorbell, ring
 from core.errors import DomainError, GatewayBusy, GatewayInternalError, PayoutDuplicateReference
 from core.errors.base import SERVER_ERROR
 from models.batches import items as batch_items
 from models.batches import rows as batches
-from models.batches.items import LeaseLostError
+from models.batches.items import Leased, LeaseLostError
+from models.batches.rows import LeasedRound
 from models.db.base import (
     DEADLOCK,
     LOCK_NOT_AVAILABLE,
@@ -33,13 +36,6 @@ from models.db.base import (
     repeat_on_deadlock,
     transaction,
 )
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from actors.batches.items import AddressReserve
-    from models.batches.items import Leased
-    from models.batches.rows import LeasedRound
 
 log = structlog.get_logger()
 

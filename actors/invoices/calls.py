@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 from actors.context import Context, context
 from actors.invoices import service as invoice_orders
-from actors.queue.caller import CallReply, call_actor
+from actors.queue.caller import CallInfo, CallReply, call_actor
 from core.catalogue.addresses import display
 from core.errors import (
     DomainError,
@@ -24,18 +25,12 @@ from core.errors import (
 )
 from core.invoices.schemas import CreatePayment, SelectMethod
 from core.rates import pricing
+from core.rates.pricing import Method, Quote, Terms
 from models.db.base import transaction
 from models.invoices import plan as invoice_plan
 from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow
 from models.queue import calls
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from actors.queue.caller import CallInfo
-    from core.rates.pricing import Method, Quote, Terms
-    from models.invoices.rows import InvoiceRow
-
 
 # Terms may change between reading and writing; a merchant who changes them this often can wait.
 TERMS_ATTEMPTS: Final = 3

@@ -5,12 +5,13 @@ The API waits for it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import UUID
 
 import msgspec
 
-from actors.context import context
-from actors.queue.caller import CallReply, call_actor, recorded
+from actors.context import Context, context
+from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from actors.refunds import uncredited as suspense_refunds
 from actors.refunds.uncredited import Asker, Wanted
 from core.errors import PaymentNotFound
@@ -18,16 +19,10 @@ from core.invoices import states
 from core.invoices.schemas import PaymentLookup, ResolvePayment
 from models.invoices import resolution, views
 from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow
 from models.refunds import views as refund_views
 from models.webhooks import outbox, redelivery
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from actors.context import Context
-    from actors.queue.caller import CallInfo
-    from models.invoices.rows import InvoiceRow
-    from models.webhooks.redelivery import Requeued
+from models.webhooks.redelivery import Requeued
 
 
 @call_actor(queue="invoices", body=PaymentLookup)

@@ -7,31 +7,26 @@ where it is part of an item's. No actor stands here.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 import msgspec
 
+from actors.context import Context
 from core.catalogue.addresses import display
 from core.errors import DomainError, GatewayBusy, InvoiceAddressFailed
-from core.invoices.schemas import clamp_lifetime
+from core.invoices.schemas import CreatePayment, clamp_lifetime
+from core.rates.pricing import Market, Terms
 from models.db.base import repeat_on_deadlock
 from models.deposits import rows as deposits
 from models.invoices import plan as invoice_plan
 from models.invoices import rows as invoices
 from models.invoices import views
+from models.invoices.plan import Plan
+from models.invoices.rows import InvoiceRow, NewInvoice
 from models.queue import calls
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from uuid import UUID
-
-    from actors.context import Context
-    from core.invoices.schemas import CreatePayment
-    from core.rates.pricing import Market, Terms
-    from models.invoices.plan import Plan
-    from models.invoices.rows import InvoiceRow, NewInvoice
-    from models.queue.calls import CallInfo
+from models.queue.calls import CallInfo
 
 
 def plan(ctx: Context, merchant_id: UUID, body: CreatePayment, terms: Terms) -> Plan:

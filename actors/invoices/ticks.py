@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 import structlog
 
@@ -10,15 +11,11 @@ from actors.context import Context, context
 from actors.queue.broker import doorbell, ring
 from actors.queue.isolated import isolated
 from core.errors import DomainError
+from core.rates.pricing import Market
 from models.db.base import transaction
 from models.invoices import plan as invoice_plan
 from models.invoices import rows as invoices
 from models.invoices import settlement
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.rates.pricing import Market
 
 log = structlog.get_logger()
 

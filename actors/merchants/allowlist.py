@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
 
-from actors.queue.caller import call_actor, recorded
+from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import AllowlistLocksYouOut
 from core.merchants.schemas import IpAllowlist, SetAllowlist
 from core.net import allowlist
 from models.merchants import allowlists
-
-if TYPE_CHECKING:
-    from actors.queue.caller import CallInfo, CallReply
 
 
 @call_actor(queue="invoices", body=SetAllowlist)

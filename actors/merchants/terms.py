@@ -5,17 +5,12 @@ A request that changes nothing reads. Invoices made after the answer, by whichev
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from actors.context import context
-from actors.queue.caller import CallReply, call_actor, recorded
+from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.merchants import terms_rules
 from core.merchants.terms_schemas import SetAccepted, SetAccuracy, SetDiscount
 from models.merchants import term_changes
 from models.merchants.terms import load_terms
-
-if TYPE_CHECKING:
-    from actors.queue.caller import CallInfo
 
 
 @call_actor(queue="invoices", body=SetAccepted)

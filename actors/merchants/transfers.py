@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 from actors.context import context
-from actors.queue.caller import CallReply, call_actor, recorded
+from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
+from core.catalogue.catalogue import Catalogue
 from core.errors import TransferBadAmount, TransferUnknownCurrency
 from core.ids import uuid7
 from core.merchants.transfer_schemas import ToPersonal
 from core.money import parse_units, rescale
 from models.db import locks
 from models.merchants import transfers as personal
-from models.merchants.transfers import NewTransfer
+from models.merchants.transfers import NewTransfer, TransferRow
 from models.payouts import freezes
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from actors.queue.caller import CallInfo
-    from core.catalogue.catalogue import Catalogue
-    from models.merchants.transfers import TransferRow
 
 
 @call_actor(queue="payouts", body=ToPersonal)

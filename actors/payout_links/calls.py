@@ -6,20 +6,17 @@ No answer here holds a claim token, so that none is stored or passes through Red
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from actors.context import context
 from actors.payout_links import service as payout_link_orders
-from actors.queue.caller import CallReply, call_actor, recorded
+from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import ERRORS, DomainError
 from core.payout_links.schemas import BatchedLink, CreatePayoutLink, PayoutLinkLookup
 from models.payout_links import rows as payout_links
 from models.payout_links import views as payout_link_views
 from models.queue import calls
-
-if TYPE_CHECKING:
-    from actors.queue.caller import CallInfo
 
 
 @call_actor(queue="payouts", body=CreatePayoutLink)

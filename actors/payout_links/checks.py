@@ -5,16 +5,14 @@ Used by actors.payout_links.claims, and by the reaper of what they leave.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from actors.context import Context
 from core.errors import PayoutlinkBadAddress, PayoutlinkDestinationInternal
+from models.payout_links.rows import PayoutLinkRow
 from models.payouts import freezes
 from models.payouts import rules as payout_rules
 from models.payouts.rules import DestinationErrors
-
-if TYPE_CHECKING:
-    from actors.context import Context
-    from models.payout_links.rows import PayoutLinkRow
 
 DESTINATION_ERRORS: Final = DestinationErrors(
     bad=PayoutlinkBadAddress, mismatch=PayoutlinkBadAddress, internal=PayoutlinkDestinationInternal

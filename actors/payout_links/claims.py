@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from actors.context import context
 from actors.payout_links.checks import DESTINATION_ERRORS, check_claimable
-from actors.queue.caller import CallReply, call_actor, recorded
+from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.catalogue import addresses
 from core.errors import PayoutFrozen, PayoutlinkNotFound
 from core.payout_links.schemas import Claim
@@ -14,12 +12,9 @@ from models.db.base import transaction
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payout_links import views as payout_link_views
+from models.payout_links.rows import PayoutLinkRow
 from models.queue import calls
 from models.queue.calls import AbandonedError
-
-if TYPE_CHECKING:
-    from actors.queue.caller import CallInfo
-    from models.payout_links.rows import PayoutLinkRow
 
 
 @call_actor(queue="payouts", body=Claim)

@@ -5,10 +5,13 @@ The object that comes back holds no token, only the id of the key that made it: 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 
+from actors.context import Context
 from actors.signer import limits as signer_policy
 from core.errors import (
     DomainError,
@@ -23,6 +26,7 @@ from core.http.render import coin_text
 from core.ids import uuid7
 from core.net import mail
 from core.payout_links import tokens as claim_tokens
+from core.payout_links.schemas import CreatePayoutLink
 from core.payout_links.tokens import ClaimTokens
 from core.secrets.secretbox import SecretBox
 from models.ledger.ledger import InsufficientFundsError
@@ -32,18 +36,10 @@ from models.payout_links import emails
 from models.payout_links import rows as payout_links
 from models.payout_links import views as payout_link_views
 from models.payout_links.emails import Draft
-from models.payout_links.rows import NewPayoutLink
+from models.payout_links.rows import NewPayoutLink, PayoutLinkRow
 from models.payouts import freezes
 from models.payouts import rules as payout_rules
 from models.payouts.rules import MethodErrors
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from uuid import UUID
-
-    from actors.context import Context
-    from core.payout_links.schemas import CreatePayoutLink
-    from models.payout_links.rows import PayoutLinkRow
 
 METHOD_ERRORS: Final = MethodErrors(unknown_currency=PayoutlinkUnknownCurrency, network=PayoutlinkUnsupportedNetwork)
 

@@ -5,7 +5,8 @@ Rung by the scheduler.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 import structlog
 
@@ -17,9 +18,6 @@ from core.errors import DomainError
 from models.db.base import StoreUnavailableError, repeat_on_deadlock, transaction
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 log = structlog.get_logger()
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from actors.context import context
-from actors.queue.caller import CallReply, call_actor, recorded
+from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.payouts.schemas import PayoutLookup
 from models.outcomes import decisions as payout_decisions
 from models.payouts import views as payout_views
-
-if TYPE_CHECKING:
-    from actors.queue.caller import CallInfo
 
 
 @call_actor(queue="payouts", body=PayoutLookup)

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg2
 import structlog
 
 from actors.context import Context, context
 from actors.payouts import service as payout_orders
-from actors.queue.caller import CallReply, call_actor, recorded
+from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import DomainError, GatewayBusy, GatewayInternalError
 from core.payouts.schemas import ORDER_ID_CHARS_MAX, CreatePayout, MassOrder, PayoutFeeSettings
 from models.db.base import DEADLOCK, LOCK_NOT_AVAILABLE, QUERY_CANCELED, SERIALIZATION_FAILURE, part, pgcode
 from models.payouts import rules as payout_rules
 from models.payouts import views as payout_views
 from models.queue import calls
-
-if TYPE_CHECKING:
-    from actors.queue.caller import CallInfo
 
 log = structlog.get_logger()
 

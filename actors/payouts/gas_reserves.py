@@ -5,13 +5,9 @@ Called by actors.payouts.service.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from actors.context import Context
 from chains.registry import gas_cap_units
-
-if TYPE_CHECKING:
-    from actors.context import Context
-    from core.catalogue.catalogue import Network
+from core.catalogue.catalogue import Network
 
 
 def reserve_units(ctx: Context, currency: str) -> int:

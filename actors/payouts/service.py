@@ -5,10 +5,12 @@ Called by actors.payouts.calls and by what works off batches.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import UUID
 
 import psycopg2.errors
 
+from actors.context import Context
 from actors.payouts import gas_reserves
 from actors.signer import limits as signer_policy
 from core.errors import (
@@ -20,7 +22,7 @@ from core.errors import (
 )
 from core.http.requests import read_request
 from core.ids import uuid7
-from core.payouts.schemas import CreatePayout
+from core.payouts.schemas import CreatePayout, Source
 from models.db import locks
 from models.ledger.ledger import InsufficientFundsError
 from models.payouts import conversion, freezes
@@ -28,12 +30,6 @@ from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts import views as payout_views
 from models.payouts.rows import PayoutRow
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from actors.context import Context
-    from core.payouts.schemas import Source
 
 
 def read_item(ctx: Context, fields: object) -> CreatePayout:

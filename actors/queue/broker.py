@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 from uuid import uuid4
 
 import dramatiq
@@ -19,7 +20,7 @@ from dramatiq.middleware import ShutdownNotifications
 from actors.queue import watermark
 from actors.queue.consumer import BlockingConsumer
 from actors.queue.doorbells import doorbell, ring
-from actors.queue.link import LinkDownError, RedisLink
+from actors.queue.link import Command, LinkDownError, RedisLink
 from actors.queue.messages import CallStamps
 from actors.queue.middleware import Entrance, ThreadKeeping
 from actors.queue.registry import AWAITED_QUEUES, REGISTRY
@@ -28,14 +29,9 @@ from actors.queue.signs import Signs
 from actors.queue.watermark import Watermark
 from actors.queue.wire import Envelope, WireEncoder, encode
 from core.secrets.secretbox import SecretBox
+from core.settings.settings import Settings
 from models.db import bells
 from models.db.locks import single_flight
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from actors.queue.link import Command
-    from core.settings.settings import Settings
 
 __all__ = ["Backlog", "SluiceBroker", "doorbell", "make_broker", "ring", "single_flight"]
 

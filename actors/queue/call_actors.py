@@ -10,11 +10,12 @@ import functools
 import itertools
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 import structlog
 
+from actors.queue.broker import SluiceBroker
 from actors.queue.messages import UNDECIDED, Answer, CallMessage, CallReply, answer_key, bound_to
 from actors.queue.registry import Registration, register
 from core.errors import DomainError
@@ -29,9 +30,6 @@ from models.db.base import (
 )
 from models.queue import calls
 from models.queue.calls import AbandonedError, CallInfo, ReplayedError
-
-if TYPE_CHECKING:
-    from actors.queue.broker import SluiceBroker
 
 log = structlog.get_logger()
 

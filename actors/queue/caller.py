@@ -11,11 +11,12 @@ import contextlib
 import itertools
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import structlog
 
+from actors.queue.broker import SluiceBroker
 from actors.queue.call_actors import Record, call_actor, recorded
 from actors.queue.link import LinkDownError
 from actors.queue.messages import (
@@ -32,12 +33,9 @@ from actors.queue.messages import (
 from actors.queue.wire import Envelope, encode
 from core.errors import ERRORS, DomainError, GatewayBusy, IdempotencyUnavailable
 from core.secrets.secretbox import SecretBoxError
+from core.settings.settings import Settings
 from models.queue import calls
 from models.queue.calls import CallInfo, UndecidedError
-
-if TYPE_CHECKING:
-    from actors.queue.broker import SluiceBroker
-    from core.settings.settings import Settings
 
 __all__ = ["CallInfo", "CallReply", "Caller", "Record", "call_actor", "recorded"]
 

@@ -11,6 +11,7 @@ import random
 import threading
 import time
 from collections import deque
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -21,8 +22,6 @@ from dramatiq.broker import Consumer, MessageProxy
 from actors.queue.link import LinkDownError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from actors.queue.broker import SluiceBroker
 
 log = structlog.get_logger()

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from actors.queue.registry import Registration, register
-from actors.queue.schedule import DOORBELLS
+from actors.queue.schedule import DOORBELLS, Arguments
 from models.db import bells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from actors.queue.broker import SluiceBroker
-    from actors.queue.schedule import Arguments
 
 
 def ring(actor: str, *args: str) -> None:

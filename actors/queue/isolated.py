@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+from uuid import UUID
 
 import structlog
 
 from models.db.base import StoreUnavailableError, repeat_on_deadlock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from uuid import UUID
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -7,16 +7,14 @@ every argument, the answer's over the call that it answers, with its queue and a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 from uuid import UUID
 
 import msgspec
 
 from core.secrets.stamps import Stamps
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # The argument that carries a call's stamp; it is the only one that the stamp does not cover.
 STAMP: Final = "stamp"

@@ -6,21 +6,17 @@ Nothing is retried here: calls are answered or given up, doorbells are rung agai
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
-from dramatiq import Middleware
+from dramatiq import Broker, Middleware
+from dramatiq.broker import MessageProxy
 from dramatiq.middleware import SkipMessage
+from dramatiq.worker import ConsumerThread, Worker, WorkerThread
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
+from actors.queue.link import RedisLink
 from models.db import base
-
-if TYPE_CHECKING:
-    from dramatiq import Broker
-    from dramatiq.broker import MessageProxy
-    from dramatiq.worker import ConsumerThread, Worker, WorkerThread
-
-    from actors.queue.link import RedisLink
 
 # ruff: noqa: ARG002 - dramatiq gives every hook the broker and its subject.
 

@@ -6,12 +6,11 @@ Decorated functions stay plain functions, so that tests and other code call them
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
     from actors.queue.broker import SluiceBroker
 
 QUEUES: Final[Mapping[str, tuple[str, ...]]] = {

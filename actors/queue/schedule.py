@@ -6,15 +6,12 @@ the next ring finds in PostgreSQL whatever the lost one would have. Liveness han
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from core.catalogue.catalogue import load_catalogue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from core.settings.settings import Settings
+from core.settings.settings import Settings
 
 Arguments = Literal["networks", "families"]
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from actors.queue.link import RedisLink
+from actors.queue.link import RedisLink
 
 # How often a sign is given, and the silence after which whoever gave it counts as gone.
 EVERY_S: Final = 5.0

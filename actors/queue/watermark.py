@@ -9,17 +9,14 @@ signing.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
-from actors.queue.link import LinkDownError
+from actors.queue.link import LinkDownError, RedisLink
 from core.secrets.stamps import Stamps
 from models.spends import signing
-
-if TYPE_CHECKING:
-    from actors.queue.link import RedisLink
-    from models.spends.signing import Age
+from models.spends.signing import Age
 
 log = structlog.get_logger()
 

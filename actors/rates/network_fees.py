@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import structlog
 
+from actors.context import Context
 from actors.network_ticks import network_tick
+from chains.base import ChainAdapter
 from chains.registry import gas_cap_units
+from core.catalogue.catalogue import Network
 from core.errors import InvoiceQuoteFailed
 from core.rates.pricing import fee_in_coin
 from models.db.base import transaction
 from models.rates import rates
-
-if TYPE_CHECKING:
-    from actors.context import Context
-    from chains.base import ChainAdapter
-    from core.catalogue.catalogue import Network
 
 log = structlog.get_logger()
 

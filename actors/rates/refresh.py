@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from importlib import resources
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import structlog
@@ -21,9 +21,7 @@ from core.rates.sources import Quotes, Source, load_sources, read_quotes
 from models.db.base import app_now, transaction
 from models.rates import rates
 from models.rates import sources as rate_sources
-
-if TYPE_CHECKING:
-    from models.rates.sources import SourceRow
+from models.rates.sources import SourceRow
 
 log = structlog.get_logger()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 from actors.context import context
@@ -16,9 +16,7 @@ from core.refunds.schemas import BlockedRefund
 from models.payouts import views as payout_views
 from models.wallets import deposits as wallet_deposits
 from models.wallets import rows as wallets
-
-if TYPE_CHECKING:
-    from models.wallets.rows import WalletRow
+from models.wallets.rows import WalletRow
 
 # What one call sends back at most; another call sends the rest.
 DEPOSITS_MAX: Final = 1000

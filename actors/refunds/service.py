@@ -6,8 +6,10 @@ A refund is a payout from available. It delivers exactly its amount; the network
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from uuid import UUID
 
+from actors.context import Context
 from actors.signer import limits as signer_policy
 from core.catalogue import addresses
 from core.errors import (
@@ -26,8 +28,10 @@ from core.errors import (
 from core.http.requests import read_request
 from core.ids import uuid7
 from core.money import round_down
+from core.payouts.states import PayoutStatus
 from core.refunds.schemas import CreateRefund
 from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import InsufficientFundsError
 from models.payouts import freezes
 from models.payouts import rules as payout_rules
@@ -35,13 +39,6 @@ from models.payouts.rows import PayoutRow
 from models.payouts.rules import DestinationErrors
 from models.refunds import rows as refunds
 from models.refunds import views as refund_views
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from actors.context import Context
-    from core.payouts.states import PayoutStatus
-    from models.invoices.rows import InvoiceRow
 
 REFUND_DESTINATION: Final = DestinationErrors(
     bad=RefundBadAddress, mismatch=RefundBadAddress, internal=PayoutDestinationInternal

@@ -6,29 +6,25 @@ a platform fee. Called by actors.invoices.resolution and actors.refunds.blocked_
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from uuid import UUID
 
+from actors.context import Context
 from actors.refunds import service as refund_orders
+from actors.refunds.service import Destination
 from actors.signer import limits as signer_policy
 from core.errors import PaymentNotResolvable, PayoutAmountBelowFee, PayoutBadAmount, RefundNetworkMismatch
 from core.ids import uuid7
 from core.money import round_down
+from core.payouts.states import PayoutKind
+from core.rates.pricing import Method
 from models.deposits import rows as deposits
+from models.deposits.rows import Deposit
+from models.invoices.rows import InvoiceRow
 from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
 from models.refunds import rows as refunds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from uuid import UUID
-
-    from actors.context import Context
-    from actors.refunds.service import Destination
-    from core.payouts.states import PayoutKind
-    from core.rates.pricing import Method
-    from models.deposits.rows import Deposit
-    from models.invoices.rows import InvoiceRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,27 +7,23 @@ deposit of its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection
+from typing import Final
 
 import structlog
 
+from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan.intake import Matching, found_in, settle_owners, take, take_late
-from chains.base import ProviderError, Transfer
+from chains.base import Block, ChainAdapter, ProviderError, Transfer
+from core.catalogue.catalogue import Network, Pair
 from models.db.base import transaction
 from models.deposits import balances as probes
 from models.deposits import cursors
 from models.deposits import rows as deposits
+from models.deposits.cursors import Cursor
+from models.deposits.rows import Owner
 from models.treasury import own_addresses as treasury
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from actors.context import Context
-    from chains.base import Block, ChainAdapter
-    from core.catalogue.catalogue import Network, Pair
-    from models.deposits.cursors import Cursor
-    from models.deposits.rows import Owner
 
 log = structlog.get_logger()
 

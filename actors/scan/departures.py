@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import structlog
 
+from actors.context import Context
+from chains.base import BlockScan, ChainAdapter, Departure
+from core.catalogue.catalogue import Network
 from models.spends import unknown as unknown_spends
 from models.spends.unknown import UnknownRow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from actors.context import Context
-    from chains.base import BlockScan, ChainAdapter, Departure
-    from core.catalogue.catalogue import Network
 
 log = structlog.get_logger()
 

@@ -5,14 +5,17 @@ A cursor moves in the transaction of its block's deposits; a block whose parent 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import structlog
 
+from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan import departures, missing
 from actors.scan.intake import SETTLE, Matching, settle_owners, take_transfer
-from chains.base import ProviderError
+from chains.base import BlockScan, ChainAdapter, ProviderError
+from core.catalogue.catalogue import Network
 from models.db.base import repeat_on_deadlock, transaction
 from models.deposits import crediting, cursors
 from models.deposits import rows as deposits
@@ -20,15 +23,8 @@ from models.deposits.cursors import Cursor
 from models.outcomes import reversals
 from models.spends import signing
 from models.spends import unknown as unknown_spends
+from models.spends.unknown import UnknownRow
 from models.treasury import topups
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from actors.context import Context
-    from chains.base import BlockScan, ChainAdapter
-    from core.catalogue.catalogue import Network
-    from models.spends.unknown import UnknownRow
 
 log = structlog.get_logger()
 

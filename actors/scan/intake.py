@@ -5,34 +5,30 @@ What we move ourselves, gas and sweeps, is nobody's payment; what others send to
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 import structlog
 
+from actors.context import Context
 from actors.queue.isolated import isolated
-from chains.base import NATIVE
+from chains.base import NATIVE, Block, BlockScan, ChainAdapter, Transfer
+from core.catalogue.catalogue import Catalogue, Network
 from core.rates.pricing import CENTS, usd_cents
 from models.db.base import transaction
 from models.deposits import balances as probes
 from models.deposits import cursors
 from models.deposits import rows as deposits
 from models.deposits import witnesses as quorum
+from models.deposits.rows import Found, Owner, OwnerKind
 from models.invoices import settlement
 from models.spends import unknown as unknown_spends
+from models.spends.unknown import UnknownRow
 from models.treasury import own_addresses as treasury
 from models.treasury import topup_doubts, topups
 from models.wallets import settlement as wallet_settlement
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from uuid import UUID
-
-    from actors.context import Context
-    from chains.base import Block, BlockScan, ChainAdapter, Transfer
-    from core.catalogue.catalogue import Catalogue, Network
-    from models.deposits.rows import Found, Owner, OwnerKind
-    from models.spends.unknown import UnknownRow
 
 log = structlog.get_logger()
 

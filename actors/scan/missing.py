@@ -9,21 +9,18 @@ away cannot tell; then the network stays stopped, and an operator reads the bloc
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
+from actors.context import Context
 from actors.scan import departures
 from actors.scan.intake import Matching, settle_owners, take_late
-from chains.base import ProviderError
+from chains.base import ChainAdapter, ProviderError
+from core.catalogue.catalogue import Network
 from models.deposits import cursors
 from models.spends import signing, slots
 from models.treasury import own_addresses as treasury
-
-if TYPE_CHECKING:
-    from actors.context import Context
-    from chains.base import ChainAdapter
-    from core.catalogue.catalogue import Network
 
 log = structlog.get_logger()
 

@@ -7,22 +7,20 @@ lagging or lying node hid, and doubts what only one node showed. `sluice rescan`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
+from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan import departures
 from actors.scan.intake import Matching, settle_owners, take_late
+from chains.base import BlockScan, ChainAdapter
+from core.catalogue.catalogue import Network
 from models.deposits import cursors
 from models.deposits import rows as deposits
 from models.deposits import witnesses as quorum
 from models.treasury import topup_doubts
-
-if TYPE_CHECKING:
-    from actors.context import Context
-    from chains.base import BlockScan, ChainAdapter
-    from core.catalogue.catalogue import Network
 
 log = structlog.get_logger()
 

@@ -7,22 +7,19 @@ more rarely; the scan goes on meanwhile.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
+from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan.intake import settle_owners
-from chains.base import Sighting
+from chains.base import Agreement, ChainAdapter, Sighting
+from core.catalogue.catalogue import Catalogue, Network
 from models.deposits import witnesses as quorum
+from models.deposits.witnesses import Doubt
 from models.treasury import topup_doubts
-
-if TYPE_CHECKING:
-    from actors.context import Context
-    from chains.base import Agreement, ChainAdapter
-    from core.catalogue.catalogue import Catalogue, Network
-    from models.deposits.witnesses import Doubt
-    from models.treasury.topup_doubts import TopupDoubt
+from models.treasury.topup_doubts import TopupDoubt
 
 log = structlog.get_logger()
 

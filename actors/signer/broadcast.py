@@ -7,10 +7,12 @@ bytes, where nothing can change any more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 import structlog
 
+from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.queue.isolated import isolated
 from actors.signer import limits as signer_policy
@@ -18,11 +20,12 @@ from actors.signer import recovery
 from actors.signer import spend as spending
 from actors.signer import watch as spend_watch
 from actors.signer.limits import LimitReachedError, NoRateError
-from actors.signer.spend import SigningStoppedError
-from chains.base import InsufficientCoinError, Intent, ProviderError, SpendRefusedError
+from actors.signer.spend import SigningStoppedError, Wallet
+from chains.base import ChainAdapter, InsufficientCoinError, Intent, ProviderError, SpendRefusedError
 from chains.budget import BudgetSpentError, budget
 from chains.evm.spends.sanctions import is_sanctioned
 from chains.keystore import KeystoreError
+from core.catalogue.catalogue import Network
 from core.invoices.states import ForbiddenTransitionError
 from core.logs.checkpoints import reached
 from core.money import PrecisionLostError
@@ -33,18 +36,10 @@ from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
+from models.payouts.rows import PayoutRow
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import signing
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from actors.context import Context
-    from actors.signer.spend import Wallet
-    from chains.base import ChainAdapter
-    from core.catalogue.catalogue import Network
-    from models.payouts.rows import PayoutRow
 
 log = structlog.get_logger()
 

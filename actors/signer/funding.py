@@ -6,22 +6,20 @@ more than it can pay.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
+from actors.context import Context
 from actors.signer import spend as spending
+from actors.signer.spend import Wallet
 from chains.base import Intent
+from core.catalogue.catalogue import Network
 from core.money import rescale_down
 from core.treasury import usd_units
 from models.payouts import queue as payout_queue
 from models.spends import reads as spend_reads
 from models.treasury import sweeps
-
-if TYPE_CHECKING:
-    from actors.context import Context
-    from actors.signer.spend import Wallet
-    from core.catalogue.catalogue import Network
 
 log = structlog.get_logger()
 

@@ -5,18 +5,13 @@ No actor.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from chains.base import Intent
+from chains.base import Fate, Intent
 from core.catalogue.catalogue import Pair
+from models.spends.rows import AttemptRow, SpendRow
 from models.spends.tracking import VOIDED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from chains.base import Fate
-    from models.spends.rows import AttemptRow, SpendRow
 
 
 def intent_of(spend: SpendRow) -> Intent:

@@ -8,23 +8,19 @@ one wallet of ours to another is not limited; the price of gas is capped where i
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 import structlog
 
+from actors.context import Context
+from core.catalogue.catalogue import Catalogue
+from core.errors import DomainError
 from core.rates import pricing
-from core.rates.pricing import CENTS, PERCENT
+from core.rates.pricing import CENTS, PERCENT, Market
+from core.settings.settings import Settings
 from core.settings.signer_rates import far_above
 from models.spends import counters as signer_counters
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from actors.context import Context
-    from core.catalogue.catalogue import Catalogue
-    from core.errors import DomainError
-    from core.rates.pricing import Market
-    from core.settings.settings import Settings
 
 log = structlog.get_logger()
 

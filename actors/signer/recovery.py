@@ -7,30 +7,26 @@ scan has stood at the head, nothing is unknown and the chain has used no slot be
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 import structlog
 
+from actors.context import Context
 from actors.queue import watermark
 from actors.queue.isolated import isolated
 from actors.signer import spend as spending
-from chains.base import ProviderError
+from chains.base import ProviderError, Spender
+from core.catalogue.catalogue import Network
 from models.addresses.reservations import SEQUENCES
 from models.db.base import transaction
 from models.outcomes import spends as payout_spends
 from models.spends import rows as spends
 from models.spends import signing, slots
 from models.spends import unknown as unknown_spends
+from models.spends.signing import Stop
 from models.treasury import adoption, sweeps, writeoffs
 from models.treasury import own_addresses as treasury
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from actors.context import Context
-    from chains.base import Spender
-    from core.catalogue.catalogue import Network
-    from models.spends.signing import Stop
 
 log = structlog.get_logger()
 

@@ -13,16 +13,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 import structlog
 
 from actors.context import Context, context
 from chains import registry
-from chains.base import Fee, InsufficientCoinError, Intent, ProviderError, Sending
+from chains.base import Attempt, Fee, InsufficientCoinError, Intent, ProviderError, Sending, Spender
 from chains.keys import Keys, load_keys
 from chains.keystore import KeystoreError
+from core.catalogue.catalogue import Network
 from core.ids import uuid7
 from core.logs.checkpoints import reached
 from models.db.base import in_transaction, repeat_on_deadlock, transaction
@@ -31,17 +34,9 @@ from models.spends import rows as spends
 from models.spends import signing
 from models.spends import tracking as spend_tracking
 from models.spends.hooks import hooks_of
-from models.spends.rows import NewAttempt, SpendRow
+from models.spends.reads import Promised
+from models.spends.rows import AttemptRow, NewAttempt, Purpose, SpendRow
 from models.treasury import own_addresses as treasury
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from uuid import UUID
-
-    from chains.base import Attempt, Spender
-    from core.catalogue.catalogue import Network
-    from models.spends.reads import Promised
-    from models.spends.rows import AttemptRow, Purpose
 
 log = structlog.get_logger()
 

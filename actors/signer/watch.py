@@ -7,17 +7,29 @@ is a step of its own, so that one that is broken holds up no other. What is held
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import Final, assert_never
+from uuid import UUID
 
 import structlog
 
+from actors.context import Context
 from actors.queue.isolated import isolated
 from actors.signer import limits as signer_policy
 from actors.signer.funding import fund
 from actors.signer.intents import as_meant, intent_of, nothing_of
 from actors.signer.spend import Wallet, give, hot_wallet, new_attempt, sign, spender_of, start
 from chains import registry
-from chains.base import FateKind, Fee, FeeTooHighError, InsufficientCoinError, ProviderError, SpendRefusedError
+from chains.base import (
+    Fate,
+    FateKind,
+    Fee,
+    FeeTooHighError,
+    InsufficientCoinError,
+    ProviderError,
+    Spender,
+    SpendRefusedError,
+)
+from core.catalogue.catalogue import Network
 from core.logs.checkpoints import reached
 from core.money import rescale_down
 from core.rates.pricing import CENTS
@@ -28,15 +40,8 @@ from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
 from models.spends.hooks import hooks_of
+from models.spends.rows import AttemptRow, SpendRow
 from models.spends.tracking import Inclusion
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from actors.context import Context
-    from chains.base import Fate, Spender
-    from core.catalogue.catalogue import Network
-    from models.spends.rows import AttemptRow, SpendRow
 
 log = structlog.get_logger()
 

@@ -10,29 +10,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
+from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.signer.intents import as_meant, intent_of
 from chains import registry
-from chains.base import FateKind, ProviderError
+from chains.base import ChainAdapter, FateKind, ProviderError, Spender
+from core.catalogue.catalogue import Network, Pair
 from core.money import format_coin, rescale_down
 from models.deposits import balances as probes
 from models.payouts import freezes
 from models.spends import rows as spends
+from models.spends.rows import SpendRow
 from models.treasury import own_addresses as treasury
 from models.treasury import reconciliation, sweeps
-from models.treasury.reconciliation import MISSES_MAX, Finding, Flow
-
-if TYPE_CHECKING:
-    from actors.context import Context
-    from chains.base import ChainAdapter, Spender
-    from core.catalogue.catalogue import Network, Pair
-    from models.spends.rows import SpendRow
-    from models.treasury.reconciliation import Books
-    from models.treasury.sweeps import Unswept
+from models.treasury.reconciliation import MISSES_MAX, Books, Finding, Flow
+from models.treasury.sweeps import Unswept
 
 log = structlog.get_logger()
 

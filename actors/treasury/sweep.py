@@ -8,42 +8,42 @@ one, or comes home. What became of all that is followed by actors.signer.broadca
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
+from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.queue import watermark
 from actors.queue.broker import ring
 from actors.signer import funding
 from actors.signer import spend as spending
+from actors.signer.spend import Wallet
 from chains.base import (
+    ChainAdapter,
     DisagreementError,
+    Fee,
     FeeTooHighError,
     InsufficientCoinError,
     Intent,
+    Spender,
     SpendRefusedError,
     UnderfundedError,
 )
 from chains.keystore import KeystoreError
 from chains.registry import gas_cap_units
+from core.catalogue.catalogue import Network, Pair
 from core.money import rescale_down
 from core.treasury import excess_units
 from models.deposits import balances as probes
 from models.deposits import cursors
+from models.deposits.cursors import Cursor
 from models.payouts import freezes
 from models.spends import signing
 from models.treasury import own_addresses as treasury
 from models.treasury import plan as treasury_plan
 from models.treasury import sweeps
-
-if TYPE_CHECKING:
-    from actors.context import Context
-    from actors.signer.spend import Wallet
-    from chains.base import ChainAdapter, Fee, Spender
-    from core.catalogue.catalogue import Network, Pair
-    from models.deposits.cursors import Cursor
-    from models.treasury.sweeps import Unswept
+from models.treasury.sweeps import Unswept
 
 log = structlog.get_logger()
 

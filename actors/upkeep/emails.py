@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 import structlog
@@ -14,14 +15,10 @@ from actors.upkeep.mail_server import MailServer, MailServerError
 from core.net import mail
 from core.net.mail import Body, MailRefusedError
 from core.secrets.secretbox import SecretBox, SecretBoxError
+from core.settings.settings import Settings
 from models.db.base import StoreUnavailableError, in_transaction
 from models.payout_links import emails
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from core.settings.settings import Settings
-    from models.payout_links.emails import EmailRow
+from models.payout_links.emails import EmailRow
 
 log = structlog.get_logger()
 

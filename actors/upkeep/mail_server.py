@@ -9,15 +9,13 @@ from __future__ import annotations
 import smtplib
 import ssl
 from contextlib import suppress
+from email.message import EmailMessage
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final, Self
+from types import TracebackType
+from typing import Final, Self
 from urllib.parse import unquote, urlsplit
 
 from core.net.mail import MailRefusedError
-
-if TYPE_CHECKING:
-    from email.message import EmailMessage
-    from types import TracebackType
 
 TIMEOUT_S: Final = 10.0
 _PORTS: Final = {"smtp": 587, "smtps": 465}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from actors.context import Context, context
 from actors.queue.broker import ring
-from actors.queue.caller import CallReply, call_actor, recorded
+from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import (
     WalletNoNetwork,
     WalletStaticNotFound,
@@ -15,15 +13,12 @@ from core.errors import (
 )
 from core.ids import uuid7
 from core.rates import pricing
+from core.rates.pricing import Method, Terms
 from core.wallets.schemas import BlockWallet, CreateWallet
 from models.wallets import rows as wallets
 from models.wallets import settlement as wallet_settlement
 from models.wallets import views as wallet_views
 from models.wallets.rows import NewWallet
-
-if TYPE_CHECKING:
-    from actors.queue.caller import CallInfo
-    from core.rates.pricing import Method, Terms
 
 
 @call_actor(queue="invoices", body=CreateWallet)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 import structlog
 
 from actors.context import context
-from actors.queue.caller import call_actor, recorded
+from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from actors.webhooks.connector import resolve
 from core.errors import WebhookBadUrl, WebhookNotFound
 from core.net.egress import EgressRefused, check_public_url
@@ -19,11 +20,6 @@ from core.webhooks.schemas import Redeliver, RegisterWebhook, WebhookEndpoint
 from models.db.base import in_transaction
 from models.webhooks import deliveries, outbox, redelivery
 from models.webhooks import views as webhook_views
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from actors.queue.caller import CallInfo, CallReply
 
 log = structlog.get_logger()
 

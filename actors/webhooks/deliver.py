@@ -10,7 +10,8 @@ import functools
 import itertools
 import threading
 import time
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 import structlog
 
@@ -19,15 +20,10 @@ from actors.queue.broker import doorbell
 from actors.webhooks.lanes import START_WIDTH, Lanes
 from actors.webhooks.sender import TOTAL_S, Outcome, Post, Sender
 from core.secrets.secretbox import SecretBox, SecretBoxError
+from core.settings.settings import Settings
 from models.db.base import StoreUnavailableError, in_transaction, repeat_on_deadlock
 from models.webhooks import outbox
-from models.webhooks.outbox import Attempt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from core.settings.settings import Settings
-    from models.webhooks.outbox import Delivery, Leased
+from models.webhooks.outbox import Attempt, Delivery, Leased
 
 log = structlog.get_logger()
 T = TypeVar("T")

@@ -6,10 +6,8 @@ receivers hold few slots, however many deliveries wait for them, and a quick one
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import Final
 
 START_WIDTH: Final = 4
 WIDTH_MAX: Final = 128

@@ -15,7 +15,9 @@ import ssl
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from collections.abc import Collection, Sequence
+from types import TracebackType
+from typing import Final, NamedTuple, Self
 
 import aiohttp
 import structlog
@@ -25,10 +27,6 @@ from actors.webhooks.connector import PinnedConnector
 from core import __version__
 from core.net.egress import EgressRefused, check_public_url
 from core.secrets.signing import sign_webhook
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from types import TracebackType
 
 log = structlog.get_logger()
 

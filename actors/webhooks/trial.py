@@ -8,30 +8,25 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
+from uuid import UUID
 
 import msgspec
 
 from actors.context import context
 from actors.queue.broker import single_flight
-from actors.queue.caller import CallReply, call_actor, recorded
-from actors.webhooks.sender import TOTAL_S, Post, Sender
+from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
+from actors.webhooks.sender import TOTAL_S, Outcome, Post, Sender
 from core.errors import GatewayBusy, WebhookNoUrl
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
+from core.settings.settings import Settings
 from core.webhooks.schemas import TryWebhook, WebhookTrial
 from models.db.base import in_transaction
 from models.queue import calls
 from models.webhooks import outbox
 from models.webhooks import views as webhook_views
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from uuid import UUID
-
-    from actors.queue.caller import CallInfo
-    from actors.webhooks.sender import Outcome
-    from core.settings.settings import Settings
 
 # Under way in one process; well below its threads, which long calls of others need.
 TRIALS_MAX: Final = 4

@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
+from multiprocessing.synchronize import Barrier
 from uuid import UUID
 
 import msgspec
@@ -19,9 +19,6 @@ import psycopg2.extras
 from uuid_utils.compat import uuid7
 
 from bench.baselines import order as orders
-
-if TYPE_CHECKING:
-    from multiprocessing.synchronize import Barrier
 
 CONNECTIONS = 4
 STASH = 16

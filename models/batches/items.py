@@ -6,9 +6,10 @@ holder of the lease, succeed() ends it. What is refused is rolled back and recor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 from core.batches.schemas import BatchKind
@@ -16,9 +17,6 @@ from core.errors import BatchSkipped
 from core.ids import uuid7
 from models.db.base import execute, in_transaction, one, rows
 from models.db.table import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # What a dead worker held is taken up again after this. begin() renews it: no item takes as long.
 LEASE_S: Final = 30

@@ -6,22 +6,19 @@ models.batches.items.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 from core.batches.schemas import BatchKind, OnError
 from models.batches import items as batch_items
+from models.batches.items import Leased
 from models.db import turns
 from models.db.base import execute, one, rows, transaction
 from models.db.bells import Bell, ring
 from models.db.table import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from models.batches.items import Leased
 
 # Merchants that one round passes by; the next goes on behind them.
 WALK_MAX: Final = 64

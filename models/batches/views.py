@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
 
 from msgspec import Raw
 
 from core.http.render import iso_time
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from uuid import UUID
-
-    from models.batches.items import ItemRow
-    from models.batches.rows import BatchRow
+from models.batches.items import ItemRow
+from models.batches.rows import BatchRow
 
 
 def created(batch_id: UUID, kind: str, count: int) -> dict[str, Any]:

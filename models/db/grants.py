@@ -7,12 +7,10 @@ one role below and owns nothing. A table that stands in no row here is nobody's 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from psycopg2.extensions import connection
+from psycopg2.extensions import connection
 
 WEB: Final = "sluice_web"
 WORKERS: Final = "sluice_workers"

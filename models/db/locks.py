@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from enum import IntEnum
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+from uuid import UUID
 
 from models.db import base
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from uuid import UUID
 
 
 class LockSeed(IntEnum):

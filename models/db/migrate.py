@@ -5,17 +5,14 @@ from __future__ import annotations
 import contextlib
 import re
 import time
+from collections.abc import Iterator
 from importlib import resources
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import psycopg2
+from psycopg2.extensions import connection
 
 from models.db import grants
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from psycopg2.extensions import connection
 
 # Any constant will do, as long as no other program uses it on the same database.
 ADVISORY_LOCK: Final = 0x534C5543

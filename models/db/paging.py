@@ -7,11 +7,10 @@ import binascii
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 from uuid import UUID
 
-if TYPE_CHECKING:
-    from core.errors import DomainError
+from core.errors import DomainError
 
 # datetime.fromisoformat takes more than this; what it would guess is refused.
 _MOMENT: Final = re.compile(

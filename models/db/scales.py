@@ -5,12 +5,9 @@ Kept by every worker when it starts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from models.db.base import execute, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class ScaleChangedError(Exception):

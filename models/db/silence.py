@@ -14,13 +14,11 @@ import socket
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 import psycopg2
 import psycopg2.extensions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Beyond what the server itself allows a statement: COMMIT, which no timeout of the server bounds, has this alone.
 GRACE_S: Final = 4.0

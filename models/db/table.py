@@ -19,7 +19,6 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from types import NoneType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -27,6 +26,7 @@ from typing import (
     Literal,
     NamedTuple,
     NoReturn,
+    Self,
     dataclass_transform,
     get_args,
     get_origin,
@@ -39,9 +39,6 @@ import psycopg2
 from psycopg2 import extensions
 
 from models.db.base import Params, db, execute, rows
-
-if TYPE_CHECKING:
-    from typing import Self
 
 Big = Annotated[int, "bigint"]
 Small = Annotated[int, "smallint"]

@@ -8,12 +8,10 @@ which it appeared.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from models.db.base import execute, one, rows
-
-if TYPE_CHECKING:
-    from models.deposits.rows import Found, OwnerKind
+from models.deposits.rows import Found, OwnerKind
 
 PROBE: Final = "probe:"
 # An invoice is looked at until so long after its end: a scan that is behind expires it later than the clock.

@@ -5,12 +5,13 @@ Locks are taken in one order everywhere: the row of the maturing credit, the mer
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
-from core.rates.pricing import split_credit
+from core.catalogue.catalogue import Catalogue, Network
+from core.rates.pricing import CreditSplit, split_credit
 from models.db.base import execute, one, repeat_on_deadlock, rows, transaction
 from models.deposits import rows as deposits
+from models.deposits.rows import Deposit
 from models.ledger import debts, ledger, maturity
 from models.ledger.ledger import (
     AVAILABLE,
@@ -24,11 +25,6 @@ from models.ledger.ledger import (
     Account,
     Transfer,
 )
-
-if TYPE_CHECKING:
-    from core.catalogue.catalogue import Catalogue, Network
-    from core.rates.pricing import CreditSplit
-    from models.deposits.rows import Deposit
 
 
 def book_confirmed(deposit: Deposit, merchant_id: UUID) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from datetime import datetime
+from typing import Final
 
 from models.db.base import execute, one, rows, transaction
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from datetime import datetime
 
 # Blocks kept for walking back; deeper reorgs than this stop the scan with an alarm instead of guessing.
 BLOCKS_KEPT: Final = 512

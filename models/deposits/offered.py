@@ -6,14 +6,12 @@ A scan begins at the head of its chain. An address that is paid into before woul
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Collection
+from typing import Final
 
 from models.deposits import cursors
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    FindBegun = Callable[[Collection[str]], Collection[str]]
+FindBegun = Callable[[Collection[str]], Collection[str]]
 
 # How long it is believed that a scan has not begun. One that has never stops.
 CACHE_S: Final = 0.5

@@ -5,23 +5,20 @@ What becomes of them is decided by models.invoices.settlement (invoices) and mod
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 from uuid import UUID
 
 import msgspec
 
+from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from core.payouts.states import PayoutStatus
 from models.db.base import Params, execute, one, rows
 from models.db.table import Big, Table, Units, derived
 from models.deposits import witnesses as quorum
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from core.catalogue.catalogue import Catalogue
 
 OwnerKind = Literal["invoice", "wallet"]
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
+from uuid import UUID
 
 from models.db.base import execute, rows
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from models.deposits.rows import Found, OwnerKind
 
 Reason = Literal["amount", "unpriced", "hourly", "missing"]

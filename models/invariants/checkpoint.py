@@ -7,12 +7,10 @@ tells when the books were last found right.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, cast
+from datetime import datetime
+from typing import Any, Final, cast
 
 from models.db.base import execute, in_transaction, one, rows, transaction
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 # Rows that one step adds to the sums: some tenths of a second.
 PORTION: Final = 200_000

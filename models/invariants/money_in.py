@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from uuid import UUID
 
 from models.db.base import execute, long_statements, rows, transaction
 from models.invariants import checkpoint
 from models.invariants import scope as audit_scope
 from models.invariants.checkpoint import DIFFERENCES, MOVES
 from models.invariants.money_out import PAYOUT_INVARIANTS
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 ROWS_SHOWN_MAX: Final = 20
 # An audit is nobody's caller, and may take longer than a step of a call.

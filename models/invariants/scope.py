@@ -7,13 +7,11 @@ balances are always judged as a whole; only the invariants named here are narrow
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 from uuid import UUID
 
 from models.addresses.reservations import SEQUENCES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Twice as long as it takes until the next full audit.
 YOUNG_S: Final = 2 * 86_400

@@ -6,13 +6,11 @@ Read by api.pages.pages.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from datetime import datetime
+from typing import Final
+from uuid import UUID
 
 from models.db.base import rows
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from uuid import UUID
 
 # Coins besides the right one that a page names.
 STRAYS_MAX: Final = 3

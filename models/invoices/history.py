@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 from core.errors import PaymentBadCursor, PaymentBadDate
+from core.invoices.schemas import PaymentHistory
 from models.db.paging import Page, cut_page, decode_cursor, read_moment
 from models.invoices.rows import InvoiceRow
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.invoices.schemas import PaymentHistory
 
 
 def read_page(merchant_id: UUID, wanted: PaymentHistory, *, limit: int) -> Page[InvoiceRow]:

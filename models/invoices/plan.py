@@ -7,25 +7,20 @@ Source: API reference, "Invoices" and "Payments".
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 
+from core.catalogue.catalogue import Catalogue
 from core.errors import PaymentBadAccuracy, PaymentBadAmount, PaymentUnsupportedNetwork
 from core.ids import uuid7
-from core.invoices.schemas import clamp_lifetime
+from core.invoices.schemas import CreatePayment, clamp_lifetime
 from core.merchants.terms_rules import accuracy_ppm
 from core.money import parse_units, rescale
 from core.rates import pricing
-from models.invoices.rows import NewInvoice
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue
-    from core.invoices.schemas import CreatePayment
-    from core.rates.pricing import Market, Method, Price, Quote, Terms
-    from models.invoices.rows import InvoiceRow
+from core.rates.pricing import Market, Method, Price, Quote, Terms
+from models.invoices.rows import InvoiceRow, NewInvoice
 
 QUOTE_S: Final = 15 * 60
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from core.catalogue.catalogue import Catalogue
 from core.errors import PaymentNotResolvable
 from models.db.base import execute
 from models.deposits import crediting
 from models.deposits import rows as deposits
 from models.invoices import settlement
-
-if TYPE_CHECKING:
-    from core.catalogue.catalogue import Catalogue
-    from models.invoices.rows import InvoiceRow
+from models.invoices.rows import InvoiceRow
 
 
 def accept_payment(catalogue: Catalogue, invoice: InvoiceRow) -> None:

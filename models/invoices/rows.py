@@ -5,22 +5,19 @@ Written by actors.invoices.calls (create, select) and models.invoices.settlement
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 from uuid import UUID
 
 import msgspec
 
 from core.invoices.states import InvoiceStatus
+from core.rates.pricing import Quote
 from models.db import locks
 from models.db.base import execute, one, rows
 from models.db.locks import LockSeed
 from models.db.table import Big, Table, Units, derived
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from core.rates.pricing import Quote
 
 _LIVE: Final = "(i.status IN ('select', 'check') OR (i.status = 'wrong_amount' AND NOT i.is_final))"
 

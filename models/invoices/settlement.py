@@ -6,31 +6,28 @@ models.outcomes.reversals. Safe to run any number of times.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 import msgspec
 
 from core.catalogue.addresses import display
+from core.catalogue.catalogue import Catalogue
 from core.invoices import states
+from core.invoices.states import InvoiceStatus
 from models.db.base import app_now, execute, one, repeat_on_deadlock, rows, transaction
 from models.deposits import crediting
 from models.deposits import rows as deposits
+from models.deposits.rows import Deposit
 from models.invoices import rows as invoices
 from models.invoices import tallies, views
+from models.invoices.rows import InvoiceRow
+from models.invoices.tallies import Tally
 from models.webhooks import outbox
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue
-    from core.invoices.states import InvoiceStatus
-    from models.deposits.rows import Deposit
-    from models.invoices.rows import InvoiceRow
-    from models.invoices.tallies import Tally
 
 # paid can fall back to check and rise again in one settlement; more rounds than this would be a loop.
 JUDGEMENTS_MAX: Final = 4

@@ -5,15 +5,12 @@ Called by models.invoices.settlement, which judges by these sums.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
+from uuid import UUID
 
 from models.db.base import one, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-    from uuid import UUID
 
 
 @dataclass(frozen=True, slots=True)

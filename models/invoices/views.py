@@ -5,18 +5,15 @@ Source: API reference, "Payment (invoice) object" and "Events".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
+from core.catalogue.catalogue import Catalogue
 from core.http.qr import qr_data_uri
 from core.http.render import coin_text, iso_time, price_text
+from models.invoices.rows import InvoiceRow, NewInvoice
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from core.catalogue.catalogue import Catalogue
-    from models.invoices.rows import InvoiceRow, NewInvoice
-
-    Shown = InvoiceRow | NewInvoice
+Shown = InvoiceRow | NewInvoice
 
 
 def remaining_units(invoice: Shown) -> int | None:

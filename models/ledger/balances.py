@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import UUID
 
+from core.catalogue.catalogue import Catalogue
 from core.money import format_coin
 from models.db.base import one
 from models.ledger import ledger
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue
 
 Holdings = dict[str, dict[str, int]]
 

@@ -6,14 +6,12 @@ models.outcomes.debt_repayment. A debt arises only where nothing is available: t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+from uuid import UUID
 
 from models.db.base import execute, one, rows
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, DEBT, Account
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 
 class Debtor(NamedTuple):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from models.db.base import execute, one, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 GATEWAY: Final = UUID(int=0)
 

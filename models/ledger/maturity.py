@@ -6,10 +6,9 @@ Buried by the scan to the network's maturity depth, and final by the chain's own
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from core.catalogue.catalogue import Network
+from core.catalogue.catalogue import Network
 
 # The chain's own word is waited for up to so many times the maturity depth, in blocks, and in the time that they take
 # since it last moved. A tag that no node moves would hold everybody's money; one that moves is waited for, however many

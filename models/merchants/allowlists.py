@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
+from uuid import UUID
 
 from models.db.base import execute, one
 from models.merchants.rows import UnknownMerchantError
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 
 def read(merchant_id: UUID) -> list[str]:

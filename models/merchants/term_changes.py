@@ -6,16 +6,13 @@ The count is what finds out terms that a process has cached: whoever writes with
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection
+from typing import NamedTuple
+from uuid import UUID
 
 from core.merchants import terms_rules
+from core.rates.pricing import Method
 from models.db.base import execute, one
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from uuid import UUID
-
-    from core.rates.pricing import Method
 
 
 class Accuracy(NamedTuple):

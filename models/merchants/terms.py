@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 from core.rates.pricing import Terms
 from models.db.base import one
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 # In one statement, which sees one moment: a version never stands beside terms of another.
 _TERMS: Final = (

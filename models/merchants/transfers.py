@@ -6,20 +6,18 @@ The wallet is the owner's account of kind `personal`, one for each coin, shared 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
+from core.catalogue.catalogue import Catalogue
 from core.errors import PersonalInsufficient, TransferNoPersonalWallet
 from core.http.render import coin_text
 from models.db.base import one
 from models.db.table import BY_DATABASE, Table, Units
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, PERSONAL, Account, InsufficientFundsError
-
-if TYPE_CHECKING:
-    from core.catalogue.catalogue import Catalogue
 
 
 class NewTransfer(msgspec.Struct, frozen=True, kw_only=True):

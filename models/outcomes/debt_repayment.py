@@ -8,17 +8,14 @@ locked.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
+from core.catalogue.catalogue import Catalogue
 from models.db.base import one, transaction
 from models.ledger import debts, ledger
+from models.ledger.debts import Debtor
 from models.outcomes import endings as payout_endings
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue
-    from models.ledger.debts import Debtor
 
 REASON: Final = "its money repays a debt"
 

@@ -6,8 +6,10 @@ with the roles of keys (an approver differs from the creator, and from whoever a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
+from core.catalogue.catalogue import Catalogue
 from core.errors import (
     ComplianceAddressBlocked,
     PayoutApproverIsCreator,
@@ -15,22 +17,16 @@ from core.errors import (
     PayoutNotFound,
     PayoutNotPending,
 )
-from core.payouts.states import UNDECIDED_PAYOUTS
+from core.payouts.deny_list import DenyList
+from core.payouts.states import UNDECIDED_PAYOUTS, PayoutStatus
 from models.db.base import execute, one
 from models.invoices import rows as invoices
 from models.outcomes import endings as payout_endings
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
+from models.payouts.rows import PayoutRow
 from models.wallets import rows as wallets
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue
-    from core.payouts.deny_list import DenyList
-    from core.payouts.states import PayoutStatus
-    from models.payouts.rows import PayoutRow
 
 _HAS_APPROVED: Final = "SELECT 1 FROM payout_approvals WHERE payout_id = %s AND principal = %s"
 

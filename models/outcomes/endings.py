@@ -6,8 +6,10 @@ is therefore ended with end(), which locks that first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+from uuid import UUID
 
+from core.catalogue.catalogue import Catalogue
 from core.payouts.states import UNSIGNED_PAYOUTS
 from models.db.base import one
 from models.invoices import rows as invoices
@@ -15,15 +17,10 @@ from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, NETWORK_FEES, Account, Transfer
 from models.payouts import freezes
 from models.payouts import rows as payouts
+from models.payouts.rows import PayoutRow
 from models.refunds import endings as refund_endings
 from models.spends import rows as spends
 from models.wallets import rows as wallets
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue
-    from models.payouts.rows import PayoutRow
 
 Ending = Literal["confirmed", "failed", "cancelled"]
 

@@ -6,27 +6,24 @@ debt. The owner of a deposit is locked before its refunds, these before debts an
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
+from core.catalogue.catalogue import Catalogue
 from models.db.base import execute, repeat_on_deadlock, transaction
 from models.deposits import crediting
 from models.deposits import rows as deposits
+from models.deposits.rows import Deposit
 from models.invoices import rows as invoices
 from models.invoices import settlement
+from models.invoices.rows import InvoiceRow
 from models.outcomes import endings as payout_endings
 from models.payouts import rows as payouts
+from models.payouts.rows import PayoutRow
 from models.refunds import rows as refunds
 from models.wallets import rows as wallets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue
-    from models.deposits.rows import Deposit
-    from models.invoices.rows import InvoiceRow
-    from models.payouts.rows import PayoutRow
 
 REASON: Final = "the deposit left the chain"
 

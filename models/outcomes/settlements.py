@@ -7,22 +7,19 @@ bears what left beyond that, by the token's own logs, so that custody stays what
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+from uuid import UUID
 
 import structlog
 
+from core.catalogue.catalogue import Catalogue
 from core.money import rescale_down
 from models.db.base import execute, rows
 from models.outcomes import endings as payout_endings
 from models.payouts import freezes
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue
-    from models.spends.rows import SpendRow
+from models.spends.rows import SpendRow
 
 log = structlog.get_logger()
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
+from core.catalogue.catalogue import Catalogue
+from core.payouts.states import PayoutStatus
 from models.db.base import execute
 from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, DEBT, EQUITY, GATEWAY, Account, Transfer
@@ -12,17 +15,11 @@ from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
+from models.payouts.rows import PayoutRow
 from models.spends import counters as signer_counters
 from models.spends import rows as spends
 from models.spends.hooks import Hooks, register
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue
-    from core.payouts.states import PayoutStatus
-    from models.payouts.rows import PayoutRow
-    from models.spends.rows import SpendRow
+from models.spends.rows import SpendRow
 
 FAILED: Final = "The transaction was included and had no effect."
 UNCLEAR: Final = "the transaction moved something else than was asked for; sluice payouts settle"

@@ -6,10 +6,13 @@ first that can be paid for, and what one cannot have is left to those behind it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 from core.errors import (
+    DomainError,
     PayoutFrozen,
     PayoutlinkDuplicateReference,
     PayoutlinkFundsMaturing,
@@ -19,14 +22,8 @@ from models.db.base import execute
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, MATURING, PAYOUT_HELD, Account
 from models.payout_links import rows as payout_links
+from models.payout_links.rows import NewPayoutLink, PayoutLinkRow
 from models.payouts import freezes
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from uuid import UUID
-
-    from core.errors import DomainError
-    from models.payout_links.rows import NewPayoutLink, PayoutLinkRow
 
 # A link to be, and how many hours it lives.
 Wanted = tuple["NewPayoutLink", int]

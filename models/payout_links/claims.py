@@ -7,8 +7,11 @@ actors.payout_links.claims and actors.payout_links.ticks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
+from uuid import UUID
 
+from core.catalogue.catalogue import Catalogue
 from core.errors import (
     PayoutlinkCancelled,
     PayoutlinkClaimInProgress,
@@ -18,16 +21,10 @@ from core.errors import (
 from core.ids import uuid7
 from models.db.base import rows
 from models.payout_links import rows as payout_links
+from models.payout_links.rows import PayoutLinkRow
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue
-    from models.payout_links.rows import PayoutLinkRow
 
 # A claim that is under way for so long has lost its worker.
 STUCK_AFTER_S: Final = 900

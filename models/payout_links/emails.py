@@ -6,21 +6,18 @@ An e-mail is pending, then sent or dead, and in both cases empty: what a cheque'
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 from uuid import UUID
 
 from core.ids import uuid7
+from core.secrets.secretbox import SecretBox
 from models.db import turns
 from models.db.base import execute, in_transaction
 from models.db.bells import Bell, ring
 from models.db.table import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from core.secrets.secretbox import SecretBox
 
 # The n-th entry is the wait after the n-th failure.
 DELAYS_S: Final = (60, 300, 900, 3_600, 10_800)

@@ -6,8 +6,9 @@ pays them out. Locks are taken in one order: link, debt, balances.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 from uuid import UUID
 
 import msgspec
@@ -20,9 +21,6 @@ from models.db.base import execute, one, rows
 from models.db.table import Table, Units, derived
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, DEBT, PAYOUT_HELD, Account, Transfer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # While payouts are frozen a link keeps at least the first of these; it is given the second, so as not to be written
 # every minute.

@@ -6,19 +6,15 @@ answer as it leaves, by the id of the key that made them, which such an answer c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable
+from typing import Any, Final
 from uuid import UUID
 
 from core.catalogue.addresses import display
+from core.catalogue.catalogue import Catalogue
 from core.http.render import coin_text, iso_time
-from core.payout_links.tokens import claim_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from core.catalogue.catalogue import Catalogue
-    from core.payout_links.tokens import ClaimTokens
-    from models.payout_links.rows import PayoutLinkRow
+from core.payout_links.tokens import ClaimTokens, claim_url
+from models.payout_links.rows import PayoutLinkRow
 
 KID: Final = "claim_kid"
 

@@ -6,8 +6,9 @@ Booked in the payout's own transaction, by actors.payouts.service: either both t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from core.catalogue.catalogue import Catalogue
 from core.errors import (
     PayoutConvertFrozen,
     PayoutConvertInsufficient,
@@ -16,6 +17,7 @@ from core.errors import (
     PayoutFromCurrencyUnsupported,
 )
 from core.money import PPM, format_coin, mul_div_down, mul_div_up, round_up
+from core.rates.pricing import Rates
 from models.ledger import ledger
 from models.ledger.ledger import (
     AVAILABLE,
@@ -31,11 +33,7 @@ from models.ledger.ledger import (
     Transfer,
 )
 from models.payouts import freezes
-
-if TYPE_CHECKING:
-    from core.catalogue.catalogue import Catalogue
-    from core.rates.pricing import Rates
-    from models.payouts.rows import PayoutRow
+from models.payouts.rows import PayoutRow
 
 # The only coin that is changed into others.
 SOURCE: Final = "USDT"

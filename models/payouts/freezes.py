@@ -7,15 +7,13 @@ commits signed bytes: a freeze therefore holds from the moment that its row is t
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import Final, Literal, get_args
+from uuid import UUID
 
 from core.errors import PayoutConvertFrozen, PayoutFrozen
 from models.db.base import execute, one, rows
 from models.db.table import Table
 from models.ledger import ledger
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 Scope = Literal["all", "network", "merchant", "conversion", "coin"]
 

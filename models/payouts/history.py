@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 from core.errors import PayoutBadCursor, PayoutBadDate
+from core.payouts.schemas import PayoutHistory
 from core.payouts.states import SHOWN
 from models.db.paging import Page, cut_page, decode_cursor, read_moment
 from models.payouts.rows import PayoutRow
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.payouts.schemas import PayoutHistory
 
 
 def read_page(merchant_id: UUID, wanted: PayoutHistory, *, limit: int) -> Page[PayoutRow]:

@@ -5,18 +5,15 @@ Called by actors.signer.broadcast alone; the decisions are made under the payout
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
+from core.catalogue.catalogue import Network
 from models.db import turns
 from models.db.base import execute, one, rows
 from models.ledger import maturity
 from models.ledger.ledger import balance
 from models.payouts.rows import PayoutRow
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Network
 
 # Why a payout waits that a sweep may help: it does not come before those.
 SHORT_OF_COIN: Final = "the hot wallet holds too little"

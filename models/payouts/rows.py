@@ -7,11 +7,12 @@ and models.outcomes.endings. Every change writes its event in the same transacti
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from uuid import UUID
 
 import msgspec
 
+from core.catalogue.catalogue import Catalogue
 from core.invoices.states import check_transition
 from core.payouts.states import PAYOUT_TRANSITIONS, PayoutKind, PayoutStatus, payout_event
 from models.db.base import execute, one
@@ -21,9 +22,6 @@ from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, SUSPENSE, Account, Transfer
 from models.payouts import views as payout_views
 from models.webhooks import outbox
-
-if TYPE_CHECKING:
-    from core.catalogue.catalogue import Catalogue
 
 FundedFrom = Literal["available", "suspense"]
 

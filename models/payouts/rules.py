@@ -7,11 +7,14 @@ the errors of its own domain.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NoReturn, Protocol
+from typing import Final, NoReturn, Protocol
+from uuid import UUID
 
 from core.catalogue import addresses
+from core.catalogue.catalogue import Catalogue, Pair
 from core.errors import (
     ComplianceAddressBlocked,
+    DomainError,
     PayoutAddressNetworkMismatch,
     PayoutAmountBelowFee,
     PayoutAssetMismatch,
@@ -23,20 +26,13 @@ from core.errors import (
     PayoutUnknownCurrency,
 )
 from core.money import mul_div_up, parse_units, round_up
-from core.rates.pricing import only_network
+from core.payouts.states import PayoutStatus
+from core.rates.pricing import Market, Method, only_network
 from models.db.base import execute, one
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, MATURING, Account
 from models.payouts import queue as payout_queue
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue, Pair
-    from core.errors import DomainError
-    from core.payouts.states import PayoutStatus
-    from core.rates.pricing import Market, Method
-    from models.payouts.rows import PayoutRow
+from models.payouts.rows import PayoutRow
 
 # The families whose transfers carry a comment.
 MEMO_FAMILIES: Final = frozenset({"ton", "solana"})

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from core.catalogue.addresses import display
+from core.catalogue.catalogue import Catalogue, Pair
 from core.http.render import coin_text, iso_time
 from core.money import format_coin
 from core.payouts.states import FINAL_PAYOUTS, SHOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from core.catalogue.catalogue import Catalogue, Pair
     from models.payouts.rows import PayoutRow
     from models.payouts.rules import Amounts
 

@@ -7,8 +7,9 @@ id: whichever of the two is in first decides, whatever any clock says. Called by
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID, uuid5
 
 import psycopg2
@@ -25,9 +26,6 @@ from models.db.base import (
     one,
     pgcode,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 # The longest that a call's transaction may wait for a lock, run a statement, or lie idle.
 STEP_TIMEOUT_MS: Final = 2_000

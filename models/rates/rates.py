@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
 
+from core.rates.consensus import Rate
 from core.rates.pricing import RATE_DIGITS, Market
 from core.rates.view import AGAINST, Course
 from models.db.base import execute, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from datetime import datetime
-    from decimal import Decimal
-
-    from core.rates.consensus import Rate
 
 # Older quotes are refused: a stale rate sells at a loss.
 STALE_AFTER_S: Final = 300

@@ -5,18 +5,14 @@ The invoice or the wallet is locked by the caller.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from core.catalogue.catalogue import Catalogue
 from models.deposits import crediting
 from models.deposits import rows as deposits
 from models.invoices import settlement
 from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, DEBT, GATEWAY, NETWORK_FEES, SUSPENSE, Account, Transfer
+from models.payouts.rows import PayoutRow
 from models.wallets import rows as wallets
-
-if TYPE_CHECKING:
-    from core.catalogue.catalogue import Catalogue
-    from models.payouts.rows import PayoutRow
 
 
 def book_returned(payout: PayoutRow) -> None:

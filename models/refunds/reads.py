@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
+from core.catalogue.catalogue import Catalogue
 from models.db.base import one
+from models.invoices.rows import InvoiceRow
 from models.payouts.rows import PayoutRow
 from models.payouts.rules import step
 from models.refunds.rows import LIVE
-
-if TYPE_CHECKING:
-    from core.catalogue.catalogue import Catalogue
-    from models.invoices.rows import InvoiceRow
 
 SHOWN_MAX: Final = 1000
 

@@ -7,23 +7,20 @@ its deposits, which nobody may credit then.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
 
+from core.catalogue.catalogue import Catalogue
 from core.money import round_down
 from models.db.base import execute, one, rows
 from models.deposits import rows as deposits
+from models.deposits.rows import Deposit
 from models.ledger import ledger
 from models.ledger.ledger import GATEWAY, ROUNDING, Account, Transfer
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.payouts.rules import step
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue
-    from models.deposits.rows import Deposit
 
 LIVE: Final = "p.status NOT IN ('failed', 'cancelled')"
 """Condition about p, a payout: its money left or still may."""

@@ -5,17 +5,14 @@ Source: API reference, "Refunds" and "Payment (invoice) object".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable
+from typing import Any, Final
 
+from core.catalogue.catalogue import Catalogue
 from core.http.render import coin_text
+from models.deposits.rows import Deposit
 from models.payouts import views as payout_views
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from core.catalogue.catalogue import Catalogue
-    from models.deposits.rows import Deposit
-    from models.payouts.rows import PayoutRow
+from models.payouts.rows import PayoutRow
 
 _SHOWN_IN_PAYMENT: Final = ("uuid", "status", "amount", "address", "txid", "is_final", "created_at")
 

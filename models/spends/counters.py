@@ -5,14 +5,11 @@ Used by actors.signer.limits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 from models.db import locks
 from models.db.base import execute, one
 from models.db.locks import LockSeed
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 
 def lock() -> None:

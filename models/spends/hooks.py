@@ -9,13 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from models.spends.rows import PURPOSES
-
-if TYPE_CHECKING:
-    from core.catalogue.catalogue import Catalogue
-    from models.spends.rows import SpendRow
+from core.catalogue.catalogue import Catalogue
+from models.spends.rows import PURPOSES, SpendRow
 
 Hook = Callable[["Catalogue", "SpendRow"], None]
 

@@ -6,14 +6,10 @@ Used by actors.signer.broadcast, actors.signer.spend, actors.signer.watch, model
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 from models.db.base import one, rows
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from models.spends.rows import Purpose, SpendRow
+from models.spends.rows import Purpose, SpendRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,10 @@ stopped, once the scan has caught up with the chain and nothing that left is unk
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
@@ -19,9 +20,6 @@ from models.db.table import Table, derived
 from models.payouts import freezes
 from models.payouts.freezes import RECOVERY
 from models.spends import rows as spends
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 log = structlog.get_logger()
 

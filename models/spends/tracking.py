@@ -6,10 +6,12 @@ actors.signer.watch. Locks: the spend first, then whatever its hooks lock (invoi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
+from uuid import UUID
 
 import structlog
 
+from core.catalogue.catalogue import Catalogue, Network
 from core.money import rescale_down
 from models.deposits.cursors import BLOCKS_SETTLED
 from models.ledger import ledger
@@ -19,14 +21,8 @@ from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import signing
 from models.spends import unknown as unknown_spends
-from models.spends.hooks import hooks_of
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue, Network
-    from models.spends.hooks import Hooks
-    from models.spends.rows import Effect, SpendRow
+from models.spends.hooks import Hooks, hooks_of
+from models.spends.rows import Effect, SpendRow
 
 log = structlog.get_logger()
 

@@ -6,19 +6,16 @@ spend, from where it is followed like every other (models.spends.tracking); the 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 from uuid import UUID
 
 from core.ids import uuid7
 from models.db.base import execute, one, rows
 from models.db.table import BY_DATABASE, Big, Table, Units
 from models.spends import signing
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from models.spends.rows import SpendRow
+from models.spends.rows import SpendRow
 
 Status = Literal["open", "matched", "order", "written_off", "gone"]
 SETTLED_PER_STEP: Final = 200

@@ -6,29 +6,25 @@ Each is one change in the caller's transaction. Whoever adopts twice finds it se
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 import structlog
 
+from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from core.money import PrecisionLostError
 from models.db.base import execute, one, rows
 from models.outcomes import spends as payout_spends
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
+from models.payouts.rows import PayoutRow
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
 from models.spends import unknown as unknown_spends
-from models.spends.rows import NewAttempt, SpendRow
+from models.spends.rows import NewAttempt, Purpose, SpendRow
+from models.spends.unknown import Status, UnknownRow
 from models.treasury import own_addresses as treasury
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue
-    from models.payouts.rows import PayoutRow
-    from models.spends.rows import Purpose
-    from models.spends.unknown import Status, UnknownRow
 
 log = structlog.get_logger()
 

@@ -5,12 +5,10 @@ Read by actors.scan.intake at every transfer, by actors.scan.balances and actors
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Collection
+from typing import Literal
 
 from models.db.base import execute, one, transaction
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 Role = Literal["hot", "cold"]
 

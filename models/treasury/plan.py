@@ -5,21 +5,16 @@ Called by actors.treasury.sweep, which acts on it, and by `sluice treasury plan`
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from core.catalogue.catalogue import Catalogue, Network
 from core.errors import InvoiceQuoteFailed
-from core.rates.pricing import fee_in_coin, usd_cents
+from core.rates.pricing import Market, fee_in_coin, usd_cents
+from core.settings.settings import Settings
 from core.treasury import SweepPolicy, Verdict, is_dear, judge_sweep, sweep_cost
 from models.treasury import sweeps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from core.catalogue.catalogue import Catalogue, Network
-    from core.rates.pricing import Market
-    from core.settings.settings import Settings
-    from models.treasury.sweeps import Unswept
+from models.treasury.sweeps import Unswept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,22 +6,19 @@ has it, wherever its row is in the meantime.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from datetime import datetime
+from typing import Any, Final, Literal, get_args
 
 from models.db.base import execute, one, rows, transaction
 from models.deposits import cursors
+from models.deposits.cursors import Cursor
 from models.spends.rows import ARRIVED, LEFT
 from models.treasury import own_addresses as treasury
 from models.treasury import topups, writeoffs
 from models.treasury.topup_doubts import OPEN
 from models.treasury.topups import NewTopup, Origin
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
-    from models.deposits.cursors import Cursor
 
 Place = Literal["hot", "deposits", "cold"]
 # Wrong so many times in a row is no lagging answer.

@@ -9,17 +9,14 @@ that are gone is taken off what others brought to its address.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
+from uuid import UUID
 
+from core.catalogue.catalogue import Catalogue
 from models.db.base import execute, one, rows
 from models.spends import hooks as spend_hooks
 from models.spends.hooks import Hooks
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue
-    from models.spends.rows import SpendRow
+from models.spends.rows import SpendRow
 
 # Payouts that one sweep lets be tried again at once; the others wait for their own time.
 WOKEN_MAX: Final = 500

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from models.db.base import execute, rows
 from models.deposits import witnesses as quorum
+from models.deposits.witnesses import Policy, Reason
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
-    from models.deposits.witnesses import Policy, Reason
     from models.treasury.topups import NewTopup
 
 OPEN: Final = "(t.doubted_for IS NOT NULL AND t.agreed_at IS NULL)"

@@ -6,18 +6,15 @@ It belongs to the gateway, whose operator brings in gas; what comes back from th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
+from uuid import UUID
 
+from core.catalogue.catalogue import Network
 from core.ids import uuid7
 from models.db.base import execute, one, repeat_on_deadlock, rows, transaction
 from models.ledger import ledger
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account, Transfer
 from models.treasury.topup_doubts import OPEN
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Network
 
 Origin = Literal["transfer", "balance", "adopted", "cold"]
 

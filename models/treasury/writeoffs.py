@@ -8,8 +8,10 @@ once. Registers what such spends mean; imported by actors.signer.recovery too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
+from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from core.money import rescale_down
 from models.db import locks
@@ -22,13 +24,8 @@ from models.spends import hooks as spend_hooks
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
 from models.spends.hooks import Hooks
+from models.spends.unknown import UnknownRow
 from models.treasury import adoption
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue
-    from models.spends.unknown import UnknownRow
 
 # Cheques and refunds name their payouts themselves, and keep rows about them.
 RESERVED: Final = ("payoutlink:", "refund:")

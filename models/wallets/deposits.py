@@ -5,18 +5,14 @@ A wallet gathers deposits for years, so nothing here reads them all.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 import msgspec
 
+from core.catalogue.catalogue import Catalogue
 from models.db.base import execute, rows
 from models.deposits import witnesses as quorum
 from models.deposits.rows import Deposit, read
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue
 
 
 def pending_due(catalogue: Catalogue, wallet_id: UUID, *, limit: int) -> list[UUID]:

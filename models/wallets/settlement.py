@@ -10,25 +10,22 @@ the family is a stray: it is confirmed into suspense, shown, and not credited.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
 
 import msgspec
 
+from core.catalogue.catalogue import Catalogue
 from models.db.base import repeat_on_deadlock, transaction
 from models.deposits import crediting
 from models.deposits import rows as deposits
+from models.deposits.rows import Deposit
 from models.wallets import deposits as wallet_deposits
 from models.wallets import rows as wallets
 from models.wallets import views as wallet_views
+from models.wallets.rows import WalletRow
 from models.webhooks import outbox
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from uuid import UUID
-
-    from core.catalogue.catalogue import Catalogue
-    from models.deposits.rows import Deposit
-    from models.wallets.rows import WalletRow
 
 # Deposits of one wallet that one step advances; the next block, or the next ring, brings the rest.
 DEPOSITS_PER_STEP: Final = 100

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from core.catalogue.addresses import display
+from core.catalogue.catalogue import Catalogue
 from core.http.qr import QrTooLong, qr_data_uri
 from core.http.render import coin_text, iso_time
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from core.catalogue.catalogue import Catalogue
-    from models.deposits.rows import Deposit
-    from models.wallets.rows import WalletRow
+from models.deposits.rows import Deposit
+from models.wallets.rows import WalletRow
 
 
 def wallet(catalogue: Catalogue, shown: WalletRow) -> dict[str, Any]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from datetime import datetime
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from core.errors import WebhookBadCursor
+from core.webhooks.schemas import ListDeliveries
 from models.db.base import one, rows
 from models.db.paging import Page, cut_page, decode_cursor
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from core.webhooks.schemas import ListDeliveries
 
 
 class DeliveryRow(NamedTuple):

@@ -8,18 +8,15 @@ A delivery is pending, then perhaps retrying, and in the end delivered or dead.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
+from uuid import UUID
 
 from core.ids import uuid7
+from core.secrets.secretbox import SecretBox
 from models.db.base import execute, in_transaction, one, rows
 from models.db.bells import Bell, ring
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-    from uuid import UUID
-
-    from core.secrets.secretbox import SecretBox
 
 # What follows a failed attempt: the n-th entry is the wait after the n-th failure (the specification, section Events).
 DELAYS_S: Final = (10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600)

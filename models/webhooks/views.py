@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
 
 import msgspec
 
 from core.http.render import iso_time
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
-    from models.webhooks.deliveries import DeliveryRow
+from models.webhooks.deliveries import DeliveryRow
 
 ZERO_UUID: Final = "00000000-0000-0000-0000-000000000000"
 

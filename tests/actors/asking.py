@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
 
 import msgspec
 
 from actors.queue.caller import CallInfo, CallReply
 from actors.queue.registry import REGISTRY
 from core.ids import uuid7
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from uuid import UUID
 
 
 def info(

@@ -6,15 +6,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from actors.queue.broker import SluiceBroker
 from tests.actors.queue.workers import NAMESPACE, eventually
-
-if TYPE_CHECKING:
-    from actors.queue.broker import SluiceBroker
 
 pytestmark = pytest.mark.fresh_database
 ROOT: Final = Path(__file__).parents[2]

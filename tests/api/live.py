@@ -7,8 +7,10 @@ import importlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
+
+from falcon import testing
 
 from actors import context
 from actors.queue import call_actors as answering
@@ -17,17 +19,13 @@ from actors.queue.registry import REGISTRY, modules_for
 from api.app import create_app
 from core.errors import ERRORS, GatewayBusy
 from core.secrets.secretbox import SecretBox
+from core.settings.settings import Settings
 from models.db import base
 from models.webhooks import outbox
 from tests.api.conftest import NOW, Client, FakeQueues, Keys, make_settings
 from tests.api.rows import add_invoice, add_merchant
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.builders import begin_scans
-
-if TYPE_CHECKING:
-    from falcon import testing
-
-    from core.settings.settings import Settings
 
 RATES: Final = json.loads(
     (Path(__file__).parents[2] / "core" / "rates" / "development_rates.json").read_text(encoding="utf-8")

@@ -3,16 +3,13 @@
 import base64
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 
+from cli.embedded.servers.anvil import Anvil
 from models.db import base
 from tests.cli.conftest import CommandLine
 from tests.peers.json_rpc_node import JsonRpcNode, Refusal
-
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
 
 
 @pytest.fixture

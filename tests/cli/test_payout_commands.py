@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import re
 import shlex
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 import pytest
@@ -17,13 +17,9 @@ from models.db.base import one
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
 from models.payouts import freezes
 from models.payouts.freezes import RECONCILER
+from tests.cli.conftest import CommandLine, Outcome
 from tests.models.builders import USDT, Chain, assert_sound, held
 from tests.models.payouts.held import funded, payout, reread, taken
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.cli.conftest import CommandLine, Outcome
 
 REASON = ("--reason", "a leak")
 

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg2
 import pytest
@@ -23,7 +23,9 @@ from actors.queue.link import RedisLink
 from actors.queue.watermark import Watermark
 from actors.signer import spend as spending
 from cli.embedded.servers import postgres as embedded
+from cli.embedded.servers.anvil import Anvil
 from cli.embedded.servers.postgres import Postgres
+from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import free_port
 from core.errors import InvoiceAddressFailed
 from core.settings.settings import DEVELOPMENT_SECRET_KEYS
@@ -35,10 +37,6 @@ from models.spends import signing
 from tests.actors.signer.recovery_world import RecoveryWorld
 from tests.cli.conftest import CommandLine, Outcome
 from tests.peers.standby import Snapshot, Standby, ask
-
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
-    from cli.embedded.supervise.leash import Leash
 
 pytestmark = pytest.mark.fresh_database
 

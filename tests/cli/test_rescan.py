@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 
+from cli.embedded.servers.anvil import Anvil
 from models.db import base
 from tests.actors.scan.world import World
 from tests.cli.conftest import CommandLine
 from tests.peers.lying_rpc import DOWN
-
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import psycopg2
 import pytest
@@ -11,11 +12,7 @@ import pytest
 from cli.embedded.servers.logins import make_logins, url_of
 from models.db import base
 from models.db.grants import READ_ONLY, ROLES, SIGNER, WEB, WORKERS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.cli.conftest import CommandLine
+from tests.cli.conftest import CommandLine
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 
+from cli.embedded.servers.anvil import Anvil
 from models.db import base
 from models.db.base import execute, rows
 from models.spends import rows as spends
@@ -14,9 +14,6 @@ from tests.actors.scan.world import USDT_UNITS
 from tests.actors.treasury.world import TreasuryWorld
 from tests.cli.conftest import CommandLine
 from tests.models.treasury.builders import topup_rows
-
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
 
 
 @pytest.fixture

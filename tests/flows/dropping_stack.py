@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from chains.evm.nodes.rpc import JsonRpc, RpcError
 from cli.__main__ import main
 from cli.embedded.stack import Stack
 from tests.peers.json_rpc_node import JsonRpcNode, Raw
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Every second broadcast is taken and its answer lost.
 EVERY = 2

@@ -8,12 +8,13 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-from uuid import uuid4
+from typing import Any, Final
+from uuid import UUID, uuid4
 
 import pytest
 
 from chains.keys import Keys
+from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story.tokens import install_token
 from core.ids import uuid7
 from models.db.base import execute, rows, transaction
@@ -24,11 +25,6 @@ from models.spends.tracking import WATCHED_ON_BLOCKS
 from tests.flows import broadcast_child
 from tests.flows.broadcast_child import PARTS, Gateway
 from tests.models.builders import CATALOGUE, USDT, merchant
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from cli.embedded.servers.anvil import Anvil
 
 ROOT: Final = Path(__file__).parents[2]
 MNEMONIC: Final = " ".join(["abandon"] * 11 + ["about"])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
@@ -16,21 +17,17 @@ from actors.payout_links.calls import cancel_payout_link
 from actors.payout_links.claims import claim_payout_link
 from actors.payout_links.ticks import expire_payout_links, reap_claims
 from actors.queue import call_actors as answering
+from actors.queue.messages import Answer
 from core.payout_links.schemas import Claim
 from models.db import base
 from models.db.base import execute, one, rows
 from models.ledger.ledger import holdings
 from models.payout_links import claims as payout_link_claims
+from models.payout_links.rows import PayoutLinkRow
 from tests.actors.asking import info, performer
 from tests.actors.payout_links.world import ANN, BOB, configure
 from tests.models.builders import USDT, assert_sound
 from tests.models.payout_links.builders import funded, rich_merchant
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from actors.queue.messages import Answer
-    from models.payout_links.rows import PayoutLinkRow
 
 FUNDS: Final = 20_000 * USDT
 ENDS: Final = {"claimed", "cancelled", "expired"}

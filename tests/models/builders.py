@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import UUID, uuid4
 
 from core.catalogue.addresses import display
@@ -27,11 +28,7 @@ from models.invoices import settlement
 from models.invoices.rows import InvoiceRow, NewInvoice
 from models.ledger.ledger import DEBT, Account, holdings
 from models.outcomes import reversals
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from models.wallets.rows import WalletRow
+from models.wallets.rows import WalletRow
 
 T = TypeVar("T")
 

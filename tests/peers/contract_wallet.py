@@ -5,12 +5,10 @@ Its two codes do what Safe's proxy and its singleton do when coin arrives, and t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from core.catalogue.addresses import keccak256
-
-if TYPE_CHECKING:
-    from tests.peers.anvil import HandMined
+from tests.peers.anvil import HandMined
 
 SINGLETON: Final = "0x" + "5a" * 20
 # CALLDATASIZE 0 0 CALLDATACOPY, then 0 0 CALLDATASIZE 0 (0 SLOAD) GAS DELEGATECALL, then what that answered.

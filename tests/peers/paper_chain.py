@@ -11,7 +11,7 @@ import json
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chains.base import (
     Attempt,
@@ -26,9 +26,7 @@ from chains.base import (
     Sending,
     SpendRefusedError,
 )
-
-if TYPE_CHECKING:
-    from core.catalogue.catalogue import Pair
+from core.catalogue.catalogue import Pair
 
 GAS = 21_000
 FIRST_PRICE = 10

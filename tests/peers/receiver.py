@@ -10,13 +10,11 @@ import dataclasses
 import hashlib
 import hmac
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
-
-if TYPE_CHECKING:
-    import ssl
+from typing import Any, Self
 
 WINDOW_S = 300
 READ_MAX = 1 << 20

@@ -7,11 +7,9 @@ import os
 import signal
 import socket
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Self
 
 
 @contextlib.contextmanager

@@ -5,19 +5,16 @@ from __future__ import annotations
 import shutil
 import subprocess
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg2
 
 from cli.embedded.servers.postgres import Postgres
+from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import free_port
 from tests.cli.embedded.waiting import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cli.embedded.supervise.leash import Leash
 
 
 class Standby(Postgres):

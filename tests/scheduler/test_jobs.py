@@ -3,20 +3,16 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
-from actors.queue.registry import QUEUES, REGISTRY, modules_for, served_queues
+from actors.queue.registry import QUEUES, REGISTRY, Registration, modules_for, served_queues
 from actors.queue.schedule import DOORBELLS
 from scheduler.jobs import jobs
 from tests.actors.queue.workers import make_broker, make_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from actors.queue.registry import Registration
 
 ROOT: Final = Path(__file__).parents[2]
 # What actors and nobody else need: heavy to load, or not for every process to have.

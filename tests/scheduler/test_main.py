@@ -8,23 +8,20 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 import structlog.testing
 
+from actors.queue.broker import SluiceBroker
 from actors.queue.link import LinkDownError
 from actors.queue.schedule import rings
+from cli.embedded.servers.valkey import Valkey
 from scheduler.__main__ import Ringer, make_scheduler
 from scheduler.jobs import jobs
 from tests.actors.queue.workers import NAMESPACE, eventually, make_broker, make_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from actors.queue.broker import SluiceBroker
-    from cli.embedded.servers.valkey import Valkey
 
 pytestmark = pytest.mark.fresh_database
 ROOT: Final = Path(__file__).parents[2]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -15,6 +16,7 @@ from models.addresses.pool import STASH
 from models.addresses.reservations import level
 from models.db.base import execute, one, rows
 from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow
 from models.merchants import rows as merchants
 from models.queue.calls import ReplayedError
 from tests.actors.batches.world import (
@@ -36,11 +38,6 @@ from tests.actors.batches.world import (
 from tests.models.addresses.test_pool import add_chunk
 from tests.models.builders import Chain, assert_sound, at_once, endpoint, held, merchant, paid
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, trade
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from models.invoices.rows import InvoiceRow
 
 FREE_ADDRESSES = 128
 

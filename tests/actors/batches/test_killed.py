@@ -6,12 +6,13 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
+from actors.queue.broker import SluiceBroker
 from models.batches.items import LEASE_S
 from models.db import bells
 from models.db.base import one
@@ -20,11 +21,6 @@ from tests.actors.queue.workers import NAMESPACE, eventually
 from tests.models.addresses.test_pool import PUBLIC_KEY
 from tests.models.builders import assert_sound, endpoint, held, merchant
 from tests.models.payouts.builders import FEE, USDT, charge, fund, trade
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from actors.queue.broker import SluiceBroker
 
 pytestmark = pytest.mark.fresh_database
 ROOT: Final = Path(__file__).parents[3]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterator
 from itertools import count as count_up
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import psycopg2
@@ -13,7 +14,7 @@ import pytest
 from actors.batches import ticks as batch_runs
 from models.batches import items as batch_items
 from models.batches import rows as stored
-from models.batches.items import LEASE_S, LeaseLostError
+from models.batches.items import LEASE_S, Leased, LeaseLostError
 from models.db.base import StoreUnavailableError, execute, one, rows, transaction
 from tests.actors.batches.world import (
     AGNOSTIC,
@@ -31,11 +32,6 @@ from tests.actors.batches.world import (
 )
 from tests.models.builders import assert_sound, at_once, endpoint, held, merchant
 from tests.models.payouts.builders import FEE, USDT, charge, fund, trade
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from models.batches.items import Leased
 
 
 class KilledError(BaseException):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -26,9 +27,6 @@ from tests.actors.asking import ask
 from tests.models.addresses.test_pool import PUBLIC_KEY
 from tests.models.builders import begin_scans
 from tests.models.payouts.builders import RECIPIENT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PAYMENT: Final = {"amount": "10", "currency": "USD", "to_currency": "USDT", "network": "ethereum"}
 AGNOSTIC: Final = {"amount": "10", "currency": "USD"}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -14,12 +15,8 @@ from core.settings.settings import load_settings
 from models.db.base import execute, one
 from models.invoices import rows as invoices
 from models.invoices import views
+from models.invoices.rows import InvoiceRow
 from tests.models.builders import CATALOGUE, PRICE, USDT, Chain, assert_sound, invoice, settled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from models.invoices.rows import InvoiceRow
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -15,6 +16,7 @@ from actors import context
 from actors.invoices.calls import create_invoice, select_method
 from actors.invoices.ticks import requote_invoices
 from actors.merchants.terms import set_accepted, set_accuracy, set_discount
+from actors.queue.caller import CallReply
 from actors.wallets.calls import create_wallet
 from core.errors import (
     AcceptedUnknownMethod,
@@ -38,11 +40,6 @@ from tests.actors import asking
 from tests.actors.asking import info
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.builders import at_once, begin_scans, merchant
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from actors.queue.caller import CallReply
 
 ETHEREUM = {"currency": "USDT", "network": "ethereum"}
 BSC = {"currency": "USDT", "network": "bsc"}

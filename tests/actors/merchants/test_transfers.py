@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -12,6 +13,7 @@ import pytest
 from actors import context
 from actors.merchants.transfers import transfer_to_personal
 from core.errors import (
+    DomainError,
     IdempotencyKeyReused,
     PayoutFrozen,
     PersonalInsufficient,
@@ -27,11 +29,6 @@ from tests.actors.asking import ask, info
 from tests.actors.queue.workers import make_settings
 from tests.models.builders import USDT, assert_sound, at_once, held
 from tests.models.payouts.held import funded, owner_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from core.errors import DomainError
 
 FIVE: dict[str, Any] = {"amount": "5", "currency": "USDT"}
 

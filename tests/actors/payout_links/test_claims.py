@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -29,9 +30,6 @@ from tests.actors.payout_links.world import ANN, BOB, cancel, claim, configure, 
 from tests.models.builders import USDT, address, at_once, endpoint, held
 from tests.models.payout_links.builders import advance
 from tests.models.payouts.builders import FEE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CONTRACT = "0xdAC17F958D2ee523a2206206994597C13D831ec7"
 TREASURY = "0x" + "7e" * 20

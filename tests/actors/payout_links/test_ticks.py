@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -12,15 +13,11 @@ from actors.payout_links.ticks import expire_payout_links, reap_claims
 from models.db.base import execute, one
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
+from models.payout_links.rows import PayoutLinkRow
 from models.payouts import freezes
 from tests.actors.payout_links.world import configure
 from tests.models.builders import USDT, endpoint, held
 from tests.models.payout_links.builders import ANN, BOB, HELD, advance, claimed, claiming, funded
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from models.payout_links.rows import PayoutLinkRow
 
 
 def status(link: PayoutLinkRow) -> str:

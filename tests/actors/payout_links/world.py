@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 
@@ -20,9 +21,6 @@ from models.queue import calls
 from models.queue.calls import CallInfo, ReplayedError
 from tests.actors.asking import ask, info, performer
 from tests.models.payouts.builders import charge
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 PAY_URL: Final = "https://pay.example"
 # Keys among which the development key is, and is not.

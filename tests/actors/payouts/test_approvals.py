@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -10,21 +12,16 @@ import pytest
 
 from actors import context
 from actors.payouts.approvals import approve_payout, cancel_payout
+from actors.queue.caller import CallReply
 from core.errors import ComplianceAddressBlocked, PayoutApproverIsCreator, PayoutNotFound, PayoutNotPending
 from core.payouts.schemas import Payout
 from models.ledger.ledger import AVAILABLE
+from models.payouts.rows import PayoutRow
 from models.queue.calls import CallInfo, ReplayedError
 from tests.actors.asking import ask, info
 from tests.actors.queue.workers import make_settings
 from tests.models.builders import USDT, assert_sound, held, merchant
 from tests.models.payouts.held import CREATOR, DESTINATION, approvers, funded, payout, require_cosign, reread
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from actors.queue.caller import CallReply
-    from models.payouts.rows import PayoutRow
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from itertools import count as count_up
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -44,10 +46,6 @@ from models.queue.calls import AbandonedError, CallInfo, ReplayedError, begin
 from tests.actors.asking import ask, info
 from tests.models.builders import assert_sound, at_once, endpoint, held, merchant
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, stock, trade
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 KEY = "pk_creator"
 _orders = count_up(1)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 import structlog
@@ -24,6 +25,8 @@ from models.outcomes import decisions as payout_decisions
 from models.payout_links import rows as payout_links
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
+from models.payouts.freezes import Scope
+from models.payouts.rows import PayoutRow
 from models.wallets import settlement as wallet_settlement
 from tests.actors.queue.workers import make_settings
 from tests.actors.signer.world import SpendWorld
@@ -44,13 +47,6 @@ from tests.models.payouts.builders import fund
 from tests.models.payouts.held import funded, payout, reread, taken, told
 from tests.models.refunds.builders import send_back
 from tests.models.wallets.builders import set_blocked, wallet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from uuid import UUID
-
-    from models.payouts.freezes import Scope
-    from models.payouts.rows import PayoutRow
 
 
 @pytest.fixture

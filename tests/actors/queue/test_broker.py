@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dramatiq
 import pytest
@@ -13,12 +13,10 @@ from dramatiq.brokers.redis import RedisBroker
 from structlog.contextvars import get_contextvars
 
 from actors.queue import consumer
+from actors.queue.broker import SluiceBroker
 from actors.queue.link import LinkDownError
+from cli.embedded.servers.valkey import Valkey
 from tests.actors.queue.workers import NAMESPACE, QUEUE, declare, eventually, make_broker, working
-
-if TYPE_CHECKING:
-    from actors.queue.broker import SluiceBroker
-    from cli.embedded.servers.valkey import Valkey
 
 QUEUE_KEY = f"{NAMESPACE}:{QUEUE}"
 

@@ -5,7 +5,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 import psycopg2
@@ -14,10 +14,12 @@ import redis
 
 from actors.queue import call_actors as answering
 from actors.queue import caller as calls
+from actors.queue.broker import SluiceBroker
 from actors.queue.caller import Caller, CallInfo, CallReply, recorded
 from actors.queue.link import LinkDownError
 from actors.queue.messages import STAMP, Answer
 from actors.queue.wire import encode
+from cli.embedded.servers.valkey import Valkey
 from core.errors import (
     DomainError,
     GatewayBusy,
@@ -43,10 +45,6 @@ from tests.actors.queue.workers import (
     take_effect_and_refuse,
     working,
 )
-
-if TYPE_CHECKING:
-    from actors.queue.broker import SluiceBroker
-    from cli.embedded.servers.valkey import Valkey
 
 pytestmark = pytest.mark.usefixtures("effects_table")
 

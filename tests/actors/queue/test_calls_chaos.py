@@ -7,11 +7,13 @@ import random
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 import pytest
 import redis
 
+from actors.queue.broker import SluiceBroker
 from actors.queue.caller import Caller
 from core.errors import DomainError
 from models.db import base
@@ -19,11 +21,6 @@ from models.db.base import rows
 from tests.actors.queue.test_calls_killed import WorkerProcess
 from tests.actors.queue.workers import QUEUE, call_info, create_effects, make_broker, make_settings
 from tests.cli.embedded.waiting import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from actors.queue.broker import SluiceBroker
 
 SHORT_S: Final = 6.0
 LONG_S: Final = 120.0

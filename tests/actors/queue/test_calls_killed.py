@@ -8,13 +8,15 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
-from actors.queue.caller import Caller, CallReply
+from actors.queue.broker import SluiceBroker
+from actors.queue.caller import Caller, CallInfo, CallReply
 from core.errors import GatewayBusy
 from models.db import base
 from models.db.base import one
@@ -30,12 +32,6 @@ from tests.actors.queue.workers import (
     take_effect,
     working,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from actors.queue.broker import SluiceBroker
-    from actors.queue.caller import CallInfo
 
 pytestmark = [pytest.mark.fresh_database, pytest.mark.usefixtures("effects_table")]
 ROOT: Final = Path(__file__).parents[3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import importlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID, uuid4
 
 import msgspec
@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 from actors import context
 from actors.queue import call_actors as answering
 from actors.queue import caller as calls
+from actors.queue.broker import SluiceBroker
 from actors.queue.caller import Caller, CallInfo, CallReply
 from actors.queue.messages import STAMP, Answer, answer_key
 from actors.queue.registry import modules_for
@@ -37,9 +38,6 @@ from tests.actors.queue.workers import (
     take_effect,
     working,
 )
-
-if TYPE_CHECKING:
-    from actors.queue.broker import SluiceBroker
 
 pytestmark = pytest.mark.usefixtures("effects_table")
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 import pytest
 
+from actors.context import Context
 from actors.queue.isolated import isolated
 from actors.scan import intake
+from core.catalogue.catalogue import Catalogue
 from models.db.base import StoreUnavailableError
-
-if TYPE_CHECKING:
-    from actors.context import Context
-    from core.catalogue.catalogue import Catalogue
 
 
 class Shop:

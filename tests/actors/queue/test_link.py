@@ -5,18 +5,14 @@ import signal
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 import redis
 
 from actors.queue import link as redis_link
 from actors.queue.link import LinkDownError, RedisLink
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cli.embedded.servers.valkey import Valkey
+from cli.embedded.servers.valkey import Valkey
 
 
 @pytest.fixture

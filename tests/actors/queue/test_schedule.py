@@ -2,25 +2,20 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 import redis
 
 from actors.queue import broker as broker_module
 from actors.queue import doorbells
-from actors.queue.broker import doorbell, ring
+from actors.queue.broker import SluiceBroker, doorbell, ring
 from actors.queue.link import LinkDownError
 from actors.queue.schedule import DOORBELLS, rings
+from cli.embedded.servers.valkey import Valkey
 from models.db import bells
 from models.db.base import transaction
 from tests.actors.queue.workers import NAMESPACE, declare, eventually, make_settings, working
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from actors.queue.broker import SluiceBroker
-    from cli.embedded.servers.valkey import Valkey
 
 # Any row without arguments, and any row with one.
 PLAIN = "settle_due_invoices"

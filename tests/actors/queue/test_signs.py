@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 
 from actors.queue import signs
+from actors.queue.broker import SluiceBroker
 from actors.queue.link import LinkDownError
 from actors.queue.signs import EVERY_S, SILENCE_MAX_S, Signs
 from scheduler.__main__ import Ringer
 from scheduler.jobs import jobs
 from tests.actors.queue.workers import NAMESPACE, QUEUE, declare, eventually, make_broker, make_settings, working
-
-if TYPE_CHECKING:
-    from actors.queue.broker import SluiceBroker
 
 
 def test_a_worker_serves_its_queues_from_its_start_to_its_end(broker: SluiceBroker, redis_url: str) -> None:

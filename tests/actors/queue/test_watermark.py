@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import redis
@@ -11,16 +12,12 @@ from actors.addresses import fill as address_pool
 from actors.queue import watermark
 from actors.queue.link import RedisLink
 from actors.queue.watermark import Watermark
+from cli.embedded.servers.anvil import Anvil
 from core.settings.settings import DEVELOPMENT_SECRET_KEYS
 from models.addresses import reservations
 from models.db.base import execute, rows
 from models.spends import signing
 from tests.actors.signer.recovery_world import RecoveryWorld
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cli.embedded.servers.anvil import Anvil
 
 pytestmark = pytest.mark.fresh_database
 KEY = "test:watermark"

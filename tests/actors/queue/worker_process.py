@@ -8,15 +8,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING
 
-from actors.queue.caller import CallInfo, CallReply, recorded
+from actors.queue.caller import CallInfo, CallReply, Record, recorded
 from models.db import base
 from models.db.base import execute
 from tests.actors.queue.workers import declare_call, effects, make_broker, working
-
-if TYPE_CHECKING:
-    from actors.queue.caller import Record
 
 PAUSES = frozenset(os.environ["PAUSE_AT"].split(","))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import dramatiq
 from dramatiq import Worker
@@ -18,9 +19,6 @@ from actors.queue.wire import WireEncoder
 from core.errors import PaymentBadAmount
 from core.settings.settings import DEVELOPMENT_SECRET_KEYS, Settings, load_settings
 from models.db.base import execute, one
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 NAMESPACE: Final = "test"
 QUEUE: Final = "invoices"

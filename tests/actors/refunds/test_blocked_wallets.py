@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 from uuid import UUID, uuid4
 
 import msgspec
@@ -26,16 +27,12 @@ from models.db.base import execute, transaction
 from models.ledger.ledger import MATURING, PAYOUT_HELD
 from models.payouts import freezes
 from models.payouts import rows as payouts
+from models.wallets.rows import WalletRow
 from tests.actors.asking import ask, info
 from tests.actors.refunds.test_calls import OTHER, configure
 from tests.models.builders import USDT, Chain, address, assert_sound, at_once, held, merchant
 from tests.models.refunds.builders import FEE, end, fees, suspense
 from tests.models.wallets.builders import set_blocked, settled, statuses, wallet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from models.wallets.rows import WalletRow
 
 pytestmark = pytest.mark.usefixtures("shop_endpoint")
 

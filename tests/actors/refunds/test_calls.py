@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -34,6 +36,7 @@ from core.refunds.schemas import CreateRefund, PaymentRefund
 from core.settings.settings import load_settings
 from models.db.base import execute, one, rows, transaction
 from models.deposits import crediting
+from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
 from models.payouts import freezes
 from models.payouts import rows as payouts
@@ -57,12 +60,6 @@ from tests.models.builders import (
 from tests.models.builders import create as create_invoice
 from tests.models.payouts.builders import fund, trade
 from tests.models.refunds.builders import FEE, end, fees, reread
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from models.invoices.rows import InvoiceRow
 
 OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 PAYER = display("evm", SENDER)

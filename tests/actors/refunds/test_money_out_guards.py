@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 import pytest
@@ -13,6 +14,7 @@ from core.catalogue.addresses import display
 from core.errors import PayoutDuplicateReference, RefundNoAddress
 from models.batches import items as batch_items
 from models.db.base import rows
+from models.invoices.rows import InvoiceRow
 from models.payouts import rows as payouts
 from tests.actors.asking import ask, info
 from tests.actors.batches import world as batch_world
@@ -20,11 +22,6 @@ from tests.actors.refunds.test_calls import configure, refund
 from tests.models.builders import PRICE, SENDER, USDT, Chain, assert_sound, expired, invoice, paid, settled
 from tests.models.payouts.builders import charge, fund
 from tests.models.refunds.builders import FEE, fees, suspense
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from models.invoices.rows import InvoiceRow
 
 STRANGER: Final = "0x90f79bf6eb2c4f870365e785982e1f101e93b906"
 

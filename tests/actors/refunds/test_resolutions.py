@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -25,6 +26,7 @@ from core.errors import (
 )
 from core.refunds.schemas import PaymentRefund, ResolvedPayment
 from models.db.base import execute, transaction
+from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import DEBT, PAYOUT_HELD, Account, Transfer, post
 from models.payouts import freezes
 from models.payouts import rows as payouts
@@ -47,11 +49,6 @@ from tests.models.builders import (
 )
 from tests.models.payouts.builders import trade
 from tests.models.refunds.builders import FEE, end, fees, suspense
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from models.invoices.rows import InvoiceRow
 
 pytestmark = pytest.mark.usefixtures("shop_endpoint")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
@@ -12,20 +12,16 @@ from models.db.base import app_now, execute, transaction
 from models.deposits import cursors
 from models.deposits import rows as deposits
 from models.invoices import settlement
+from models.invoices.rows import InvoiceRow
 from models.ledger.maturity import FINALITY_PATIENCE
 from models.payouts import queue as payout_queue
+from models.payouts.rows import PayoutRow
 from models.wallets import settlement as wallet_settlement
+from models.wallets.rows import WalletRow
 from tests.actors.signer.world import SpendWorld
 from tests.models.builders import CATALOGUE, SENDER, USDT, invoice, merchant
 from tests.models.refunds.builders import send_back
 from tests.models.wallets.builders import set_blocked, wallet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from models.invoices.rows import InvoiceRow
-    from models.payouts.rows import PayoutRow
-    from models.wallets.rows import WalletRow
 
 KINDS = ["resolve", "stray", "wallet_refund"]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,6 @@ from tests.models.builders import CATALOGUE
 from tests.models.treasury.builders import HOT, spend
 from tests.peers.anvil import calldata
 from tests.peers.json_rpc_node import Refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NO_METHOD = Refusal(-32601, "the method does not exist")
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import structlog
 
 from actors.signer import spend as spending
 from chains.base import Intent
+from cli.embedded.servers.anvil import Anvil
 from models.db.base import execute, rows, transaction
 from models.ledger import debts
 from models.ledger.ledger import AVAILABLE, EQUITY, GAS, GATEWAY, Account, Transfer, balance, post
 from models.payouts import freezes
 from models.payouts import rows as payouts
+from models.payouts.rows import PayoutRow
 from models.spends import reads as spend_reads
 from models.spends import tracking as spend_tracking
 from models.spends.tracking import WATCHED_ON_BLOCKS
@@ -22,12 +25,6 @@ from tests.actors.signer.test_failed_fees import order as order_coin
 from tests.actors.signer.world import ETHER, RICH_WEI, SpendWorld
 from tests.actors.treasury.world import TreasuryWorld
 from tests.models.builders import USDT, net_of, owes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cli.embedded.servers.anvil import Anvil
-    from models.payouts.rows import PayoutRow
 
 PATIENCE_S = 61
 LATER = "0x" + "1a" * 20

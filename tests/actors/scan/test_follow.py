@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, cast
+from datetime import datetime, timedelta
+from typing import Any, cast
+from uuid import UUID
 
 import pytest
 import structlog
 
 from actors import network_ticks
+from actors.context import Context
 from actors.scan import follow as polling
-from chains.base import Agreement, Block, BlockScan, ProviderError, Transfer
+from chains.base import Agreement, Block, BlockScan, Matcher, ProviderError, Transfer
 from core.settings.settings import load_settings
 from models.db.base import app_now, execute, rows
 from models.deposits import cursors
 from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import MATURING
 from models.outcomes import reversals
 from models.rates.rates import MarketBoard
 from tests.models.builders import CATALOGUE, SENDER, held, invoice
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-    from uuid import UUID
-
-    from actors.context import Context
-    from chains.base import Matcher
-    from models.invoices.rows import InvoiceRow
 
 pytestmark = pytest.mark.usefixtures("sound")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,13 +11,11 @@ from actors.context import context
 from chains.evm.nodes import node as chain_node
 from chains.evm.nodes import providers as chain_providers
 from chains.registry import adapter
+from cli.embedded.servers.anvil import Anvil
 from models.db.base import rows
 from tests.actors.scan.world import ETHER, World
 from tests.peers.json_rpc_node import Raw, Refusal
 from tests.peers.lying_rpc import DOWN, GARBAGE, HTML, LyingRpc
-
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
 
 
 @pytest.fixture(autouse=True)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from actors.scan import missing
 from actors.treasury import sweep as treasury
 from chains import registry
+from cli.embedded.servers.anvil import Anvil
 from models.db.base import execute, rows
 from models.spends import slots
 from tests.actors.signer.recovery_world import RecoveryWorld
 from tests.peers.json_rpc_node import Refusal
-
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
 
 # Other databases are copied from it.
 pytestmark = pytest.mark.fresh_database

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from models.db.base import execute, one, transaction
 from models.deposits import cursors
+from models.invoices.rows import InvoiceRow
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, GATEWAY, Account, Transfer
 from tests.actors.scan.world import USDT_UNITS, World
 from tests.models.builders import agnostic_invoice, create, owes
-
-if TYPE_CHECKING:
-    from models.invoices.rows import InvoiceRow
 
 DEPTHS = [1, 16, 128]
 

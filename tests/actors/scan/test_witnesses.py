@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from actors import context
 from chains.registry import adapter
+from cli.embedded.servers.anvil import Anvil
 from core.catalogue.addresses import keccak256
 from core.settings.settings import load_settings
 from models.db.base import execute, one, rows
 from models.deposits import rows as deposits
 from models.deposits import witnesses as quorum
+from models.invoices.rows import InvoiceRow
 from tests.actors.scan.world import ETHER, USDT_UNITS, World
 from tests.models.builders import CATALOGUE
 from tests.peers.json_rpc_node import Raw
 from tests.peers.lying_rpc import DOWN
-
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
-    from models.invoices.rows import InvoiceRow
 
 TRANSFER = "0x" + keccak256(b"Transfer(address,address,uint256)").hex()
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import UUID
 
 from actors import context
 from actors.scan import balances as probes
@@ -16,6 +17,7 @@ from actors.scan import rescan
 from actors.scan import witnesses as quorum
 from chains.base import Fee
 from chains.evm.spends.tx import plan_spend, sign_spend
+from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story.tokens import install_code, install_token, install_tokens
 from core.settings.settings import load_settings
 from models.db.base import execute, rows
@@ -27,11 +29,6 @@ from models.ledger.ledger import holdings
 from tests.models.builders import CATALOGUE, assert_sound, invoice, merchant
 from tests.peers.anvil import BUYER, BUYER_KEY, HandMined, calldata
 from tests.peers.lying_rpc import LyingRpc
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from cli.embedded.servers.anvil import Anvil
 
 USDT_UNITS = 10_000_000
 ETHER = 10**18

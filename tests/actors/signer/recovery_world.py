@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import psycopg2
@@ -11,21 +12,17 @@ from psycopg2 import sql
 
 from actors import context
 from actors.payouts import service as payout_orders
+from cli.embedded.servers.anvil import Anvil
 from core.payouts.schemas import CreatePayout
 from models.db import base
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import AVAILABLE, EQUITY, GATEWAY, Account, Transfer, balance, post
 from models.payouts import freezes
 from models.payouts import rows as payouts
+from models.payouts.rows import PayoutRow
 from models.spends import signing
 from tests.actors.treasury.world import TreasuryWorld
 from tests.models.builders import USDT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cli.embedded.servers.anvil import Anvil
-    from models.payouts.rows import PayoutRow
 
 RICH = 1_000
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 
@@ -16,14 +17,9 @@ from models.ledger.ledger import CUSTODY, GAS, GATEWAY, NETWORK_FEES, Account, T
 from models.outcomes import endings as payout_endings
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
+from models.payouts.rows import PayoutRow
 from tests.actors.signer.world import RICH_WEI, SpendWorld
 from tests.models.builders import CATALOGUE, USDT, at_once, endpoint, net_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from uuid import UUID
-
-    from models.payouts.rows import PayoutRow
 
 HALF_AN_HOUR_S = 1_800
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 import pytest
 import structlog
 
 from actors.signer import broadcast
 from actors.signer import spend as spending
+from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story.tokens import install_code
 from core.ids import uuid7
 from models.db.base import execute, rows, transaction
@@ -24,11 +26,6 @@ from models.treasury import sweeps
 from tests.actors.signer.world import SpendWorld
 from tests.actors.treasury.world import TreasuryWorld
 from tests.models.builders import CATALOGUE, USDT, at_once, net_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cli.embedded.servers.anvil import Anvil
 
 RECIPIENT = "0x52908400098527886e0f7030069857d2e4169ee7"
 DEAD = "0x000000000000000000000000000000000000dead"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 import pytest
 
 from actors.signer import broadcast
+from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story.tokens import contracts, install_code
 from core.ids import uuid7
 from models.db.base import execute, rows, transaction
@@ -37,11 +39,6 @@ from tests.models.payout_links.builders import claiming, funded
 from tests.models.refunds.builders import send_back, suspense
 from tests.peers.contract_wallet import install_wallet
 from tests.peers.paper_chain import FIRST_PRICE, GAS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cli.embedded.servers.anvil import Anvil
 
 # What the chain on paper takes for a transaction, at twice its first price.
 CHAIN_FEE = GAS * 2 * FIRST_PRICE

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from actors.signer import watch as spend_watch
-from chains.base import FateKind
+from chains.base import Fate, FateKind
 from models.db.base import execute
 from tests.actors.signer.world import SpendWorld
 from tests.models.builders import USDT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from chains.base import Fate
 
 
 @pytest.fixture

@@ -5,27 +5,22 @@ from __future__ import annotations
 import base64
 from dataclasses import replace
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
 
-from actors.context import configure
+from actors.context import Context, configure
 from actors.signer import limits as signer_policy
 from actors.signer.limits import LimitReachedError, NoRateError
 from core.errors import PayoutBadAmount
 from core.ids import uuid7
 from core.rates.pricing import RATE_DIGITS, Market
 from core.settings import signer_rates
-from core.settings.settings import SettingsError, load_settings
+from core.settings.settings import Settings, SettingsError, load_settings
 from models.db.base import execute, transaction
 from models.rates.rates import MarketBoard
 from models.spends import counters as signer_counters
 from tests.models.builders import CATALOGUE, USDT, at_once
-
-if TYPE_CHECKING:
-    from actors.context import Context
-    from core.settings.settings import Settings
 
 
 def settings(**limits: str) -> Settings:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 import structlog
@@ -11,6 +10,7 @@ import structlog
 from actors import context
 from actors.scan import rescan
 from chains.registry import adapter
+from cli.embedded.servers.anvil import Anvil
 from models.db.base import execute, rows, transaction
 from models.ledger import debts, ledger
 from models.ledger.debts import Debtor
@@ -21,10 +21,6 @@ from models.treasury import writeoffs
 from models.treasury.writeoffs import RecoveryError
 from tests.actors.signer.recovery_world import RecoveryWorld
 from tests.models.builders import CATALOGUE, USDT, merchant
-
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
-
 
 pytestmark = pytest.mark.fresh_database
 PATIENCE_S = 120

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import UUID
 
 import pytest
 import structlog
@@ -16,20 +17,16 @@ from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import GAS, GATEWAY, Account
 from models.payouts import freezes
+from models.payouts.rows import PayoutRow
 from models.spends import hooks as spend_hooks
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import signing
 from models.spends import tracking as spend_tracking
 from models.spends.hooks import Hooks
+from models.spends.rows import SpendRow
 from tests.actors.signer.world import RICH_WEI, SpendWorld
 from tests.models.builders import CATALOGUE, USDT, at_once, net_of
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from models.payouts.rows import PayoutRow
-    from models.spends.rows import SpendRow
 
 ALICE = "0x" + "a1" * 20
 BOB = "0x" + "b0" * 20

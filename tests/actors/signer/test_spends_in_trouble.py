@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 import structlog
@@ -21,10 +21,6 @@ from tests.actors.signer.test_spend import ALICE, BOB, PATIENCE_S, intent, start
 from tests.actors.signer.world import ETHER, RICH_WEI, SpendWorld
 from tests.models.builders import at_once, net_of
 from tests.peers.paper_chain import GAS as PAPER_GAS
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
 
 # Slots that are lost ------------------------------------------------------------------------------------------------
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID, uuid4
+
+import pytest
 
 from actors import context
 from actors.signer import broadcast
@@ -23,18 +25,13 @@ from models.payouts.rows import PayoutRow
 from models.spends import rows as spends
 from models.spends import signing
 from models.spends import unknown as unknown_spends
+from models.spends.rows import SpendRow
 from models.spends.tracking import WATCHED_ON_BLOCKS
 from models.spends.unknown import UnknownRow
 from models.treasury import writeoffs
 from tests.models.builders import CATALOGUE, USDT, assert_sound, merchant
 from tests.peers.paper_chain import GAS as PAPER_GAS
-from tests.peers.paper_chain import PaperChain
-
-if TYPE_CHECKING:
-    import pytest
-
-    from models.spends.rows import SpendRow
-    from tests.peers.paper_chain import PaperBlock
+from tests.peers.paper_chain import PaperBlock, PaperChain
 
 MNEMONIC = " ".join(["abandon"] * 11 + ["about"])
 ETHER = 10**18

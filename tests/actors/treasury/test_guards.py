@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from actors import context
 from actors.signer import funding
 from actors.signer import spend as spending
 from chains.base import FeeTooHighError, InsufficientCoinError, Intent, ProviderError, SpendRefusedError
+from cli.embedded.servers.anvil import Anvil
 from core.ids import uuid7
 from models.db.base import execute, rows
 from models.payouts import freezes
@@ -22,11 +24,6 @@ from tests.actors.treasury.world import TreasuryWorld
 from tests.models.builders import merchant
 from tests.models.treasury.builders import COLD
 from tests.peers.anvil import calldata
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cli.embedded.servers.anvil import Anvil
 
 STRANGER = "0x" + "66" * 20
 

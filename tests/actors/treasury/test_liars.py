@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import structlog
 
 from actors.context import context
 from actors.rates.network_fees import refresh_network_fees
+from cli.embedded.servers.anvil import Anvil
 from models.db.base import execute, rows
 from tests.actors.treasury.world import TreasuryWorld
 from tests.peers.json_rpc_node import Raw
 from tests.peers.lying_rpc import DOWN, GARBAGE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cli.embedded.servers.anvil import Anvil
 
 GWEI = 10**9
 BALANCE_OF = "0x70a08231"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 
 from actors import context
 from actors.signer import spend as spending
 from chains.base import Intent
+from cli.embedded.servers.anvil import Anvil
 from models.db.base import execute, rows
 from models.ledger.ledger import EQUITY, GATEWAY, Account
 from models.payouts import freezes
@@ -21,9 +21,6 @@ from tests.models.builders import net_of
 from tests.models.treasury.builders import COLD, topup_rows
 from tests.peers.anvil import BUYER, calldata
 from tests.peers.json_rpc_node import Refusal
-
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
 
 STRANGER = "0x" + "66" * 20
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +10,7 @@ from actors import context
 from actors.rates import network_fees
 from actors.signer import funding
 from actors.signer import spend as spending
+from cli.embedded.servers.anvil import Anvil
 from models.db.base import execute, rows
 from models.ledger.ledger import CUSTODY, GATEWAY, Account
 from models.payouts import freezes
@@ -20,9 +20,6 @@ from tests.actors.scan.world import ETHER, USDT_UNITS
 from tests.actors.treasury.world import TreasuryWorld
 from tests.models.builders import net_of
 from tests.models.treasury.builders import COLD, topup_rows
-
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
 
 
 def swept_by(world: TreasuryWorld) -> list[str | None]:

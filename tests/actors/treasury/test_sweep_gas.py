@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from actors import context
 from actors.rates import network_fees
 from chains.base import SpendRefusedError
+from cli.embedded.servers.anvil import Anvil
 from models.db.base import execute, rows
 from tests.actors.scan.world import ETHER
 from tests.actors.treasury.test_guards import refusing
 from tests.actors.treasury.world import TreasuryWorld
-
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
 
 GWEI = 10**9
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from models.db.base import rows
+from models.invoices.rows import InvoiceRow
 from models.spends.tracking import WATCHED_ON_BLOCKS
 from models.treasury import sweeps
 from tests.actors.scan.world import USDT_UNITS
 from tests.actors.treasury.world import TreasuryWorld
 from tests.peers.anvil import BUYER
-
-if TYPE_CHECKING:
-    from models.invoices.rows import InvoiceRow
 
 
 def swept(world: TreasuryWorld) -> tuple[InvoiceRow, int]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from actors.scan import rescan
 from actors.treasury import reconcile
+from cli.embedded.servers.anvil import Anvil
 from models.db.base import rows
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.payouts import freezes
@@ -15,11 +17,6 @@ from tests.actors.treasury.world import TreasuryWorld
 from tests.models.builders import CATALOGUE, net_of
 from tests.models.treasury.builders import topup_rows
 from tests.peers.lying_rpc import DOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cli.embedded.servers.anvil import Anvil
 
 EQUITY_USDT = Account(GATEWAY, EQUITY, "USDT")
 TEN_THOUSAND = 10_000 * 10**6

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 
+from cli.embedded.servers.anvil import Anvil
 from core.catalogue.addresses import checksum_evm
 from models.db.base import execute
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
@@ -15,9 +15,6 @@ from tests.actors.scan.world import ETHER, FORWARDER, World
 from tests.models.builders import net_of
 from tests.models.treasury.builders import COLD, HOT, pin_hot, spend, topup_rows
 from tests.peers.anvil import BUYER, calldata
-
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
 
 EQUITY_ETH = Account(GATEWAY, EQUITY, "ETH")
 CUSTODY_ETH = Account(GATEWAY, CUSTODY, "ETH", "ethereum")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from actors import context
 from actors.rates import network_fees
@@ -11,17 +12,13 @@ from actors.signer import broadcast
 from actors.signer import spend as spending
 from actors.treasury import reconcile
 from actors.treasury import sweep as treasury
+from cli.embedded.servers.anvil import Anvil
 from core.catalogue.addresses import display
 from models.db.base import execute, rows
+from models.invoices.rows import InvoiceRow
 from tests.actors.scan.world import ETHER, USDT_UNITS, World
 from tests.models.builders import invoice
 from tests.peers.anvil import calldata
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cli.embedded.servers.anvil import Anvil
-    from models.invoices.rows import InvoiceRow
 
 MNEMONIC = " ".join(["abandon"] * 11 + ["about"])
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+
+import pytest
 
 from actors.upkeep import audit
 from models.db.base import execute, one
 from models.invariants import money_in as invariants
 from models.payouts import freezes
 from tests.models.builders import Chain, at_once, invoice, paid
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def test_sound_books_freeze_nothing(database: str) -> None:

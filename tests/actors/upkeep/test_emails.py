@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -17,9 +18,6 @@ from tests.actors.payout_links.world import ROTATED_AWAY, configure, create
 from tests.models.builders import at_once
 from tests.models.payout_links.builders import advance, rich_merchant
 from tests.peers.smtp_server import SmtpServer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture

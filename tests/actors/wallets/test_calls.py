@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import count as count_up
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -35,9 +36,6 @@ from tests.actors.asking import ask, info
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.builders import Chain, assert_sound, at_once, begin_scans, held, merchant
 from tests.models.wallets.builders import reread, settled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.usefixtures("shop_endpoint")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -21,9 +22,6 @@ from models.db.base import one, rows, transaction
 from models.merchants.rows import create_merchant
 from models.queue.calls import ReplayedError
 from tests.actors.asking import ask, info
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PUBLIC = "93.184.215.14"
 URL = "https://shop.example/hooks?a=1"

@@ -10,8 +10,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 import pytest
@@ -25,16 +26,11 @@ from actors.webhooks.lanes import START_WIDTH, Lanes
 from actors.webhooks.sender import Sender
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
-from core.settings.settings import load_settings
+from core.settings.settings import Settings, load_settings
 from models.db.base import StoreUnavailableError, close, execute, one, rows, transaction
 from models.merchants.rows import create_merchant
 from models.webhooks import outbox
 from tests.peers.receiver import Answer, ForgedError, Receiver
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from core.settings.settings import Settings
 
 ROOT: Final = Path(__file__).parents[3]
 

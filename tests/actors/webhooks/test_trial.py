@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -18,7 +19,7 @@ from cli.embedded.supervise.procfile import read_procfile
 from core.errors import GatewayBusy, WebhookNoUrl
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox, SecretBoxError
-from core.settings.settings import load_settings
+from core.settings.settings import Settings, load_settings
 from models.db.base import close, execute, one, transaction
 from models.merchants.rows import create_merchant
 from models.queue.calls import CallInfo, ReplayedError
@@ -26,11 +27,6 @@ from models.webhooks import outbox
 from tests.actors.asking import ask, info
 from tests.conftest import ROOT
 from tests.peers.receiver import Answer, Receiver
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from core.settings.settings import Settings
 
 
 @pytest.fixture(autouse=True)

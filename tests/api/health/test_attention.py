@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 import pytest
 
@@ -13,9 +14,6 @@ from core.catalogue.catalogue import load_catalogue
 from models.db import base
 from models.invariants import checkpoint
 from tests.api.conftest import Client, FakeQueues, FakeSigns, make_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PRODUCTION: Final = {
     "ENVIRONMENT": "production",

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 import pytest
 
 from core.logs.redact import secrets_of
 from core.settings.settings import SettingsError
 from tests.api.conftest import Client, code_of, make_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TOKEN: Final = "scrape-0123456789abcdef"
 PRODUCTION: Final = {

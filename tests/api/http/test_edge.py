@@ -6,14 +6,17 @@ import contextlib
 import signal
 import socket
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import psycopg2
 import pytest
 import redis
 
 from actors.queue.messages import answer_key
+from cli.embedded.servers.postgres import Postgres
+from cli.embedded.servers.valkey import Valkey
 from cli.embedded.supervise.ports import free_port
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import DEVELOPMENT_SECRET_KEYS
@@ -23,13 +26,6 @@ from tests.actors.queue.workers import eventually
 from tests.api.test_server import Server, code_of, split, start
 from tests.conftest import TEMPLATE
 from tests.peers.silence import frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from cli.embedded.servers.postgres import Postgres
-    from cli.embedded.servers.valkey import Valkey
 
 DATABASE = "api_edge"
 THREADS = 6

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 
 from api.http.slots import Slots
 from core.errors import GatewayBusy
 from core.settings.settings import SettingsError
+from models.merchants.rows import ApiKeyRow
 from tests.api.conftest import Client, Keys, code_of, make_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from models.merchants.rows import ApiKeyRow
 
 SLOTS = 2
 INFO = {"order_id": "nobody"}

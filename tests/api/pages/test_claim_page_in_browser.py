@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page
 
 from api.app import create_app
 from models.db import base
 from tests.api.conftest import FakeQueues, Keys, make_settings
-from tests.api.live import LocalCaller
+from tests.api.live import Live, LocalCaller
 from tests.api.pages.test_page_in_browser import QuietHandler, Server, browser
 from tests.api.routes.payout_links.rows import ANN, linked, turn
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
-    from tests.api.live import Live
 
 __all__ = ["browser"]  # the fixture: a module has one browser
 

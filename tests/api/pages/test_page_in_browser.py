@@ -10,19 +10,17 @@ import threading
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 import pytest
+from playwright.sync_api import Browser, Page
 
 from api.app import create_app
 from core.errors import PayMethodNotAccepted
 from models.db import base
 from tests.api.conftest import FakeCaller, FakeQueues, Keys, make_settings
 from tests.api.rows import ADDRESS, UNIT, add_deposit, add_invoice, add_merchant
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 

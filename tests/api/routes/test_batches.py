@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
 import pytest
+from falcon import testing
 
 from actors.batches import ticks as batch_runs
 from core.batches.schemas import ITEMS_MAX, BatchCreated, BatchInfo
 from models.db.base import execute, one, rows
 from tests.api.conftest import Client, FakeCaller, code_of
-
-if TYPE_CHECKING:
-    from falcon import testing
-
-    from tests.api.live import Live
+from tests.api.live import Live
 
 PAYMENT: Final = {"amount": "10", "currency": "USD", "order_id": "order-1"}
 PATHS: Final = {

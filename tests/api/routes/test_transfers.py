@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
+from falcon import testing
 
 from actors import context
 from api.app import create_app
@@ -24,12 +27,6 @@ from tests.api.conftest import NOW, SECRET, Client, FakeCaller, FakeQueues, Keys
 from tests.api.live import LocalCaller
 from tests.models.builders import USDT, assert_sound, held
 from tests.models.payouts.held import funded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from uuid import UUID
-
-    from falcon import testing
 
 PATH = "/v1/transfer/to-personal"
 FIVE: dict[str, Any] = {"amount": "5", "currency": "USDT"}

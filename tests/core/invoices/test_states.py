@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, get_args
+from typing import Any, Final, get_args
 
 import pytest
 from hypothesis import given
@@ -22,9 +22,6 @@ from core.invoices.states import (
     is_short,
     judge,
 )
-
-if TYPE_CHECKING:
-    from typing import Any
 
 STATUSES: Final[tuple[InvoiceStatus, ...]] = get_args(InvoiceStatus)
 TARGET: Final = 100_000_000

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from email.message import EmailMessage
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -12,10 +13,6 @@ from actors.upkeep.mail_server import MailServer, MailServerError
 from core.net import mail
 from core.net.mail import Body, MailRefusedError
 from tests.peers.smtp_server import SmtpServer, certify
-
-if TYPE_CHECKING:
-    from email.message import EmailMessage
-    from pathlib import Path
 
 ID = UUID("0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d")
 BODY = Body(text="Hello", html="<p>Hello</p>")

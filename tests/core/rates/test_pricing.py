@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -28,6 +28,7 @@ from core.money import PPM
 from core.rates.pricing import (
     RATE_DIGITS,
     Market,
+    Method,
     Price,
     Quote,
     Terms,
@@ -41,9 +42,6 @@ from core.rates.pricing import (
     require_acceptable,
     split_credit,
 )
-
-if TYPE_CHECKING:
-    from core.rates.pricing import Method
 
 CATALOGUE: Final = load_catalogue("production")
 EVERYWHERE: Final = frozenset(CATALOGUE.networks)

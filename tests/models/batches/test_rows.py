@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import psycopg2.errors
@@ -11,13 +11,10 @@ import pytest
 from core.ids import uuid7
 from models.batches import items as batch_items
 from models.batches import rows as batches
-from models.batches.items import LEASE_S, LeaseLostError
+from models.batches.items import LEASE_S, Leased, LeaseLostError
 from models.batches.rows import START, WALK_MAX, NewBatch
 from models.db.base import execute, one, rows, transaction
 from tests.models.builders import at_once, merchant
-
-if TYPE_CHECKING:
-    from models.batches.items import Leased
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -10,11 +10,9 @@ import ast
 import functools
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from typing import Final
 
 ROOT: Final = Path(__file__).parents[3]
 PACKAGES: Final = ("core", "models", "chains", "actors", "api", "scheduler")

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import psycopg2
 import pytest
 from psycopg2 import sql
+from psycopg2.extensions import connection
 
+from cli.embedded.servers.postgres import Postgres
 from models.db import base, grants, rights
 from models.db.grants import READ_ONLY, ROLES, SIGNER, WEB, WORKERS, Grant
 from models.db.migrate import MovedClockError, migrate
 from models.ledger import debts
 from tests.models.builders import Chain, invoice, merchant, paid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from psycopg2.extensions import connection
-
-    from cli.embedded.servers.postgres import Postgres
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import psycopg2
 import pytest
@@ -10,9 +10,6 @@ import pytest
 from models.db import base
 from models.db.base import one
 from models.db.locks import single_flight
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.usefixtures("database")
 

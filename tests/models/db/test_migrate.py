@@ -5,19 +5,15 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Timer
-from typing import TYPE_CHECKING
+from typing import Any
 
 import psycopg2
 import pytest
 from psycopg2 import errors
 
+from cli.embedded.servers.postgres import Postgres
 from models.db import migrate as migrations
 from models.db.migrate import NO_TRANSACTION, ChangedMigrationError, available, migrate, pending
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from cli.embedded.servers.postgres import Postgres
 
 Files = list[tuple[str, str]]
 

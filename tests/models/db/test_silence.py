@@ -5,21 +5,17 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 
+from cli.embedded.servers.postgres import Postgres
 from models.db import base, silence
 from models.db.base import StoreUnavailableError, execute, long_statements, one, transaction
 from tests.models.builders import at_once
 from tests.peers.silence import Mute, SwallowingProxy, frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from cli.embedded.servers.postgres import Postgres
 
 # What the server allows a statement here, and what is waited beyond it.
 TIMEOUT_MS = 300

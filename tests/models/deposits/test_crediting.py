@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 from psycopg2 import errors
@@ -13,6 +13,7 @@ from core.rates.pricing import CreditSplit
 from models.db.base import execute, one, transaction
 from models.deposits import crediting
 from models.deposits import rows as deposits
+from models.deposits.rows import Deposit
 from models.ledger import ledger
 from models.ledger.ledger import (
     AVAILABLE,
@@ -40,11 +41,6 @@ from tests.models.builders import (
     wait_until_somebody_waits,
 )
 from tests.models.ledger.test_ledger import book
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from models.deposits.rows import Deposit
 
 ETHEREUM = CATALOGUE.networks["ethereum"]
 AT_ONCE = replace(ETHEREUM, maturity=ETHEREUM.confirmations)

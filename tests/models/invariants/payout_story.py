@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 from core.ids import uuid7
 from core.payouts.deny_list import DenyList
@@ -15,15 +16,11 @@ from models.outcomes import decisions as payout_decisions
 from models.payout_links import rows as payout_links
 from models.payouts import conversion
 from models.payouts import rows as payouts
+from models.payouts.rows import PayoutRow
 from tests.models.builders import CATALOGUE, USDT, Chain, invoice, merchant, paid
 from tests.models.payout_links.builders import claimed
 from tests.models.payout_links.builders import funded as cheque
 from tests.models.payouts.held import DESTINATION, payout, require_cosign, taken
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from models.payouts.rows import PayoutRow
 
 # At least one change for each invariant, each with several faces.
 PAYOUT_CORRUPTIONS: Final[dict[str, list[str]]] = {

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 from uuid import uuid4
 
 import psycopg2
 import pytest
+from psycopg2.extensions import connection
 
 from models.db.base import execute, one, rows, transaction
 from models.invariants import checkpoint
 from models.invariants import money_in as invariants
 from models.ledger.ledger import AVAILABLE, CUSTODY, EQUITY, GATEWAY, SUSPENSE, Account, Transfer, post
 from tests.models.builders import Chain, at_once, invoice, paid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from psycopg2.extensions import connection
 
 SHOP = uuid4()
 FROM, TO = Account(GATEWAY, CUSTODY, "USDT", "ethereum"), Account(SHOP, SUSPENSE, "USDT")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 import pytest
@@ -14,6 +14,7 @@ from models.invariants import scope as audit_scope
 from models.invariants.checkpoint import FULL_EVERY_S
 from models.invariants.money_in import INVARIANTS, MONEY, ROWS_SHOWN_MAX, check
 from models.invariants.scope import YOUNG_S
+from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import AVAILABLE, CUSTODY, GAS, GATEWAY, Account, Transfer, post
 from models.treasury import topups
 from models.wallets import settlement as wallet_settlement
@@ -36,9 +37,6 @@ from tests.models.invariants.payout_story import PAYOUT_CORRUPTIONS, pay_out
 from tests.models.refunds.builders import refund, send_back
 from tests.models.treasury.builders import spend, topup
 from tests.models.wallets.builders import set_blocked, wallet
-
-if TYPE_CHECKING:
-    from models.invoices.rows import InvoiceRow
 
 # What a hand could do to the story below: at least one change for each invariant, each with several faces.
 CORRUPTIONS: Final[dict[str, list[str]]] = {

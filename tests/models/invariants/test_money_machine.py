@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -37,9 +37,11 @@ from core.refunds.schemas import CreateRefund
 from core.settings.settings import load_settings
 from models.db.base import app_now, execute, one, rows, transaction
 from models.deposits import crediting
+from models.deposits.rows import Found
 from models.invariants import money_in as invariants
 from models.invoices import resolution, settlement
 from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow
 from models.ledger import ledger
 from models.ledger.ledger import PERSONAL, SUSPENSE, Account, InsufficientFundsError
 from models.merchants import transfers as personal
@@ -52,15 +54,11 @@ from models.payouts import rows as payouts
 from models.spends import rows as spends
 from models.spends.rows import NewAttempt, SpendRow
 from models.wallets import settlement as wallet_settlement
+from models.wallets.rows import WalletRow
 from tests.models.builders import CATALOGUE, Chain, endpoint, held, invoice, merchant, net_of, owes
 from tests.models.payout_links.builders import new_link
 from tests.models.refunds.builders import send_back
 from tests.models.wallets.builders import wallet
-
-if TYPE_CHECKING:
-    from models.deposits.rows import Found
-    from models.invoices.rows import InvoiceRow
-    from models.wallets.rows import WalletRow
 
 USDT = 10**18
 FEE = USDT

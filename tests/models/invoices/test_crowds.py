@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -11,6 +12,7 @@ from models.db.base import execute, one, transaction
 from models.deposits import rows as deposits
 from models.invoices import resolution, settlement, tallies
 from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import MATURING, SUSPENSE, Account
 from models.outcomes import reversals
 from tests.models.builders import (
@@ -26,11 +28,6 @@ from tests.models.builders import (
     paid,
     settled,
 )
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from models.invoices.rows import InvoiceRow
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 
@@ -22,9 +22,6 @@ from tests.models.builders import (
     settled,
 )
 from tests.models.refunds.builders import end, send_back
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
 

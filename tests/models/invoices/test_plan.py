@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
@@ -23,9 +24,6 @@ from core.invoices.schemas import CreatePayment
 from core.rates.pricing import RATE_DIGITS, Market, Terms
 from models.invoices.plan import QUOTE_S, Plan, clamp_lifetime, plan_invoice, quote_again, quote_choice
 from tests.models.builders import USDT, invoice, merchant
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 CATALOGUE: Final = load_catalogue("development")
 AVAILABLE: Final = frozenset({"ethereum", "bsc"})

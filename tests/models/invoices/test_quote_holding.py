@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 
@@ -19,9 +19,6 @@ from tests.models.builders import (
     requote,
     settled,
 )
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 pytestmark = pytest.mark.usefixtures("sound")
 

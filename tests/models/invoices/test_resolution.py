@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 
@@ -14,6 +14,7 @@ from core.rates.pricing import PPM
 from models.db.base import execute, rows, transaction
 from models.invoices import resolution, settlement
 from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import AVAILABLE, MATURING, SUSPENSE, Account
 from tests.actors.queue.workers import make_settings
 from tests.models.builders import (
@@ -31,11 +32,6 @@ from tests.models.builders import (
     paid,
     settled,
 )
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from models.invoices.rows import InvoiceRow
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
 

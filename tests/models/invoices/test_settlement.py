@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 
@@ -17,6 +17,7 @@ from models.deposits import crediting
 from models.deposits import rows as deposits
 from models.invoices import rows as invoices
 from models.invoices import settlement, views
+from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import AVAILABLE, FEES, GATEWAY, MATURING, ROUNDING, SUSPENSE, Account, Transfer
 from models.outcomes import reversals
 from tests.models.builders import (
@@ -42,11 +43,6 @@ from tests.models.builders import (
 )
 from tests.models.ledger.test_ledger import book
 from tests.models.refunds.builders import end, send_back
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from models.invoices.rows import InvoiceRow
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
 

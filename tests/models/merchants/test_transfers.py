@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from uuid import UUID
 
 import pytest
 
@@ -14,10 +15,6 @@ from models.merchants import transfers as personal
 from models.merchants.transfers import NewTransfer, TransferRow
 from tests.models.builders import USDT, Chain, assert_sound, at_once, held
 from tests.models.payouts.held import funded, owner_of, payout
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from uuid import UUID
 
 
 @pytest.fixture

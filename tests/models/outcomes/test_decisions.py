@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
 
 import pytest
 
@@ -15,6 +18,7 @@ from core.errors import (
     PayoutNotPending,
 )
 from core.payouts.deny_list import DenyList
+from core.payouts.states import PayoutStatus
 from models.db.base import close, execute, one, transaction
 from models.deposits import crediting
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PAYOUT_HELD, Account, Transfer, post
@@ -23,7 +27,7 @@ from models.outcomes import endings as payout_endings
 from models.outcomes import spends as payout_spends
 from models.payouts import freezes
 from models.payouts import rows as payouts
-from models.payouts.rows import find_by_order
+from models.payouts.rows import PayoutRow, find_by_order
 from tests.models.builders import (
     CATALOGUE,
     PRICE,
@@ -52,14 +56,6 @@ from tests.models.payouts.held import (
     told,
 )
 from tests.models.refunds.builders import FEE, refund, send_back, suspense
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-    from uuid import UUID
-
-    from core.payouts.states import PayoutStatus
-    from models.payouts.rows import PayoutRow
 
 NOBODY: Final = DenyList(None)
 DECIDED: Final[tuple[PayoutStatus, ...]] = (

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -15,19 +17,24 @@ from models.db import base
 from models.db.base import one, transaction
 from models.deposits import crediting
 from models.deposits import rows as deposits
+from models.deposits.rows import Deposit
 from models.invoices import resolution
 from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import DEBT, EQUITY, GATEWAY, PAYOUT_HELD, Account, Transfer, post
 from models.outcomes import decisions as payout_decisions
 from models.outcomes import endings as payout_endings
 from models.outcomes import reversals
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
+from models.payout_links.rows import PayoutLinkRow
 from models.payouts import freezes
 from models.payouts import rows as payouts
+from models.payouts.rows import PayoutRow
 from models.refunds import rows as refunds
 from models.wallets import rows as wallets
 from models.wallets import settlement as wallet_settlement
+from models.wallets.rows import WalletRow
 from tests.models.builders import (
     CATALOGUE,
     PRICE,
@@ -47,16 +54,6 @@ from tests.models.payout_links.builders import funded as funded_link
 from tests.models.payouts.held import as_signed, funded, payout, reread
 from tests.models.refunds.builders import FEE, end, new_refund, refund, send_back, sent
 from tests.models.wallets.builders import deposit_of, set_blocked, wallet
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from uuid import UUID
-
-    from models.deposits.rows import Deposit
-    from models.invoices.rows import InvoiceRow
-    from models.payout_links.rows import PayoutLinkRow
-    from models.payouts.rows import PayoutRow
-    from models.wallets.rows import WalletRow
 
 pytestmark = pytest.mark.usefixtures("sound")
 

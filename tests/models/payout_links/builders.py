@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from uuid import UUID
 
 from core.ids import uuid7
 from models.db.base import execute, transaction
@@ -12,9 +13,6 @@ from models.payout_links import rows as payout_links
 from models.payout_links.rows import NewPayoutLink, PayoutLinkRow
 from tests.models.builders import CATALOGUE, USDT, merchant
 from tests.models.payouts.builders import fund
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 AMOUNT: Final = 25 * USDT
 LINK_FEE: Final = USDT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pytest
@@ -24,6 +23,7 @@ from models.outcomes import decisions as payout_decisions
 from models.outcomes import endings as payout_endings
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
+from models.payout_links.rows import PayoutLinkRow
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from tests.models.builders import CATALOGUE, USDT, endpoint, held, merchant, owes
@@ -41,9 +41,6 @@ from tests.models.payout_links.builders import (
     rich_merchant,
 )
 from tests.models.payouts.held import require_cosign
-
-if TYPE_CHECKING:
-    from models.payout_links.rows import PayoutLinkRow
 
 pytestmark = pytest.mark.usefixtures("sound")
 

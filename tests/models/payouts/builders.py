@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 from core.ids import uuid7
 from core.rates.consensus import Rate
@@ -11,9 +12,6 @@ from models.db.base import app_now, rows, transaction
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, DEBT, EQUITY, GATEWAY, Account, Transfer
 from models.rates import rates
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 USDT: Final = 10**18
 # What the chain takes for a transfer of USDT, and what that is charged as: rounded up to six digits.

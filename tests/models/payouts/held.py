@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from uuid import UUID
 
 from core.ids import uuid7
-from core.payouts.states import FINAL_PAYOUTS
+from core.payouts.states import FINAL_PAYOUTS, PayoutStatus
 from models.db.base import execute, one, rows, transaction
 from models.deposits import crediting
 from models.outcomes import endings as payout_endings
@@ -14,11 +15,6 @@ from models.payouts.rows import PayoutRow
 from models.wallets import settlement as wallet_settlement
 from tests.models.builders import CATALOGUE, USDT, Chain, endpoint, merchant
 from tests.models.wallets.builders import wallet
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.payouts.states import PayoutStatus
 
 CREATOR: Final = "pk_creator"
 DESTINATION: Final = "0x52908400098527886e0f7030069857d2e4169ee7"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -28,9 +29,6 @@ from models.payouts.conversion import OWN_KINDS
 from models.payouts.rows import PayoutRow
 from tests.models.builders import CATALOGUE, assert_sound, at_once, held, merchant, net_of
 from tests.models.payouts.builders import RECIPIENT, USDT, fund, stock
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ETH = 10**18
 RATES = {"USDT": 10**RATE_DIGITS, "ETH": 2000 * 10**RATE_DIGITS, "BTC": 95_000 * 10**RATE_DIGITS}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -11,12 +10,7 @@ from core.errors import PayoutConvertFrozen, PayoutFrozen
 from models.db.base import rows, transaction
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, Account, Transfer, post
 from models.payouts import freezes
-from models.payouts.freezes import RECONCILER
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from models.payouts.freezes import Scope
+from models.payouts.freezes import RECONCILER, Scope
 
 
 def frozen(merchant_id: UUID) -> dict[str, bool]:

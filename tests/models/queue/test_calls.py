@@ -3,23 +3,20 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import psycopg2
 import pytest
+from psycopg2.extensions import connection
 
 from core.errors import IdempotencyInProgress, IdempotencyKeyReused
 from models.db import base
 from models.db.base import execute, one, rows, transaction
 from models.queue import calls
 from models.queue.calls import AbandonedError, CallInfo, ReplayedError, UndecidedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from psycopg2.extensions import connection
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import UUID
 
 from core.ids import uuid7
 from core.money import round_down
+from core.payouts.states import PayoutStatus
 from models.db.base import execute, rows, transaction
 from models.deposits import rows as deposits
+from models.deposits.rows import Deposit
 from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import SUSPENSE, Account
 from models.outcomes import endings as payout_endings
+from models.outcomes.endings import Ending
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.payouts.rules import step
 from models.refunds import rows as refunds
 from models.wallets import rows as wallets
+from models.wallets.rows import WalletRow
 from tests.models.builders import CATALOGUE, USDT, assert_sound, net_of
 from tests.models.payouts.held import as_signed
 from tests.models.treasury.builders import spend
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.payouts.states import PayoutStatus
-    from models.deposits.rows import Deposit
-    from models.invoices.rows import InvoiceRow
-    from models.outcomes.endings import Ending
-    from models.wallets.rows import WalletRow
 
 ADDRESS = "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc"
 FEE = USDT // 10

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 
 from core.errors import PaymentNotResolvable
+from core.payouts.states import PayoutStatus
 from models.db import base
 from models.db.base import execute, one, rows, transaction
 from models.invoices import resolution
 from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow
 from models.ledger import debts
 from models.ledger.ledger import AVAILABLE, GATEWAY, MATURING, PAYOUT_HELD, ROUNDING, Account
 from models.outcomes import reversals
+from models.payouts.rows import PayoutRow
 from models.wallets import rows as wallets
+from models.wallets.rows import WalletRow
 from tests.models.builders import (
     CATALOGUE,
     PRICE,
@@ -36,14 +40,6 @@ from tests.models.builders import (
 from tests.models.payouts.builders import fund
 from tests.models.refunds.builders import FEE, end, payout_events, reread, send_back, sent, signed, suspense
 from tests.models.wallets import builders as wallet_builders
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.payouts.states import PayoutStatus
-    from models.invoices.rows import InvoiceRow
-    from models.payouts.rows import PayoutRow
-    from models.wallets.rows import WalletRow
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
 

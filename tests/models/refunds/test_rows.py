@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 
 from core.catalogue.addresses import display
 from core.errors import PayoutNotPending
+from core.payouts.states import PayoutStatus
 from models.db.base import rows, transaction
 from models.deposits import crediting
+from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
 from models.outcomes import decisions as payout_decisions
 from models.outcomes import reversals
@@ -32,12 +34,6 @@ from tests.models.builders import (
 )
 from tests.models.refunds.builders import FEE, end, payout_events, refund, reread, send_back, sent
 from tests.models.wallets import builders as wallet_builders
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from core.payouts.states import PayoutStatus
-    from models.invoices.rows import InvoiceRow
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
 

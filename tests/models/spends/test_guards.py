@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from core.ids import uuid7
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import AVAILABLE, Account, Transfer, post
 from models.payouts import queue as payout_queue
+from models.payouts.rows import PayoutRow
 from models.spends import counters as signer_counters
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from tests.models.builders import USDT, at_once
 from tests.models.payouts.held import funded, payout, reread, taken
 from tests.models.spends.test_rows import mined, spend
-
-if TYPE_CHECKING:
-    from models.payouts.rows import PayoutRow
 
 
 @pytest.fixture(autouse=True)

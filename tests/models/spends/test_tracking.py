@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 
@@ -14,10 +15,6 @@ from models.spends.tracking import Inclusion
 from tests.models.builders import CATALOGUE
 from tests.models.spends.test_rows import SENDER, read, spend
 from tests.models.spends.test_signing import unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from uuid import UUID
 
 FOUND = Inclusion(txid="0x1", height=7, block_hash="0xb", effect="exact", fee_units=1, problem="")
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID, uuid4
 
 from core.ids import uuid7
 from models.db.base import execute, rows, transaction
 from models.treasury import own_addresses as treasury
 from models.treasury import topups
-
-if TYPE_CHECKING:
-    from tests.models.builders import Chain
+from tests.models.builders import Chain
 
 HOT = "0x" + "a0" * 20
 COLD = "0x" + "c0" * 20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,6 +11,7 @@ from core.ids import uuid7
 from models.db.base import execute, rows, transaction
 from models.deposits import balances as probes
 from models.deposits import rows as deposits
+from models.deposits.rows import Found
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.payouts import rules as payout_rules
 from models.treasury import own_addresses as treasury
@@ -20,9 +21,6 @@ from models.treasury.sweeps import Unswept
 from models.treasury.topups import NewTopup
 from tests.models.builders import USDT, Chain, assert_sound, at_once, invoice, merchant, net_of, paid
 from tests.models.treasury.builders import COLD, HOT, pin_hot, spend, topup, topup_rows
-
-if TYPE_CHECKING:
-    from models.deposits.rows import Found
 
 DEPOSIT = "0x" + "dd" * 20
 STRANGER = "0x" + "66" * 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 
@@ -10,6 +10,7 @@ from core.ids import uuid7
 from core.rates.pricing import Market
 from core.treasury import SweepPolicy
 from models.db.base import execute, one, rows, transaction
+from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.spends import tracking as spend_tracking
 from models.spends.tracking import Inclusion
@@ -19,11 +20,6 @@ from models.treasury import sweeps, topup_doubts, topups
 from models.treasury.sweeps import Unswept
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, held, invoice, merchant, net_of, paid
 from tests.models.treasury.builders import COLD, HOT, other_with_slot, pin_hot, spend, topup, topup_rows
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from models.invoices.rows import InvoiceRow
 
 
 @pytest.mark.usefixtures("database")

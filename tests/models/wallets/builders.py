@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
 
 from core.ids import uuid7
 from models.db.base import one, rows, transaction
@@ -12,10 +14,6 @@ from models.wallets import rows as wallets
 from models.wallets import settlement as wallet_settlement
 from models.wallets.rows import NewWallet, WalletRow
 from tests.models.builders import CATALOGUE, address, assert_sound, merchant
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from uuid import UUID
 
 
 def wallet(merchant_id: UUID | None = None, **columns: Any) -> WalletRow:

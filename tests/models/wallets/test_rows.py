@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 import psycopg2
 import pytest
@@ -16,9 +16,6 @@ from models.wallets import rows as wallets
 from models.wallets.rows import NewWallet
 from tests.models.builders import address, at_once, invoice, merchant
 from tests.models.wallets.builders import reread, set_blocked, wallet
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 pytestmark = pytest.mark.usefixtures("sound")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 import pytest
 
@@ -33,9 +34,6 @@ from tests.models.builders import (
 )
 from tests.models.ledger.test_ledger import book
 from tests.models.wallets.builders import bodies, deposit_of, queues, reread, set_blocked, settled, statuses, wallet
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
 

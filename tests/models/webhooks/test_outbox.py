@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 import psycopg2
@@ -16,9 +16,6 @@ from models.db.base import close, execute, one, rows, transaction
 from models.merchants.rows import create_merchant
 from models.webhooks import outbox
 from models.webhooks.outbox import Attempt, Delivery, Endpoint, Leased
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
+from uuid import UUID
 
 from models.db import base
+from tests.api.live import Live
 from tests.models.builders import USDT
 from tests.models.payouts.builders import charge, fund
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from tests.api.live import Live
 
 LINK: Final = {"currency": "USDT", "network": "ethereum", "amount": "25"}
 ANN: Final = "0x52908400098527886E0F7030069857D2E4169EE7"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import UUID
 
 from models.db.base import transaction
 from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, Account, Transfer, post
+from models.payouts.rows import PayoutRow
 from tests.models.builders import USDT
 from tests.models.payouts.held import payout
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from models.payouts.rows import PayoutRow
 
 
 def credit(merchant_id: UUID, units: int, currency: str = "USDT", network: str = "ethereum") -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -17,14 +19,9 @@ from models.db import base
 from models.db.base import app_now, execute
 from models.queue import calls
 from tests.api.conftest import Client, FakeCaller, code_of
+from tests.api.live import Live
 from tests.api.rows import UNIT
 from tests.models.payouts.builders import RECIPIENT, charge, fund, stock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from uuid import UUID
-
-    from tests.api.live import Live
 
 UNKNOWN = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
 ORDER: dict[str, Any] = {

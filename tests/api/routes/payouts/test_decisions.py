@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -17,11 +20,6 @@ from tests.api.conftest import NOW, Client, FakeQueues, Keys, code_of, make_sett
 from tests.api.live import LocalCaller
 from tests.models.builders import USDT, assert_sound, held, merchant
 from tests.models.payouts.held import DESTINATION, funded, payout, require_cosign, reread
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-    from uuid import UUID
 
 APPROVE = "/v1/payout/approve"
 CANCEL = "/v1/payout/cancel"

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from uuid import UUID
 
 import pytest
+from falcon import testing
 
 from models.db import base
 from tests.api.conftest import NOW, code_of
@@ -19,11 +21,6 @@ from tests.api.rows import UNIT, add_deposit
 from tests.models.builders import held
 from tests.models.payouts.builders import RECIPIENT, charge, fund
 from tests.models.payouts.held import require_cosign
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from falcon import testing
 
 FUNDS: Final = 100 * UNIT
 METHOD: Final = {"currency": "USDT", "network": "ethereum"}

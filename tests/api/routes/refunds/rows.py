@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from uuid import UUID
 
 from falcon import testing
 
@@ -13,9 +14,6 @@ from models.ledger.ledger import AVAILABLE
 from tests.api.live import Live
 from tests.api.rows import UNIT, add_deposit
 from tests.models.payouts.builders import charge, fund
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 PAYER: Final = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 ELSEWHERE: Final = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 import pytest
 
@@ -12,11 +10,9 @@ from core.payouts.schemas import Payout
 from core.refunds.schemas import PaymentRefund, ResolvedPayment
 from models.db import base
 from tests.api.conftest import Client, FakeCaller, code_of
+from tests.api.live import Live
 from tests.api.routes.refunds.rows import ELSEWHERE, PAYER, blocked_wallet, paid_payment, sending_back, short_payment
 from tests.api.rows import UNIT, add_deposit
-
-if TYPE_CHECKING:
-    from tests.api.live import Live
 
 REFUND = "/v1/payment/refund"
 RESOLVE = "/v1/payment/resolve"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,14 +13,12 @@ from chains.budget import BudgetSpentError
 from chains.evm.adapter import CATCH_UP_FROM, EvmAdapter
 from chains.evm.nodes.providers import Providers
 from chains.evm.scan.range import FULL_BLOCKS_MAX, RANGE_MAX, RANGE_START, RangeSize
+from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story.tokens import install_tokens
 from tests.chains.conftest import CATALOGUE, OURS, THEIRS, evm_adapter
 from tests.peers.anvil import BUYER, HandMined, calldata
 from tests.peers.json_rpc_node import Refusal
 from tests.peers.lying_rpc import LyingRpc
-
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
 
 TOO_MANY = Refusal(-32005, "query returned more than 10000 results")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story import faucet
 from cli.embedded.story.dev_chain import HOT_COINS, WEI, DevChain
 from models.db.base import app_now
@@ -12,9 +12,6 @@ from models.deposits import cursors
 from models.treasury import own_addresses as treasury
 from tests.models.builders import CATALOGUE
 from tests.peers.anvil import BUYER, HandMined
-
-if TYPE_CHECKING:
-    from cli.embedded.servers.anvil import Anvil
 
 HOT = "0x" + "a0" * 20
 
