@@ -8,14 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from api.gateway import Gateway
-from api.http.auth import Principal
-from api.http.client_ip import Address
-from api.limits.limits import LimitName
 from core.errors import (
     AuthBadTimestamp,
     AuthBadToken,
@@ -38,9 +34,15 @@ from core.errors import (
     RequestNotFound,
     RequestTooLarge,
 )
-from core.http.answers import Answer
-from core.http.requests import Request
-from models.merchants.rows import KeyKind
+
+if TYPE_CHECKING:
+    from api.gateway import Gateway
+    from api.http.auth import Principal
+    from api.http.client_ip import Address
+    from api.limits.limits import LimitName
+    from core.http.answers import Answer
+    from core.http.requests import Request
+    from models.merchants.rows import KeyKind
 
 Rights = frozenset["KeyKind"]
 

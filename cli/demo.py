@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from cli.dev import DataOption, NetworksOption, PortOption, ReadyFileOption, summary
-from cli.embedded.stack import Stack
-from cli.embedded.story.console import Console
+
+if TYPE_CHECKING:
+    from cli.embedded.stack import Stack
+    from cli.embedded.story.console import Console
 
 FAILED: Final = 1
 

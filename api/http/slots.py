@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from core.errors import GatewayBusy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # A crowd of reads passes within this, where PostgreSQL answers; where it does not, the rest are refused after it.
 PATIENCE_S: Final = 0.1

@@ -14,15 +14,19 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from ipaddress import IPv6Address, ip_network
-from typing import Any, Final, Literal, Protocol
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import structlog
 
-from actors.queue.link import Command, LinkDownError
-from api.http.client_ip import Address
+from actors.queue.link import LinkDownError
 from api.limits.windows import Counter
-from core.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from actors.queue.link import Command
+    from api.http.client_ip import Address
+    from core.settings.settings import Settings
 
 log = structlog.get_logger("sluice.api")
 

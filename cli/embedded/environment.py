@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from cli.embedded.story.identity import Identity
-from cli.embedded.supervise.leash import Leash
 from core.settings.rules import RPC_SUFFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cli.embedded.story.identity import Identity
+    from cli.embedded.supervise.leash import Leash
 
 SIGNER: Final = "signer"
 WALLET_PREFIX: Final = "WALLET_"

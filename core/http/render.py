@@ -5,10 +5,15 @@ Source: API reference, "Resources and their fields".
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC
+from typing import TYPE_CHECKING
 
-from core.catalogue.catalogue import Catalogue
 from core.money import format_coin, format_fiat
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from core.catalogue.catalogue import Catalogue
 
 
 def iso_time(moment: datetime) -> str:

@@ -6,7 +6,10 @@ that the code has, and then proves that the money left once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class _Listener:

@@ -6,11 +6,9 @@ Source: API reference, "Payments".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from core import errors
-from core.catalogue.catalogue import Catalogue
 from core.merchants.terms_schemas import (
     ACCURACY_MAX_PERCENT,
     DISCOUNT_MAX_PERCENT,
@@ -19,10 +17,17 @@ from core.merchants.terms_schemas import (
     Accuracy,
     Discount,
     Discounts,
-    MethodName,
 )
-from core.money import PPM_PER_PERCENT, Refusal, parse_percent_ppm
-from core.rates.pricing import Method, only_network
+from core.money import PPM_PER_PERCENT, parse_percent_ppm
+from core.rates.pricing import only_network
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from core.catalogue.catalogue import Catalogue
+    from core.merchants.terms_schemas import MethodName
+    from core.money import Refusal
+    from core.rates.pricing import Method
 
 ACCURACY_MIN_PPM: Final = PPM_PER_PERCENT
 ACCURACY_MAX_PPM: Final = ACCURACY_MAX_PERCENT * PPM_PER_PERCENT

@@ -8,13 +8,15 @@ either reading of it would let somebody in, or lock somebody out, who was not me
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from core.errors import AllowlistBadIp
 
-Address = IPv4Address | IPv6Address
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    Address = IPv4Address | IPv6Address
 
 Network = IPv4Network | IPv6Network
 

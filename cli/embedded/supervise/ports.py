@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import secrets
 import socket
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cli.embedded.supervise.files import read_json, write_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LOOPBACK: Final = "127.0.0.1"
 # Below what systems give to outgoing connections.

@@ -7,11 +7,13 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Final
 
-from cli.embedded.supervise.unprivileged import Account
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from cli.embedded.supervise.unprivileged import Account
 
 START_LIMIT_S: Final = 60.0
 PAUSE_S: Final = 0.02

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from cli.embedded.supervise.process import Child
+if TYPE_CHECKING:
+    from cli.embedded.supervise.process import Child
 
 
 class Program(ABC):

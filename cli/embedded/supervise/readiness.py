@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import urllib3
 
@@ -11,6 +10,9 @@ from models.addresses.reservations import level
 from models.db.base import StoreUnavailableError
 from models.deposits import cursors
 from models.rates.rates import load_market
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 HTTP_OK: Final = 200
 HTTP_NOT_FOUND: Final = 404
