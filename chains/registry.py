@@ -3,12 +3,14 @@
 import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from chains.base import ChainAdapter, Spender
-from chains.evm.nodes.providers import Providers
 from core.catalogue.catalogue import Environment, Network, load_catalogue
 from core.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from chains.evm.nodes.providers import Providers
 
 WEI_PER_GWEI: Final = 10**9
 Builder = Callable[[Network, tuple[str, ...], float, Environment], ChainAdapter]

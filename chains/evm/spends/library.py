@@ -5,14 +5,16 @@ import sys
 import threading
 import warnings
 from types import ModuleType
-from typing import Any, Final
-
-from web3.eth import Eth
+from typing import TYPE_CHECKING, Any, Final
 
 from chains.base import ProviderError
 from chains.evm.nodes import wire
-from chains.evm.nodes.rpc import Rpc
 from core.catalogue.addresses import checksum_evm, keccak256
+
+if TYPE_CHECKING:
+    from web3.eth import Eth
+
+    from chains.evm.nodes.rpc import Rpc
 
 _loading: Final = threading.Lock()
 
