@@ -193,6 +193,32 @@ def rows(sql: str, params: Params = ()) -> list[tuple[Any, ...]]:
     return cast("list[tuple[Any, ...]]", run(sql, params).fetchall())
 
 
+def value(sql: str, params: Params = ()) -> Any:
+    """Return the first column of the first row, or None if there is none."""
+    found = one(sql, params)
+    return found[0] if found else None
+
+
+def column(sql: str, params: Params = ()) -> list[Any]:
+    """Return the first column of all rows."""
+    return [row[0] for row in rows(sql, params)]
+
+
+def rows_as(kind: Callable[..., T], sql: str, params: Params = ()) -> list[T]:
+    """Return all rows as what `kind` makes of each by the names of its columns, whatever their order.
+
+    Raises TypeError for a column that it does not know, and for one that it lacks and has no value for.
+    """
+    cursor = run(sql, params)
+    names = [column.name for column in cursor.description]
+    return [kind(**dict(zip(names, row, strict=True))) for row in cursor]
+
+
+def one_as(kind: Callable[..., T], sql: str, params: Params = ()) -> T | None:
+    """Return the first row by the names of its columns, as rows_as() does, or None."""
+    return next(iter(rows_as(kind, sql, params)), None)
+
+
 def execute(sql: str, params: Params = ()) -> int:
     """Return how many rows a write touched."""
     return cast("int", run(sql, params).rowcount)
@@ -263,10 +289,7 @@ def repeat_on_deadlock(step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) 
 
 def app_now() -> datetime:
     """The gateway's clock (UTC): the server's, moved in development by `sluice clock advance`."""
-    row = one("SELECT app_now()")
-    if row is None:
-        raise AssertionError("app_now() returns a row")
-    return cast("datetime", row[0])
+    return cast("datetime", value("SELECT app_now()"))
 
 
 def in_transaction() -> bool:

@@ -8,13 +8,15 @@
 - `= derived("sql")` is read with the row and is no column; `joins` brings what it needs, and all know the table by the
   alias behind its name. `= BY_DATABASE` may be left out of a new row: the table's default fills it.
 - Reading: `WalletRow.read("w.id = %s", …)` and `.first(…)`, or `rows_of(sql)` with `WalletRow.LIST` in it.
-- Writing: `WalletRow(id=…, …).write("ON CONFLICT DO NOTHING")`, whose parameters mypy knows; SQL text for the rest.
+- Writing: `WalletRow(id=…, …).write("ON CONFLICT DO NOTHING")`, whose parameters mypy knows; `.stored()` gives the row
+  back as it is stored, `WalletRow.write_all([…])` writes several. SQL text for the rest.
 
 Text, and not the builder of peewee, because of what that costs: docs/decisions/0037.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from types import NoneType
@@ -125,6 +127,8 @@ class Table(peewee.Model):
     SELECT: ClassVar[str]
     """Reads rows; conditions follow it."""
     TABLE: ClassVar[str] = ""
+    # What the INSERT of a row begins with; what follows its values may call the table by its alias.
+    _into: ClassVar[str]
     _names: ClassVar[tuple[str, ...]]
     # What a new row may be given, with the value that it has otherwise.
     _given: ClassVar[dict[str, object]]
@@ -137,6 +141,7 @@ class Table(peewee.Model):
     def __init_subclass__(cls, *, table: str, joins: str = "") -> None:
         """Make the annotations columns, before peewee looks for them."""
         cls.TABLE, _, alias = table.partition(" ")
+        cls._into = f"INSERT INTO {cls.TABLE} AS {alias}" if alias else f"INSERT INTO {cls.TABLE}"
         told = {name: vars(cls).get(name, _REQUIRED) for name in cls.__annotations__}
         hints = get_type_hints(cls, include_extras=True)
         texts = {
@@ -182,10 +187,30 @@ class Table(peewee.Model):
 
     def write(self, then: str = "", params: Params = ()) -> int:
         """Insert this row, with what is to follow the values; return how many were written."""
-        values = vars(self)
-        return execute(
-            f"INSERT INTO {self.TABLE} ({', '.join(values)}) VALUES ({', '.join(['%s'] * len(values))}) {then}",
-            (*(self._meta.fields[name].db_value(value) for name, value in values.items()), *params),
+        return self.write_all([self], then, params)
+
+    def stored(self, then: str = "", params: Params = ()) -> Self | None:
+        """Insert this row and return it with what the database gave it; None if what follows the values kept it out."""
+        sql, values = self._insertion([self])
+        found = self.rows_of(f"{sql} {then} RETURNING {self.LIST}", (*values, *params))
+        return found[0] if found else None
+
+    @classmethod
+    def write_all(cls, new: Sequence[Self], then: str = "", params: Params = ()) -> int:
+        """Insert rows that are alike in what they leave to the table, in one statement; return how many were."""
+        if not new:
+            return 0
+        sql, values = cls._insertion(new)
+        return execute(f"{sql} {then}", (*values, *params))
+
+    @classmethod
+    def _insertion(cls, new: Sequence[Self]) -> tuple[str, list[object]]:
+        """Return the INSERT of some rows and its parameters."""
+        fields = {name: cls._meta.fields[name] for name in vars(new[0])}
+        marks = f"({', '.join(['%s'] * len(fields))})"
+        return (
+            f"{cls._into} ({', '.join(fields)}) VALUES {', '.join([marks] * len(new))}",
+            [field.db_value(vars(row)[name]) for row in new for name, field in fields.items()],
         )
 
     def but(self, **values: object) -> Self:

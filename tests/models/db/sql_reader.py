@@ -17,7 +17,8 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[3]
 PACKAGES: Final = ("core", "models", "chains", "actors", "api", "scheduler")
 
-_ROW_VERBS: Final = {"read": "FROM", "first": "FROM", "write": "INSERT INTO"}
+_INSERTS: Final = dict.fromkeys(("write", "write_all", "stored"), "INSERT INTO")
+_ROW_VERBS: Final = {"read": "FROM", "first": "FROM"} | _INSERTS
 
 Name = tuple[str, str]
 # (table, verb); LOCK stands for SELECT … FOR UPDATE and its like.

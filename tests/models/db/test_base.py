@@ -5,26 +5,38 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
+import msgspec
 import psycopg2
 import pytest
 from psycopg2 import errors
 
 from cli.embedded.supervise.ports import free_port
 from models.db import base
-from models.db.base import StoreUnavailableError, execute, one, repeat_on_deadlock, rows, transaction
+from models.db.base import (
+    StoreUnavailableError,
+    column,
+    execute,
+    one,
+    one_as,
+    repeat_on_deadlock,
+    rows,
+    rows_as,
+    transaction,
+    value,
+)
 from tests.models.builders import at_once
 
 pytestmark = pytest.mark.usefixtures("database")
 
 
 def pid() -> int:
-    row = one("SELECT pg_backend_pid()")
-    assert row is not None
-    return int(row[0])
+    return int(value("SELECT pg_backend_pid()"))
 
 
 def terminate(url: str, backend: int) -> None:
@@ -41,7 +53,7 @@ def table(database: str) -> None:
 
 
 def things() -> list[int]:
-    return [row[0] for row in rows("SELECT id FROM things ORDER BY id")]
+    return column("SELECT id FROM things ORDER BY id")
 
 
 def add(number: int) -> None:
@@ -62,9 +74,9 @@ def fail() -> None:
 
 
 def test_a_float_never_reaches_the_database() -> None:
-    for value in (1.0, [1.5], float("nan")):
+    for number in (1.0, [1.5], float("nan")):
         with pytest.raises(TypeError, match="money is integer units"):
-            one("SELECT %s", (value,))
+            one("SELECT %s", (number,))
 
 
 def test_units_come_back_as_the_int_that_went_in() -> None:
@@ -76,6 +88,48 @@ def test_units_come_back_as_the_int_that_went_in() -> None:
 
 def test_a_rate_keeps_its_fraction() -> None:
     assert one("SELECT 0.1::numeric(40, 18), NULL::numeric") == (Decimal("0.100000000000000000"), None)
+
+
+# Answers ----------------------------------------------------------------------------------------------------
+
+
+class Pair(NamedTuple):
+    left: int
+    right: str = "none"
+
+
+class Struct(msgspec.Struct, frozen=True):
+    left: int
+    right: str = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    left: int
+    right: str = "none"
+
+
+def test_a_value_is_the_first_column_of_the_first_row() -> None:
+    assert value("SELECT 0, 1 UNION ALL SELECT 2, 3") == 0
+    assert value("SELECT NULL::integer") is None
+    assert value("SELECT 1 WHERE %s", (False,)) is None
+
+
+def test_a_column_is_the_first_of_all_rows() -> None:
+    assert column("SELECT n, 9 FROM generate_series(1, %s) AS n", (3,)) == [1, 2, 3]
+    assert column("SELECT 1 WHERE false") == []
+
+
+@pytest.mark.parametrize("kind", [Pair, Struct, Record])
+def test_rows_are_filled_by_the_names_of_their_columns(kind: type[Pair | Struct | Record]) -> None:
+    found = rows_as(kind, "SELECT 'r' || n AS right, n AS left FROM generate_series(1, %s) AS n", (2,))
+
+    assert found == [kind(left=1, right="r1"), kind(left=2, right="r2")]
+    assert one_as(kind, "SELECT 5 AS left") == kind(left=5)
+    assert one_as(kind, "SELECT 5 AS left WHERE false") is None
+    for wrong in ("SELECT 'r' AS right", "SELECT 1 AS left, 2 AS other"):
+        with pytest.raises(TypeError):
+            rows_as(kind, wrong)
 
 
 # Steps ------------------------------------------------------------------------------------------------------

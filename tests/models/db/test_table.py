@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from datetime import UTC, datetime
 from decimal import Decimal
 from uuid import UUID
 
@@ -95,3 +96,36 @@ def test_units_take_int_and_nothing_else() -> None:
     for value in (1.0, "1", Decimal(1), True, b"1"):
         with pytest.raises(TypeError, match="units are int"):
             Column("units").db_value(value)
+
+
+class Mark(Table, table="address_marks m"):
+    family: str
+    marked_at: datetime = BY_DATABASE
+    ordinal: Big
+    next: int = derived("m.ordinal + 1")
+
+
+@pytest.mark.usefixtures("database")
+def test_rows_are_written_one_by_one_or_together() -> None:
+    at = datetime(2030, 1, 1, tzinfo=UTC)
+    known, *others = (Mark(family=f"f{n}", marked_at=at, ordinal=n) for n in range(3))
+    upsert = "ON CONFLICT (family, marked_at) DO UPDATE SET ordinal = m.ordinal + %s"
+
+    assert known.write() == 1
+    assert known.write("ON CONFLICT DO NOTHING") == 0
+    assert Mark.write_all([known, *others], upsert, (5,)) == 3
+    assert [(mark.family, mark.ordinal) for mark in Mark.read("m.marked_at = %s ORDER BY m.family", (at,))] == [
+        ("f0", 5), ("f1", 1), ("f2", 2),
+    ]  # fmt: skip
+    assert Mark.write_all([]) == 0
+
+
+@pytest.mark.usefixtures("database")
+def test_a_row_is_given_back_as_it_is_stored() -> None:
+    new = Mark(family="f", ordinal=7)
+
+    stored = new.stored()
+    assert stored is not None
+    assert (stored.family, stored.ordinal, stored.next) == ("f", 7, 8)
+    assert Mark.first("m.family = 'f'") == stored
+    assert new.but(marked_at=stored.marked_at).stored("ON CONFLICT DO NOTHING") is None
