@@ -10,8 +10,6 @@ from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
-import structlog
-
 from actors.context import Context
 from actors.queue.isolated import isolated
 from chains.base import NATIVE, Block, BlockScan, ChainAdapter, Transfer
@@ -29,8 +27,6 @@ from models.spends.unknown import UnknownRow
 from models.treasury import own_addresses as treasury
 from models.treasury import topup_doubts, topups
 from models.wallets import settlement as wallet_settlement
-
-log = structlog.get_logger()
 
 SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], None]]] = {
     "invoice": settlement.settle,

@@ -76,16 +76,6 @@ class Network:
     has_base_fee: bool | None
     # The contract of a rollup that tells what posting a transaction's data costs on top of its gas.
     data_fee_oracle: Text | None
-    explorer_tx_url: Annotated[str, Meta(pattern=r"^https://\S+\{txid\}$")]
-    explorer_address_url: Annotated[str, Meta(pattern=r"^https://\S+\{address\}$")]
-
-    def tx_url(self, txid: str) -> str:
-        """Return the page of a transaction in a public explorer."""
-        return self.explorer_tx_url.replace("{txid}", txid)
-
-    def address_url(self, address: str) -> str:
-        """Return the page of an address in a public explorer."""
-        return self.explorer_address_url.replace("{address}", address)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,6 @@
 
 from core.errors.base import ERRORS as ERRORS
 from core.errors.base import DomainError as DomainError
-from core.errors.base import by_code as by_code
 from core.errors.pay import *
 from core.errors.payment import *
 from core.errors.payout import *

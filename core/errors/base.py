@@ -51,8 +51,3 @@ class DomainError(Exception):
         """Carry `message`, or the class's own text; it goes to the caller, so it holds no secret."""
         self.message = message or self.text
         super().__init__(self.message)
-
-
-def by_code(code: str) -> type[DomainError]:
-    """Return the error of a code; KeyError for a code that this version does not know."""
-    return ERRORS[code]

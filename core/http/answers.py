@@ -26,16 +26,3 @@ class Readiness(Answer, kw_only=True):
     audit_passed_at: Annotated[
         str | None, Meta(description="When the books were last found right; null: not yet, since the installation.")
     ]
-
-
-class ErrorDetail(Answer, kw_only=True):
-    """What went wrong: branch on the code, the text may change."""
-
-    code: str
-    message: str
-
-
-class ErrorBody(Answer, kw_only=True):
-    """The envelope of every error."""
-
-    error: ErrorDetail

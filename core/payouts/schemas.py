@@ -32,7 +32,6 @@ ORDER_ID_CHARS_MAX: Final = 255
 _ADDRESS: Final = "0x52908400098527886E0F7030069857D2E4169EE7"
 
 Source = Literal["api", "manual"]
-Priority = Literal["normal", "high"]
 
 # What check() refuses with an error of its own is in the document, but not in the type.
 DestinationText = Annotated[

@@ -237,7 +237,6 @@ class Settings(BaseModel):
     rate_limit_buyer_minute: int = Field(20, ge=1, le=10_000_000)
     # Claims of cheques from a source address.
     rate_limit_claim_minute: int = Field(20, ge=1, le=10_000_000)
-    lock_timeout_ms: int = Field(2000, ge=1, le=60_000)
     statement_timeout_ms: int = Field(2000, ge=1, le=60_000)
     tick_interval_ms: int = Field(ge=50, le=60_000)
     pool_low: int = Field(ge=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from core.catalogue.addresses import display
 from core.catalogue.catalogue import Catalogue, Pair
@@ -14,9 +14,6 @@ from core.payouts.states import FINAL_PAYOUTS, SHOWN
 if TYPE_CHECKING:
     from models.payouts.rows import PayoutRow
     from models.payouts.rules import Amounts
-
-# The word for what is on its way.
-IN_PROCESS: Final = SHOWN["approved"]
 
 
 def payout(catalogue: Catalogue, shown: PayoutRow) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from core import errors
-from core.errors import ERRORS, DomainError, GatewayBusy, PaymentBelowMinimum, by_code
+from core.errors import ERRORS, DomainError, GatewayBusy, PaymentBelowMinimum
 
 # By status, as the API reference's error table and its notes on each endpoint have them.
 CODES = {
@@ -89,7 +89,6 @@ def test_a_class_is_named_after_its_code_and_exported(code: str) -> None:
 
     assert ERRORS[code].__name__ == name
     assert getattr(errors, name) is ERRORS[code]
-    assert by_code(code) is ERRORS[code]
 
 
 @pytest.mark.parametrize("code", sorted(ERRORS))
@@ -122,11 +121,6 @@ def test_an_error_survives_the_way_through_another_process() -> None:
 def test_only_a_busy_gateway_says_when_to_come_back() -> None:
     assert GatewayBusy.retry_after_s == 1
     assert [code for code, error in ERRORS.items() if error.retry_after_s is not None] == ["gateway.busy"]
-
-
-def test_an_unknown_code_is_an_error_of_ours() -> None:
-    with pytest.raises(KeyError, match=r"payment\.no_such_code"):
-        by_code("payment.no_such_code")
 
 
 def test_a_code_cannot_be_given_twice() -> None:

@@ -141,14 +141,6 @@ def test_the_pairs_of_a_network_are_listed(catalogue: Catalogue) -> None:
     assert catalogue.pairs_on("nowhere") == ()
 
 
-def test_links_to_explorers_are_filled_in(catalogue: Catalogue) -> None:
-    ethereum, tron = catalogue.networks["ethereum"], catalogue.networks["tron"]
-
-    assert ethereum.tx_url("0xabc") == "https://etherscan.io/tx/0xabc"
-    assert ethereum.address_url("0xdef") == "https://etherscan.io/address/0xdef"
-    assert tron.tx_url("abc") == "https://tronscan.org/#/transaction/abc"
-
-
 def test_production_waits_for_real_depths_and_takes_amounts_worth_their_sweep() -> None:
     production = load_catalogue("production")
 
@@ -331,12 +323,6 @@ MUTATIONS: dict[str, tuple[Any, str]] = {
     "an upper-case network": (lambda d: row(d, "networks", code="tron").update(code="TRON"), "matching regex"),
     "a nameless coin": (lambda d: row(d, "assets", code="BTC").update(name=""), "length >= 1"),
     "too many digits": (lambda d: row(d, "fiats", code="USD").update(digits=19), "<= 18"),
-    "an explorer without a place for the id": (
-        lambda d: row(d, "networks", code="tron").update(explorer_tx_url="https://tronscan.org/"), "matching regex",
-    ),
-    "an explorer that runs a script": (
-        lambda d: row(d, "networks", code="tron").update(explorer_address_url="javascript:{address}"), "matching regex",
-    ),
     # One record against another
     "a network twice": (lambda d: d["networks"].append(row(d, "networks", code="bsc")), "bsc appears twice"),
     "a coin twice": (lambda d: d["assets"].append(row(d, "assets", code="BTC")), "BTC appears twice"),

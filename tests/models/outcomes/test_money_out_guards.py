@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -10,8 +9,6 @@ from uuid import UUID
 
 import pytest
 
-from core.ids import uuid7
-from core.payout_links.tokens import ClaimTokens
 from core.payouts.deny_list import DenyList
 from models.db import base
 from models.db.base import one, transaction
@@ -435,17 +432,6 @@ def test_a_claim_refused_for_a_debt_prolongs_no_link(shop: UUID) -> None:
     payout_links.keep_open_one(link.id)
 
     assert expiry(link) == link.expires_at
-
-
-def test_after_a_rotation_the_key_of_an_older_token_is_still_found() -> None:
-    """Without it a cheque's creator could not be told its token again."""
-    link_id, (old, new) = uuid7(), (f"{kid}:{base64.b64encode(kid.encode() * 16).decode()}" for kid in ("ab", "cd"))
-    before, after, lost = (ClaimTokens(keys) for keys in (old, f"{new},{old}", new))
-
-    assert after.kid_of(link_id, before.new_hash(link_id)) == "ab"
-    assert after.kid_of(link_id, after.new_hash(link_id)) == "cd"
-    with pytest.raises(LookupError):
-        lost.kid_of(link_id, before.new_hash(link_id))
 
 
 # What is shown ----------------------------------------------------------------------------------------------
