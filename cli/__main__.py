@@ -2,8 +2,8 @@
 
 import json
 import sys
-from importlib import import_module
-from types import ModuleType
+from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import Annotated
 
 import typer
@@ -16,20 +16,21 @@ from models.db.base import StoreUnavailableError
 from models.db.migrate import ChangedMigrationError
 from models.merchants.rows import IdentityError
 
-# By the command, or group of commands, that they add.
+# A command's function, or its group of commands.
 OPERATION = {
-    "migrate": "cli.migrate",
-    "merchant": "cli.merchants",
-    "wallet": "cli.wallet",
-    "clock": "cli.clock",
-    "audit": "cli.audit",
-    "doctor": "cli.doctor",
-    "rescan": "cli.rescan",
-    "treasury": "cli.treasury.commands",
-    "payouts": "cli.payouts",
+    "migrate": "cli.migrate:migrate",
+    "merchant": "cli.merchants:merchant_app",
+    "key": "cli.merchants:key_app",
+    "wallet": "cli.wallet:app",
+    "clock": "cli.clock:clock_app",
+    "audit": "cli.audit:audit",
+    "doctor": "cli.doctor:doctor",
+    "rescan": "cli.rescan:rescan",
+    "treasury": "cli.treasury.commands:app",
+    "payouts": "cli.payouts:app",
 }
 # What these need stands in the development requirements alone.
-DEVELOPMENT = {"dev": "cli.dev", "demo": "cli.demo"}
+DEVELOPMENT = {"dev": "cli.dev:dev", "demo": "cli.demo:demo"}
 
 # What an operator can do something about: told in a line, without a traceback.
 _EXPECTED = (
@@ -53,11 +54,11 @@ def build() -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(_everywhere)
-    for command, module in OPERATION.items():
-        _add(app, command, import_module(module))
-    for command, module in DEVELOPMENT.items():
+    for command, place in OPERATION.items():
+        _add(app, command, resolve_name(place))
+    for command, place in DEVELOPMENT.items():
         try:
-            _add(app, command, import_module(module))
+            _add(app, command, resolve_name(place))
         except ModuleNotFoundError as error:
             _add_missing(app, command, str(error.name))
     return app
@@ -91,12 +92,11 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(1)
 
 
-def _add(app: typer.Typer, command: str, module: ModuleType) -> None:
-    """Let a module register itself, or add the group that it offers."""
-    if hasattr(module, "register"):
-        module.register(app)
+def _add(app: typer.Typer, command: str, found: Callable[..., None] | typer.Typer) -> None:
+    if isinstance(found, typer.Typer):
+        app.add_typer(found, name=command)
     else:
-        app.add_typer(module.app, name=command)
+        app.command(command)(found)
 
 
 def _add_missing(app: typer.Typer, command: str, package: str) -> None:

@@ -21,11 +21,6 @@ from models.treasury.reconciliation import MISSES_MAX
 ADVANCE_S: Final = 600.0
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(audit)
-
-
 def audit(
     *,
     full: Annotated[

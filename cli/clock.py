@@ -18,11 +18,6 @@ ADVANCE_S_MAX = 10 * 366 * 86_400
 clock_app = typer.Typer(no_args_is_help=True, help="The gateway's clock (development only).")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(clock_app, name="clock")
-
-
 @clock_app.callback()
 def _group() -> None:
     # With a callback typer keeps the single command below a group of its own.

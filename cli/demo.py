@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 FAILED: Final = 1
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(demo)
-
-
 def demo(
     *,
     once: Annotated[bool, typer.Option("--once", help="Exit after the payment: 0 if all went well, else 1.")] = False,

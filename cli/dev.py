@@ -33,11 +33,6 @@ ReadyFileOption = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(dev)
-
-
 def dev(
     *,
     port: PortOption = None,

@@ -15,11 +15,6 @@ from core.settings.settings import Settings, SettingsError
 from models.db import base
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(doctor)
-
-
 def doctor(
     role: Annotated[Role, typer.Option(help="Judge the settings as this kind of process would.")] = "cli",
     *,

@@ -17,12 +17,6 @@ merchant_app = typer.Typer(no_args_is_help=True, help="Merchants and their owner
 key_app = typer.Typer(no_args_is_help=True, help="API keys of merchants.")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the two groups."""
-    app.add_typer(merchant_app, name="merchant")
-    app.add_typer(key_app, name="key")
-
-
 @merchant_app.command("create")
 def create_merchant(
     name: str,

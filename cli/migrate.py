@@ -1,15 +1,8 @@
 """`sluice migrate`: brings the database's tables up to this version. Run at every release, before the processes."""
 
-import typer
-
 from cli.output import JsonFlag, show
 from cli.session import open_settings
 from models.db import migrate as migrations
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(migrate)
 
 
 def migrate(*, as_json: JsonFlag = False) -> None:

@@ -15,11 +15,6 @@ from models.deposits import cursors
 BLOCKS_MAX: Final = 10_000
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("rescan")(rescan)
-
-
 def rescan(
     network: str,
     first: Annotated[int | None, typer.Option("--from", min=0, help="The first block.")] = None,

@@ -128,7 +128,7 @@ class DatabaseMark(Table, table="database_marks"):
 
 
 class DatabaseLooks(Table, table="database_looks"):
-    """How often processes looked at which database this is; one row."""
+    """How often the signer looked at which database this is; one row."""
 
     is_only: bool
     looks: Big

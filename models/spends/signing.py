@@ -108,7 +108,9 @@ def count_look() -> int:
         # The note of it in Redis may never be ahead of what a crash leaves.
         execute("SET LOCAL synchronous_commit = on")
         row = one("UPDATE database_looks SET looks = looks + 1 RETURNING looks")
-    return int(row[0]) if row else 0
+    if row is None:
+        raise LookupError("the database does not count who looks at it")
+    return int(row[0])
 
 
 def distrust() -> None:

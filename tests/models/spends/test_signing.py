@@ -83,3 +83,11 @@ def test_what_is_unknown_is_listed_counted_and_locked_until_it_is_settled(databa
         execute("UPDATE unknown_spends SET status = 'gone' WHERE id = %s", (first.id,))
         assert unknown_spends.lock(first.id) is None
     assert unknown_spends.waiting() == {"ethereum": 1}
+
+
+def test_a_database_that_does_not_count_who_looks_at_it_is_no_young_one(database: str) -> None:
+    del database
+    execute("DELETE FROM database_looks")
+    for look in (signing.age, signing.count_look):
+        with pytest.raises(LookupError):
+            look()
