@@ -15,7 +15,7 @@ from uuid import UUID
 from core.batches.schemas import BatchKind
 from core.errors import BatchSkipped
 from core.ids import uuid7
-from models.db.base import execute, in_transaction, one, rows
+from models.db.base import execute, in_transaction, is_true, one, rows
 from models.db.table import Table
 
 # What a dead worker held is taken up again after this. begin() renews it: no item takes as long.
@@ -103,14 +103,13 @@ def lease(of: BatchRef, *, limit: int) -> list[Leased]:
 def _is_free(batch_id: UUID) -> bool:
     """Lock a batch unless another worker is at it; whether none of its items is leased or paused."""
     # Two statements: the second has to see what was committed before the lock was had.
-    if one("SELECT 1 FROM batches WHERE id = %s FOR NO KEY UPDATE SKIP LOCKED", (batch_id,)) is None:
+    if not is_true("SELECT 1 FROM batches WHERE id = %s FOR NO KEY UPDATE SKIP LOCKED", (batch_id,)):
         return False
-    busy = one(
+    return not is_true(
         "SELECT 1 FROM batch_items i WHERE i.batch_id = %s AND i.status = 'pending' AND i.due_at > (SELECT app_now())"
         " LIMIT 1",
         (batch_id,),
     )
-    return busy is None
 
 
 def begin(item: Leased) -> int:
@@ -143,11 +142,10 @@ def lock(item: Leased) -> None:
 
 
 def _waits_for_another(item: Leased) -> bool:
-    earlier = one(
+    return is_true(
         "SELECT 1 FROM batch_items WHERE batch_id = %s AND position < %s AND status = 'pending' LIMIT 1",
         (item.of.batch_id, item.position),
     )
-    return earlier is not None
 
 
 def succeed(item: Leased, result: bytes) -> None:

@@ -204,6 +204,11 @@ def column(sql: str, params: Params = ()) -> list[Any]:
     return [row[0] for row in rows(sql, params)]
 
 
+def is_true(sql: str, params: Params = ()) -> bool:
+    """Tell whether the first row begins with what is true, as that of SELECT 1 does; False if there is no row."""
+    return bool(value(sql, params))
+
+
 def rows_as(kind: Callable[..., T], sql: str, params: Params = ()) -> list[T]:
     """Return all rows as what `kind` makes of each by the names of its columns, whatever their order.
 
@@ -222,6 +227,11 @@ def one_as(kind: Callable[..., T], sql: str, params: Params = ()) -> T | None:
 def execute(sql: str, params: Params = ()) -> int:
     """Return how many rows a write touched."""
     return cast("int", run(sql, params).rowcount)
+
+
+def touched(sql: str, params: Params = ()) -> bool:
+    """Tell whether a write touched a row."""
+    return execute(sql, params) > 0
 
 
 @contextlib.contextmanager

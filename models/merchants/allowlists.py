@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 from uuid import UUID
 
-from models.db.base import execute, one
+from models.db.base import execute, is_true, one
 from models.merchants.rows import UnknownMerchantError
 
 
@@ -25,7 +25,7 @@ def end(merchant_id: UUID) -> list[str]:
 
     Raises UnknownMerchantError.
     """
-    if one("SELECT 1 FROM merchants WHERE id = %s FOR UPDATE", (merchant_id,)) is None:
+    if not is_true("SELECT 1 FROM merchants WHERE id = %s FOR UPDATE", (merchant_id,)):
         raise UnknownMerchantError(f"there is no merchant {merchant_id}")
     ended = read(merchant_id)
     replace(merchant_id, [])

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
-from models.db.base import execute, one, rows, transaction
+from models.db.base import execute, is_true, one, rows, transaction
 from models.db.table import BY_DATABASE, Table, derived
 
 KeyKind = Literal["unified", "payment", "payout"]
@@ -136,7 +136,7 @@ def name_of(merchant_id: UUID) -> str:
 
 def check_exists(merchant_id: UUID) -> None:
     """Raise UnknownMerchantError if there is no such merchant."""
-    if one("SELECT 1 FROM merchants WHERE id = %s", (merchant_id,)) is None:
+    if not is_true("SELECT 1 FROM merchants WHERE id = %s", (merchant_id,)):
         raise UnknownMerchantError(f"there is no merchant {merchant_id}")
 
 
@@ -175,7 +175,7 @@ def revoke_key(public_id: str) -> bool:
         raise UnknownKeyError("this is no public id of an API key")
     if execute("UPDATE api_keys SET revoked_at = app_now() WHERE public_id = %s AND revoked_at IS NULL", (public_id,)):
         return True
-    if one("SELECT 1 FROM api_keys WHERE public_id = %s", (public_id,)) is None:
+    if not is_true("SELECT 1 FROM api_keys WHERE public_id = %s", (public_id,)):
         raise UnknownKeyError(f"there is no API key {public_id}")
     return False
 
@@ -199,7 +199,7 @@ def _binding(public_id: str) -> str:
 def _owner(name: str | UUID) -> UUID:
     """Return the one owner of that id or name, making one for a new name; inside the caller's transaction."""
     if isinstance(name, UUID):
-        if one("SELECT 1 FROM owners WHERE id = %s", (name,)) is None:
+        if not is_true("SELECT 1 FROM owners WHERE id = %s", (name,)):
             raise UnknownOwnerError(f"there is no owner {name}")
         return name
     _check_name(name)

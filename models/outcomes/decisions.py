@@ -19,7 +19,7 @@ from core.errors import (
 )
 from core.payouts.deny_list import DenyList
 from core.payouts.states import UNDECIDED_PAYOUTS, PayoutStatus
-from models.db.base import execute, one
+from models.db.base import execute, is_true
 from models.invoices import rows as invoices
 from models.outcomes import endings as payout_endings
 from models.payouts import freezes
@@ -39,7 +39,7 @@ def approve(catalogue: Catalogue, deny_list: DenyList, found: PayoutRow, *, prin
     before = _locked(found)
     if before.status not in UNDECIDED_PAYOUTS:
         raise PayoutNotPending
-    if principal == before.created_by or one(_HAS_APPROVED, (before.id, principal)) is not None:
+    if principal == before.created_by or is_true(_HAS_APPROVED, (before.id, principal)):
         raise PayoutApproverIsCreator
     # The list may have grown since the payout was made.
     if deny_list.blocks(before.address):

@@ -17,7 +17,7 @@ from core.errors import PayoutlinkDuplicateReference, PayoutlinkNotCancellable, 
 from core.invoices.states import ForbiddenTransitionError, check_transition
 from core.payout_links.states import LINK_TRANSITIONS, LinkStatus
 from models.db import turns
-from models.db.base import execute, one, rows
+from models.db.base import execute, is_true, rows
 from models.db.table import Table, Units, derived
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, DEBT, PAYOUT_HELD, Account, Transfer
@@ -188,7 +188,7 @@ def page(merchant_id: UUID, *, limit: int, offset: int) -> list[PayoutLinkRow]:
 
 def lock(link_id: UUID) -> PayoutLinkRow | None:
     """Lock a link until the transaction ends, and return it as it is then."""
-    if one("SELECT 1 FROM payout_links WHERE id = %s FOR UPDATE", (link_id,)) is None:
+    if not is_true("SELECT 1 FROM payout_links WHERE id = %s FOR UPDATE", (link_id,)):
         return None
     return reread(link_id)
 

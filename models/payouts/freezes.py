@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 from uuid import UUID
 
 from core.errors import PayoutConvertFrozen, PayoutFrozen
-from models.db.base import execute, one, rows
+from models.db.base import execute, is_true, rows
 from models.db.table import Table
 from models.ledger import ledger
 
@@ -65,15 +65,14 @@ def is_frozen(merchant_id: UUID, network: str, currency: str) -> bool:
 
 def is_network_frozen(network: str) -> bool:
     """Tell whether all payouts are frozen, or those on this network."""
-    found = one(
+    return is_true(
         "SELECT 1 FROM payout_freezes WHERE (scope, name) IN (('all', ''), ('network', %s)) LIMIT 1", (network,)
     )
-    return found is not None
 
 
 def check_conversion() -> None:
     """Refuse a conversion while these are frozen. Raises PayoutConvertFrozen."""
-    if one("SELECT 1 FROM payout_freezes WHERE scope = 'conversion' LIMIT 1") is not None:
+    if is_true("SELECT 1 FROM payout_freezes WHERE scope = 'conversion' LIMIT 1"):
         raise PayoutConvertFrozen
 
 
@@ -89,13 +88,12 @@ def frozen_coins(network: str) -> set[str]:
 
 
 def _stands(network: str, merchant_id: UUID, currency: str) -> bool:
-    found = one(
+    return is_true(
         "SELECT 1 FROM payout_freezes"
         " WHERE (scope, name) IN (('all', ''), ('network', %s), ('merchant', %s), ('coin', %s))"
         " AND frozen_by <> %s LIMIT 1",
         (network, str(merchant_id), coin(currency, network), RECOVERY),
     )
-    return found is not None
 
 
 def freeze(scope: Scope, name: str = "", *, reason: str, frozen_by: str) -> bool:
@@ -107,12 +105,11 @@ def freeze(scope: Scope, name: str = "", *, reason: str, frozen_by: str) -> bool
     if (scope in UNNAMED) != (name == ""):
         raise ValueError(f"a freeze of {scope} named {name!r}")
     # Only a row that was just written has no end.
-    row = one(
+    return is_true(
         "INSERT INTO payout_freezes AS f (scope, name, reason, frozen_by) VALUES (%s, %s, %s, %s)"
         " ON CONFLICT (scope, name, frozen_by) DO UPDATE SET reason = EXCLUDED.reason RETURNING f.xmax = 0",
         (scope, name, reason, frozen_by),
     )
-    return row is not None and bool(row[0])
 
 
 def unfreeze(scope: Scope, name: str = "", *, frozen_by: str | None = None) -> int:

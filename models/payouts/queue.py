@@ -10,7 +10,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Network
 from models.db import turns
-from models.db.base import execute, one, rows
+from models.db.base import execute, is_true, one, rows
 from models.ledger import maturity
 from models.ledger.ledger import balance
 from models.payouts.rows import PayoutRow
@@ -61,10 +61,9 @@ def _due(network: Network, *, limit: int, but_for: str | None = None) -> list[UU
 
 def is_here(network: Network, payout_id: UUID) -> bool:
     """Whether what an approved payout sends is here for good, as far as it came for that very payout."""
-    found = one(
+    return is_true(
         f"SELECT 1 FROM payouts p WHERE p.id = %(payout)s AND {_HERE}", maturity.bounds(network) | {"payout": payout_id}
     )
-    return found is not None
 
 
 def read(payout_id: UUID) -> PayoutRow | None:
@@ -116,14 +115,13 @@ def explain(payout_id: UUID, *, reason: str) -> None:
 
 def refuse(payout_id: UUID, *, reason: str) -> bool:
     """Note that a payout is refused, and take it up again ever more rarely; True once that has been so for too long."""
-    row = one(
+    return is_true(
         "UPDATE payouts SET refused_since = COALESCE(refused_since, app_now()), wait_reason = %s,"
         " due_at = app_now() + LEAST(make_interval(secs => %s), GREATEST(make_interval(secs => %s),"
         "   app_now() - COALESCE(refused_since, app_now())))"
         " WHERE id = %s AND status = 'approved' RETURNING refused_since <= app_now() - make_interval(secs => %s)",
         (reason[:200], REFUSED_PAUSE_MAX_S, REFUSED_PAUSE_MIN_S, payout_id, REFUSED_FOR_S),
     )
-    return bool(row and row[0])
 
 
 def backlog() -> list[tuple[str, int, float]]:

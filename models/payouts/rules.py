@@ -28,7 +28,7 @@ from core.errors import (
 from core.money import mul_div_up, parse_units, round_up
 from core.payouts.states import PayoutStatus
 from core.rates.pricing import Market, Method, only_network
-from models.db.base import execute, one
+from models.db.base import execute, is_true, one
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, MATURING, Account
 from models.payouts import queue as payout_queue
@@ -217,12 +217,11 @@ def _contracts(catalogue: Catalogue, network: str) -> frozenset[str]:
 
 def is_internal(family: str, address: str) -> bool:
     """Tell whether an address, in its stored form, is one of this gateway: a deposit's, or its treasury's."""
-    found = one(
+    return is_true(
         "SELECT 1 WHERE EXISTS (SELECT 1 FROM pool_addresses WHERE (family, address) = (%s, %s))"
         " OR EXISTS (SELECT 1 FROM treasury_addresses WHERE address = %s)",
         (family, address, address),
     )
-    return found is not None
 
 
 def raise_shortage(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from models.db.base import one, rows
+from models.db.base import is_true, one, rows
 from models.spends.rows import Purpose, SpendRow
 
 
@@ -51,12 +51,10 @@ def waiting_of(network: str, sender: str, purpose: Purpose | None = None) -> int
 
 def is_awaiting_gas(network: str, address: str) -> bool:
     """Whether gas is on its way to an address."""
-    return bool(
-        one(
-            "SELECT 1 FROM spends WHERE network = %s AND recipient = %s AND purpose = 'gas' AND settled_at IS NULL"
-            " AND mined_txid IS NULL",
-            (network, address),
-        )
+    return is_true(
+        "SELECT 1 FROM spends WHERE network = %s AND recipient = %s AND purpose = 'gas' AND settled_at IS NULL"
+        " AND mined_txid IS NULL",
+        (network, address),
     )
 
 
@@ -65,7 +63,7 @@ def is_stuck(spend: SpendRow, *, patience_s: int) -> bool:
 
     Only the lowest slot can be: all others wait behind it, however much they offer.
     """
-    row = one(
+    return is_true(
         "SELECT NOT EXISTS (SELECT 1 FROM spends o WHERE o.network = s.network AND o.sender = s.sender"
         "   AND o.slot < s.slot AND o.settled_at IS NULL AND o.mined_txid IS NULL)"
         " AND GREATEST(s.created_at, s.bumped_at, (SELECT max(o.mined_at) FROM spends o"
@@ -74,7 +72,6 @@ def is_stuck(spend: SpendRow, *, patience_s: int) -> bool:
         " FROM spends s WHERE s.id = %s AND s.settled_at IS NULL AND s.mined_txid IS NULL",
         (patience_s, spend.id),
     )
-    return bool(row and row[0])
 
 
 def is_gap(network: str, sender: str, slot: int) -> bool:
@@ -82,14 +79,13 @@ def is_gap(network: str, sender: str, slot: int) -> bool:
 
     Where a later one is in a block, the slot is used: a node that tells otherwise lags.
     """
-    row = one(
+    return is_true(
         "SELECT EXISTS (SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot > %s"
         "   AND settled_at IS NULL AND mined_txid IS NULL)"
         " AND NOT EXISTS (SELECT 1 FROM spends WHERE network = %s AND sender = %s AND (slot = %s AND state <> 'dead'"
         "   OR slot > %s AND mined_txid IS NOT NULL))",
         (network, sender, slot, network, sender, slot, slot),
     )
-    return bool(row and row[0])
 
 
 def replaced(network: str, *, limit: int) -> list[UUID]:

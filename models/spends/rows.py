@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from models.db.base import execute, one, rows
+from models.db.base import execute, is_true, one, rows, touched
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
 
 Purpose = Literal["payout", "gas", "sweep", "cold", "filler", "lost"]
@@ -237,8 +237,8 @@ def note_tried(spend_id: UUID, number: int, *, error: str) -> None:
 
 def mark_sent(spend_id: UUID) -> bool:
     """Note that a node took it; False if that was known."""
-    return bool(
-        execute("UPDATE spends SET state = 'sent', sent_at = app_now() WHERE id = %s AND state = 'signed'", (spend_id,))
+    return touched(
+        "UPDATE spends SET state = 'sent', sent_at = app_now() WHERE id = %s AND state = 'signed'", (spend_id,)
     )
 
 
@@ -255,20 +255,18 @@ def mark_mined(
     arrived_units: int | None,
 ) -> bool:
     """Note where a spend stands in the chain; False if that was known. One that ended keeps its state."""
-    return bool(
-        execute(
-            "UPDATE spends SET state = CASE WHEN state IN ('signed', 'sent') THEN 'mined' ELSE state END,"
-            " mined_txid = %s, mined_height = %s, mined_hash = %s, is_success = %s, effect = %s, left_units = %s,"
-            " arrived_units = %s, chain_fee_units = %s, problem = %s, mined_at = app_now()"
-            " WHERE id = %s AND settled_at IS NULL"
-            " AND (mined_txid, mined_height, mined_hash, effect, left_units, arrived_units, chain_fee_units)"
-            " IS DISTINCT FROM (%s, %s::bigint, %s, %s, %s::numeric, %s::numeric, %s::numeric)",
-            (
-                txid, height, block_hash, effect == "exact", effect, left_units, arrived_units, fee_units,
-                problem[:500], before.id,
-                txid, height, block_hash, effect, left_units, arrived_units, fee_units,
-            ),
-        )
+    return touched(
+        "UPDATE spends SET state = CASE WHEN state IN ('signed', 'sent') THEN 'mined' ELSE state END,"
+        " mined_txid = %s, mined_height = %s, mined_hash = %s, is_success = %s, effect = %s, left_units = %s,"
+        " arrived_units = %s, chain_fee_units = %s, problem = %s, mined_at = app_now()"
+        " WHERE id = %s AND settled_at IS NULL"
+        " AND (mined_txid, mined_height, mined_hash, effect, left_units, arrived_units, chain_fee_units)"
+        " IS DISTINCT FROM (%s, %s::bigint, %s, %s, %s::numeric, %s::numeric, %s::numeric)",
+        (
+            txid, height, block_hash, effect == "exact", effect, left_units, arrived_units, fee_units,
+            problem[:500], before.id,
+            txid, height, block_hash, effect, left_units, arrived_units, fee_units,
+        ),
     )  # fmt: skip
 
 
@@ -290,36 +288,30 @@ def finish(
     before: SpendRow, state: Literal["confirmed", "failed", "dead"], *, booked_fee_units: int, lost_units: int = 0
 ) -> bool:
     """End a spend that is as it was read; False if it is not. A confirmed one is watched on."""
-    return bool(
-        execute(
-            "UPDATE spends SET state = %s, ended_at = app_now(), booked_fee_units = %s, lost_units = %s,"
-            " settled_at = CASE WHEN %s = 'confirmed' THEN NULL ELSE app_now() END"
-            " WHERE id = %s AND state = %s AND settled_at IS NULL",
-            (state, booked_fee_units, lost_units, state, before.id, before.state),
-        )
+    return touched(
+        "UPDATE spends SET state = %s, ended_at = app_now(), booked_fee_units = %s, lost_units = %s,"
+        " settled_at = CASE WHEN %s = 'confirmed' THEN NULL ELSE app_now() END"
+        " WHERE id = %s AND state = %s AND settled_at IS NULL",
+        (state, booked_fee_units, lost_units, state, before.id, before.state),
     )
 
 
 def settle(spend_id: UUID, *, booked_fee_units: int, lost_units: int = 0, problem: str = "") -> bool:
     """Stop following a spend that ended. problem: its outcome, if that is not what was announced."""
-    return bool(
-        execute(
-            "UPDATE spends SET settled_at = app_now(), booked_fee_units = %s, lost_units = %s,"
-            " problem = CASE WHEN %s = '' THEN problem ELSE %s END"
-            " WHERE id = %s AND state IN ('confirmed', 'failed') AND settled_at IS NULL",
-            (booked_fee_units, lost_units, problem, problem, spend_id),
-        )
+    return touched(
+        "UPDATE spends SET settled_at = app_now(), booked_fee_units = %s, lost_units = %s,"
+        " problem = CASE WHEN %s = '' THEN problem ELSE %s END"
+        " WHERE id = %s AND state IN ('confirmed', 'failed') AND settled_at IS NULL",
+        (booked_fee_units, lost_units, problem, problem, spend_id),
     )
 
 
 def reopen(spend_id: UUID) -> bool:
     """Follow a settled spend again; False if it is followed. One that is dead stays so."""
-    return bool(
-        execute(
-            "UPDATE spends SET settled_at = NULL, reopened = reopened + 1, check_at = app_now()"
-            " WHERE id = %s AND state IN ('confirmed', 'failed') AND settled_at IS NOT NULL",
-            (spend_id,),
-        )
+    return touched(
+        "UPDATE spends SET settled_at = NULL, reopened = reopened + 1, check_at = app_now()"
+        " WHERE id = %s AND state IN ('confirmed', 'failed') AND settled_at IS NOT NULL",
+        (spend_id,),
     )
 
 
@@ -346,7 +338,7 @@ def find(spend_id: UUID) -> SpendRow | None:
 
 def lock(spend_id: UUID) -> SpendRow | None:
     """Lock a spend until the transaction ends, and return it as it is then. Take this lock before any other."""
-    if one("SELECT 1 FROM spends WHERE id = %s FOR NO KEY UPDATE", (spend_id,)) is None:
+    if not is_true("SELECT 1 FROM spends WHERE id = %s FOR NO KEY UPDATE", (spend_id,)):
         return None
     return find(spend_id)
 

@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from models.addresses import reservations
-from models.db.base import execute, one, transaction
+from models.db.base import execute, is_true, one, transaction
 from models.db.table import Table, derived
 from models.payouts import freezes
 from models.payouts.freezes import RECOVERY
@@ -226,7 +226,7 @@ def resume(stopped: Stop, slots: Mapping[str, int]) -> bool:
 
 def has_unknown(network: str) -> bool:
     """Whether a departure of unknown purpose is open on the network."""
-    return one("SELECT 1 FROM unknown_spends WHERE network = %s AND status = 'open' LIMIT 1", (network,)) is not None
+    return is_true("SELECT 1 FROM unknown_spends WHERE network = %s AND status = 'open' LIMIT 1", (network,))
 
 
 def waiting_reason(reason: str) -> str:

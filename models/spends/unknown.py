@@ -12,7 +12,7 @@ from typing import Final, Literal
 from uuid import UUID
 
 from core.ids import uuid7
-from models.db.base import execute, one, rows
+from models.db.base import execute, is_true, one, rows
 from models.db.table import BY_DATABASE, Big, Table, Units
 from models.spends import signing
 from models.spends.rows import SpendRow
@@ -132,7 +132,7 @@ def find(network: str, txid: str) -> UnknownRow | None:
 
 def lock(unknown_id: UUID) -> UnknownRow | None:
     """Lock one that is not settled until the transaction ends; None if it is settled."""
-    if one("SELECT 1 FROM unknown_spends WHERE id = %s AND status = 'open' FOR UPDATE", (unknown_id,)) is None:
+    if not is_true("SELECT 1 FROM unknown_spends WHERE id = %s AND status = 'open' FOR UPDATE", (unknown_id,)):
         return None
     return UnknownRow.first("id = %s", (unknown_id,))
 
@@ -156,11 +156,9 @@ def user_of_slot(spend: SpendRow) -> UnknownRow | None:
 
 def is_slot_used_otherwise(unknown: UnknownRow) -> bool:
     """Whether another transaction stands in a block with the slot of one that is in none."""
-    return bool(
-        one(
-            "SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot = %s AND mined_txid <> %s"
-            " UNION ALL SELECT 1 FROM unknown_spends WHERE network = %s AND sender = %s AND slot = %s AND txid <> %s"
-            "   AND block_height IS NOT NULL LIMIT 1",
-            (unknown.network, unknown.sender, unknown.slot, unknown.txid) * 2,
-        )
+    return is_true(
+        "SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot = %s AND mined_txid <> %s"
+        " UNION ALL SELECT 1 FROM unknown_spends WHERE network = %s AND sender = %s AND slot = %s AND txid <> %s"
+        "   AND block_height IS NOT NULL LIMIT 1",
+        (unknown.network, unknown.sender, unknown.slot, unknown.txid) * 2,
     )

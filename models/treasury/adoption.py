@@ -14,7 +14,7 @@ import structlog
 from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from core.money import PrecisionLostError
-from models.db.base import execute, one, rows
+from models.db.base import execute, is_true, rows
 from models.outcomes import spends as payout_spends
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
@@ -189,12 +189,10 @@ def _own_purpose(catalogue: Catalogue, unknown: UnknownRow) -> Purpose | None:
 
 def _waits_for_deposits(unknown: UnknownRow) -> bool:
     """Whether deposits that it may have swept are not decided yet."""
-    return bool(
-        one(
-            "SELECT 1 FROM deposits WHERE network = %s AND currency = %s AND address = %s AND status = 'pending'"
-            " AND block_height <= %s LIMIT 1",
-            (unknown.network, unknown.currency, unknown.sender, unknown.block_height),
-        )
+    return is_true(
+        "SELECT 1 FROM deposits WHERE network = %s AND currency = %s AND address = %s AND status = 'pending'"
+        " AND block_height <= %s LIMIT 1",
+        (unknown.network, unknown.currency, unknown.sender, unknown.block_height),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-from models.db.base import execute, one, transaction
+from models.db.base import execute, is_true, one, touched, transaction
 
 Role = Literal["hot", "cold"]
 
@@ -44,22 +44,18 @@ def set_cold(network: str, cold: str | None) -> bool:
         )
         if cold is None:
             return True
-        return bool(
-            execute(
-                "INSERT INTO treasury_addresses AS t (network, role, address) VALUES (%s, 'cold', %s)"
-                " ON CONFLICT (network, address) DO UPDATE SET is_current = true WHERE t.role = 'cold'",
-                (network, cold),
-            )
+        return touched(
+            "INSERT INTO treasury_addresses AS t (network, role, address) VALUES (%s, 'cold', %s)"
+            " ON CONFLICT (network, address) DO UPDATE SET is_current = true WHERE t.role = 'cold'",
+            (network, cold),
         )
 
 
 def is_cold(network: str, candidate: str) -> bool:
     """Whether an address is, or was, the cold one."""
-    return bool(
-        one(
-            "SELECT 1 FROM treasury_addresses WHERE network = %s AND address = %s AND role = 'cold'",
-            (network, candidate),
-        )
+    return is_true(
+        "SELECT 1 FROM treasury_addresses WHERE network = %s AND address = %s AND role = 'cold'",
+        (network, candidate),
     )
 
 
@@ -69,13 +65,11 @@ def is_own_move(network: str, txid: str, sender: str) -> bool:
     So is one that our key signed for a row that is lost.
     Its sender has to be the spend's: what a recipient's contract passes on in the same transaction is a payment.
     """
-    return bool(
-        one(
-            "SELECT 1 FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
-            " WHERE a.network = %s AND a.txid = %s AND s.sender = %s UNION ALL"
-            " SELECT 1 FROM unknown_spends WHERE network = %s AND txid = %s AND sender = %s LIMIT 1",
-            (network, txid, sender) * 2,
-        )
+    return is_true(
+        "SELECT 1 FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
+        " WHERE a.network = %s AND a.txid = %s AND s.sender = %s UNION ALL"
+        " SELECT 1 FROM unknown_spends WHERE network = %s AND txid = %s AND sender = %s LIMIT 1",
+        (network, txid, sender) * 2,
     )
 
 
@@ -85,14 +79,12 @@ def is_in_motion(network: str, addresses: Collection[str]) -> bool:
     That is one under way, or one that was last seen in a block which the scan does not have. Deep ones cannot move.
     """
     wanted = list(addresses)
-    return bool(
-        one(
-            "SELECT 1 FROM spends s WHERE s.network = %s AND s.settled_at IS NULL AND s.state <> 'dead'"
-            " AND (s.sender = ANY(%s) OR s.recipient = ANY(%s)) AND (s.mined_height IS NULL OR EXISTS ("
-            "   SELECT 1 FROM chain_blocks b WHERE b.network = s.network AND b.height = s.mined_height"
-            "   AND b.hash <> s.mined_hash)) LIMIT 1",
-            (network, wanted, wanted),
-        )
+    return is_true(
+        "SELECT 1 FROM spends s WHERE s.network = %s AND s.settled_at IS NULL AND s.state <> 'dead'"
+        " AND (s.sender = ANY(%s) OR s.recipient = ANY(%s)) AND (s.mined_height IS NULL OR EXISTS ("
+        "   SELECT 1 FROM chain_blocks b WHERE b.network = s.network AND b.height = s.mined_height"
+        "   AND b.hash <> s.mined_hash)) LIMIT 1",
+        (network, wanted, wanted),
     )
 
 

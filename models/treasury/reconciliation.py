@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, get_args
 
-from models.db.base import execute, one, rows, transaction
+from models.db.base import execute, is_true, one, rows, transaction
 from models.deposits import cursors
 from models.deposits.cursors import Cursor
 from models.spends.rows import ARRIVED, LEFT
@@ -219,8 +219,8 @@ def short_address(network: str, currency: str) -> str:
 
 def was_compared(network: str, currency: str) -> bool:
     """Whether the hot wallet's balance of a coin was ever compared."""
-    return bool(
-        one("SELECT 1 FROM reconciliations WHERE network = %s AND currency = %s AND place = 'hot'", (network, currency))
+    return is_true(
+        "SELECT 1 FROM reconciliations WHERE network = %s AND currency = %s AND place = 'hot'", (network, currency)
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from models.db.base import execute, rows
+from models.db.base import execute, rows, touched
 from models.deposits import witnesses as quorum
 from models.deposits.witnesses import Policy, Reason
 
@@ -44,12 +44,10 @@ def guard(new: NewTopup, *, usd_cents: int | None, policy: Policy) -> None:
 
 def doubt(network: str, txid: str, ordinal: str, reason: Reason = "missing") -> bool:
     """Ask for witnesses of a pending top-up; False if that was done, or it is too late."""
-    return bool(
-        execute(
-            "UPDATE treasury_topups SET doubted_for = %s, asked_at = app_now(), next_attempt_at = app_now()"
-            " WHERE network = %s AND txid = %s AND ordinal = %s AND status = 'pending' AND doubted_for IS NULL",
-            (reason, network, txid, ordinal),
-        )
+    return touched(
+        "UPDATE treasury_topups SET doubted_for = %s, asked_at = app_now(), next_attempt_at = app_now()"
+        " WHERE network = %s AND txid = %s AND ordinal = %s AND status = 'pending' AND doubted_for IS NULL",
+        (reason, network, txid, ordinal),
     )
 
 
@@ -67,12 +65,10 @@ def due(network: str, *, limit: int) -> list[TopupDoubt]:
 
 def agree(asked: TopupDoubt) -> bool:
     """Write down that others tell the same of this very life of the top-up, in this very block."""
-    return bool(
-        execute(
-            "UPDATE treasury_topups SET agreed_at = app_now(), attempts = attempts + 1, problem = ''"
-            " WHERE id = %s AND round = %s AND block_hash = %s AND status = 'pending' AND agreed_at IS NULL",
-            (asked.topup_id, asked.round, asked.block_hash),
-        )
+    return touched(
+        "UPDATE treasury_topups SET agreed_at = app_now(), attempts = attempts + 1, problem = ''"
+        " WHERE id = %s AND round = %s AND block_hash = %s AND status = 'pending' AND agreed_at IS NULL",
+        (asked.topup_id, asked.round, asked.block_hash),
     )
 
 

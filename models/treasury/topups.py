@@ -11,7 +11,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Network
 from core.ids import uuid7
-from models.db.base import execute, one, repeat_on_deadlock, rows, transaction
+from models.db.base import execute, one, repeat_on_deadlock, rows, touched, transaction
 from models.ledger import ledger
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account, Transfer
 from models.treasury.topup_doubts import OPEN
@@ -50,29 +50,27 @@ def record(new: NewTopup) -> bool:
     """
     if new.txid and _covers(new):
         return False
-    return bool(
-        execute(
-            "INSERT INTO treasury_topups AS t (id, network, txid, ordinal, currency, units, sender, origin,"
-            " block_height, block_hash) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-            " ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = t.round + 1,"
-            " currency = EXCLUDED.currency, units = EXCLUDED.units, sender = EXCLUDED.sender,"
-            " origin = EXCLUDED.origin, block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash,"
-            # What a reorg brought back has to be witnessed anew.
-            " doubted_for = NULL, agreed_at = NULL, attempts = 0, problem = ''"
-            " WHERE t.status = 'reversed'",
-            (
-                uuid7(),
-                new.network,
-                new.txid,
-                new.ordinal,
-                new.currency,
-                new.units,
-                new.sender,
-                new.origin,
-                new.block_height,
-                new.block_hash,
-            ),
-        )
+    return touched(
+        "INSERT INTO treasury_topups AS t (id, network, txid, ordinal, currency, units, sender, origin,"
+        " block_height, block_hash) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+        " ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = t.round + 1,"
+        " currency = EXCLUDED.currency, units = EXCLUDED.units, sender = EXCLUDED.sender,"
+        " origin = EXCLUDED.origin, block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash,"
+        # What a reorg brought back has to be witnessed anew.
+        " doubted_for = NULL, agreed_at = NULL, attempts = 0, problem = ''"
+        " WHERE t.status = 'reversed'",
+        (
+            uuid7(),
+            new.network,
+            new.txid,
+            new.ordinal,
+            new.currency,
+            new.units,
+            new.sender,
+            new.origin,
+            new.block_height,
+            new.block_hash,
+        ),
     )
 
 

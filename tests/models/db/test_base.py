@@ -22,11 +22,13 @@ from models.db.base import (
     StoreUnavailableError,
     column,
     execute,
+    is_true,
     one,
     one_as,
     repeat_on_deadlock,
     rows,
     rows_as,
+    touched,
     transaction,
     value,
 )
@@ -113,6 +115,20 @@ def test_a_value_is_the_first_column_of_the_first_row() -> None:
     assert value("SELECT 0, 1 UNION ALL SELECT 2, 3") == 0
     assert value("SELECT NULL::integer") is None
     assert value("SELECT 1 WHERE %s", (False,)) is None
+
+
+def test_only_a_row_that_begins_with_what_is_true_is_a_yes() -> None:
+    assert is_true("SELECT 1, false")
+    assert is_true("SELECT %s", (True,))
+    for no in ("SELECT 1 WHERE false", "SELECT false, 1", "SELECT NULL::boolean"):
+        assert is_true(no) is False
+
+
+@pytest.mark.usefixtures("table")
+def test_a_write_that_finds_no_row_touches_none() -> None:
+    add(1)
+    assert touched("UPDATE things SET n = 2 WHERE id = %s", (1,)) is True
+    assert touched("UPDATE things SET n = 2 WHERE id = %s", (2,)) is False
 
 
 def test_a_column_is_the_first_of_all_rows() -> None:
