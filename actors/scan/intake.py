@@ -14,6 +14,7 @@ from actors.context import Context
 from actors.queue.isolated import isolated
 from chains.base import NATIVE, Block, BlockScan, ChainAdapter, Transfer
 from core.catalogue.catalogue import Catalogue, Network
+from core.ids import uuid7
 from core.rates.pricing import CENTS, usd_cents
 from models.db.base import transaction
 from models.deposits import balances as probes
@@ -26,6 +27,7 @@ from models.spends import unknown as unknown_spends
 from models.spends.unknown import UnknownRow
 from models.treasury import own_addresses as treasury
 from models.treasury import topup_doubts, topups
+from models.treasury.rows import Topup
 from models.wallets import settlement as wallet_settlement
 
 SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], None]]] = {
@@ -113,7 +115,7 @@ def take_transfer(
     return take(ctx, chain, found_in(ctx, network, block, transfer, ours.owners[transfer.recipient]))
 
 
-def _take_topup(ctx: Context, chain: ChainAdapter, new: topups.NewTopup) -> bool:
+def _take_topup(ctx: Context, chain: ChainAdapter, new: Topup) -> bool:
     """Record a top-up as take() records a deposit: conversions will sell it."""
     if not topups.record(new):
         return False
@@ -122,9 +124,10 @@ def _take_topup(ctx: Context, chain: ChainAdapter, new: topups.NewTopup) -> bool
     return True
 
 
-def _topup(ctx: Context, network: Network, block: Block, transfer: Transfer) -> topups.NewTopup:
+def _topup(ctx: Context, network: Network, block: Block, transfer: Transfer) -> Topup:
     pair = ctx.catalogue.pairs[transfer.currency, network.code]
-    return topups.NewTopup(
+    return Topup(
+        id=uuid7(),
         network=network.code,
         txid=transfer.txid,
         ordinal=transfer.ordinal,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Final
+from uuid import UUID
 
 import structlog
 
@@ -28,6 +29,7 @@ from models.spends.rows import SpendRow
 from models.treasury import own_addresses as treasury
 from models.treasury import reconciliation, sweeps
 from models.treasury.reconciliation import MISSES_MAX, Books, Finding, Flow
+from models.treasury.rows import Place
 from models.treasury.sweeps import Unswept
 
 log = structlog.get_logger()
@@ -180,9 +182,9 @@ class _Check:
             moved[gas.currency] -= gas.to_ledger(flow.fee_units)
         return moved
 
-    def _flow_of(self, spend_id: object) -> Flow | None:
+    def _flow_of(self, spend_id: UUID) -> Flow | None:
         """Return what a spend did whose row does not tell its block: the chain is asked. None while it did nothing."""
-        spend: SpendRow | None = spends.find(spend_id)  # type: ignore[arg-type]
+        spend = spends.find(spend_id)
         if spend is None:
             return None
         attempts = spends.attempts_of(spend.id)
@@ -283,9 +285,7 @@ class _Check:
         held = coin.to_ledger(self._spender.balance_at(cold, coin.pair, self._books.cursor.hash))
         return self._finding(coin, "cold", cold, held=held, expected=expected, is_sound=held >= expected)
 
-    def _finding(
-        self, coin: Coin, place: reconciliation.Place, address: str, *, held: int, expected: int, is_sound: bool
-    ) -> Finding:
+    def _finding(self, coin: Coin, place: Place, address: str, *, held: int, expected: int, is_sound: bool) -> Finding:
         height, name = self._books.cursor.height, {"hot": "hot wallet", "deposits": "deposit address"}
         detail = (
             f"{coin.currency} on {self._network.code}: the {name.get(place, 'cold address')} {address} should hold"

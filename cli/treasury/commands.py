@@ -21,7 +21,7 @@ from models.treasury import own_addresses as treasury
 from models.treasury import plan as treasury_plan
 from models.treasury import reconciliation, sweeps
 from models.treasury.plan import Planned
-from models.treasury.reconciliation import Kept
+from models.treasury.rows import Reconciliation
 
 app = typer.Typer(no_args_is_help=True, help="The gateway's own wallets: balances, sweeps, surplus.")
 
@@ -141,7 +141,7 @@ def _status(ctx: Context, code: str) -> dict[str, Any]:
     }
 
 
-def comparison(catalogue: Catalogue, kept: Kept) -> dict[str, Any]:
+def comparison(catalogue: Catalogue, kept: Reconciliation) -> dict[str, Any]:
     """Return a comparison as it is shown."""
     return {
         "network": kept.network,

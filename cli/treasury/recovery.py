@@ -92,13 +92,13 @@ def writeoff(
             typer.confirm(question, abort=True, err=True)
         by = _operator()
         try:
-            done = writeoffs.write_off(ctx.catalogue, network, currency, units, reason=reason, by=by)
+            done, txids = writeoffs.write_off(ctx.catalogue, network, currency, units, reason=reason, by=by)
         except RecoveryError as error:
             raise CommandError(str(error)) from None
         log.warning("treasury.written_off", network=network, currency=currency, amount=amount, by=by, reason=reason,
-                    txids=done.txids)  # fmt: skip
-    document = {"network": network, "currency": currency, "amount": amount, "id": str(done.id), "txids": done.txids}
-    line = f"{amount} {currency} on {network} are written off, {len(done.txids)} transactions with it"
+                    txids=txids)  # fmt: skip
+    document = {"network": network, "currency": currency, "amount": amount, "id": str(done.id), "txids": txids}
+    line = f"{amount} {currency} on {network} are written off, {len(txids)} transactions with it"
     show(document, [line], as_json=as_json)
 
 

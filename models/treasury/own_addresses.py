@@ -8,27 +8,25 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-from models.db.base import execute, is_true, one, touched, transaction
+from models.db.base import execute, is_true, transaction, value
+from models.treasury.rows import TreasuryAddress
 
 Role = Literal["hot", "cold"]
 
 
 def address(network: str, role: Role) -> str | None:
     """Return the address in use, in the stored form; None before the signer, or the operator, has named one."""
-    found = one(
+    found: str | None = value(
         "SELECT address FROM treasury_addresses WHERE network = %s AND role = %s AND is_current", (network, role)
     )
-    return None if found is None else str(found[0])
+    return found
 
 
 def pin_hot(network: str, hot: str) -> bool:
     """Name the hot wallet once and for all; False if another is in use, so that this signer has the wrong wallet."""
     pinned = address(network, "hot")
     if pinned is None:
-        execute(
-            "INSERT INTO treasury_addresses (network, role, address) VALUES (%s, 'hot', %s) ON CONFLICT DO NOTHING",
-            (network, hot),
-        )
+        TreasuryAddress(network=network, role="hot", address=hot).write("ON CONFLICT DO NOTHING")
         pinned = address(network, "hot")
     return pinned == hot
 
@@ -44,11 +42,10 @@ def set_cold(network: str, cold: str | None) -> bool:
         )
         if cold is None:
             return True
-        return touched(
-            "INSERT INTO treasury_addresses AS t (network, role, address) VALUES (%s, 'cold', %s)"
-            " ON CONFLICT (network, address) DO UPDATE SET is_current = true WHERE t.role = 'cold'",
-            (network, cold),
+        written = TreasuryAddress(network=network, role="cold", address=cold).write(
+            "ON CONFLICT (network, address) DO UPDATE SET is_current = true WHERE t.role = 'cold'"
         )
+    return written > 0
 
 
 def is_cold(network: str, candidate: str) -> bool:
@@ -93,7 +90,7 @@ def moved_native_units(network: str, at: str, gas_currency: str, *, height: int)
 
     In the network's token units; fees included, of spends of tokens too. Less than nothing is usual.
     """
-    found = one(
+    found: int = value(
         "SELECT COALESCE(sum(CASE WHEN s.recipient = %s AND s.is_success AND s.currency = %s"
         "   THEN s.token_units ELSE 0 END), 0)"
         " - COALESCE(sum(CASE WHEN s.sender = %s AND s.is_success AND s.currency = %s"
@@ -104,4 +101,4 @@ def moved_native_units(network: str, at: str, gas_currency: str, *, height: int)
         "   AND mined_height <= %s) s",
         (at, gas_currency, at, gas_currency, at, network, at, height, network, at, height),
     )
-    return int(found[0]) if found else 0
+    return found

@@ -7,20 +7,20 @@ has it, wherever its row is in the meantime.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, get_args
+from uuid import UUID
 
-from models.db.base import execute, is_true, one, rows, transaction
+from core.ids import uuid7
+from models.db.base import execute, is_true, rows, rows_as, transaction, value
 from models.deposits import cursors
 from models.deposits.cursors import Cursor
 from models.spends.rows import ARRIVED, LEFT
 from models.treasury import own_addresses as treasury
 from models.treasury import topups, writeoffs
+from models.treasury.rows import Origin, Place, Reconciliation, Topup
 from models.treasury.topup_doubts import OPEN
-from models.treasury.topups import NewTopup, Origin
 
-Place = Literal["hot", "deposits", "cold"]
 # Wrong so many times in a row is no lagging answer.
 MISSES_MAX: Final = 3
 ORIGINS: Final = get_args(Origin)
@@ -41,7 +41,7 @@ class Flow:
 class OpenSpend:
     """A spend of which the rows do not say where it stands."""
 
-    id: Any
+    id: UUID
     sender: str
     recipient: str
 
@@ -78,24 +78,6 @@ class Finding:
     address: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The last comparison of a coin at a place."""
-
-    network: str
-    currency: str
-    place: Place
-    height: int
-    chain_units: int
-    expected_units: int
-    is_sound: bool
-    misses: int
-    address: str
-    detail: str
-    checked_at: datetime
-    age_s: int
-
-
 def read_books(network: str) -> Books | None:
     """Read all rows about the hot wallet on one snapshot; None before there is a hot wallet and a scan."""
     with transaction():
@@ -125,16 +107,17 @@ def _topups(
         f" AND block_height <= %s AND origin = ANY(%s) AND {OPEN} = %s GROUP BY currency",
         (network, height, list(origins), is_doubted),
     )
-    return {currency: int(units) for currency, units in found}
+    return dict(found)
 
 
 def _cooled(network: str, height: int) -> list[Flow]:
-    found = rows(
-        f"SELECT currency, decimals, sum({ARRIVED}) FROM spends s WHERE network = %s AND purpose = 'cold'"
-        " AND (is_success OR arrived_units > 0) AND mined_height <= %s GROUP BY currency, decimals",
+    return rows_as(
+        Flow,
+        f"SELECT currency, decimals, sum({ARRIVED}) AS units, 0 AS fee_units FROM spends s WHERE network = %s"
+        " AND purpose = 'cold' AND (is_success OR arrived_units > 0) AND mined_height <= %s"
+        " GROUP BY currency, decimals",
         (network, height),
     )
-    return [Flow(currency, decimals, int(units), 0) for currency, decimals, units in found]
 
 
 # Rows whose block is one that the scan has replaced tell nothing: they are open.
@@ -145,26 +128,26 @@ _MISPLACED = (
 
 
 def _flows(network: str, hot: str, height: int) -> list[Flow]:
-    found = rows(
+    return rows_as(
+        Flow,
         "SELECT currency, decimals,"
         f" COALESCE(sum({ARRIVED}) FILTER (WHERE recipient = %s), 0)"
-        f" - COALESCE(sum({LEFT}) FILTER (WHERE sender = %s), 0),"
-        " COALESCE(sum(CASE WHEN sender = %s THEN chain_fee_units ELSE 0 END), 0)"
+        f" - COALESCE(sum({LEFT}) FILTER (WHERE sender = %s), 0) AS units,"
+        " COALESCE(sum(CASE WHEN sender = %s THEN chain_fee_units ELSE 0 END), 0) AS fee_units"
         " FROM spends s WHERE network = %s AND (sender = %s OR recipient = %s) AND mined_height <= %s"
         f" AND (settled_at IS NOT NULL OR NOT {_MISPLACED}) GROUP BY currency, decimals",
         (hot, hot, hot, network, hot, hot, height),
     )
-    return [Flow(currency, decimals, int(units), int(fee)) for currency, decimals, units, fee in found]
 
 
 def _open(network: str, hot: str, height: int) -> list[OpenSpend]:
-    found = rows(
+    return rows_as(
+        OpenSpend,
         "SELECT s.id, s.sender, s.recipient FROM spends s WHERE s.network = %s AND s.settled_at IS NULL"
         f" AND s.state <> 'dead' AND (s.sender = %s OR s.recipient = %s) AND {_MISPLACED}"
         " AND COALESCE(s.mined_height, 0) <= %s ORDER BY s.id",
         (network, hot, hot, height),
     )
-    return [OpenSpend(*row) for row in found]
 
 
 def is_scanned(network: str, cursor: Cursor) -> bool:
@@ -174,47 +157,32 @@ def is_scanned(network: str, cursor: Cursor) -> bool:
 
 def last_height(network: str) -> int:
     """Return the height of the newest comparison of the hot wallet, -1 before the first."""
-    row = one("SELECT COALESCE(max(height), -1) FROM reconciliations WHERE network = %s AND place = 'hot'", (network,))
-    return int(row[0]) if row else -1
+    return int(
+        value("SELECT COALESCE(max(height), -1) FROM reconciliations WHERE network = %s AND place = 'hot'", (network,))
+    )
 
 
 def note(network: str, found: Finding) -> int:
     """Keep a comparison; return how many times in a row, at rising heights, it was not sound."""
     is_sound = found.detail == ""
-    row = one(
-        "INSERT INTO reconciliations AS r (network, currency, place, height, chain_units, expected_units, is_sound,"
-        " misses, address, detail) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-        " ON CONFLICT (network, currency, place) DO UPDATE SET height = EXCLUDED.height,"
+    new = Reconciliation(network=network, is_sound=is_sound, misses=int(not is_sound), **asdict(found))
+    kept = new.stored(
+        "ON CONFLICT (network, currency, place) DO UPDATE SET height = EXCLUDED.height,"
         " chain_units = EXCLUDED.chain_units, expected_units = EXCLUDED.expected_units, is_sound = EXCLUDED.is_sound,"
         # From too much to too little is another matter: whoever sends coin with every block must not have made the
         # first wrong answer the last one that is waited for.
         " misses = CASE WHEN EXCLUDED.is_sound THEN 0 WHEN NOT r.is_sound"
         " AND (EXCLUDED.chain_units > EXCLUDED.expected_units) <> (r.chain_units > r.expected_units) THEN 1"
         " ELSE r.misses + (EXCLUDED.height > r.height)::integer END,"
-        " address = EXCLUDED.address, detail = EXCLUDED.detail, checked_at = app_now() RETURNING misses",
-        (
-            network,
-            found.currency,
-            found.place,
-            found.height,
-            found.chain_units,
-            found.expected_units,
-            is_sound,
-            0 if is_sound else 1,
-            found.address,
-            found.detail,
-        ),
+        " address = EXCLUDED.address, detail = EXCLUDED.detail, checked_at = app_now()"
     )
-    return int(row[0]) if row else 0
+    return kept.misses if kept else 0
 
 
 def short_address(network: str, currency: str) -> str:
     """Return the deposit address that was found to hold too little of a coin, '' if none was."""
-    row = one(
-        "SELECT address FROM reconciliations WHERE network = %s AND currency = %s AND place = 'deposits'",
-        (network, currency),
-    )
-    return str(row[0]) if row else ""
+    found = Reconciliation.first("network = %s AND currency = %s AND place = 'deposits'", (network, currency))
+    return found.address if found else ""
 
 
 def was_compared(network: str, currency: str) -> bool:
@@ -233,7 +201,8 @@ def adopt(network: str, currency: str, units: int, cursor: Cursor, *, origin: Li
         if not cursors.is_scanned(network, height=cursor.height, block_hash=cursor.hash):
             return False
         return topups.record(
-            NewTopup(
+            Topup(
+                id=uuid7(),
                 network=network,
                 txid="",
                 ordinal=topups.balance_ordinal(currency, cursor.height),
@@ -247,24 +216,16 @@ def adopt(network: str, currency: str, units: int, cursor: Cursor, *, origin: Li
         )
 
 
-def listing(network: str | None = None) -> list[Kept]:
+def listing(network: str | None = None) -> list[Reconciliation]:
     """Return the last comparisons, of one network or all."""
-    found = rows(
-        "SELECT network, currency, place, height, chain_units, expected_units, is_sound, misses, address, detail,"
-        " checked_at, extract(epoch FROM app_now() - checked_at)::integer FROM reconciliations"
-        " WHERE network = COALESCE(%s, network) ORDER BY network, currency, place",
-        (network,),
-    )
-    return [Kept(*row) for row in found]
+    return Reconciliation.read("network = COALESCE(%s, network) ORDER BY network, currency, place", (network,))
 
 
 def measures() -> list[tuple[str, str, str, float, float, float]]:
     """Return (network, currency, place, whole coins on the chain, misses, age in seconds) for metrics."""
-    return [
-        (network, currency, place, coins, misses, age_s)
-        for network, currency, place, coins, misses, age_s in rows(
-            "SELECT r.network, r.currency, r.place, (r.chain_units / 10::numeric ^ s.scale)::float8,"
-            " r.misses::float8, extract(epoch FROM app_now() - r.checked_at)::float8"
-            " FROM reconciliations r JOIN ledger_scales s ON s.currency = r.currency ORDER BY 1, 2, 3"
-        )
-    ]
+    found: list[Any] = rows(
+        "SELECT r.network, r.currency, r.place, (r.chain_units / 10::numeric ^ s.scale)::float8,"
+        " r.misses::float8, extract(epoch FROM app_now() - r.checked_at)::float8"
+        " FROM reconciliations r JOIN ledger_scales s ON s.currency = r.currency ORDER BY 1, 2, 3"
+    )
+    return found

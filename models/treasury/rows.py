@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
-from models.db.table import Big, Numeric, Table, Units
+from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
+
+Place = Literal["hot", "deposits", "cold"]
+Origin = Literal["transfer", "balance", "adopted", "cold"]
 
 
-class Reconciliation(Table, table="reconciliations"):
-    """A place's balance on its chain, against the books."""
+class Reconciliation(Table, table="reconciliations r"):
+    """The last comparison of a coin at a place with the books."""
 
     network: str
     currency: str
-    place: str
+    place: Place
     height: Big
     chain_units: Numeric
     expected_units: Numeric
@@ -21,20 +25,21 @@ class Reconciliation(Table, table="reconciliations"):
     misses: int
     address: str
     detail: str
-    checked_at: datetime
+    checked_at: datetime = BY_DATABASE
+    age_s: int = derived("extract(epoch FROM app_now() - checked_at)::integer")
 
 
-class TreasuryAddress(Table, table="treasury_addresses"):
+class TreasuryAddress(Table, table="treasury_addresses t"):
     """An address of the gateway's own."""
 
     network: str
     role: str
     address: str
-    is_current: bool
+    is_current: bool = BY_DATABASE
 
 
-class Topup(Table, table="treasury_topups"):
-    """What came to an address of the gateway's own."""
+class Topup(Table, table="treasury_topups t"):
+    """A transfer to the hot wallet. Units are the ledger's; where only the balance shows it, it has no txid."""
 
     id: UUID
     network: str
@@ -43,18 +48,18 @@ class Topup(Table, table="treasury_topups"):
     currency: str
     units: Units
     sender: str
-    origin: str
+    origin: Origin
     block_height: Big
     block_hash: str
-    status: str
-    round: int
-    created_at: datetime
-    doubted_for: str | None
-    agreed_at: datetime | None
-    asked_at: datetime | None
-    attempts: int
-    next_attempt_at: datetime
-    problem: str
+    status: str = BY_DATABASE
+    round: int = BY_DATABASE
+    created_at: datetime = BY_DATABASE
+    doubted_for: str | None = BY_DATABASE
+    agreed_at: datetime | None = BY_DATABASE
+    asked_at: datetime | None = BY_DATABASE
+    attempts: int = BY_DATABASE
+    next_attempt_at: datetime = BY_DATABASE
+    problem: str = BY_DATABASE
 
 
 class TreasuryWalk(Table, table="treasury_walks"):
@@ -76,4 +81,4 @@ class Writeoff(Table, table="treasury_writeoffs"):
     unexplained_units: Units
     reason: str
     written_by: str
-    created_at: datetime
+    created_at: datetime = BY_DATABASE

@@ -13,10 +13,11 @@ from typing import Final, Literal
 from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
-from models.db.base import execute, one, rows
+from models.db.base import column, execute, rows, rows_as, value
 from models.spends import hooks as spend_hooks
 from models.spends.hooks import Hooks
 from models.spends.rows import SpendRow
+from models.treasury.rows import TreasuryWalk
 
 # Payouts that one sweep lets be tried again at once; the others wait for their own time.
 WOKEN_MAX: Final = 500
@@ -54,8 +55,9 @@ def unswept(
 
 def _page(network: str, *, family: str, limit: int, after: tuple[str, str], height: int | None) -> list[Unswept]:
     """Return as unswept() does, with those that sweeps of deposits which are gone have emptied."""
-    found = rows(
-        f"SELECT d.currency, d.address, p.ordinal, d.units - {_MOVED_FOR_OTHERS} FROM ("
+    return rows_as(
+        Unswept,
+        f"SELECT d.currency, d.address, p.ordinal, d.units - {_MOVED_FOR_OTHERS} AS units FROM ("
         "   SELECT network, currency, address, sum(amount_units) AS units FROM deposits"
         "   WHERE network = %s AND sweep_id IS NULL AND status IN ('confirmed', 'credited')"
         "   AND (currency, address) > (%s, %s) AND block_height <= COALESCE(%s, block_height)"
@@ -63,7 +65,6 @@ def _page(network: str, *, family: str, limit: int, after: tuple[str, str], heig
         " JOIN pool_addresses p ON p.address = d.address AND p.family = %s ORDER BY d.currency, d.address",
         (network, *after, height, limit, family),
     )
-    return [Unswept(currency, address, ordinal, int(units)) for currency, address, ordinal, units in found]
 
 
 def _there(found: list[Unswept]) -> list[Unswept]:
@@ -72,30 +73,26 @@ def _there(found: list[Unswept]) -> list[Unswept]:
 
 def unswept_at(network: str, currency: str, address: str, *, height: int) -> list[Unswept]:
     """Return what confirmed deposits of a coin brought to one address, up to a height; none if nothing is left."""
-    found = rows(
-        f"SELECT d.currency, d.address, p.ordinal, sum(d.amount_units) - {_MOVED_FOR_OTHERS} FROM deposits d"
+    found = rows_as(
+        Unswept,
+        f"SELECT d.currency, d.address, p.ordinal, sum(d.amount_units) - {_MOVED_FOR_OTHERS} AS units FROM deposits d"
         " JOIN pool_addresses p ON p.address = d.address WHERE d.network = %s AND d.currency = %s AND d.address = %s"
         " AND d.sweep_id IS NULL AND d.status IN ('confirmed', 'credited') AND d.block_height <= %s"
         " GROUP BY d.network, d.currency, d.address, p.ordinal",
         (network, currency, address, height),
     )
-    return _there([Unswept(name, at, ordinal, int(units)) for name, at, ordinal, units in found])
+    return _there(found)
 
 
 def walk(network: str, walker: Walker, *, family: str, limit: int, height: int | None = None) -> list[Unswept]:
     """Return the next page of a walk that goes round and round, and remember its end."""
-    row = one("SELECT currency, address FROM treasury_walks WHERE network = %s AND walker = %s", (network, walker))
-    kept = (str(row[0]), str(row[1])) if row else ("", "")
+    kept = _stand(network, walker)
     page = _page(network, family=family, limit=limit, after=kept, height=height)
     if not page and kept != ("", ""):
         page = _page(network, family=family, limit=limit, after=("", ""), height=height)
     last = (page[-1].currency, page[-1].address) if len(page) == limit else ("", "")
     if last != kept:
-        execute(
-            "INSERT INTO treasury_walks (network, walker, currency, address) VALUES (%s, %s, %s, %s)"
-            " ON CONFLICT (network, walker) DO UPDATE SET currency = EXCLUDED.currency, address = EXCLUDED.address",
-            (network, walker, *last),
-        )
+        _go_on(network, walker, *last)
     return _there(page)
 
 
@@ -104,42 +101,50 @@ def walk_gas(network: str, gas_currency: str, *, family: str, limit: int) -> lis
 
     What is left at the others pays for their next sweep.
     """
-    kept = one("SELECT address FROM treasury_walks WHERE network = %s AND walker = 'gas'", (network,))
+    _, kept = _stand(network, "gas")
     page = rows(
         "SELECT g.recipient, p.ordinal, EXISTS (SELECT 1 FROM deposits d WHERE d.network = %s"
         "   AND d.address = g.recipient AND d.sweep_id IS NULL AND d.status <> 'reversed') FROM ("
         "   SELECT DISTINCT recipient FROM spends WHERE network = %s AND purpose = 'gas' AND recipient > %s"
         "   ORDER BY recipient LIMIT %s) g"
         " JOIN pool_addresses p ON p.address = g.recipient AND p.family = %s ORDER BY g.recipient",
-        (network, network, kept[0] if kept else "", limit, family),
+        (network, network, kept, limit, family),
     )
-    last = str(page[-1][0]) if len(page) == limit else ""
-    execute(
-        "INSERT INTO treasury_walks (network, walker, currency, address) VALUES (%s, 'gas', %s, %s)"
-        " ON CONFLICT (network, walker) DO UPDATE SET currency = EXCLUDED.currency, address = EXCLUDED.address"
-        " WHERE treasury_walks.address <> EXCLUDED.address",
-        (network, gas_currency, last),
-    )
+    last = page[-1][0] if len(page) == limit else ""
+    if last != kept:
+        _go_on(network, "gas", gas_currency, last)
     return [Unswept(gas_currency, address, ordinal, 0) for address, ordinal, is_needed in page if not is_needed]
+
+
+def _stand(network: str, walker: Walker) -> tuple[str, str]:
+    """Return the currency and the address behind which a walk goes on."""
+    kept = TreasuryWalk.first("network = %s AND walker = %s", (network, walker))
+    return (kept.currency, kept.address) if kept else ("", "")
+
+
+def _go_on(network: str, walker: Walker, currency: str, address: str) -> None:
+    TreasuryWalk(network=network, walker=walker, currency=currency, address=address).write(
+        "ON CONFLICT (network, walker) DO UPDATE SET currency = EXCLUDED.currency, address = EXCLUDED.address"
+    )
 
 
 def take(network: str, found: Unswept, spend_id: UUID) -> bool:
     """Let a sweep take an address's deposits of a coin, in its committing transaction; False if they changed."""
     place = (network, found.currency, found.address)
-    taken = rows(
+    taken = column(
         "UPDATE deposits SET sweep_id = %s WHERE network = %s AND currency = %s AND address = %s AND sweep_id IS NULL"
         " AND status IN ('confirmed', 'credited') RETURNING amount_units",
         (spend_id, *place),
     )
     # Accounted for by this sweep, which moves so much less.
-    moved = rows(
+    moved = column(
         "WITH gone AS (SELECT r.id, r.amount_units FROM deposits r JOIN spends s ON s.id = r.sweep_id"
         "   WHERE r.network = %s AND r.currency = %s AND r.address = %s AND r.status = 'reversed'"
         "   AND (s.is_success IS DISTINCT FROM false OR s.effect = 'other'))"
         " UPDATE deposits d SET sweep_id = NULL FROM gone WHERE d.id = gone.id RETURNING gone.amount_units",
         place,
     )
-    return sum(int(units) for (units,) in taken) - sum(int(units) for (units,) in moved) == found.units
+    return bool(found.units == sum(taken) - sum(moved))
 
 
 def busy_addresses(network: str) -> set[str]:
@@ -154,21 +159,21 @@ def busy_addresses(network: str) -> set[str]:
 
 def fundings_lately(network: str, address: str) -> int:
     """Count how often an address was given gas within the last hour."""
-    row = one(
+    found: int = value(
         "SELECT count(*) FROM spends WHERE network = %s AND recipient = %s AND purpose = 'gas' AND state <> 'dead'"
         " AND created_at > app_now() - interval '1 hour'",
         (network, address),
     )
-    return int(row[0]) if row else 0
+    return found
 
 
 def cooling(network: str) -> set[str]:
     """Return the coins that are on their way to the cold address and not confirmed there."""
-    found = rows(
+    found = column(
         "SELECT currency FROM spends WHERE network = %s AND purpose = 'cold' AND state IN ('signed', 'sent', 'mined')",
         (network,),
     )
-    return {currency for (currency,) in found}
+    return set(found)
 
 
 def open_payout_units(network: str) -> dict[str, int]:
@@ -178,16 +183,16 @@ def open_payout_units(network: str) -> dict[str, int]:
         " AND status IN ('pending', 'awaiting_cosign', 'approved', 'broadcasting', 'sent') GROUP BY currency",
         (network,),
     )
-    return {currency: int(units) for currency, units in found}
+    return dict(found)
 
 
 def wanted_currencies(network: str) -> set[str]:
     """Return the coins in which approved payouts were put off, so that even small deposits are worth a sweep."""
-    found = rows(
+    found = column(
         "SELECT DISTINCT currency FROM payouts WHERE network = %s AND status = 'approved' AND wait_reason <> ''",
         (network,),
     )
-    return {currency for (currency,) in found}
+    return set(found)
 
 
 def _give_back(_catalogue: Catalogue, spend: SpendRow) -> None:

@@ -6,15 +6,13 @@ A top-up is the gateway's own coin once it is booked, and conversions sell that.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 from uuid import UUID
 
-from models.db.base import execute, rows, touched
+from models.db.base import execute, rows, rows_as, touched
 from models.deposits import witnesses as quorum
 from models.deposits.witnesses import Policy, Reason
-
-if TYPE_CHECKING:
-    from models.treasury.topups import NewTopup
+from models.treasury.rows import Topup
 
 OPEN: Final = "(t.doubted_for IS NOT NULL AND t.agreed_at IS NULL)"
 """Condition about t, a top-up's row: it waits for a second opinion."""
@@ -35,7 +33,7 @@ class TopupDoubt:
     block_hash: str
 
 
-def guard(new: NewTopup, *, usd_cents: int | None, policy: Policy) -> None:
+def guard(new: Topup, *, usd_cents: int | None, policy: Policy) -> None:
     """Decide whether a top-up that was just recorded needs a second opinion; call inside the same transaction."""
     reason = quorum.reason(new.network, usd_cents, policy)
     if reason is not None:
@@ -53,14 +51,15 @@ def doubt(network: str, txid: str, ordinal: str, reason: Reason = "missing") -> 
 
 def due(network: str, *, limit: int) -> list[TopupDoubt]:
     """Return top-ups whose witnesses are to be asked now, those that waited longest first."""
-    found = rows(
-        "SELECT t.id, t.round, t.txid, t.ordinal, t.currency, t.units, h.address, t.block_height, t.block_hash"
+    return rows_as(
+        TopupDoubt,
+        "SELECT t.id AS topup_id, t.round, t.txid, t.ordinal, t.currency, t.units AS amount_units, h.address,"
+        " t.block_height, t.block_hash"
         " FROM treasury_topups t JOIN treasury_addresses h ON h.network = t.network AND h.role = 'hot' AND h.is_current"
         f" WHERE t.network = %s AND t.status = 'pending' AND {OPEN} AND t.next_attempt_at <= app_now()"
         " ORDER BY t.next_attempt_at LIMIT %s",
         (network, limit),
     )
-    return [TopupDoubt(*row) for row in found]
 
 
 def agree(asked: TopupDoubt) -> bool:
@@ -84,11 +83,9 @@ def put_off(asked: TopupDoubt, problem: str) -> None:
 
 def keys_in_block(network: str, height: int, block_hash: str) -> list[tuple[str, str]]:
     """Return (txid, ordinal) of what transactions in a block brought, as far as it is not booked."""
-    return [
-        (str(txid), str(ordinal))
-        for txid, ordinal in rows(
-            "SELECT txid, ordinal FROM treasury_topups WHERE network = %s AND block_height = %s AND block_hash = %s"
-            " AND status = 'pending' AND txid <> ''",
-            (network, height, block_hash),
-        )
-    ]
+    found: list[Any] = rows(
+        "SELECT txid, ordinal FROM treasury_topups WHERE network = %s AND block_height = %s AND block_hash = %s"
+        " AND status = 'pending' AND txid <> ''",
+        (network, height, block_hash),
+    )
+    return found

@@ -5,37 +5,19 @@ It belongs to the gateway, whose operator brings in gas; what comes back from th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 from uuid import UUID
 
 from core.catalogue.catalogue import Network
-from core.ids import uuid7
-from models.db.base import execute, one, repeat_on_deadlock, rows, touched, transaction
+from models.db.base import column, execute, is_true, repeat_on_deadlock, rows, transaction
 from models.ledger import ledger
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account, Transfer
+from models.treasury.rows import Topup
 from models.treasury.topup_doubts import OPEN
-
-Origin = Literal["transfer", "balance", "adopted", "cold"]
 
 # What comes back from the cold address is in custody already.
 BOOKED_ORIGINS: Final = ("transfer", "balance", "adopted")
 BALANCE: Final = "balance:"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewTopup:
-    """A transfer to the hot wallet. Units are the ledger's; where only the balance shows it, it has no txid."""
-
-    network: str
-    txid: str
-    ordinal: str
-    currency: str
-    units: int
-    sender: str
-    origin: Origin
-    block_height: int
-    block_hash: str
 
 
 def balance_ordinal(currency: str, height: int) -> str:
@@ -43,43 +25,29 @@ def balance_ordinal(currency: str, height: int) -> str:
     return f"{BALANCE}{currency}:{height}"
 
 
-def record(new: NewTopup) -> bool:
+def record(new: Topup) -> bool:
     """Write a top-up once; one that a reorg took and brought back begins a new life. Call inside a transaction.
 
     False where it is known, or was counted before as a part of the balance, which then gets its name.
     """
     if new.txid and _covers(new):
         return False
-    return touched(
-        "INSERT INTO treasury_topups AS t (id, network, txid, ordinal, currency, units, sender, origin,"
-        " block_height, block_hash) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-        " ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = t.round + 1,"
+    written = new.write(
+        "ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = t.round + 1,"
         " currency = EXCLUDED.currency, units = EXCLUDED.units, sender = EXCLUDED.sender,"
         " origin = EXCLUDED.origin, block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash,"
         # What a reorg brought back has to be witnessed anew.
         " doubted_for = NULL, agreed_at = NULL, attempts = 0, problem = ''"
-        " WHERE t.status = 'reversed'",
-        (
-            uuid7(),
-            new.network,
-            new.txid,
-            new.ordinal,
-            new.currency,
-            new.units,
-            new.sender,
-            new.origin,
-            new.block_height,
-            new.block_hash,
-        ),
+        " WHERE t.status = 'reversed'"
     )
+    return written > 0
 
 
-def _covers(new: NewTopup) -> bool:
-    known = one(
+def _covers(new: Topup) -> bool:
+    if is_true(
         "SELECT 1 FROM treasury_topups WHERE network = %s AND txid = %s AND ordinal = %s",
         (new.network, new.txid, new.ordinal),
-    )
-    if known:
+    ):
         return False
     later = rows(
         "SELECT id, units FROM treasury_topups WHERE network = %s AND currency = %s AND status <> 'reversed'"
@@ -101,7 +69,7 @@ def book_matured(network: Network, *, limit: int, after_rereading: bool = False)
     Those that wait for a second opinion are left; see models.treasury.topup_doubts. after_rereading: and those whose
     block was not read a second time yet, which may doubt them.
     """
-    due = rows(
+    due = column(
         "SELECT t.id FROM treasury_topups t JOIN chain_cursors c ON c.network = t.network"
         " WHERE t.network = %s AND t.status = 'pending' AND t.block_height <= c.height - %s + 1"
         " AND (NOT %s OR t.block_height <= COALESCE(c.reread_height, -1))"
@@ -109,52 +77,44 @@ def book_matured(network: Network, *, limit: int, after_rereading: bool = False)
         f" ORDER BY {OPEN}, t.block_height LIMIT %s",
         (network.code, network.maturity, after_rereading, limit),
     )
-    return sum(repeat_on_deadlock(lambda t=topup_id: _book(t)) for (topup_id,) in due)  # type: ignore[misc]
+    return sum(repeat_on_deadlock(_book, topup_id) for topup_id in due)
 
 
 def _book(topup_id: UUID) -> bool:
     """Book a top-up once; False if that is done, or while it waits for a second opinion."""
     with transaction():
-        found = one(
+        booked = Topup.rows_of(
             f"UPDATE treasury_topups t SET status = 'booked' WHERE id = %s AND status = 'pending' AND NOT {OPEN}"
-            " RETURNING round, currency, network, units, origin",
+            f" RETURNING {Topup.LIST}",
             (topup_id,),
         )
-        if found is None:
-            return False
-        life, currency, network, units, origin = found
-        if origin in BOOKED_ORIGINS:
-            custody, equity = _accounts(currency, network)
-            ledger.post(f"topup:{topup_id}:{life}", [Transfer(custody, equity, units)])
-    return True
+        for topup in booked:
+            if topup.origin in BOOKED_ORIGINS:
+                ledger.post(f"topup:{topup_id}:{topup.round}", [Transfer(*_accounts(topup), topup.units)])
+    return bool(booked)
 
 
 def reverse_orphans(network: str) -> int:
     """Take back the top-ups in blocks above the cursor, from where a reorg moved it; return how many."""
-    orphans = rows(
+    orphans = column(
         "SELECT t.id FROM treasury_topups t JOIN chain_cursors c ON c.network = t.network"
         " WHERE t.network = %s AND t.status <> 'reversed' AND t.block_height > c.height ORDER BY t.id",
         (network,),
     )
-    return sum(repeat_on_deadlock(lambda t=topup_id: _reverse(t)) for (topup_id,) in orphans)  # type: ignore[misc]
+    return sum(repeat_on_deadlock(_reverse, topup_id) for topup_id in orphans)
 
 
 def _reverse(topup_id: UUID) -> bool:
     with transaction():
-        found = one(
-            "SELECT status, round, currency, network, units, origin FROM treasury_topups"
-            " WHERE id = %s AND status <> 'reversed' FOR UPDATE",
-            (topup_id,),
-        )
-        if found is None:
+        topup = Topup.first("id = %s AND status <> 'reversed' FOR UPDATE", (topup_id,))
+        if topup is None:
             return False
-        status, life, currency, network, units, origin = found
         execute("UPDATE treasury_topups SET status = 'reversed' WHERE id = %s", (topup_id,))
-        if status == "booked" and origin in BOOKED_ORIGINS:
-            custody, equity = _accounts(currency, network)
-            ledger.post(f"topup:{topup_id}:{life}:reverse", [Transfer(equity, custody, units)])
+        if topup.status == "booked" and topup.origin in BOOKED_ORIGINS:
+            custody, equity = _accounts(topup)
+            ledger.post(f"topup:{topup_id}:{topup.round}:reverse", [Transfer(equity, custody, topup.units)])
     return True
 
 
-def _accounts(currency: str, network: str) -> tuple[Account, Account]:
-    return Account(GATEWAY, CUSTODY, currency, network), Account(GATEWAY, EQUITY, currency)
+def _accounts(topup: Topup) -> tuple[Account, Account]:
+    return Account(GATEWAY, CUSTODY, topup.currency, topup.network), Account(GATEWAY, EQUITY, topup.currency)

@@ -7,7 +7,6 @@ once. Registers what such spends mean; imported by actors.signer.recovery too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
@@ -15,7 +14,7 @@ from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from core.money import rescale_down
 from models.db import locks
-from models.db.base import execute, rows, transaction
+from models.db.base import rows, transaction
 from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, EQUITY, GATEWAY, Account, Transfer
 from models.payouts import rows as payouts
@@ -26,6 +25,7 @@ from models.spends import unknown as unknown_spends
 from models.spends.hooks import Hooks
 from models.spends.unknown import UnknownRow
 from models.treasury import adoption
+from models.treasury.rows import Writeoff
 
 # Cheques and refunds name their payouts themselves, and keep rows about them.
 RESERVED: Final = ("payoutlink:", "refund:")
@@ -33,15 +33,6 @@ RESERVED: Final = ("payoutlink:", "refund:")
 
 class RecoveryError(Exception):
     """What the operator says does not fit what is there; in his words. Nothing was changed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Writeoff:
-    """What was written off, in the ledger's units, and the transactions that explain a part of it."""
-
-    id: UUID
-    unexplained_units: int
-    txids: list[str]
 
 
 # As somebody's payout -----------------------------------------------------------------------------------------
@@ -138,12 +129,13 @@ def explained(catalogue: Catalogue, network: str, currency: str) -> tuple[int, l
                if each.is_success), waiting  # fmt: skip
 
 
-def write_off(catalogue: Catalogue, network: str, currency: str, units: int, *, reason: str, by: str) -> Writeoff:
+def write_off(
+    catalogue: Catalogue, network: str, currency: str, units: int, *, reason: str, by: str
+) -> tuple[Writeoff, list[str]]:
     """Book a loss, in a transaction of its own: all unknown transactions of the coin, and what is missing beside them.
 
-    Raises RecoveryError where that is less than the unknown transactions moved: none of them is left over.
+    Returns it, and those transactions. Raises RecoveryError where it is less than they moved: none is left over.
     """
-    written = uuid7()
     with transaction():
         moved, waiting = explained(catalogue, network, currency)
         if units < moved:
@@ -155,13 +147,13 @@ def write_off(catalogue: Catalogue, network: str, currency: str, units: int, *, 
             spend_id = adoption.become(catalogue, unknown, "lost", status="written_off", by=by, reason=reason)
             if unknown.key_ordinal is not None and unknown.is_success:
                 adoption.take_deposits(catalogue, unknown, spend_id)
-        execute(
-            "INSERT INTO treasury_writeoffs (id, network, currency, units, unexplained_units, reason, written_by)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s)",
-            (written, network, currency, units, units - moved, reason, by),
-        )
-        _book(f"writeoff:{written}", network, currency, units - moved)
-    return Writeoff(id=written, unexplained_units=units - moved, txids=[each.txid for each in waiting])
+        written = Writeoff(
+            id=uuid7(), network=network, currency=currency, units=units, unexplained_units=units - moved,
+            reason=reason, written_by=by,
+        )  # fmt: skip
+        written.write()
+        _book(f"writeoff:{written.id}", network, currency, units - moved)
+    return written, [each.txid for each in waiting]
 
 
 def unexplained_units(network: str) -> dict[str, int]:
@@ -170,7 +162,7 @@ def unexplained_units(network: str) -> dict[str, int]:
         "SELECT currency, sum(unexplained_units) FROM treasury_writeoffs WHERE network = %s GROUP BY currency",
         (network,),
     )
-    return {currency: int(units) for currency, units in found}
+    return dict(found)
 
 
 def _book(reference: str, network: str, currency: str, units: int) -> None:

@@ -189,8 +189,8 @@ def test_a_loss_is_written_off_against_equity(world: RecoveryWorld) -> None:
     with pytest.raises(RecoveryError, match="more than that"):
         writeoffs.write_off(CATALOGUE, "ethereum", "USDT", 9 * USDT, reason="too little", by="operator")
     before = equity()
-    done = writeoffs.write_off(CATALOGUE, "ethereum", "USDT", 10 * USDT, reason="nobody's", by="operator")
-    assert (done.txids, done.unexplained_units) == ([lost.txid], 0)
+    done, txids = writeoffs.write_off(CATALOGUE, "ethereum", "USDT", 10 * USDT, reason="nobody's", by="operator")
+    assert (txids, done.unexplained_units) == ([lost.txid], 0)
     world.sign(3)
     assert before - equity() == 10 * USDT
     assert world.unknown("status", "settled_by", "reason") == [("written_off", "operator", "nobody's")]

@@ -10,6 +10,7 @@ from core.ids import uuid7
 from models.db.base import execute, rows, transaction
 from models.treasury import own_addresses as treasury
 from models.treasury import topups
+from models.treasury.rows import Topup
 from tests.models.builders import Chain
 
 HOT = "0x" + "a0" * 20
@@ -67,9 +68,10 @@ def spend(
     return UUID(str(row["id"]))
 
 
-def topup(chain: Chain, units: int, *, currency: str = "ETH", origin: str = "transfer") -> topups.NewTopup:
+def topup(chain: Chain, units: int, *, currency: str = "ETH", origin: str = "transfer") -> Topup:
     """Record a top-up in the newest block of a chain moved by hand."""
-    new = topups.NewTopup(
+    new = Topup(
+        id=uuid7(),
         network=chain.network.code,
         txid="0x" + uuid4().hex * 2,
         ordinal="native" if currency == "ETH" else "0",

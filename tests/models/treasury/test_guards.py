@@ -17,8 +17,8 @@ from models.payouts import rules as payout_rules
 from models.treasury import own_addresses as treasury
 from models.treasury import reconciliation, sweeps, topups
 from models.treasury.reconciliation import Finding, Flow
+from models.treasury.rows import Topup
 from models.treasury.sweeps import Unswept
-from models.treasury.topups import NewTopup
 from tests.models.builders import USDT, Chain, assert_sound, at_once, invoice, merchant, net_of, paid
 from tests.models.treasury.builders import COLD, HOT, pin_hot, spend, topup, topup_rows
 
@@ -28,9 +28,10 @@ EQUITY_ETH = Account(GATEWAY, EQUITY, "ETH")
 CUSTODY_ETH = Account(GATEWAY, CUSTODY, "ETH", "ethereum")
 
 
-def seen(chain: Chain, units: int, *, txid: str = "", **fields: Any) -> NewTopup:
+def seen(chain: Chain, units: int, *, txid: str = "", **fields: Any) -> Topup:
     """Return a top-up in a chain's newest block; without a txid it is one that only the balance shows."""
     plain: dict[str, Any] = {
+        "id": uuid7(),
         "network": chain.network.code,
         "txid": txid,
         "ordinal": "native" if txid else topups.balance_ordinal("ETH", chain.height),
@@ -41,7 +42,7 @@ def seen(chain: Chain, units: int, *, txid: str = "", **fields: Any) -> NewTopup
         "block_height": chain.height,
         "block_hash": chain._hash(),
     }
-    return NewTopup(**plain | fields)
+    return Topup(**plain | fields)
 
 
 # Top-ups ----------------------------------------------------------------------------------------------------
@@ -89,7 +90,7 @@ def test_a_live_top_up_is_written_once(database: str) -> None:
     chain = Chain()
     known = topup(chain, 7)
     with transaction():
-        assert not topups.record(dataclasses.replace(known, units=9))
+        assert not topups.record(known.but(units=9))
     assert topup_rows("units", "round") == [(7, 1)]
 
 

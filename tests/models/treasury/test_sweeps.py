@@ -17,6 +17,7 @@ from models.spends.tracking import Inclusion
 from models.treasury import own_addresses as treasury
 from models.treasury import plan as treasury_plan
 from models.treasury import sweeps, topup_doubts, topups
+from models.treasury.rows import Topup
 from models.treasury.sweeps import Unswept
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, held, invoice, merchant, net_of, paid
 from tests.models.treasury.builders import COLD, HOT, other_with_slot, pin_hot, spend, topup, topup_rows
@@ -260,8 +261,9 @@ def test_a_transfer_that_was_counted_as_balance_gets_its_name(database: str) -> 
     assert topup_rows("units", "txid")[1:] == [(7, "0xlate"), (7, "0xnew")]
 
 
-def unnamed(chain: Chain, units: int) -> topups.NewTopup:
-    return topups.NewTopup(
+def unnamed(chain: Chain, units: int) -> Topup:
+    return Topup(
+        id=uuid7(),
         network="ethereum",
         txid="",
         ordinal=topups.balance_ordinal("ETH", chain.height),
@@ -274,18 +276,8 @@ def unnamed(chain: Chain, units: int) -> topups.NewTopup:
     )
 
 
-def at(like: topups.NewTopup, height: int, *, txid: str, units: int) -> topups.NewTopup:
-    return topups.NewTopup(
-        network=like.network,
-        txid=txid,
-        ordinal=like.ordinal,
-        currency=like.currency,
-        units=units,
-        sender=like.sender,
-        origin="transfer",
-        block_height=height,
-        block_hash="0x",
-    )
+def at(like: Topup, height: int, *, txid: str, units: int) -> Topup:
+    return like.but(id=uuid7(), txid=txid, units=units, origin="transfer", block_height=height, block_hash="0x")
 
 
 # Moves between our own addresses ----------------------------------------------------------------------------
