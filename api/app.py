@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 import time
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection
 
 import falcon
 import msgspec
+from falcon import App, Request, Response
 
 from api import openapi
-from api.gateway import Gateway
+from api.endpoints import Endpoint
+from api.gateway import Caller, Gateway, Queues
 from api.health.attention import Attention
 from api.health.gauges import gauges
 from api.health.health import Readiness, store_checks
@@ -21,25 +23,16 @@ from api.http.auth import Authenticator
 from api.http.dispatch import Resource
 from api.http.middleware import Frame
 from api.http.slots import Slots
-from api.limits.limits import Limiter, limits_of
+from api.limits.limits import Limiter, Link, limits_of
 from api.pages.pages import ClaimPage, PaymentPage, static_files
 from api.routes import ENDPOINTS
 from core.catalogue.catalogue import load_catalogue
 from core.secrets.secretbox import SecretBox
+from core.settings.settings import Settings
 from models.deposits import cursors
 from models.deposits.offered import OfferedNetworks
 from models.merchants import rows as merchants
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from falcon import App, Request, Response
-
-    from api.endpoints import Endpoint
-    from api.gateway import Caller, Queues
-    from api.limits.limits import Link
-    from core.settings.settings import Settings
-    from models.merchants.rows import ApiKeyRow
+from models.merchants.rows import ApiKeyRow
 
 
 def create_app(

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from api.gateway import Gateway
+from api.limits.limits import LimitName
 from core.errors import (
     AuthBadTimestamp,
     AuthBadToken,
@@ -34,17 +36,15 @@ from core.errors import (
     RequestNotFound,
     RequestTooLarge,
 )
+from core.http.answers import Answer
+from core.http.requests import Request
+from core.net.allowlist import Address
+from models.merchants.rows import KeyKind
 
 if TYPE_CHECKING:
-    from api.gateway import Gateway
     from api.http.auth import Principal
-    from api.http.client_ip import Address
-    from api.limits.limits import LimitName
-    from core.http.answers import Answer
-    from core.http.requests import Request
-    from models.merchants.rows import KeyKind
 
-Rights = frozenset["KeyKind"]
+Rights = frozenset[KeyKind]
 
 # What a legacy key reaches (API reference, "Keys"); None marks an endpoint without a signature.
 ANY_KEY: Final[Rights] = frozenset({"unified", "payment", "payout"})
@@ -95,7 +95,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Reader = Callable[["Gateway", Call], Reply]
+Reader = Callable[[Gateway, Call], Reply]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

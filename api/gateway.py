@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from actors.queue.broker import Backlog
+from actors.queue.caller import CallInfo, CallReply
+from api.limits.limits import Limiter
+from core.catalogue.catalogue import Catalogue
+from core.settings.settings import Settings
+from models.deposits.offered import OfferedNetworks
 
-    from actors.queue.broker import Backlog
-    from actors.queue.caller import CallInfo, CallReply
+if TYPE_CHECKING:
     from api.health.attention import Attention
     from api.health.health import Readiness
     from api.health.metrics import Metrics
     from api.http.auth import Authenticator
     from api.http.slots import Slots
-    from api.limits.limits import Limiter
-    from core.catalogue.catalogue import Catalogue
-    from core.settings.settings import Settings
-    from models.deposits.offered import OfferedNetworks
 
 
 class Caller(Protocol):

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 import msgspec
 
-from api.endpoints import ANY_KEY, JSON
+from api.endpoints import ANY_KEY, JSON, Endpoint
 from api.http.dispatch import IDEMPOTENCY_KEY_CHARS_MAX
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from api.endpoints import Endpoint
-    from core.errors import DomainError
+from core.errors import DomainError
 
 Json = dict[str, Any]
 

@@ -7,12 +7,10 @@ import hmac
 import json
 import queue
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Final, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, Final, Self
 
 PATH: Final = "/hook"
 BODY_BYTES_MAX: Final = 64 * 1024

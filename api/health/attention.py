@@ -7,23 +7,20 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
 import structlog
 
 from actors.queue.registry import QUEUES
+from api.gateway import Signs
 from core.catalogue.catalogue import load_catalogue
+from core.settings.settings import Settings
 from models.db import base
 from models.invariants import checkpoint
 from models.rates import rates
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from api.gateway import Signs
-    from core.settings.settings import Settings
-
-    Concern = Callable[[], Iterator[str]]
+Concern = Callable[[], Iterator[str]]
 
 log = structlog.get_logger("sluice.api")
 

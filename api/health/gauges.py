@@ -6,16 +6,18 @@ import functools
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 import structlog
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from actors.queue.registry import QUEUES
+from api.gateway import Queues
 from api.health.attention import unpriced_coins
 from core.catalogue.catalogue import load_catalogue
+from core.settings.settings import Settings
 from models.addresses.reservations import SEQUENCES, level
 from models.db import base
 from models.deposits import witnesses as quorum
@@ -28,12 +30,6 @@ from models.spends import signing
 from models.spends import unknown as unknown_spends
 from models.treasury import reconciliation
 from models.webhooks import outbox
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from api.gateway import Queues
-    from core.settings.settings import Settings
 
 log = structlog.get_logger("sluice.api")
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import structlog
 
+from api.gateway import Queues
 from models.db import base, migrate
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from api.gateway import Queues
-
-    Checks = Mapping[str, Callable[[], None]]
+Checks = Mapping[str, Callable[[], None]]
 
 log = structlog.get_logger("sluice.api")
 

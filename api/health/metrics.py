@@ -5,12 +5,10 @@ Counters are those of the process that answers a scrape; gauges are the gateway'
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
-
-if TYPE_CHECKING:
-    from prometheus_client.registry import Collector
+from prometheus_client.registry import Collector
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 OTHER_METHOD: Final = "(other)"

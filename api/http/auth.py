@@ -9,21 +9,17 @@ import hmac
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from uuid import UUID
 
-from api.http.client_ip import client_ip
+from api.http.client_ip import Proxies, client_ip
 from core.errors import AuthBadToken, AuthIpNotAllowed, MerchantBadSignature, MerchantUnknownKey, RequestNotFound
 from core.net import allowlist
+from core.secrets.secretbox import SecretBox
 from core.secrets.signing import check_timestamp, verify_request
+from core.settings.settings import Settings
 from models.merchants import rows as merchants
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from api.http.client_ip import Proxies
-    from core.secrets.secretbox import SecretBox
-    from core.settings.settings import Settings
-    from models.merchants.rows import ApiKeyRow, KeyKind
+from models.merchants.rows import ApiKeyRow, KeyKind
 
 # A key that is revoked, or whose allowlist changes, works as before for at most this long.
 KEY_CACHE_S: Final = 1.0

@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
 
 from core.errors import (
     AuthBodyRead,
@@ -19,10 +20,7 @@ from core.errors import (
     RequestTooLarge,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    Environ = Mapping[str, Any]
+Environ = Mapping[str, Any]
 
 DEPTH_MAX: Final = 64
 LENGTH_DIGITS_MAX: Final = 19

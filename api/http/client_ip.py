@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import ip_address
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+from core.net.allowlist import Address, Network
 
-    Address = IPv4Address | IPv6Address
-    Proxies = Sequence[IPv4Network | IPv6Network]
+Proxies = Sequence[Network]
 
 # A longer chain of proxies is somebody's invention.
 HOPS_MAX: Final = 32

@@ -8,24 +8,20 @@ from __future__ import annotations
 import contextlib
 import io
 import socket
+from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from selectors import EVENT_READ
-from typing import TYPE_CHECKING, Any, Final
+from selectors import EVENT_READ, BaseSelector
+from typing import Any, Final
 
 from gunicorn.http.unreader import SocketUnreader  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import TConn  # type: ignore[import-untyped]
 
 from api.http.errors import error_body
+from core.errors import DomainError
 from core.ids import uuid7
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from selectors import BaseSelector
-
-    from core.errors import DomainError
-
-    Callback = Callable[["Connection"], None]
+Callback = Callable[["Connection"], None]
 
 CHUNK_BYTES: Final = 64 * 1024
 

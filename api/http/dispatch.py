@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 from uuid import UUID
 
 import falcon
@@ -14,11 +15,12 @@ from falcon import Request, Response
 
 from actors.queue.caller import CallInfo
 from api.endpoints import Actor, Call, Endpoint, Reply, envelope
+from api.gateway import Gateway
 from api.http import http_cache
-from api.http.auth import check_metrics_token
+from api.http.auth import Principal, check_metrics_token
 from api.http.body import check_content_type, content_length, read_body, read_json
 from api.http.client_ip import client_ip
-from api.limits.limits import source_name
+from api.limits.limits import LimitName, source_name
 from core.errors import (
     AuthBadTimestamp,
     AuthBadToken,
@@ -33,13 +35,6 @@ from core.errors import (
 from core.http.requests import read_request
 from core.ids import is_uuid, uuid7
 from models.db.base import StoreUnavailableError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from api.gateway import Gateway
-    from api.http.auth import Principal
-    from api.limits.limits import LimitName
 
 IDEMPOTENCY_KEY_CHARS_MAX: Final = 255
 # What the key of a request without one begins with: no header can carry a line feed.

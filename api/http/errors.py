@@ -5,11 +5,12 @@ Source: API reference, "Errors".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import falcon
 import msgspec
 import structlog
+from falcon import App, Request, Response
 
 from api.limits.limits import TooManyRequestsError
 from core.errors import (
@@ -21,9 +22,6 @@ from core.errors import (
     RequestNotFound,
 )
 from models.db.base import LOCK_NOT_AVAILABLE, QUERY_CANCELED, StoreUnavailableError, pgcode
-
-if TYPE_CHECKING:
-    from falcon import App, Request, Response
 
 log = structlog.get_logger("sluice.api")
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import falcon
-
-if TYPE_CHECKING:
-    from falcon import Request, Response
+from falcon import Request, Response
 
 _TAG: Final = re.compile(r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 

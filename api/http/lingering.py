@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import socket
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from selectors import BaseSelector
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from selectors import BaseSelector
-
-    from api.http.connection import Connection
+from api.http.connection import Connection
 
 LINGER_S: Final = 2.0
 LINGER_BYTES_MAX: Final = 64 * 1024

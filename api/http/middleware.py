@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import structlog
+from falcon import Request, Response
 
+from api.health.metrics import Metrics
 from core.errors import RequestMethodNotAllowed, RequestNotFound
 from core.ids import is_uuid, uuid7
 from core.logs.log import bind_request
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from falcon import Request, Response
-
-    from api.health.metrics import Metrics
 
 log = structlog.get_logger("sluice.api")
 

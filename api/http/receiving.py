@@ -6,21 +6,16 @@ Nothing here waits. What has arrived is handed on, and what takes too long is en
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from selectors import BaseSelector
+from typing import Final
 
 from api.http.arrival import Arrival, Verdict
-from api.http.client_ip import client_ip, is_trusted
+from api.http.client_ip import Proxies, client_ip, is_trusted
+from api.http.connection import Connection
 from api.limits.limits import source_name
-from core.errors import RequestMalformed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from selectors import BaseSelector
-
-    from api.http.client_ip import Proxies
-    from api.http.connection import Connection
-    from core.errors import DomainError
+from core.errors import DomainError, RequestMalformed
 
 OPEN_MAX: Final = 128
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from core.errors import GatewayBusy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # A crowd of reads passes within this, where PostgreSQL answers; where it does not, the rest are refused after it.
 PATIENCE_S: Final = 0.1

@@ -16,7 +16,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from selectors import EVENT_READ
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import structlog
 from gunicorn.http.errors import ParseException  # type: ignore[import-untyped]
@@ -24,14 +24,12 @@ from gunicorn.util import write_nonblock  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
 from api.http.arrival import Verdict
+from api.http.client_ip import Proxies
 from api.http.connection import Connection, refusal, response
 from api.http.lingering import LINGER_S, Lingering
 from api.http.receiving import OPEN_MAX, Doors, Receiving
 from core.errors import DomainError, GatewayBusy, GatewayInternalError, RequestMalformed
 from core.ids import uuid7
-
-if TYPE_CHECKING:
-    from api.http.client_ip import Proxies
 
 log = structlog.get_logger("sluice.api")
 

@@ -14,19 +14,15 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from ipaddress import IPv6Address, ip_network
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
+from uuid import UUID
 
 import structlog
 
-from actors.queue.link import LinkDownError
+from actors.queue.link import Command, LinkDownError
 from api.limits.windows import Counter
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from actors.queue.link import Command
-    from api.http.client_ip import Address
-    from core.settings.settings import Settings
+from core.net.allowlist import Address
+from core.settings.settings import Settings
 
 log = structlog.get_logger("sluice.api")
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 from uuid import UUID
 
 import jinja2
+from falcon import Request, Response
 
+from api.gateway import Gateway
 from api.http import http_cache
 from api.http.client_ip import client_ip
 from api.http.errors import as_domain_error
@@ -30,13 +33,6 @@ from models.db.base import app_now
 from models.invoices import arrivals
 from models.payout_links import views as payout_link_views
 from models.payouts.rules import MEMO_FAMILIES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from falcon import Request, Response
-
-    from api.gateway import Gateway
 
 HERE: Final = Path(__file__).parent
 HTML: Final = "text/html; charset=utf-8"

@@ -8,15 +8,13 @@ and money that came late, in part, or in another coin is each something else to 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from core.catalogue.catalogue import Catalogue
 from core.http.render import coin_text
 from core.invoices import states
-
-if TYPE_CHECKING:
-    from core.catalogue.catalogue import Catalogue
-    from models.invoices.arrivals import Arrivals
-    from models.invoices.rows import InvoiceRow
+from models.invoices.arrivals import Arrivals
+from models.invoices.rows import InvoiceRow
 
 StageName = Literal[
     "select", "waiting", "unpriced", "part", "detected", "over_time", "paid", "paid_over", "short", "late",

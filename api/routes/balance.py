@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from api.endpoints import ANY_KEY, Call, Endpoint, Reply, answered
+from api.gateway import Gateway
 from core.http.requests import Empty
 from core.merchants.schemas import Balance
 from models.ledger import balances
-
-if TYPE_CHECKING:
-    from api.gateway import Gateway
 
 
 def read_balance(gateway: Gateway, call: Call) -> Reply:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
+from api.gateway import Gateway
 from api.routes.invoices.calls import EXAMPLE as PAYMENT
 from core.batches import schemas as batch_schemas
 from core.batches.schemas import (
@@ -20,9 +21,6 @@ from core.errors import BatchBadId, BatchBadOnError, BatchDisabled, BatchEmpty, 
 from models.batches import items as batch_items
 from models.batches import rows as batches
 from models.batches import views as batch_views
-
-if TYPE_CHECKING:
-    from api.gateway import Gateway
 
 
 def batch_message(call: Call) -> batch_schemas.NewBatch:

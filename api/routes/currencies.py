@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
 from api.endpoints import PUBLIC, Call, Endpoint, Reply, envelope
+from api.gateway import Gateway
+from core.catalogue.catalogue import Asset, Catalogue, Pair
 from core.catalogue.schemas import Currencies
-
-if TYPE_CHECKING:
-    from api.gateway import Gateway
-    from core.catalogue.catalogue import Asset, Catalogue, Pair
 
 CACHE_S: Final = 60
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from api.endpoints import ANY_KEY, Call, Endpoint, Reply, answered
+from api.gateway import Gateway
 from core.rates.schemas import ExchangeRate, RateQuery
 from core.rates.view import exchange_rates
 from models.rates.rates import quotes_against_usdt
-
-if TYPE_CHECKING:
-    from api.gateway import Gateway
 
 
 def read_rates(_gateway: Gateway, call: Call) -> Reply:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from api.endpoints import PUBLIC, Call, Endpoint, Reply
+from api.gateway import Gateway
 from api.health import metrics
 from core.errors import GatewayNotReady
 from core.http.answers import Health, Readiness
 from core.http.render import iso_time
 from models.invariants import checkpoint
-
-if TYPE_CHECKING:
-    from api.gateway import Gateway
 
 OK: Final = Reply(body=msgspec.json.encode(Health(status="ok")))
 

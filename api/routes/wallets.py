@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, answered
+from api.gateway import Gateway
 from core import errors
 from core.http.requests import page_size
 from core.invoices.schemas import Image
@@ -13,10 +14,7 @@ from core.wallets.schemas import BlockWallet, CreateWallet, Wallet, WalletBlock,
 from models.wallets import deposits as wallet_deposits
 from models.wallets import rows as wallets
 from models.wallets import views as wallet_views
-
-if TYPE_CHECKING:
-    from api.gateway import Gateway
-    from models.wallets.rows import WalletRow
+from models.wallets.rows import WalletRow
 
 
 def read_info(gateway: Gateway, call: Call) -> Reply:

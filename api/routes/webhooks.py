@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from api.endpoints import ANY_KEY, PAYMENT_KEYS, Actor, Call, Endpoint, Reply, answered
+from api.gateway import Gateway
 from core.errors import WebhookBadCursor, WebhookBadUrl, WebhookNotFound, WebhookNoUrl
 from core.http.requests import page_size
 from core.webhooks.schemas import (
@@ -19,9 +20,6 @@ from core.webhooks.schemas import (
 )
 from models.webhooks import deliveries
 from models.webhooks import views as webhook_views
-
-if TYPE_CHECKING:
-    from api.gateway import Gateway
 
 # The receiver may take ten seconds; a little more until its answer is here.
 TRIAL_WAIT_S: Final = 15.0

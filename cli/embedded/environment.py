@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from cli.embedded.story.identity import Identity
+from cli.embedded.supervise.leash import Leash
 from core.settings.rules import RPC_SUFFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from cli.embedded.story.identity import Identity
-    from cli.embedded.supervise.leash import Leash
 
 SIGNER: Final = "signer"
 WALLET_PREFIX: Final = "WALLET_"

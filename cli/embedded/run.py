@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from typing import TYPE_CHECKING, Final, NoReturn
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Final, NoReturn
 
 from chains.base import ProviderError
 from cli.embedded.plan import DATA_DEFAULT, Plan, PlanError, parse_networks
@@ -17,12 +20,7 @@ from cli.embedded.supervise.procfile import ProcfileError
 from cli.embedded.supervise.unprivileged import UnsafeFolderError
 from cli.output import CommandError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-    from types import FrameType
-
-    Job = Callable[[Stack, Console], int]
+Job = Callable[[Stack, Console], int]
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _EXPECTED: Final = (StartError, NoAnvilError, ProviderError, ProcfileError, UnsafeFolderError, OSError)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
 
 import psycopg2
 
 from cli.embedded.environment import app_environment, settings_environment
-from cli.embedded.plan import CACHE, ROOT
+from cli.embedded.plan import CACHE, ROOT, Plan
 from cli.embedded.servers.anvil import Anvil
 from cli.embedded.servers.anvil_binary import find_anvil
 from cli.embedded.servers.logins import make_logins, url_of
 from cli.embedded.servers.postgres import Postgres
 from cli.embedded.servers.valkey import Valkey
 from cli.embedded.story.accounts import Accounts, ensure_accounts
+from cli.embedded.story.console import Console
 from cli.embedded.story.dev_chain import DevChain
 from cli.embedded.story.identity import load_identity
 from cli.embedded.supervise import readiness
@@ -25,18 +28,10 @@ from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import LOOPBACK, KeptPorts, is_free
 from cli.embedded.supervise.process import StartError
 from cli.embedded.supervise.procfile import read_procfile
+from cli.embedded.supervise.program import Program
 from cli.embedded.supervise.supervisor import Supervisor
-from core.catalogue.catalogue import load_catalogue
+from core.catalogue.catalogue import Network, load_catalogue
 from models.db import base, migrate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from cli.embedded.plan import Plan
-    from cli.embedded.story.console import Console
-    from cli.embedded.supervise.program import Program
-    from core.catalogue.catalogue import Network
 
 PORT_PREFERRED: Final = 8000
 STEP_S: Final = 0.1

@@ -5,14 +5,12 @@ Source: API reference, "Resources and their fields".
 
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from core.money import format_coin, format_fiat
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from core.catalogue.catalogue import Catalogue
 
 

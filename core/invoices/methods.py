@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from core.catalogue.catalogue import Catalogue, Pair
 from core.merchants.terms_rules import percent_number
 from core.money import PPM_PER_PERCENT, format_coin, format_fiat, mul_div_down
 from core.rates.pricing import PRICE_MAX_USD, RATE_DIGITS, Market, Method, Terms
-
-if TYPE_CHECKING:
-    from core.catalogue.catalogue import Catalogue, Pair
 
 PERCENT_DIGITS: Final = len(str(PPM_PER_PERCENT)) - 1
 CENT_DIGITS: Final = 2

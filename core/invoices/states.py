@@ -5,13 +5,11 @@ Source: API reference, "States and transitions".
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeVar, assert_never
+from typing import Final, Literal, TypeVar, assert_never
 
 from core.money import PPM
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 S = TypeVar("S", bound=str)
 

@@ -6,10 +6,7 @@ that the code has, and then proves that the money left once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 
 class _Listener:

@@ -6,9 +6,11 @@ Source: API reference, "Payments".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
 
 from core import errors
+from core.catalogue.catalogue import Catalogue
 from core.merchants.terms_schemas import (
     ACCURACY_MAX_PERCENT,
     DISCOUNT_MAX_PERCENT,
@@ -17,17 +19,10 @@ from core.merchants.terms_schemas import (
     Accuracy,
     Discount,
     Discounts,
+    MethodName,
 )
-from core.money import PPM_PER_PERCENT, parse_percent_ppm
-from core.rates.pricing import only_network
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from core.catalogue.catalogue import Catalogue
-    from core.merchants.terms_schemas import MethodName
-    from core.money import Refusal
-    from core.rates.pricing import Method
+from core.money import PPM_PER_PERCENT, Refusal, parse_percent_ppm
+from core.rates.pricing import Method, only_network
 
 ACCURACY_MIN_PPM: Final = PPM_PER_PERCENT
 ACCURACY_MAX_PPM: Final = ACCURACY_MAX_PERCENT * PPM_PER_PERCENT

@@ -8,16 +8,13 @@ either reading of it would let somebody in, or lock somebody out, who was not me
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from core.errors import AllowlistBadIp
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    Address = IPv4Address | IPv6Address
-
+Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 ENTRIES_MAX: Final = 100

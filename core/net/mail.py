@@ -11,12 +11,10 @@ from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP as WIRE_POLICY
 from email.utils import localtime
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 import msgspec
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 _KEPT_CONTROLS: Final = "\n\t"
 

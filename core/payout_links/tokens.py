@@ -10,15 +10,13 @@ import base64
 import hashlib
 import hmac
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from core.secrets.secretbox import parse_secret_keys
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 _PURPOSE: Final = b"sluice claim token 1"
 _KEY_BYTES: Final = 32

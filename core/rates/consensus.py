@@ -11,14 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from core.catalogue.catalogue import Catalogue
 from core.money import PPM
 from core.rates.shapes import EXACT, bounded
-
-if TYPE_CHECKING:
-    from core.catalogue.catalogue import Catalogue
-    from core.rates.sources import Quotes
+from core.rates.sources import Quotes
 
 DOLLAR: Final = "USD"
 TETHER: Final = "USDT"

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from core import errors
+from core.catalogue.catalogue import Catalogue, Pair
 from core.money import PPM, mul_div_down, mul_div_up, quote_step, round_up
-
-if TYPE_CHECKING:
-    from core.catalogue.catalogue import Catalogue, Pair
 
 RATE_DIGITS: Final = 18
 CENTS: Final = 100

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, answered
+from api.gateway import Gateway
 from core import errors
 from core.invoices.schemas import CreatePayment, Payment, PaymentInfo, PaymentLookup
 from models.deposits import rows as deposits
+from models.deposits.rows import Deposit
 from models.invoices import rows as invoices
 from models.invoices import views
+from models.invoices.rows import InvoiceRow
 from models.refunds import reads as refund_reads
 from models.refunds import views as refund_views
-
-if TYPE_CHECKING:
-    from api.gateway import Gateway
-    from models.deposits.rows import Deposit
-    from models.invoices.rows import InvoiceRow
 
 
 def read_info(gateway: Gateway, call: Call) -> Reply:

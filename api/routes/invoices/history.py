@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
+from api.gateway import Gateway
 from api.routes.invoices.calls import EXAMPLE, find_payment
 from api.routes.refunds.calls import SENDING_ERRORS
 from core import errors
@@ -26,9 +27,6 @@ from models.invoices import history as invoice_history
 from models.invoices import views
 from models.merchants.terms import load_terms
 from models.rates.rates import load_market
-
-if TYPE_CHECKING:
-    from api.gateway import Gateway
 
 LOOKUP_ERRORS: Final = (errors.PaymentBadUuid, errors.PaymentNoLookup, errors.PaymentNotFound)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 import msgspec
 
 from api.endpoints import PUBLIC, Actor, Call, Endpoint, Reply, envelope
+from api.gateway import Gateway
 from api.routes.invoices.calls import EXAMPLE
 from core import errors
 from core.ids import is_uuid
@@ -15,11 +16,8 @@ from core.invoices.schemas import MethodChoice, PublicPayment, SelectMethod
 from core.rates import pricing
 from models.invoices import rows as invoices
 from models.invoices import views
+from models.invoices.rows import InvoiceRow
 from models.merchants.terms import load_terms
-
-if TYPE_CHECKING:
-    from api.gateway import Gateway
-    from models.invoices.rows import InvoiceRow
 
 PATH: Final = "/v1/pay/{invoice_id}"
 PRIVATE: Final = ("additional_data", "payer_email", "payer_address")

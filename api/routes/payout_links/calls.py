@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 import msgspec
 
 from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
+from api.gateway import Gateway
 from core import errors
 from core.http.requests import page_size, read_request
 from core.payout_links.schemas import (
@@ -24,9 +25,6 @@ from core.payout_links.schemas import (
 from core.payout_links.tokens import ClaimTokens
 from models.payout_links import rows as payout_links
 from models.payout_links import views as payout_link_views
-
-if TYPE_CHECKING:
-    from api.gateway import Gateway
 
 # Five hundred links take longer than one; below what routers before us wait.
 BATCH_WAIT_S: Final = 20.0

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from api.endpoints import PUBLIC, Actor, Call, Endpoint, Reply, answered
+from api.gateway import Gateway
 from core import errors
 from core.payout_links.schemas import Claim, ClaimedLink, ClaimLink, PublicPayoutLink
 from core.payout_links.tokens import is_token, token_hash
 from models.payout_links import rows as payout_links
 from models.payout_links import views as payout_link_views
-
-if TYPE_CHECKING:
-    from api.gateway import Gateway
-    from models.payout_links.rows import PayoutLinkRow
+from models.payout_links.rows import PayoutLinkRow
 
 PATH: Final = "/v1/claim/{token}"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
+from api.gateway import Gateway
 from core import errors
 from core.payouts.schemas import (
     CalculatePayout,
@@ -21,9 +22,6 @@ from core.payouts.schemas import (
 from models.payouts import rules as payout_rules
 from models.payouts import views as payout_views
 from models.rates.rates import load_market
-
-if TYPE_CHECKING:
-    from api.gateway import Gateway
 
 # A hundred payouts take longer than one; below what routers before us wait.
 MASS_WAIT_S: Final = 20.0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from api.endpoints import PAYOUT_KEYS, Call, Endpoint, Reply, answered
+from api.gateway import Gateway
 from api.routes.payouts.calls import EXAMPLE
 from core.errors import PayoutBadCursor, PayoutBadDate, PayoutBadUuid, PayoutNoLookup, PayoutNotFound
 from core.http.requests import Empty, page_size
@@ -14,9 +15,6 @@ from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts import views as payout_views
 from models.rates.rates import load_market
-
-if TYPE_CHECKING:
-    from api.gateway import Gateway
 
 
 def read_info(gateway: Gateway, call: Call) -> Reply:

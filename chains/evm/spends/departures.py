@@ -8,21 +8,17 @@ one up.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
-from chains.base import Departure, Intent, ProviderError
+from chains.base import Block, Departure, Intent, ProviderError
 from chains.evm.nodes import wire
+from chains.evm.nodes.rpc import Rpc
 from chains.evm.spends import fate as evm_fate
 from chains.evm.spends.library import account, calldata, eth, rlp_list, spelled
 from chains.evm.spends.tx import TRANSFER
 from core.catalogue.addresses import keccak256
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from chains.base import Block
-    from chains.evm.nodes.rpc import Rpc
-    from core.catalogue.catalogue import Pair
+from core.catalogue.catalogue import Pair
 
 # What is signed besides, by kind of transaction: of old, with an access list, with a tip.
 PRICES: Final = {0: ("gasPrice",), 1: ("gasPrice",), 2: ("maxPriorityFeePerGas", "maxFeePerGas")}

@@ -9,22 +9,19 @@ does another effect than the one that was asked for, which stops the coin's payo
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import mode
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from chains.base import Effect, Fate, FateKind, Intent, ProviderError
 from chains.evm.nodes import wire
-from chains.evm.nodes.rpc import NoResultError
+from chains.evm.nodes.rpc import JsonRpc, NoResultError, Rpc
 from chains.evm.scan.block import ERC20_TOPICS, TRANSFER_TOPIC
 from chains.evm.spends.library import eth, spelled
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from web3.types import LogReceipt, TxReceipt
-
-    from chains.evm.nodes.rpc import JsonRpc, Rpc
 
 REVERTED: Final = "the transaction was reverted"
 OUT_OF_GAS: Final = "the transaction ran out of gas"

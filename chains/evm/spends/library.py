@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chains.base import ProviderError
 from chains.evm.nodes import wire
+from chains.evm.nodes.rpc import Rpc
 from core.catalogue.addresses import checksum_evm, keccak256
 
 if TYPE_CHECKING:
     from web3.eth import Eth
-
-    from chains.evm.nodes.rpc import Rpc
 
 _loading: Final = threading.Lock()
 
@@ -44,7 +43,7 @@ def rlp_list(items: list[Any]) -> bytes:
     return bytes(_loaded().rlp.encode(items))
 
 
-def eth(node: "Rpc") -> "Eth":
+def eth(node: Rpc) -> "Eth":
     """Return web3's questions to a node, or to a network's providers. Each raises ProviderError as they do."""
     found: Eth = _loaded().eth(node)
     return found
@@ -61,7 +60,7 @@ def calldata(signature: str, *arguments: object) -> str:
     return f"0x{keccak256(signature.encode())[:4].hex()}{_loaded().codec.encode(kinds, arguments).hex()}"
 
 
-def ask_contract(node: "Rpc", contract: str, data: str, at: Any = "latest") -> int:
+def ask_contract(node: Rpc, contract: str, data: str, at: Any = "latest") -> int:
     """Return the number that a contract answers, as the first word of it. at: a height, a tag, {"blockHash": …}."""
     answer = eth(node).call({"to": spelled(contract), "data": data}, at)  # type: ignore[typeddict-item]
     if len(answer) < wire.WORD_BYTES:

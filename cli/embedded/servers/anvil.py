@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from chains.base import ProviderError
 from chains.evm.nodes.rpc import JsonRpc
+from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import LOOPBACK
 from cli.embedded.supervise.process import Child
 from cli.embedded.supervise.program import Program
-
-if TYPE_CHECKING:
-    from cli.embedded.supervise.leash import Leash
 
 # The safe block is one such epoch behind the head, the finalized one two.
 SLOTS_IN_AN_EPOCH: Final = 2

@@ -8,14 +8,12 @@ import platform
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cli.embedded.servers.npm import NoNpmError, find_npm
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 VERSION: Final = "1.7.1"
 FETCH_LIMIT_S: Final = 300

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg2
 from psycopg2 import sql
 
 from models.db.grants import READ_ONLY, SIGNER, WEB, WORKERS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # By line of the Procfile; every other line is a worker's. A scheduler asks for an address, and never connects.
 _ROLES: Final = {"web": WEB, "signer": SIGNER, "scheduler": READ_ONLY}

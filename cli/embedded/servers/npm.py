@@ -9,11 +9,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final
 
 PIN: Final = Path(__file__).with_name("npm.txt")
 PIP: Final = (sys.executable, "-m", "pip")

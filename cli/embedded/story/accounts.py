@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
+from uuid import UUID
 
 from cli.embedded.supervise.files import read_json, write_json
 from core.secrets.secretbox import SecretBox, SecretBoxError
 from models.merchants import rows as merchants
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from uuid import UUID
 
 FILE_NAME: Final = "accounts.json"
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 _COLOURS: Final = {"ok": "32", "wait": "2", "warn": "33", "bad": "31", "head": "1"}
 TITLE_WIDTH: Final = 12

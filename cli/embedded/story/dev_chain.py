@@ -6,23 +6,20 @@ Made by cli.embedded.stack. The gas comes by a transaction that the scan sees, a
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from chains.base import ProviderError
 from chains.evm.nodes.rpc import JsonRpc
+from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story import faucet
 from cli.embedded.story.tokens import install_tokens
+from cli.embedded.supervise.process import Child
 from cli.embedded.supervise.program import Program
+from core.catalogue.catalogue import Pair
 from models.db.base import StoreUnavailableError
 from models.deposits import cursors
 from models.treasury import own_addresses as treasury
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cli.embedded.servers.anvil import Anvil
-    from cli.embedded.supervise.process import Child
-    from core.catalogue.catalogue import Pair
 
 COINS: Final = 1_000_000
 HOT_COINS: Final = 1_000

@@ -5,15 +5,13 @@ from __future__ import annotations
 import base64
 import secrets
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from cli.embedded.supervise.files import read_json, write_json
 from core.catalogue.addresses import checksum_evm, keccak256
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILE_NAME: Final = "identity.json"
 COORDINATE_BYTES: Final = 32

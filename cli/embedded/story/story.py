@@ -18,17 +18,16 @@ from chains.base import ProviderError
 from chains.evm.nodes.rpc import JsonRpc
 from chains.evm.spends.tx import send_transfer
 from cli.client import ApiError, Client
+from cli.embedded.story.console import Console
+from cli.embedded.story.dev_chain import DevChain
 from cli.embedded.story.story_out import StoryError, give_cheque, pay_out
 from cli.receiver import Receiver
-from core.catalogue.catalogue import load_catalogue
+from core.catalogue.catalogue import Pair, load_catalogue
 from core.money import format_coin
 from models.db import base
 
 if TYPE_CHECKING:
     from cli.embedded.stack import Stack
-    from cli.embedded.story.console import Console
-    from cli.embedded.story.dev_chain import DevChain
-    from core.catalogue.catalogue import Pair
 
 PRICE: Final = "25.00"
 CURRENCY: Final = "USD"

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from chains.evm.nodes.rpc import JsonRpc
 from chains.evm.nodes.wire import quantity
-from cli.client import ApiError
+from cli.client import ApiError, Client
+from cli.embedded.story.console import Console
+from cli.embedded.story.dev_chain import DevChain
 from core.catalogue.addresses import checksum_evm
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cli.client import Client
-    from cli.embedded.story.console import Console
-    from cli.embedded.story.dev_chain import DevChain
-    from core.catalogue.catalogue import Pair
+from core.catalogue.catalogue import Pair
 
 PAYOUT: Final = "5"
 CHEQUE: Final = "3.5"

@@ -5,12 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from cli.embedded.supervise.process import StartError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # How long a killed stack's watchdog may need to stop what it left.
 TAKEOVER_LIMIT_S: Final = 15.0

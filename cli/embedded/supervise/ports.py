@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import secrets
 import socket
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from cli.embedded.supervise.files import read_json, write_json
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LOOPBACK: Final = "127.0.0.1"
 # Below what systems give to outgoing connections.

@@ -7,13 +7,11 @@ import os
 import signal
 import subprocess
 import time
-from typing import IO, TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from cli.embedded.supervise.unprivileged import Account
+from cli.embedded.supervise.unprivileged import Account
 
 START_LIMIT_S: Final = 60.0
 PAUSE_S: Final = 0.02

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import signal
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-if TYPE_CHECKING:
-    from cli.embedded.supervise.process import Child
+from cli.embedded.supervise.process import Child
 
 
 class Program(ABC):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import urllib3
 
@@ -10,9 +11,6 @@ from models.addresses.reservations import level
 from models.db.base import StoreUnavailableError
 from models.deposits import cursors
 from models.rates.rates import load_market
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 HTTP_OK: Final = 200
 HTTP_NOT_FOUND: Final = 404

@@ -5,18 +5,14 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cli.embedded.supervise.files import write_json
-from cli.embedded.supervise.process import StartError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cli.embedded.supervise.process import Child
-    from cli.embedded.supervise.program import Program
+from cli.embedded.supervise.process import Child, StartError
+from cli.embedded.supervise.program import Program
 
 BACKOFF_FIRST_S: Final = 0.2
 BACKOFF_MAX_S: Final = 5.0
