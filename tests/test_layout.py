@@ -16,6 +16,17 @@ ROOT: Final = Path(__file__).parents[1]
 FLOORS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli")
 NAMES_MAX: Final = 20
 
+# What is imported for types alone though no circle would close, and why.
+LATE: Final = {
+    ("chains.evm.spends.fate", "web3"): "chains.evm.spends.library alone loads web3, and silences what it warns of",
+    ("chains.evm.spends.library", "web3"): "half a second and 34 MB, at first use",
+    ("chains.registry", "chains.evm.nodes.providers"): "a process loads the families that it serves",
+    ("cli.demo", "cli.embedded.stack"): "as for cli.dev",
+    ("cli.demo", "cli.embedded.story.console"): "as for cli.dev",
+    ("cli.dev", "cli.embedded.stack"): "what it needs may be missing, and takes a second to import",
+    ("cli.dev", "cli.embedded.story.console"): "as the stack",
+}
+
 
 def folders(top: str) -> list[Path]:
     """Return a floor and all its folders that hold code."""
@@ -25,7 +36,21 @@ def folders(top: str) -> list[Path]:
 @pytest.fixture(scope="module")
 def graph() -> grimp.ImportGraph:
     """What imports what when it runs: imports for types alone are none."""
-    return grimp.build_graph(*FLOORS, exclude_type_checking_imports=True, cache_dir=None)
+    return grimp.build_graph(
+        *FLOORS, include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
+    )
+
+
+@pytest.fixture(scope="module")
+def typed(graph: grimp.ImportGraph) -> set[tuple[str, str]]:
+    """Who imports what for types alone, as (importer, imported)."""
+    whole = grimp.build_graph(*FLOORS, include_external_packages=True, cache_dir=None)
+    edges = ((name, target) for name in whole.modules for target in whole.find_modules_directly_imported_by(name))
+    return {edge for edge in edges if lines(edge, whole) > lines(edge, graph)}
+
+
+def lines(edge: tuple[str, str], graph: grimp.ImportGraph) -> int:
+    return len(graph.get_import_details(importer=edge[0], imported=edge[1]))
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +70,40 @@ def test_no_circle_leads_through_folders(floor: str, graph: grimp.ImportGraph) -
 
 def holds_folders(name: str, graph: grimp.ImportGraph) -> bool:
     return any(graph.find_children(child) for child in graph.find_children(name))
+
+
+def test_an_import_for_types_alone_would_close_a_circle_or_load_too_early(
+    typed: set[tuple[str, str]], graph: grimp.ImportGraph
+) -> None:
+    assert typed > LATE.keys()
+    assert {edge for edge in typed - LATE.keys() if not closes_circle(edge, graph)} == set()
+
+
+def closes_circle(edge: tuple[str, str], graph: grimp.ImportGraph) -> bool:
+    """Return whether an import at the top would close a circle of modules, or one of what a folder holds."""
+    importer, imported = edge
+    if imported not in graph.modules or lines(edge, graph):
+        return False
+    if graph.chain_exists(importer=imported, imported=importer):
+        return True
+    shared = [name for name in graph.modules if importer.startswith(f"{name}.") and imported.startswith(f"{name}.")]
+    graph.add_import(importer=importer, imported=imported)
+    found = any(holds_folders(name, graph) and graph.nominate_cycle_breakers(name) for name in shared)
+    graph.remove_import(importer=importer, imported=imported)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("edge", "closes"),
+    [
+        (("models.payouts.views", "models.payouts.rules"), True),  # of modules
+        (("core.http.render", "core.catalogue.catalogue"), True),  # of folders
+        (("api.app", "core.ids"), False),
+        (("api.app", "uuid"), False),
+    ],
+)
+def test_a_circle_is_told_from_none(edge: tuple[str, str], graph: grimp.ImportGraph, *, closes: bool) -> None:
+    assert closes_circle(edge, graph) == closes
 
 
 @pytest.mark.parametrize("top", [*FLOORS, "tests"])
