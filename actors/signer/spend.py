@@ -35,7 +35,7 @@ from models.spends import signing
 from models.spends import tracking as spend_tracking
 from models.spends.hooks import hooks_of
 from models.spends.reads import Promised
-from models.spends.rows import AttemptRow, NewAttempt, Purpose, SpendRow
+from models.spends.rows import AttemptRow, Purpose, SpendRow
 from models.treasury import own_addresses as treasury
 
 log = structlog.get_logger()
@@ -221,7 +221,7 @@ def _commit(
             ctx, network, intent, spend_id=spend_id, purpose=purpose, payout_id=payout_id, wallet=wallet, slot=slot
         )
         attempt = sign(network, spender, intent, key_ordinal=wallet.key_ordinal, slot=slot, fee=fee)
-        spends.insert(new, new_attempt(attempt, fee))
+        spends.insert(new, new_attempt(new, attempt, fee))
         reached("spending.signed")
     return spend_id
 
@@ -265,9 +265,12 @@ def sign(
     return spender.sign(intent, slot=slot, fee=fee, private_key=key)
 
 
-def new_attempt(attempt: Attempt, fee: Fee, *, is_void: bool = False) -> NewAttempt:
+def new_attempt(spend: SpendRow, attempt: Attempt, fee: Fee, *, number: int = 0, is_void: bool = False) -> AttemptRow:
     """Return an attempt's row."""
-    return NewAttempt(
+    return AttemptRow(
+        spend_id=spend.id,
+        number=number,
+        network=spend.network,
         txid=attempt.txid,
         raw=attempt.raw,
         gas_limit=fee.gas_limit,

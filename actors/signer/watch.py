@@ -250,8 +250,7 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
         if hooks is None or locked is None or not locked.is_waiting or not hooks.may_send(locked):
             return
         attempt = sign(network, spender, intent, key_ordinal=spend.key_ordinal, slot=spend.slot, fee=fee)
-        new = new_attempt(attempt, fee, is_void=is_void)
-        if not spends.add_attempt(spend.id, network.code, new, number=len(attempts)):
+        if not spends.add_attempt(new_attempt(spend, attempt, fee, number=len(attempts), is_void=is_void)):
             return
         spend_tracking.note_bumped(ctx.catalogue, spend.id)
         reached("watch.bump_signed")

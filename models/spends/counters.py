@@ -8,7 +8,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from models.db import locks
-from models.db.base import execute, one
+from models.db.base import execute, one, value
 from models.db.locks import LockSeed
 
 
@@ -28,12 +28,12 @@ def spent_by(merchant_id: UUID, hours: int) -> int:
 
 
 def _sum(source: str, params: tuple[object, ...], hours: int) -> int:
-    row = one(
+    found: int = value(
         f"SELECT COALESCE(sum(usd_cents), 0)::bigint FROM {source}"
         " AND hour > date_trunc('hour', app_now()) - make_interval(hours => %s)",
         (*params, hours),
     )
-    return int(row[0]) if row else 0
+    return found
 
 
 def add(spend_id: UUID, *, merchant_id: UUID, network: str, usd_cents: int) -> None:

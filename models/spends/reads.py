@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from models.db.base import is_true, one, rows
+from models.db.base import column, is_true, rows, value
 from models.spends.rows import Purpose, SpendRow
 
 
@@ -25,7 +25,7 @@ class Promised:
 
 def promised(network: str, sender: str, contract: str | None) -> Promised:
     """Return what a sender has signed for that no block shows yet: that much of the balance is spoken for."""
-    row = one(
+    ((token, native, gas, txids),) = rows(
         "SELECT COALESCE(sum(s.token_units) FILTER (WHERE s.contract IS NOT DISTINCT FROM %s), 0),"
         " COALESCE(sum(s.token_units) FILTER (WHERE s.contract IS NULL), 0),"
         " COALESCE(sum(a.gas_limit * a.price_units + a.data_units), 0), COALESCE(array_agg(a.txid), '{}') FROM spends s"
@@ -33,20 +33,17 @@ def promised(network: str, sender: str, contract: str | None) -> Promised:
         " WHERE s.network = %s AND s.sender = %s AND s.settled_at IS NULL AND s.mined_txid IS NULL",
         (contract, network, sender),
     )
-    token, native, gas, txids = row or (0, 0, 0, [])
-    return Promised(
-        token_units=int(token), native_units=int(native), gas_units=int(gas), txids=frozenset(map(str, txids))
-    )
+    return Promised(token_units=token, native_units=native, gas_units=gas, txids=frozenset(txids))
 
 
 def waiting_of(network: str, sender: str, purpose: Purpose | None = None) -> int:
     """Count a sender's spends that are in no block, of one purpose or all: nodes keep only so many for a sender."""
-    row = one(
+    found: int = value(
         "SELECT count(*) FROM spends WHERE network = %s AND sender = %s AND settled_at IS NULL AND mined_txid IS NULL"
         " AND purpose = COALESCE(%s, purpose)",
         (network, sender, purpose),
     )
-    return int(row[0]) if row else 0
+    return found
 
 
 def is_awaiting_gas(network: str, address: str) -> bool:
@@ -90,13 +87,12 @@ def is_gap(network: str, sender: str, slot: int) -> bool:
 
 def replaced(network: str, *, limit: int) -> list[UUID]:
     """Return settled spends in whose place the scan has another block: a reorg deeper than was thought possible."""
-    found = rows(
+    return column(
         "SELECT s.id FROM chain_blocks b JOIN spends s ON s.network = b.network AND s.mined_height = b.height"
         " WHERE b.network = %s AND b.hash <> s.mined_hash AND s.settled_at IS NOT NULL"
         " AND s.state IN ('confirmed', 'failed') ORDER BY s.slot LIMIT %s",
         (network, limit),
     )
-    return [spend_id for (spend_id,) in found]
 
 
 def depth(network: str, *, height: int, block_hash: str, settled_blocks: int) -> int:
@@ -105,40 +101,36 @@ def depth(network: str, *, height: int, block_hash: str, settled_blocks: int) ->
     Two must agree: whoever told of the inclusion, and the scan. settled_blocks: from that depth on a block that is no
     longer kept counts as scanned.
     """
-    row = one(
+    found: int | None = value(
         "SELECT c.height - %s + 1 FROM chain_cursors c LEFT JOIN chain_blocks b ON b.network = c.network"
         " AND b.height = %s WHERE c.network = %s AND c.height >= %s"
         " AND (b.hash = %s OR (b.hash IS NULL AND %s <= c.height - %s))",
         (height, height, network, height, block_hash, height, settled_blocks),
     )
-    return int(row[0]) if row else 0
+    return found or 0
 
 
 def scanned_since(spend_id: UUID) -> int:
     """Return how many blocks were scanned since a spend was signed: in those before it cannot be, reorgs apart."""
-    row = one(
+    found: int | None = value(
         "SELECT c.height - COALESCE(s.signed_height, 0) FROM spends s JOIN chain_cursors c ON c.network = s.network"
         " WHERE s.id = %s",
         (spend_id,),
     )
-    return int(row[0]) if row else 0
+    return found or 0
 
 
 def unclear_by_network() -> list[tuple[str, int]]:
     """Return, by network, how many payouts moved something else than they were to move, and wait for an operator."""
-    found = rows(
+    return rows(
         "SELECT network, count(*) FROM spends WHERE effect = 'other' AND state = 'mined' AND payout_id IS NOT NULL"
         " GROUP BY network"
     )
-    return [(network, count) for network, count in found]
 
 
 def open_by_network() -> list[tuple[str, int, float]]:
     """Return, by network, how many spends are in no block, and for how many seconds the oldest has been."""
-    return [
-        (network, count, age_s)
-        for network, count, age_s in rows(
-            "SELECT network, count(*), extract(epoch FROM app_now() - min(created_at))::float8 FROM spends"
-            " WHERE settled_at IS NULL AND mined_txid IS NULL GROUP BY network"
-        )
-    ]
+    return rows(
+        "SELECT network, count(*), extract(epoch FROM app_now() - min(created_at))::float8 FROM spends"
+        " WHERE settled_at IS NULL AND mined_txid IS NULL GROUP BY network"
+    )

@@ -10,9 +10,7 @@ from datetime import datetime
 from typing import Final, Literal, get_args
 from uuid import UUID
 
-import msgspec
-
-from models.db.base import execute, is_true, one, rows, touched
+from models.db.base import execute, is_true, rows, touched, value
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
 
 Purpose = Literal["payout", "gas", "sweep", "cold", "filler", "lost"]
@@ -28,19 +26,6 @@ PURPOSES: Final[frozenset[str]] = frozenset(get_args(Purpose))
 # where these tell of anything else than the transfer that was asked for.
 LEFT: Final = "CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.left_units, 0) END"
 ARRIVED: Final = "CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.arrived_units, 0) END"
-
-
-class NewAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """Signed bytes with what they offer, in base units of the gas coin."""
-
-    txid: str
-    raw: bytes
-    gas_limit: int
-    price_units: int
-    tip_units: int
-    data_units: int
-    # Moves nothing, so that the slot of a failed spend is used up.
-    is_void: bool = False
 
 
 class SpendRow(Table, table="spends s"):
@@ -100,10 +85,10 @@ class SpendRow(Table, table="spends s"):
 
 
 class AttemptRow(Table, table="spend_attempts"):
-    """An attempt as stored; seconds_silent is how long ago it was last given to the nodes, None for never."""
+    """Signed bytes with what they offer, in base units of the gas coin."""
 
     spend_id: UUID
-    number: int
+    number: int = 0
     network: str
     txid: str
     raw: bytes  # type: ignore[assignment]  # covers a method of peewee's that no row needs
@@ -111,10 +96,12 @@ class AttemptRow(Table, table="spend_attempts"):
     tip_units: Units
     gas_limit: Big
     data_units: Units
-    created_at: datetime
-    sent_at: datetime | None
-    last_error: str
-    is_void: bool
+    created_at: datetime = BY_DATABASE
+    sent_at: datetime | None = BY_DATABASE
+    last_error: str = BY_DATABASE
+    # Moves nothing, so that the slot of a failed spend is used up.
+    is_void: bool = False
+    # Since it was last given to the nodes, None for never.
     seconds_silent: int | None = derived("extract(epoch FROM app_now() - sent_at)::bigint")
 
 
@@ -124,7 +111,7 @@ class DatabaseMark(Table, table="database_marks"):
     network: str
     system_identifier: str
     timeline: str
-    noted_at: datetime
+    noted_at: datetime = BY_DATABASE
 
 
 class DatabaseLooks(Table, table="database_looks"):
@@ -134,7 +121,7 @@ class DatabaseLooks(Table, table="database_looks"):
     looks: Big
 
 
-class SpendAccount(Table, table="spend_accounts"):
+class SpendAccount(Table, table="spend_accounts a"):
     """A sender's next slot."""
 
     network: str
@@ -170,15 +157,13 @@ def take_slot(network: str, sender: str, *, at_least: int) -> int:
     A transaction that rolls back gives the slot back, so that none is left without signed bytes. at_least: what the
     chain has not used yet; it only ever moves the number up.
     """
-    row = one(
+    slot: int = value(
         "INSERT INTO spend_accounts AS a (network, sender, next_slot) VALUES (%s, %s, %s + 1)"
         " ON CONFLICT (network, sender) DO UPDATE SET next_slot = GREATEST(a.next_slot + 1, EXCLUDED.next_slot)"
         " RETURNING next_slot - 1",
         (network, sender, at_least),
     )
-    if row is None:
-        raise LookupError(f"no slot for {sender} on {network}")
-    return int(row[0])
+    return slot
 
 
 def lock_account(network: str, sender: str) -> None:
@@ -188,14 +173,12 @@ def lock_account(network: str, sender: str) -> None:
 
 def raise_slot(network: str, sender: str, next_slot: int) -> None:
     """Let a sender's next slot be at least this one, in the caller's transaction."""
-    execute(
-        "INSERT INTO spend_accounts AS a (network, sender, next_slot) VALUES (%s, %s, %s)"
-        " ON CONFLICT (network, sender) DO UPDATE SET next_slot = GREATEST(a.next_slot, EXCLUDED.next_slot)",
-        (network, sender, next_slot),
+    SpendAccount(network=network, sender=sender, next_slot=next_slot).write(
+        "ON CONFLICT (network, sender) DO UPDATE SET next_slot = GREATEST(a.next_slot, EXCLUDED.next_slot)"
     )
 
 
-def insert(new: SpendRow, attempt: NewAttempt) -> None:
+def insert(new: SpendRow, attempt: AttemptRow) -> None:
     """Write a spend with its first attempt. A unique violation if the slot or the payout has one already."""
     values = vars(new)
     execute(
@@ -203,28 +186,19 @@ def insert(new: SpendRow, attempt: NewAttempt) -> None:
         " (SELECT height FROM chain_cursors WHERE network = %s))",
         (*values.values(), new.network),
     )
-    if not add_attempt(new.id, new.network, attempt, number=0):
+    if not add_attempt(attempt):
         raise LookupError(f"spend {new.id} vanished while it was written")
 
 
-def add_attempt(spend_id: UUID, network: str, attempt: NewAttempt, *, number: int) -> bool:
-    """Write the next attempt of a spend that is in no block; False if somebody was first.
-
-    number: how many attempts the caller knows of.
-    """
-    if not execute(
+def add_attempt(attempt: AttemptRow) -> bool:
+    """Write the next attempt of a spend that is in no block; False if somebody has written one of its number."""
+    if not touched(
         "UPDATE spends SET attempts = attempts + 1, bumped_at = CASE WHEN attempts > 0 THEN app_now() END"
         " WHERE id = %s AND attempts = %s AND settled_at IS NULL AND mined_txid IS NULL",
-        (spend_id, number),
+        (attempt.spend_id, attempt.number),
     ):
         return False
-    values: dict[str, object] = {"spend_id": spend_id, "network": network, "number": number}
-    values |= msgspec.structs.asdict(attempt)
-    execute(
-        f"INSERT INTO spend_attempts ({', '.join(values)}) VALUES ({', '.join(['%s'] * len(values))})",
-        tuple(values.values()),
-    )
-    return True
+    return attempt.write() > 0
 
 
 def note_tried(spend_id: UUID, number: int, *, error: str) -> None:
@@ -272,7 +246,7 @@ def mark_mined(
 
 def take_out(spend_id: UUID) -> bool:
     """Note that a spend is in no block any more, nor need any node have its bytes; a confirmed one stays confirmed."""
-    is_out = execute(
+    is_out = touched(
         "UPDATE spends SET state = CASE WHEN state = 'mined' THEN 'sent' ELSE state END, mined_txid = NULL,"
         " mined_height = NULL, mined_hash = NULL, is_success = NULL, effect = NULL, left_units = NULL,"
         " arrived_units = NULL, chain_fee_units = NULL, problem = '', mined_at = NULL"
@@ -281,7 +255,7 @@ def take_out(spend_id: UUID) -> bool:
     )
     if is_out:
         execute("UPDATE spend_attempts SET sent_at = NULL WHERE spend_id = %s", (spend_id,))
-    return bool(is_out)
+    return is_out
 
 
 def finish(
@@ -355,8 +329,8 @@ def next_slot(network: str, sender: str) -> int:
 
 def known_slot(network: str, sender: str) -> int | None:
     """Return a sender's next slot, None for one who never signed anything by our rows."""
-    row = one("SELECT next_slot FROM spend_accounts WHERE network = %s AND sender = %s", (network, sender))
-    return None if row is None else int(row[0])
+    found = SpendAccount.first("network = %s AND sender = %s", (network, sender))
+    return found.next_slot if found else None
 
 
 def at_slot(network: str, sender: str, slot: int) -> SpendRow | None:

@@ -15,11 +15,12 @@ from typing import Final
 import structlog
 
 from models.addresses import reservations
-from models.db.base import execute, is_true, one, transaction
-from models.db.table import Table, derived
+from models.db.base import execute, is_true, one_as, touched, transaction, value
+from models.db.table import BY_DATABASE, Table, derived
 from models.payouts import freezes
 from models.payouts.freezes import RECOVERY
 from models.spends import rows as spends
+from models.spends.rows import DatabaseMark
 
 log = structlog.get_logger()
 
@@ -29,6 +30,7 @@ _IDENTITY: Final = (
     "SELECT system_identifier::text AS system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline"
     " FROM pg_control_system()"
 )
+_NOTE: Final = f"INSERT INTO database_marks (network, system_identifier, timeline) SELECT %s, * FROM ({_IDENTITY}) now"
 ANOTHER_DATABASE: Final = "the database is another one than it was signed from: it may lack the last commits"
 # No database has this timeline.
 _GONE: Final = ""
@@ -42,21 +44,20 @@ class Stop(Table, table="signing_stops"):
     # Whose slots the chain tells more of than we do, '' where that is not the reason.
     sender: str
     # Whether the scan has stood at the chain's head since.
-    is_caught_up: bool
-    stopped_at: datetime
+    is_caught_up: bool = BY_DATABASE
+    stopped_at: datetime = BY_DATABASE
     age_s: int = derived("extract(epoch FROM app_now() - stopped_at)::bigint")
 
 
 def obstacle(network: str) -> str:
     """Say why a network may not be signed for, '' if it may. Ask in the transaction that commits the bytes."""
-    row = one(
-        f"SELECT (SELECT reason FROM signing_stops WHERE network = %s), EXISTS (SELECT 1 FROM ({_IDENTITY}) now"
-        " JOIN database_marks m ON (m.system_identifier, m.timeline) = (now.system_identifier, now.timeline)"
-        " WHERE m.network = %s)",
-        (network, network),
+    found: str = value(
+        "SELECT COALESCE((SELECT reason FROM signing_stops WHERE network = %s), CASE WHEN EXISTS (SELECT FROM"
+        f" ({_IDENTITY}) now JOIN database_marks m USING (system_identifier, timeline) WHERE m.network = %s)"
+        " THEN '' ELSE %s END)",
+        (network, network, ANOTHER_DATABASE),
     )
-    reason, is_same = row or (None, False)
-    return str(reason) if reason is not None else "" if is_same else ANOTHER_DATABASE
+    return found
 
 
 def watch(network: str) -> Stop | None:
@@ -64,20 +65,14 @@ def watch(network: str) -> Stop | None:
 
     Not to be called inside a transaction.
     """
-    mark = one(f"SELECT m.* IS NOT NULL, (SELECT reason FROM signing_stops WHERE network = %s) IS NOT NULL,"
-        f" (m.system_identifier, m.timeline) = (now.system_identifier, now.timeline) FROM ({_IDENTITY}) now"
-        " LEFT JOIN database_marks m ON m.network = %s", (network, network))  # fmt: skip
-    is_noted, is_stopped, is_same = mark or (False, False, False)
-    if not is_noted:
-        execute(
-            f"INSERT INTO database_marks (network, system_identifier, timeline) SELECT %s, * FROM ({_IDENTITY}) now"
-            " ON CONFLICT DO NOTHING",
-            (network,),
-        )
-    elif not is_same and not is_stopped:
+    if not obstacle(network):
+        return None
+    stopped = read(network)
+    if stopped is None and not touched(f"{_NOTE} ON CONFLICT DO NOTHING", (network,)):
         with transaction():
             stop(network, reason=ANOTHER_DATABASE)
-    return read(network) if is_stopped or (is_noted and not is_same) else None
+        stopped = read(network)
+    return stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +88,14 @@ class Age:
 
 def age() -> Age:
     """Return how old this state of the database is."""
-    row = one(
-        "SELECT now.system_identifier || ':' || now.timeline, looks, pg_current_wal_insert_lsn()::text"
-        f" FROM database_looks, ({_IDENTITY}) now"
+    found = one_as(
+        Age,
+        "SELECT now.system_identifier || ':' || now.timeline AS database, looks,"
+        f" pg_current_wal_insert_lsn()::text AS position FROM database_looks, ({_IDENTITY}) now",
     )
-    if row is None:
+    if found is None:
         raise LookupError("the database does not tell which one it is")
-    return Age(*row)
+    return found
 
 
 def count_look() -> int:
@@ -107,10 +103,10 @@ def count_look() -> int:
     with transaction():
         # The note of it in Redis may never be ahead of what a crash leaves.
         execute("SET LOCAL synchronous_commit = on")
-        row = one("UPDATE database_looks SET looks = looks + 1 RETURNING looks")
-    if row is None:
+        looks: int | None = value("UPDATE database_looks SET looks = looks + 1 RETURNING looks")
+    if looks is None:
         raise LookupError("the database does not count who looks at it")
-    return int(row[0])
+    return looks
 
 
 def distrust() -> None:
@@ -124,11 +120,8 @@ def distrust() -> None:
         # A stop that came back with the old state may say that the scan has caught up: it had, then.
         execute("UPDATE signing_stops SET is_caught_up = false WHERE is_caught_up")
         for family in reservations.SEQUENCES:
-            execute(
-                "INSERT INTO database_marks (network, system_identifier, timeline) VALUES (%s, %s, %s)"
-                " ON CONFLICT DO NOTHING",
-                (_pool(family), _GONE, _GONE),
-            )
+            gone = DatabaseMark(network=_pool(family), system_identifier=_GONE, timeline=_GONE)
+            gone.write("ON CONFLICT DO NOTHING")
     for family in reservations.SEQUENCES:
         renew_pool(family)
 
@@ -146,14 +139,13 @@ def renew_pool(family: str) -> int | None:
             f" SELECT %s, 'epoch', * FROM ({_IDENTITY}) now ON CONFLICT DO NOTHING",
             (name,),
         )
-        is_another = execute(
+        if not touched(
             "UPDATE database_marks m SET noted_at = app_now(), system_identifier = now.system_identifier,"
             f" timeline = now.timeline FROM ({_IDENTITY}) now WHERE m.network = %s"
             " AND ((m.system_identifier, m.timeline) <> (now.system_identifier, now.timeline) OR EXISTS"
             " (SELECT FROM signing_stops s WHERE s.stopped_at > m.noted_at AND s.reason <> %s))",
             (name, ANOTHER_DATABASE),
-        )
-        if not is_another:
+        ):
             return None
         first = reservations.skip_ahead(family)
     log.warning("address_pool.renewed", family=family, first=first)
@@ -169,11 +161,7 @@ def stop(network: str, *, reason: str, sender: str = "") -> bool:
 
     A stop that stands begins anew: the scan has to catch up once more.
     """
-    is_new = execute(
-        "INSERT INTO signing_stops (network, reason, sender) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-        (network, reason, sender),
-    )
-    if not is_new:
+    if not Stop(network=network, reason=reason, sender=sender).write("ON CONFLICT DO NOTHING"):
         execute("UPDATE signing_stops SET is_caught_up = false WHERE network = %s AND is_caught_up", (network,))
         return False
     freezes.freeze("network", network, reason=reason, frozen_by=RECOVERY)
@@ -202,14 +190,13 @@ def resume(stopped: Stop, slots: Mapping[str, int]) -> bool:
     The database of now is the one that is signed from. Not to be called inside a transaction.
     """
     with transaction():
-        found = one("SELECT is_caught_up FROM signing_stops WHERE network = %s FOR UPDATE", (stopped.network,))
-        if found is None or not found[0] or has_unknown(stopped.network):
+        is_caught_up = "SELECT is_caught_up FROM signing_stops WHERE network = %s FOR UPDATE"
+        if not is_true(is_caught_up, (stopped.network,)) or has_unknown(stopped.network):
             return False
         for sender, slot in slots.items():
             spends.raise_slot(stopped.network, sender, slot)
         execute(
-            "INSERT INTO database_marks AS m (network, system_identifier, timeline)"
-            f" SELECT %s, * FROM ({_IDENTITY}) now ON CONFLICT (network) DO UPDATE SET noted_at = app_now(),"
+            f"{_NOTE} ON CONFLICT (network) DO UPDATE SET noted_at = app_now(),"
             " system_identifier = EXCLUDED.system_identifier, timeline = EXCLUDED.timeline",
             (stopped.network,),
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from models.db.base import one, rows
+from models.db.base import column, rows
 
 # Whoever lost more than this lost more than commits.
 SLOTS_MAX: Final = 10_000
@@ -24,20 +24,18 @@ def unexplained(network: str, sender: str, used: int, *, limit: int) -> list[int
 
     What was used before that lies before everything that was ever signed here.
     """
-    found = rows(
+    return column(
         f"{_KNOWN} SELECT slot FROM generate_series(GREATEST((SELECT min(slot) FROM known), %s), %s) AS used (slot)"
         " WHERE slot >= (SELECT min(slot) FROM known) AND NOT EXISTS (SELECT FROM known k WHERE k.slot = used.slot)"
         " ORDER BY slot LIMIT %s",
         (network, sender, network, sender, used - SLOTS_MAX, used - 1, limit),
     )
-    return [int(slot) for (slot,) in found]
 
 
 def between(network: str, sender: str, slot: int) -> tuple[int | None, int | None]:
     """Return the blocks of a sender's slots before and after one; None if no row tells."""
-    row = one(
+    ((before, after),) = rows(
         f"{_KNOWN} SELECT max(height) FILTER (WHERE slot < %s), min(height) FILTER (WHERE slot > %s) FROM known",
         (network, sender, network, sender, slot, slot),
     )
-    before, after = row or (None, None)
     return before, after

@@ -12,7 +12,7 @@ from typing import Final, Literal
 from uuid import UUID
 
 from core.ids import uuid7
-from models.db.base import execute, is_true, one, rows
+from models.db.base import column, execute, is_true, rows, value
 from models.db.table import BY_DATABASE, Big, Table, Units
 from models.spends import signing
 from models.spends.rows import SpendRow
@@ -64,9 +64,9 @@ def own(network: str, family: str, addresses: Collection[str]) -> dict[str, int 
             (list(addresses), family),
         )
     )
-    hot = one("SELECT address FROM treasury_addresses WHERE network = %s AND role = 'hot' AND is_current", (network,))
-    if hot is not None and hot[0] in addresses:
-        found[hot[0]] = None
+    hot = value("SELECT address FROM treasury_addresses WHERE network = %s AND role = 'hot' AND is_current", (network,))
+    if hot in addresses:
+        found[hot] = None
     return found
 
 
@@ -74,14 +74,14 @@ def unheard_of(network: str, txids: Collection[str]) -> set[str]:
     """Return those of the transactions that we did not sign by any row, and that are not noted in a block either."""
     if not txids:
         return set()
-    found = rows(
+    found = column(
         "SELECT seen.txid FROM unnest(%s::text[]) AS seen (txid)"
         " WHERE NOT EXISTS (SELECT 1 FROM spend_attempts a WHERE a.network = %s AND a.txid = seen.txid)"
         " AND NOT EXISTS (SELECT 1 FROM unknown_spends u WHERE u.network = %s AND u.txid = seen.txid"
         "   AND u.block_height IS NOT NULL)",
         (list(txids), network, network),
     )
-    return {txid for (txid,) in found}
+    return set(found)
 
 
 def note(new: UnknownRow) -> bool:

@@ -14,7 +14,7 @@ import structlog
 from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from core.money import PrecisionLostError
-from models.db.base import execute, is_true, rows
+from models.db.base import execute, is_true, rows, value
 from models.outcomes import spends as payout_spends
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
@@ -22,7 +22,7 @@ from models.payouts.rows import PayoutRow
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
 from models.spends import unknown as unknown_spends
-from models.spends.rows import NewAttempt, Purpose, SpendRow
+from models.spends.rows import AttemptRow, Purpose, SpendRow
 from models.spends.unknown import Status, UnknownRow
 from models.treasury import own_addresses as treasury
 
@@ -73,7 +73,7 @@ def is_same(spend: SpendRow, unknown: UnknownRow) -> bool:
 def _join(catalogue: Catalogue, spend: SpendRow, unknown: UnknownRow) -> bool:
     """Add a transaction to the attempts of the spend whose slot it has: a higher offer that was forgotten."""
     locked = spends.lock(spend.id)
-    if locked is None or not spends.add_attempt(spend.id, spend.network, _attempt(unknown), number=locked.attempts):
+    if locked is None or not spends.add_attempt(_attempt(unknown, spend.id, number=locked.attempts)):
         return False
     spend_tracking.note_bumped(catalogue, spend.id)
     unknown_spends.settle(
@@ -116,7 +116,7 @@ def become(
         token_units=unknown.token_units,
         slot=unknown.slot,
     )
-    spends.insert(new, _attempt(unknown))
+    spends.insert(new, _attempt(unknown, spend_id))
     execute("UPDATE spends SET signed_height = LEAST(signed_height, %s) WHERE id = %s", (_before(unknown), spend_id))
     spends.raise_slot(unknown.network, unknown.sender, unknown.slot + 1)
     spend_tracking.note_sent(catalogue, spend_id)
@@ -132,8 +132,11 @@ def _before(unknown: UnknownRow) -> int | None:
     return None if unknown.block_height is None else unknown.block_height - 1
 
 
-def _attempt(unknown: UnknownRow) -> NewAttempt:
-    return NewAttempt(
+def _attempt(unknown: UnknownRow, spend_id: UUID, *, number: int = 0) -> AttemptRow:
+    return AttemptRow(
+        spend_id=spend_id,
+        number=number,
+        network=unknown.network,
         txid=unknown.txid,
         raw=unknown.raw,
         gas_limit=unknown.gas_limit,
@@ -159,12 +162,12 @@ def _asked_by(catalogue: Catalogue, unknown: UnknownRow) -> PayoutRow | None:
     units = ledger_units(catalogue, unknown)
     if unknown.key_ordinal is not None or units is None:
         return None
-    found = rows(
+    found = value(
         "SELECT id FROM payouts WHERE network = %s AND status = 'approved' AND currency = %s AND address = %s"
         " AND to_units = %s ORDER BY created_at, id LIMIT 1",
         (unknown.network, unknown.currency, unknown.recipient, units),
     )
-    payout = payouts.lock(found[0][0]) if found else None
+    payout = payouts.lock(found) if found else None
     if payout is None or payout.status != "approved":
         return None
     if not payout_queue.is_held(payout):
@@ -210,7 +213,7 @@ def take_deposits(catalogue: Catalogue, unknown: UnknownRow, spend_id: UUID) -> 
         # What a coin's own transfer cost is missing from what it moved.
         if unknown.contract is not None and amount_units > left:
             break
-        left -= int(amount_units)
+        left -= amount_units
         taken.append(deposit_id)
     execute("UPDATE deposits SET sweep_id = %s WHERE id = ANY(%s::uuid[])", (spend_id, taken))
     if unknown.contract is not None and left:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 from uuid import UUID
 
 from core.ids import uuid7
@@ -223,9 +223,8 @@ def listing(network: str | None = None) -> list[Reconciliation]:
 
 def measures() -> list[tuple[str, str, str, float, float, float]]:
     """Return (network, currency, place, whole coins on the chain, misses, age in seconds) for metrics."""
-    found: list[Any] = rows(
+    return rows(
         "SELECT r.network, r.currency, r.place, (r.chain_units / 10::numeric ^ s.scale)::float8,"
         " r.misses::float8, extract(epoch FROM app_now() - r.checked_at)::float8"
         " FROM reconciliations r JOIN ledger_scales s ON s.currency = r.currency ORDER BY 1, 2, 3"
     )
-    return found

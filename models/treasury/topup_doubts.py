@@ -6,7 +6,7 @@ A top-up is the gateway's own coin once it is booked, and conversions sell that.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from models.db.base import execute, rows, rows_as, touched
@@ -83,9 +83,8 @@ def put_off(asked: TopupDoubt, problem: str) -> None:
 
 def keys_in_block(network: str, height: int, block_hash: str) -> list[tuple[str, str]]:
     """Return (txid, ordinal) of what transactions in a block brought, as far as it is not booked."""
-    found: list[Any] = rows(
+    return rows(
         "SELECT txid, ordinal FROM treasury_topups WHERE network = %s AND block_height = %s AND block_hash = %s"
         " AND status = 'pending' AND txid <> ''",
         (network, height, block_hash),
     )
-    return found

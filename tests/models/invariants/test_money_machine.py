@@ -52,7 +52,7 @@ from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payouts import rows as payouts
 from models.spends import rows as spends
-from models.spends.rows import NewAttempt, SpendRow
+from models.spends.rows import AttemptRow, SpendRow
 from models.wallets import settlement as wallet_settlement
 from models.wallets.rows import WalletRow
 from tests.models.builders import CATALOGUE, Chain, endpoint, held, invoice, merchant, net_of, owes
@@ -402,9 +402,10 @@ class MoneyMachine(RuleBasedStateMachine):
                 token_units=PAIR.from_ledger(payout.to_units, CATALOGUE.scale("USDT")),
                 slot=spends.take_slot("ethereum", HOT, at_least=0),
             )
-            attempt = NewAttempt(
-                txid=f"0x{order.id.hex}", raw=b"signed", gas_limit=1, price_units=1, tip_units=1, data_units=0
-            )
+            attempt = AttemptRow(
+                spend_id=new.id, network=new.network, txid=f"0x{order.id.hex}", raw=b"signed", gas_limit=1,
+                price_units=1, tip_units=1, data_units=0,
+            )  # fmt: skip
             spends.insert(new, attempt)
             assert payouts.move(CATALOGUE, payout, "broadcasting") is not None
         with transaction():

@@ -11,7 +11,7 @@ from models.deposits import cursors
 from models.payouts import queue as payout_queue
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
-from models.spends.rows import NewAttempt, SpendRow
+from models.spends.rows import AttemptRow, SpendRow
 from tests.models.builders import at_once
 
 SENDER = "0x" + "5e" * 20
@@ -22,9 +22,12 @@ def _database(database: str) -> None:
     del database
 
 
-def attempt(number: int = 0, *, price: int = 10) -> NewAttempt:
+def attempt(of: SpendRow, number: int = 0, *, price: int = 10) -> AttemptRow:
     txid = f"0x{uuid7().hex}{number}"
-    return NewAttempt(txid=txid, raw=txid.encode(), gas_limit=100, price_units=price, tip_units=1, data_units=7)
+    return AttemptRow(
+        spend_id=of.id, number=number, network=of.network, txid=txid, raw=txid.encode(), gas_limit=100,
+        price_units=price, tip_units=1, data_units=7,
+    )  # fmt: skip
 
 
 def spend(*, contract: str | None = "0xtoken", units: int = 5, slot: int | None = None) -> SpendRow:
@@ -34,7 +37,7 @@ def spend(*, contract: str | None = "0xtoken", units: int = 5, slot: int | None 
             currency="ETH" if contract is None else "USDT", decimals=6, token_units=units,
             slot=spends.take_slot("ethereum", SENDER, at_least=0) if slot is None else slot,
         )  # fmt: skip
-        spends.insert(new, attempt())
+        spends.insert(new, attempt(new))
     return read(new.id)
 
 
@@ -109,18 +112,18 @@ def test_a_change_starts_from_the_state_that_was_read() -> None:
 
 def test_an_attempt_joins_only_what_waits_and_only_as_the_next() -> None:
     row = spend()
-    assert not spends.add_attempt(row.id, "ethereum", attempt(), number=2)
-    assert spends.add_attempt(row.id, "ethereum", attempt(price=20), number=1)
-    assert not spends.add_attempt(row.id, "ethereum", attempt(price=30), number=1)
+    assert not spends.add_attempt(attempt(row, 2))
+    assert spends.add_attempt(attempt(row, 1, price=20))
+    assert not spends.add_attempt(attempt(row, 1, price=30))
     assert [found.price_units for found in spends.attempts_of(row.id)] == [20, 10]
     mined(read(row.id))
-    assert not spends.add_attempt(row.id, "ethereum", attempt(), number=2)
+    assert not spends.add_attempt(attempt(row, 2))
 
 
 def test_what_is_signed_and_in_no_block_is_promised_at_its_newest_price() -> None:
     spend(units=5)
     bumped = spend(units=6)
-    spends.add_attempt(bumped.id, "ethereum", attempt(price=20), number=1)
+    spends.add_attempt(attempt(bumped, 1, price=20))
     spend(contract=None, units=40)
     spend(contract="0xother", units=80)
     gone = spend(units=1_000)
