@@ -6,6 +6,7 @@ The object that comes back holds no token, only the id of the key that made it: 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -36,7 +37,7 @@ from models.payout_links import emails
 from models.payout_links import rows as payout_links
 from models.payout_links import views as payout_link_views
 from models.payout_links.emails import Draft
-from models.payout_links.rows import NewPayoutLink, PayoutLinkRow
+from models.payout_links.rows import PayoutLinkRow
 from models.payouts import freezes
 from models.payouts import rules as payout_rules
 from models.payouts.rules import MethodErrors
@@ -59,8 +60,10 @@ def create(
     committed.
     """
     tokens = ClaimTokens(ctx.settings.secret_keys)
-    new = _planned(ctx, tokens, merchant_id=merchant_id, principal=principal, body=body, request_id=request_id)
-    link = payout_links.insert(new, lifetime_h=body.expires_in_hours or 1)
+    new = _planned(
+        ctx, tokens, payout_links.now(), merchant_id=merchant_id, principal=principal, body=body, request_id=request_id
+    )
+    link = payout_links.insert(new)
     freezes.check(merchant_id, link.network, link.currency)
     try:
         payout_links.hold(link)
@@ -91,19 +94,19 @@ def create_all(
     """
     tokens = ClaimTokens(ctx.settings.secret_keys)
     outcomes: list[dict[str, Any] | DomainError] = []
-    wanted: dict[int, tuple[NewPayoutLink, int]] = {}
+    wanted: dict[int, PayoutLinkRow] = {}
+    now = payout_links.now()
     for position, body in enumerate(bodies):
         planned: Any = body
         if not isinstance(body, DomainError):
             try:
                 new = _planned(
-                    ctx, tokens, merchant_id=merchant_id, principal=principal, body=body, request_id=request_id
+                    ctx, tokens, now, merchant_id=merchant_id, principal=principal, body=body, request_id=request_id
                 )
             except DomainError as refusal:
                 planned = refusal
             else:
-                new = msgspec.structs.replace(new, batch_id=batch_id, position=position)
-                wanted[position] = (new, body.expires_in_hours or 1)
+                wanted[position] = new.but(batch_id=batch_id, position=position)
         outcomes.append(planned)
     made = payout_link_batches.fund(list(wanted.values()))
     _write_emails(ctx, tokens, [link for link in made if not isinstance(link, DomainError)])
@@ -116,8 +119,9 @@ def create_all(
 
 
 def _planned(
-    ctx: Context, tokens: ClaimTokens, *, merchant_id: UUID, principal: str, body: CreatePayoutLink, request_id: str
-) -> NewPayoutLink:
+    ctx: Context, tokens: ClaimTokens, now: datetime, *, merchant_id: UUID, principal: str, body: CreatePayoutLink,
+    request_id: str,
+) -> PayoutLinkRow:  # fmt: skip
     """Check a request by every rule that asks nothing of the balance."""
     catalogue = ctx.catalogue
     pair = payout_rules.choose_pair(
@@ -127,7 +131,7 @@ def _planned(
     payout_rules.check_minimum(catalogue, pair, units, error=PayoutlinkBadAmount)
     signer_policy.check_size(ctx, pair.currency, units, error=PayoutlinkBadAmount)
     link_id = uuid7()
-    return NewPayoutLink(
+    return PayoutLinkRow(
         id=link_id,
         merchant_id=merchant_id,
         currency=pair.currency,
@@ -141,6 +145,8 @@ def _planned(
         token_hash=tokens.new_hash(link_id),
         created_by=principal,
         request_id=request_id,
+        expires_at=now + timedelta(hours=body.expires_in_hours or 1),
+        created_at=now,
     )
 
 

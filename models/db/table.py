@@ -9,7 +9,7 @@
   alias behind its name. `= BY_DATABASE` may be left out of a new row: the table's default fills it.
 - Reading: `WalletRow.read("w.id = %s", …)` and `.first(…)`, or `rows_of(sql)` with `WalletRow.LIST` in it.
 - Writing: `WalletRow(id=…, …).write("ON CONFLICT DO NOTHING")`, whose parameters mypy knows; `.stored()` gives the row
-  back as it is stored, `WalletRow.write_all([…])` writes several. SQL text for the rest.
+  back as it is stored, `WalletRow.write_all([…])` and `.store_all([…])` write several. SQL text for the rest.
 
 Text, and not the builder of peewee, because of what that costs: docs/decisions/0037.
 """
@@ -191,8 +191,7 @@ class Table(peewee.Model):
 
     def stored(self, then: str = "", params: Params = ()) -> Self | None:
         """Insert this row and return it with what the database gave it; None if what follows the values kept it out."""
-        sql, values = self._insertion([self])
-        found = self.rows_of(f"{sql} {then} RETURNING {self.LIST}", (*values, *params))
+        found = self.store_all([self], then, params)
         return found[0] if found else None
 
     @classmethod
@@ -202,6 +201,14 @@ class Table(peewee.Model):
             return 0
         sql, values = cls._insertion(new)
         return execute(f"{sql} {then}", (*values, *params))
+
+    @classmethod
+    def store_all(cls, new: Sequence[Self], then: str = "", params: Params = ()) -> list[Self]:
+        """As write_all(), and return them as stored() does, in no order."""
+        if not new:
+            return []
+        sql, values = cls._insertion(new)
+        return cls.rows_of(f"{sql} {then} RETURNING {cls.LIST}", (*values, *params))
 
     @classmethod
     def _insertion(cls, new: Sequence[Self]) -> tuple[str, list[object]]:

@@ -6,7 +6,7 @@ first that can be paid for, and what one cannot have is left to those behind it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -22,16 +22,13 @@ from models.db.base import execute
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, MATURING, PAYOUT_HELD, Account
 from models.payout_links import rows as payout_links
-from models.payout_links.rows import NewPayoutLink, PayoutLinkRow
+from models.payout_links.rows import PayoutLinkRow
 from models.payouts import freezes
-
-# A link to be, and how many hours it lives.
-Wanted = tuple["NewPayoutLink", int]
 
 _GUARDED: Final = (AVAILABLE, PAYOUT_HELD)
 
 
-def fund(wanted: Sequence[Wanted]) -> list[PayoutLinkRow | DomainError]:
+def fund(wanted: Sequence[PayoutLinkRow]) -> list[PayoutLinkRow | DomainError]:
     """Write links of one merchant and hold their money, in the caller's transaction; return the outcome of each.
 
     Whoever writes one of their references at the same time is waited for, before any balance is locked.
@@ -39,28 +36,30 @@ def fund(wanted: Sequence[Wanted]) -> list[PayoutLinkRow | DomainError]:
     if not wanted:
         return []
     written = payout_links.insert_all(_first_of_each_reference(wanted))
-    judge = _Judge(wanted, written)
-    refusals = [judge.refusal(new) for new, _ in wanted]
-    funded = [pair for pair, refusal in zip(wanted, refusals, strict=True) if refusal is None]
-    _replace(written, funded)
-    payout_links.hold(*(new for new, _ in funded))
-    links = payout_links.reread_all([new.id for new, _ in funded])
-    return [refusal or links[new.id] for (new, _), refusal in zip(wanted, refusals, strict=True)]
+    links = {link.id: link for link in written}
+    judge = _Judge(wanted, links)
+    refusals = [judge.refusal(new) for new in wanted]
+    funded = [new for new, refusal in zip(wanted, refusals, strict=True) if refusal is None]
+    links |= {link.id: link for link in _replaced(links, funded)}
+    payout_links.hold(*funded)
+    return [refusal or links[new.id] for new, refusal in zip(wanted, refusals, strict=True)]
 
 
-def _first_of_each_reference(wanted: Sequence[Wanted]) -> list[Wanted]:
+def _first_of_each_reference(wanted: Sequence[PayoutLinkRow]) -> list[PayoutLinkRow]:
     """Leave out all but one of those with the same reference; which of them has it is judged later."""
-    return list({pair[0].reference or pair[0].id: pair for pair in reversed(wanted)}.values())[::-1]
+    return list({new.reference or new.id: new for new in reversed(wanted)}.values())[::-1]
 
 
-def _replace(written: set[UUID], funded: Sequence[Wanted]) -> None:
-    """Have exactly the funded ones written: a reference may have gone to another than its first."""
-    stay = {new.id for new, _ in funded}
-    if written - stay:
-        execute("DELETE FROM payout_links WHERE id = ANY(%s)", (list(written - stay),))
-    missing = [pair for pair in funded if pair[0].id not in written]
-    if missing and len(payout_links.insert_all(missing)) != len(missing):
+def _replaced(written: Collection[UUID], funded: Sequence[PayoutLinkRow]) -> list[PayoutLinkRow]:
+    """Have exactly the funded ones written, and return the late ones: a reference may go to another than its first."""
+    gone = set(written) - {new.id for new in funded}
+    if gone:
+        execute("DELETE FROM payout_links WHERE id = ANY(%s)", (list(gone),))
+    missing = [new for new in funded if new.id not in written]
+    late = payout_links.insert_all(missing)
+    if len(late) != len(missing):
         raise AssertionError("a reference that this transaction gave back belongs to it until it ends")
+    return late
 
 
 @dataclass
@@ -74,10 +73,9 @@ class _Purse:
 class _Judge:
     """Decides on one link after the other, and remembers what those before have taken."""
 
-    def __init__(self, wanted: Sequence[Wanted], written: set[UUID]) -> None:
-        news = [new for new, _ in wanted]
+    def __init__(self, news: Sequence[PayoutLinkRow], written: Collection[UUID]) -> None:
         self._merchant_id = news[0].merchant_id
-        firsts = [new for new, _ in _first_of_each_reference(wanted)]
+        firsts = _first_of_each_reference(news)
         self._references = {new.reference for new in firsts if new.reference is not None and new.id not in written}
         places = {(new.network, new.currency) for new in news}
         self._frozen = {place for place in places if freezes.is_frozen(self._merchant_id, *place)}
@@ -95,17 +93,17 @@ class _Judge:
             for currency in currencies
         }
 
-    def refusal(self, new: NewPayoutLink) -> DomainError | None:
+    def refusal(self, new: PayoutLinkRow) -> DomainError | None:
         """Say why the next link is not written; None if it is, and its money taken."""
         if new.reference is not None and new.reference in self._references:
             return PayoutlinkDuplicateReference()
         if (new.network, new.currency) in self._frozen:
             return PayoutFrozen()
-        purse, wanted_units = self._purses[new.currency], new.amount_units + new.fee_units
-        if purse.available_units < wanted_units:
-            matures = purse.available_units + purse.maturing_units >= wanted_units
+        purse = self._purses[new.currency]
+        if purse.available_units < new.held_units:
+            matures = purse.available_units + purse.maturing_units >= new.held_units
             return PayoutlinkFundsMaturing() if matures else PayoutlinkInsufficientFunds()
-        purse.available_units -= wanted_units
+        purse.available_units -= new.held_units
         if new.reference is not None:
             self._references.add(new.reference)
         return None

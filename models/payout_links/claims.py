@@ -19,7 +19,7 @@ from core.errors import (
     PayoutlinkNotFound,
 )
 from core.ids import uuid7
-from models.db.base import rows
+from models.db.base import app_now, column
 from models.payout_links import rows as payout_links
 from models.payout_links.rows import PayoutLinkRow
 from models.payouts import rows as payouts
@@ -58,8 +58,7 @@ def start(link_id: UUID, *, address: str, memo: str, check: Callable[[PayoutLink
 
 
 def _begin(link: PayoutLinkRow, address: str, memo: str) -> PayoutLinkRow:
-    since = rows("SELECT app_now()")[0][0]
-    return payout_links.move(link, "claiming", claim_address=address, claim_memo=memo, claiming_since=since)
+    return payout_links.move(link, "claiming", claim_address=address, claim_memo=memo, claiming_since=app_now())
 
 
 def finish(catalogue: Catalogue, link_id: UUID) -> PayoutLinkRow:
@@ -111,9 +110,8 @@ def roll_back(link_id: UUID) -> bool:
 
 def stuck(limit: int) -> list[UUID]:
     """Return links whose claim has stopped halfway, the longest first."""
-    found = rows(
+    return column(
         "SELECT id FROM payout_links WHERE status = 'claiming'"
         " AND claiming_since <= app_now() - make_interval(secs => %s) ORDER BY claiming_since LIMIT %s",
         (STUCK_AFTER_S, limit),
     )
-    return [row[0] for row in found]

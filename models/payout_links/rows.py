@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, cast
 from uuid import UUID
-
-import msgspec
 
 from core.errors import PayoutlinkDuplicateReference, PayoutlinkNotCancellable, PayoutlinkNotFound
 from core.invoices.states import ForbiddenTransitionError, check_transition
 from core.payout_links.states import LINK_TRANSITIONS, LinkStatus
 from models.db import turns
-from models.db.base import execute, is_true, rows
-from models.db.table import Table, Units, derived
+from models.db.base import column, execute, is_true, value
+from models.db.table import BY_DATABASE, Table, Units, derived
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, DEBT, PAYOUT_HELD, Account, Transfer
 
@@ -42,17 +40,18 @@ _DUE: Final = turns.fair(
 )
 
 
-class NewPayoutLink(msgspec.Struct, frozen=True, kw_only=True):
-    """What the creator of a link decides. Units are the ledger's: what arrives, and the network fee on top."""
+class PayoutLinkRow(Table, table="payout_links l"):
+    """A link. Units are the ledger's: what arrives, and the network fee on top."""
 
     id: UUID
     merchant_id: UUID
     batch_id: UUID | None = None
     position: int | None = None
+    status: LinkStatus = "funded"
     currency: str
     network: str
-    amount_units: int
-    fee_units: int
+    amount_units: Units
+    fee_units: Units
     title: str = ""
     note: str = ""
     email: str = ""
@@ -60,55 +59,13 @@ class NewPayoutLink(msgspec.Struct, frozen=True, kw_only=True):
     token_hash: bytes
     created_by: str
     request_id: str = ""
-
-
-# The columns of a new link, and how long it lives.
-_TYPES: Final = {
-    "id": "uuid",
-    "merchant_id": "uuid",
-    "batch_id": "uuid",
-    "position": "integer",
-    "currency": "text",
-    "network": "text",
-    "amount_units": "numeric",
-    "fee_units": "numeric",
-    "title": "text",
-    "note": "text",
-    "email": "text",
-    "reference": "text",
-    "token_hash": "bytea",
-    "created_by": "text",
-    "request_id": "text",
-    "lifetime_h": "integer",
-}
-
-
-class PayoutLinkRow(Table, table="payout_links l"):
-    """A link as stored."""
-
-    id: UUID
-    merchant_id: UUID
-    batch_id: UUID | None
-    position: int | None
-    status: LinkStatus
-    currency: str
-    network: str
-    amount_units: Units
-    fee_units: Units
-    title: str
-    note: str
-    email: str
-    reference: str | None
-    token_hash: bytes
-    created_by: str
-    request_id: str
     expires_at: datetime
-    claim_address: str | None
-    claim_memo: str
-    claiming_since: datetime | None
-    payout_id: UUID | None
+    claim_address: str | None = BY_DATABASE
+    claim_memo: str = BY_DATABASE
+    claiming_since: datetime | None = BY_DATABASE
+    payout_id: UUID | None = BY_DATABASE
     created_at: datetime
-    updated_at: datetime
+    updated_at: datetime = BY_DATABASE
     # Nobody can claim it any more; the next sweep gives the money back.
     is_over: bool = derived(f"(l.status = 'funded' AND l.expires_at <= app_now() AND NOT {_IS_FROZEN})")
 
@@ -120,55 +77,38 @@ class PayoutLinkRow(Table, table="payout_links l"):
     @property
     def hold_reference(self) -> str:
         """Under which reference it is held."""
-        return hold_reference(self.id)
+        return f"payout_link:{self.id}:hold"
 
 
-def hold_reference(link_id: UUID) -> str:
-    """Return the ledger reference of a link's hold."""
-    return f"payout_link:{link_id}:hold"
+def now() -> datetime:
+    """Return the moment from which new links live, in whole milliseconds."""
+    return cast("datetime", value("SELECT date_trunc('milliseconds', app_now())"))
 
 
-def insert(new: NewPayoutLink, *, lifetime_h: int) -> PayoutLinkRow:
+def insert(new: PayoutLinkRow) -> PayoutLinkRow:
     """Write a link in the caller's transaction; hold() follows.
 
     Raises PayoutlinkDuplicateReference. Whoever writes the same reference at the same time is waited for.
     """
-    if not insert_all([(new, lifetime_h)]):
+    written = insert_all([new])
+    if not written:
         raise PayoutlinkDuplicateReference
-    return reread(new.id)
+    return written[0]
 
 
-def insert_all(news: Sequence[tuple[NewPayoutLink, int]]) -> set[UUID]:
-    """Write links that live so many hours, and return the ids of those whose references were free."""
-    fields = [msgspec.structs.asdict(new) | {"lifetime_h": lifetime_h} for new, lifetime_h in news]
-    names = ", ".join(_TYPES)
-    written = rows(
-        f"INSERT INTO payout_links ({names.removesuffix(', lifetime_h')}, status, expires_at)"
-        f" SELECT {names.removesuffix(', lifetime_h')}, 'funded',"
-        " date_trunc('milliseconds', app_now()) + make_interval(hours => lifetime_h)"
-        f" FROM unnest({', '.join(f'%s::{kind}[]' for kind in _TYPES.values())}) AS new ({names})"
-        " ON CONFLICT (merchant_id, reference) WHERE reference IS NOT NULL DO NOTHING RETURNING id",
-        [[row[name] for row in fields] for name in _TYPES],
-    )
-    return {row[0] for row in written}
+def insert_all(news: Sequence[PayoutLinkRow]) -> list[PayoutLinkRow]:
+    """Write links, and return those whose references were free, in no order."""
+    return PayoutLinkRow.store_all(news, "ON CONFLICT (merchant_id, reference) WHERE reference IS NOT NULL DO NOTHING")
 
 
-def hold(*links: PayoutLinkRow | NewPayoutLink) -> None:
+def hold(*links: PayoutLinkRow) -> None:
     """Put new links' money aside. Raises ledger.InsufficientFundsError."""
     ledger.post_all(
         [
-            (
-                hold_reference(link.id),
-                [Transfer(_account(link, AVAILABLE), _account(link, PAYOUT_HELD), link.amount_units + link.fee_units)],
-            )
+            (link.hold_reference, [Transfer(_account(link, AVAILABLE), _account(link, PAYOUT_HELD), link.held_units)])
             for link in links
         ]
     )
-
-
-def reread_all(link_ids: Sequence[UUID]) -> dict[UUID, PayoutLinkRow]:
-    """Return links by id."""
-    return {row.id: row for row in PayoutLinkRow.read("l.id = ANY(%s)", (list(link_ids),))}
 
 
 def find(merchant_id: UUID, link_id: UUID) -> PayoutLinkRow | None:
@@ -220,7 +160,7 @@ def expire(link_id: UUID) -> bool:
 
 def due_for_expiry(limit: int) -> list[UUID]:
     """Return links whose time is over, of every merchant about as many. A freeze makes expiry wait."""
-    return [row[0] for row in rows(_DUE, {"limit": limit})]
+    return column(_DUE, {"limit": limit})
 
 
 def keep_open(limit: int) -> int:
@@ -284,5 +224,5 @@ def _end(link: PayoutLinkRow, status: Literal["cancelled", "expired"]) -> Payout
     return ended
 
 
-def _account(link: PayoutLinkRow | NewPayoutLink, kind: str) -> Account:
+def _account(link: PayoutLinkRow, kind: str) -> Account:
     return Account(link.merchant_id, kind, link.currency)

@@ -17,7 +17,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[3]
 PACKAGES: Final = ("core", "models", "chains", "actors", "api", "scheduler")
 
-_INSERTS: Final = dict.fromkeys(("write", "write_all", "stored"), "INSERT INTO")
+_INSERTS: Final = dict.fromkeys(("write", "write_all", "stored", "store_all"), "INSERT INTO")
 _ROW_VERBS: Final = {"read": "FROM", "first": "FROM"} | _INSERTS
 
 Name = tuple[str, str]

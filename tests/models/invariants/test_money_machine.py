@@ -433,10 +433,10 @@ class MoneyMachine(RuleBasedStateMachine):
         new = new_link(self.merchant, amount_units=units, fee_units=FEE)
         if self.free < units + FEE:
             with pytest.raises(InsufficientFundsError), transaction():
-                payout_links.hold(payout_links.insert(new, lifetime_h=1))
+                payout_links.hold(payout_links.insert(new))
             return
         with transaction():
-            payout_links.hold(payout_links.insert(new, lifetime_h=1))
+            payout_links.hold(payout_links.insert(new))
         self.free -= units + FEE
         self.links[new.id] = units
 

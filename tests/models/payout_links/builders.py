@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from core.ids import uuid7
 from models.db.base import execute, transaction
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
-from models.payout_links.rows import NewPayoutLink, PayoutLinkRow
+from models.payout_links.rows import PayoutLinkRow
 from tests.models.builders import CATALOGUE, USDT, merchant
 from tests.models.payouts.builders import fund
 
@@ -27,10 +28,10 @@ def rich_merchant(units: int = 100 * USDT) -> UUID:
     return merchant_id
 
 
-def new_link(merchant_id: UUID, **columns: Any) -> NewPayoutLink:
+def new_link(merchant_id: UUID, *, lifetime_h: int = 1, **columns: Any) -> PayoutLinkRow:
     """Return a cheque over 25 USDT on ethereum; its token is its id's text."""
-    link_id = uuid7()
-    return NewPayoutLink(
+    link_id, now = uuid7(), payout_links.now()
+    return PayoutLinkRow(
         **{
             "id": link_id,
             "merchant_id": merchant_id,
@@ -40,14 +41,16 @@ def new_link(merchant_id: UUID, **columns: Any) -> NewPayoutLink:
             "fee_units": LINK_FEE,
             "token_hash": hashlib.sha256(str(link_id).encode()).digest(),
             "created_by": "pk_test",
+            "expires_at": now + timedelta(hours=lifetime_h),
+            "created_at": now,
         }
         | columns
     )
 
 
-def funded(merchant_id: UUID, *, lifetime_h: int = 1, **columns: Any) -> PayoutLinkRow:
+def funded(merchant_id: UUID, **columns: Any) -> PayoutLinkRow:
     with transaction():
-        link = payout_links.insert(new_link(merchant_id, **columns), lifetime_h=lifetime_h)
+        link = payout_links.insert(new_link(merchant_id, **columns))
         payout_links.hold(link)
     return link
 

@@ -382,7 +382,7 @@ def test_a_transition_that_the_table_does_not_know_is_refused(shop: UUID) -> Non
 
 def test_the_audit_notices_a_cheque_without_its_money(shop: UUID) -> None:
     with transaction():
-        payout_links.insert(new_link(shop), lifetime_h=1)
+        payout_links.insert(new_link(shop))
 
     assert "cheques_hold_their_money" in {violation.name for violation in invariants.check()}
     execute("DELETE FROM payout_links")
