@@ -12,6 +12,7 @@ from core.errors import BatchDisabled
 from core.ids import uuid7
 from models.batches import rows as batches
 from models.batches import views as batch_views
+from models.batches.rows import BatchRow
 
 
 @call_actor(queue="invoices", body=NewBatch)
@@ -33,19 +34,18 @@ def create_refund_batch(info: CallInfo, wanted: NewBatch) -> CallReply:
 
 
 def _take(info: CallInfo, kind: BatchKind, wanted: NewBatch) -> CallReply:
-    new = batches.NewBatch(
+    new = BatchRow(
         id=uuid7(),
         merchant_id=info.merchant(),
         kind=kind,
         on_error=wanted.on_error,
+        count=len(wanted.items),
         created_by=info.principal(),
         request_id=info.request_id,
-        items=wanted.items,
-        order_ids=wanted.order_ids,
     )
     with recorded(info) as record:
         # Here, so that the stored answer of an earlier request with this key goes before.
         if not context().settings.batches_enabled:
             raise BatchDisabled
-        batches.create(new)
-        return record.store(batch_views.created(new.id, kind, len(new.items)))
+        batches.create(new, wanted.items, wanted.order_ids)
+        return record.store(batch_views.created(new.id, kind, new.count))

@@ -18,7 +18,8 @@ from core.http.requests import read_request
 from core.ids import uuid7
 from core.invoices.schemas import CreatePayment
 from models.addresses.reservations import level
-from models.batches.items import BatchRef, Leased
+from models.batches.items import Leased
+from models.batches.rows import BatchRow
 from models.merchants import rows as merchants
 from models.queue.calls import CallInfo
 
@@ -64,18 +65,18 @@ def _read_payment(ctx: Context, fields: object) -> CreatePayment:
     return read_request(CreatePayment, fields, own_hosts=ctx.settings.own_hosts)
 
 
-def _call(of: BatchRef) -> CallInfo:
+def _call(of: BatchRow) -> CallInfo:
     """Return a call without a waiting caller; the item itself knows whether it was done."""
     return CallInfo(
         call_id=uuid7(), merchant_id=of.merchant_id, request_id=of.request_id, idem_key=None, fingerprint=b""
     )
 
 
-def _order(of: BatchRef) -> dict[str, Any]:
+def _order(of: BatchRow) -> dict[str, Any]:
     return {"merchant_id": of.merchant_id, "principal": of.created_by, "request_id": of.request_id}
 
 
-def _send(of: BatchRef, create: Callable[[], dict[str, Any]]) -> bytes:
+def _send(of: BatchRow, create: Callable[[], dict[str, Any]]) -> bytes:
     # A key that was revoked, perhaps because it was stolen, moves no money any more.
     if merchants.find_key(of.created_by) is None:
         raise MerchantUnknownKey

@@ -92,7 +92,7 @@ def run_batches() -> None:
 def _run(turn: LeasedRound) -> None:
     ctx = context()
     run = Run(ctx=ctx, spare=batch_orders.AddressReserve(ctx))
-    for _, items in itertools.groupby(turn.items, key=lambda item: item.of.batch_id):
+    for _, items in itertools.groupby(turn.items, key=lambda item: item.of.id):
         run.do(list(items))
 
 
@@ -124,7 +124,7 @@ class Run:
         """
         try:
             if batch_items.begin(item) > BEGUN_MAX:
-                log.error("batch.item_given_up", batch_id=str(item.of.batch_id), position=item.position)
+                log.error("batch.item_given_up", batch_id=str(item.of.id), position=item.position)
                 return _fail(item, GatewayInternalError())
             self._do(item)
         except LeaseLostError:
@@ -136,7 +136,7 @@ class Run:
         except Exception as error:
             if pgcode(error) in _PASSING:
                 return _put_off(item, GatewayBusy(), blocked_s=BLOCKED_PAUSE_S)
-            log.exception("batch.item_failed", batch_id=str(item.of.batch_id), position=item.position)
+            log.exception("batch.item_failed", batch_id=str(item.of.id), position=item.position)
             return _fail(item, GatewayInternalError())
         return None
 
@@ -175,7 +175,7 @@ def _fail(item: Leased, error: DomainError) -> int | None:
     try:
         repeat_on_deadlock(_record, item, error)
     except LeaseLostError:
-        log.info("batch.lease_lost", batch_id=str(item.of.batch_id), position=item.position)
+        log.info("batch.lease_lost", batch_id=str(item.of.id), position=item.position)
     return _rest(item)
 
 

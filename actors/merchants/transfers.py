@@ -8,12 +8,11 @@ from actors.context import context
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.catalogue.catalogue import Catalogue
 from core.errors import TransferBadAmount, TransferUnknownCurrency
-from core.ids import uuid7
 from core.merchants.transfer_schemas import ToPersonal
 from core.money import parse_units, rescale
 from models.db import locks
 from models.merchants import transfers as personal
-from models.merchants.transfers import NewTransfer, TransferRow
+from models.merchants.transfers import TransferRow
 from models.payouts import freezes
 
 
@@ -37,17 +36,10 @@ def _earlier(merchant_id: UUID, order_id: str | None) -> TransferRow | None:
 
 
 def _transfer(catalogue: Catalogue, merchant_id: UUID, body: ToPersonal, *, principal: str) -> TransferRow:
-    new = NewTransfer(
-        id=uuid7(),
-        merchant_id=merchant_id,
-        order_id=body.order_id,
-        currency=body.currency,
-        units=_units(catalogue, body),
-        created_by=principal,
-    )
+    units = _units(catalogue, body)
     # What he owes is taken from what he has first; and a frozen merchant could hide money from that in his wallet.
     freezes.check_merchant(merchant_id, body.currency)
-    return personal.transfer(new)
+    return personal.transfer(merchant_id, body.order_id, body.currency, units, created_by=principal)
 
 
 def _units(catalogue: Catalogue, body: ToPersonal) -> int:

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from core.batches.schemas import BatchKind
 from core.errors import BatchSkipped
 from core.ids import uuid7
-from models.db.base import execute, in_transaction, is_true, one, rows
+from models.db.base import execute, in_transaction, is_true, rows, touched, value
 from models.db.table import Table
+
+if TYPE_CHECKING:
+    from models.batches.rows import BatchRow
 
 # What a dead worker held is taken up again after this. begin() renews it: no item takes as long.
 LEASE_S: Final = 30
@@ -27,23 +29,10 @@ class LeaseLostError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchRef:
-    """The batch that an item belongs to, as far as its worker has to know it."""
-
-    batch_id: UUID
-    merchant_id: UUID
-    kind: BatchKind
-    # Items run one after the other, and the first failure ends the batch.
-    is_in_order: bool
-    created_by: str
-    request_id: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Leased:
     """An item that this worker may do."""
 
-    of: BatchRef
+    of: BatchRow
     position: int
     body: str
     # How often it was put off before.
@@ -53,7 +42,7 @@ class Leased:
     @property
     def key(self) -> tuple[object, ...]:
         """What tells this lease of the item from every other."""
-        return self.of.batch_id, self.position, self.lease
+        return self.of.id, self.position, self.lease
 
 
 class ItemRow(Table, table="batch_items i"):
@@ -83,21 +72,24 @@ def page(batch_id: UUID, *, limit: int, offset: int) -> list[ItemRow]:
     return ItemRow.read("i.batch_id = %s AND i.position >= %s ORDER BY i.position LIMIT %s", (batch_id, offset, limit))
 
 
-def lease(of: BatchRef, *, limit: int) -> list[Leased]:
+def lease(of: BatchRow, *, limit: int) -> list[Leased]:
     """Lease the first due items of a batch, in the caller's transaction, and return them in order.
 
     Of a batch that runs in order nothing is given out while another worker has some of it, or while an item waits.
     """
-    if of.is_in_order and not _is_free(of.batch_id):
+    if of.is_in_order and not _is_free(of.id):
         return []
     mark = uuid7()
-    found: list[tuple[Any, ...]] = rows(
+    found = rows(
         "UPDATE batch_items t SET lease = %s, due_at = app_now() + make_interval(secs => %s) FROM ("
         f" SELECT i.position FROM batch_items i WHERE {_DUE} ORDER BY i.position LIMIT %s FOR UPDATE SKIP LOCKED"
         ") AS due WHERE t.batch_id = %s AND t.position = due.position RETURNING t.position, t.body, t.put_off",
-        (mark, LEASE_S, of.batch_id, limit, of.batch_id),
+        (mark, LEASE_S, of.id, limit, of.id),
     )
-    return [Leased(of=of, position=row[0], body=row[1], put_off=row[2], lease=mark) for row in sorted(found)]
+    return [
+        Leased(of=of, position=position, body=body, put_off=put_off, lease=mark)
+        for position, body, put_off in sorted(found)
+    ]
 
 
 def _is_free(batch_id: UUID) -> bool:
@@ -117,14 +109,14 @@ def begin(item: Leased) -> int:
 
     It outlives the worker, so that an item that kills every one of them is found out. Raises LeaseLostError.
     """
-    found = one(
+    begun: int | None = value(
         "UPDATE batch_items SET begun = begun + 1, due_at = app_now() + make_interval(secs => %s)"
         f" WHERE {_MINE} RETURNING begun",
         (LEASE_S, *item.key),
     )
-    if found is None:
+    if begun is None:
         raise LeaseLostError
-    return int(found[0])
+    return begun
 
 
 def lock(item: Leased) -> None:
@@ -135,26 +127,25 @@ def lock(item: Leased) -> None:
     if not in_transaction():
         raise RuntimeError("an item is locked in the transaction of its effect")
     if item.of.is_in_order:
-        one("SELECT 1 FROM batches WHERE id = %s FOR NO KEY UPDATE", (item.of.batch_id,))
-    mine = one(f"SELECT 1 FROM batch_items WHERE {_MINE} FOR NO KEY UPDATE", item.key)
-    if mine is None or (item.of.is_in_order and _waits_for_another(item)):
+        execute("SELECT 1 FROM batches WHERE id = %s FOR NO KEY UPDATE", (item.of.id,))
+    is_mine = is_true(f"SELECT 1 FROM batch_items WHERE {_MINE} FOR NO KEY UPDATE", item.key)
+    if not is_mine or (item.of.is_in_order and _waits_for_another(item)):
         raise LeaseLostError
 
 
 def _waits_for_another(item: Leased) -> bool:
     return is_true(
         "SELECT 1 FROM batch_items WHERE batch_id = %s AND position < %s AND status = 'pending' LIMIT 1",
-        (item.of.batch_id, item.position),
+        (item.of.id, item.position),
     )
 
 
 def succeed(item: Leased, result: bytes) -> None:
     """Record what an item made, in the transaction that made it and that lock() opened."""
-    changed = execute(
+    if not touched(
         f"UPDATE batch_items SET status = 'success', result = %s, body = '', lease = NULL WHERE {_MINE}",
         (result.decode(), *item.key),
-    )
-    if not changed:
+    ):
         raise LeaseLostError
 
 
@@ -173,7 +164,7 @@ def fail(item: Leased, *, code: str, message: str) -> None:
         execute(
             "UPDATE batch_items SET status = 'error', error_code = %s, error_message = %s, body = '', lease = NULL"
             " WHERE batch_id = %s AND position > %s AND status = 'pending'",
-            (BatchSkipped.code, BatchSkipped.text, item.of.batch_id, item.position),
+            (BatchSkipped.code, BatchSkipped.text, item.of.id, item.position),
         )
 
 

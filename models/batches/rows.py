@@ -16,9 +16,9 @@ from core.batches.schemas import BatchKind, OnError
 from models.batches import items as batch_items
 from models.batches.items import Leased
 from models.db import turns
-from models.db.base import execute, one, rows, transaction
+from models.db.base import column, execute, one, transaction
 from models.db.bells import Bell, ring
-from models.db.table import Table
+from models.db.table import BY_DATABASE, Table
 
 # Merchants that one round passes by; the next goes on behind them.
 WALK_MAX: Final = 64
@@ -31,40 +31,31 @@ KEPT_DAYS: Final = 30
 PRUNED_AT_ONCE: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewBatch:
-    """A batch as it is asked for. items and order_ids go together."""
-
-    id: UUID
-    merchant_id: UUID
-    kind: BatchKind
-    on_error: OnError
-    created_by: str
-    request_id: str
-    items: Sequence[str]
-    order_ids: Sequence[str]
-
-
 _COUNTS: Final = (
     "count(*) FILTER (WHERE i.status = 'success') AS succeeded, count(*) FILTER (WHERE i.status = 'error') AS failed"
 )
 
 
 class BatchRow(Table, table="batches b"):
-    """A batch as stored. How its items ended is written down when it is completed, and counted until then by find()."""
+    """A batch. How its items ended is written down when it is completed, and counted until then by find()."""
 
     id: UUID
     merchant_id: UUID
     kind: BatchKind
     on_error: OnError
-    status: str
+    status: str = BY_DATABASE
     count: int
     created_by: str
     request_id: str
-    created_at: datetime
-    completed_at: datetime | None
-    succeeded: int | None
-    failed: int | None
+    created_at: datetime = BY_DATABASE
+    completed_at: datetime | None = BY_DATABASE
+    succeeded: int | None = BY_DATABASE
+    failed: int | None = BY_DATABASE
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether items run one after the other, and the first failure ends the batch."""
+        return self.on_error == "stop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,17 +66,13 @@ class LeasedRound:
     merchants: tuple[UUID, ...]
 
 
-def create(new: NewBatch) -> None:
+def create(new: BatchRow, items: Sequence[str], order_ids: Sequence[str]) -> None:
     """Write a batch with all its items, in the caller's transaction and two statements, however many they are."""
-    execute(
-        "INSERT INTO batches (id, merchant_id, kind, on_error, count, created_by, request_id)"
-        " VALUES (%s, %s, %s, %s, %s, %s, %s)",
-        (new.id, new.merchant_id, new.kind, new.on_error, len(new.items), new.created_by, new.request_id),
-    )
+    new.write()
     execute(
         "INSERT INTO batch_items (batch_id, position, order_id, body) SELECT %s, place - 1, order_id, body"
         " FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS item (order_id, body, place)",
-        (new.id, list(new.order_ids), list(new.items)),
+        (new.id, list(order_ids), list(items)),
     )
     ring(Bell.RUN_BATCHES)
 
@@ -116,7 +103,7 @@ def lease_turn(*, limit: int, after: UUID) -> LeasedRound:
             break
     execute(
         "UPDATE batches SET status = 'processing' WHERE id = ANY(%s::uuid[]) AND status = 'pending'",
-        (list({item.of.batch_id for item in found}),),
+        (list({item.of.id for item in found}),),
     )
     return LeasedRound(items=tuple(found), merchants=tuple(passed))
 
@@ -129,18 +116,17 @@ _WALK: Final = (
 
 def _merchants_with_work(after: UUID) -> list[UUID]:
     """Return merchants with open batches, in the order of their turns."""
-    behind = [row[0] for row in rows(_WALK, (after, WALK_MAX))]
+    behind = column(_WALK, (after, WALK_MAX))
     if len(behind) == WALK_MAX:
         return behind
-    again = [row[0] for row in rows(_WALK, (START, WALK_MAX - len(behind)))]
+    again = column(_WALK, (START, WALK_MAX - len(behind)))
     return list(dict.fromkeys([*behind, *again]))
 
 
 def _lease_of(merchant_id: UUID, share: int) -> list[Leased]:
     """Lease a merchant's share, of its oldest batches that have due items."""
-    open_batches = rows(
-        "SELECT b.id, b.kind, b.on_error, b.created_by, b.request_id FROM batches b"
-        " WHERE b.merchant_id = %s AND b.status <> 'completed' AND EXISTS (SELECT FROM batch_items i"
+    open_batches = BatchRow.read(
+        "b.merchant_id = %s AND b.status <> 'completed' AND EXISTS (SELECT FROM batch_items i"
         "  WHERE i.batch_id = b.id AND i.status = 'pending' AND i.due_at <= (SELECT app_now()))"
         # Those that run in order and wait would take the places of those that do not.
         " AND (b.on_error = 'continue' OR NOT EXISTS (SELECT FROM batch_items i"
@@ -149,18 +135,10 @@ def _lease_of(merchant_id: UUID, share: int) -> list[Leased]:
         (merchant_id, BATCHES_A_TURN),
     )
     found: list[Leased] = []
-    for batch_id, kind, on_error, created_by, request_id in open_batches:
+    for batch in open_batches:
         if len(found) >= share:
             break
-        of = batch_items.BatchRef(
-            batch_id=batch_id,
-            merchant_id=merchant_id,
-            kind=kind,
-            is_in_order=on_error == "stop",
-            created_by=created_by,
-            request_id=request_id,
-        )
-        found += batch_items.lease(of, limit=share - len(found))
+        found += batch_items.lease(batch, limit=share - len(found))
     return found
 
 
@@ -186,14 +164,10 @@ def prune() -> int:
     Ring again while it returns PRUNED_AT_ONCE.
     """
     with transaction():
-        over = [
-            row[0]
-            for row in rows(
-                "SELECT id FROM batches WHERE status = 'completed'"
-                " AND completed_at < app_now() - make_interval(days => %s)"
-                " ORDER BY completed_at LIMIT %s FOR UPDATE SKIP LOCKED",
-                (KEPT_DAYS, PRUNED_AT_ONCE),
-            )
-        ]
+        over = column(
+            "SELECT id FROM batches WHERE status = 'completed' AND completed_at < app_now() - make_interval(days => %s)"
+            " ORDER BY completed_at LIMIT %s FOR UPDATE SKIP LOCKED",
+            (KEPT_DAYS, PRUNED_AT_ONCE),
+        )
         execute("DELETE FROM batch_items WHERE batch_id = ANY(%s::uuid[])", (over,))
         return execute("DELETE FROM batches WHERE id = ANY(%s::uuid[])", (over,))

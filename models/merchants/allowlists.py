@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import cast
 from uuid import UUID
 
-from models.db.base import execute, is_true, one
+from models.db.base import execute, is_true, value
 from models.merchants.rows import UnknownMerchantError
 
 
 def read(merchant_id: UUID) -> list[str]:
     """Return a merchant's list; empty if there is none."""
-    row = one("SELECT ip_allowlist FROM merchants WHERE id = %s", (merchant_id,))
-    return [] if row is None else cast("list[str]", row[0])
+    found: list[str] | None = value("SELECT ip_allowlist FROM merchants WHERE id = %s", (merchant_id,))
+    return found or []
 
 
 def replace(merchant_id: UUID, ips: list[str]) -> None:

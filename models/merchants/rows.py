@@ -4,12 +4,12 @@ import base64
 import re
 import secrets
 from datetime import datetime
-from typing import Final, Literal, NamedTuple, cast
+from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
-from models.db.base import execute, is_true, one, rows, transaction
+from models.db.base import column, execute, is_true, transaction, value
 from models.db.table import BY_DATABASE, Table, derived
 
 KeyKind = Literal["unified", "payment", "payout"]
@@ -98,7 +98,7 @@ class Owner(Table, table="owners"):
 
     id: UUID
     name: str
-    created_at: datetime
+    created_at: datetime = BY_DATABASE
 
 
 class IssuedKey(NamedTuple):
@@ -128,10 +128,10 @@ def list_merchants(limit: int = LIST_MAX) -> list[Merchant]:
 
 def name_of(merchant_id: UUID) -> str:
     """Return what a merchant is called. It exists: its key was verified."""
-    found = one("SELECT name FROM merchants WHERE id = %s", (merchant_id,))
+    found: str | None = value("SELECT name FROM merchants WHERE id = %s", (merchant_id,))
     if found is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
-    return str(found[0])
+    return found
 
 
 def check_exists(merchant_id: UUID) -> None:
@@ -205,15 +205,15 @@ def _owner(name: str | UUID) -> UUID:
     _check_name(name)
     # Names are not unique, so two commands at once must take turns.
     execute("LOCK TABLE owners IN SHARE ROW EXCLUSIVE MODE")
-    found = rows("SELECT id FROM owners WHERE name = %s LIMIT 2", (name,))
+    found: list[UUID] = column("SELECT id FROM owners WHERE name = %s LIMIT 2", (name,))
     if len(found) > 1:
         raise AmbiguousOwnerError(f"several owners are called {name}: name the one you mean by id")
-    return cast("UUID", found[0][0]) if found else _new_owner(name)
+    return found[0] if found else _new_owner(name)
 
 
 def _new_owner(name: str) -> UUID:
     owner_id = uuid7()
-    execute("INSERT INTO owners (id, name) VALUES (%s, %s)", (owner_id, name))
+    Owner(id=owner_id, name=name).write()
     return owner_id
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from core.merchants import terms_rules
 from core.rates.pricing import Method
-from models.db.base import execute, one
+from models.db.base import execute, one_as
 
 
 class Accuracy(NamedTuple):
@@ -60,10 +60,11 @@ def _columns(methods: Collection[Method]) -> tuple[list[str], list[str]]:
 
 def read_accuracy(merchant_id: UUID) -> Accuracy:
     """Return the tolerance that a merchant has set."""
-    found = one("SELECT accuracy_enabled, accuracy_ppm FROM merchants WHERE id = %s", (merchant_id,))
+    accuracy = "SELECT accuracy_enabled AS enabled, accuracy_ppm AS ppm FROM merchants WHERE id = %s"
+    found = one_as(Accuracy, accuracy, (merchant_id,))
     if found is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
-    return Accuracy(*found)
+    return found
 
 
 def set_accuracy(merchant_id: UUID, *, enabled: bool | None, ppm: int | None) -> Accuracy:

@@ -9,26 +9,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import msgspec
-
 from core.catalogue.catalogue import Catalogue
 from core.errors import PersonalInsufficient, TransferNoPersonalWallet
 from core.http.render import coin_text
-from models.db.base import one
+from core.ids import uuid7
+from models.db.base import value
 from models.db.table import BY_DATABASE, Table, Units
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, PERSONAL, Account, InsufficientFundsError
-
-
-class NewTransfer(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be moved, in the ledger's units, and in whose name."""
-
-    id: UUID
-    merchant_id: UUID
-    order_id: str | None
-    currency: str
-    units: int
-    created_by: str
 
 
 class TransferRow(Table, table="personal_transfers"):
@@ -50,22 +38,27 @@ def find_by_order(merchant_id: UUID, order_id: str) -> TransferRow | None:
     return TransferRow.first("merchant_id = %s AND order_id = %s", (merchant_id, order_id))
 
 
-def transfer(new: NewTransfer) -> TransferRow:
+def transfer(merchant_id: UUID, order_id: str | None, currency: str, units: int, *, created_by: str) -> TransferRow:
     """Move what is available to the owner's personal wallet and write the row, all in the caller's transaction.
 
     Raises PersonalInsufficient, and TransferNoPersonalWallet for a merchant without an owner.
     """
-    owner = one("SELECT owner_id FROM merchants WHERE id = %s", (new.merchant_id,))
-    if owner is None:
+    owner_id = value("SELECT owner_id FROM merchants WHERE id = %s", (merchant_id,))
+    if owner_id is None:
         raise TransferNoPersonalWallet
-    source, wallet = Account(new.merchant_id, AVAILABLE, new.currency), Account(owner[0], PERSONAL, new.currency)
+    transfer_id, wallet = uuid7(), Account(owner_id, PERSONAL, currency)
     try:
-        ledger.post(f"transfer:{new.id}", [ledger.Transfer(source, wallet, new.units)])
+        ledger.post(
+            f"transfer:{transfer_id}", [ledger.Transfer(Account(merchant_id, AVAILABLE, currency), wallet, units)]
+        )
     except InsufficientFundsError as error:
         raise PersonalInsufficient from error
     # Exact: the wallet's balance row is locked since it was changed.
-    TransferRow(**msgspec.structs.asdict(new), owner_id=owner[0], balance_units=ledger.balance(wallet)).write()
-    return TransferRow.read("id = %s", (new.id,))[0]
+    new = TransferRow(
+        id=transfer_id, merchant_id=merchant_id, owner_id=owner_id, order_id=order_id, currency=currency, units=units,
+        balance_units=ledger.balance(wallet), created_by=created_by,
+    )  # fmt: skip
+    return TransferRow.store_all([new])[0]
 
 
 def to_personal(catalogue: Catalogue, shown: TransferRow) -> dict[str, Any]:

@@ -9,10 +9,9 @@ locked.
 from __future__ import annotations
 
 from typing import Final
-from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
-from models.db.base import one, transaction
+from models.db.base import transaction, value
 from models.ledger import debts, ledger
 from models.ledger.debts import Debtor
 from models.outcomes import endings as payout_endings
@@ -36,16 +35,11 @@ def repay(catalogue: Catalogue, debtor: Debtor) -> bool:
             return False
         if ledger.debt(*debtor) <= 0:
             return _forget(debtor)
-        newest = _newest(debtor)
+        newest = value(_NEWEST, tuple(debtor))
         if newest is None:
             return False
         # None where it was signed meanwhile; the next ring finds another.
         return payout_endings.cancel_unsigned(catalogue, newest, error=REASON) is not None
-
-
-def _newest(debtor: Debtor) -> UUID | None:
-    found = one(_NEWEST, tuple(debtor))
-    return None if found is None else found[0]
 
 
 def _forget(debtor: Debtor) -> bool:

@@ -19,13 +19,13 @@ from core.errors import (
 )
 from core.payouts.deny_list import DenyList
 from core.payouts.states import UNDECIDED_PAYOUTS, PayoutStatus
-from models.db.base import execute, is_true
+from models.db.base import is_true
 from models.invoices import rows as invoices
 from models.outcomes import endings as payout_endings
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
-from models.payouts.rows import PayoutRow
+from models.payouts.rows import PayoutApproval, PayoutRow
 from models.wallets import rows as wallets
 
 _HAS_APPROVED: Final = "SELECT 1 FROM payout_approvals WHERE payout_id = %s AND principal = %s"
@@ -45,7 +45,7 @@ def approve(catalogue: Catalogue, deny_list: DenyList, found: PayoutRow, *, prin
     if deny_list.blocks(before.address):
         raise ComplianceAddressBlocked
     freezes.check(before.merchant_id, before.network, before.currency)
-    execute("INSERT INTO payout_approvals (payout_id, principal) VALUES (%s, %s)", (before.id, principal))
+    PayoutApproval(payout_id=before.id, principal=principal).write()
     after = payouts.move(catalogue, before, _next(before))
     if after is None:
         raise PayoutNotPending

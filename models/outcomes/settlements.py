@@ -7,16 +7,17 @@ bears what left beyond that, by the token's own logs, so that custody stays what
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import structlog
 
 from core.catalogue.catalogue import Catalogue
 from core.money import rescale_down
-from models.db.base import execute, rows
+from models.db.base import rows_as
 from models.outcomes import endings as payout_endings
 from models.payouts import freezes
+from models.payouts.rows import PayoutSettlement
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
 from models.spends.rows import SpendRow
@@ -49,21 +50,19 @@ class Unclear:
 
 def listing(catalogue: Catalogue, payout_id: UUID | None = None) -> list[Unclear]:
     """Return what waits to be settled, or one of it, oldest first."""
-    found = rows(
-        "SELECT p.id, s.id, p.merchant_id, p.currency, p.network, p.address, s.mined_txid, p.to_units, p.held_units,"
-        " s.left_units, s.arrived_units, s.decimals FROM spends s JOIN payouts p ON p.id = s.payout_id"
+
+    def unclear(*, currency: str, decimals: int, left_units: int, arrived_units: int, **others: Any) -> Unclear:
+        left, arrived = (rescale_down(n, decimals, catalogue.scale(currency)) for n in (left_units, arrived_units))
+        return Unclear(currency=currency, left_units=left, arrived_units=arrived, **others)
+
+    return rows_as(
+        unclear,
+        "SELECT p.id AS payout_id, s.id AS spend_id, p.merchant_id, p.currency, p.network, p.address,"
+        " s.mined_txid AS txid, p.to_units AS asked_units, p.held_units, s.left_units, s.arrived_units, s.decimals"
+        " FROM spends s JOIN payouts p ON p.id = s.payout_id"
         " WHERE s.effect = 'other' AND s.state = 'mined' AND p.id = COALESCE(%s, p.id) ORDER BY p.id",
         (payout_id,),
     )
-    return [
-        Unclear(
-            payout_id=row[0], spend_id=row[1], merchant_id=row[2], currency=row[3], network=row[4], address=row[5],
-            txid=row[6], asked_units=int(row[7]), held_units=int(row[8]),
-            left_units=rescale_down(int(row[9]), row[11], catalogue.scale(row[3])),
-            arrived_units=rescale_down(int(row[10]), row[11], catalogue.scale(row[3])),
-        )
-        for row in found
-    ]  # fmt: skip
 
 
 def settle(catalogue: Catalogue, unclear: Unclear, outcome: Outcome, *, settled_by: str, reason: str = "") -> SpendRow:
@@ -90,16 +89,12 @@ def settle(catalogue: Catalogue, unclear: Unclear, outcome: Outcome, *, settled_
         block_height=after.mined_height,
         error=None if outcome == "paid" else after.problem,
     )
-    execute(
-        "INSERT INTO payout_settlements (payout_id, spend_id, outcome, left_units, arrived_units, lost_units, reason,"
-        " settled_by) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
-        (
-            unclear.payout_id, after.id, outcome, unclear.left_units, unclear.arrived_units, after.lost_units, reason,
-            settled_by,
-        ),
-    )  # fmt: skip
+    PayoutSettlement(
+        payout_id=unclear.payout_id, spend_id=after.id, outcome=outcome, left_units=unclear.left_units,
+        arrived_units=unclear.arrived_units, lost_units=after.lost_units, reason=reason, settled_by=settled_by,
+    ).write()  # fmt: skip
     log.warning(
         "payout.settled", payout=str(unclear.payout_id), outcome=outcome, by=settled_by, reason=reason,
-        lost_units=int(after.lost_units),
+        lost_units=after.lost_units,
     )  # fmt: skip
     return after

@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 from uuid import UUID
 
 from core.errors import PayoutConvertFrozen, PayoutFrozen
-from models.db.base import execute, is_true, rows
+from models.db.base import column, execute, is_true, rows
 from models.db.table import Table
 from models.ledger import ledger
 
@@ -83,8 +83,8 @@ def coin(currency: str, network: str) -> str:
 
 def frozen_coins(network: str) -> set[str]:
     """Return the coins that are frozen on a network, each by itself."""
-    found = rows("SELECT name FROM payout_freezes WHERE scope = 'coin'")
-    return {currency for (name,) in found for currency, _, code in [str(name).partition(":")] if code == network}
+    found = column("SELECT name FROM payout_freezes WHERE scope = 'coin'")
+    return {currency for name in found for currency, _, code in [name.partition(":")] if code == network}
 
 
 def _stands(network: str, merchant_id: UUID, currency: str) -> bool:

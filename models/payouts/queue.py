@@ -10,10 +10,10 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Network
 from models.db import turns
-from models.db.base import execute, is_true, one, rows
+from models.db.base import column, execute, is_true, rows, value
 from models.ledger import maturity
 from models.ledger.ledger import balance
-from models.payouts.rows import PayoutRow
+from models.payouts.rows import PayoutRow, SanctionVerdict
 
 # Why a payout waits that a sweep may help: it does not come before those.
 SHORT_OF_COIN: Final = "the hot wallet holds too little"
@@ -56,7 +56,7 @@ def is_any_due(network: Network) -> bool:
 
 def _due(network: Network, *, limit: int, but_for: str | None = None) -> list[UUID]:
     wanted = {"network": network.code, "limit": limit, "but_for": but_for}
-    return [row[0] for row in rows(_DUE, maturity.bounds(network) | wanted)]
+    return column(_DUE, maturity.bounds(network) | wanted)
 
 
 def is_here(network: Network, payout_id: UUID) -> bool:
@@ -73,12 +73,12 @@ def read(payout_id: UUID) -> PayoutRow | None:
 
 def is_held(payout: PayoutRow) -> bool:
     """Whether the ledger holds a payout's money, all of it, for this merchant, under its own reference, still."""
-    held = one(
+    held: int = value(
         "SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t JOIN accounts a ON a.id = t.credit_account"
         " WHERE t.reference = %s AND (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, '')",
         (payout.hold_reference, *payout.held[:3]),
     )
-    gone = one(
+    is_gone = is_true(
         "SELECT 1 FROM ledger_transfers WHERE reference IN (%s, %s, %s) LIMIT 1",
         (
             f"payout:{payout.id}:leave", f"payout:{payout.id}:return",
@@ -86,9 +86,7 @@ def is_held(payout: PayoutRow) -> bool:
             payout.hold_reference.removesuffix(":hold") + ":return",
         ),
     )  # fmt: skip
-    return (
-        held is not None and held[0] >= payout.held_units and gone is None and balance(payout.held) >= payout.held_units
-    )
+    return held >= payout.held_units and not is_gone and balance(payout.held) >= payout.held_units
 
 
 def take(payout_id: UUID) -> None:
@@ -126,24 +124,18 @@ def refuse(payout_id: UUID, *, reason: str) -> bool:
 
 def backlog() -> list[tuple[str, int, float]]:
     """Return, for each status that is not final, how many payouts are in it and how many seconds the oldest waits."""
-    return [
-        (status, count, age_s)
-        for status, count, age_s in rows(
-            "SELECT status, count(*), extract(epoch FROM app_now() - min(created_at))::float8 FROM payouts"
-            " WHERE status IN ('pending', 'awaiting_cosign', 'approved', 'broadcasting', 'sent') GROUP BY status"
-        )
-    ]
+    return rows(
+        "SELECT status, count(*), extract(epoch FROM app_now() - min(created_at))::float8 FROM payouts"
+        " WHERE status IN ('pending', 'awaiting_cosign', 'approved', 'broadcasting', 'sent') GROUP BY status"
+    )
 
 
 def kept_back() -> list[tuple[str, int]]:
     """Return, by network, how many approved payouts something keeps from being signed."""
-    return [
-        (network, count)
-        for network, count in rows(
-            "SELECT network, count(*) FILTER (WHERE wait_reason <> '') FROM payouts WHERE status = 'approved'"
-            " GROUP BY network"
-        )
-    ]
+    return rows(
+        "SELECT network, count(*) FILTER (WHERE wait_reason <> '') FROM payouts WHERE status = 'approved'"
+        " GROUP BY network"
+    )
 
 
 # What an oracle said of an address is believed for this long.
@@ -153,20 +145,18 @@ PRUNED_AT_ONCE: Final = 1_000
 
 def verdict(network: str, address: str) -> bool | None:
     """Return whether a network's oracle lately called an address sanctioned; None if it was not asked lately."""
-    row = one(
+    found: bool | None = value(
         "SELECT is_sanctioned FROM sanction_verdicts WHERE network = %s AND address = %s"
         " AND checked_at > app_now() - make_interval(secs => %s)",
         (network, address, VERDICT_HOLDS_S),
     )
-    return None if row is None else bool(row[0])
+    return found
 
 
 def store_verdict(network: str, address: str, *, is_sanctioned: bool) -> None:
     """Note what an oracle said of an address now."""
-    execute(
-        "INSERT INTO sanction_verdicts (network, address, is_sanctioned) VALUES (%s, %s, %s)"
-        " ON CONFLICT (network, address) DO UPDATE SET is_sanctioned = EXCLUDED.is_sanctioned, checked_at = app_now()",
-        (network, address, is_sanctioned),
+    SanctionVerdict(network=network, address=address, is_sanctioned=is_sanctioned).write(
+        "ON CONFLICT (network, address) DO UPDATE SET is_sanctioned = EXCLUDED.is_sanctioned, checked_at = app_now()"
     )
 
 

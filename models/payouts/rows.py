@@ -86,7 +86,7 @@ class PayoutApproval(Table, table="payout_approvals"):
 
     payout_id: UUID
     principal: str
-    approved_at: datetime
+    approved_at: datetime = BY_DATABASE
 
 
 class PayoutSettlement(Table, table="payout_settlements"):
@@ -100,7 +100,7 @@ class PayoutSettlement(Table, table="payout_settlements"):
     lost_units: Numeric
     reason: str
     settled_by: str
-    settled_at: datetime
+    settled_at: datetime = BY_DATABASE
 
 
 class SanctionVerdict(Table, table="sanction_verdicts"):
@@ -109,7 +109,7 @@ class SanctionVerdict(Table, table="sanction_verdicts"):
     network: str
     address: str
     is_sanctioned: bool
-    checked_at: datetime
+    checked_at: datetime = BY_DATABASE
 
 
 def source_account(merchant_id: UUID, funded_from: FundedFrom, currency: str) -> Account:

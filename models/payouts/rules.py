@@ -28,7 +28,7 @@ from core.errors import (
 from core.money import mul_div_up, parse_units, round_up
 from core.payouts.states import PayoutStatus
 from core.rates.pricing import Market, Method, only_network
-from models.db.base import execute, is_true, one
+from models.db.base import execute, is_true, one_as
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, MATURING, Account
 from models.payouts import queue as payout_queue
@@ -247,10 +247,11 @@ class Terms:
 
 def read_terms(merchant_id: UUID) -> Terms:
     """Read a merchant's terms of payouts. The merchant exists: its key was verified."""
-    found = one("SELECT is_cosign_required, is_payout_fee_on_top FROM merchants WHERE id = %s", (merchant_id,))
+    terms = "SELECT is_cosign_required, is_payout_fee_on_top AS is_fee_on_top FROM merchants WHERE id = %s"
+    found = one_as(Terms, terms, (merchant_id,))
     if found is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
-    return Terms(*found)
+    return found
 
 
 def set_fee_on_top(merchant_id: UUID, *, is_fee_on_top: bool) -> None:

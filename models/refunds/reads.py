@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from core.catalogue.catalogue import Catalogue
-from models.db.base import one
+from models.db.base import rows
 from models.invoices.rows import InvoiceRow
 from models.payouts.rows import PayoutRow
 from models.payouts.rules import step
@@ -38,7 +38,7 @@ def _part(catalogue: Catalogue, invoice: InvoiceRow) -> RefundedPart:
     """
     if invoice.pay_currency is None:
         return "none"
-    row = one(
+    ((live, refunded_units, present_units),) = rows(
         "SELECT t.live, COALESCE(t.units, 0) + d.taken, d.present FROM"
         " (SELECT count(*) AS live, sum(p.amount_units) FILTER (WHERE p.kind = 'refund') AS units FROM payouts p"
         f"   WHERE p.invoice_id = %s AND p.kind IN ('refund', 'resolve') AND {LIVE}) t,"
@@ -47,7 +47,6 @@ def _part(catalogue: Catalogue, invoice: InvoiceRow) -> RefundedPart:
         "   WHERE owner_id = %s AND stray_reason IS NULL AND status IN ('confirmed', 'credited')) d",
         (invoice.id, invoice.id),
     )
-    live, refunded_units, present_units = row or (0, 0, 0)
     if not live:
         return "none"
     return "full" if present_units - refunded_units < step(catalogue, invoice.pay_currency) else "partial"

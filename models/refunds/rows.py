@@ -13,7 +13,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from core.money import round_down
-from models.db.base import execute, one, rows
+from models.db.base import column, execute, value
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.ledger import ledger
@@ -28,25 +28,22 @@ LIVE: Final = "p.status NOT IN ('failed', 'cancelled')"
 
 def credited_units(invoice_id: UUID) -> int:
     """Return what of a payment's own coin was given to its merchant, fees included."""
-    return _sum(
+    found: int = value(
         "SELECT COALESCE(sum(amount_units), 0) FROM deposits"
         " WHERE owner_id = %s AND stray_reason IS NULL AND status = 'credited'",
-        invoice_id,
+        (invoice_id,),
     )
+    return found
 
 
 def refunded_units(invoice_id: UUID) -> int:
     """Return what refunds from available, done or under way, take of that."""
-    return _sum(
+    found: int = value(
         "SELECT COALESCE(sum(p.amount_units), 0) FROM payouts p"
         f" WHERE p.invoice_id = %s AND p.kind = 'refund' AND {LIVE}",
-        invoice_id,
+        (invoice_id,),
     )
-
-
-def _sum(query: str, invoice_id: UUID) -> int:
-    row = one(query, (invoice_id,))
-    return int(row[0]) if row else 0
+    return found
 
 
 def find_same(invoice_id: UUID, *, address: str, amount_units: int) -> PayoutRow | None:
@@ -109,14 +106,11 @@ def beyond_refundable(invoice_id: UUID) -> list[PayoutRow]:
 
     That is what refunds take beyond what is credited now, after a reorg took some of it.
     """
-    unsigned = [
-        row[0]
-        for row in rows(
-            "SELECT id FROM payouts WHERE invoice_id = %s AND kind = 'refund'"
-            " AND status IN ('pending', 'awaiting_cosign', 'approved') ORDER BY id FOR UPDATE",
-            (invoice_id,),
-        )
-    ]
+    unsigned = column(
+        "SELECT id FROM payouts WHERE invoice_id = %s AND kind = 'refund'"
+        " AND status IN ('pending', 'awaiting_cosign', 'approved') ORDER BY id FOR UPDATE",
+        (invoice_id,),
+    )
     missing_units = refunded_units(invoice_id) - credited_units(invoice_id)
     found = []
     for refund_id in reversed(unsigned):

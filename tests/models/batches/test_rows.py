@@ -12,7 +12,7 @@ from core.ids import uuid7
 from models.batches import items as batch_items
 from models.batches import rows as batches
 from models.batches.items import LEASE_S, Leased, LeaseLostError
-from models.batches.rows import START, WALK_MAX, NewBatch
+from models.batches.rows import START, WALK_MAX, BatchRow
 from models.db.base import execute, one, rows, transaction
 from tests.models.builders import at_once, merchant
 
@@ -27,13 +27,12 @@ def add(merchant_id: UUID | None = None, *, size: int = 3, **columns: Any) -> UU
         "kind": "payment",
         "on_error": "continue",
         "created_by": "pk_me",
+        "count": size,
         "request_id": "r",
-        "items": [str(number) for number in range(size)],
-        "order_ids": [f"o{number}" for number in range(size)],
     }
-    new = NewBatch(**values | columns)
+    new = BatchRow(**values | columns)
     with transaction():
-        batches.create(new)
+        batches.create(new, [str(number) for number in range(size)], [f"o{number}" for number in range(size)])
     return new.id
 
 
@@ -86,14 +85,8 @@ def test_a_lease_gives_the_first_items_that_nobody_has() -> None:
     assert [places(found) for found in (first, second, third)] == [[0, 1], [2, 3], [4]]
     assert lease() == []
     assert first[0].body == "0"
-    assert first[0].of == batch_items.BatchRef(
-        batch_id=batch_id,
-        merchant_id=first[0].of.merchant_id,
-        kind="payment",
-        is_in_order=False,
-        created_by="pk_me",
-        request_id="r",
-    )
+    of = first[0].of
+    assert (of.id, of.kind, of.is_in_order, of.created_by, of.request_id) == (batch_id, "payment", False, "pk_me", "r")
     assert rows("SELECT status FROM batches") == [("processing",)]
 
 
@@ -243,7 +236,7 @@ def test_an_item_cannot_be_done_while_one_before_it_is_not() -> None:
 def test_the_first_failure_skips_what_is_behind_it_and_nothing_else() -> None:
     batch_id, other = add(size=4, on_error="stop"), add(size=1, on_error="stop")
     items = lease()
-    mine = [item for item in items if item.of.batch_id == batch_id]
+    mine = [item for item in items if item.of.id == batch_id]
     end(mine[0])
     end(mine[1], "payment.bad_amount")
 

@@ -11,7 +11,6 @@ from models.db import scales
 from models.db.base import transaction
 from models.deposits import crediting
 from models.merchants import transfers as personal
-from models.merchants.transfers import NewTransfer
 from models.outcomes import decisions as payout_decisions
 from models.payout_links import rows as payout_links
 from models.payouts import conversion
@@ -115,11 +114,8 @@ def pay_out(chain: Chain) -> UUID:
     taken(payout(merchant_id, status="approved", is_approval_required=False), "failed")
     _converted(merchant_id)
     _cheques(merchant_id)
-    new = NewTransfer(
-        id=uuid7(), merchant_id=merchant_id, order_id=None, currency="USDT", units=USDT, created_by="pk_creator"
-    )
     with transaction():
-        personal.transfer(new)
+        personal.transfer(merchant_id, None, "USDT", USDT, created_by="pk_creator")
     return merchant_id
 
 

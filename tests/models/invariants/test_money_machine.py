@@ -45,7 +45,6 @@ from models.invoices.rows import InvoiceRow
 from models.ledger import ledger
 from models.ledger.ledger import PERSONAL, SUSPENSE, Account, InsufficientFundsError
 from models.merchants import transfers as personal
-from models.merchants.transfers import NewTransfer
 from models.outcomes import decisions as payout_decisions
 from models.outcomes import endings as payout_endings
 from models.payout_links import claims as payout_link_claims
@@ -464,15 +463,12 @@ class MoneyMachine(RuleBasedStateMachine):
 
     @rule(units=whole)
     def transfer(self, units: int) -> None:
-        new = NewTransfer(
-            id=uuid7(), merchant_id=self.merchant, order_id=None, currency="USDT", units=units, created_by=CREATOR
-        )
         if self.free < units:
             with pytest.raises(PersonalInsufficient), transaction():
-                personal.transfer(new)
+                personal.transfer(self.merchant, None, "USDT", units, created_by=CREATOR)
             return
         with transaction():
-            personal.transfer(new)
+            personal.transfer(self.merchant, None, "USDT", units, created_by=CREATOR)
         self.free -= units
         self.personal += units
 

@@ -12,7 +12,7 @@ from core.ids import uuid7
 from models.db.base import transaction
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, PERSONAL
 from models.merchants import transfers as personal
-from models.merchants.transfers import NewTransfer, TransferRow
+from models.merchants.transfers import TransferRow
 from tests.models.builders import USDT, Chain, assert_sound, at_once, held
 from tests.models.payouts.held import funded, owner_of, payout
 
@@ -25,11 +25,8 @@ def chain(database: str) -> Iterator[Chain]:
 
 
 def move(merchant_id: UUID, units: int, order_id: str | None = None) -> TransferRow:
-    new = NewTransfer(
-        id=uuid7(), merchant_id=merchant_id, order_id=order_id, currency="USDT", units=units, created_by="pk"
-    )
     with transaction():
-        return personal.transfer(new)
+        return personal.transfer(merchant_id, order_id, "USDT", units, created_by="pk")
 
 
 def test_it_goes_from_available_to_the_owner_whom_merchants_share(chain: Chain) -> None:
