@@ -9,6 +9,7 @@ locked.
 from __future__ import annotations
 
 from typing import Final
+from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from models.db.base import transaction, value
@@ -35,11 +36,16 @@ def repay(catalogue: Catalogue, debtor: Debtor) -> bool:
             return False
         if ledger.debt(*debtor) <= 0:
             return _forget(debtor)
-        newest = value(_NEWEST, tuple(debtor))
+        newest = _newest(debtor)
         if newest is None:
             return False
         # None where it was signed meanwhile; the next ring finds another.
         return payout_endings.cancel_unsigned(catalogue, newest, error=REASON) is not None
+
+
+def _newest(debtor: Debtor) -> UUID | None:
+    found: UUID | None = value(_NEWEST, tuple(debtor))
+    return found
 
 
 def _forget(debtor: Debtor) -> bool:
