@@ -24,7 +24,7 @@ from core.settings.rules import Role
 from core.settings.settings import Settings
 from models.addresses.reservations import SEQUENCES, level
 from models.db import grants, migrate, rights
-from models.db.base import app_now, one
+from models.db.base import app_now, rows, value
 from models.payouts import freezes
 from models.rates.rates import load_market
 from models.spends import reads as spend_reads
@@ -66,7 +66,7 @@ def check_settings(settings: Settings) -> Iterator[Finding]:
 
 def check_postgresql(settings: Settings) -> Iterator[Finding]:
     """Check version, durability, clock and tables."""
-    version, number, fsync, commit, server_time = _row(
+    ((version, number, fsync, commit, server_time),) = rows(
         "SELECT current_setting('server_version'), current_setting('server_version_num')::int,"
         " current_setting('fsync'), current_setting('synchronous_commit'), clock_timestamp()"
     )
@@ -85,7 +85,7 @@ def check_tables(settings: Settings) -> Iterator[Finding]:
         yield Finding("migrations", Verdict.FAIL, f"pending: {', '.join(pending)} (run sluice migrate)")
         return
     yield Finding("migrations", Verdict.OK, "all applied")
-    (ahead_s,) = _row("SELECT extract(epoch FROM ahead)::bigint FROM app_clock")
+    ahead_s = value("SELECT extract(epoch FROM ahead)::bigint FROM app_clock")
     moved = ahead_s != 0
     unreal = Verdict.FAIL if settings.environment == "production" else Verdict.OK
     yield Finding("app clock", unreal if moved else Verdict.OK, f"{ahead_s} s ahead" if moved else "the real one")
@@ -267,10 +267,3 @@ def _by_limits(skew_s: float) -> Verdict:
     if skew_s > SKEW_FAIL_S:
         return Verdict.FAIL
     return Verdict.WARN if skew_s > SKEW_WARN_S else Verdict.OK
-
-
-def _row(sql: str) -> tuple[Any, ...]:
-    row = one(sql)
-    if row is None:
-        raise LookupError("a row that always exists is missing")
-    return row

@@ -245,17 +245,14 @@ def rate_gauges(settings: Settings) -> Iterator[Metric]:
         "Coins of the served networks that cannot be sold now, having no fresh rate; /readyz names them.",
         value=len(unpriced_coins(settings)),
     )
-    row = base.one("SELECT extract(epoch FROM app_now() - min(quoted_at))::float8 FROM rates")
-    if row and row[0] is not None:
-        yield GaugeMetricFamily("sluice_rate_age_seconds", "Age of the oldest exchange rate.", value=row[0])
+    age_s = base.value("SELECT extract(epoch FROM app_now() - min(quoted_at))::float8 FROM rates")
+    if age_s is not None:
+        yield GaugeMetricFamily("sluice_rate_age_seconds", "Age of the oldest exchange rate.", value=age_s)
 
 
 def ledger_gauges() -> Iterator[Metric]:
     """Count what breaks the ledger's invariants."""
-    broken = []
-    for name in LEDGER_INVARIANTS:
-        row = base.one(f"SELECT count(*) FROM ({INVARIANTS[name][1]}) broken")
-        broken.append((name, row[0] if row else 0))
+    broken = [(name, base.value(f"SELECT count(*) FROM ({INVARIANTS[name][1]}) broken")) for name in LEDGER_INVARIANTS]
     passed_at = checkpoint.passed_at()
     yield GaugeMetricFamily(
         "sluice_audit_passed_timestamp_seconds",

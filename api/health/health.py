@@ -66,7 +66,7 @@ def _check_postgresql() -> None:
 
 
 def _check_migrations() -> None:
-    applied = {row[0] for row in base.rows("SELECT name FROM schema_migrations")}
+    applied = base.column("SELECT name FROM schema_migrations")
     pending = [name for name, _ in migrate.available() if name not in applied]
     if pending:
         raise NotReadyError(f"pending migrations: {', '.join(pending)}")

@@ -8,11 +8,9 @@ from actors import context as process
 from actors.context import Context
 from actors.queue.broker import make_broker
 from actors.queue.link import LinkDownError
-from actors.treasury.reconcile import compare
-from chains.base import ProviderError
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
-from cli.treasury.recovery import recover, skip_addresses, writeoff
+from cli.treasury.recovery import compared_now, recover, skip_addresses, writeoff
 from core.catalogue.catalogue import Catalogue
 from core.money import format_coin
 from core.rates.pricing import CENTS
@@ -88,26 +86,16 @@ def adopt(
     """
     with database() as settings:
         ctx = process.configure(settings)
-        known = ctx.catalogue.networks.get(network)
-        books = None if known is None else reconciliation.read_books(network)
-        if known is None or books is None or network not in ctx.available:
-            raise CommandError(f"{network} has no providers here, no scan, or no hot wallet yet")
-        try:
-            findings = compare(ctx, known, books)
-        except ProviderError as error:
-            raise CommandError(f"the providers of {network} failed: {error}") from None
-        hot = next((f for f in findings or () if f.place == "hot" and f.currency == currency), None)
-        if hot is None:
-            raise CommandError(f"{currency} of {network}'s hot wallet cannot be compared now")
+        hot, cursor = compared_now(ctx, network, currency)
         surplus = hot.chain_units - hot.expected_units
         if surplus <= 0:
             raise CommandError(f"the hot wallet of {network} holds no {currency} beyond the books")
         amount = _amount(ctx.catalogue, currency, surplus)
         if not yes:
             typer.confirm(f"Book {amount} {currency} on {network} as the gateway's own?", abort=True, err=True)
-        if not reconciliation.adopt(network, currency, surplus, books.cursor, origin="adopted"):
+        if not reconciliation.adopt(network, currency, surplus, cursor, origin="adopted"):
             raise CommandError("the chain has moved on; try again")
-    document = {"network": network, "currency": currency, "amount": amount, "height": books.cursor.height}
+    document = {"network": network, "currency": currency, "amount": amount, "height": cursor.height}
     show(document, [f"{amount} {currency} on {network} is booked once it is deep enough"], as_json=as_json)
 
 

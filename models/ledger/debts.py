@@ -50,6 +50,15 @@ def charge(
     return [ledger.Transfer(available, into, paid), ledger.Transfer(debt, into, units - paid)]
 
 
+def give(
+    merchant_id: UUID, currency: str, units: int, *, out_of: Account, kind: str = AVAILABLE
+) -> list[ledger.Transfer]:
+    """Return the legs of what a merchant is given: his debt, which is locked here, is repaid first."""
+    repaid = min(units, ledger.lock_debt(merchant_id, currency))
+    debt, balance = (Account(merchant_id, each, currency) for each in (DEBT, kind))
+    return [ledger.Transfer(out_of, debt, repaid), ledger.Transfer(out_of, balance, units - repaid)]
+
+
 def due(limit: int) -> list[Debtor]:
     """Return debtors, the longest unvisited first."""
     found = rows("SELECT merchant_id, currency FROM debtors ORDER BY looked_at, merchant_id LIMIT %s", (limit,))

@@ -20,13 +20,11 @@ from core.errors import (
 from core.payouts.deny_list import DenyList
 from core.payouts.states import UNDECIDED_PAYOUTS, PayoutStatus
 from models.db.base import is_true
-from models.invoices import rows as invoices
 from models.outcomes import endings as payout_endings
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutApproval, PayoutRow
-from models.wallets import rows as wallets
 
 _HAS_APPROVED: Final = "SELECT 1 FROM payout_approvals WHERE payout_id = %s AND principal = %s"
 
@@ -79,12 +77,7 @@ def look_up(merchant_id: UUID, *, uuid: str | None, order_id: str | None) -> Pay
 
 
 def _locked(found: PayoutRow) -> PayoutRow:
-    """Lock a payout, its invoice or wallet before it as everywhere, and return it as it is then."""
-    if found.invoice_id is not None:
-        invoices.lock(found.invoice_id)
-    if found.wallet_id is not None:
-        wallets.lock(found.wallet_id)
-    row = payouts.lock(found.id)
+    row = payout_endings.lock(found.id)
     if row is None:
         raise PayoutNotFound
     return row

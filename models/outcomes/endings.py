@@ -11,10 +11,10 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from core.payouts.states import UNSIGNED_PAYOUTS
-from models.db.base import one
+from models.db.base import rows
 from models.invoices import rows as invoices
-from models.ledger import ledger
-from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, NETWORK_FEES, Account, Transfer
+from models.ledger import debts, ledger
+from models.ledger.ledger import CUSTODY, GATEWAY, NETWORK_FEES, Account, Transfer
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
@@ -40,7 +40,7 @@ def end(
     kept_units: what of the fee a failed one does not get back. None where it has ended already.
     Raises ForbiddenTransitionError where its status does not allow it.
     """
-    before = _lock(payout_id)
+    before = lock(payout_id)
     if before is None or before.status == ending:
         return None
     after = payouts.move(
@@ -68,7 +68,7 @@ def cancel_unsigned(
     it so. While its network is frozen an approved one is kept, unless is_forced: that nothing was signed may be what
     somebody has yet to find out.
     """
-    found = _lock(payout_id)
+    found = lock(payout_id)
     if found is None or found.status not in UNSIGNED_PAYOUTS or spends.of_payout(payout_id) is not None:
         return None
     if is_kept(found) and not is_forced:
@@ -81,15 +81,13 @@ def is_kept(payout: PayoutRow) -> bool:
     return payout.status == "approved" and freezes.is_network_frozen(payout.network)
 
 
-def _lock(payout_id: UUID) -> PayoutRow | None:
-    """Lock a payout, its invoice or wallet before it."""
-    found = one("SELECT invoice_id, wallet_id FROM payouts WHERE id = %s", (payout_id,))
-    if found is None:
-        return None
-    if found[0] is not None:
-        invoices.lock(found[0])
-    if found[1] is not None:
-        wallets.lock(found[1])
+def lock(payout_id: UUID) -> PayoutRow | None:
+    """Lock a payout, its invoice or wallet before it, and return it as it is then."""
+    for invoice_id, wallet_id in rows("SELECT invoice_id, wallet_id FROM payouts WHERE id = %s", (payout_id,)):
+        if invoice_id is not None:
+            invoices.lock(invoice_id)
+        if wallet_id is not None:
+            wallets.lock(wallet_id)
     return payouts.lock(payout_id)
 
 
@@ -107,12 +105,10 @@ def _book_left(payout: PayoutRow) -> None:
 def _book_returned(payout: PayoutRow) -> None:
     """Give what was held back to the merchant, less what of the fee is kept: debts first, then available."""
     returned = payout.held_units - payout.kept_units
-    repaid = min(returned, ledger.lock_debt(payout.merchant_id, payout.currency))
     ledger.post(
         f"payout:{payout.id}:return",
         [
-            Transfer(payout.held, Account(payout.merchant_id, DEBT, payout.currency), repaid),
-            Transfer(payout.held, Account(payout.merchant_id, AVAILABLE, payout.currency), returned - repaid),
+            *debts.give(payout.merchant_id, payout.currency, returned, out_of=payout.held),
             Transfer(payout.held, Account(GATEWAY, NETWORK_FEES, payout.currency), payout.kept_units),
         ],
     )

@@ -9,7 +9,7 @@ from core.catalogue.catalogue import Catalogue
 from core.payouts.states import PayoutStatus
 from models.db.base import execute
 from models.ledger import debts, ledger
-from models.ledger.ledger import AVAILABLE, DEBT, EQUITY, GATEWAY, Account, Transfer
+from models.ledger.ledger import EQUITY, GATEWAY, Account
 from models.outcomes import endings as payout_endings
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
@@ -92,13 +92,11 @@ def _failed_anew(_catalogue: Catalogue, spend: SpendRow) -> None:
     charged = payout.to_units if spend.is_success else 0
     units = charged - spend.charged_units
     loss = Account(GATEWAY, EQUITY, payout.currency)
-    owed = ledger.lock_debt(payout.merchant_id, payout.currency)
     if units > 0:
+        ledger.lock_debt(payout.merchant_id, payout.currency)
         legs = debts.charge(payout.merchant_id, payout.currency, units, into=loss)
     else:
-        available, debt = (Account(payout.merchant_id, kind, payout.currency) for kind in (AVAILABLE, DEBT))
-        repaid = min(-units, owed)
-        legs = [Transfer(loss, debt, repaid), Transfer(loss, available, -units - repaid)]
+        legs = debts.give(payout.merchant_id, payout.currency, -units, out_of=loss)
     ledger.post(f"payout:{payout.id}:anew:{spend.reopened}", legs)
     spends.note_charged(spend.id, charged)
 

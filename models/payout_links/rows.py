@@ -17,8 +17,8 @@ from core.payout_links.states import LINK_TRANSITIONS, LinkStatus
 from models.db import turns
 from models.db.base import column, execute, is_true, value
 from models.db.table import BY_DATABASE, Table, Units, derived
-from models.ledger import ledger
-from models.ledger.ledger import AVAILABLE, DEBT, PAYOUT_HELD, Account, Transfer
+from models.ledger import debts, ledger
+from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, Account, Transfer
 
 # While payouts are frozen a link keeps at least the first of these; it is given the second, so as not to be written
 # every minute.
@@ -212,15 +212,8 @@ def reread(link_id: UUID) -> PayoutLinkRow:
 def _end(link: PayoutLinkRow, status: Literal["cancelled", "expired"]) -> PayoutLinkRow:
     """End a locked link unclaimed: what was held repays debts first, and is then available."""
     ended = move(link, status)
-    repaid = min(link.held_units, ledger.lock_debt(link.merchant_id, link.currency))
-    held = _account(link, PAYOUT_HELD)
-    ledger.post(
-        f"payout_link:{link.id}:return",
-        [
-            Transfer(held, _account(link, DEBT), repaid),
-            Transfer(held, _account(link, AVAILABLE), link.held_units - repaid),
-        ],
-    )
+    legs = debts.give(link.merchant_id, link.currency, link.held_units, out_of=_account(link, PAYOUT_HELD))
+    ledger.post(f"payout_link:{link.id}:return", legs)
     return ended
 
 

@@ -10,7 +10,7 @@ from models.deposits import crediting
 from models.deposits import rows as deposits
 from models.invoices import settlement
 from models.ledger import debts, ledger
-from models.ledger.ledger import AVAILABLE, DEBT, GATEWAY, NETWORK_FEES, SUSPENSE, Account, Transfer
+from models.ledger.ledger import GATEWAY, NETWORK_FEES, SUSPENSE, Account
 from models.payouts.rows import PayoutRow
 from models.wallets import rows as wallets
 
@@ -25,17 +25,14 @@ def book_returned(payout: PayoutRow) -> None:
     waiting = [deposit for deposit in deposits.of_refund(payout.id) if deposit.status == "confirmed"]
     taken_units = sum(deposit.refund_units or 0 for deposit in waiting)
     lost_units = payout.held_units - taken_units
-    repaid_units = min(lost_units, ledger.lock_debt(merchant_id, currency))
-    suspense, available, debt = (Account(merchant_id, kind, currency) for kind in (SUSPENSE, AVAILABLE, DEBT))
-    fees = Account(GATEWAY, NETWORK_FEES, currency)
-    coming_units = lost_units - repaid_units
+    given = debts.give(merchant_id, currency, lost_units, out_of=payout.held)
+    suspense, fees = Account(merchant_id, SUSPENSE, currency), Account(GATEWAY, NETWORK_FEES, currency)
     ledger.post(
         f"payout:{payout.id}:return",
         [
             *crediting.rounded(payout.held, suspense, out=taken_units, into=sum(d.amount_units for d in waiting)),
-            Transfer(payout.held, debt, repaid_units),
-            Transfer(payout.held, available, coming_units),
-            *debts.charge(merchant_id, currency, payout.kept_units, into=fees, coming_units=coming_units),
+            *given,
+            *debts.charge(merchant_id, currency, payout.kept_units, into=fees, coming_units=given[1].units),
         ],
     )
     deposits.give_back(payout.id)

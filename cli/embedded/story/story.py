@@ -139,13 +139,12 @@ def _await_webhook(receiver: Receiver, secret: str, invoice: dict[str, Any]) -> 
 
 
 def _last_booking() -> int:
-    row = base.one("SELECT COALESCE(max(id), 0) FROM ledger_transfers")
-    return int(row[0]) if row else 0
+    return int(base.value("SELECT COALESCE(max(id), 0) FROM ledger_transfers"))
 
 
 def _show_ledger(console: Console, after: int) -> None:
     catalogue = load_catalogue("development")
     console.heading("The ledger")
     for debit, credit, units, currency, reference in base.rows(_LEDGER, (after,)):
-        amount = format_coin(int(units), catalogue.scale(currency))
+        amount = format_coin(units, catalogue.scale(currency))
         console.line(f"    {debit:>12} → {credit:<12} {amount:>22} {currency:<5} {reference}")
