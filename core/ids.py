@@ -8,6 +8,9 @@ from uuid_utils.compat import uuid7 as _uuid7
 
 _SPELLING: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
+NIL: Final = UUID(int=0)
+"""Nobody's identifier, before all others: where a walk that goes round begins."""
+
 
 def uuid7() -> UUID:
     """Return a new UUIDv7: unguessable, and in order of time so that index pages fill from one side."""

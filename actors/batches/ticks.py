@@ -22,6 +22,7 @@ from actors.context import Context, context
 from actors.queue.broker import doorbell, ring
 from core.errors import DomainError, GatewayBusy, GatewayInternalError, PayoutDuplicateReference
 from core.errors.base import SERVER_ERROR
+from core.ids import NIL
 from models.batches import items as batch_items
 from models.batches import rows as batches
 from models.batches.items import Leased, LeaseLostError
@@ -56,7 +57,7 @@ class _Round:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._reached = batches.START
+        self._reached = NIL
 
     def take(self) -> UUID:
         """Return the merchant behind whom the next turn begins."""

@@ -24,7 +24,7 @@ from models.invoices import plan as invoice_plan
 from models.invoices import rows as invoices
 from models.invoices import views
 from models.invoices.plan import Plan
-from models.invoices.rows import InvoiceRow, NewInvoice
+from models.invoices.rows import InvoiceRow
 from models.queue import calls
 from models.queue.calls import CallInfo
 
@@ -46,7 +46,7 @@ class Ready:
     """A planned payment with its address and its answer, which lacks the moments: all that creating it needs."""
 
     plan: Plan
-    invoice: NewInvoice
+    invoice: InvoiceRow
     response: str
     terms_version: int
 
@@ -73,7 +73,7 @@ def make_ready(ctx: Context, planned: Plan, *, terms_version: int) -> Ready:
     invoice = planned.invoice
     if planned.family:
         ordinal, address = ctx.addresses.take(planned.family)
-        invoice = msgspec.structs.replace(invoice, address_ordinal=ordinal, address=display(planned.family, address))
+        invoice = invoice.but(address_ordinal=ordinal, address=display(planned.family, address))
     core = views.payment_core(ctx.catalogue, invoice, pay_url=ctx.settings.pay_url, public=False)
     response = msgspec.json.encode(core).decode()[:-1]
     return Ready(plan=planned, invoice=invoice, response=response, terms_version=terms_version)

@@ -21,7 +21,7 @@ from core.rates.sources import Quotes, Source, load_sources, read_quotes
 from models.db.base import app_now, transaction
 from models.rates import rates
 from models.rates import sources as rate_sources
-from models.rates.sources import SourceRow
+from models.rates.rows import RateSourceRow
 
 log = structlog.get_logger()
 
@@ -105,7 +105,7 @@ def _record(source: Source, name: str, answer: Quotes | Problem) -> None:
         rate_sources.record_answer(name, answer, every_s=source.every_s)
 
 
-def _readings(known: Mapping[str, SourceRow], urls: Iterable[str], now: datetime) -> Iterable[Reading]:
+def _readings(known: Mapping[str, RateSourceRow], urls: Iterable[str], now: datetime) -> Iterable[Reading]:
     """Yield the readings younger than their source's holds_s; those of daily tables count as of now."""
     for name in urls:
         row, source = known[name], load_sources()[name]
@@ -115,7 +115,7 @@ def _readings(known: Mapping[str, SourceRow], urls: Iterable[str], now: datetime
         yield Reading(source=name, quoted_in=source.quoted_in, as_of=as_of, quotes=row.quotes)
 
 
-def _tell_health(answers: Mapping[str, Quotes | Problem], before: Mapping[str, SourceRow]) -> None:
+def _tell_health(answers: Mapping[str, Quotes | Problem], before: Mapping[str, RateSourceRow]) -> None:
     for name, answer in answers.items():
         failures = before[name].failures
         if isinstance(answer, Problem):

@@ -42,18 +42,16 @@ def probe_balances(ctx: Context, network: Network, chain: ChainAdapter) -> None:
         *probes.due_invoices(network.code, family=network.family, currency=pair.currency, limit=INVOICES_PER_STEP),
         *probes.due_wallets(network.code, limit=WALLETS_PER_STEP),
     ]
-    for address, owner in deposits.match(network.family, due).items():
-        _Probe(ctx, network, chain, pair, address, owner).run(cursor)
+    for owner in deposits.match(network.family, due).values():
+        _Probe(ctx, network, chain, pair, owner).run(cursor)
 
 
 class _Probe:
     """One address, compared with what is known of it."""
 
-    def __init__(
-        self, ctx: Context, network: Network, chain: ChainAdapter, pair: Pair, address: str, owner: Owner
-    ) -> None:
+    def __init__(self, ctx: Context, network: Network, chain: ChainAdapter, pair: Pair, owner: Owner) -> None:
         self._ctx, self._network, self._chain, self._pair = ctx, network, chain, pair
-        self._address, self._owner = address, owner
+        self._address, self._owner = owner.address, owner
 
     def run(self, cursor: Cursor) -> None:
         if treasury.is_in_motion(self._network.code, [self._address]):

@@ -14,12 +14,13 @@ from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan import departures, missing
 from actors.scan.intake import SETTLE, Matching, settle_owners, take_transfer
-from chains.base import BlockScan, ChainAdapter, ProviderError
+from chains.base import Block, BlockScan, ChainAdapter, ProviderError
 from core.catalogue.catalogue import Network
 from models.db.base import repeat_on_deadlock, transaction
 from models.deposits import crediting, cursors
 from models.deposits import rows as deposits
 from models.deposits.cursors import Cursor
+from models.deposits.rows import ChainBlock
 from models.outcomes import reversals
 from models.spends import signing
 from models.spends import unknown as unknown_spends
@@ -89,10 +90,18 @@ def _first_cursor(network: Network, chain: ChainAdapter, head: int) -> Cursor | 
     block = chain.block(head)
     if block is None:
         return None
-    cursors.start(
-        network.code, height=block.height, block_hash=block.hash, parent_hash=block.parent_hash, block_time=block.time
-    )
+    cursors.start(_row(network, block))
     return cursors.read(network.code)
+
+
+def _row(network: Network, block: Block) -> ChainBlock:
+    return ChainBlock(
+        network=network.code,
+        height=block.height,
+        hash=block.hash,
+        parent_hash=block.parent_hash,
+        block_time=block.time,
+    )
 
 
 def _check_tip(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, head: int) -> bool:
@@ -140,15 +149,7 @@ def _record(
 ) -> bool:
     with transaction():
         block = scan.block
-        if not cursors.advance(
-            network.code,
-            expected=cursor,
-            height=block.height,
-            block_hash=block.hash,
-            parent_hash=block.parent_hash,
-            block_time=block.time,
-            head=head,
-        ):
+        if not cursors.advance(_row(network, block), expected=cursor, head=head):
             return False
         for departure in left.get(block.hash, ()):
             unknown_spends.note(departure)
@@ -232,14 +233,7 @@ def _from_the_start(
         return None
     log.warning("scan.reorg_below_start", network=network.code, height=block.height)
     with transaction():
-        moved = cursors.restart(
-            network.code,
-            expected=cursor,
-            height=block.height,
-            block_hash=block.hash,
-            parent_hash=block.parent_hash,
-            block_time=block.time,
-        )
+        moved = cursors.restart(_row(network, block), expected=cursor)
     if not moved:
         return None
     cursors.resume(network.code)

@@ -21,7 +21,7 @@ from models.deposits import balances as probes
 from models.deposits import cursors
 from models.deposits import rows as deposits
 from models.deposits import witnesses as quorum
-from models.deposits.rows import Found, Owner, OwnerKind
+from models.deposits.rows import Deposit, Owner, OwnerKind
 from models.invoices import settlement
 from models.spends import unknown as unknown_spends
 from models.spends.unknown import UnknownRow
@@ -57,10 +57,10 @@ class Matching:
         return {(owner.kind, owner.id) for owner in owners}
 
 
-def found_in(ctx: Context, network: Network, block: Block, transfer: Transfer, owner: Owner) -> Found:
+def found_in(ctx: Context, network: Network, block: Block, transfer: Transfer, owner: Owner) -> Deposit:
     """Return a transfer as the deposit that it is to its owner."""
     pair = ctx.catalogue.pairs[transfer.currency, network.code]
-    return deposits.Found(
+    return Deposit(
         network=network.code,
         txid=transfer.txid,
         ordinal=transfer.ordinal,
@@ -68,7 +68,9 @@ def found_in(ctx: Context, network: Network, block: Block, transfer: Transfer, o
         amount_units=pair.to_ledger(transfer.units, ctx.catalogue.scale(transfer.currency)),
         address=transfer.recipient,
         sender=transfer.sender,
-        owner=owner,
+        owner_kind=owner.kind,
+        owner_id=owner.id,
+        merchant_id=owner.merchant_id,
         stray_reason=_stray_reason(owner, network, transfer, dust=transfer.units < pair.min_deposit_units),
         block_height=block.height,
         block_hash=block.hash,
@@ -90,7 +92,7 @@ def _stray_reason(owner: Owner, network: Network, transfer: Transfer, *, dust: b
     return "network" if owner.network != network.code else "asset"
 
 
-def take(ctx: Context, chain: ChainAdapter, found: Found) -> bool:
+def take(ctx: Context, chain: ChainAdapter, found: Deposit) -> bool:
     """Record a deposit once, and decide whether one provider is believed for it. Call inside a transaction.
 
     With one provider alone nobody else can be asked; production starts like that only where the operator said so.

@@ -269,7 +269,9 @@ class _Check:
             if treasury.is_in_motion(code, [each.address]):
                 return None
             # Gas for its tokens is paid from the same coin.
-            come = probes.confirmed_units(code, each.address, coin.currency, height=books.cursor.height)
+            come = probes.deposited_units(
+                code, each.address, coin.currency, height=books.cursor.height, only_confirmed=True
+            )
             moved = treasury.moved_native_units(code, each.address, coin.currency, height=books.cursor.height)
             expected = come + coin.to_ledger(moved)
         held = coin.to_ledger(self._spender.balance_at(each.address, coin.pair, books.cursor.hash))

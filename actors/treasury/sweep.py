@@ -191,7 +191,7 @@ class _Keeper:
         pair = self._ctx.catalogue.pair(found.currency, code)
         if pair is None:
             return moved
-        come = probes.confirmed_units(code, found.address, found.currency, height=height)
+        come = probes.deposited_units(code, found.address, found.currency, height=height, only_confirmed=True)
         return moved + pair.from_ledger(come, self._ctx.catalogue.scale(found.currency))
 
     def _start_sweep(self, found: Unswept, wallet: Wallet, intent: Intent, fee: Fee) -> None:

@@ -5,6 +5,9 @@ Answered calls, the bodies of webhooks that were delivered, e-mails, completed b
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Final
+
 from actors.queue.broker import doorbell, ring
 from models.batches import rows as batches
 from models.payout_links import emails
@@ -12,16 +15,20 @@ from models.payouts import queue as payout_queue
 from models.queue import calls
 from models.webhooks import outbox
 
+# What forgets, and how much of it at once.
+PORTIONS: Final[Mapping[Callable[..., int], int]] = {
+    calls.prune: 1_000,
+    outbox.prune: 1_000,
+    emails.prune: 1_000,
+    # Each has up to 5000 items.
+    batches.prune: 20,
+    payout_queue.prune_verdicts: 1_000,
+}
+
 
 @doorbell(queue="maintenance")
 def prune() -> None:
     """Forget one bounded portion of each; rings itself again while there may be more."""
-    portions = [
-        calls.prune() == calls.PRUNED_AT_ONCE,
-        outbox.prune() == outbox.PRUNED_AT_ONCE,
-        emails.prune() == emails.PRUNED_AT_ONCE,
-        batches.prune() == batches.PRUNED_AT_ONCE,
-        payout_queue.prune_verdicts() == payout_queue.PRUNED_AT_ONCE,
-    ]
+    portions = [forget(limit=limit) == limit for forget, limit in PORTIONS.items()]
     if any(portions):
         ring("prune")

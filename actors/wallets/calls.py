@@ -18,7 +18,7 @@ from core.wallets.schemas import BlockWallet, CreateWallet
 from models.wallets import rows as wallets
 from models.wallets import settlement as wallet_settlement
 from models.wallets import views as wallet_views
-from models.wallets.rows import NewWallet
+from models.wallets.rows import WalletRow
 
 
 @call_actor(queue="invoices", body=CreateWallet)
@@ -33,15 +33,19 @@ def create_wallet(info: CallInfo, body: CreateWallet) -> CallReply:
         if found is not None:
             return record.store(wallet_views.wallet(ctx.catalogue, found))
         record.discard()
-    new = NewWallet(
+    family = ctx.catalogue.networks[network].family
+    ordinal, address = ctx.addresses.take(family)
+    new = WalletRow(
         id=uuid7(),
         merchant_id=merchant_id,
         currency=currency,
         network=network,
         order_id=body.order_id or "",
+        address_ordinal=ordinal,
+        address=address,
         fee_ppm=terms.fee_ppm,
     )
-    return _create(ctx, info, new)
+    return _create(ctx, info, new, family)
 
 
 def _method(ctx: Context, terms: Terms, body: CreateWallet) -> Method:
@@ -57,23 +61,21 @@ def _method(ctx: Context, terms: Terms, body: CreateWallet) -> Method:
     return method
 
 
-def _create(ctx: Context, info: CallInfo, new: NewWallet) -> CallReply:
-    """Give a wallet an address of the pool; it goes back if somebody else created the wallet meanwhile."""
-    family = ctx.catalogue.networks[new.network].family
-    ordinal, address = ctx.addresses.take(family)
+def _create(ctx: Context, info: CallInfo, new: WalletRow, family: str) -> CallReply:
+    """Write a wallet; its address goes back to the pool if somebody else created the wallet meanwhile."""
     is_used = False
     try:
         with recorded(info) as record:
-            is_created = wallets.create(new, family=family, ordinal=ordinal, address=address)
-            wallet = wallets.find_by_order(new.merchant_id, new.currency, new.network, new.order_id)
+            created = wallets.create(new, family=family)
+            wallet = created or wallets.find_by_order(new.merchant_id, new.currency, new.network, new.order_id)
             if wallet is None:
                 raise LookupError("a wallet that was there is gone")
             reply = record.store(wallet_views.wallet(ctx.catalogue, wallet))
-        is_used = is_created
+        is_used = created is not None
         return reply
     finally:
         if not is_used:
-            ctx.addresses.give_back(family, ordinal)
+            ctx.addresses.give_back(family, new.address_ordinal)
 
 
 @call_actor(queue="invoices", body=BlockWallet)

@@ -69,17 +69,16 @@ def _place(merchant_id: UUID) -> Iterator[None]:
 
 
 def _post(merchant_id: UUID, event: str) -> Post:
-    found = outbox.active_endpoint(merchant_id)
-    if found is None:
+    endpoint = outbox.active_endpoint(merchant_id)
+    if endpoint is None:
         raise WebhookNoUrl("No endpoint is registered.")
-    endpoint_id, url, sealed = found
     return Post(
         key=0,
         id=str(uuid7()),
         event=event,
-        url=url,
+        url=endpoint.url,
         body=msgspec.json.encode(webhook_views.trial(event)),
-        secret=outbox.open_secret(endpoint_id, sealed, box=SecretBox(context().settings.secret_keys)),
+        secret=outbox.open_secret(endpoint.id, endpoint.secret_box, box=SecretBox(context().settings.secret_keys)),
         is_endpoint=True,
     )
 

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from core.errors import InvoiceAddressFailed
 from models.addresses import reservations
 from models.addresses.reservations import CHUNK
+from models.addresses.rows import AddressChunk
 from models.db import locks
 from models.db.base import StoreUnavailableError, execute, rows, transaction
 from models.db.locks import LockSeed
@@ -41,9 +42,9 @@ def fill(family: str, chunk: int, addresses: Sequence[str], signature: bytes) ->
     if len(addresses) != CHUNK:
         raise ValueError(f"a chunk has {CHUNK} addresses")
     with transaction():
-        if not locks.try_turn(f"address_pool:{family}", seed=LockSeed.ADDRESSES) or not execute(
-            "INSERT INTO address_chunks (family, chunk, signature) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-            (family, chunk, signature),
+        made = AddressChunk(family=family, chunk=chunk, signature=signature)
+        if not locks.try_turn(f"address_pool:{family}", seed=LockSeed.ADDRESSES) or not made.write(
+            "ON CONFLICT DO NOTHING"
         ):
             return False
         execute(
@@ -126,11 +127,10 @@ class AddressStash:
 def _read_chunks(family: str, chunks: Sequence[int]) -> list[tuple[int, bytes, list[str]]]:
     if not chunks:
         return []
-    found = rows(
+    return rows(
         "SELECT c.chunk, c.signature, array_agg(p.address ORDER BY p.ordinal) FROM address_chunks c"
         f" JOIN pool_addresses p ON p.family = c.family AND p.ordinal >= c.chunk * {CHUNK}"
         f" AND p.ordinal < (c.chunk + 1) * {CHUNK}"
         " WHERE c.family = %s AND c.chunk = ANY(%s::bigint[]) GROUP BY c.chunk, c.signature",
         (family, list(chunks)),
     )
-    return [(chunk, bytes(signature), addresses) for chunk, signature, addresses in found]

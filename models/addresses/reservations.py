@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from models.db import locks
-from models.db.base import execute, one, rows, transaction
+from models.db.base import column, execute, transaction, value
 from models.db.locks import LockSeed
 
 CHUNK: Final = 64
@@ -51,7 +51,7 @@ def reserve(family: str, limit: int) -> list[int]:
         taken = _reserve_returned(family, limit)
         pool_end = next_chunk(family) * CHUNK
         room = min(limit - len(taken), pool_end - 1 - _last_reserved(family))
-        fresh = [row[0] for row in rows(f"SELECT nextval('{SEQUENCES[family]}') FROM generate_series(1, %s)", (room,))]
+        fresh = column(f"SELECT nextval('{SEQUENCES[family]}') FROM generate_series(1, %s)", (room,))
         # Processes that reserve at once may together reach beyond the end; those ordinals wait for their chunk.
         _give_back(family, [ordinal for ordinal in fresh if ordinal >= pool_end])
     return taken + [ordinal for ordinal in fresh if ordinal < pool_end]
@@ -120,13 +120,12 @@ def _reclaim_step(family: str) -> int:
 
 def _reserve_returned(family: str, limit: int) -> list[int]:
     # A returned ordinal stays in its table, with the time, until it has an owner or its taker has surely dropped it.
-    taken = rows(
+    return column(
         "UPDATE address_returns t SET taken_at = clock_timestamp() WHERE t.family = %s AND t.ordinal IN ("
         f"SELECT r.ordinal FROM address_returns r WHERE r.family = %s AND {_IS_FREE}"
         " ORDER BY r.ordinal LIMIT %s FOR UPDATE OF r SKIP LOCKED) RETURNING t.ordinal",
         (family, family, limit),
     )
-    return [row[0] for row in taken]
 
 
 def _give_back(family: str, ordinals: Sequence[int]) -> None:
@@ -140,15 +139,11 @@ def _give_back(family: str, ordinals: Sequence[int]) -> None:
 
 def _last_reserved(family: str) -> int:
     """Return the newest ordinal that was reserved, -1 before the first."""
-    row = one(f"SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM {SEQUENCES[family]}")
-    return _required(row)
+    return _number(f"SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM {SEQUENCES[family]}")
 
 
-def _number(sql: str, family: str) -> int:
-    return _required(one(sql, (family,)))
-
-
-def _required(row: tuple[object, ...] | None) -> int:
-    if row is None or not isinstance(row[0], int):
+def _number(sql: str, *params: str) -> int:
+    found = value(sql, params)
+    if found is None:
         raise LookupError("the address pool lacks the rows of its family")
-    return row[0]
+    return int(found)

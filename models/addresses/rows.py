@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from models.db.table import Big, Table
+from models.db.table import BY_DATABASE, Big, Table
 
 
 class AddressChunk(Table, table="address_chunks"):
@@ -14,7 +14,7 @@ class AddressChunk(Table, table="address_chunks"):
     family: str
     chunk: Big
     signature: bytes
-    created_at: datetime
+    created_at: datetime = BY_DATABASE
 
 
 class PoolAddress(Table, table="pool_addresses"):
@@ -32,7 +32,7 @@ class AddressOwner(Table, table="address_owners"):
     ordinal: Big
     owner_kind: str
     owner_id: UUID
-    assigned_at: datetime
+    assigned_at: datetime = BY_DATABASE
 
 
 class AddressReturn(Table, table="address_returns"):

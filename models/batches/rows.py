@@ -13,6 +13,7 @@ from typing import Final
 from uuid import UUID
 
 from core.batches.schemas import BatchKind, OnError
+from core.ids import NIL
 from models.batches import items as batch_items
 from models.batches.items import Leased
 from models.db import turns
@@ -24,11 +25,8 @@ from models.db.table import BY_DATABASE, Table
 WALK_MAX: Final = 64
 # Batches of one merchant that one turn takes items of: another may have items where the oldest has none to give.
 BATCHES_A_TURN: Final = 4
-START: Final = UUID(int=0)
 # How long a completed batch can be read. What it made stays.
 KEPT_DAYS: Final = 30
-# Each has up to 5000 items.
-PRUNED_AT_ONCE: Final = 20
 
 
 _COUNTS: Final = (
@@ -119,7 +117,7 @@ def _merchants_with_work(after: UUID) -> list[UUID]:
     behind = column(_WALK, (after, WALK_MAX))
     if len(behind) == WALK_MAX:
         return behind
-    again = column(_WALK, (START, WALK_MAX - len(behind)))
+    again = column(_WALK, (NIL, WALK_MAX - len(behind)))
     return list(dict.fromkeys([*behind, *again]))
 
 
@@ -158,16 +156,13 @@ def complete(merchants: Sequence[UUID]) -> None:
     )
 
 
-def prune() -> int:
-    """Forget some batches that were completed KEPT_DAYS ago, with their items; return how many.
-
-    Ring again while it returns PRUNED_AT_ONCE.
-    """
+def prune(*, limit: int) -> int:
+    """Forget some batches that were completed KEPT_DAYS ago, with their items; return how many."""
     with transaction():
         over = column(
             "SELECT id FROM batches WHERE status = 'completed' AND completed_at < app_now() - make_interval(days => %s)"
             " ORDER BY completed_at LIMIT %s FOR UPDATE SKIP LOCKED",
-            (KEPT_DAYS, PRUNED_AT_ONCE),
+            (KEPT_DAYS, limit),
         )
         execute("DELETE FROM batch_items WHERE batch_id = ANY(%s::uuid[])", (over,))
         return execute("DELETE FROM batches WHERE id = ANY(%s::uuid[])", (over,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from models.db.base import one, rows
+from models.db.base import column, rows, value
 from models.db.grants import ROLES, SCHEMAS, SEQUENCES, wanted
 
 # What tables can be done to; the last three nobody but the owner needs.
@@ -21,7 +21,7 @@ class Rights(NamedTuple):
 
 def missing_roles() -> list[str]:
     """Return the roles that this server lacks."""
-    there = {row[0] for row in rows("SELECT rolname FROM pg_roles WHERE rolname = ANY(%s)", (list(ROLES),))}
+    there = column("SELECT rolname FROM pg_roles WHERE rolname = ANY(%s)", (list(ROLES),))
     return [role for role in ROLES if role not in there]
 
 
@@ -33,7 +33,7 @@ def compare(role: str) -> Rights:
     has_whole, has_some = _held(_WHOLE, _PRIVILEGES), _held(_SOME, _OF_COLUMNS)
     more = (has_whole - whole) | (has_some - some)
     less = (whole - has_whole) | {need for need in some - whole if need not in has_some}
-    powers = [text for text, sql in _POWERS if _is(sql)]
+    powers = [text for text, sql in _POWERS if value(sql)]
     others = [f"may become {other}" for other in ROLES if other != role and _is_member(other)]
     return Rights(more=[*powers, *others, *_told(more)], less=_told(less))
 
@@ -57,17 +57,11 @@ _POWERS: Final = (
 
 
 def _held(sql: str, privileges: tuple[str, ...]) -> set[tuple[str, str]]:
-    return {(privilege, table) for privilege, table in rows(sql, (list(privileges), list(SCHEMAS)))}
-
-
-def _is(sql: str) -> bool:
-    row = one(sql)
-    return bool(row and row[0])
+    return set(rows(sql, (list(privileges), list(SCHEMAS))))
 
 
 def _is_member(role: str) -> bool:
-    row = one("SELECT pg_has_role(oid, 'MEMBER') FROM pg_roles WHERE rolname = %s", (role,))
-    return bool(row and row[0])
+    return bool(value("SELECT pg_has_role(oid, 'MEMBER') FROM pg_roles WHERE rolname = %s", (role,)))
 
 
 def _told(pairs: set[tuple[str, str]]) -> list[str]:

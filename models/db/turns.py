@@ -6,13 +6,10 @@ begins with what `waiting` asks for and merchant_id: the cost is that of the mer
 
 from __future__ import annotations
 
-from typing import Final
-
-NOBODY: Final = "'00000000-0000-0000-0000-000000000000'"
-"""An id before every merchant's, as SQL."""
+from core.ids import NIL
 
 
-def walk(table: str, waiting: str, *, after: str = NOBODY, most: str = "NULL") -> str:
+def walk(table: str, waiting: str, *, after: str = f"'{NIL}'", most: str = "NULL") -> str:
     """Return SQL for the beginning of a statement: `walk (merchant_id, number)` names merchants with waiting rows.
 
     table: with its alias, by which `waiting` names columns. The last row's merchant_id is NULL where all were passed.

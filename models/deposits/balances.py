@@ -8,10 +8,10 @@ which it appeared.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
-from models.db.base import execute, one, rows
-from models.deposits.rows import Found, OwnerKind
+from models.db.base import column, execute, rows, value
+from models.deposits.rows import BalanceProbe, Deposit, OwnerKind
 
 PROBE: Final = "probe:"
 # An invoice is looked at until so long after its end: a scan that is behind expires it later than the clock.
@@ -25,7 +25,7 @@ def ordinal(address: str, height: int) -> str:
 
 def due_invoices(network: str, *, family: str, currency: str, limit: int) -> list[str]:
     """Return addresses of open invoices that await this coin here, those not looked at for longest first."""
-    found = rows(
+    return column(
         "SELECT p.address FROM invoices i"
         " JOIN pool_addresses p ON p.family = %s AND p.ordinal = i.address_ordinal"
         " JOIN chain_cursors c ON c.network = i.network"
@@ -36,25 +36,20 @@ def due_invoices(network: str, *, family: str, currency: str, limit: int) -> lis
         " ORDER BY b.probed_at NULLS FIRST, i.created_at LIMIT %s",
         (family, network, currency, AFTERCARE_S, limit),
     )
-    return [str(row[0]) for row in found]
 
 
 def due_wallets(network: str, *, limit: int) -> list[str]:
     """Return addresses of wallets in slow rotation, those not looked at for longest first."""
-    found = rows(
+    return column(
         "SELECT address FROM balance_probes WHERE network = %s AND owner_kind = 'wallet'"
         " ORDER BY probed_at NULLS FIRST LIMIT %s",
         (network, limit),
     )
-    return [str(row[0]) for row in found]
 
 
 def watch_wallet(network: str, address: str) -> None:
     """Put a wallet's address into the rotation; called inside the transaction that makes the wallet."""
-    execute(
-        "INSERT INTO balance_probes (network, address, owner_kind) VALUES (%s, %s, 'wallet') ON CONFLICT DO NOTHING",
-        (network, address),
-    )
+    BalanceProbe(network=network, address=address, owner_kind="wallet").write("ON CONFLICT DO NOTHING")
 
 
 def note(network: str, address: str, *, kind: OwnerKind, height: int | None) -> None:
@@ -69,37 +64,28 @@ def note(network: str, address: str, *, kind: OwnerKind, height: int | None) -> 
 
 def explained_height(network: str, address: str) -> int | None:
     """Return the newest height at which the balance was explained."""
-    found = one("SELECT height FROM balance_probes WHERE network = %s AND address = %s", (network, address))
-    return None if found is None or found[0] is None else int(found[0])
+    sql = "SELECT height FROM balance_probes WHERE network = %s AND address = %s"
+    return cast("int | None", value(sql, (network, address)))
 
 
-def deposited_units(network: str, address: str, currency: str, *, height: int) -> int:
-    """Return what came to an address up to a height by all deposits that are recorded, in the ledger's units."""
-    found = one(
-        "SELECT COALESCE(sum(amount_units), 0) FROM deposits WHERE network = %s AND address = %s AND currency = %s"
-        " AND status <> 'reversed' AND block_height <= %s",
-        (network, address, currency, height),
+def deposited_units(network: str, address: str, currency: str, *, height: int, only_confirmed: bool = False) -> int:
+    """Return what deposits that are recorded brought to an address up to a height, swept since or not."""
+    return int(
+        value(
+            "SELECT COALESCE(sum(amount_units), 0) FROM deposits WHERE network = %s AND address = %s AND currency = %s"
+            " AND status <> 'reversed' AND (status <> 'pending' OR NOT %s) AND block_height <= %s",
+            (network, address, currency, only_confirmed, height),
+        )
     )
-    return int(found[0]) if found else 0
 
 
-def confirmed_units(network: str, address: str, currency: str, *, height: int) -> int:
-    """Return what confirmed deposits brought to an address up to a height, swept since or not."""
-    found = one(
-        "SELECT COALESCE(sum(amount_units), 0) FROM deposits WHERE network = %s AND address = %s AND currency = %s"
-        " AND status IN ('confirmed', 'credited') AND block_height <= %s",
-        (network, address, currency, height),
-    )
-    return int(found[0]) if found else 0
-
-
-def covers(found: Found) -> bool:
+def covers(found: Deposit) -> bool:
     """Whether a transfer that is found late was counted before, as a part of a balance; it then gives that its name.
 
     A probe explains all that its address received up to its height, so such a transfer is never counted again.
     """
-    known = one(
-        "SELECT 1 FROM deposits WHERE network = %s AND txid = %s AND ordinal = %s",
+    known = value(
+        "SELECT status FROM deposits WHERE network = %s AND txid = %s AND ordinal = %s",
         (found.network, found.txid, found.ordinal),
     )
     live = rows(
@@ -107,21 +93,12 @@ def covers(found: Found) -> bool:
         f" AND ordinal LIKE '{PROBE}%%' AND status <> 'reversed' AND block_height >= %s ORDER BY block_height",
         (found.network, found.address, found.currency, found.block_height),
     )
-    if not live or (known and _is_live(found)):
+    if not live or known not in {None, "reversed"}:
         return False
     same = [deposit_id for deposit_id, units in live if units == found.amount_units]
-    if same and not known:
+    if same and known is None:
         execute(
             "UPDATE deposits SET txid = %s, ordinal = %s, sender = %s WHERE id = %s",
             (found.txid, found.ordinal, found.sender, same[0]),
         )
     return True
-
-
-def _is_live(found: Found) -> bool:
-    return bool(
-        one(
-            "SELECT 1 FROM deposits WHERE network = %s AND txid = %s AND ordinal = %s AND status <> 'reversed'",
-            (found.network, found.txid, found.ordinal),
-        )
-    )

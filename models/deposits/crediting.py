@@ -9,7 +9,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue, Network
 from core.rates.pricing import CreditSplit, split_credit
-from models.db.base import execute, one, repeat_on_deadlock, rows, transaction
+from models.db.base import one, repeat_on_deadlock, rows, transaction, value
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.ledger import debts, ledger, maturity
@@ -25,6 +25,7 @@ from models.ledger.ledger import (
     Account,
     Transfer,
 )
+from models.ledger.rows import MaturingCredit
 
 
 def book_confirmed(deposit: Deposit, merchant_id: UUID) -> None:
@@ -99,19 +100,15 @@ def book_credited(deposit: Deposit, merchant_id: UUID, split: CreditSplit, netwo
         ],
     )
     if matures:
-        execute(
-            "INSERT INTO maturing_credits (deposit_id, round, merchant_id, network, block_height, currency, units)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s)",
-            (
-                deposit.id,
-                deposit.round,
-                merchant_id,
-                deposit.network,
-                deposit.block_height,
-                currency,
-                split.net_units - repaid,
-            ),
-        )
+        MaturingCredit(
+            deposit_id=deposit.id,
+            round=deposit.round,
+            merchant_id=merchant_id,
+            network=deposit.network,
+            block_height=deposit.block_height,
+            currency=currency,
+            units=split.net_units - repaid,
+        ).write()
 
 
 def book_reversed(deposit: Deposit, merchant_id: UUID) -> None:
@@ -154,10 +151,8 @@ def _uncredit(deposit: Deposit, merchant_id: UUID, suspense: Account) -> list[Tr
 
 
 def _stop_maturing(deposit: Deposit) -> int:
-    found = one(
-        "DELETE FROM maturing_credits WHERE deposit_id = %s AND round = %s RETURNING units", (deposit.id, deposit.round)
-    )
-    return int(found[0]) if found else 0
+    sql = "DELETE FROM maturing_credits WHERE deposit_id = %s AND round = %s RETURNING units"
+    return value(sql, (deposit.id, deposit.round)) or 0
 
 
 def release_matured(network: Network, *, limit: int) -> int:
@@ -170,7 +165,7 @@ def release_matured(network: Network, *, limit: int) -> int:
         f" WHERE m.network = %(network)s AND {maturity.condition('m')} ORDER BY m.block_height LIMIT %(limit)s",
         maturity.bounds(network) | {"network": network.code, "limit": limit},
     )
-    return sum(repeat_on_deadlock(lambda d=deposit_id, n=life: _release(d, n)) for deposit_id, life in due)  # type: ignore[misc]
+    return sum(repeat_on_deadlock(_release, deposit_id, life) for deposit_id, life in due)
 
 
 def _release(deposit_id: UUID, life: int) -> bool:

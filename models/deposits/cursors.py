@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, cast
 
-from models.db.base import execute, one, rows, transaction
+from models.db.base import column, execute, one_as, rows, transaction, value
+from models.deposits.rows import ChainBlock, ChainCursor
 
 # Blocks kept for walking back; deeper reorgs than this stop the scan with an alarm instead of guessing.
 BLOCKS_KEPT: Final = 512
@@ -26,58 +27,59 @@ class Cursor:
 
 def read(network: str) -> Cursor | None:
     """Return a network's cursor, or None before its first scan."""
-    found = one("SELECT height, hash, block_time FROM chain_cursors WHERE network = %s", (network,))
-    return Cursor(*found) if found else None
+    return one_as(Cursor, "SELECT height, hash, block_time FROM chain_cursors WHERE network = %s", (network,))
 
 
 def begun(networks: Collection[str]) -> set[str]:
     """Return those of the networks whose scan has begun."""
-    return {row[0] for row in rows("SELECT network FROM chain_cursors WHERE network = ANY(%s)", (list(networks),))}
+    return set(column("SELECT network FROM chain_cursors WHERE network = ANY(%s)", (list(networks),)))
 
 
-def start(network: str, *, height: int, block_hash: str, parent_hash: str, block_time: datetime) -> None:
+def start(block: ChainBlock) -> None:
     """Begin a network's scan at a block; a cursor that exists stays, and so do its kept blocks."""
     with transaction():
-        if execute(
-            "INSERT INTO chain_cursors (network, height, hash, block_time, head_height, started_height)"
-            " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
-            (network, height, block_hash, block_time, height, height),
-        ):
-            _keep(network, height, block_hash, parent_hash, block_time)
+        if ChainCursor(
+            network=block.network,
+            height=block.height,
+            hash=block.hash,
+            block_time=block.block_time,
+            head_height=block.height,
+            started_height=block.height,
+        ).write("ON CONFLICT DO NOTHING"):
+            _keep(block)
 
 
-def advance(
-    network: str, *, expected: Cursor, height: int, block_hash: str, parent_hash: str, block_time: datetime, head: int
-) -> bool:
+def advance(block: ChainBlock, *, expected: Cursor, head: int) -> bool:
     """Move the cursor to the next block if nobody moved it; call inside the transaction of that block's deposits."""
-    moved = execute(
-        "UPDATE chain_cursors SET height = %s, hash = %s, block_time = %s, head_height = %s, moved_at = app_now()"
-        " WHERE network = %s AND height = %s AND hash = %s",
-        (height, block_hash, block_time, head, network, expected.height, expected.hash),
-    )
+    moved = _move(block, expected, head)
     if moved:
-        _keep(network, height, block_hash, parent_hash, block_time)
-        execute("DELETE FROM chain_blocks WHERE network = %s AND height < %s", (network, height - BLOCKS_KEPT))
-    return bool(moved)
+        _keep(block)
+        execute(
+            "DELETE FROM chain_blocks WHERE network = %s AND height < %s", (block.network, block.height - BLOCKS_KEPT)
+        )
+    return moved
 
 
-def _keep(network: str, height: int, block_hash: str, parent_hash: str, block_time: datetime) -> None:
-    execute(
-        "INSERT INTO chain_blocks (network, height, hash, parent_hash, block_time) VALUES (%s, %s, %s, %s, %s)"
-        " ON CONFLICT (network, height) DO UPDATE SET hash = EXCLUDED.hash, parent_hash = EXCLUDED.parent_hash,"
-        " block_time = EXCLUDED.block_time",
-        (network, height, block_hash, parent_hash, block_time),
+def _move(block: ChainBlock, expected: Cursor, head: int | None) -> bool:
+    return bool(
+        execute(
+            "UPDATE chain_cursors SET height = %s, hash = %s, block_time = %s, moved_at = app_now(),"
+            " head_height = COALESCE(%s, head_height) WHERE network = %s AND height = %s AND hash = %s",
+            (block.height, block.hash, block.block_time, head, block.network, expected.height, expected.hash),
+        )
+    )
+
+
+def _keep(block: ChainBlock) -> None:
+    block.write(
+        "ON CONFLICT (network, height) DO UPDATE SET hash = EXCLUDED.hash, parent_hash = EXCLUDED.parent_hash,"
+        " block_time = EXCLUDED.block_time"
     )
 
 
 def kept_blocks(network: str) -> list[tuple[int, str]]:
     """Return (height, hash) of the blocks kept, highest first."""
-    return [
-        (int(height), str(block_hash))
-        for height, block_hash in rows(
-            "SELECT height, hash FROM chain_blocks WHERE network = %s ORDER BY height DESC", (network,)
-        )
-    ]
+    return rows("SELECT height, hash FROM chain_blocks WHERE network = %s ORDER BY height DESC", (network,))
 
 
 def retreat(network: str, *, expected: Cursor, to_height: int) -> bool:
@@ -96,34 +98,27 @@ def retreat(network: str, *, expected: Cursor, to_height: int) -> bool:
     return bool(moved)
 
 
-def restart(
-    network: str, *, expected: Cursor, height: int, block_hash: str, parent_hash: str, block_time: datetime
-) -> bool:
+def restart(block: ChainBlock, *, expected: Cursor) -> bool:
     """Begin again at another block of the height where the scan once began: the chain was replaced below it.
 
     Nothing was lost: no deposit is looked for in that block or before. Call inside a transaction.
     """
-    moved = execute(
-        "UPDATE chain_cursors SET height = %s, hash = %s, block_time = %s, moved_at = app_now()"
-        " WHERE network = %s AND height = %s AND hash = %s",
-        (height, block_hash, block_time, network, expected.height, expected.hash),
-    )
+    moved = _move(block, expected, None)
     if moved:
-        execute("DELETE FROM chain_blocks WHERE network = %s", (network,))
-        _keep(network, height, block_hash, parent_hash, block_time)
-    return bool(moved)
+        execute("DELETE FROM chain_blocks WHERE network = %s", (block.network,))
+        _keep(block)
+    return moved
 
 
 def started_height(network: str) -> int | None:
     """Return where the scan once began, None if that is not known."""
-    found = one("SELECT started_height FROM chain_cursors WHERE network = %s", (network,))
-    return None if found is None or found[0] is None else int(found[0])
+    return cast("int | None", value("SELECT started_height FROM chain_cursors WHERE network = %s", (network,)))
 
 
 def kept_hash(network: str, height: int) -> str | None:
     """Return the hash of a scanned block, None if it is no longer kept or was skipped."""
-    found = one("SELECT hash FROM chain_blocks WHERE network = %s AND height = %s", (network, height))
-    return str(found[0]) if found else None
+    sql = "SELECT hash FROM chain_blocks WHERE network = %s AND height = %s"
+    return cast("str | None", value(sql, (network, height)))
 
 
 def is_scanned(network: str, *, height: int, block_hash: str) -> bool:
@@ -131,11 +126,11 @@ def is_scanned(network: str, *, height: int, block_hash: str) -> bool:
 
     A block that is too old to be kept counts: what could still replace it has stopped the scan.
     """
-    cursor = one("SELECT height FROM chain_cursors WHERE network = %s FOR UPDATE", (network,))
-    if cursor is None or height > cursor[0]:
+    reached: int | None = value("SELECT height FROM chain_cursors WHERE network = %s FOR UPDATE", (network,))
+    if reached is None or height > reached:
         return False
     kept = kept_hash(network, height)
-    return kept == block_hash or (kept is None and height <= cursor[0] - BLOCKS_SETTLED)
+    return kept == block_hash or (kept is None and height <= reached - BLOCKS_SETTLED)
 
 
 def halt(network: str, reason: str) -> bool:
@@ -171,8 +166,7 @@ def seen_final(network: str, height: int | None) -> None:
 
 def reread_height(network: str) -> int | None:
     """Return how far the second reading has come."""
-    found = one("SELECT reread_height FROM chain_cursors WHERE network = %s", (network,))
-    return None if found is None or found[0] is None else int(found[0])
+    return cast("int | None", value("SELECT reread_height FROM chain_cursors WHERE network = %s", (network,)))
 
 
 def reread_to(network: str, height: int) -> None:

@@ -6,9 +6,8 @@ What becomes of them is decided by models.invoices.settlement (invoices) and mod
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -16,17 +15,17 @@ import msgspec
 from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from core.payouts.states import PayoutStatus
-from models.db.base import Params, execute, one, rows
-from models.db.table import Big, Table, Units, derived
+from models.db.base import Params, column, execute, one, rows, rows_as
+from models.db.table import BY_DATABASE, Big, Table, Units, derived
 from models.deposits import witnesses as quorum
 
 OwnerKind = Literal["invoice", "wallet"]
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(NamedTuple):
     """Whose address it is, and what it was given out for."""
 
+    address: str
     kind: OwnerKind
     id: UUID
     merchant_id: UUID
@@ -34,28 +33,10 @@ class Owner:
     network: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A transfer to one of our addresses, as a block shows it. Amount in the ledger's units."""
-
-    network: str
-    txid: str
-    ordinal: str
-    currency: str
-    amount_units: int
-    address: str
-    sender: str
-    owner: Owner
-    stray_reason: str | None
-    block_height: int
-    block_hash: str
-    block_time: datetime
-
-
 class Deposit(Table, table="deposits d", joins="LEFT JOIN chain_cursors c ON c.network = d.network"):
     """A deposit, with its confirmations by the scan of its own network and the refund that took it out of suspense."""
 
-    id: UUID
+    id: UUID = BY_DATABASE
     network: str
     txid: str
     ordinal: str
@@ -66,24 +47,24 @@ class Deposit(Table, table="deposits d", joins="LEFT JOIN chain_cursors c ON c.n
     owner_kind: OwnerKind
     owner_id: UUID
     merchant_id: UUID
-    status: str
+    status: str = "pending"
     stray_reason: str | None
     block_height: Big
     block_hash: str
     block_time: datetime
-    seen_at: datetime
-    detected_at: datetime
-    confirmed_at: datetime | None
-    round: int
-    net_units: Units
-    fee_units: Units
-    fee_fixed_units: Units
-    rounding_units: Units
-    is_announced: bool
-    refund_id: UUID | None
+    seen_at: datetime = BY_DATABASE
+    detected_at: datetime = BY_DATABASE
+    confirmed_at: datetime | None = BY_DATABASE
+    round: int = BY_DATABASE
+    net_units: Units = BY_DATABASE
+    fee_units: Units = BY_DATABASE
+    fee_fixed_units: Units = BY_DATABASE
+    rounding_units: Units = BY_DATABASE
+    is_announced: bool = BY_DATABASE
+    refund_id: UUID | None = BY_DATABASE
     # What of the refund came from here.
-    refund_units: Units | None
-    sweep_id: UUID | None
+    refund_units: Units | None = BY_DATABASE
+    sweep_id: UUID | None = BY_DATABASE
     depth: int = derived("COALESCE(c.height - d.block_height + 1, 0)")
     # Several providers have to tell the same of it before it is confirmed, and have not yet.
     awaits_quorum: bool = derived(quorum.OPEN)
@@ -110,13 +91,13 @@ class ChainCursor(Table, table="chain_cursors"):
     hash: str
     block_time: datetime
     head_height: Big
-    moved_at: datetime
-    final_height: Big | None
+    moved_at: datetime = BY_DATABASE
+    final_height: Big | None = BY_DATABASE
     started_height: Big | None
-    reread_height: Big | None
-    halted_reason: str
-    halted_at: datetime | None
-    final_moved_at: datetime | None
+    reread_height: Big | None = BY_DATABASE
+    halted_reason: str = BY_DATABASE
+    halted_at: datetime | None = BY_DATABASE
+    final_moved_at: datetime | None = BY_DATABASE
 
 
 class BalanceProbe(Table, table="balance_probes"):
@@ -125,9 +106,9 @@ class BalanceProbe(Table, table="balance_probes"):
     network: str
     address: str
     owner_kind: str
-    height: Big | None
-    swept_units: Units
-    probed_at: datetime | None
+    height: Big | None = BY_DATABASE
+    swept_units: Units = BY_DATABASE
+    probed_at: datetime | None = BY_DATABASE
 
 
 class ChainBlock(Table, table="chain_blocks"):
@@ -171,9 +152,11 @@ def match(family: str, addresses: Collection[str]) -> dict[str, Owner]:
     """Return the owners of those addresses that are ours: one indexed query, however many are watched."""
     if not addresses:
         return {}
-    found = rows(
-        "SELECT p.address, o.owner_kind, o.owner_id, COALESCE(i.merchant_id, w.merchant_id),"
-        " COALESCE(i.pay_currency, w.currency), COALESCE(i.network, w.network)"
+    found = rows_as(
+        Owner,
+        "SELECT p.address, o.owner_kind AS kind, o.owner_id AS id,"
+        " COALESCE(i.merchant_id, w.merchant_id) AS merchant_id,"
+        " COALESCE(i.pay_currency, w.currency) AS pay_currency, COALESCE(i.network, w.network) AS network"
         " FROM unnest(%s::text[]) AS seen (address)"
         " JOIN pool_addresses p ON p.family = %s AND p.address = seen.address"
         " JOIN address_owners o ON o.family = p.family AND o.ordinal = p.ordinal"
@@ -182,21 +165,18 @@ def match(family: str, addresses: Collection[str]) -> dict[str, Owner]:
         " WHERE i.id IS NOT NULL OR w.id IS NOT NULL",
         (list(addresses), family),
     )
-    return {row[0]: Owner(*row[1:]) for row in found}
+    return {owner.address: owner for owner in found}
 
 
-def record(found: Found) -> bool:
+def record(found: Deposit) -> bool:
     """Write a deposit once. One that a reorg took and brought back begins a new life with its first moment.
 
     All else is as the new block shows it: run on another state, the same transaction may have paid another sum, or
     somebody else. Returns whether a row was written. Call inside the transaction that moves the cursor.
     """
     return bool(
-        execute(
-            "INSERT INTO deposits AS d (id, network, txid, ordinal, currency, amount_units, address, sender,"
-            " owner_kind, owner_id, merchant_id, status, stray_reason, block_height, block_hash, block_time, seen_at)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 'pending', %s, %s, %s, %s, %s)"
-            " ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = d.round + 1,"
+        found.but(id=uuid7(), seen_at=found.block_time).write(
+            "ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = d.round + 1,"
             " currency = EXCLUDED.currency, amount_units = EXCLUDED.amount_units, address = EXCLUDED.address,"
             " sender = EXCLUDED.sender, owner_kind = EXCLUDED.owner_kind, owner_id = EXCLUDED.owner_id,"
             " merchant_id = EXCLUDED.merchant_id, stray_reason = EXCLUDED.stray_reason, confirmed_at = NULL,"
@@ -206,25 +186,7 @@ def record(found: Found) -> bool:
             f" refund_id = CASE WHEN {_IS_THE_SAME} THEN d.refund_id END,"
             f" refund_units = CASE WHEN {_IS_THE_SAME} THEN d.refund_units END,"
             " seen_at = CASE WHEN d.owner_id = EXCLUDED.owner_id THEN LEAST(d.seen_at, EXCLUDED.seen_at)"
-            " ELSE EXCLUDED.seen_at END WHERE d.status = 'reversed'",
-            (
-                uuid7(),
-                found.network,
-                found.txid,
-                found.ordinal,
-                found.currency,
-                found.amount_units,
-                found.address,
-                found.sender,
-                found.owner.kind,
-                found.owner.id,
-                found.owner.merchant_id,
-                found.stray_reason,
-                found.block_height,
-                found.block_hash,
-                found.block_time,
-                found.block_time,
-            ),
+            " ELSE EXCLUDED.seen_at END WHERE d.status = 'reversed'"
         )
     )
 
@@ -285,36 +247,31 @@ def is_any_of(owner_id: UUID) -> bool:
 
 def owners_due(network: str, *, kind: OwnerKind, confirmations: int, limit: int) -> list[UUID]:
     """Return owners of pending deposits that the scan has buried deep enough."""
-    return [
-        row[0]
-        for row in rows(
-            "SELECT DISTINCT d.owner_id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
-            " WHERE d.network = %s AND d.owner_kind = %s AND d.status = 'pending'"
-            f" AND d.block_height <= c.height - %s + 1 AND NOT {quorum.OPEN} LIMIT %s",
-            (network, kind, confirmations, limit),
-        )
-    ]
+    return column(
+        "SELECT DISTINCT d.owner_id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
+        " WHERE d.network = %s AND d.owner_kind = %s AND d.status = 'pending'"
+        f" AND d.block_height <= c.height - %s + 1 AND NOT {quorum.OPEN} LIMIT %s",
+        (network, kind, confirmations, limit),
+    )
 
 
 def orphans(network: str, *, kind: OwnerKind) -> list[tuple[UUID, UUID]]:
     """Return (deposit, owner) of the deposits in blocks above the cursor: a reorg moved it back from there."""
-    found: list[tuple[Any, ...]] = rows(
+    return rows(
         "SELECT d.id, d.owner_id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
         " WHERE d.network = %s AND d.owner_kind = %s AND d.block_height > c.height AND d.status <> 'reversed'"
         " ORDER BY d.owner_id, d.id",
         (network, kind),
     )
-    return [(row[0], row[1]) for row in found]
 
 
 def keys_in_block(network: str, height: int, block_hash: str) -> list[tuple[str, str]]:
     """Return (txid, ordinal) of a block's deposits that its transactions and logs themselves show."""
-    found = rows(
+    return rows(
         "SELECT txid, ordinal FROM deposits WHERE network = %s AND block_height = %s AND block_hash = %s"
         " AND status <> 'reversed' AND ordinal NOT LIKE 'probe:%%' AND ordinal NOT LIKE 'trace:%%'",
         (network, height, block_hash),
     )
-    return [(str(txid), str(ordinal)) for txid, ordinal in found]
 
 
 def confirm(deposit_id: UUID) -> bool:

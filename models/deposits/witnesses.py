@@ -7,13 +7,13 @@ it is open. actors.scan.witnesses asks the providers, outside of any transaction
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 from uuid import UUID
 
-from models.db.base import execute, rows
+from models.db.base import execute, rows, rows_as
 
 if TYPE_CHECKING:
-    from models.deposits.rows import Found, OwnerKind
+    from models.deposits.rows import Deposit, OwnerKind
 
 Reason = Literal["amount", "unpriced", "hourly", "missing"]
 
@@ -54,7 +54,7 @@ class Doubt:
     block_hash: str
 
 
-def guard(found: Found, *, usd_cents: int | None, policy: Policy) -> None:
+def guard(found: Deposit, *, usd_cents: int | None, policy: Policy) -> None:
     """Decide whether a deposit that was just recorded needs a second opinion; call inside the same transaction."""
     why = reason(found.network, usd_cents, policy)
     if why is not None:
@@ -101,17 +101,15 @@ def doubt(network: str, txid: str, ordinal: str) -> bool:
 
 def due(network: str, *, limit: int) -> list[Doubt]:
     """Return deposits whose witnesses are to be asked now, those that waited longest first."""
-    return [
-        Doubt(*row)
-        for row in rows(
-            "SELECT d.id, d.round, d.owner_kind, d.owner_id, d.txid, d.ordinal, d.currency, d.amount_units, d.address,"
-            " d.block_height, d.block_hash FROM deposit_quorums q"
-            " JOIN deposits d ON d.id = q.deposit_id AND d.round = q.round AND d.status = 'pending'"
-            " WHERE q.network = %s AND q.agreed_at IS NULL AND q.next_attempt_at <= app_now()"
-            " ORDER BY q.next_attempt_at LIMIT %s",
-            (network, limit),
-        )
-    ]
+    return rows_as(
+        Doubt,
+        "SELECT d.id AS deposit_id, d.round, d.owner_kind, d.owner_id, d.txid, d.ordinal, d.currency, d.amount_units,"
+        " d.address, d.block_height, d.block_hash FROM deposit_quorums q"
+        " JOIN deposits d ON d.id = q.deposit_id AND d.round = q.round AND d.status = 'pending'"
+        " WHERE q.network = %s AND q.agreed_at IS NULL AND q.next_attempt_at <= app_now()"
+        " ORDER BY q.next_attempt_at LIMIT %s",
+        (network, limit),
+    )
 
 
 def agree(asked: Doubt) -> bool:
@@ -146,9 +144,8 @@ def forget_hours() -> None:
 
 def waiting() -> list[tuple[str, int, int]]:
     """Return (network, deposits that wait for a second opinion, seconds since the first was asked for)."""
-    found: list[tuple[Any, ...]] = rows(
+    return rows(
         "SELECT q.network, count(*), extract(epoch FROM app_now() - min(q.asked_at))::bigint FROM deposit_quorums q"
         " JOIN deposits d ON d.id = q.deposit_id AND d.round = q.round AND d.status = 'pending'"
         " WHERE q.agreed_at IS NULL GROUP BY q.network"
     )
-    return [(str(network), int(count), int(age_s)) for network, count, age_s in found]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from datetime import datetime
-from typing import Any, Final, cast
+from typing import Final, cast
 
-from models.db.base import execute, in_transaction, one, rows, transaction
+from models.db.base import column, execute, in_transaction, transaction, value
 
 # Rows that one step adds to the sums: some tenths of a second.
 PORTION: Final = 200_000
@@ -57,7 +57,7 @@ def advance(*, within_s: float) -> bool:
     if in_transaction():
         raise RuntimeError("each portion is a step of its own")
     end = time.monotonic() + within_s
-    newest = _number("SELECT COALESCE(max(id), 0) FROM ledger_transfers")
+    newest = int(value("SELECT COALESCE(max(id), 0) FROM ledger_transfers"))
     if not _await_writers():
         return False
     while time.monotonic() < end:
@@ -81,17 +81,14 @@ def _await_writers() -> bool:
 
 
 def _writers() -> set[str]:
-    return {row[0] for row in rows(_WRITERS)}
+    return set(column(_WRITERS))
 
 
 def _add(newest: int) -> int | None:
     """Add one portion and return how far the sums go; None if another audit is at it."""
     with transaction():
-        found = one("SELECT through_id FROM audit_checkpoint FOR UPDATE SKIP LOCKED")
-        if found is None:
-            return None
-        through = int(found[0])
-        if through >= newest:
+        through: int | None = value("SELECT through_id FROM audit_checkpoint FOR UPDATE SKIP LOCKED")
+        if through is None or through >= newest:
             return through
         reached = min(newest, through + PORTION)
         execute(
@@ -117,31 +114,20 @@ def note_passed(*, is_full: bool) -> None:
 
 def passed_at() -> datetime | None:
     """Return when the books were last found right; None: not yet."""
-    return cast("datetime | None", _row("SELECT passed_at FROM audit_checkpoint")[0])
+    return cast("datetime | None", value("SELECT passed_at FROM audit_checkpoint"))
 
 
 def passed_age_s() -> float | None:
     """Return how long ago the books were last found right; None: not yet."""
-    found = _row("SELECT extract(epoch FROM app_now() - passed_at)::float8 FROM audit_checkpoint")[0]
-    return None if found is None else float(found)
+    sql = "SELECT extract(epoch FROM app_now() - passed_at)::float8 FROM audit_checkpoint"
+    return cast("float | None", value(sql))
 
 
 def is_full_due() -> bool:
     """Whether the sums were not compared with their rows for FULL_EVERY_S."""
     return bool(
-        _row(
+        value(
             "SELECT COALESCE(full_passed_at <= app_now() - make_interval(secs => %s), true) FROM audit_checkpoint",
             (FULL_EVERY_S,),
-        )[0]
+        )
     )
-
-
-def _number(sql: str) -> int:
-    return int(_row(sql)[0])
-
-
-def _row(sql: str, params: tuple[object, ...] = ()) -> tuple[Any, ...]:
-    found = one(sql, params)
-    if found is None:
-        raise LookupError("a row that always exists is missing")
-    return found

@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
-import msgspec
-
 from core.catalogue.catalogue import Catalogue
 from core.errors import PaymentBadAccuracy, PaymentBadAmount, PaymentUnsupportedNetwork
 from core.ids import uuid7
@@ -20,7 +18,7 @@ from core.merchants.terms_rules import accuracy_ppm
 from core.money import parse_units, rescale
 from core.rates import pricing
 from core.rates.pricing import Market, Method, Price, Quote, Terms
-from models.invoices.rows import InvoiceRow, NewInvoice
+from models.invoices.rows import InvoiceRow
 
 QUOTE_S: Final = 15 * 60
 
@@ -29,7 +27,7 @@ QUOTE_S: Final = 15 * 60
 class Plan:
     """An invoice that lacks only its address and its moments."""
 
-    invoice: NewInvoice
+    invoice: InvoiceRow
     lifetime_s: int
     # How long its quote holds; None where the price needs no rate or no coin is chosen yet.
     quote_s: int | None
@@ -70,7 +68,7 @@ def plan_invoice(
     )
     columns = chosen(catalogue, method, quote, generation=1)
     return Plan(
-        invoice=msgspec.structs.replace(invoice, status="check", is_multi=False, **columns),
+        invoice=invoice.but(status="check", is_multi=False, **columns),
         lifetime_s=lifetime_s,
         quote_s=quote_lifetime_s(price.currency, method),
         family=catalogue.networks[method[1]].family,
@@ -139,9 +137,9 @@ def _price(catalogue: Catalogue, body: CreatePayment) -> Price:
     )
 
 
-def _agnostic(body: CreatePayment, merchant_id: UUID, price: Price, terms: Terms) -> NewInvoice:
+def _agnostic(body: CreatePayment, merchant_id: UUID, price: Price, terms: Terms) -> InvoiceRow:
     """Return the invoice as it is before a coin is chosen."""
-    return NewInvoice(
+    return InvoiceRow(
         id=uuid7(),
         merchant_id=merchant_id,
         order_id=body.order_id or None,

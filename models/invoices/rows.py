@@ -14,10 +14,11 @@ import msgspec
 
 from core.invoices.states import InvoiceStatus
 from core.rates.pricing import Quote
+from models.addresses.rows import AddressOwner
 from models.db import locks
-from models.db.base import execute, one, rows
+from models.db.base import app_now, column, execute, one
 from models.db.locks import LockSeed
-from models.db.table import Big, Table, Units, derived
+from models.db.table import BY_DATABASE, Big, Table, Units, derived
 
 _LIVE: Final = "(i.status IN ('select', 'check') OR (i.status = 'wrong_amount' AND NOT i.is_final))"
 
@@ -30,54 +31,6 @@ REQUOTE_RETRY_S: Final = 30
 LIFETIME_CEILING_S: Final = 86_400
 
 
-class NewInvoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns that creation decides; moments come from the statement that writes it."""
-
-    id: UUID
-    merchant_id: UUID
-    order_id: str | None
-    status: InvoiceStatus
-    is_multi: bool
-    price_currency: str
-    price_units: int
-    pay_currency: str | None = None
-    network: str | None = None
-    payer_units: int | None = None
-    generation: int = 0
-    address_ordinal: int | None = None
-    address: str = ""
-    required_confirmations: int = 0
-    accuracy_ppm: int
-    discount_ppm: int = 0
-    subtract_percent: int
-    fee_ppm: int
-    fee_fixed_usd_cents: int
-    fee_fixed_units: int | None = None
-    url_callback: str | None = None
-    url_return: str = ""
-    url_success: str = ""
-    additional_data: str = ""
-    payer_email: str = ""
-    theme: str
-    is_payment_multiple: bool
-    is_final: bool = False
-    confirmed_units: int = 0
-    detected_units: int = 0
-    fee_fixed_taken_units: int = 0
-    txid: str = ""
-    payer_address: str = ""
-
-    @property
-    def confirmations(self) -> int:
-        """None yet."""
-        return 0
-
-    @property
-    def is_unpriced(self) -> bool:
-        """Never at its beginning."""
-        return False
-
-
 class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON c.network = i.network"):
     """An invoice as stored, with the height that its network's scan has reached."""
 
@@ -85,46 +38,47 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
     merchant_id: UUID
     order_id: str | None
     status: InvoiceStatus
-    is_final: bool
+    is_final: bool = False
     is_multi: bool
     price_currency: str
     price_units: Units
-    pay_currency: str | None
-    network: str | None
-    payer_units: Units | None
-    generation: int
-    address_ordinal: Big | None
-    address: str
-    required_confirmations: int
+    pay_currency: str | None = None
+    network: str | None = None
+    payer_units: Units | None = None
+    generation: int = 0
+    address_ordinal: Big | None = None
+    address: str = ""
+    required_confirmations: int = 0
     accuracy_ppm: int
-    discount_ppm: int
+    discount_ppm: int = 0
     subtract_percent: int
     fee_ppm: int
     fee_fixed_usd_cents: int
-    fee_fixed_units: Units | None
-    confirmed_units: Units
-    detected_units: Units
-    deposit_height: Big | None
-    fee_fixed_taken_units: Units
-    txid: str
-    payer_address: str
-    decided_at: datetime | None
-    accepted_units: Units | None
-    url_callback: str | None
-    url_return: str
-    url_success: str
-    additional_data: str
-    payer_email: str
+    fee_fixed_units: Units | None = None
+    confirmed_units: Units = 0
+    detected_units: Units = 0
+    deposit_height: Big | None = None
+    fee_fixed_taken_units: Units = 0
+    txid: str = ""
+    payer_address: str = ""
+    decided_at: datetime | None = None
+    accepted_units: Units | None = None
+    url_callback: str | None = None
+    url_return: str = ""
+    url_success: str = ""
+    additional_data: str = ""
+    payer_email: str = ""
     theme: str
     is_payment_multiple: bool
-    created_at: datetime
-    updated_at: datetime
-    expires_at: datetime
-    rate_expires_at: datetime
-    extended_generation: int | None
+    # The moments come from the statement that creates it.
+    created_at: datetime = BY_DATABASE
+    updated_at: datetime = BY_DATABASE
+    expires_at: datetime = BY_DATABASE
+    rate_expires_at: datetime = BY_DATABASE
+    extended_generation: int | None = None
     # Set while nobody can say what it costs: its quote ran out, extended once, and there is no rate for another.
-    requote_after: datetime | None
-    is_credit_due: bool | None
+    requote_after: datetime | None = None
+    is_credit_due: bool | None = None
     scanned_height: int | None = derived("c.height")
 
     @property
@@ -161,10 +115,10 @@ def find(merchant_id: UUID, *, invoice_id: UUID) -> InvoiceRow | None:
     return InvoiceRow.first("i.id = %s AND i.merchant_id = %s", (invoice_id, merchant_id))
 
 
-def find_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
+def find_by_order(merchant_id: UUID, order_id: str, *, then: str = "") -> InvoiceRow | None:
     """Return the newest live invoice of an order_id, else the newest."""
     return InvoiceRow.first(
-        f"i.merchant_id = %s AND i.order_id = %s ORDER BY {_LIVE} DESC, i.created_at DESC, i.id DESC LIMIT 1",
+        f"i.merchant_id = %s AND i.order_id = %s ORDER BY {_LIVE} DESC, i.created_at DESC, i.id DESC LIMIT 1 {then}",
         (merchant_id, order_id),
     )
 
@@ -178,10 +132,8 @@ def look_up(merchant_id: UUID, *, uuid: str | None, order_id: str | None) -> Inv
 
 def find_live_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
     """Return the newest invoice that still stands for this order_id."""
-    return InvoiceRow.first(
-        f"i.merchant_id = %s AND i.order_id = %s AND {_LIVE} ORDER BY i.created_at DESC, i.id DESC LIMIT 1",
-        (merchant_id, order_id),
-    )
+    newest = find_by_order(merchant_id, order_id)
+    return newest if newest is not None and is_live(newest) else None
 
 
 def find_public(invoice_id: UUID) -> InvoiceRow | None:
@@ -197,11 +149,7 @@ def lock(invoice_id: UUID) -> InvoiceRow | None:
 def lock_last_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
     """Serialise creation for this order_id, then lock its newest invoice, live ones first."""
     locks.wait_turn(f"{merchant_id}{order_id}", seed=LockSeed.INVOICE_ORDER)
-    return InvoiceRow.first(
-        f"i.merchant_id = %s AND i.order_id = %s"
-        f" ORDER BY {_LIVE} DESC, i.created_at DESC, i.id DESC LIMIT 1 FOR UPDATE OF i",
-        (merchant_id, order_id),
-    )
+    return find_by_order(merchant_id, order_id, then="FOR UPDATE OF i")
 
 
 def is_live(invoice: InvoiceRow) -> bool:
@@ -210,7 +158,7 @@ def is_live(invoice: InvoiceRow) -> bool:
 
 
 def create(
-    new: NewInvoice,
+    new: InvoiceRow,
     *,
     call_id: UUID,
     idem_key: str | None,
@@ -232,7 +180,7 @@ def create(
             idem_key,
             fingerprint,
             terms_version,
-            msgspec.json.encode(new).decode(),
+            msgspec.json.encode({name: value for name, value in vars(new).items() if value is not None}).decode(),
             lifetime_s,
             quote_s,
             family,
@@ -244,29 +192,22 @@ def create(
 
 def due_for_settlement(limit: int) -> list[UUID]:
     """Return invoices whose expiry their network's scan (before a choice: the clock) has passed, oldest first."""
-    return [
-        row[0]
-        for row in rows(
-            "SELECT i.id FROM invoices i LEFT JOIN chain_cursors c ON c.network = i.network"
-            " WHERE i.status IN ('select', 'check') AND i.expires_at <= app_now()"
-            " AND (i.network IS NULL OR c.block_time > i.expires_at)"
-            " AND NOT EXISTS (SELECT 1 FROM deposits d WHERE d.owner_id = i.id AND d.status = 'pending'"
-            "   AND d.stray_reason IS DISTINCT FROM 'dust' AND d.seen_at <= i.expires_at)"
-            " ORDER BY i.expires_at LIMIT %s",
-            (limit,),
-        )
-    ]
+    return column(
+        "SELECT i.id FROM invoices i LEFT JOIN chain_cursors c ON c.network = i.network"
+        " WHERE i.status IN ('select', 'check') AND i.expires_at <= app_now()"
+        " AND (i.network IS NULL OR c.block_time > i.expires_at)"
+        " AND NOT EXISTS (SELECT 1 FROM deposits d WHERE d.owner_id = i.id AND d.status = 'pending'"
+        "   AND d.stray_reason IS DISTINCT FROM 'dust' AND d.seen_at <= i.expires_at)"
+        " ORDER BY i.expires_at LIMIT %s",
+        (limit,),
+    )
 
 
 def credit_due(limit: int) -> list[UUID]:
     """Return decided invoices with confirmed deposits that no page of their settlement has credited yet."""
-    return [
-        row[0]
-        for row in rows(
-            "SELECT id FROM invoices WHERE is_credit_due AND status IN ('paid', 'paid_over') ORDER BY id LIMIT %s",
-            (limit,),
-        )
-    ]
+    return column(
+        "SELECT id FROM invoices WHERE is_credit_due AND status IN ('paid', 'paid_over') ORDER BY id LIMIT %s", (limit,)
+    )
 
 
 def reread(invoice_id: UUID) -> InvoiceRow:
@@ -279,8 +220,7 @@ def reread(invoice_id: UUID) -> InvoiceRow:
 
 def is_past_expiry(invoice: InvoiceRow) -> bool:
     """Whether the clock has reached an invoice's expiry."""
-    found = one("SELECT app_now() >= %s", (invoice.expires_at,))
-    return bool(found and found[0])
+    return app_now() >= invoice.expires_at
 
 
 def reopen(invoice: InvoiceRow, *, lifetime_s: int, quote_s: int | None) -> None:
@@ -323,25 +263,19 @@ def choose(
         " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s AND status = 'select'",
         (*columns.values(), address, ordinal, quote_s or LIFETIME_CEILING_S, invoice.id),
     )
-    execute(
-        "INSERT INTO address_owners (family, ordinal, owner_kind, owner_id) VALUES (%s, %s, 'invoice', %s)",
-        (family, ordinal, invoice.id),
-    )
+    AddressOwner(family=family, ordinal=ordinal, owner_kind="invoice", owner_id=invoice.id).write()
     _record_quote(invoice.id)
 
 
 def due_for_requote(limit: int) -> list[UUID]:
     """Return invoices whose rate ran out, held by no deposit, once their network's scan has passed that moment."""
-    return [
-        row[0]
-        for row in rows(
-            "SELECT i.id FROM invoices i JOIN chain_cursors c ON c.network = i.network"
-            " WHERE i.status = 'check' AND i.detected_units * 10 < i.payer_units AND i.rate_expires_at < i.expires_at"
-            " AND COALESCE(i.requote_after, i.rate_expires_at) <= app_now() AND c.block_time > i.rate_expires_at"
-            " ORDER BY COALESCE(i.requote_after, i.rate_expires_at) LIMIT %s",
-            (limit,),
-        )
-    ]
+    return column(
+        "SELECT i.id FROM invoices i JOIN chain_cursors c ON c.network = i.network"
+        " WHERE i.status = 'check' AND i.detected_units * 10 < i.payer_units AND i.rate_expires_at < i.expires_at"
+        " AND COALESCE(i.requote_after, i.rate_expires_at) <= app_now() AND c.block_time > i.rate_expires_at"
+        " ORDER BY COALESCE(i.requote_after, i.rate_expires_at) LIMIT %s",
+        (limit,),
+    )
 
 
 def lock_for_requote(invoice_id: UUID) -> InvoiceRow | None:

@@ -19,13 +19,13 @@ from core.catalogue.addresses import display
 from core.catalogue.catalogue import Catalogue
 from core.invoices import states
 from core.invoices.states import InvoiceStatus
-from models.db.base import app_now, execute, one, repeat_on_deadlock, rows, transaction
+from models.db.base import app_now, execute, repeat_on_deadlock, transaction, value
 from models.deposits import crediting
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.invoices import rows as invoices
 from models.invoices import tallies, views
-from models.invoices.rows import InvoiceRow
+from models.invoices.rows import InvoiceRow, QuoteRow
 from models.invoices.tallies import Tally
 from models.webhooks import outbox
 
@@ -36,21 +36,13 @@ DEPOSITS_PER_PAGE: Final = 100
 PAGES_PER_STEP: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class _Quote:
-    generation: int
-    payer_units: int
-    fee_fixed_units: int
-    valid_from: datetime
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Standing:
     """An invoice with what its deposits add up to and the quote it is judged by."""
 
     invoice: InvoiceRow
     tallies: Sequence[Tally]
-    quote: _Quote | None
+    quote: QuoteRow | None
     expiry_passed: bool
 
     @property
@@ -180,7 +172,7 @@ def _add(invoice: InvoiceRow, units: int) -> None:
 
 
 def _standing(invoice: InvoiceRow) -> _Standing:
-    quotes = _quotes(invoice)
+    quotes = QuoteRow.read("invoice_id = %s ORDER BY generation", (invoice.id,))
     moments = sorted({after.valid_from for after in quotes[1:]})
     tallied = tallies.of_invoice(invoice.id, expires_at=invoice.expires_at, moments=moments)
     return _Standing(
@@ -191,18 +183,7 @@ def _standing(invoice: InvoiceRow) -> _Standing:
     )
 
 
-def _quotes(invoice: InvoiceRow) -> list[_Quote]:
-    return [
-        _Quote(*row)
-        for row in rows(
-            "SELECT generation, payer_units, fee_fixed_units, valid_from FROM quotes WHERE invoice_id = %s"
-            " ORDER BY generation",
-            (invoice.id,),
-        )
-    ]
-
-
-def _quote_held(quotes: Sequence[_Quote], moments: Sequence[datetime], in_time: Sequence[Tally]) -> _Quote | None:
+def _quote_held(quotes: Sequence[QuoteRow], moments: Sequence[datetime], in_time: Sequence[Tally]) -> QuoteRow | None:
     """Return the first quote that deposits held, by reaching a part of it before the next was made; else the newest."""
     for quote, after in pairwise(quotes):
         place = moments.index(after.valid_from)
@@ -215,8 +196,8 @@ def _quote_held(quotes: Sequence[_Quote], moments: Sequence[datetime], in_time: 
 def _expiry_passed(invoice: InvoiceRow) -> bool:
     if invoice.network is None:
         return app_now() >= invoice.expires_at
-    cursor = one("SELECT block_time > %s FROM chain_cursors WHERE network = %s", (invoice.expires_at, invoice.network))
-    return bool(cursor and cursor[0])
+    sql = "SELECT block_time > %s FROM chain_cursors WHERE network = %s"
+    return bool(value(sql, (invoice.expires_at, invoice.network)))
 
 
 def _judged(standing: _Standing) -> InvoiceStatus:
@@ -346,8 +327,5 @@ def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> 
 def _emit(catalogue: Catalogue, before: InvoiceRow, status: InvoiceStatus) -> None:
     if status == before.status or status not in states.INVOICE_EVENTS:
         return
-    after = invoices.find_public(before.id)
-    if after is None:
-        raise LookupError(f"invoice {before.id} vanished while it was locked")
-    body = msgspec.json.encode(views.payment_webhook(catalogue, after)).decode()
+    body = msgspec.json.encode(views.payment_webhook(catalogue, invoices.reread(before.id))).decode()
     outbox.emit(before.merchant_id, states.INVOICE_EVENTS[status], before.id, body, url_callback=before.url_callback)

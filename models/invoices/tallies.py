@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from models.db.base import one, rows
+from models.db.base import one, rows_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +49,22 @@ class Tally:
 
 def of_invoice(invoice_id: UUID, *, expires_at: datetime, moments: Sequence[datetime]) -> list[Tally]:
     """Add up an invoice's deposits, told apart by the moments, in their order, before which they were seen."""
-    found = rows(
-        "SELECT d.stray_reason, d.status, d.refund_id IS NOT NULL, COALESCE(p.status = 'confirmed', false),"
-        " d.seen_at <= %s, width_bucket(d.seen_at, %s::timestamptz[]), count(*), sum(d.amount_units),"
-        ' max(d.block_height), min(d.sender COLLATE "C"), max(d.sender COLLATE "C")'
+    return rows_as(
+        Tally,
+        "SELECT d.stray_reason, d.status, d.refund_id IS NOT NULL AS has_refund,"
+        " COALESCE(p.status = 'confirmed', false) AS is_refunded, d.seen_at <= %s AS is_in_time,"
+        " width_bucket(d.seen_at, %s::timestamptz[]) AS moments_before, count(*), sum(d.amount_units) AS units,"
+        " max(d.block_height) AS height_max,"
+        ' min(d.sender COLLATE "C") AS sender_first, max(d.sender COLLATE "C") AS sender_last'
         " FROM deposits d LEFT JOIN payouts p ON p.id = d.refund_id WHERE d.owner_id = %s GROUP BY 1, 2, 3, 4, 5, 6",
         (expires_at, list(moments), invoice_id),
     )
-    return [Tally(*row) for row in found]
 
 
 def newest_counted(invoice_id: UUID) -> tuple[str, str] | None:
     """Return (network, txid) of the newest deposit that counts towards an invoice."""
-    found = one(
+    return one(
         "SELECT network, txid FROM deposits WHERE owner_id = %s AND stray_reason IS NULL AND status <> 'reversed'"
         " ORDER BY seen_at DESC, id DESC LIMIT 1",
         (invoice_id,),
     )
-    return None if found is None else (str(found[0]), str(found[1]))

@@ -11,12 +11,10 @@ from typing import Any
 from core.catalogue.catalogue import Catalogue
 from core.http.qr import qr_data_uri
 from core.http.render import coin_text, iso_time, price_text
-from models.invoices.rows import InvoiceRow, NewInvoice
-
-Shown = InvoiceRow | NewInvoice
+from models.invoices.rows import InvoiceRow
 
 
-def remaining_units(invoice: Shown) -> int | None:
+def remaining_units(invoice: InvoiceRow) -> int | None:
     """Return what is still due: nothing once a sale is decided, None before a coin is chosen or without a price."""
     if invoice.payer_units is None or invoice.is_unpriced:
         return None
@@ -25,7 +23,7 @@ def remaining_units(invoice: Shown) -> int | None:
     return max(0, invoice.payer_units - invoice.detected_units)
 
 
-def payment_core(catalogue: Catalogue, invoice: Shown, *, pay_url: str, public: bool) -> dict[str, Any]:
+def payment_core(catalogue: Catalogue, invoice: InvoiceRow, *, pay_url: str, public: bool) -> dict[str, Any]:
     """Return a payment object but for its moments, which the creating statement alone knows."""
     coin = invoice.pay_currency
     chosen = coin is not None

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from core.money import format_coin
-from models.db.base import one
+from models.db.base import value
 from models.ledger import ledger
 
 Holdings = dict[str, dict[str, int]]
@@ -15,8 +15,8 @@ Holdings = dict[str, dict[str, int]]
 
 def read(merchant_id: UUID) -> tuple[Holdings, Holdings]:
     """Return the balances of a merchant and the personal ones of its owner: {currency: {kind: units}}."""
-    owner = one("SELECT owner_id FROM merchants WHERE id = %s", (merchant_id,))
-    return ledger.holdings(merchant_id), ledger.holdings(owner[0]) if owner else {}
+    owner_id = value("SELECT owner_id FROM merchants WHERE id = %s", (merchant_id,))
+    return ledger.holdings(merchant_id), ledger.holdings(owner_id) if owner_id else {}
 
 
 def balance(

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 from uuid import UUID
 
-from models.db.base import execute, one, rows
+from models.db.base import execute, one, rows_as
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, DEBT, Account
+from models.ledger.rows import DebtorMark
 
 
 class Debtor(NamedTuple):
@@ -23,9 +24,7 @@ class Debtor(NamedTuple):
 
 def note(merchant_id: UUID, currency: str) -> None:
     """Note a debt to be repaid; the caller has locked its account, so that it is not taken for repaid meanwhile."""
-    execute(
-        "INSERT INTO debtors (merchant_id, currency) VALUES (%s, %s) ON CONFLICT DO NOTHING", (merchant_id, currency)
-    )
+    DebtorMark(merchant_id=merchant_id, currency=currency).write("ON CONFLICT DO NOTHING")
 
 
 def take(merchant_id: UUID, currency: str, units: int, *, coming_units: int = 0) -> int:
@@ -61,8 +60,8 @@ def give(
 
 def due(limit: int) -> list[Debtor]:
     """Return debtors, the longest unvisited first."""
-    found = rows("SELECT merchant_id, currency FROM debtors ORDER BY looked_at, merchant_id LIMIT %s", (limit,))
-    return [Debtor(*row) for row in found]
+    sql = "SELECT merchant_id, currency FROM debtors ORDER BY looked_at, merchant_id LIMIT %s"
+    return rows_as(Debtor, sql, (limit,))
 
 
 def lock(debtor: Debtor) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from models.db.base import execute, one, rows
+from models.db.base import execute, rows, value
+from models.ledger.rows import Balance, LedgerAccount
 
 GATEWAY: Final = UUID(int=0)
 
@@ -37,6 +38,13 @@ EQUITY: Final = "equity"
 _OWED: Final = (
     "(SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t WHERE t.debit_account = a.id)"
     " - (SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t WHERE t.credit_account = a.id)"
+)
+
+
+# The rows of accounts that are named by four columns of values; `place` is where among them, from 1 on.
+_WANTED: Final = (
+    " JOIN unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) WITH ORDINALITY"
+    " AS wanted (holder, kind, currency, network, place) USING (holder, kind, currency, network)"
 )
 
 
@@ -107,23 +115,14 @@ def _account_ids(accounts: Sequence[Account]) -> dict[Account, int]:
     found = _find(accounts)
     missing = [account for account in accounts if account not in found]
     if missing:
-        for account in missing:
-            execute(
-                "INSERT INTO accounts (holder, kind, currency, network) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
-                account,
-            )
+        LedgerAccount.write_all([LedgerAccount(**account._asdict()) for account in missing], "ON CONFLICT DO NOTHING")
         found |= _find(missing)
     return found
 
 
 def _find(accounts: Sequence[Account]) -> dict[Account, int]:
-    found = rows(
-        "SELECT a.id, a.holder, a.kind, a.currency, a.network FROM accounts a"
-        " JOIN unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) AS wanted (holder, kind, currency, network)"
-        " USING (holder, kind, currency, network)",
-        _columns(accounts),
-    )
-    return {Account(*row[1:]): row[0] for row in found}
+    found = rows(f"SELECT wanted.place, a.id FROM accounts a {_WANTED}", _columns(accounts))
+    return {accounts[place - 1]: account_id for place, account_id in found}
 
 
 def _columns(table: Sequence[tuple[object, ...]]) -> tuple[list[object], ...]:
@@ -139,10 +138,8 @@ def _apply_deltas(transfers: Sequence[Transfer], ids: dict[Account, int]) -> Non
     for account_id, account in guarded:
         delta = deltas[account]
         if delta > 0:
-            execute(
-                "INSERT INTO balances AS b (account_id, units) VALUES (%s, %s)"
-                " ON CONFLICT (account_id) DO UPDATE SET units = b.units + EXCLUDED.units",
-                (account_id, delta),
+            Balance(account_id=account_id, units=delta).write(
+                "ON CONFLICT (account_id) DO UPDATE SET units = b.units + EXCLUDED.units"
             )
         elif delta < 0 and not execute(
             "UPDATE balances SET units = units - %s WHERE account_id = %s AND units >= %s",
@@ -153,24 +150,23 @@ def _apply_deltas(transfers: Sequence[Transfer], ids: dict[Account, int]) -> Non
 
 def balance(account: Account) -> int:
     """Return a guarded account's units; 0 if it was never used."""
-    row = one(
+    units = value(
         "SELECT b.units FROM balances b JOIN accounts a ON a.id = b.account_id"
         " WHERE (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, %s)",
         account,
     )
-    return int(row[0]) if row else 0
+    return units or 0
 
 
 def lock_balances(*accounts: Account) -> list[int]:
     """Lock guarded accounts' rows, in the order that post() takes, until the transaction ends; return their units."""
     found = rows(
-        "SELECT a.holder, a.kind, a.currency, a.network, b.units FROM balances b JOIN accounts a ON a.id = b.account_id"
-        " JOIN unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) AS wanted (holder, kind, currency, network)"
-        " USING (holder, kind, currency, network) ORDER BY a.id FOR UPDATE OF b",
+        f"SELECT wanted.place, b.units FROM balances b JOIN accounts a ON a.id = b.account_id {_WANTED}"
+        " ORDER BY a.id FOR UPDATE OF b",
         _columns(accounts),
     )
-    units = {Account(*row[:4]): row[4] for row in found}
-    return [units.get(account, 0) for account in accounts]
+    units = dict(found)
+    return [units.get(place, 0) for place in range(1, len(accounts) + 1)]
 
 
 def lock_debt(holder: UUID, currency: str) -> int:
@@ -179,8 +175,7 @@ def lock_debt(holder: UUID, currency: str) -> int:
     Lock it before any balance. A merchant without debts gets the account too: there must be something to lock.
     """
     account_id = lock_account(Account(holder, DEBT, currency))
-    row = one(f"SELECT {_OWED} FROM accounts a WHERE a.id = %s", (account_id,))
-    return int(row[0]) if row else 0
+    return int(value(f"SELECT {_OWED} FROM accounts a WHERE a.id = %s", (account_id,)))
 
 
 def lock_account(account: Account) -> int:
@@ -196,22 +191,16 @@ def lock_account(account: Account) -> int:
 
 def credited(accounts: Sequence[Account]) -> int:
     """Return what accounts that are sums hold together: credits less debits."""
-    row = one(
-        f"SELECT COALESCE(-sum({_OWED}), 0) FROM accounts a"
-        " JOIN unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) AS wanted (holder, kind, currency, network)"
-        " USING (holder, kind, currency, network)",
-        _columns(accounts),
-    )
-    return int(row[0]) if row else 0
+    return int(value(f"SELECT COALESCE(-sum({_OWED}), 0) FROM accounts a {_WANTED}", _columns(accounts)))
 
 
 def debt(holder: UUID, currency: str) -> int:
     """Return what a merchant owes in a coin, as far as it is committed; nothing waits for it, nor does it hold."""
-    row = one(
+    units = value(
         f"SELECT {_OWED} FROM accounts a WHERE (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, '')",
         (holder, DEBT, currency),
     )
-    return int(row[0]) if row else 0
+    return units or 0
 
 
 def holdings(holder: UUID) -> dict[str, dict[str, int]]:

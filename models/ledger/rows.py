@@ -5,20 +5,20 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from models.db.table import Big, Small, Table, Units
+from models.db.table import BY_DATABASE, Big, Small, Table, Units
 
 
 class LedgerAccount(Table, table="accounts"):
     """An account of the books: its holder's, of a kind, in a coin."""
 
-    id: Big
+    id: Big = BY_DATABASE
     holder: UUID
     kind: str
     currency: str
     network: str
 
 
-class Balance(Table, table="balances"):
+class Balance(Table, table="balances b"):
     """What an account has."""
 
     account_id: Big
@@ -55,8 +55,8 @@ class DebtorMark(Table, table="debtors"):
 
     merchant_id: UUID
     currency: str
-    noted_at: datetime
-    looked_at: datetime
+    noted_at: datetime = BY_DATABASE
+    looked_at: datetime = BY_DATABASE
 
 
 class LedgerScale(Table, table="ledger_scales"):

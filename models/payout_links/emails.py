@@ -26,7 +26,6 @@ ATTEMPTS_MAX: Final = len(DELAYS_S) + 1
 LEASE_S: Final = 300
 ERROR_CHARS_MAX: Final = 200
 KEPT_DAYS: Final = 30
-PRUNED_AT_ONCE: Final = 1_000
 _FREE: Final = "(e.leased_until IS NULL OR e.leased_until <= app_now())"
 _DUE: Final = turns.fair(
     "emails e",
@@ -141,10 +140,10 @@ def put_back(emails: Collection[EmailRow], *, wait_s: int, error: str | None = N
     )
 
 
-def prune() -> int:
-    """Forget some e-mails that are over for KEPT_DAYS; return how many. Ring again while it returns PRUNED_AT_ONCE."""
+def prune(*, limit: int) -> int:
+    """Forget some e-mails that are over for KEPT_DAYS; return how many."""
     return execute(
         "DELETE FROM emails WHERE id IN (SELECT id FROM emails WHERE status <> 'pending'"
         " AND created_at < app_now() - make_interval(days => %s) ORDER BY created_at LIMIT %s)",
-        (KEPT_DAYS, PRUNED_AT_ONCE),
+        (KEPT_DAYS, limit),
     )

@@ -140,7 +140,6 @@ def kept_back() -> list[tuple[str, int]]:
 
 # What an oracle said of an address is believed for this long.
 VERDICT_HOLDS_S: Final = 86_400
-PRUNED_AT_ONCE: Final = 1_000
 
 
 def verdict(network: str, address: str) -> bool | None:
@@ -160,12 +159,12 @@ def store_verdict(network: str, address: str, *, is_sanctioned: bool) -> None:
     )
 
 
-def prune_verdicts() -> int:
-    """Forget some verdicts that are no longer believed; return how many. Again while it returns PRUNED_AT_ONCE."""
+def prune_verdicts(*, limit: int) -> int:
+    """Forget some verdicts that are no longer believed; return how many."""
     return execute(
         "WITH limits AS MATERIALIZED (SELECT app_now() - make_interval(secs => %s) AS at)"
         " DELETE FROM sanction_verdicts WHERE checked_at < (SELECT at FROM limits) AND (network, address) IN"
         " (SELECT network, address FROM sanction_verdicts WHERE checked_at < (SELECT at FROM limits)"
         "  ORDER BY checked_at LIMIT %s)",
-        (VERDICT_HOLDS_S, PRUNED_AT_ONCE),
+        (VERDICT_HOLDS_S, limit),
     )

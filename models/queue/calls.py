@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, cast
 from uuid import UUID, uuid5
 
 import psycopg2
@@ -25,7 +25,9 @@ from models.db.base import (
     in_transaction,
     one,
     pgcode,
+    value,
 )
+from models.queue.rows import CallRecord
 
 # The longest that a call's transaction may wait for a lock, run a statement, or lie idle.
 STEP_TIMEOUT_MS: Final = 2_000
@@ -35,7 +37,6 @@ ABANDON_PAUSE_S: Final = 0.1
 # How much longer than its life a call's transaction may hold its row: a last statement or pause, and its rollback.
 GRACE_S: Final = 2.5 * STEP_TIMEOUT_MS / 1000
 KEPT_DAYS: Final = 7
-PRUNED_AT_ONCE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,15 +195,13 @@ def abandon(info: CallInfo, *, life_left_s: float = 0.0) -> str | None:
 
 
 def _tombstone(info: CallInfo) -> str | None:
-    inserted = execute(
-        "INSERT INTO calls (call_id, merchant_id, fingerprint, state) VALUES (%s, %s, %s, 'abandoned')"
-        " ON CONFLICT (call_id) DO NOTHING",
-        (info.call_id, info.merchant_id, info.fingerprint),
+    tombstone = CallRecord(
+        call_id=info.call_id, merchant_id=info.merchant_id, fingerprint=info.fingerprint, state="abandoned"
     )
-    if inserted:
+    if tombstone.write("ON CONFLICT (call_id) DO NOTHING"):
         return None
-    found = one("SELECT response FROM calls WHERE call_id = %s AND state = 'done'", (info.call_id,))
-    return found[0] if found else None
+    sql = "SELECT response FROM calls WHERE call_id = %s AND state = 'done'"
+    return cast("str | None", value(sql, (info.call_id,)))
 
 
 def is_abandoned(call_id: UUID) -> bool:
@@ -210,10 +209,10 @@ def is_abandoned(call_id: UUID) -> bool:
     return one("SELECT 1 FROM calls WHERE call_id = %s AND state = 'abandoned'", (call_id,)) is not None
 
 
-def prune() -> int:
-    """Forget some calls older than KEPT_DAYS; return how many. Ring again while it returns PRUNED_AT_ONCE."""
+def prune(*, limit: int) -> int:
+    """Forget some calls older than KEPT_DAYS; return how many."""
     return execute(
         "DELETE FROM calls WHERE call_id IN (SELECT call_id FROM calls"
         " WHERE created_at < app_now() - make_interval(days => %s) ORDER BY created_at LIMIT %s)",
-        (KEPT_DAYS, PRUNED_AT_ONCE),
+        (KEPT_DAYS, limit),
     )

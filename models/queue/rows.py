@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from models.db.table import Table
+from models.db.table import BY_DATABASE, Table
 
 
 class CallRecord(Table, table="calls"):
@@ -13,8 +13,8 @@ class CallRecord(Table, table="calls"):
 
     call_id: UUID
     merchant_id: UUID | None
-    idem_key: str | None
+    idem_key: str | None = BY_DATABASE
     fingerprint: bytes
     state: str
-    response: str | None
-    created_at: datetime
+    response: str | None = BY_DATABASE
+    created_at: datetime = BY_DATABASE

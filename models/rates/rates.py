@@ -12,7 +12,8 @@ from typing import Final
 from core.rates.consensus import Rate
 from core.rates.pricing import RATE_DIGITS, Market
 from core.rates.view import AGAINST, Course
-from models.db.base import execute, rows
+from models.db.base import column, execute, rows
+from models.rates.rows import RateRow
 
 # Older quotes are refused: a stale rate sells at a loss.
 STALE_AFTER_S: Final = 300
@@ -49,7 +50,7 @@ def load_market() -> Market:
     )
     return Market(
         rates={currency: rate for currency, rate, _ in rates},
-        network_fees={(currency, network): int(units) for currency, network, units in fees},
+        network_fees={(currency, network): units for currency, network, units in fees},
     )
 
 
@@ -76,38 +77,32 @@ def last_rates() -> dict[str, Decimal]:
 
 
 def _fresh_rates() -> list[tuple[str, int, datetime]]:
-    found = rows(
+    return rows(
         "SELECT currency, trunc(usd * 10::numeric ^ %s), quoted_at FROM rates"
         " WHERE quoted_at > app_now() - make_interval(secs => %s) ORDER BY currency",
         (RATE_DIGITS, STALE_AFTER_S),
     )
-    return [(currency, int(rate), quoted_at) for currency, rate, quoted_at in found]
 
 
 def store_rates(new: Mapping[str, Rate]) -> None:
     """Record rates in one statement, in one order of rows, so that two writers cannot block each other for good."""
-    listed = sorted(new.items())
-    execute(
-        "INSERT INTO rates (currency, usd, source, quoted_at) SELECT * FROM unnest(%s, %s, %s, %s)"
-        " ON CONFLICT (currency) DO UPDATE SET usd = EXCLUDED.usd, source = EXCLUDED.source,"
+    RateRow.write_all(
+        [
+            RateRow(currency=currency, usd=rate.usd, source=",".join(rate.sources), quoted_at=rate.as_of)
+            for currency, rate in sorted(new.items())
+        ],
+        "ON CONFLICT (currency) DO UPDATE SET usd = EXCLUDED.usd, source = EXCLUDED.source,"
         " quoted_at = EXCLUDED.quoted_at",
-        (
-            [currency for currency, _ in listed],
-            [rate.usd for _, rate in listed],
-            [",".join(rate.sources) for _, rate in listed],
-            [rate.as_of for _, rate in listed],
-        ),
     )
 
 
 def unpriced_networks(networks: Collection[str]) -> list[str]:
     """Return those networks of which no fresh fee is known."""
-    found = rows(
+    return column(
         "SELECT n.code FROM unnest(%s::text[]) AS n (code) WHERE NOT EXISTS (SELECT 1 FROM network_fees f"
         " WHERE f.network = n.code AND f.quoted_at > app_now() - make_interval(secs => %s))",
         (sorted(networks), STALE_AFTER_S),
     )
-    return [code for (code,) in found]
 
 
 def store_network_fee(currency: str, network: str, units: int, *, gas_units: int | None = None) -> None:

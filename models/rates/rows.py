@@ -19,7 +19,7 @@ class NetworkFee(Table, table="network_fees"):
     gas_units: Units | None
 
 
-class Rate(Table, table="rates"):
+class RateRow(Table, table="rates"):
     """A coin's price in US dollars."""
 
     currency: str

@@ -8,31 +8,18 @@ likes, and a daily table is asked for once.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
 from psycopg2.extras import Json
 
-from models.db.base import execute, rows
+from models.db.base import column, execute
+from models.rates.rows import RateSourceRow
 
 # A source that fails is asked again after this, then twice as long, up to its ordinary interval or a minute.
 RETRY_FIRST_S: Final = 30
 RETRY_CEILING_MIN_S: Final = 60
 DOUBLINGS_MAX: Final = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceRow:
-    """A source's last good answer and its health."""
-
-    source: str
-    quotes: Mapping[str, Decimal]
-    # None: it has never answered.
-    answered_at: datetime | None
-    failures: int
-    problem: str
 
 
 def lease_due(sources: Collection[str], *, lease_s: int) -> list[str]:
@@ -43,21 +30,21 @@ def lease_due(sources: Collection[str], *, lease_s: int) -> list[str]:
         " WHERE name NOT IN (SELECT source FROM rate_sources) ON CONFLICT DO NOTHING",
         (names,),
     )
-    leased = rows(
+    leased = column(
         "UPDATE rate_sources SET ask_at = app_now() + make_interval(secs => %s) WHERE source IN"
         " (SELECT source FROM rate_sources WHERE source = ANY(%s) AND ask_at <= app_now()"
         " ORDER BY source FOR UPDATE SKIP LOCKED) RETURNING source",
         (lease_s, names),
     )
-    return sorted(source for (source,) in leased)
+    return sorted(leased)
 
 
-def lock_all() -> dict[str, SourceRow]:
+def lock_all() -> dict[str, RateSourceRow]:
     """Return every source's row, locked in one order, so that a later process settles on what it sees here."""
     return _read("FOR UPDATE")
 
 
-def all_sources() -> dict[str, SourceRow]:
+def all_sources() -> dict[str, RateSourceRow]:
     """Return every source's row: for health."""
     return _read("")
 
@@ -80,15 +67,8 @@ def record_failure(source: str, problem: str, *, every_s: int) -> None:
     )
 
 
-def _read(lock: str) -> dict[str, SourceRow]:
-    found = rows(f"SELECT source, quotes, answered_at, failures, problem FROM rate_sources ORDER BY source {lock}")
+def _read(lock: str) -> dict[str, RateSourceRow]:
     return {
-        source: SourceRow(
-            source=source,
-            quotes={currency: Decimal(price) for currency, price in quotes.items()},
-            answered_at=answered_at,
-            failures=failures,
-            problem=problem,
-        )
-        for source, quotes, answered_at, failures, problem in found
+        row.source: row.but(quotes={currency: Decimal(price) for currency, price in row.quotes.items()})
+        for row in RateSourceRow.read(f"true ORDER BY source {lock}")
     }

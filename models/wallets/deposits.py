@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from core.catalogue.catalogue import Catalogue
-from models.db.base import execute, rows
+from models.db.base import column, execute
 from models.deposits import witnesses as quorum
 from models.deposits.rows import Deposit, read
 
@@ -18,28 +18,22 @@ from models.deposits.rows import Deposit, read
 def pending_due(catalogue: Catalogue, wallet_id: UUID, *, limit: int) -> list[UUID]:
     """Return deposits that the scan of their own network has buried deep enough, oldest first."""
     confirmations = msgspec.json.encode({code: network.confirmations for code, network in catalogue.networks.items()})
-    return [
-        row[0]
-        for row in rows(
-            "SELECT d.id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
-            " WHERE d.owner_id = %s AND d.owner_kind = 'wallet' AND d.status = 'pending'"
-            f" AND d.block_height <= c.height - (%s::jsonb ->> d.network)::integer + 1 AND NOT {quorum.OPEN}"
-            " ORDER BY d.seen_at, d.id LIMIT %s",
-            (wallet_id, confirmations.decode(), limit),
-        )
-    ]
+    return column(
+        "SELECT d.id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
+        " WHERE d.owner_id = %s AND d.owner_kind = 'wallet' AND d.status = 'pending'"
+        f" AND d.block_height <= c.height - (%s::jsonb ->> d.network)::integer + 1 AND NOT {quorum.OPEN}"
+        " ORDER BY d.seen_at, d.id LIMIT %s",
+        (wallet_id, confirmations.decode(), limit),
+    )
 
 
 def held(wallet_id: UUID, *, limit: int) -> list[UUID]:
     """Return deposits that were confirmed and neither credited nor sent back, strays left out, oldest first."""
-    return [
-        row[0]
-        for row in rows(
-            "SELECT id FROM deposits WHERE owner_id = %s AND owner_kind = 'wallet' AND status = 'confirmed'"
-            " AND stray_reason IS NULL AND refund_id IS NULL ORDER BY seen_at, id LIMIT %s",
-            (wallet_id, limit),
-        )
-    ]
+    return column(
+        "SELECT id FROM deposits WHERE owner_id = %s AND owner_kind = 'wallet' AND status = 'confirmed'"
+        " AND stray_reason IS NULL AND refund_id IS NULL ORDER BY seen_at, id LIMIT %s",
+        (wallet_id, limit),
+    )
 
 
 def blocked(wallet_id: UUID, *, limit: int) -> list[Deposit]:
@@ -56,8 +50,7 @@ def blocked(wallet_id: UUID, *, limit: int) -> list[Deposit]:
 
 def find(wallet_id: UUID, deposit_id: UUID) -> Deposit | None:
     """Return a deposit of a wallet; None if a reorg has made it another's. The wallet's lock keeps it as it is."""
-    found = read("d.id = %s AND d.owner_id = %s", (deposit_id, wallet_id))
-    return found[0] if found else None
+    return Deposit.first("d.id = %s AND d.owner_id = %s", (deposit_id, wallet_id))
 
 
 def mark_announced(deposit_id: UUID) -> bool:

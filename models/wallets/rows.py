@@ -5,26 +5,13 @@ Written by actors.wallets.calls (create, block) and, for what an unblocked one s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from models.db.base import execute, rows
-from models.db.table import Big, Table
+from models.addresses.rows import AddressOwner
+from models.db.base import column, execute
+from models.db.table import BY_DATABASE, Big, Table
 from models.deposits import balances as probes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewWallet:
-    """A wallet that lacks only its address."""
-
-    id: UUID
-    merchant_id: UUID
-    currency: str
-    network: str
-    # Empty where the merchant gave none.
-    order_id: str
-    fee_ppm: int
 
 
 class WalletRow(Table, table="wallets w"):
@@ -34,14 +21,15 @@ class WalletRow(Table, table="wallets w"):
     merchant_id: UUID
     currency: str
     network: str
+    # Empty where the merchant gave none.
     order_id: str
     address_ordinal: Big
     address: str
     fee_ppm: int
-    blocked_at: datetime | None
+    blocked_at: datetime | None = None
     # Unblocked, with deposits that it held back still to be credited.
-    is_credit_due: bool
-    created_at: datetime
+    is_credit_due: bool = BY_DATABASE
+    created_at: datetime = BY_DATABASE
 
     @property
     def is_blocked(self) -> bool:
@@ -49,21 +37,14 @@ class WalletRow(Table, table="wallets w"):
         return self.blocked_at is not None
 
 
-def create(new: NewWallet, *, family: str, ordinal: int, address: str) -> bool:
-    """Write a wallet and that the address is its own, in an open transaction; False if there is such a wallet."""
-    written = execute(
-        "INSERT INTO wallets (id, merchant_id, currency, network, order_id, address_ordinal, address, fee_ppm)"
-        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (merchant_id, currency, network, order_id) DO NOTHING",
-        (new.id, new.merchant_id, new.currency, new.network, new.order_id, ordinal, address, new.fee_ppm),
-    )
-    if written:
-        execute(
-            "INSERT INTO address_owners (family, ordinal, owner_kind, owner_id) VALUES (%s, %s, 'wallet', %s)",
-            (family, ordinal, new.id),
-        )
+def create(new: WalletRow, *, family: str) -> WalletRow | None:
+    """Write a wallet and that the address is its own, in an open transaction; None if there is such a wallet."""
+    stored = new.stored("ON CONFLICT (merchant_id, currency, network, order_id) DO NOTHING")
+    if stored is not None:
+        AddressOwner(family=family, ordinal=new.address_ordinal, owner_kind="wallet", owner_id=new.id).write()
         # What a contract passes on shows in the balance alone.
-        probes.watch_wallet(new.network, address)
-    return bool(written)
+        probes.watch_wallet(new.network, new.address)
+    return stored
 
 
 def find(merchant_id: UUID, *, wallet_id: UUID) -> WalletRow | None:
@@ -104,7 +85,7 @@ def set_blocked(wallet: WalletRow, *, is_blocked: bool) -> WalletRow:
 
 def credit_due(limit: int) -> list[UUID]:
     """Return unblocked wallets that still hold deposits back."""
-    return [row[0] for row in rows("SELECT id FROM wallets WHERE is_credit_due ORDER BY id LIMIT %s", (limit,))]
+    return column("SELECT id FROM wallets WHERE is_credit_due ORDER BY id LIMIT %s", (limit,))
 
 
 def note_credit_due(wallet_id: UUID) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from core.errors import WebhookBadCursor
 from core.webhooks.schemas import ListDeliveries
-from models.db.base import one, rows
+from models.db.base import one_as, rows_as, value
 from models.db.paging import Page, cut_page, decode_cursor
 
 
@@ -34,7 +34,7 @@ class DeliveryRow(NamedTuple):
 # A finished one went to the endpoint of its time, a waiting one goes to the one in force.
 _READ: Final = """
 SELECT d.id, d.event, d.object_id,
-    COALESCE(d.url, CASE WHEN d.status IN ('delivered', 'dead') THEN former.url END, current.url, ''),
+    COALESCE(d.url, CASE WHEN d.status IN ('delivered', 'dead') THEN former.url END, current.url, '') AS url,
     d.status, d.attempts, d.last_status_code, d.last_error, d.next_attempt_at, d.created_at, d.delivered_at, d.body
 FROM webhook_deliveries d
     LEFT JOIN webhook_endpoints former ON former.id = d.sent_to
@@ -54,23 +54,21 @@ def read_page(merchant_id: UUID, wanted: ListDeliveries, *, limit: int) -> Page[
         filters.append(("(d.created_at, d.id) < (%s, %s)", _place(merchant_id, wanted.cursor)))
     where = " AND ".join(condition for condition, _ in filters)
     values = [part for _, value in filters for part in (value if isinstance(value, tuple) else (value,))]
-    found = rows(
-        f"{_READ} WHERE {where} ORDER BY d.created_at DESC, d.id DESC LIMIT %s",
-        [*values, limit + 1],
-    )
-    return cut_page([DeliveryRow._make(row) for row in found], limit=limit)
+    sql = f"{_READ} WHERE {where} ORDER BY d.created_at DESC, d.id DESC LIMIT %s"
+    return cut_page(rows_as(DeliveryRow, sql, [*values, limit + 1]), limit=limit)
 
 
 def find(merchant_id: UUID, delivery_id: UUID) -> DeliveryRow | None:
     """Return a merchant's delivery; None if there is none, or it is another's."""
-    found = one(f"{_READ} WHERE d.id = %s AND d.merchant_id = %s", (delivery_id, merchant_id))
-    return DeliveryRow._make(found) if found else None
+    return one_as(DeliveryRow, f"{_READ} WHERE d.id = %s AND d.merchant_id = %s", (delivery_id, merchant_id))
 
 
 def _place(merchant_id: UUID, cursor: str) -> tuple[datetime, UUID]:
     """Return where in the order a page ended. Deliveries are never deleted, so a cursor of ours is found for ever."""
     last = decode_cursor(cursor, error=WebhookBadCursor)
-    found = one("SELECT created_at FROM webhook_deliveries WHERE id = %s AND merchant_id = %s", (last, merchant_id))
-    if found is None:
+    created_at = value(
+        "SELECT created_at FROM webhook_deliveries WHERE id = %s AND merchant_id = %s", (last, merchant_id)
+    )
+    if created_at is None:
         raise WebhookBadCursor
-    return found[0], last
+    return created_at, last

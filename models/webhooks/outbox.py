@@ -10,13 +10,15 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from core.ids import uuid7
+from core.ids import NIL, uuid7
 from core.secrets.secretbox import SecretBox
-from models.db.base import execute, in_transaction, one, rows
+from models.db.base import execute, in_transaction, one, rows, rows_as
 from models.db.bells import Bell, ring
+from models.webhooks.rows import EndpointRecord
 
 # What follows a failed attempt: the n-th entry is the wait after the n-th failure (the specification, section Events).
 DELAYS_S: Final = (10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600)
@@ -27,7 +29,7 @@ LEASE_S: Final = 30
 # Merchants that one lease passes by; if more wait, the next lease goes on from there.
 WALK_MAX: Final = 256
 # Where a round over the merchants begins.
-START: Final = "00000000-0000-0000-0000-000000000000"
+START: Final = str(NIL)
 
 # What is looked at to tell how much waits; a metric needs no more to be alarming.
 BACKLOG_WALK_MAX: Final = 1_000
@@ -36,7 +38,6 @@ BACKLOG_COUNT_MAX: Final = 10_000
 SECRET_BYTES: Final = 32
 
 BODIES_KEPT_DAYS: Final = 30
-PRUNED_AT_ONCE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,23 +96,21 @@ class Attempt(NamedTuple):
 
 def emit(
     merchant_id: UUID, event: str, object_id: UUID, body: str, *, url_callback: str | None = None, request_id: str = ""
-) -> bool:
+) -> None:
     """Write a webhook in the caller's transaction; the body is sent as it is, whatever changes later.
 
-    Returns False, and writes nothing, where the merchant has no endpoint: there is no secret to sign with, not for a
-    url_callback either.
+    Nothing is written where the merchant has no endpoint: there is no secret to sign with, not for a url_callback
+    either.
     """
     if not in_transaction():
         raise RuntimeError("a webhook is written in the transaction of its event")
-    written = execute(
+    if execute(
         "INSERT INTO webhook_deliveries (id, merchant_id, event, object_id, url, body, request_id)"
         " SELECT %s, merchant_id, %s, %s, %s, %s, %s FROM webhook_endpoints"
         " WHERE merchant_id = %s AND replaced_at IS NULL",
         (uuid7(), event, object_id, url_callback or None, body, request_id, merchant_id),
-    )
-    if written:
+    ):
         ring(Bell.DELIVER_WEBHOOKS)
-    return written == 1
 
 
 def register_endpoint(merchant_id: UUID, url: str, *, box: SecretBox) -> Endpoint:
@@ -128,10 +127,7 @@ def register_endpoint(merchant_id: UUID, url: str, *, box: SecretBox) -> Endpoin
     )
     endpoint = Endpoint(id=uuid7(), url=url, secret=f"whsec_{secrets.token_urlsafe(SECRET_BYTES)}")
     sealed = box.seal(endpoint.secret.encode(), bound_to=_binding(endpoint.id))
-    execute(
-        "INSERT INTO webhook_endpoints (id, merchant_id, url, secret_box) VALUES (%s, %s, %s, %s)",
-        (endpoint.id, merchant_id, url, sealed),
-    )
+    EndpointRecord(id=endpoint.id, merchant_id=merchant_id, url=url, secret_box=sealed).write()
     return endpoint
 
 
@@ -144,13 +140,9 @@ def _binding(endpoint_id: UUID | str) -> str:
     return f"webhook_endpoint:{endpoint_id}"
 
 
-def active_endpoint(merchant_id: UUID) -> tuple[str, str, str] | None:
-    """Return the id, address and sealed secret of the endpoint in force."""
-    found = one(
-        "SELECT id::text, url, secret_box FROM webhook_endpoints WHERE merchant_id = %s AND replaced_at IS NULL",
-        (merchant_id,),
-    )
-    return (found[0], found[1], found[2]) if found else None
+def active_endpoint(merchant_id: UUID) -> EndpointRecord | None:
+    """Return the endpoint in force."""
+    return EndpointRecord.first("merchant_id = %s AND replaced_at IS NULL", (merchant_id,))
 
 
 def lease_due(*, limit: int, per_merchant: int, allowances: Mapping[str, int], after: str = START) -> Leased:
@@ -159,11 +151,12 @@ def lease_due(*, limit: int, per_merchant: int, allowances: Mapping[str, int], a
     A merchant gets at most its allowance, or per_merchant where it has none. The cost does not grow with the backlog.
     """
     lease = str(uuid7())
-    *leased, (_, reached, *_) = rows(
+    *leased, end = rows_as(
+        partial(Delivery, lease=lease),
         "SELECT * FROM lease_webhooks(%s, %s, %s, %s, %s, %s, %s::uuid[], %s::integer[])",
         (lease, LEASE_S, after, limit, WALK_MAX, per_merchant, _array(allowances), list(allowances.values())),
     )
-    return Leased(deliveries=tuple(Delivery._make((*row, lease)) for row in leased), reached=reached)
+    return Leased(deliveries=tuple(leased), reached=end.merchant_id)
 
 
 # Past the end of the delays there is none, and so no next attempt.
@@ -213,8 +206,8 @@ def give_back(deliveries: Collection[Delivery]) -> None:
 
 def read_backlog() -> Backlog:
     """Return how much is due. The cost is bounded, however much waits."""
-    found = one("SELECT due, oldest_s FROM webhook_backlog(%s, %s)", (BACKLOG_WALK_MAX, BACKLOG_COUNT_MAX))
-    return Backlog(*found) if found else Backlog(0, 0.0)
+    (backlog,) = rows_as(Backlog, "SELECT * FROM webhook_backlog(%s, %s)", (BACKLOG_WALK_MAX, BACKLOG_COUNT_MAX))
+    return backlog
 
 
 def _array(ids: Iterable[str]) -> str:
@@ -222,14 +215,14 @@ def _array(ids: Iterable[str]) -> str:
     return f"{{{','.join(ids)}}}"
 
 
-def prune() -> int:
+def prune(*, limit: int) -> int:
     """Forget the bodies of some finished deliveries older than BODIES_KEPT_DAYS; return how many.
 
-    Ring again while it returns PRUNED_AT_ONCE. That they were delivered, and when, stays known.
+    That they were delivered, and when, stays known.
     """
     return execute(
         "UPDATE webhook_deliveries SET body = '' WHERE id IN (SELECT id FROM webhook_deliveries"
         " WHERE created_at < app_now() - make_interval(days => %s) AND body <> '' AND status IN ('delivered', 'dead')"
         " ORDER BY created_at LIMIT %s)",
-        (BODIES_KEPT_DAYS, PRUNED_AT_ONCE),
+        (BODIES_KEPT_DAYS, limit),
     )

@@ -7,7 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from core.errors import WebhookNotFound
-from models.db.base import execute, one
+from models.db.base import execute, one, one_as
 from models.db.bells import Bell, ring
 
 
@@ -35,17 +35,17 @@ def requeue_latest(object_id: UUID, event: str) -> Requeued | None:
 
     An attempt that is under way loses its lease: it ends uncounted, and the delivery is sent once more.
     """
-    found = one(
+    found = one_as(
+        Requeued,
         f"{_AGAIN} WHERE id ="
         " (SELECT id FROM webhook_deliveries WHERE object_id = %s AND event = %s AND body <> ''"
         "  ORDER BY created_at DESC, id DESC LIMIT 1 FOR UPDATE)"
         " RETURNING id, event, status",
         (object_id, event),
     )
-    if found is None:
-        return None
-    ring(Bell.DELIVER_WEBHOOKS)
-    return Requeued(*found)
+    if found is not None:
+        ring(Bell.DELIVER_WEBHOOKS)
+    return found
 
 
 def requeue(merchant_id: UUID, delivery_id: UUID) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from models.db.table import Table
+from models.db.table import BY_DATABASE, Table
 
 
 class DeliveryRecord(Table, table="webhook_deliveries"):
@@ -37,5 +37,5 @@ class EndpointRecord(Table, table="webhook_endpoints"):
     merchant_id: UUID
     url: str
     secret_box: str
-    created_at: datetime
-    replaced_at: datetime | None
+    created_at: datetime = BY_DATABASE
+    replaced_at: datetime | None = BY_DATABASE

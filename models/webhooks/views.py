@@ -9,9 +9,8 @@ from typing import Any, Final
 import msgspec
 
 from core.http.render import iso_time
+from core.ids import NIL
 from models.webhooks.deliveries import DeliveryRow
-
-ZERO_UUID: Final = "00000000-0000-0000-0000-000000000000"
 
 
 def delivery(shown: DeliveryRow) -> dict[str, Any]:
@@ -93,4 +92,4 @@ def trial(event: str) -> dict[str, Any]:
     """Return the body that an endpoint is tried with: an event's shape, of no object, and marked as a test."""
     status, is_final = _OUTCOMES[event]
     shape = _SHAPES[event.partition(".")[0]]
-    return {**shape, "uuid": ZERO_UUID, "status": status, "is_final": is_final, "test": True}
+    return {**shape, "uuid": str(NIL), "status": status, "is_final": is_final, "test": True}

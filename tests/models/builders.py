@@ -22,10 +22,11 @@ from models.db import base
 from models.db.base import app_now, execute, one, rows, transaction
 from models.deposits import cursors
 from models.deposits import rows as deposits
+from models.deposits.rows import ChainBlock, Deposit
 from models.invariants import money_in as invariants
 from models.invoices import rows as invoices
 from models.invoices import settlement
-from models.invoices.rows import InvoiceRow, NewInvoice
+from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import DEBT, Account, holdings
 from models.outcomes import reversals
 from models.wallets.rows import WalletRow
@@ -80,10 +81,10 @@ def address(family: str = "evm") -> tuple[int, str]:
 # Invoices ---------------------------------------------------------------------------------------------------
 
 
-def new_invoice(merchant_id: UUID, **columns: Any) -> NewInvoice:
+def new_invoice(merchant_id: UUID, **columns: Any) -> InvoiceRow:
     """Return an invoice over 10 USD that is paid with 10 USDT on ethereum; it has an address of the pool."""
     ordinal, pooled = address()
-    return NewInvoice(
+    return InvoiceRow(
         **{
             "id": uuid7(),
             "merchant_id": merchant_id,
@@ -111,9 +112,9 @@ def new_invoice(merchant_id: UUID, **columns: Any) -> NewInvoice:
     )
 
 
-def agnostic_invoice(merchant_id: UUID, **columns: Any) -> NewInvoice:
+def agnostic_invoice(merchant_id: UUID, **columns: Any) -> InvoiceRow:
     """Return an invoice over 10 USD whose buyer chooses the coin."""
-    return NewInvoice(
+    return InvoiceRow(
         **{
             "id": uuid7(),
             "merchant_id": merchant_id,
@@ -133,7 +134,7 @@ def agnostic_invoice(merchant_id: UUID, **columns: Any) -> NewInvoice:
     )
 
 
-def create(new: NewInvoice, **arguments: Any) -> tuple[str, str | None]:
+def create(new: InvoiceRow, **arguments: Any) -> tuple[str, str | None]:
     """Run the creating statement as a call of its own, unless told otherwise; return (outcome, answer)."""
     return invoices.create(
         new,
@@ -184,14 +185,21 @@ class Chain:
         self.time = app_now()
         self._branch = 0
         self._txids = count(1)
-        cursors.start(
-            network, height=self.height, block_hash=self._hash(), parent_hash="0xparent", block_time=self.time
+        cursors.start(self._block("0xparent"))
+
+    def _block(self, parent_hash: str) -> ChainBlock:
+        return ChainBlock(
+            network=self.network.code,
+            height=self.height,
+            hash=self._hash(),
+            parent_hash=parent_hash,
+            block_time=self.time,
         )
 
     def _hash(self) -> str:
         return f"0x{self.network.code}-{self._branch}-{self.height}"
 
-    def mine(self, blocks: int = 1, *deposited: deposits.Found, at: datetime | None = None) -> None:
+    def mine(self, blocks: int = 1, *deposited: Deposit, at: datetime | None = None) -> None:
         """Scan so many further blocks; the deposits stand in the first of them. at: the first one's time."""
         for number in range(blocks):
             expected = cursors.read(self.network.code)
@@ -199,21 +207,12 @@ class Chain:
             self.height += 1
             self.time = at if at is not None and number == 0 else self.time + timedelta(seconds=1)
             with transaction():
-                assert cursors.advance(
-                    self.network.code,
-                    expected=expected,
-                    height=self.height,
-                    block_hash=self._hash(),
-                    parent_hash=expected.hash,
-                    block_time=self.time,
-                    head=self.height,
-                )
+                assert cursors.advance(self._block(expected.hash), expected=expected, head=self.height)
                 for found in deposited if number == 0 else ():
                     assert deposits.record(self._placed(found))
 
-    def _placed(self, found: deposits.Found) -> deposits.Found:
-        places = {"block_height": self.height, "block_hash": self._hash(), "block_time": self.time}
-        return deposits.Found(**{name: getattr(found, name) for name in deposits.Found.__slots__} | places)
+    def _placed(self, found: Deposit) -> Deposit:
+        return found.but(block_height=self.height, block_hash=self._hash(), block_time=self.time)
 
     def transfer(
         self,
@@ -223,10 +222,11 @@ class Chain:
         txid: str | None = None,
         currency: str = "USDT",
         stray: str | None = None,
-    ) -> deposits.Found:
+    ) -> Deposit:
         """Return a transfer to an invoice's or a wallet's address, to be mined. A txid names a transaction."""
         pooled = to.address.lower()
-        return deposits.Found(
+        owner = deposits.match(self.network.family, [pooled])[pooled]
+        return Deposit(
             network=self.network.code,
             txid=txid or f"0x{self.network.code}-tx{next(self._txids)}",
             ordinal="0",
@@ -234,14 +234,16 @@ class Chain:
             amount_units=units,
             address=pooled,
             sender=SENDER,
-            owner=deposits.match(self.network.family, [pooled])[pooled],
+            owner_kind=owner.kind,
+            owner_id=owner.id,
+            merchant_id=owner.merchant_id,
             stray_reason=stray,
             block_height=0,
             block_hash="",
             block_time=self.time,
         )
 
-    def pay(self, to: InvoiceRow | WalletRow, units: int, *, at: datetime | None = None, **more: Any) -> deposits.Found:
+    def pay(self, to: InvoiceRow | WalletRow, units: int, *, at: datetime | None = None, **more: Any) -> Deposit:
         """Mine a block that pays so much to an invoice or a wallet, without confirming it."""
         found = self.transfer(to, units, **more)
         self.mine(1, found, at=at)
@@ -249,9 +251,7 @@ class Chain:
 
     def find_late(self, to: InvoiceRow, units: int, *, at: datetime) -> None:
         """Record what a block of that moment paid and no reading showed so far; the last block stands for it."""
-        found = self._placed(self.transfer(to, units))
-        values = {name: getattr(found, name) for name in deposits.Found.__slots__} | {"block_time": at}
-        assert deposits.record(deposits.Found(**values))
+        assert deposits.record(self._placed(self.transfer(to, units)).but(block_time=at))
 
     def confirm(self) -> None:
         """Bury the last block as deep as deposits are credited."""
@@ -286,7 +286,13 @@ class Chain:
 def begin_scans() -> None:
     """Let the scan of every network begin, so that it is offered; far behind, so that nothing expires by it."""
     for network in CATALOGUE.networks:
-        cursors.start(network, height=1, block_hash="0x1", parent_hash="0x0", block_time=app_now())
+        begin_scan(network)
+
+
+def begin_scan(network: str, *, height: int = 1, block_hash: str = "0x1", at: datetime | None = None) -> None:
+    cursors.start(
+        ChainBlock(network=network, height=height, hash=block_hash, parent_hash="0x0", block_time=at or app_now())
+    )
 
 
 def settled(of: InvoiceRow) -> InvoiceRow:

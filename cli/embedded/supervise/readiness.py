@@ -7,6 +7,7 @@ from typing import Final
 
 import urllib3
 
+from core.ids import NIL
 from models.addresses.reservations import level
 from models.db.base import StoreUnavailableError
 from models.deposits import cursors
@@ -15,8 +16,6 @@ from models.rates.rates import load_market
 HTTP_OK: Final = 200
 HTTP_NOT_FOUND: Final = 404
 TIMEOUT_S: Final = 2.0
-# An id that no invoice has: asking to pay it takes the whole way through the queue and back, and changes nothing.
-NOBODY: Final = "00000000-0000-0000-0000-000000000000"
 
 _pool = urllib3.PoolManager(retries=False, timeout=TIMEOUT_S)
 
@@ -25,7 +24,8 @@ def conditions(base_url: str, networks: Sequence[str]) -> Mapping[str, Callable[
     """Return what to wait for, by the name of the process that brings it about. Needs models.db.base connected."""
     return {
         "web": lambda: _status("GET", f"{base_url}/readyz") == HTTP_OK,
-        "invoices": lambda: _status("POST", f"{base_url}/v1/pay/{NOBODY}/select") == HTTP_NOT_FOUND,
+        # No invoice has this id: asking to pay it takes the whole way through the queue and back, and changes nothing.
+        "invoices": lambda: _status("POST", f"{base_url}/v1/pay/{NIL}/select") == HTTP_NOT_FOUND,
         "maintenance": lambda: bool(load_market().rates),
         "signer": lambda: level("evm") > 0,
         "chain": lambda: all(cursors.read(network) is not None for network in networks),

@@ -12,6 +12,7 @@ import psycopg2
 import pytest
 
 from actors.batches import ticks as batch_runs
+from core.ids import NIL
 from models.batches import items as batch_items
 from models.batches import rows as stored
 from models.batches.items import LEASE_S, Leased, LeaseLostError
@@ -303,7 +304,7 @@ def test_an_item_whose_money_is_held_up_waits_and_its_worker_does_not(
 def test_in_order_no_worker_takes_an_item_before_another_has_ended_the_one_before(shop: UUID) -> None:
     take(shop, [AGNOSTIC] * 3, on_error="stop")
     with transaction():
-        turn = stored.lease_turn(limit=16, after=stored.START)
+        turn = stored.lease_turn(limit=16, after=NIL)
     assert [item.position for item in turn.items] == [0, 1, 2]
     for item in turn.items:
         batch_items.begin(item)
@@ -311,17 +312,17 @@ def test_in_order_no_worker_takes_an_item_before_another_has_ended_the_one_befor
     with pytest.raises(LeaseLostError), transaction():
         batch_items.lock(turn.items[1])
     with transaction():
-        assert stored.lease_turn(limit=16, after=stored.START).items == ()
+        assert stored.lease_turn(limit=16, after=NIL).items == ()
     pass_by(LEASE_S + 1)
     with transaction():
-        again = stored.lease_turn(limit=16, after=stored.START)
+        again = stored.lease_turn(limit=16, after=NIL)
     assert [item.position for item in again.items] == [0, 1, 2]
 
 
 def test_a_failure_is_not_recorded_over_what_another_made(shop: UUID) -> None:
     batch_id = take(shop, [AGNOSTIC])
     with transaction():
-        (mine,) = stored.lease_turn(limit=1, after=stored.START).items
+        (mine,) = stored.lease_turn(limit=1, after=NIL).items
     pass_by()
     run_all()
 

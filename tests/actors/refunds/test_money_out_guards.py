@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -88,7 +87,7 @@ def test_strays_of_two_senders_in_one_transaction_need_an_address(shop: UUID, ch
     """Or one would get what the other sent, and nobody had to approve it."""
     mine = invoice(shop)
     by_two = [
-        replace(chain.transfer(mine, 3 * USDT, currency="DAI", stray="asset", txid="0xtwo"), ordinal=str(n), sender=who)
+        chain.transfer(mine, 3 * USDT, currency="DAI", stray="asset", txid="0xtwo").but(ordinal=str(n), sender=who)
         for n, who in enumerate((SENDER, STRANGER))
     ]
     chain.mine(1, *by_two)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -216,8 +215,8 @@ def test_a_foreign_payment_is_absent(shop: UUID, chain: Chain) -> None:
 
 def stray(chain: Chain, to: InvoiceRow, units: int, *, currency: str, ordinal: str = "0", **more: Any) -> None:
     """Let a coin come in that is not the invoice's, in the transaction 0xstray."""
-    found = replace(chain.transfer(to, units, currency=currency, stray="asset", txid="0xstray"), ordinal=ordinal)
-    chain.mine(1, replace(found, **more))
+    found = chain.transfer(to, units, currency=currency, stray="asset", txid="0xstray").but(ordinal=ordinal)
+    chain.mine(1, found.but(**more))
     chain.confirm()
     settled(to)
 

@@ -38,9 +38,11 @@ def deposit(world: SpendWorld, to: InvoiceRow | WalletRow, *, stray: str | None 
     """Let 3 USDT stand in the newest block, and bury that as deep as deposits are confirmed."""
     cursor, address = cursors.read(world.network.code), to.address.lower()
     assert cursor is not None
-    found = deposits.Found(
+    owner = deposits.match("evm", [address])[address]
+    found = deposits.Deposit(
         network=world.network.code, txid=f"0x{uuid4().hex}", ordinal="0", currency="USDT", amount_units=3 * USDT,
-        address=address, sender=SENDER, owner=deposits.match("evm", [address])[address], stray_reason=stray,
+        address=address, sender=SENDER, owner_kind=owner.kind, owner_id=owner.id, merchant_id=owner.merchant_id,
+        stray_reason=stray,
         block_height=cursor.height, block_hash=cursor.hash, block_time=app_now(),
     )  # fmt: skip
     with transaction():

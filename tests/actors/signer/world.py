@@ -19,6 +19,7 @@ from core.settings.settings import load_settings
 from models.db import scales
 from models.db.base import app_now, execute, one, rows, transaction
 from models.deposits import cursors
+from models.deposits.rows import ChainBlock
 from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, Account, Transfer, balance, post
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
@@ -160,9 +161,7 @@ class SpendWorld:
         cursor = cursors.read(self.network.code)
         if cursor is None:
             first = self.chain.blocks[0]
-            cursors.start(
-                self.network.code, height=first.height, block_hash=first.hash, parent_hash="0x", block_time=app_now()
-            )
+            cursors.start(self._row(first, "0x"))
         elif cursor.height not in blocks or blocks[cursor.height].hash != cursor.hash:
             kept = [height for height, block_hash in cursors.kept_blocks(self.network.code)
                     if height in blocks and blocks[height].hash == block_hash]  # fmt: skip
@@ -173,13 +172,16 @@ class SpendWorld:
         assert cursor is not None
         for height in range(cursor.height + 1, self.chain.blocks[-1].height + 1):
             with transaction():
-                assert cursors.advance(
-                    self.network.code, expected=cursor, height=height, block_hash=blocks[height].hash,
-                    parent_hash=cursor.hash, block_time=app_now(), head=height,
-                )  # fmt: skip
+                assert cursors.advance(self._row(blocks[height], cursor.hash), expected=cursor, head=height)
                 self._note_departures(blocks[height])
             cursor = cursors.read(self.network.code)
             assert cursor is not None
+
+    def _row(self, block: PaperBlock, parent_hash: str) -> ChainBlock:
+        return ChainBlock(
+            network=self.network.code, height=block.height, hash=block.hash, parent_hash=parent_hash,
+            block_time=app_now(),
+        )  # fmt: skip
 
     def _note_departures(self, block: PaperBlock) -> None:
         """Note what left our addresses and no row knows, as a scan does."""

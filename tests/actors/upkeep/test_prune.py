@@ -25,7 +25,7 @@ def test_calls_are_forgotten_after_a_week() -> None:
             (uuid4(), age),
         )
 
-    assert calls.prune() == 1
+    assert calls.prune(limit=20) == 1
     assert one("SELECT count(*), max(app_now() - created_at) < '7 days' FROM calls") == (1, True)
 
 
@@ -45,8 +45,8 @@ def test_only_bodies_of_finished_deliveries_are_forgotten_after_a_month() -> Non
             (uuid4(), merchant, uuid4(), status, age),
         )
 
-    assert outbox.prune() == 2
-    assert outbox.prune() == 0
+    assert outbox.prune(limit=20) == 2
+    assert outbox.prune(limit=20) == 0
     kept = rows("SELECT status FROM webhook_deliveries WHERE body <> '' ORDER BY status")
     assert kept == [("delivered",), ("retrying",)]
 
@@ -60,8 +60,8 @@ def test_batches_are_forgotten_a_month_after_they_were_completed_and_their_items
             (status, age, batch_id),
         )
 
-    assert batches.prune() == 1
-    assert batches.prune() == 0
+    assert batches.prune(limit=20) == 1
+    assert batches.prune(limit=20) == 0
     assert rows("SELECT status FROM batches ORDER BY status") == [("completed",), ("processing",)]
     assert one("SELECT count(DISTINCT batch_id), count(*) FROM batch_items") == (2, 6)
 
@@ -71,14 +71,14 @@ def test_verdicts_are_forgotten_once_they_are_no_longer_believed() -> None:
         payout_queue.store_verdict("ethereum", address, is_sanctioned=False)
         execute("UPDATE sanction_verdicts SET checked_at = app_now() - %s::interval WHERE address = %s", (age, address))
 
-    assert payout_queue.prune_verdicts() == 1
+    assert payout_queue.prune_verdicts(limit=20) == 1
     assert rows("SELECT address FROM sanction_verdicts") == [("0xb",)]
 
 
 def test_a_large_backlog_goes_in_portions_and_asks_to_be_rung_again(
     rung: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "PRUNED_AT_ONCE", 2)
+    monkeypatch.setattr(retention, "PORTIONS", dict.fromkeys(retention.PORTIONS, 2))
     for _ in range(3):
         batch()
     execute("UPDATE batches SET status = 'completed', completed_at = app_now() - interval '31 days'")
@@ -90,7 +90,6 @@ def test_a_large_backlog_goes_in_portions_and_asks_to_be_rung_again(
     assert (one("SELECT count(*) FROM batches"), rung) == ((0,), ["prune"])
 
     rung.clear()
-    monkeypatch.setattr(payout_queue, "PRUNED_AT_ONCE", 2)
     for number in range(3):
         payout_queue.store_verdict("ethereum", f"0x{number}", is_sanctioned=False)
     execute("UPDATE sanction_verdicts SET checked_at = app_now() - interval '25 hours'")

@@ -14,7 +14,7 @@ from models.db.base import app_now
 from models.deposits.rows import Owner
 from tests.models.builders import CATALOGUE, SENDER
 
-WALLET = Owner("wallet", uuid7(), uuid7(), "USDT", "ethereum")
+WALLET = Owner("0xbb", "wallet", uuid7(), uuid7(), "USDT", "ethereum")
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,5 @@ def test_what_is_credited_and_what_strays(network: str, currency: str, units: in
     found = intake.found_in(ctx, CATALOGUE.networks[network], block, transfer, WALLET)
 
     assert found.stray_reason == reason
-    assert (found.owner, found.currency) == (WALLET, currency)
+    assert (found.owner_kind, found.owner_id, found.merchant_id) == (WALLET.kind, WALLET.id, WALLET.merchant_id)
+    assert found.currency == currency

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from models.db import base
-from models.db.base import app_now
-from models.deposits import cursors, offered
+from models.deposits import offered
 from tests.api.conftest import code_of
 from tests.api.live import Live
+from tests.models.builders import begin_scan
 
 USDT = {"amount": "10", "currency": "USD", "to_currency": "USDT"}
 
@@ -34,7 +34,7 @@ def currencies(live: Live) -> dict[str, bool]:
 
 
 def begin() -> None:
-    cursors.start("bsc", height=1, block_hash="0x1", parent_hash="0x0", block_time=app_now())
+    begin_scan("bsc")
 
 
 def test_it_is_not_available_until_then(live: Live) -> None:

@@ -8,11 +8,11 @@ from uuid import UUID
 import psycopg2.errors
 import pytest
 
-from core.ids import uuid7
+from core.ids import NIL, uuid7
 from models.batches import items as batch_items
 from models.batches import rows as batches
 from models.batches.items import LEASE_S, Leased, LeaseLostError
-from models.batches.rows import START, WALK_MAX, BatchRow
+from models.batches.rows import WALK_MAX, BatchRow
 from models.db.base import execute, one, rows, transaction
 from tests.models.builders import at_once, merchant
 
@@ -36,7 +36,7 @@ def add(merchant_id: UUID | None = None, *, size: int = 3, **columns: Any) -> UU
     return new.id
 
 
-def lease(limit: int = 16, after: UUID = START) -> list[Leased]:
+def lease(limit: int = 16, after: UUID = NIL) -> list[Leased]:
     with transaction():
         return list(batches.lease_turn(limit=limit, after=after).items)
 
@@ -274,7 +274,7 @@ def test_a_round_comes_to_everybody_before_it_comes_again() -> None:
     for shop in shops:
         add(shop, size=50)
     seen: list[UUID] = []
-    after = START
+    after = NIL
 
     for _ in range(10):
         with transaction():

@@ -112,13 +112,19 @@ def _texts(node: ast.stmt) -> Iterator[str]:
 
 
 def _of_rows(module: str, node: ast.stmt) -> Iterator[str]:
-    """Yield the SQL that the classes of tables make of what they are told: any mentioned one is meant."""
-    mentioned = {table for name in _mentioned(module, node) for table in _declared(_definitions()[name])}
+    """Yield the SQL that the classes of tables make of what they are told: any mentioned one, if it is not named."""
+    mentioned = _tables_of(module, node)
     yield from (f"FROM {table}" for table in {*mentioned, *_declared(node)})
     for part in ast.walk(node):
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _ROW_VERBS:
             told = " ".join(text for argument in part.args for text in _texts(ast.Expr(argument)))
-            yield from (f"{_ROW_VERBS[part.func.attr]} {table} {told}" for table in mentioned)
+            of = part.func.value.func if isinstance(part.func.value, ast.Call) else part.func.value
+            named = _tables_of(module, ast.Expr(of))
+            yield from (f"{_ROW_VERBS[part.func.attr]} {table} {told}" for table in named or mentioned)
+
+
+def _tables_of(module: str, node: ast.stmt) -> set[str]:
+    return {table for name in _mentioned(module, node) for table in _declared(_definitions()[name])}
 
 
 def _declared(node: ast.stmt) -> list[str]:

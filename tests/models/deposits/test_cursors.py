@@ -7,10 +7,11 @@ from typing import Final
 
 import pytest
 
-from models.db.base import app_now, one, transaction
+from models.db.base import one, transaction
 from models.deposits import cursors
-from models.deposits.cursors import Cursor, advance, kept_blocks, read, retreat, seen_head, start
-from tests.models.builders import at_once
+from models.deposits.cursors import Cursor, advance, kept_blocks, read, retreat, seen_head
+from models.deposits.rows import ChainBlock
+from tests.models.builders import at_once, begin_scan
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -18,7 +19,7 @@ ETHEREUM: Final = "ethereum"
 
 
 def begin(height: int = 100, block_hash: str = "0xa100") -> Cursor:
-    start(ETHEREUM, height=height, block_hash=block_hash, parent_hash="0xa99", block_time=app_now())
+    begin_scan(ETHEREUM, height=height, block_hash=block_hash)
     return current()
 
 
@@ -31,15 +32,17 @@ def current() -> Cursor:
 def step(expected: Cursor, block_hash: str | None = None, *, height: int | None = None) -> bool:
     number = expected.height + 1 if height is None else height
     with transaction():
-        return advance(
-            ETHEREUM,
-            expected=expected,
-            height=number,
-            block_hash=block_hash or f"0xa{number}",
-            parent_hash=expected.hash,
-            block_time=expected.block_time + timedelta(seconds=1),
-            head=number + 5,
-        )
+        return advance(after(expected, block_hash, number), expected=expected, head=number + 5)
+
+
+def after(cursor: Cursor, block_hash: str | None, height: int) -> ChainBlock:
+    return ChainBlock(
+        network=ETHEREUM,
+        height=height,
+        hash=block_hash or f"0xa{height}",
+        parent_hash=cursor.hash,
+        block_time=cursor.block_time + timedelta(seconds=1),
+    )
 
 
 def back(expected: Cursor, to_height: int) -> bool:
@@ -55,8 +58,8 @@ def test_there_is_no_cursor_before_the_first_scan() -> None:
 def test_a_scan_begins_at_a_block_once() -> None:
     first = begin()
 
-    start(ETHEREUM, height=100, block_hash="0xother", parent_hash="0xother", block_time=app_now())
-    start(ETHEREUM, height=7, block_hash="0xa7", parent_hash="0xa6", block_time=app_now())
+    begin_scan(ETHEREUM, height=100, block_hash="0xother")
+    begin_scan(ETHEREUM, height=7, block_hash="0xa7")
 
     assert current() == first
     assert kept_blocks(ETHEREUM) == [(100, "0xa100")]
@@ -100,9 +103,7 @@ def test_of_many_scanners_one_moves_the_cursor() -> None:
 def test_a_cursor_that_moved_in_a_step_that_failed_did_not_move() -> None:
     first = begin()
     with pytest.raises(LookupError), transaction():  # noqa: PT012 - the step fails after it moved
-        advance(
-            ETHEREUM, expected=first, height=101, block_hash="0x", parent_hash="", block_time=first.block_time, head=1
-        )
+        assert advance(after(first, "0x", 101), expected=first, head=1)
         raise LookupError
 
     assert current() == first
@@ -139,7 +140,7 @@ def test_a_bounded_number_of_blocks_is_kept(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_networks_do_not_touch_each_other() -> None:
     first = begin()
-    start("bsc", height=7, block_hash="0xb7", parent_hash="0xb6", block_time=app_now())
+    begin_scan("bsc", height=7, block_hash="0xb7")
     step(first)
 
     assert (read("bsc") or first).height == 7

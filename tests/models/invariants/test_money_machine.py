@@ -37,7 +37,7 @@ from core.refunds.schemas import CreateRefund
 from core.settings.settings import load_settings
 from models.db.base import app_now, execute, one, rows, transaction
 from models.deposits import crediting
-from models.deposits.rows import Found
+from models.deposits.rows import Deposit
 from models.invariants import money_in as invariants
 from models.invoices import resolution, settlement
 from models.invoices import rows as invoices
@@ -101,7 +101,7 @@ class Order:
 class Money:
     """A deposit as the model sees it."""
 
-    found: Found
+    found: Deposit
     owner: InvoiceRow | WalletRow
     height: int
     is_sale: bool

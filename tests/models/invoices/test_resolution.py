@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -205,7 +204,7 @@ def test_a_crowd_of_strays_is_accepted_page_by_page_the_largest_first(
     monkeypatch.setattr(settlement, "DEPOSITS_PER_PAGE", 2)
     mine = invoice(shop)
     strays = [chain.transfer(mine, DAI * n, currency="DAI", stray="asset", txid="0xstray") for n in (1, 3, 2)]
-    chain.mine(1, *(replace(stray, ordinal=str(n)) for n, stray in enumerate(strays)))
+    chain.mine(1, *(stray.but(ordinal=str(n)) for n, stray in enumerate(strays)))
     chain.confirm()
     settled(mine)
 

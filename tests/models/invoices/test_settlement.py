@@ -859,7 +859,7 @@ def test_addresses_are_matched_in_their_stored_form(shop: UUID, chain: Chain) ->
     assert deposits.match("evm", ["0xnobody", mine.address]) == {}
     assert deposits.match("bitcoin", [pooled]) == {}
     assert deposits.match("evm", ["0xnobody", pooled]) == {
-        pooled: deposits.Owner("invoice", mine.id, shop, "USDT", "ethereum")
+        pooled: deposits.Owner(pooled, "invoice", mine.id, shop, "USDT", "ethereum")
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -62,7 +61,7 @@ def told(of: InvoiceRow) -> tuple[str, int]:
 
 
 def pay(chain: Chain, mine: InvoiceRow, units: int, sender: str) -> InvoiceRow:
-    chain.mine(1, replace(chain.transfer(mine, units), sender=sender))
+    chain.mine(1, chain.transfer(mine, units).but(sender=sender))
     return settled(mine)
 
 
@@ -94,7 +93,7 @@ def test_a_stranger_with_a_stray_does_not_hide_the_payer(shop: UUID, chain: Chai
     mine = invoice(shop)
     pay(chain, mine, PRICE, SENDER)
 
-    chain.mine(1, replace(chain.transfer(mine, USDT, currency="DAI", stray="asset"), sender=STRANGER))
+    chain.mine(1, chain.transfer(mine, USDT, currency="DAI", stray="asset").but(sender=STRANGER))
 
     assert settled(mine).payer_address == display("evm", SENDER)
 

@@ -6,13 +6,12 @@ import pytest
 
 from api.health import gauges
 from core.ids import uuid7
-from models.db.base import app_now, execute, transaction
-from models.deposits import cursors
+from models.db.base import execute, transaction
 from models.payouts import queue as payout_queue
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends.rows import AttemptRow, SpendRow
-from tests.models.builders import at_once
+from tests.models.builders import at_once, begin_scan
 
 SENDER = "0x" + "5e" * 20
 
@@ -137,8 +136,7 @@ def test_what_is_signed_and_in_no_block_is_promised_at_its_newest_price() -> Non
 
 
 def test_depth_is_counted_in_what_was_scanned_and_nowhere_else() -> None:
-    moment = app_now()
-    cursors.start("ethereum", height=10, block_hash="0xa", parent_hash="0x", block_time=moment)
+    begin_scan("ethereum", height=10, block_hash="0xa")
 
     def depth(height: int, block_hash: str) -> int:
         return spend_reads.depth("ethereum", height=height, block_hash=block_hash, settled_blocks=256)

@@ -11,7 +11,7 @@ from core.ids import uuid7
 from models.db.base import execute, rows, transaction
 from models.deposits import balances as probes
 from models.deposits import rows as deposits
-from models.deposits.rows import Found
+from models.deposits.rows import Deposit
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.payouts import rules as payout_rules
 from models.treasury import own_addresses as treasury
@@ -447,20 +447,19 @@ def test_a_balance_is_explained_by_its_own_coin_on_its_own_network(database: str
     del database
     address, _ = two_networks()
 
-    def told(read: Any, height: int = 10**9) -> int:
-        return int(read("ethereum", address, "USDT", height=height))
+    def told(height: int = 10**9, **which: bool) -> int:
+        return probes.deposited_units("ethereum", address, "USDT", height=height, **which)
 
-    assert told(probes.deposited_units) == 15 * USDT
-    assert told(probes.confirmed_units) == 10 * USDT
-    assert told(probes.deposited_units, 1) == told(probes.confirmed_units, 1) == 0
+    assert told() == 15 * USDT
+    assert told(only_confirmed=True) == 10 * USDT
+    assert told(1) == told(1, only_confirmed=True) == 0
     execute("UPDATE deposits SET status = 'reversed'")
-    assert told(probes.deposited_units) == told(probes.confirmed_units) == 0
+    assert told() == told(only_confirmed=True) == 0
 
 
-def probed(chain: Chain, like: Found, units: int) -> Found:
+def probed(chain: Chain, like: Deposit, units: int) -> Deposit:
     """Return a deposit that only the balance shows, in a chain's newest block."""
-    return dataclasses.replace(
-        like,
+    return like.but(
         txid="",
         ordinal=probes.ordinal(like.address, chain.height),
         amount_units=units,
@@ -474,18 +473,18 @@ def test_a_counted_balance_covers_its_address_and_coin_up_to_its_block(database:
     chain = Chain()
     mine, other = invoice(pay_currency="ETH"), invoice(pay_currency="ETH")
     chain.mine()
-    found = dataclasses.replace(chain.transfer(mine, 7, currency="ETH"), ordinal="native", block_height=chain.height)
+    found = chain.transfer(mine, 7, currency="ETH").but(ordinal="native", block_height=chain.height)
     with transaction():
         assert deposits.record(probed(chain, found, 7))
     for strange in (
-        dataclasses.replace(found, block_height=chain.height + 1),
-        dataclasses.replace(found, address=other.address.lower()),
-        dataclasses.replace(found, currency="USDT"),
-        dataclasses.replace(found, network="bsc"),
+        found.but(block_height=chain.height + 1),
+        found.but(address=other.address.lower()),
+        found.but(currency="USDT"),
+        found.but(network="bsc"),
     ):
         assert not probes.covers(strange), strange
     # A part of it is covered too, and gives nothing a name.
-    assert probes.covers(dataclasses.replace(found, amount_units=2))
+    assert probes.covers(found.but(amount_units=2))
     assert rows("SELECT txid FROM deposits") == [("",)]
     assert probes.covers(found)
     assert rows("SELECT txid FROM deposits") == [(found.txid,)]
@@ -494,8 +493,8 @@ def test_a_counted_balance_covers_its_address_and_coin_up_to_its_block(database:
 def test_a_counted_balance_that_a_reorg_took_covers_nothing(database: str) -> None:
     del database
     chain = Chain()
-    found = dataclasses.replace(
-        chain.transfer(invoice(pay_currency="ETH"), 7, currency="ETH"), ordinal="native", block_height=chain.height
+    found = chain.transfer(invoice(pay_currency="ETH"), 7, currency="ETH").but(
+        ordinal="native", block_height=chain.height
     )
     with transaction():
         assert deposits.record(probed(chain, found, 7))

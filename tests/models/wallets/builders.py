@@ -7,23 +7,28 @@ from typing import Any
 from uuid import UUID
 
 from core.ids import uuid7
-from models.db.base import one, rows, transaction
+from models.db.base import column, one, transaction
 from models.deposits import rows as deposits
 from models.wallets import deposits as wallet_deposits
 from models.wallets import rows as wallets
 from models.wallets import settlement as wallet_settlement
-from models.wallets.rows import NewWallet, WalletRow
+from models.wallets.rows import WalletRow
 from tests.models.builders import CATALOGUE, address, assert_sound, merchant
 
 
-def wallet(merchant_id: UUID | None = None, **columns: Any) -> WalletRow:
-    """Create a wallet for USDT on ethereum, of a merchant of its own unless one is given."""
+def new_wallet(merchant_id: UUID, **columns: Any) -> WalletRow:
+    """Return a wallet for USDT on ethereum, with an address of the pool."""
     ordinal, pooled = address()
     fields = {"currency": "USDT", "network": "ethereum", "order_id": "", "fee_ppm": 15_000} | columns
-    new = NewWallet(id=uuid7(), merchant_id=merchant_id or merchant(), **fields)
+    return WalletRow(id=uuid7(), merchant_id=merchant_id, address_ordinal=ordinal, address=pooled, **fields)
+
+
+def wallet(merchant_id: UUID | None = None, **columns: Any) -> WalletRow:
+    """Create such a wallet, of a merchant of its own unless one is given."""
     with transaction():
-        assert wallets.create(new, family="evm", ordinal=ordinal, address=pooled)
-    return reread(new.id)
+        made = wallets.create(new_wallet(merchant_id or merchant(), **columns), family="evm")
+    assert made is not None
+    return made
 
 
 def reread(wallet_id: UUID) -> WalletRow:
@@ -66,4 +71,4 @@ def deposit_of(of: WalletRow) -> deposits.Deposit:
 
 def bodies(of: WalletRow) -> list[str]:
     """Return what was written to tell of a wallet's deposits."""
-    return [row[0] for row in rows("SELECT body FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))]
+    return column("SELECT body FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))

@@ -9,31 +9,24 @@ import pytest
 
 from core.catalogue.addresses import display
 from core.ids import uuid7
-from models.db.base import one, transaction
+from models.db.base import one, transaction, value
 from models.deposits import balances as probes
 from models.deposits import rows as deposits
 from models.wallets import rows as wallets
-from models.wallets.rows import NewWallet
-from tests.models.builders import address, at_once, invoice, merchant
-from tests.models.wallets.builders import reread, set_blocked, wallet
+from models.wallets.rows import WalletRow
+from tests.models.builders import at_once, invoice, merchant
+from tests.models.wallets.builders import new_wallet, reread, set_blocked, wallet
 
 pytestmark = pytest.mark.usefixtures("sound")
 
 
-def new_wallet(merchant_id: UUID, order_id: str = "") -> NewWallet:
-    return NewWallet(
-        id=uuid7(), merchant_id=merchant_id, currency="USDT", network="ethereum", order_id=order_id, fee_ppm=15_000
-    )
-
-
-def create(new: NewWallet) -> bool:
-    ordinal, pooled = address()
+def create(new: WalletRow) -> bool:
     with transaction():
-        return wallets.create(new, family="evm", ordinal=ordinal, address=pooled)
+        return wallets.create(new, family="evm") is not None
 
 
 def owned() -> int:
-    return (one("SELECT count(*) FROM address_owners WHERE owner_kind = 'wallet'") or (0,))[0]
+    return int(value("SELECT count(*) FROM address_owners WHERE owner_kind = 'wallet'"))
 
 
 def test_a_second_one_of_the_same_kind_is_not_written_and_takes_no_address(shop: UUID) -> None:
@@ -45,7 +38,7 @@ def test_a_second_one_of_the_same_kind_is_not_written_and_takes_no_address(shop:
 
 
 def test_many_at_once_make_one(shop: UUID) -> None:
-    outcomes = at_once(12, lambda _: create(new_wallet(shop, "customer-1")))
+    outcomes = at_once(12, lambda _: create(new_wallet(shop, order_id="customer-1")))
 
     assert sorted(outcomes) == [False] * 11 + [True]
     assert (one("SELECT count(*) FROM wallets"), owned()) == ((1,), 1)
@@ -71,12 +64,11 @@ def test_another_merchant_has_another_wallet(shop: UUID) -> None:
 
 
 def test_an_address_is_given_once(shop: UUID) -> None:
-    ordinal, pooled = address()
-    with transaction():
-        assert wallets.create(new_wallet(shop), family="evm", ordinal=ordinal, address=pooled)
+    first = new_wallet(shop)
+    assert create(first)
 
-    with pytest.raises(psycopg2.errors.UniqueViolation), transaction():
-        wallets.create(new_wallet(shop, "other"), family="evm", ordinal=ordinal, address=pooled)
+    with pytest.raises(psycopg2.errors.UniqueViolation):
+        create(first.but(id=uuid7(), order_id="other"))
 
 
 def test_it_is_found_by_any_spelling_of_its_address(shop: UUID) -> None:
@@ -134,6 +126,6 @@ def test_a_scan_matches_wallets_and_invoices_in_one_query(shop: UUID) -> None:
     mine, sale = wallet(shop, network="bsc"), invoice(shop)
 
     assert deposits.match("evm", ["0xnobody", mine.address, sale.address.lower()]) == {
-        mine.address: deposits.Owner("wallet", mine.id, shop, "USDT", "bsc"),
-        sale.address.lower(): deposits.Owner("invoice", sale.id, shop, "USDT", "ethereum"),
+        mine.address: deposits.Owner(mine.address, "wallet", mine.id, shop, "USDT", "bsc"),
+        sale.address.lower(): deposits.Owner(sale.address.lower(), "invoice", sale.id, shop, "USDT", "ethereum"),
     }

@@ -8,9 +8,10 @@ from typing import get_args
 
 import pytest
 
+from core.ids import NIL
 from core.invoices import states
 from core.webhooks.schemas import Event
-from models.webhooks.views import ZERO_UUID, trial
+from models.webhooks.views import trial
 
 PAGE = (Path(__file__).parents[3] / "docs" / "webhooks.md").read_text(encoding="utf-8")
 EVENTS = get_args(Event)
@@ -24,7 +25,7 @@ def test_a_trial_has_the_fields_that_the_page_documents(event: str) -> None:
     assert row is not None
     documented = [re.sub(r" \(.*\)", "", name) for name in row[1].split(", ")]
     assert set(body) == {*documented, "test"}
-    assert (body["uuid"], body["test"]) == (ZERO_UUID, True)
+    assert (body["uuid"], body["test"]) == (str(NIL), True)
 
 
 def test_a_trial_of_an_invoices_event_has_its_status() -> None:

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story import faucet
 from cli.embedded.story.dev_chain import HOT_COINS, WEI, DevChain
-from models.db.base import app_now
-from models.deposits import cursors
 from models.treasury import own_addresses as treasury
-from tests.models.builders import CATALOGUE
+from tests.models.builders import CATALOGUE, begin_scan
 from tests.peers.anvil import BUYER, HandMined
 
 HOT = "0x" + "a0" * 20
@@ -38,7 +36,7 @@ def test_the_hot_wallet_is_funded_once_it_is_named_and_the_scan_began(
     assert int(hand.ask("eth_getTransactionCount", faucet.SENDER, "pending"), 16) == 0
 
     assert treasury.pin_hot("ethereum", HOT)
-    cursors.start("ethereum", height=0, block_hash="0x", parent_hash="0x", block_time=app_now())
+    begin_scan("ethereum", height=0)
     for _ in range(3):
         chain.tick()
     hand.mine()
