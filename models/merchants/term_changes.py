@@ -13,6 +13,7 @@ from uuid import UUID
 from core.merchants import terms_rules
 from core.rates.pricing import Method
 from models.db.base import execute, one_as
+from models.merchants.rows import AcceptedMethod, Discount
 
 
 class Accuracy(NamedTuple):
@@ -31,11 +32,7 @@ def replace_accepted(merchant_id: UUID, methods: Collection[Method]) -> None:
     """Set what a merchant accepts, in an open transaction; nothing stands for everything."""
     _count(merchant_id)
     execute("DELETE FROM accepted_methods WHERE merchant_id = %s", (merchant_id,))
-    execute(
-        "INSERT INTO accepted_methods (merchant_id, currency, network)"
-        " SELECT %s, m.currency, m.network FROM unnest(%s::text[], %s::text[]) AS m (currency, network)",
-        (merchant_id, *_columns(methods)),
-    )
+    AcceptedMethod.write_all([AcceptedMethod(merchant_id=merchant_id, currency=c, network=n) for c, n in methods])
 
 
 def set_discount(merchant_id: UUID, methods: Collection[Method], discount_ppm: int) -> None:
@@ -44,18 +41,12 @@ def set_discount(merchant_id: UUID, methods: Collection[Method], discount_ppm: i
     execute(
         "DELETE FROM discounts d USING unnest(%s::text[], %s::text[]) AS m (currency, network)"
         " WHERE d.merchant_id = %s AND d.currency = m.currency AND d.network = m.network",
-        (*_columns(methods), merchant_id),
+        ([currency for currency, _ in methods], [network for _, network in methods], merchant_id),
     )
     if discount_ppm:
-        execute(
-            "INSERT INTO discounts (merchant_id, currency, network, discount_ppm)"
-            " SELECT %s, m.currency, m.network, %s FROM unnest(%s::text[], %s::text[]) AS m (currency, network)",
-            (merchant_id, discount_ppm, *_columns(methods)),
+        Discount.write_all(
+            [Discount(merchant_id=merchant_id, currency=c, network=n, discount_ppm=discount_ppm) for c, n in methods]
         )
-
-
-def _columns(methods: Collection[Method]) -> tuple[list[str], list[str]]:
-    return [currency for currency, _ in methods], [network for _, network in methods]
 
 
 def read_accuracy(merchant_id: UUID) -> Accuracy:

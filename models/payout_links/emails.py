@@ -17,7 +17,7 @@ from core.secrets.secretbox import SecretBox
 from models.db import turns
 from models.db.base import execute, in_transaction
 from models.db.bells import Bell, ring
-from models.db.table import Table
+from models.db.table import BY_DATABASE, Table
 
 # The n-th entry is the wait after the n-th failure.
 DELAYS_S: Final = (60, 300, 900, 3_600, 10_800)
@@ -46,13 +46,13 @@ class EmailRow(Table, table="emails e"):
     recipient: str
     subject: str
     body_box: str
-    status: str
-    attempts: int
-    next_attempt_at: datetime
-    lease: UUID | None
-    leased_until: datetime | None
-    last_error: str | None
-    created_at: datetime
+    status: str = BY_DATABASE
+    attempts: int = BY_DATABASE
+    next_attempt_at: datetime = BY_DATABASE
+    lease: UUID | None = BY_DATABASE
+    leased_until: datetime | None = BY_DATABASE
+    last_error: str | None = BY_DATABASE
+    created_at: datetime = BY_DATABASE
 
     def open(self, box: SecretBox) -> bytes:
         """Return the body. Raises SecretBoxError."""
@@ -73,24 +73,16 @@ def write(merchant_id: UUID, drafts: Sequence[Draft], *, kind: Literal["cheque"]
     """Write e-mails in the caller's transaction and return their ids."""
     if not in_transaction():
         raise RuntimeError("an e-mail is written in the transaction of what it tells of")
-    ids = [uuid7() for _ in drafts]
-    execute(
-        "INSERT INTO emails (id, merchant_id, object_id, kind, recipient, subject, body_box)"
-        " SELECT id, %s, object_id, %s, recipient, subject, body_box"
-        " FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[])"
-        " AS new (id, object_id, recipient, subject, body_box)",
-        (
-            merchant_id,
-            kind,
-            ids,
-            [draft.object_id for draft in drafts],
-            [draft.recipient for draft in drafts],
-            [draft.subject for draft in drafts],
-            [box.seal(draft.body, bound_to=_binding(email_id)) for email_id, draft in zip(ids, drafts, strict=True)],
-        ),
-    )
+    new = [
+        EmailRow(
+            id=email_id, merchant_id=merchant_id, object_id=draft.object_id, kind=kind, recipient=draft.recipient,
+            subject=draft.subject, body_box=box.seal(draft.body, bound_to=_binding(email_id)),
+        )
+        for email_id, draft in ((uuid7(), draft) for draft in drafts)
+    ]  # fmt: skip
+    EmailRow.write_all(new)
     ring(Bell.DELIVER_EMAILS)
-    return ids
+    return [email.id for email in new]
 
 
 def _binding(email_id: UUID) -> str:

@@ -5,11 +5,13 @@ Used by actors.signer.limits.
 
 from __future__ import annotations
 
+from datetime import datetime
 from uuid import UUID
 
 from models.db import locks
 from models.db.base import execute, one, value
 from models.db.locks import LockSeed
+from models.spends.rows import CountedPayout, SpentHour
 
 
 def lock() -> None:
@@ -38,15 +40,11 @@ def _sum(source: str, params: tuple[object, ...], hours: int) -> int:
 
 def add(spend_id: UUID, *, merchant_id: UUID, network: str, usd_cents: int) -> None:
     """Count what leaves by a spend with the caller's transaction."""
-    execute(
-        "INSERT INTO signer.counted (spend_id, merchant_id, network, hour, usd_cents)"
-        " VALUES (%s, %s, %s, date_trunc('hour', app_now()), %s)",
-        (spend_id, merchant_id, network, usd_cents),
-    )
-    execute(
-        "INSERT INTO signer.spent AS s (network, hour, usd_cents) VALUES (%s, date_trunc('hour', app_now()), %s)"
-        " ON CONFLICT (network, hour) DO UPDATE SET usd_cents = s.usd_cents + EXCLUDED.usd_cents",
-        (network, usd_cents),
+    hour: datetime = value("SELECT date_trunc('hour', app_now())")
+    counted = CountedPayout(spend_id=spend_id, merchant_id=merchant_id, network=network, hour=hour, usd_cents=usd_cents)
+    counted.write()
+    SpentHour(network=network, hour=hour, usd_cents=usd_cents).write(
+        "ON CONFLICT (network, hour) DO UPDATE SET usd_cents = s.usd_cents + EXCLUDED.usd_cents"
     )
 
 

@@ -137,10 +137,10 @@ class CountedPayout(Table, table="signer.counted"):
     network: str
     hour: datetime
     usd_cents: Big
-    is_given_back: bool
+    is_given_back: bool = BY_DATABASE
 
 
-class SpentHour(Table, table="signer.spent"):
+class SpentHour(Table, table="signer.spent s"):
     """What the signer let leave a network in an hour."""
 
     network: str

@@ -12,7 +12,7 @@ from typing import Final, Literal
 from uuid import UUID
 
 from core.ids import uuid7
-from models.db.base import column, execute, is_true, rows, value
+from models.db.base import column, execute, is_true, rows, touched, value
 from models.db.table import BY_DATABASE, Big, Table, Units
 from models.spends import signing
 from models.spends.rows import SpendRow
@@ -87,7 +87,7 @@ def unheard_of(network: str, txids: Collection[str]) -> set[str]:
 def note(new: UnknownRow) -> bool:
     """Write down a transaction and stop the signing, in the transaction that records its block; False if known."""
     values = vars(new)
-    noted = execute(
+    noted = touched(
         f"INSERT INTO unknown_spends AS u (id, {', '.join(values)}) SELECT %s, {', '.join(['%s'] * len(values))}"
         " WHERE NOT EXISTS (SELECT 1 FROM spend_attempts WHERE network = %s AND txid = %s)"
         " ON CONFLICT (network, txid) DO UPDATE SET block_height = EXCLUDED.block_height,"
@@ -98,7 +98,7 @@ def note(new: UnknownRow) -> bool:
     )
     if noted:
         signing.stop(new.network, reason="transactions left our addresses that no row knows", sender="")
-    return bool(noted)
+    return noted
 
 
 def take_out(network: str) -> int:
