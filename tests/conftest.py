@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import os
 import shutil
@@ -67,8 +68,15 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return bells
 
 
+def pytest_collection() -> None:
+    """Look for no garbage while ten thousand tests are gathered: there is none, and looking takes half of the time."""
+    gc.disable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with whole stories, then the other long files: at the end nobody waits for a lone one."""
+    gc.freeze()
+    gc.enable()
     items.sort(key=lambda item: (not FIRST & {*item.path.parts, item.path.stem}, item.path.stem not in SECOND))
 
 

@@ -25,14 +25,15 @@ Name = tuple[str, str]
 Deed = tuple[str, str]
 
 
-@functools.cache
-def modules() -> dict[str, ast.Module]:
-    """Return every module of the gateway, parsed, by name."""
+def modules() -> dict[str, Path]:
+    """Return every module of the gateway, by name."""
     files = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py")]
-    return {
-        ".".join(file.relative_to(ROOT).with_suffix("").parts): ast.parse(file.read_text(encoding="utf-8"))
-        for file in files
-    }
+    return {".".join(file.relative_to(ROOT).with_suffix("").parts): file for file in files}
+
+
+@functools.cache
+def _parsed() -> dict[str, ast.Module]:
+    return {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in modules().items()}
 
 
 @functools.cache
@@ -67,7 +68,7 @@ def _migrations() -> str:
 @functools.cache
 def _definitions() -> dict[Name, ast.stmt]:
     found: dict[Name, ast.stmt] = {}
-    for module, tree in modules().items():
+    for module, tree in _parsed().items():
         for node in tree.body:
             match node:
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
@@ -83,7 +84,7 @@ def _definitions() -> dict[Name, ast.stmt]:
 def _imports(module: str) -> dict[str, str]:
     """Return what a module calls things by: the dotted name of a module, or of something in one."""
     found: dict[str, str] = {}
-    for node in ast.walk(modules()[module]):
+    for node in ast.walk(_parsed()[module]):
         if isinstance(node, ast.ImportFrom) and node.module:
             found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
     return found
