@@ -17,6 +17,7 @@ import psycopg2
 import pytest
 import redis
 import structlog
+from psycopg2.extensions import parse_dsn
 from pytest_socket import socket_allow_hosts
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
@@ -138,6 +139,9 @@ def postgres(server_folder: Path, leash: Leash) -> Iterator[Postgres]:
         # Statistics that come by themselves would change the plans of some tests on some days.
         cursor.execute("ALTER SYSTEM SET autovacuum = off")
         cursor.execute("SELECT pg_reload_conf()")
+        # Each session proves its password anew: four thousand rounds of it take longer than most tests.
+        cursor.execute("SET scram_iterations = 1")
+        cursor.execute("ALTER ROLE CURRENT_USER PASSWORD %s", (parse_dsn(server.url)["password"],))
     migrate(server.database_url(TEMPLATE))
     with contextlib.closing(psycopg2.connect(server.database_url(TEMPLATE))) as session:
         forgotten = unlisted(session)
