@@ -2,6 +2,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+# A stack is a dozen processes: each would compile the whole gateway anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 ARGS ?=
 WORKERS ?= 4
@@ -70,8 +72,10 @@ help: ## show this
 $(STAMP): requirements.txt requirements-dev.txt .python-version Makefile
 	@if [ -z "$(PYTHON)" ]; then echo "Sluice needs Python 3.11, 3.12 or 3.13 with venv (Debian: python3-venv)" >&2; exit 1; fi
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --no-compile \
 		-r requirements.txt -r requirements-dev.txt
+	@# All cores compile, where pip has one.
+	$(BIN)/python -m compileall -q -j 0 $(VENV)/lib actors api chains cli core models scheduler
 	@# The packages of this folder, and the command, without a build.
 	@pwd > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sluice.pth"
 	@printf '#!/bin/sh\nexec "$$(dirname "$$0")/python" -P -m cli "$$@"\n' > $(BIN)/sluice
