@@ -181,7 +181,7 @@ class Stack:
                 raise StartError(f"DATABASE_URL cannot be used: {error}") from error
             if self._has_own_database:
                 self._logins = make_logins(self.database_url)
-            step.detail = ", ".join(applied) or "none pending"
+            step.detail = f"{len(applied)} applied, up to {applied[-1]}" if applied else "none pending"
         base.connect(self.database_url, application_name="sluice-dev")
 
     def _start_chains(self, anvil: Path) -> None:
