@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from api.routes import ENDPOINTS
 from core.errors import ERRORS
 from tests.api.conftest import BASE_URL, Client
 
+ROOT = Path(__file__).parents[2]
 DOCUMENT = describe(ENDPOINTS, base_url=BASE_URL)
 ROUTES = {(endpoint.method, endpoint.path): endpoint for endpoint in ENDPOINTS}
 # API reference, "Endpoints".
@@ -92,6 +94,14 @@ def test_every_endpoint_is_described_and_nothing_else() -> None:
 
     assert described == set(ROUTES)
     assert described >= EXPECTED
+
+
+def test_no_file_of_routes_is_forgotten() -> None:
+    files = (path for path in (ROOT / "api/routes").rglob("*.py") if "ENDPOINTS: Final = (" in path.read_text())
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files]
+    found = {endpoint.name for name in names for endpoint in importlib.import_module(name).ENDPOINTS}
+
+    assert found == {endpoint.name for endpoint in ENDPOINTS}
 
 
 def test_operation_names_are_unique() -> None:
@@ -188,4 +198,4 @@ def test_no_text_of_the_description_names_a_machine() -> None:
     text = str(DOCUMENT)
 
     assert not re.search(r"localhost|127\.0\.0\.1", text)
-    assert str(Path(__file__).parents[2]) not in text
+    assert str(ROOT) not in text

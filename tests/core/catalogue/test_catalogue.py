@@ -332,7 +332,7 @@ MUTATIONS: dict[str, tuple[Any, str]] = {
         lambda d: d["fiats"].append({"code": "BTC", "name": "Bitcoin", "digits": 2}), "BTC is both",
     ),
     "a pair of an unknown coin": (lambda d: pair_row(d, "BTC", "bitcoin").update(currency="LTC"), "LTC on bitcoin"),
-    "a pair on an unknown network": (lambda d: pair_row(d, "DAI", "polygon").update(network="optimism"), "optimism is"),
+    "a pair on an unknown network": (lambda d: pair_row(d, "DAI", "polygon").update(network="nowhere"), "nowhere is"),
     "a coin on no network": (
         lambda d: d.update(pairs=without(d["pairs"], pair_row(d, "AVAX", "avalanche"))), "AVAX is on no network",
     ),
