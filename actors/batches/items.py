@@ -21,7 +21,7 @@ from models.addresses.reservations import level
 from models.batches.items import Leased
 from models.batches.rows import BatchRow
 from models.merchants import rows as merchants
-from models.queue.calls import CallInfo
+from models.queue.calls import Asker, CallInfo
 
 
 class AddressReserve:
@@ -53,10 +53,10 @@ def prepared(ctx: Context, item: Leased, spare: AddressReserve) -> Iterator[Call
                 yield create
         case "payout":
             payout = payout_orders.read_item(ctx, fields)
-            yield lambda: _send(item.of, lambda: payout_orders.create(ctx, **_order(item.of), body=payout))
+            yield lambda: _send(item.of, lambda: payout_orders.create(ctx, _asker(item.of), payout))
         case "refund":
             refund = refund_orders.read_item(ctx, fields)
-            yield lambda: _send(item.of, lambda: refund_orders.create(ctx, **_order(item.of), body=refund))
+            yield lambda: _send(item.of, lambda: refund_orders.create(ctx, _asker(item.of), refund))
 
 
 def _read_payment(ctx: Context, fields: object) -> CreatePayment:
@@ -72,8 +72,8 @@ def _call(of: BatchRow) -> CallInfo:
     )
 
 
-def _order(of: BatchRow) -> dict[str, Any]:
-    return {"merchant_id": of.merchant_id, "principal": of.created_by, "request_id": of.request_id}
+def _asker(of: BatchRow) -> Asker:
+    return Asker(of.merchant_id, of.created_by, of.request_id)
 
 
 def _send(of: BatchRow, create: Callable[[], dict[str, Any]]) -> bytes:

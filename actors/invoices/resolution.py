@@ -13,13 +13,14 @@ import msgspec
 from actors.context import Context, context
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from actors.refunds import uncredited as suspense_refunds
-from actors.refunds.uncredited import Asker, Wanted
+from actors.refunds.uncredited import Wanted
 from core.errors import PaymentNotFound
 from core.invoices import states
 from core.invoices.schemas import PaymentLookup, ResolvePayment
 from models.invoices import resolution, views
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
+from models.queue.calls import Asker
 from models.refunds import views as refund_views
 from models.webhooks import outbox, redelivery
 from models.webhooks.redelivery import Requeued
@@ -44,8 +45,7 @@ def resolve_payment(info: CallInfo, wanted: ResolvePayment) -> CallReply:
             raise PaymentNotFound
         written: list[dict[str, Any]] = []
         if wanted.action == "refund":
-            asker = Asker(merchant_id=invoice.merchant_id, principal=info.principal(), request_id=info.request_id)
-            written = _send_back(ctx, asker, invoice, wanted)
+            written = _send_back(ctx, info.asker(), invoice, wanted)
         elif wanted.txid:
             resolution.accept_stray(ctx.catalogue, invoice, wanted.txid)
         else:

@@ -27,10 +27,7 @@ def create_payout_link(info: CallInfo, body: CreatePayoutLink) -> CallReply:
     # A second link with a reference is refused, even where the very same request comes twice.
     call = info if body.reference is None else dataclasses.replace(info, idem_key=None)
     with recorded(call) as record:
-        created = payout_link_orders.create(
-            ctx, merchant_id=info.merchant(), principal=info.principal(), body=body, request_id=info.request_id
-        )
-        return record.store(created)
+        return record.store(payout_link_orders.create(ctx, info.asker(), body))
 
 
 @call_actor(queue="bulk", body=list[BatchedLink])
@@ -43,14 +40,8 @@ def create_payout_links(info: CallInfo, wanted: list[BatchedLink]) -> CallReply:
     payout_link_orders.require_enabled(ctx)
     with recorded(info) as record:
         calls.take_turn(info.merchant())
-        outcomes = payout_link_orders.create_all(
-            ctx,
-            merchant_id=info.merchant(),
-            principal=info.principal(),
-            bodies=[item.link or ERRORS[item.code](item.message) for item in wanted],
-            request_id=info.request_id,
-            batch_id=info.call_id,
-        )
+        bodies = [item.link or ERRORS[item.code](item.message) for item in wanted]
+        outcomes = payout_link_orders.create_all(ctx, info.asker(), bodies, batch_id=info.call_id)
         items = [_item(index, outcome) for index, outcome in enumerate(outcomes)]
         return record.store({"batch_id": str(info.call_id), "items": items})
 

@@ -41,6 +41,7 @@ from models.payout_links.rows import PayoutLinkRow
 from models.payouts import freezes
 from models.payouts import rules as payout_rules
 from models.payouts.rules import MethodErrors
+from models.queue.calls import Asker
 
 METHOD_ERRORS: Final = MethodErrors(unknown_currency=PayoutlinkUnknownCurrency, network=PayoutlinkUnsupportedNetwork)
 
@@ -51,25 +52,20 @@ def require_enabled(ctx: Context) -> None:
         raise PayoutlinkDisabled
 
 
-def create(
-    ctx: Context, *, merchant_id: UUID, principal: str, body: CreatePayoutLink, request_id: str
-) -> dict[str, Any]:
+def create(ctx: Context, asker: Asker, body: CreatePayoutLink) -> dict[str, Any]:
     """Write a link and its e-mail and hold its money, in the caller's transaction; return it as its creation answers.
 
     Raises payoutlink.* errors, payout.frozen and payout.fee_unavailable, after which nothing of the transaction may be
     committed.
     """
     tokens = ClaimTokens(ctx.settings.secret_keys)
-    new = _planned(
-        ctx, tokens, payout_links.now(), merchant_id=merchant_id, principal=principal, body=body, request_id=request_id
-    )
-    link = payout_links.insert(new)
-    freezes.check(merchant_id, link.network, link.currency)
+    link = payout_links.insert(_planned(ctx, asker, tokens, payout_links.now(), body))
+    freezes.check(link.merchant_id, link.network, link.currency)
     try:
         payout_links.hold(link)
     except InsufficientFundsError:
         payout_rules.raise_shortage(
-            merchant_id,
+            link.merchant_id,
             link.currency,
             link.held_units,
             insufficient=PayoutlinkInsufficientFunds,
@@ -80,13 +76,7 @@ def create(
 
 
 def create_all(
-    ctx: Context,
-    *,
-    merchant_id: UUID,
-    principal: str,
-    bodies: Sequence[CreatePayoutLink | DomainError],
-    request_id: str,
-    batch_id: UUID,
+    ctx: Context, asker: Asker, bodies: Sequence[CreatePayoutLink | DomainError], *, batch_id: UUID
 ) -> list[dict[str, Any] | DomainError]:
     """As create(), for a batch: each is made, or refused with its error, as if it came alone after those before it.
 
@@ -100,9 +90,7 @@ def create_all(
         planned: Any = body
         if not isinstance(body, DomainError):
             try:
-                new = _planned(
-                    ctx, tokens, now, merchant_id=merchant_id, principal=principal, body=body, request_id=request_id
-                )
+                new = _planned(ctx, asker, tokens, now, body)
             except DomainError as refusal:
                 planned = refusal
             else:
@@ -118,10 +106,7 @@ def create_all(
     return outcomes
 
 
-def _planned(
-    ctx: Context, tokens: ClaimTokens, now: datetime, *, merchant_id: UUID, principal: str, body: CreatePayoutLink,
-    request_id: str,
-) -> PayoutLinkRow:  # fmt: skip
+def _planned(ctx: Context, asker: Asker, tokens: ClaimTokens, now: datetime, body: CreatePayoutLink) -> PayoutLinkRow:
     """Check a request by every rule that asks nothing of the balance."""
     catalogue = ctx.catalogue
     pair = payout_rules.choose_pair(
@@ -133,7 +118,7 @@ def _planned(
     link_id = uuid7()
     return PayoutLinkRow(
         id=link_id,
-        merchant_id=merchant_id,
+        merchant_id=asker.merchant_id,
         currency=pair.currency,
         network=pair.network,
         amount_units=units,
@@ -143,8 +128,8 @@ def _planned(
         email=body.email or "",
         reference=body.reference,
         token_hash=tokens.new_hash(link_id),
-        created_by=principal,
-        request_id=request_id,
+        created_by=asker.principal,
+        request_id=asker.request_id,
         expires_at=now + timedelta(hours=body.expires_in_hours or 1),
         created_at=now,
     )

@@ -25,14 +25,7 @@ log = structlog.get_logger()
 def create_payout(info: CallInfo, body: CreatePayout) -> CallReply:
     """Create a payout, or return the one that its order_id has."""
     with recorded(info) as record:
-        made = payout_orders.create(
-            context(),
-            merchant_id=info.merchant(),
-            principal=info.principal(),
-            body=body,
-            request_id=info.request_id,
-        )
-        return record.store(made)
+        return record.store(payout_orders.create(context(), info.asker(), body))
 
 
 @call_actor(queue="bulk", body=MassOrder)
@@ -59,14 +52,7 @@ def _make(ctx: Context, info: CallInfo, order: MassOrder, fields: object) -> dic
     body = payout_orders.read_item(ctx, fields)
     try:
         with part():
-            return payout_orders.create(
-                ctx,
-                merchant_id=info.merchant(),
-                principal=info.principal(),
-                body=body,
-                request_id=info.request_id,
-                source=order.source,
-            )
+            return payout_orders.create(ctx, info.asker(), body, source=order.source)
     except psycopg2.Error as error:
         code = pgcode(error)
         # Without a code the connection is lost, and a victim of a deadlock is begun anew: neither is one item's matter.

@@ -6,7 +6,6 @@ Called by actors.payouts.calls and by what works off batches.
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 import psycopg2.errors
 
@@ -30,6 +29,7 @@ from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts import views as payout_views
 from models.payouts.rows import PayoutRow
+from models.queue.calls import Asker
 
 
 def read_item(ctx: Context, fields: object) -> CreatePayout:
@@ -39,31 +39,21 @@ def read_item(ctx: Context, fields: object) -> CreatePayout:
     return read_request(CreatePayout, fields, own_hosts=ctx.settings.own_hosts)
 
 
-def create(
-    ctx: Context,
-    *,
-    merchant_id: UUID,
-    principal: str,
-    body: CreatePayout,
-    request_id: str,
-    source: Source | None = None,
-) -> dict[str, Any]:
+def create(ctx: Context, asker: Asker, body: CreatePayout, *, source: Source | None = None) -> dict[str, Any]:
     """Hold the money and write the payout, in the caller's transaction; return it as its creation answers.
 
     The payout that an order_id has already is returned as it is, whatever the body says; of two at once, one waits.
     source: that of a body which names none. Raises payout.*, compliance.* and request.* errors, and then nothing of
     the transaction may be committed.
     """
-    locks.wait_order("payout", merchant_id, body.order_id)
-    found = payouts.find_by_order(merchant_id, body.order_id)
+    locks.wait_order("payout", asker.merchant_id, body.order_id)
+    found = payouts.find_by_order(asker.merchant_id, body.order_id)
     if found is None:
-        found = _make(ctx, _planned(ctx, merchant_id, body, principal, request_id, source))
+        found = _make(ctx, _planned(ctx, asker, body, source))
     return payout_views.created(ctx.catalogue, found)
 
 
-def _planned(
-    ctx: Context, merchant_id: UUID, body: CreatePayout, principal: str, request_id: str, source: Source | None
-) -> PayoutRow:
+def _planned(ctx: Context, asker: Asker, body: CreatePayout, source: Source | None) -> PayoutRow:
     """Check an order by every rule that asks nothing of the balance, and return the payout that it makes."""
     catalogue = ctx.catalogue
     pair = payout_rules.choose_pair(catalogue, ctx.available, currency=body.currency, network=body.network)
@@ -71,7 +61,7 @@ def _planned(
     payout_rules.check_minimum(catalogue, pair, units)
     payout_rules.check_memo_carried(catalogue, pair.network, body.memo)
     address = payout_rules.check_destination(catalogue, ctx.deny_list, network=pair.network, address=body.address)
-    terms = payout_rules.read_terms(merchant_id)
+    terms = payout_rules.read_terms(asker.merchant_id)
     amounts = payout_rules.amounts(
         units,
         payout_rules.fee_units(catalogue, ctx.market.read(), pair.currency, pair.network),
@@ -81,7 +71,7 @@ def _planned(
     change = _priced(ctx, body, amounts.held_units)
     return PayoutRow(
         id=uuid7(),
-        merchant_id=merchant_id,
+        merchant_id=asker.merchant_id,
         order_id=body.order_id,
         kind="payout",
         currency=pair.currency,
@@ -95,9 +85,9 @@ def _planned(
         status=terms.first_status,
         source=body.source or source or "api",
         priority=body.priority or "normal",
-        created_by=principal,
+        created_by=asker.principal,
         url_callback=body.url_callback,
-        request_id=request_id,
+        request_id=asker.request_id,
         from_currency=None if change is None else change.from_currency,
         from_units=None if change is None else change.from_units,
         rate=None if change is None else change.rate,

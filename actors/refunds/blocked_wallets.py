@@ -10,7 +10,7 @@ from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from actors.refunds import service as refund_orders
 from actors.refunds import uncredited as suspense_refunds
 from actors.refunds.service import Destination
-from actors.refunds.uncredited import Asker, Purpose
+from actors.refunds.uncredited import Purpose
 from core.errors import RefundNothingToRefund, WalletStaticNotFound
 from core.refunds.schemas import BlockedRefund
 from models.payouts import views as payout_views
@@ -33,10 +33,10 @@ def refund_blocked_wallet(info: CallInfo, wanted: BlockedRefund) -> CallReply:
         if not held:
             raise RefundNothingToRefund
         named = refund_orders.destination(ctx, network=wallet.network, address=wanted.refund_address, payer="")
-        asker = Asker(merchant_id=wallet.merchant_id, principal=info.principal(), request_id=info.request_id)
         # The merchant named the address for these very coins: nobody has to approve it.
         to = Destination(address=named.address, is_payer=True)
-        written = suspense_refunds.send_back(ctx, asker, Purpose(kind="wallet_refund", wallet_id=wallet.id), to, held)
+        purpose = Purpose(kind="wallet_refund", wallet_id=wallet.id)
+        written = suspense_refunds.send_back(ctx, info.asker(), purpose, to, held)
         shown = [payout_views.payout(ctx.catalogue, refund) for refund in written]
         return record.store({"payouts": shown})
 

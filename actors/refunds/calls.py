@@ -12,11 +12,4 @@ from core.refunds.schemas import CreateRefund
 def refund_payment(info: CallInfo, body: CreateRefund) -> CallReply:
     """Refund a payment or a part of it, or return the refund that there is already."""
     with recorded(info) as record:
-        created = refund_orders.create(
-            context(),
-            merchant_id=info.merchant(),
-            principal=info.principal(),
-            body=body,
-            request_id=info.request_id,
-        )
-        return record.store(created)
+        return record.store(refund_orders.create(context(), info.asker(), body))

@@ -37,6 +37,7 @@ from models.payouts import freezes
 from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
 from models.payouts.rules import DestinationErrors
+from models.queue.calls import Asker
 from models.refunds import rows as refunds
 from models.refunds import views as refund_views
 
@@ -75,18 +76,18 @@ def read_item(ctx: Context, fields: object) -> CreateRefund:
     return read_request(CreateRefund, fields, own_hosts=ctx.settings.own_hosts)
 
 
-def create(ctx: Context, *, merchant_id: UUID, principal: str, body: CreateRefund, request_id: str) -> dict[str, Any]:
+def create(ctx: Context, asker: Asker, body: CreateRefund) -> dict[str, Any]:
     """Hold the money and write the refund, in the caller's transaction; return the refund object.
 
     The refund that a payment, an address and an amount have already is returned as it is, unless it failed or was
     cancelled; refunds of one payment wait for each other. Raises payment.*, refund.*, payout.* and compliance.*
     errors, and then nothing of the transaction may be committed.
     """
-    found = invoices.look_up(merchant_id, uuid=body.uuid, order_id=body.order_id)
+    found = invoices.look_up(asker.merchant_id, uuid=body.uuid, order_id=body.order_id)
     invoice = None if found is None else invoices.lock(found.id)
     if invoice is None:
         raise PaymentNotFound
-    refund = _same_or_new(ctx, invoice, body, principal=principal, request_id=request_id)
+    refund = _same_or_new(ctx, asker, invoice, body)
     return refund_views.refund(ctx.catalogue, refund)
 
 
@@ -117,9 +118,7 @@ def check_destination(ctx: Context, *, merchant_id: UUID, currency: str, network
     )
 
 
-def _same_or_new(
-    ctx: Context, invoice: InvoiceRow, body: CreateRefund, *, principal: str, request_id: str
-) -> PayoutRow:
+def _same_or_new(ctx: Context, asker: Asker, invoice: InvoiceRow, body: CreateRefund) -> PayoutRow:
     currency, network = invoice.pay_currency, invoice.network
     if currency is None or network is None:
         raise RefundNothingToRefund
@@ -154,10 +153,10 @@ def _same_or_new(
         amount_units=left_units if named_units is None else named_units,
         is_rest=named_units is None,
     )
-    return _make(ctx, order, principal=principal, request_id=request_id)
+    return _make(ctx, asker, order)
 
 
-def _make(ctx: Context, order: _Order, *, principal: str, request_id: str) -> PayoutRow:
+def _make(ctx: Context, asker: Asker, order: _Order) -> PayoutRow:
     """Check what may stop money from leaving, hold it, and write the refund."""
     merchant_id, currency, network = order.invoice.merchant_id, order.currency, order.network
     check_destination(ctx, merchant_id=merchant_id, currency=currency, network=network, address=order.to.address)
@@ -178,8 +177,8 @@ def _make(ctx: Context, order: _Order, *, principal: str, request_id: str) -> Pa
         is_fee_on_top=True,
         status=order.to.status(merchant_id),
         is_approval_required=not order.to.is_payer,
-        created_by=principal,
-        request_id=request_id,
+        created_by=asker.principal,
+        request_id=asker.request_id,
     )
     try:
         return refunds.pay(ctx.catalogue, new, is_rest=order.is_rest)

@@ -24,16 +24,8 @@ from models.deposits.rows import Deposit
 from models.invoices.rows import InvoiceRow
 from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
+from models.queue.calls import Asker
 from models.refunds import rows as refunds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asker:
-    """Who wants money sent back."""
-
-    merchant_id: UUID
-    principal: str
-    request_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

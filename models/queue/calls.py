@@ -39,6 +39,15 @@ GRACE_S: Final = 2.5 * STEP_TIMEOUT_MS / 1000
 KEPT_DAYS: Final = 7
 
 
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who wants money to leave: a merchant, the key or person that signed, and the request."""
+
+    merchant_id: UUID
+    principal: str
+    request_id: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallInfo:
     """Who calls, and how a repetition is recognised. The fingerprint is of method, path and body."""
@@ -74,6 +83,10 @@ class CallInfo:
         if self.principal_id is None:
             raise ValueError("a signed call has a principal")
         return self.principal_id
+
+    def asker(self) -> Asker:
+        """Return who asks for money to leave. Only actors of signed endpoints may ask."""
+        return Asker(self.merchant(), self.principal(), self.request_id)
 
 
 class ReplayedError(Exception):

@@ -556,10 +556,10 @@ def test_a_deadlock_begins_the_whole_call_anew_and_fails_no_item(shop: UUID, mon
 def test_one_that_breaks_does_not_break_the_others(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     create_one = payout_orders.create
 
-    def breaks(*args: Any, **kwargs: Any) -> dict[str, Any]:
-        if kwargs["body"].memo == "broken":
+    def breaks(ctx: Any, asker: Any, body: Any, **others: Any) -> dict[str, Any]:
+        if body.memo == "broken":
             one("SELECT 1 / 0")
-        return create_one(*args, **kwargs)
+        return create_one(ctx, asker, body, **others)
 
     monkeypatch.setattr(payout_orders, "create", breaks)
     items = mass(shop, order(), order(memo="broken"), order())

@@ -20,6 +20,7 @@ from models.ledger.ledger import AVAILABLE, EQUITY, GATEWAY, Account, Transfer, 
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
+from models.queue.calls import Asker
 from models.spends import signing
 from tests.actors.treasury.world import TreasuryWorld
 from tests.models.builders import USDT
@@ -61,7 +62,7 @@ class RecoveryWorld(TreasuryWorld):
         ctx = context.context()
         ctx.market.forget()
         with transaction():
-            payout_orders.create(ctx, merchant_id=merchant_id, principal="test", body=body, request_id="test")
+            payout_orders.create(ctx, Asker(merchant_id, "test", "test"), body)
         found = payouts.find_by_order(merchant_id, order_id)
         assert found is not None
         return found

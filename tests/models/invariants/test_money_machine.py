@@ -50,6 +50,7 @@ from models.outcomes import endings as payout_endings
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payouts import rows as payouts
+from models.queue.calls import Asker
 from models.spends import rows as spends
 from models.spends.rows import AttemptRow, SpendRow
 from models.wallets import settlement as wallet_settlement
@@ -297,9 +298,7 @@ class MoneyMachine(RuleBasedStateMachine):
         wanted = units + FEE if on_top else units
         if units <= FEE and not on_top:
             return
-        made = self._attempt(wanted, lambda: payout_orders.create(
-            self.ctx, merchant_id=self.merchant, principal=CREATOR, body=body, request_id=""
-        ))  # fmt: skip
+        made = self._attempt(wanted, lambda: payout_orders.create(self.ctx, Asker(self.merchant, CREATOR, ""), body))
         if made is not None:
             self.orders.append(Order(UUID(made["uuid"]), wanted, wanted - FEE))
 
@@ -321,7 +320,7 @@ class MoneyMachine(RuleBasedStateMachine):
             self.orders.append(Order(UUID(made["uuid"]), units + FEE, units, invoice=sale.id))
 
     def _refund(self, body: CreateRefund) -> dict[str, Any]:
-        return refund_orders.create(self.ctx, merchant_id=self.merchant, principal=CREATOR, body=body, request_id="")
+        return refund_orders.create(self.ctx, Asker(self.merchant, CREATOR, ""), body)
 
     def _attempt(self, wanted: int, create: Any) -> dict[str, Any] | None:
         """Order money to leave: refused where the merchant owes, or has too little; else it is held."""
