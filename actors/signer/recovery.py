@@ -18,7 +18,6 @@ from actors.queue.isolated import isolated
 from actors.signer import spend as spending
 from chains.base import ProviderError, Spender
 from core.catalogue.catalogue import Network
-from models.addresses.reservations import SEQUENCES
 from models.db.base import transaction
 from models.outcomes import spends as payout_spends
 from models.spends import rows as spends
@@ -43,9 +42,8 @@ def advance(ctx: Context, network: Network) -> bool:
     stopped = signing.watch(network.code)
     if stopped is None:
         return True
-    if network.family in SEQUENCES:
-        # Before it can be over: what lost the transactions may have lost who was shown which address.
-        signing.renew_pool(network.family)
+    # Before it can be over: what lost the transactions may have lost who was shown which address.
+    signing.renew_pool(network.family)
     for unknown in unknown_spends.open_ones(network.code):
         isolated(unknown.id, _adopt, ctx, unknown.id)
     try:

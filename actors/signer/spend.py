@@ -121,7 +121,7 @@ def start(
         raise ValueError("a spend is signed with its sender's key")
     spender = spender_of(ctx, network)
 
-    def attempt() -> UUID:
+    def attempt() -> SpendRow:
         before = _promised(network, intent)
         offer = quote(ctx, network, spender, intent, before) if fee is None else fee
         at_least = _next_slot(network, spender, intent.sender) if slot is None else slot
@@ -132,14 +132,12 @@ def start(
         )  # fmt: skip
 
     try:
-        spend_id = _unless_overtaken(attempt, intent.sender)
+        spend = _unless_overtaken(attempt, intent.sender)
     except _DeclinedError:
         return None
     reached("spending.committed")
-    spend = spends.find(spend_id)
-    if spend is not None:
-        give(ctx, network, spend, spends.attempts_of(spend_id))
-    return spend_id
+    give(ctx, network, spend, spends.attempts_of(spend.id))
+    return spend.id
 
 
 def _next_slot(network: Network, spender: Spender, sender: str) -> int:
@@ -162,7 +160,7 @@ def beyond(sender: str, told: int, ours: int) -> str:
     return f"the next slot of {sender} is {told} by its chain and {ours} by our rows"
 
 
-def _unless_overtaken(attempt: Callable[[], UUID], sender: str) -> UUID:
+def _unless_overtaken(attempt: Callable[[], SpendRow], sender: str) -> SpendRow:
     for _ in range(QUOTES_MAX):
         with contextlib.suppress(_OvertakenError):
             return attempt()
@@ -204,7 +202,7 @@ def _commit(
     at_least: int,
     slot: int | None,
     before: Promised,
-) -> UUID:
+) -> SpendRow:
     spend_id = uuid7()
     with transaction():
         if within is not None and not within(spend_id):
@@ -223,7 +221,7 @@ def _commit(
         attempt = sign(network, spender, intent, key_ordinal=wallet.key_ordinal, slot=slot, fee=fee)
         spends.insert(new, new_attempt(new, attempt, fee))
         reached("spending.signed")
-    return spend_id
+    return new
 
 
 def _row(

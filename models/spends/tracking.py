@@ -163,10 +163,8 @@ def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int) -> SpendRow | N
         return None
     if spend.state in {"confirmed", "failed"}:
         return _lose(catalogue, spend)
-    if not spends.finish(spend, "dead", booked_fee_units=0):
-        return None
+    after = _reread(spend_id, is_changed=spends.finish(spend, "dead", booked_fee_units=0))
     log.error("spend.slot_lost", **_names(spend), txid=user.txid)
-    after = _reread(spend_id)
     _hooks(after).on_dead(catalogue, after)
     return after
 
@@ -189,33 +187,29 @@ def _depth(spend: SpendRow) -> int:
     return min(depth, spend_reads.scanned_since(spend.id))
 
 
-def _end(catalogue: Catalogue, spend: SpendRow, *, is_success: bool) -> SpendRow | None:
+def _end(catalogue: Catalogue, spend: SpendRow, *, is_success: bool) -> SpendRow:
     after = _finish(catalogue, spend, "confirmed" if is_success else "failed", owed_units=_owed_units(spend))
-    if after is not None:
-        hooks = _hooks(after)
-        (hooks.on_confirmed if is_success else hooks.on_failed)(catalogue, after)
+    hooks = _hooks(after)
+    (hooks.on_confirmed if is_success else hooks.on_failed)(catalogue, after)
     return after
 
 
 def _finish(
     catalogue: Catalogue, spend: SpendRow, state: Literal["confirmed", "failed"], *, owed_units: int
-) -> SpendRow | None:
+) -> SpendRow:
     fee, lost = _ledger_fee(catalogue, spend), _lost_units(catalogue, spend, owed_units)
-    if not spends.finish(spend, state, booked_fee_units=fee, lost_units=lost):
-        return None
+    after = _reread(spend.id, is_changed=spends.finish(spend, state, booked_fee_units=fee, lost_units=lost))
     _book_gas(catalogue, spend, f"spend:{spend.id}:gas", fee)
     _book_loss(spend, f"spend:{spend.id}:loss", lost)
-    return _reread(spend.id)
+    return after
 
 
-def _settle(catalogue: Catalogue, spend: SpendRow) -> SpendRow | None:
+def _settle(catalogue: Catalogue, spend: SpendRow) -> SpendRow:
     """Close the books of a spend that ended: a reorg may have let another attempt win, at another price."""
     fee, lost = _ledger_fee(catalogue, spend), _lost_units(catalogue, spend, _owed_units(spend))
-    if not spends.settle(spend.id, booked_fee_units=fee, lost_units=lost):
-        return None
+    after = _reread(spend.id, is_changed=spends.settle(spend.id, booked_fee_units=fee, lost_units=lost))
     _book_gas(catalogue, spend, f"spend:{spend.id}:gas-{_settled(spend)}", fee - spend.booked_fee_units)
     _book_loss(spend, f"spend:{spend.id}:loss-{_settled(spend)}", lost - spend.lost_units)
-    after = _reread(spend.id)
     if spend.state == "failed":
         _hooks(after).on_failed_anew(catalogue, after)
     elif spend.effect == "none":
@@ -229,15 +223,13 @@ def _settled(spend: SpendRow) -> str:
     return f"settled:{spend.reopened}" if spend.reopened else "settled"
 
 
-def _lose(catalogue: Catalogue, spend: SpendRow) -> SpendRow | None:
+def _lose(catalogue: Catalogue, spend: SpendRow) -> SpendRow:
     """Close the books of a spend that ended, is in no block and never will be: the chain took nothing for it."""
-    if not spends.settle(spend.id, booked_fee_units=0, problem=LOST):
-        return None
+    after = _reread(spend.id, is_changed=spends.settle(spend.id, booked_fee_units=0, problem=LOST))
     _book_gas(catalogue, spend, f"spend:{spend.id}:gas-{_settled(spend)}", -spend.booked_fee_units)
     _book_loss(spend, f"spend:{spend.id}:loss-{_settled(spend)}", -spend.lost_units)
     # Who else has this key?
     log.critical("spend.slot_used_by_other", **_names(spend), state=spend.state)
-    after = _reread(spend.id)
     hooks = _hooks(after)
     (hooks.on_failed_anew if spend.state == "failed" else hooks.on_undone)(catalogue, after)
     return after
@@ -314,9 +306,10 @@ def _hooks(spend: SpendRow) -> Hooks:
     return hooks
 
 
-def _reread(spend_id: UUID) -> SpendRow:
+def _reread(spend_id: UUID, *, is_changed: bool = True) -> SpendRow:
+    """Return a locked spend after its change, which nobody can have made before, because it was locked when read."""
     spend = spends.find(spend_id)
-    if spend is None:
+    if spend is None or not is_changed:
         raise LookupError(f"spend {spend_id} vanished while it was locked")
     return spend
 
