@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from actors import network_ticks
 from actors.signer import broadcast
 from actors.signer import spend as spending
+from chains.budget import BudgetSpentError
 from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import CUSTODY, GAS, GATEWAY, NETWORK_FEES, Account, Transfer, post
@@ -256,6 +258,18 @@ def test_what_cannot_be_quoted_stays_approved_and_comes_later(world: SpendWorld,
     assert (world.payout(order).status, world.reasons()) == ("sent", [""])
 
 
+def test_a_step_that_has_used_up_its_questions_says_nothing_about_a_payout(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without having waited it is taken up at the next ring."""
+    order = world.order()
+    with monkeypatch.context() as step:
+        step.setattr(world.chain, "quote", Mock(side_effect=BudgetSpentError("test")))
+        world.step()
+    assert (world.payout(order).status, world.reasons()) == ("approved", [""])
+    assert payout_queue.due(world.network, limit=9) == [order.id]
+
+
 def test_a_wallet_that_holds_too_little_leaves_payouts_queued(world: SpendWorld) -> None:
     world.chain.funds[world.hot, world.token] = 25 * 10**6
     orders = [world.order() for _ in range(3)]
@@ -343,6 +357,15 @@ def test_a_coin_that_left_the_catalogue_is_given_back(world: SpendWorld) -> None
     world.pass_time(HALF_AN_HOUR_S + 60)
     world.step()
     assert (world.payout(order).status, world.held(order)) == ("failed", 0)
+
+
+def test_what_the_token_cannot_divide_is_given_back(world: SpendWorld) -> None:
+    order = world.order(units=10 * USDT + 1)
+    world.step()
+    assert (world.payout(order).status, world.held(order)) == ("approved", 11 * USDT + 1)
+    world.pass_time(HALF_AN_HOUR_S + 60)
+    world.step()
+    assert (world.payout(order).status, world.held(order), world.chain.quoted) == ("failed", 0, [])
 
 
 def test_what_was_signed_meanwhile_does_not_fail(world: SpendWorld) -> None:

@@ -10,6 +10,7 @@ from actors.signer import spend as spending
 from chains.base import Attempt, Fate, FateKind, Fee, Intent, Sending
 from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
+from models.spends import signing
 from tests.actors.signer.world import SpendWorld
 from tests.models.builders import USDT, at_once
 from tests.peers.paper_chain import GAS as PAPER_GAS
@@ -101,6 +102,20 @@ def test_a_signer_with_another_wallet_signs_nothing(world: SpendWorld) -> None:
         world.step()
     assert (world.payout(order).status, world.count("spends"), world.chain.quoted) == ("approved", 0, [])
     assert "critical" in {log["log_level"] for log in logs}
+
+
+def test_while_no_node_tells_the_slots_a_stopped_network_stays_so_and_its_payouts_say_why(world: SpendWorld) -> None:
+    order = world.order()
+    with transaction():
+        signing.stop("ethereum", reason="test")
+    signing.note_caught_up("ethereum")
+    world.chain.is_silent = True
+    world.step()
+    assert (world.payout(order).status, world.reasons()) == ("approved", [signing.waiting_reason("test")])
+
+    world.chain.is_silent = False
+    world.step()
+    assert world.payout(order).status == "sent"
 
 
 def test_inside_a_transaction_no_node_is_asked(world: SpendWorld) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -32,6 +33,7 @@ from models.payouts import views as payout_views
 from models.payouts.rows import PayoutRow
 from models.rates import rates
 from models.spends import counters as signer_counters
+from tests.actors.signer.test_broadcast import once
 from tests.actors.signer.world import SpendWorld
 from tests.actors.treasury.world import TreasuryWorld
 from tests.models.builders import CATALOGUE, USDT, endpoint, invoice, merchant, net_of
@@ -164,13 +166,8 @@ def test_a_payout_that_was_paid_for_in_another_coin_gives_its_own_back_less_the_
     assert world.available(order) == USDT + 10**12 - ended.kept_units
 
 
-@pytest.mark.parametrize("available", [1, 0], ids=["from available", "as a debt"])
-def test_a_refund_out_of_suspense_gives_its_deposits_back_whole_and_costs_its_merchant(
-    world: SpendWorld, available: int
-) -> None:
-    shop = merchant(fee_ppm=0, fee_fixed_usd_cents=0)
-    if available:
-        world.fund(shop, USDT)
+def refund(shop: UUID) -> PayoutRow:
+    """Return a refund of 10 USDT out of suspense, which came in the chain's first block."""
     made = invoice(shop)
     execute(
         "INSERT INTO deposits (id, owner_kind, owner_id, merchant_id, network, txid, ordinal, address, currency,"
@@ -185,7 +182,17 @@ def test_a_refund_out_of_suspense_gives_its_deposits_back_whole_and_costs_its_me
             [Transfer(Account(GATEWAY, CUSTODY, "USDT", "ethereum"), Account(shop, "suspense", "USDT"), 10 * USDT)],
         )
     rates.store_network_fee("USDT", "ethereum", USDT // 10, gas_units=2 * CHAIN_FEE)
-    order = send_back(made, stray=True)
+    return send_back(made, stray=True)
+
+
+@pytest.mark.parametrize("available", [1, 0], ids=["from available", "as a debt"])
+def test_a_refund_out_of_suspense_gives_its_deposits_back_whole_and_costs_its_merchant(
+    world: SpendWorld, available: int
+) -> None:
+    shop = merchant(fee_ppm=0, fee_fixed_usd_cents=0)
+    if available:
+        world.fund(shop, USDT)
+    order = refund(shop)
     # Only then may it leave.
     world.mine(2 * world.network.maturity)
     reverted(world, order)
@@ -194,6 +201,20 @@ def test_a_refund_out_of_suspense_gives_its_deposits_back_whole_and_costs_its_me
     assert net_of(Account(GATEWAY, NETWORK_FEES, "USDT")) == kept
     assert balance(Account(shop, AVAILABLE, "USDT")) == (USDT - kept if available else 0)
     assert -net_of(Account(shop, DEBT, "USDT")) == (0 if available else kept)
+
+
+def test_what_a_reorg_moves_to_a_newer_block_after_the_quote_is_not_sent_back_yet(world: SpendWorld) -> None:
+    order = refund(merchant(fee_ppm=0, fee_fixed_usd_cents=0))
+    world.mine(2 * world.network.maturity)
+    newest = world.chain.blocks[-1].height
+    once("spending.quoted", lambda: execute("UPDATE deposits SET block_height = %s", (newest,)))
+    world.step()
+    assert (world.payout(order).status, world.count("spends"), len(world.chain.quoted)) == ("approved", 0, 1)
+
+    world.mine(2 * world.network.maturity)
+    world.due_now()
+    world.step()
+    assert world.payout(order).status == "sent"
 
 
 # Limits -------------------------------------------------------------------------------------------------------------

@@ -110,6 +110,21 @@ def test_a_slot_that_our_key_used_without_a_row_stops_the_signing_until_that_is_
     assert rows("SELECT slot, purpose FROM spends ORDER BY slot") == [(0, "cold"), (1, "lost"), (2, "cold")]
 
 
+def test_what_left_in_vain_or_came_back_to_its_sender_is_no_loss(world: SpendWorld) -> None:
+    """An operator gives up what a stranger with our key did: it cost gas alone."""
+    world.chain.reverting.add(BOB)
+    for recipient in (BOB, world.hot):
+        world.chain.stranger(world.hot, recipient=recipient, units=5)
+        world.mine()
+    world.step()
+    world.write_off(units=5)
+    world.mature()
+    world.settle()
+    assert rows("SELECT effect, state, lost_units FROM spends ORDER BY slot") == [
+        ("none", "failed", 0), ("exact", "confirmed", 0),
+    ]  # fmt: skip
+
+
 def test_a_database_that_is_another_one_by_the_commit_gets_nothing_signed(world: SpendWorld, told: Told) -> None:
     """The standby was promoted between the quote and the signature; so for a higher offer."""
     spend_id = start(world)

@@ -176,6 +176,20 @@ def test_an_unfunded_hot_wallet_signs_no_higher_offers_and_says_so(world: SpendW
     assert len(spends.attempts_of(spend_id)) == 2
 
 
+def test_an_address_waits_for_gas_while_the_hot_wallet_lacks_it_itself(world: SpendWorld) -> None:
+    """That is no fault of the providers, whose silence would end the step for the others."""
+    address, _ = sweep(world)
+    world.chain.funds[world.hot, None] = 0
+    with structlog.testing.capture_logs() as logs:
+        world.step()
+    assert gas_sent(address) == []
+    assert [log["event"] for log in logs] == ["spend.stuck_without_gas", "funding.hot_wallet_short"]
+
+    world.chain.funds[world.hot, None] = RICH_WEI
+    world.step()
+    assert len(gas_sent(address)) == 1
+
+
 # Balances that two count ---------------------------------------------------------------------------------------------
 
 
