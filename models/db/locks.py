@@ -29,7 +29,7 @@ def single_flight(name: str, *, seed: LockSeed = LockSeed.SINGLE_FLIGHT) -> Iter
     A lock of the session, not of a transaction, since what it guards may use the network. A process that dies, or loses
     its connection, sets it free; whatever it guards must therefore also move its rows by compare-and-swap.
     """
-    is_mine = bool(base.value("SELECT pg_try_advisory_lock(hashtextextended(%s, %s))", (name, seed)))
+    is_mine = base.is_true("SELECT pg_try_advisory_lock(hashtextextended(%s, %s))", (name, seed))
     try:
         yield is_mine
     finally:
@@ -52,7 +52,7 @@ def try_turn(name: str, *, seed: LockSeed = LockSeed.SINGLE_FLIGHT) -> bool:
 
     Never waits. By default it is the lock of single_flight().
     """
-    return bool(base.value("SELECT pg_try_advisory_xact_lock(hashtextextended(%s, %s))", (name, seed)))
+    return base.is_true("SELECT pg_try_advisory_xact_lock(hashtextextended(%s, %s))", (name, seed))
 
 
 def _unlock(name: str, seed: LockSeed) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from models.db.base import column, rows, value
+from models.db.base import column, is_true, rows, value
 from models.db.grants import ROLES, SCHEMAS, SEQUENCES, wanted
 
 # What tables can be done to; the last three nobody but the owner needs.
@@ -61,7 +61,7 @@ def _held(sql: str, privileges: tuple[str, ...]) -> set[tuple[str, str]]:
 
 
 def _is_member(role: str) -> bool:
-    return bool(value("SELECT pg_has_role(oid, 'MEMBER') FROM pg_roles WHERE rolname = %s", (role,)))
+    return is_true("SELECT pg_has_role(oid, 'MEMBER') FROM pg_roles WHERE rolname = %s", (role,))
 
 
 def _told(pairs: set[tuple[str, str]]) -> list[str]:

@@ -132,6 +132,9 @@ class Table(peewee.Model):
     _names: ClassVar[tuple[str, ...]]
     # What a new row may be given, with the value that it has otherwise.
     _given: ClassVar[dict[str, object]]
+    _required: ClassVar[frozenset[str]]
+    # What its table fills.
+    _left: ClassVar[frozenset[str]]
 
     class Meta:
         database = db
@@ -150,6 +153,8 @@ class Table(peewee.Model):
         }
         cls._names = tuple(told)
         cls._given = {name: value for name, value in told.items() if not isinstance(value, _Derived)}
+        cls._required = frozenset(name for name, value in told.items() if value is _REQUIRED)
+        cls._left = frozenset(name for name, value in told.items() if value is BY_DATABASE)
         cls.LIST = ", ".join(texts.values())
         cls.SELECT = f"SELECT {cls.LIST} FROM {table} {joins}"
         for name in told:
@@ -158,10 +163,12 @@ class Table(peewee.Model):
     def __init__(self, **values: object) -> None:
         """Make a new row. Raises TypeError for what is missing, and for what the table has not."""
         told = self._given | values
-        wrong = sorted(name for name, value in told.items() if value is _REQUIRED or name not in self._given)
+        wrong = (self._required - values.keys()) | (values.keys() - self._given.keys())
         if wrong:
-            raise TypeError(f"{type(self).__name__} lacks, or does not know: {', '.join(wrong)}")
-        vars(self).update((name, value) for name, value in told.items() if value is not BY_DATABASE)
+            raise TypeError(f"{type(self).__name__} lacks, or does not know: {', '.join(sorted(wrong))}")
+        for name in self._left - values.keys():
+            del told[name]
+        vars(self).update(told)
 
     @classmethod
     def rows_of(cls, sql: str, params: Params = ()) -> list[Self]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, cast
 
-from models.db.base import column, execute, one_as, rows, transaction, value
+from models.db.base import column, execute, one_as, rows, touched, transaction, value
 from models.deposits.rows import ChainBlock, ChainCursor
 
 # Blocks kept for walking back; deeper reorgs than this stop the scan with an alarm instead of guessing.
@@ -61,12 +61,10 @@ def advance(block: ChainBlock, *, expected: Cursor, head: int) -> bool:
 
 
 def _move(block: ChainBlock, expected: Cursor, head: int | None) -> bool:
-    return bool(
-        execute(
-            "UPDATE chain_cursors SET height = %s, hash = %s, block_time = %s, moved_at = app_now(),"
-            " head_height = COALESCE(%s, head_height) WHERE network = %s AND height = %s AND hash = %s",
-            (block.height, block.hash, block.block_time, head, block.network, expected.height, expected.hash),
-        )
+    return touched(
+        "UPDATE chain_cursors SET height = %s, hash = %s, block_time = %s, moved_at = app_now(),"
+        " head_height = COALESCE(%s, head_height) WHERE network = %s AND height = %s AND hash = %s",
+        (block.height, block.hash, block.block_time, head, block.network, expected.height, expected.hash),
     )
 
 
@@ -87,7 +85,7 @@ def retreat(network: str, *, expected: Cursor, to_height: int) -> bool:
 
     The deposits above it are taken back after that, and before the scan goes on: settlement.reverse_orphans.
     """
-    moved = execute(
+    moved = touched(
         "UPDATE chain_cursors c SET height = b.height, hash = b.hash, block_time = b.block_time, moved_at = app_now()"
         " FROM chain_blocks b WHERE b.network = c.network AND b.height = %s"
         " AND c.network = %s AND c.height = %s AND c.hash = %s",
@@ -95,7 +93,7 @@ def retreat(network: str, *, expected: Cursor, to_height: int) -> bool:
     )
     if moved:
         execute("DELETE FROM chain_blocks WHERE network = %s AND height > %s", (network, to_height))
-    return bool(moved)
+    return moved
 
 
 def restart(block: ChainBlock, *, expected: Cursor) -> bool:
@@ -135,12 +133,9 @@ def is_scanned(network: str, *, height: int, block_hash: str) -> bool:
 
 def halt(network: str, reason: str) -> bool:
     """Note why a scan stands still; return whether that is new."""
-    return bool(
-        execute(
-            "UPDATE chain_cursors SET halted_reason = %s, halted_at = app_now()"
-            " WHERE network = %s AND halted_reason <> %s",
-            (reason, network, reason),
-        )
+    return touched(
+        "UPDATE chain_cursors SET halted_reason = %s, halted_at = app_now() WHERE network = %s AND halted_reason <> %s",
+        (reason, network, reason),
     )
 
 

@@ -15,7 +15,7 @@ import msgspec
 from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from core.payouts.states import PayoutStatus
-from models.db.base import Params, column, execute, one, rows, rows_as
+from models.db.base import Params, column, execute, is_true, rows, rows_as, touched
 from models.db.table import BY_DATABASE, Big, Table, Units, derived
 from models.deposits import witnesses as quorum
 
@@ -232,17 +232,16 @@ def undecided_strays(owner_id: UUID, txid: str, *, limit: int) -> list[Deposit]:
 
 def is_refund_under_way(owner_id: UUID) -> bool:
     """Whether deposits that count are about to be sent back, and may still come back into suspense."""
-    found = one(
+    return is_true(
         "SELECT 1 FROM deposits d JOIN payouts p ON p.id = d.refund_id WHERE d.owner_id = %s"
         " AND d.stray_reason IS NULL AND p.status <> 'confirmed' LIMIT 1",
         (owner_id,),
     )
-    return found is not None
 
 
 def is_any_of(owner_id: UUID) -> bool:
     """Whether anything ever came to an owner, whatever became of it."""
-    return one("SELECT 1 FROM deposits WHERE owner_id = %s LIMIT 1", (owner_id,)) is not None
+    return is_true("SELECT 1 FROM deposits WHERE owner_id = %s LIMIT 1", (owner_id,))
 
 
 def owners_due(network: str, *, kind: OwnerKind, confirmations: int, limit: int) -> list[UUID]:
@@ -276,36 +275,27 @@ def keys_in_block(network: str, height: int, block_hash: str) -> list[tuple[str,
 
 def confirm(deposit_id: UUID) -> bool:
     """Mark a pending deposit confirmed; False when somebody was first, or while it waits for a second opinion."""
-    return bool(
-        execute(
-            "UPDATE deposits d SET status = 'confirmed', confirmed_at = app_now() WHERE d.id = %s"
-            f" AND d.status = 'pending' AND NOT {quorum.OPEN}",
-            (deposit_id,),
-        )
+    return touched(
+        "UPDATE deposits d SET status = 'confirmed', confirmed_at = app_now() WHERE d.id = %s"
+        f" AND d.status = 'pending' AND NOT {quorum.OPEN}",
+        (deposit_id,),
     )
 
 
 def credit(deposit_id: UUID, *, net: int, fee: int, fee_fixed: int, rounding: int) -> bool:
     """Mark a confirmed deposit credited and keep how it was divided; False when somebody was first."""
-    return bool(
-        execute(
-            "UPDATE deposits SET status = 'credited', net_units = %s, fee_units = %s, fee_fixed_units = %s,"
-            " rounding_units = %s WHERE id = %s AND status = 'confirmed' AND refund_id IS NULL",
-            (net, fee, fee_fixed, rounding, deposit_id),
-        )
+    return touched(
+        "UPDATE deposits SET status = 'credited', net_units = %s, fee_units = %s, fee_fixed_units = %s,"
+        " rounding_units = %s WHERE id = %s AND status = 'confirmed' AND refund_id IS NULL",
+        (net, fee, fee_fixed, rounding, deposit_id),
     )
 
 
-def take(deposit_id: UUID, *, refund_id: UUID, units: int) -> bool:
-    """Give a confirmed deposit, which waits in suspense, to a refund; False when somebody was first.
+def take(refund_id: UUID, deposit_ids: Sequence[UUID], units: Sequence[int]) -> int:
+    """Give confirmed deposits, which wait in suspense, to a refund; return how many were there to be taken.
 
-    units: what of the refund's hold comes from it.
+    units: what of the refund's hold comes from each.
     """
-    return take_all(refund_id, [deposit_id], [units]) == 1
-
-
-def take_all(refund_id: UUID, deposit_ids: Sequence[UUID], units: Sequence[int]) -> int:
-    """As take(), for many in one statement; return how many were there to be taken."""
     return execute(
         "UPDATE deposits d SET refund_id = %s, refund_units = t.units"
         " FROM unnest(%s::uuid[], %s::numeric[]) AS t (id, units)"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 from uuid import UUID
 
-from models.db.base import execute, rows, rows_as
+from models.db.base import execute, rows, rows_as, touched
 
 if TYPE_CHECKING:
     from models.deposits.rows import Deposit, OwnerKind
@@ -72,25 +72,20 @@ def reason(network: str, usd_cents: int | None, policy: Policy) -> Reason | None
 
 def _spend(network: str, usd_cents: int, limit: int) -> bool:
     """Take from what the hour has left for deposits without witnesses; False if it is too little."""
-    return usd_cents <= limit and bool(
-        execute(
-            "INSERT INTO unwitnessed_credits AS u (network, hour, usd_cents)"
-            " VALUES (%s, date_trunc('hour', app_now()), %s) ON CONFLICT (network, hour)"
-            " DO UPDATE SET usd_cents = u.usd_cents + EXCLUDED.usd_cents"
-            " WHERE u.usd_cents + EXCLUDED.usd_cents <= %s",
-            (network, usd_cents, limit),
-        )
+    return usd_cents <= limit and touched(
+        "INSERT INTO unwitnessed_credits AS u (network, hour, usd_cents)"
+        " VALUES (%s, date_trunc('hour', app_now()), %s) ON CONFLICT (network, hour)"
+        " DO UPDATE SET usd_cents = u.usd_cents + EXCLUDED.usd_cents WHERE u.usd_cents + EXCLUDED.usd_cents <= %s",
+        (network, usd_cents, limit),
     )
 
 
 def _ask(network: str, txid: str, ordinal: str, why: Reason) -> bool:
-    return bool(
-        execute(
-            "INSERT INTO deposit_quorums (deposit_id, round, network, reason)"
-            " SELECT id, round, network, %s FROM deposits"
-            " WHERE network = %s AND txid = %s AND ordinal = %s AND status = 'pending' ON CONFLICT DO NOTHING",
-            (why, network, txid, ordinal),
-        )
+    return touched(
+        "INSERT INTO deposit_quorums (deposit_id, round, network, reason)"
+        " SELECT id, round, network, %s FROM deposits"
+        " WHERE network = %s AND txid = %s AND ordinal = %s AND status = 'pending' ON CONFLICT DO NOTHING",
+        (why, network, txid, ordinal),
     )
 
 
@@ -114,13 +109,11 @@ def due(network: str, *, limit: int) -> list[Doubt]:
 
 def agree(asked: Doubt) -> bool:
     """Write down that others tell the same of this very life of the deposit, in this very block."""
-    return bool(
-        execute(
-            "UPDATE deposit_quorums q SET agreed_at = app_now(), attempts = attempts + 1, problem = '' FROM deposits d"
-            " WHERE q.deposit_id = %s AND q.round = %s AND q.agreed_at IS NULL"
-            " AND d.id = q.deposit_id AND d.round = q.round AND d.block_hash = %s",
-            (asked.deposit_id, asked.round, asked.block_hash),
-        )
+    return touched(
+        "UPDATE deposit_quorums q SET agreed_at = app_now(), attempts = attempts + 1, problem = '' FROM deposits d"
+        " WHERE q.deposit_id = %s AND q.round = %s AND q.agreed_at IS NULL"
+        " AND d.id = q.deposit_id AND d.round = q.round AND d.block_hash = %s",
+        (asked.deposit_id, asked.round, asked.block_hash),
     )
 
 

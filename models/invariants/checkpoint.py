@@ -10,7 +10,7 @@ import time
 from datetime import datetime
 from typing import Final, cast
 
-from models.db.base import column, execute, in_transaction, transaction, value
+from models.db.base import column, execute, in_transaction, is_true, transaction, value
 
 # Rows that one step adds to the sums: some tenths of a second.
 PORTION: Final = 200_000
@@ -125,9 +125,7 @@ def passed_age_s() -> float | None:
 
 def is_full_due() -> bool:
     """Whether the sums were not compared with their rows for FULL_EVERY_S."""
-    return bool(
-        value(
-            "SELECT COALESCE(full_passed_at <= app_now() - make_interval(secs => %s), true) FROM audit_checkpoint",
-            (FULL_EVERY_S,),
-        )
+    return is_true(
+        "SELECT COALESCE(full_passed_at <= app_now() - make_interval(secs => %s), true) FROM audit_checkpoint",
+        (FULL_EVERY_S,),
     )

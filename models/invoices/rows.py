@@ -180,7 +180,7 @@ def create(
             idem_key,
             fingerprint,
             terms_version,
-            msgspec.json.encode({name: value for name, value in vars(new).items() if value is not None}).decode(),
+            msgspec.json.encode(vars(new)).decode(),
             lifetime_s,
             quote_s,
             family,

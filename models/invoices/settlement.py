@@ -19,7 +19,7 @@ from core.catalogue.addresses import display
 from core.catalogue.catalogue import Catalogue
 from core.invoices import states
 from core.invoices.states import InvoiceStatus
-from models.db.base import app_now, execute, repeat_on_deadlock, transaction, value
+from models.db.base import app_now, execute, is_true, repeat_on_deadlock, transaction
 from models.deposits import crediting
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
@@ -197,7 +197,7 @@ def _expiry_passed(invoice: InvoiceRow) -> bool:
     if invoice.network is None:
         return app_now() >= invoice.expires_at
     sql = "SELECT block_time > %s FROM chain_cursors WHERE network = %s"
-    return bool(value(sql, (invoice.expires_at, invoice.network)))
+    return is_true(sql, (invoice.expires_at, invoice.network))
 
 
 def _judged(standing: _Standing) -> InvoiceStatus:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 from uuid import UUID
 
-from models.db.base import execute, one, rows_as
+from models.db.base import execute, is_true, rows_as
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, DEBT, Account
 from models.ledger.rows import DebtorMark
@@ -66,10 +66,7 @@ def due(limit: int) -> list[Debtor]:
 
 def lock(debtor: Debtor) -> bool:
     """Lock a debtor until the transaction ends; False if somebody else has him in hand, or he owes no more."""
-    return (
-        one("SELECT 1 FROM debtors WHERE (merchant_id, currency) = (%s, %s) FOR UPDATE SKIP LOCKED", tuple(debtor))
-        is not None
-    )
+    return is_true("SELECT 1 FROM debtors WHERE (merchant_id, currency) = (%s, %s) FOR UPDATE SKIP LOCKED", debtor)
 
 
 def look_later(debtor: Debtor) -> None:

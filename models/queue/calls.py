@@ -23,6 +23,7 @@ from models.db.base import (
     end_step_at,
     execute,
     in_transaction,
+    is_true,
     one,
     pgcode,
     value,
@@ -219,7 +220,7 @@ def _tombstone(info: CallInfo) -> str | None:
 
 def is_abandoned(call_id: UUID) -> bool:
     """Whether its caller waits no longer: asked between the transactions of a call that has several."""
-    return one("SELECT 1 FROM calls WHERE call_id = %s AND state = 'abandoned'", (call_id,)) is not None
+    return is_true("SELECT 1 FROM calls WHERE call_id = %s AND state = 'abandoned'", (call_id,))
 
 
 def prune(*, limit: int) -> int:

@@ -81,7 +81,7 @@ def send_back(catalogue: Catalogue, new: PayoutRow, taken: Sequence[Deposit]) ->
     shares = _shares([deposit.amount_units for deposit in taken], step(catalogue, new.currency))
     if sum(shares) != refund.held_units:
         raise ValueError("a refund holds what its deposits have")
-    if deposits.take_all(refund.id, [deposit.id for deposit in taken], shares) != len(taken):
+    if deposits.take(refund.id, [deposit.id for deposit in taken], shares) != len(taken):
         raise LookupError("a deposit was taken while its owner was locked")
     dust_units = sum(deposit.amount_units for deposit in taken) - refund.held_units
     suspense = payouts.source_account(refund.merchant_id, "suspense", refund.currency)

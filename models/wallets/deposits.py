@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from core.catalogue.catalogue import Catalogue
-from models.db.base import column, execute
+from models.db.base import column, touched
 from models.deposits import witnesses as quorum
 from models.deposits.rows import Deposit, read
 
@@ -55,7 +55,7 @@ def find(wallet_id: UUID, deposit_id: UUID) -> Deposit | None:
 
 def mark_announced(deposit_id: UUID) -> bool:
     """Note that its event is written; False if it was before, and a reorg brought the same deposit back."""
-    return bool(execute("UPDATE deposits SET is_announced = true WHERE id = %s AND NOT is_announced", (deposit_id,)))
+    return touched("UPDATE deposits SET is_announced = true WHERE id = %s AND NOT is_announced", (deposit_id,))
 
 
 def page(wallet_id: UUID, *, limit: int, offset: int) -> list[Deposit]:

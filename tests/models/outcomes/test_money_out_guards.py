@@ -238,7 +238,7 @@ def test_only_a_deposit_that_waits_in_suspense_is_taken_by_a_refund(shop: UUID, 
     refused = payout(shop)
 
     assert deposit.status == status
-    assert not deposits.take(deposit.id, refund_id=refused.id, units=USDT)
+    assert deposits.take(refused.id, [deposit.id], [USDT]) == 0
 
 
 def test_a_refund_holds_exactly_what_its_deposits_have(chain: Chain) -> None:
