@@ -70,7 +70,7 @@ class NodeProvider(BaseProvider):
 
 def eth(node: Rpc) -> Eth:
     """Return web3's questions to a node. Without its middleware, which asks for more than it is told to."""
-    return Web3(NodeProvider(node), middleware=[]).eth
+    return Web3(NodeProvider(node), middleware=[], modules={"eth": Eth}).eth
 
 
 codec: Final = Web3(BaseProvider(), middleware=[]).codec
