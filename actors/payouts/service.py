@@ -5,6 +5,7 @@ Called by actors.payouts.calls and by what works off batches.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import psycopg2.errors
@@ -88,9 +89,7 @@ def _planned(ctx: Context, asker: Asker, body: CreatePayout, source: Source | No
         created_by=asker.principal,
         url_callback=body.url_callback,
         request_id=asker.request_id,
-        from_currency=None if change is None else change.from_currency,
-        from_units=None if change is None else change.from_units,
-        rate=None if change is None else change.rate,
+        **({} if change is None else asdict(change)),
     )
 
 

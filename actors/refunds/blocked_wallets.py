@@ -9,8 +9,7 @@ from actors.context import context
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from actors.refunds import service as refund_orders
 from actors.refunds import uncredited as suspense_refunds
-from actors.refunds.service import Destination
-from actors.refunds.uncredited import Purpose
+from actors.refunds.service import Destination, Purpose
 from core.errors import RefundNothingToRefund, WalletStaticNotFound
 from core.refunds.schemas import BlockedRefund
 from models.payouts import views as payout_views

@@ -28,14 +28,15 @@ from core.errors import (
 from core.http.requests import read_request
 from core.ids import uuid7
 from core.money import round_down
-from core.payouts.states import PayoutStatus
+from core.payouts.states import PayoutKind, PayoutStatus
+from core.rates.pricing import Method
 from core.refunds.schemas import CreateRefund
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import InsufficientFundsError
 from models.payouts import freezes
 from models.payouts import rules as payout_rules
-from models.payouts.rows import PayoutRow
+from models.payouts.rows import FundedFrom, PayoutRow
 from models.payouts.rules import DestinationErrors
 from models.queue.calls import Asker
 from models.refunds import rows as refunds
@@ -59,14 +60,12 @@ class Destination:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Order:
-    invoice: InvoiceRow
-    currency: str
-    network: str
-    to: Destination
-    amount_units: int
-    # The amount was not named: it is whatever was left.
-    is_rest: bool
+class Purpose:
+    """What a refund is for: a payment or a static wallet."""
+
+    kind: PayoutKind
+    invoice_id: UUID | None = None
+    wallet_id: UUID | None = None
 
 
 def read_item(ctx: Context, fields: object) -> CreateRefund:
@@ -118,6 +117,34 @@ def check_destination(ctx: Context, *, merchant_id: UUID, currency: str, network
     )
 
 
+def planned(
+    asker: Asker, purpose: Purpose, to: Destination, method: Method, *, units: int, fee_units: int,
+    funded_from: FundedFrom = "available",
+) -> PayoutRow:  # fmt: skip
+    """Return the payout that sends so much there; its fee comes on top."""
+    refund_id = uuid7()
+    return PayoutRow(
+        id=refund_id,
+        merchant_id=asker.merchant_id,
+        order_id=f"refund:{refund_id}",
+        kind=purpose.kind,
+        funded_from=funded_from,
+        invoice_id=purpose.invoice_id,
+        wallet_id=purpose.wallet_id,
+        currency=method[0],
+        network=method[1],
+        address=to.address,
+        amount_units=units,
+        fee_units=fee_units,
+        to_units=units,
+        is_fee_on_top=True,
+        status=to.status(asker.merchant_id),
+        is_approval_required=not to.is_payer,
+        created_by=asker.principal,
+        request_id=asker.request_id,
+    )
+
+
 def _same_or_new(ctx: Context, asker: Asker, invoice: InvoiceRow, body: CreateRefund) -> PayoutRow:
     currency, network = invoice.pay_currency, invoice.network
     if currency is None or network is None:
@@ -145,46 +172,25 @@ def _same_or_new(ctx: Context, asker: Asker, invoice: InvoiceRow, body: CreateRe
             raise RefundNothingToRefund
     if same is not None:
         return same
-    order = _Order(
-        invoice=invoice,
-        currency=currency,
-        network=network,
-        to=to,
-        amount_units=left_units if named_units is None else named_units,
-        is_rest=named_units is None,
-    )
-    return _make(ctx, asker, order)
+    units = left_units if named_units is None else named_units
+    purpose = Purpose(kind="refund", invoice_id=invoice.id)
+    return _make(ctx, asker, purpose, to, (currency, network), units, is_rest=named_units is None)
 
 
-def _make(ctx: Context, asker: Asker, order: _Order) -> PayoutRow:
+def _make(
+    ctx: Context, asker: Asker, purpose: Purpose, to: Destination, method: Method, units: int, *, is_rest: bool
+) -> PayoutRow:
     """Check what may stop money from leaving, hold it, and write the refund."""
-    merchant_id, currency, network = order.invoice.merchant_id, order.currency, order.network
-    check_destination(ctx, merchant_id=merchant_id, currency=currency, network=network, address=order.to.address)
-    signer_policy.check_size(ctx, currency, order.amount_units, error=RefundBadAmount)
-    refund_id = uuid7()
-    new = PayoutRow(
-        id=refund_id,
-        merchant_id=merchant_id,
-        order_id=f"refund:{refund_id}",
-        kind="refund",
-        invoice_id=order.invoice.id,
-        currency=currency,
-        network=network,
-        address=order.to.address,
-        amount_units=order.amount_units,
-        fee_units=payout_rules.fee_units(ctx.catalogue, ctx.market.read(), currency, network),
-        to_units=order.amount_units,
-        is_fee_on_top=True,
-        status=order.to.status(merchant_id),
-        is_approval_required=not order.to.is_payer,
-        created_by=asker.principal,
-        request_id=asker.request_id,
-    )
+    currency, network = method
+    check_destination(ctx, merchant_id=asker.merchant_id, currency=currency, network=network, address=to.address)
+    signer_policy.check_size(ctx, currency, units, error=RefundBadAmount)
+    fee_units = payout_rules.fee_units(ctx.catalogue, ctx.market.read(), currency, network)
+    new = planned(asker, purpose, to, method, units=units, fee_units=fee_units)
     try:
-        return refunds.pay(ctx.catalogue, new, is_rest=order.is_rest)
+        return refunds.pay(ctx.catalogue, new, is_rest=is_rest)
     except InsufficientFundsError:
         payout_rules.raise_shortage(
-            merchant_id,
+            asker.merchant_id,
             currency,
             new.to_units + new.fee_units,
             insufficient=RefundInsufficientFunds,

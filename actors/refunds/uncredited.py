@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from actors.context import Context
 from actors.refunds import service as refund_orders
-from actors.refunds.service import Destination
+from actors.refunds.service import Destination, Purpose
 from actors.signer import limits as signer_policy
 from core.errors import PaymentNotResolvable, PayoutAmountBelowFee, PayoutBadAmount, RefundNetworkMismatch
-from core.ids import uuid7
 from core.money import round_down
-from core.payouts.states import PayoutKind
 from core.rates.pricing import Method
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
@@ -26,15 +23,6 @@ from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
 from models.queue.calls import Asker
 from models.refunds import rows as refunds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Purpose:
-    """What a refund is for: a payment or a static wallet."""
-
-    kind: PayoutKind
-    invoice_id: UUID | None = None
-    wallet_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +89,12 @@ def send_back(
         )
         fee_units = payout_rules.fee_units(ctx.catalogue, ctx.market.read(), currency, network)
         held_units = round_down(sum(d.amount_units for d in found), payout_rules.step(ctx.catalogue, currency))
-        if held_units > fee_units:
-            signer_policy.check_size(ctx, currency, held_units - fee_units, error=PayoutBadAmount)
-            new = _new(asker, purpose, to, (currency, network), held_units=held_units, fee_units=fee_units)
+        units = held_units - fee_units
+        if units > 0:
+            signer_policy.check_size(ctx, currency, units, error=PayoutBadAmount)
+            new = refund_orders.planned(
+                asker, purpose, to, (currency, network), units=units, fee_units=fee_units, funded_from="suspense"
+            )
             written.append(refunds.send_back(ctx.catalogue, new, found))
     if not written:
         raise PayoutAmountBelowFee
@@ -115,29 +106,3 @@ def _by_method(found: Iterable[Deposit]) -> dict[Method, list[Deposit]]:
     for deposit in found:
         by_method.setdefault((deposit.currency, deposit.network), []).append(deposit)
     return by_method
-
-
-def _new(
-    asker: Asker, purpose: Purpose, to: Destination, method: Method, *, held_units: int, fee_units: int
-) -> PayoutRow:
-    refund_id = uuid7()
-    return PayoutRow(
-        id=refund_id,
-        merchant_id=asker.merchant_id,
-        order_id=f"refund:{refund_id}",
-        kind=purpose.kind,
-        funded_from="suspense",
-        invoice_id=purpose.invoice_id,
-        wallet_id=purpose.wallet_id,
-        currency=method[0],
-        network=method[1],
-        address=to.address,
-        amount_units=held_units - fee_units,
-        fee_units=fee_units,
-        to_units=held_units - fee_units,
-        is_fee_on_top=True,
-        status=to.status(asker.merchant_id),
-        is_approval_required=not to.is_payer,
-        created_by=asker.principal,
-        request_id=asker.request_id,
-    )

@@ -40,8 +40,7 @@ from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
 from models.spends.hooks import hooks_of
-from models.spends.rows import AttemptRow, SpendRow
-from models.spends.tracking import Inclusion
+from models.spends.rows import AttemptRow, Inclusion, SpendRow
 
 log = structlog.get_logger()
 

@@ -7,7 +7,7 @@ state that it starts from, so that two who do the same at once do it once.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 from uuid import UUID
 
 from models.db.base import execute, is_true, rows, touched, value
@@ -148,6 +148,20 @@ class SpentHour(Table, table="signer.spent s"):
     usd_cents: Big
 
 
+class Inclusion(NamedTuple):
+    """Where a receipt says that a spend stands, and what it moved; the fee is in base units of the gas coin."""
+
+    txid: str
+    height: int
+    block_hash: str
+    effect: Effect
+    fee_units: int
+    problem: str
+    # Of another effect alone, in the token's own units.
+    left_units: int | None = None
+    arrived_units: int | None = None
+
+
 # Writing ----------------------------------------------------------------------------------------------------
 
 
@@ -216,32 +230,19 @@ def mark_sent(spend_id: UUID) -> bool:
     )
 
 
-def mark_mined(
-    before: SpendRow,
-    *,
-    txid: str,
-    height: int,
-    block_hash: str,
-    effect: Effect,
-    fee_units: int,
-    problem: str,
-    left_units: int | None,
-    arrived_units: int | None,
-) -> bool:
+def mark_mined(before: SpendRow, found: Inclusion) -> bool:
     """Note where a spend stands in the chain; False if that was known. One that ended keeps its state."""
+    place = (found.txid, found.height, found.block_hash)
+    moved = (found.effect, found.left_units, found.arrived_units, found.fee_units)
     return touched(
         "UPDATE spends SET state = CASE WHEN state IN ('signed', 'sent') THEN 'mined' ELSE state END,"
-        " mined_txid = %s, mined_height = %s, mined_hash = %s, is_success = %s, effect = %s, left_units = %s,"
-        " arrived_units = %s, chain_fee_units = %s, problem = %s, mined_at = app_now()"
+        " mined_txid = %s, mined_height = %s, mined_hash = %s, effect = %s, left_units = %s, arrived_units = %s,"
+        " chain_fee_units = %s, is_success = %s, problem = %s, mined_at = app_now()"
         " WHERE id = %s AND settled_at IS NULL"
         " AND (mined_txid, mined_height, mined_hash, effect, left_units, arrived_units, chain_fee_units)"
         " IS DISTINCT FROM (%s, %s::bigint, %s, %s, %s::numeric, %s::numeric, %s::numeric)",
-        (
-            txid, height, block_hash, effect == "exact", effect, left_units, arrived_units, fee_units,
-            problem[:500], before.id,
-            txid, height, block_hash, effect, left_units, arrived_units, fee_units,
-        ),
-    )  # fmt: skip
+        (*place, *moved, found.effect == "exact", found.problem[:500], before.id, *place, *moved),
+    )
 
 
 def take_out(spend_id: UUID) -> bool:

@@ -6,7 +6,7 @@ actors.signer.watch. Locks: the spend first, then whatever its hooks lock (invoi
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 from uuid import UUID
 
 import structlog
@@ -22,7 +22,7 @@ from models.spends import rows as spends
 from models.spends import signing
 from models.spends import unknown as unknown_spends
 from models.spends.hooks import Hooks, hooks_of
-from models.spends.rows import Effect, SpendRow
+from models.spends.rows import Inclusion, SpendRow
 
 log = structlog.get_logger()
 
@@ -38,20 +38,6 @@ VOIDED: Final = "a reorg took it, and its slot was used up by nothing"
 UNSEEN: Final = "a slot was used by a transaction that no scan has shown: sluice rescan finds it"
 
 
-class Inclusion(NamedTuple):
-    """Where a receipt says that a spend stands, and what it moved; the fee is in base units of the gas coin."""
-
-    txid: str
-    height: int
-    block_hash: str
-    effect: Effect
-    fee_units: int
-    problem: str
-    # Of another effect alone, in the token's own units.
-    left_units: int | None = None
-    arrived_units: int | None = None
-
-
 def note_sent(catalogue: Catalogue, spend_id: UUID) -> None:
     """Note that a node took a spend's bytes."""
     spend = spends.lock(spend_id)
@@ -62,7 +48,7 @@ def note_sent(catalogue: Catalogue, spend_id: UUID) -> None:
 def note_mined(catalogue: Catalogue, spend_id: UUID, found: Inclusion) -> None:
     """Note the block that a spend stands in now."""
     spend = spends.lock(spend_id)
-    if spend is None or not spends.mark_mined(spend, **found._asdict()):
+    if spend is None or not spends.mark_mined(spend, found):
         return
     after = _reread(spend_id)
     if spend.state == "confirmed":

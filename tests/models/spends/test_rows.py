@@ -10,7 +10,7 @@ from models.db.base import execute, transaction
 from models.payouts import queue as payout_queue
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
-from models.spends.rows import AttemptRow, SpendRow
+from models.spends.rows import AttemptRow, Inclusion, SpendRow
 from tests.models.builders import at_once, begin_scan
 
 SENDER = "0x" + "5e" * 20
@@ -47,17 +47,8 @@ def read(spend_id: object) -> SpendRow:
 
 
 def mined(row: SpendRow, *, height: int = 7, fee_units: int = 3) -> bool:
-    return spends.mark_mined(
-        row,
-        txid=row.txid,
-        height=height,
-        block_hash="0xb",
-        effect="exact",
-        fee_units=fee_units,
-        problem="",
-        left_units=None,
-        arrived_units=None,
-    )
+    found = Inclusion(row.txid, height, "0xb", effect="exact", fee_units=fee_units, problem="")
+    return spends.mark_mined(row, found)
 
 
 def test_a_slot_follows_what_the_chain_has_used_and_never_goes_back() -> None:

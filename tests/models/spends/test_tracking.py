@@ -11,7 +11,7 @@ from core.ids import uuid7
 from models.db.base import transaction
 from models.spends import hooks, tracking
 from models.spends import unknown as unknown_spends
-from models.spends.tracking import Inclusion
+from models.spends.rows import Inclusion
 from tests.models.builders import CATALOGUE
 from tests.models.spends.test_rows import SENDER, read, spend
 from tests.models.spends.test_signing import unknown

@@ -13,7 +13,7 @@ from models.db.base import execute, one, rows, transaction
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.spends import tracking as spend_tracking
-from models.spends.tracking import Inclusion
+from models.spends.rows import Inclusion
 from models.treasury import own_addresses as treasury
 from models.treasury import plan as treasury_plan
 from models.treasury import sweeps, topup_doubts, topups
