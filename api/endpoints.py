@@ -170,7 +170,7 @@ class Endpoint:
         )
 
     def _has_plain_fields(self) -> bool:
-        """Whether the body has a field that no error of its own refuses."""
+        """Return whether the body has a field that no error of its own refuses."""
         return self.request is not None and not self.request.refusals.keys() >= set(self.request.__struct_fields__)
 
 

@@ -39,7 +39,7 @@ class Queues(Protocol):
 
     @property
     def signs(self) -> Signs:
-        """Who serves the queues, and when the scheduler last rang."""
+        """Return who serves the queues, and when the scheduler last rang."""
 
 
 class Signs(Protocol):

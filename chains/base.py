@@ -101,7 +101,7 @@ class ChainAdapter(Protocol):
 
     @property
     def providers(self) -> int:
-        """How many different providers there are; with one alone nothing can have a second opinion."""
+        """Return how many different providers there are; with one alone nothing can have a second opinion."""
         ...
 
     def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
@@ -249,7 +249,7 @@ class Fee:
 
     @property
     def ceiling_units(self) -> int:
-        """The most that it can cost."""
+        """Return the most that it can cost."""
         return self.gas_limit * self.price_units + self.data_units
 
 
@@ -311,7 +311,7 @@ class Fate:
 
     @property
     def is_success(self) -> bool:
-        """Whether it is included and moved exactly what it was to move."""
+        """Return whether it is included and moved exactly what it was to move."""
         return self.effect == "exact"
 
 

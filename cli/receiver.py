@@ -25,7 +25,7 @@ class Delivery:
 
     @property
     def event(self) -> str:
-        """The kind of event."""
+        """Return the kind of event."""
         return self.headers.get("X-Webhook-Event", "")
 
     def payload(self) -> Any:
@@ -50,7 +50,7 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        """Where to send webhooks."""
+        """Return where to send webhooks."""
         return f"http://127.0.0.1:{self._server.server_port}{PATH}"
 
     def __enter__(self) -> Self:
@@ -76,6 +76,6 @@ def _handler(deliveries: queue.Queue[Delivery]) -> type[BaseHTTPRequestHandler]:
             deliveries.put(Delivery(dict(self.headers.items()), body))
 
         def log_message(self, *_: object) -> None:
-            """Nothing: the demonstration tells what came."""
+            """Log nothing: the demonstration tells what came."""
 
     return Handler

@@ -39,7 +39,7 @@ def sweep_cost(fee_units: int, *, charged_gas: int, sweep_gas: int) -> int:
 
 
 def is_dear(units: int, *, cost_units: int, policy: SweepPolicy) -> bool:
-    """Whether sweeping an amount would cost more of it than the operator allows."""
+    """Return whether sweeping an amount would cost more of it than the operator allows."""
     return cost_units * PERCENT > units * policy.fee_max_percent
 
 

@@ -20,7 +20,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """The job's name in logs, unique among jobs."""
+        """Return the job's name in logs, unique among jobs."""
         return ":".join((self.actor, *self.args))
 
 

@@ -47,5 +47,5 @@ def fill_pool(family: str, keys: Keys, *, low: int, high: int) -> int:
 
 @functools.cache
 def _keys() -> Keys:
-    """The process's keys, opened at the first ring."""
+    """Return the process's keys, opened at the first ring."""
     return load_keys(context().settings)

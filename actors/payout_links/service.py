@@ -78,7 +78,7 @@ def create(ctx: Context, asker: Asker, body: CreatePayoutLink) -> dict[str, Any]
 def create_all(
     ctx: Context, asker: Asker, bodies: Sequence[CreatePayoutLink | DomainError], *, batch_id: UUID
 ) -> list[dict[str, Any] | DomainError]:
-    """As create(), for a batch: each is made, or refused with its error, as if it came alone after those before it.
+    """Create a batch: each is made, or refused with its error, as if it came alone after those before it.
 
     All of them in a few statements, in the caller's transaction. An error among the bodies is returned as it is.
     """

@@ -168,7 +168,7 @@ class SluiceBroker(stock.RedisBroker):
         return bool(self.link.run([("EVALSHA", self._ring_sha, 3, *keys, *limits, redis_id, encode(message))])[0])
 
     def take_ring(self, bell: str) -> bool:
-        """Whether a ring waits to be answered; the caller has to answer it. True if Redis is away."""
+        """Return whether a ring waits to be answered; the caller has to answer it. True if Redis is away."""
         try:
             return bool(self.link.run([("DEL", self._bell_key(bell))])[0])
         except LinkDownError:

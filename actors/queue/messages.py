@@ -84,7 +84,7 @@ class CallStamps:
         return self._calls.stamp(queue.encode(), actor.encode(), _canonical(arguments))
 
     def is_call(self, queue: str, actor: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether a call's arguments, its stamp among them, are those that a process of ours sent to this actor."""
+        """Return whether a call's arguments, with its stamp, are those that a process of ours sent to this actor."""
         rest = dict(arguments)
         stamp = rest.pop(STAMP, None)
         return isinstance(stamp, str) and self._calls.is_genuine(

@@ -35,7 +35,7 @@ class Doorbell:
 
     @property
     def patience_ms(self) -> int:
-        """How long a ring may stay unanswered before it is taken for lost."""
+        """Return how long a ring may stay unanswered before it is taken for lost."""
         return max(PATIENCE_INTERVALS * self.every_ms, PATIENCE_MIN_MS)
 
 

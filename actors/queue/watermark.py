@@ -47,7 +47,7 @@ class Watermark:
         return {database: looks}
 
     def is_idle(self, age: Age, noted: int) -> bool:
-        """Whether the note is there, and nothing was written since it was made."""
+        """Return whether the note is there, and nothing was written since it was made."""
         return (age.looks, age.position) == (noted, self._noted_at)
 
     def note(self, database: str, looks: int, *, position: str = "") -> None:
@@ -91,7 +91,7 @@ def look() -> None:
 
 
 def is_current() -> bool:
-    """Whether addresses may be handed out: not while the database went back and the signer has not seen it yet."""
+    """Return whether addresses may be handed out: not while the signer has not seen that the database went back."""
     _, age, noted = _ask()
     return age is None or age.looks >= noted
 

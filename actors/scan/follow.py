@@ -206,7 +206,7 @@ def _fork(chain: ChainAdapter, kept: Sequence[tuple[int, str]]) -> tuple[int, tu
 
 
 def _is_disputed(network: Network, chain: ChainAdapter, replaced: tuple[int, str]) -> bool:
-    """Whether as many providers still have our block as have another in its place."""
+    """Return whether as many providers still have our block as have another in its place."""
     if chain.providers == 1:
         return False
     ours = chain.agreement(*replaced)

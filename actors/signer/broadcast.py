@@ -197,7 +197,7 @@ def _cents(ctx: Context, payout: PayoutRow) -> int:
 
 
 def _is_blocked(ctx: Context, network: Network, payout: PayoutRow) -> bool:
-    """Whether the operator or the network's oracle forbids an address. ProviderError if the oracle is silent."""
+    """Return whether the operator or the network's oracle forbids an address. ProviderError if the oracle is silent."""
     if ctx.deny_list.blocks(payout.address):
         return True
     if network.code not in ctx.settings.sanctions_oracles:

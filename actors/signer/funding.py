@@ -30,7 +30,7 @@ FUNDINGS_MAX: Final = 6
 
 
 def is_room(network: Network, hot: Wallet) -> bool:
-    """Whether gas may be sent now: not while payouts are due, and only so much at once."""
+    """Return whether gas may be sent now: not while payouts are due, and only so much at once."""
     if payout_queue.is_any_due(network):
         return False
     return spend_reads.waiting_of(network.code, hot.address, "gas") < SLOTS_MAX

@@ -95,7 +95,7 @@ def _agreed_slot(network: Network, spender: Spender, sender: str, *, cautious: b
 
 
 def check_pools(network: Network, spender: Spender, sender: str) -> bool:
-    """Whether every transaction of a sender that waits with the nodes has a row; signing stops if one has none.
+    """Return whether every transaction of a sender that waits with the nodes has a row; signing stops if one has none.
 
     Where nobody tells, whoever signs next finds that out for himself.
     """

@@ -140,7 +140,7 @@ def _included(ctx: Context, spend: SpendRow, fate: Fate) -> None:
 
 
 def _is_believed(ctx: Context, spend: SpendRow, fate: Fate) -> bool:
-    """Whether a spend may end by its fate: one provider alone confirms no large payout."""
+    """Return whether a spend may end by its fate: one provider alone confirms no large payout."""
     if spend.payout_id is None or spend.state == "confirmed":
         return True
     is_believed = fate.is_witnessed or not _is_large(ctx, spend)
@@ -155,7 +155,7 @@ def _is_believed(ctx: Context, spend: SpendRow, fate: Fate) -> bool:
 
 
 def _is_large(ctx: Context, spend: SpendRow) -> bool:
-    """Whether a spend is worth as much as a deposit that needs witnesses, or has no known price."""
+    """Return whether a spend is worth as much as a deposit that needs witnesses, or has no known price."""
     units = rescale_down(spend.token_units, spend.decimals, ctx.catalogue.scale(spend.currency))
     try:
         cents = signer_policy.usd_cents(ctx.catalogue, signer_policy.market(ctx), spend.currency, units)

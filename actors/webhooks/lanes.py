@@ -29,7 +29,7 @@ class _Lane:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether its receiver has been slow or failing of late."""
+        """Return whether its receiver has been slow or failing of late."""
         return self.width < START_WIDTH
 
 

@@ -74,7 +74,7 @@ class _Reply:
 
     @property
     def is_success(self) -> bool:
-        """Any 2xx is."""
+        """Return whether it is any 2xx."""
         return self.status_code is not None and 200 <= self.status_code < 300  # noqa: PLR2004 - 2xx
 
 

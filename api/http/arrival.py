@@ -71,13 +71,13 @@ class Arrival:
         return Verdict.HEALTH if not self._body_bytes and _HEALTH.match(self.data) else Verdict.WHOLE
 
     def take_head(self) -> bool:
-        """Whether the head has come and this was not asked before: what follows it comes in any number of pieces."""
+        """Return whether the head has come and nobody asked before: what follows it comes in any number of pieces."""
         is_new = bool(self.head_bytes) and not self._is_head_taken
         self._is_head_taken = self._is_head_taken or is_new
         return is_new
 
     def take_expectation(self) -> bool:
-        """Whether the client expects 100-continue; the head forgets it, so that it is sent once."""
+        """Return whether the client expects 100-continue; the head forgets it, so that it is sent once."""
         head, replaced = _EXPECTATION.subn(b"", self._head())
         if replaced:
             self.data[: self.head_bytes] = head

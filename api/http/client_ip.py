@@ -36,7 +36,7 @@ def _hops_nearest_first(forwarded_for: str) -> Iterator[str]:
 
 
 def is_trusted(address: Address, trusted_proxies: Proxies) -> bool:
-    """Whether an address is one of the proxies."""
+    """Return whether an address is one of the proxies."""
     return any(address in network for network in trusted_proxies)
 
 

@@ -28,5 +28,5 @@ def is_known(req: Request, resp: Response, body: bytes) -> bool:
 
 
 def matches(if_none_match: str, etag: str) -> bool:
-    """Whether a header names the validator; weak and strong compare alike here (RFC 9110, section 13.1.2)."""
+    """Return whether a header names the validator; weak and strong compare alike here (RFC 9110, section 13.1.2)."""
     return if_none_match.strip() == "*" or etag in _TAG.findall(if_none_match)

@@ -35,7 +35,7 @@ def raw_target(env: Mapping[str, Any]) -> str:
 
 
 def is_canonical(target: str) -> bool:
-    """Whether a target is a path in its only accepted spelling, with or without a query."""
+    """Return whether a target is a path in its only accepted spelling, with or without a query."""
     path = target.partition("?")[0]
     return _CANONICAL_PATH.fullmatch(path) is not None and _NEEDLESS_ESCAPE.search(path) is None
 

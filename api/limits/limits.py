@@ -110,7 +110,7 @@ class Limiter:
         _refuse_for(wait_ms)
 
     def admit_page(self, name: LimitName, source: str, payment_id: UUID) -> None:
-        """As admit(), for a payment's page: by payment and source, since many buyers may share an address.
+        """Admit to a payment's page, by payment and source, since many buyers may share an address.
 
         Ids that lead nowhere count for the source: call note_unknown(). So nobody has more pages than payments.
         """

@@ -34,7 +34,7 @@ class Window:
         self.unsynced += requests
 
     def is_over(self, now_ms: int) -> bool:
-        """Whether more is counted than the limit allows."""
+        """Return whether more is counted than the limit allows."""
         return self.current + self.previous * self._left(now_ms) > self.requests_max
 
     def wait_ms(self, now_ms: int) -> float:
@@ -95,5 +95,5 @@ class Counter:
         return wait_ms
 
     def is_due(self, now_ms: int) -> bool:
-        """Whether the other processes should be told: it is a while ago, or a tenth of a limit."""
+        """Return whether the other processes should be told: it is a while ago, or a tenth of a limit."""
         return now_ms >= self.tell_at_ms or any(10 * window.unsynced >= window.requests_max for window in self.windows)

@@ -253,5 +253,5 @@ def utc_time(unix_s: int) -> str:
 
 
 def utc_day(unix_s: int) -> str:
-    """As utc_time(), for what may be days away."""
+    """Return, as utc_time() does, a moment that may be days away."""
     return f"{datetime.fromtimestamp(unix_s, UTC):%d %B %Y, %H:%M} UTC"

@@ -65,12 +65,12 @@ class _Words:
 
     @property
     def method(self) -> str:
-        """The coin and network that were asked for."""
+        """Return the coin and network that were asked for."""
         return f"{self.invoice.pay_currency} on {self._network(self.invoice.network or '')}"
 
     @property
     def strays(self) -> str:
-        """What came in other coins, in words."""
+        """Return what came in other coins, in words."""
         return ", ".join(
             f"{coin_text(self._catalogue, stray.currency, stray.units)} {stray.currency}"
             f" on {self._network(stray.network)}"

@@ -64,7 +64,7 @@ class EvmAdapter:
 
     @property
     def providers(self) -> int:
-        """How many different providers there are."""
+        """Return how many different providers there are."""
         return self._providers.count
 
     def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:

@@ -125,7 +125,7 @@ class Stack:
 
     @property
     def buyer_key(self) -> str:
-        """The private key of who pays, the same on every chain."""
+        """Return the private key of who pays, the same on every chain."""
         return self._identity.buyer_key
 
     def rpc_urls(self) -> dict[str, str]:
@@ -249,5 +249,5 @@ class Stack:
 
     @property
     def logs(self) -> str:
-        """Where the processes' logs are."""
+        """Return where the processes' logs are."""
         return str(self._folder.logs)

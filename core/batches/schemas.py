@@ -106,7 +106,7 @@ class BatchLookup(Request, kw_only=True, omit_defaults=True):
 
     @property
     def size(self) -> int:
-        """How many items are shown at most."""
+        """Return how many items are shown at most."""
         return self.limit if self.limit is not None and 1 <= self.limit <= ITEMS_MAX else ITEMS_MAX
 
 

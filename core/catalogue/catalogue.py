@@ -125,7 +125,7 @@ class Catalogue:
         return self.pairs.get((currency, network))
 
     def is_pricing_currency(self, code: str) -> bool:
-        """Whether a price may be set in it: any fiat currency or coin."""
+        """Return whether a price may be set in it: any fiat currency or coin."""
         return code in self.fiats or code in self.assets
 
     def digits(self, code: str) -> int:

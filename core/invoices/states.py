@@ -68,12 +68,12 @@ class InvoiceFacts:
 
 
 def is_short(paid_units: int, target_units: int, accuracy_ppm: int) -> bool:
-    """Whether a sum is below the tolerated range, whose edge is inclusive."""
+    """Return whether a sum is below the tolerated range, whose edge is inclusive."""
     return paid_units * PPM < target_units * (PPM - accuracy_ppm)
 
 
 def is_over(paid_units: int, target_units: int, accuracy_ppm: int) -> bool:
-    """Whether a sum is above the tolerated range, whose edge is inclusive."""
+    """Return whether a sum is above the tolerated range, whose edge is inclusive."""
     return paid_units * PPM > target_units * (PPM + accuracy_ppm)
 
 
@@ -149,7 +149,7 @@ def _judge_decided(facts: InvoiceFacts) -> InvoiceStatus:
 
 
 def _is_short_of_decision(facts: InvoiceFacts, target_units: int) -> bool:
-    """Whether less is there now than what the decision was made on: a reorg took it."""
+    """Return whether less is there now than what the decision was made on: a reorg took it."""
     if facts.accepted_units is not None:
         return facts.confirmed_units < facts.accepted_units
     return is_short(facts.confirmed_units, target_units, facts.accuracy_ppm)

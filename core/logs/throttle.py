@@ -17,7 +17,7 @@ class LogThrottle:
         self._passed: dict[str, float] = {}
 
     def allows(self, key: str) -> bool:
-        """Whether this key may be logged now; if so, it counts as logged."""
+        """Return whether this key may be logged now; if so, it counts as logged."""
         now = self._clock()
         with self._lock:
             if now - self._passed.get(key, float("-inf")) < self._every_s:

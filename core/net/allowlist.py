@@ -54,5 +54,5 @@ def texts(networks: Iterable[Network]) -> list[str]:
 
 
 def admits(networks: Sequence[Network], source: Address | None) -> bool:
-    """Whether a source is on a list; nobody is kept out by an empty one, nor let in who is not known."""
+    """Return whether a source is on a list; nobody is kept out by an empty one, nor let in who is not known."""
     return not networks or (source is not None and any(source in network for network in networks))

@@ -44,7 +44,7 @@ class ClaimTokens:
 
 
 def is_token(text: str) -> bool:
-    """Whether a text is written as tokens are; each token has one spelling."""
+    """Return whether a text is written as tokens are; each token has one spelling."""
     return _TOKEN.fullmatch(text) is not None
 
 

@@ -89,7 +89,7 @@ class _ErApi(Struct):
 
 
 def read_coinbase(body: bytes, _at: datetime) -> Prices:
-    """Units of each currency for one US dollar."""
+    """Return units of each currency for one US dollar."""
     answer = _decode(body, _Coinbase).data
     if answer.currency != "USD":
         raise SourceRefused("the table is not in US dollars")
@@ -97,7 +97,7 @@ def read_coinbase(body: bytes, _at: datetime) -> Prices:
 
 
 def read_kraken(body: bytes, _at: datetime) -> Prices:
-    """The price of the last trade of each pair."""
+    """Return the price of the last trade of each pair."""
     answer = _decode(body, _Kraken)
     if any(code.startswith("E") for code in answer.error):
         raise SourceRefused("the source answered with an error")
@@ -106,20 +106,20 @@ def read_kraken(body: bytes, _at: datetime) -> Prices:
 
 
 def read_binance(body: bytes, _at: datetime) -> Prices:
-    """The price of the last trade of each symbol."""
+    """Return the price of the last trade of each symbol."""
     tickers = (_lenient(ticker, _Binance) for ticker in _decode(body, list[Raw]))
     return _prices((ticker.symbol, ticker.price) for ticker in tickers if ticker)
 
 
 def read_coingecko(body: bytes, at: datetime) -> Prices:
-    """US dollars for one unit of each coin, by the source's own averages, which name their moment."""
+    """Return US dollars for one unit of each coin, by the source's own averages, which name their moment."""
     coins = ((name, _lenient(coin, _CoinGecko)) for name, coin in _decode(body, dict[str, Raw]).items())
     fresh = ((name, coin) for name, coin in coins if coin and _is_near(coin.last_updated_at, at, MARKET_AGE_MAX))
     return _prices((name, coin.usd) for name, coin in fresh)
 
 
 def read_erapi(body: bytes, at: datetime) -> Prices:
-    """Units of each currency for one US dollar, made anew daily."""
+    """Return units of each currency for one US dollar, made anew daily."""
     answer = _decode(body, _ErApi)
     if answer.result != "success" or answer.base_code != "USD":
         raise SourceRefused("the table is not in US dollars")
@@ -129,7 +129,7 @@ def read_erapi(body: bytes, at: datetime) -> Prices:
 
 
 def read_ecb(body: bytes, at: datetime) -> Prices:
-    """US dollars for one unit of each currency, out of a table in euros that is made on working days."""
+    """Return US dollars for one unit of each currency, out of a table in euros that is made on working days."""
     table = _EcbTable()
     table.read(body)
     if table.day is None or abs(at - table.day) > TABLE_AGE_MAX:
@@ -198,7 +198,7 @@ def _prices(written: Iterable[tuple[str, Raw]]) -> Prices:
 
 
 def _is_near(unix_s: int, at: datetime, age_max: timedelta) -> bool:
-    """Whether a moment is close to the present; one in the future speaks of a broken clock, theirs or ours."""
+    """Return whether a moment is close to the present; one in the future speaks of a broken clock, theirs or ours."""
     return abs(at.timestamp() - unix_s) <= age_max.total_seconds()
 
 

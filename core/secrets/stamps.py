@@ -36,7 +36,7 @@ class Stamps:
         return f"{self._current}:{_mac(self._keys[self._current], parts)}"
 
     def is_genuine(self, stamp: str, *parts: bytes) -> bool:
-        """Whether a stamp was made over exactly these parts with a key of SECRET_KEYS."""
+        """Return whether a stamp was made over exactly these parts with a key of SECRET_KEYS."""
         kid, _, mac = stamp.partition(":")
         key = self._keys.get(kid)
         return key is not None and hmac.compare_digest(_mac(key, parts).encode(), mac.encode(errors="replace"))

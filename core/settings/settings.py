@@ -263,17 +263,17 @@ class Settings(BaseModel):
 
     @property
     def reads_max(self) -> int:
-        """How many threads of a web process may read PostgreSQL at once."""
+        """Return how many threads of a web process may read PostgreSQL at once."""
         return self.read_slots or max(1, self.web_threads * 3 // 4)
 
     @property
     def own_hosts(self) -> frozenset[str]:
-        """Hosts under which the gateway itself is reached; it never sends a webhook to them."""
+        """Return the hosts under which the gateway itself is reached; it never sends a webhook to them."""
         return frozenset(urlsplit(url).hostname or "" for url in (self.base_url, self.pay_url))
 
     @property
     def mail_sender(self) -> str:
-        """The address that e-mails come from."""
+        """Return the address that e-mails come from."""
         return self.mail_from or f"no-reply@{urlsplit(self.pay_url).hostname}"
 
     def passphrase(self) -> str | None:

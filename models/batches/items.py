@@ -41,7 +41,7 @@ class Leased:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What tells this lease of the item from every other."""
+        """Return what tells this lease of the item from every other."""
         return self.of.id, self.position, self.lease
 
 

@@ -52,7 +52,7 @@ class BatchRow(Table, table="batches b"):
 
     @property
     def is_in_order(self) -> bool:
-        """Whether items run one after the other, and the first failure ends the batch."""
+        """Return whether items run one after the other, and the first failure ends the batch."""
         return self.on_error == "stop"
 
 

@@ -236,7 +236,7 @@ def touched(sql: str, params: Params = ()) -> bool:
 
 @contextlib.contextmanager
 def transaction() -> Iterator[None]:
-    """One transaction, after whose commit its bells ring.
+    """Open a transaction, after whose commit its bells ring.
 
     Steps do not nest: a step inside a step would commit half of somebody's work.
     """
@@ -269,7 +269,7 @@ def long_statements(timeout_ms: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def part() -> Iterator[None]:
-    """Part of a transaction that may fail by itself: what is raised inside takes back the part alone."""
+    """Open a part of a transaction that may fail by itself: what is raised inside takes back the part alone."""
     if db.transaction_depth() == 0:
         raise RuntimeError("a part outside a step")
     with bells.kept_back(), db.savepoint():
@@ -298,12 +298,12 @@ def repeat_on_deadlock(step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) 
 
 
 def app_now() -> datetime:
-    """The gateway's clock (UTC): the server's, moved in development by `sluice clock advance`."""
+    """Return the gateway's clock (UTC): the server's, moved in development by `sluice clock advance`."""
     return cast("datetime", value("SELECT app_now()"))
 
 
 def in_transaction() -> bool:
-    """Whether this thread has a transaction open: checked before the network is used."""
+    """Return whether this thread has a transaction open: checked before the network is used."""
     return db.transaction_depth() > 0 or (
         not db.is_closed() and db.connection().get_transaction_status() != TRANSACTION_STATUS_IDLE
     )

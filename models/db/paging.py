@@ -25,7 +25,7 @@ class Listed(Protocol):
 
     @property
     def id(self) -> Any:
-        """The row's own UUID."""
+        """Return the row's own UUID."""
 
 
 T = TypeVar("T", bound=Listed)

@@ -60,7 +60,7 @@ class WatchedConnection(psycopg2.extensions.connection):
         _watch.add(self)
 
     def is_silent(self, now: float) -> bool:
-        """Whether an answer is overdue."""
+        """Return whether an answer is overdue."""
         asked_at = self.asked_at
         return asked_at is not None and self.patience_s is not None and now - asked_at > self.patience_s
 

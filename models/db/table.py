@@ -211,7 +211,7 @@ class Table(peewee.Model):
 
     @classmethod
     def store_all(cls, new: Sequence[Self], then: str = "", params: Params = ()) -> list[Self]:
-        """As write_all(), and return them as stored() does, in no order."""
+        """Write as write_all() does, and return them as stored() does, in no order."""
         if not new:
             return []
         sql, values = cls._insertion(new)

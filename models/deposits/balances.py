@@ -80,7 +80,7 @@ def deposited_units(network: str, address: str, currency: str, *, height: int, o
 
 
 def covers(found: Deposit) -> bool:
-    """Whether a transfer that is found late was counted before, as a part of a balance; it then gives that its name.
+    """Return whether a transfer found late was counted before, as a part of a balance; it then gives that its name.
 
     A probe explains all that its address received up to its height, so such a transfer is never counted again.
     """

@@ -120,7 +120,7 @@ def kept_hash(network: str, height: int) -> str | None:
 
 
 def is_scanned(network: str, *, height: int, block_hash: str) -> bool:
-    """Whether a block is part of what the cursor stands on; locks the cursor until the transaction ends.
+    """Return whether a block is part of what the cursor stands on; locks the cursor until the transaction ends.
 
     A block that is too old to be kept counts: what could still replace it has stopped the scan.
     """

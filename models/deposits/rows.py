@@ -72,12 +72,12 @@ class Deposit(Table, table="deposits d", joins="LEFT JOIN chain_cursors c ON c.n
 
     @property
     def is_refunded(self) -> bool:
-        """Whether it was sent back for good."""
+        """Return whether it was sent back for good."""
         return self.refund_status == "confirmed"
 
     @property
     def shown_status(self) -> str:
-        """Its status in the words of the API."""
+        """Return its status in the words of the API."""
         if self.status == "confirmed" and self.refund_id is not None:
             return "refunded" if self.is_refunded else "refunding"
         return "awaiting_quorum" if self.awaits_quorum and self.status == "pending" else self.status
@@ -231,7 +231,7 @@ def undecided_strays(owner_id: UUID, txid: str, *, limit: int) -> list[Deposit]:
 
 
 def is_refund_under_way(owner_id: UUID) -> bool:
-    """Whether deposits that count are about to be sent back, and may still come back into suspense."""
+    """Return whether deposits that count are about to be sent back, and may still come back into suspense."""
     return is_true(
         "SELECT 1 FROM deposits d JOIN payouts p ON p.id = d.refund_id WHERE d.owner_id = %s"
         " AND d.stray_reason IS NULL AND p.status <> 'confirmed' LIMIT 1",
@@ -240,7 +240,7 @@ def is_refund_under_way(owner_id: UUID) -> bool:
 
 
 def is_any_of(owner_id: UUID) -> bool:
-    """Whether anything ever came to an owner, whatever became of it."""
+    """Return whether anything ever came to an owner, whatever became of it."""
     return is_true("SELECT 1 FROM deposits WHERE owner_id = %s LIMIT 1", (owner_id,))
 
 

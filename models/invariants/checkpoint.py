@@ -124,7 +124,7 @@ def passed_age_s() -> float | None:
 
 
 def is_full_due() -> bool:
-    """Whether the sums were not compared with their rows for FULL_EVERY_S."""
+    """Return whether the sums were not compared with their rows for FULL_EVERY_S."""
     return is_true(
         "SELECT COALESCE(full_passed_at <= app_now() - make_interval(secs => %s), true) FROM audit_checkpoint",
         (FULL_EVERY_S,),

@@ -83,7 +83,7 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
 
     @property
     def is_unpriced(self) -> bool:
-        """Whether what its buyer owes cannot be told now. Who has paid into it knows: that holds the last quote."""
+        """Return whether what its buyer owes cannot be told. Who has paid into it knows: that holds the last quote."""
         return (
             self.status == "check"
             and self.requote_after is not None
@@ -92,7 +92,7 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
 
     @property
     def confirmations(self) -> int:
-        """Confirmations of the youngest counted deposit, by the scan; 0 without one."""
+        """Return the confirmations of the youngest counted deposit, by the scan; 0 without one."""
         if self.deposit_height is None or self.scanned_height is None:
             return 0
         # Capped, so that a final object stays as it is while its chain grows.
@@ -153,7 +153,7 @@ def lock_last_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
 
 
 def is_live(invoice: InvoiceRow) -> bool:
-    """Whether an invoice still stands for its order_id."""
+    """Return whether an invoice still stands for its order_id."""
     return invoice.status in {"select", "check"} or (invoice.status == "wrong_amount" and not invoice.is_final)
 
 
@@ -219,7 +219,7 @@ def reread(invoice_id: UUID) -> InvoiceRow:
 
 
 def is_past_expiry(invoice: InvoiceRow) -> bool:
-    """Whether the clock has reached an invoice's expiry."""
+    """Return whether the clock has reached an invoice's expiry."""
     return app_now() >= invoice.expires_at
 
 

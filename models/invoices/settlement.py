@@ -75,7 +75,7 @@ class _Standing:
 
     @property
     def payer(self) -> str:
-        """The sender of all that counts, in the stored form; empty if several paid.
+        """Return the sender of all that counts, in the stored form; empty if several paid.
 
         Whoever sent a speck to the address would otherwise be sent the refund.
         """

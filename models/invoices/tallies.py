@@ -33,17 +33,17 @@ class Tally:
 
     @property
     def is_counted(self) -> bool:
-        """Whether they are of the asset that the invoice asks for, and on the chain."""
+        """Return whether they are of the asset that the invoice asks for, and on the chain."""
         return self.stray_reason is None and self.status != "reversed"
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether they count and are deep enough, credited or not."""
+        """Return whether they count and are deep enough, credited or not."""
         return self.is_counted and self.status in {"confirmed", "credited"}
 
     @property
     def is_stray(self) -> bool:
-        """Whether they are of another asset or network. Dust does not count."""
+        """Return whether they are of another asset or network. Dust does not count."""
         return self.stray_reason in {"asset", "network"}
 
 

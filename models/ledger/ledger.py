@@ -84,7 +84,7 @@ def post(reference: str, transfers: Sequence[Transfer]) -> None:
 
 
 def post_all(entries: Sequence[tuple[str, Sequence[Transfer]]]) -> None:
-    """As post(), for many references at once: either all are booked or none is."""
+    """Post many references at once, as post() does one: either all are booked or none is."""
     booked = [(reference, *row) for reference, transfers in entries for row in _legs(transfers)]
     if not booked:
         return

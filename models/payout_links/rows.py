@@ -71,12 +71,12 @@ class PayoutLinkRow(Table, table="payout_links l"):
 
     @property
     def held_units(self) -> int:
-        """What is held for it."""
+        """Return what is held for it."""
         return self.amount_units + self.fee_units
 
     @property
     def hold_reference(self) -> str:
-        """Under which reference it is held."""
+        """Return the reference under which it is held."""
         return f"payout_link:{self.id}:hold"
 
 
@@ -178,7 +178,7 @@ def keep_open(limit: int) -> int:
 
 
 def keep_open_one(link_id: UUID) -> None:
-    """As keep_open(), for a link whose claim was just refused for a freeze."""
+    """Keep a link open, as keep_open() does, whose claim was just refused for a freeze."""
     execute(
         "UPDATE payout_links l SET expires_at = app_now() + make_interval(secs => %s)"
         f" WHERE l.id = %s AND l.status = 'funded' AND l.expires_at < app_now() + make_interval(secs => %s)"

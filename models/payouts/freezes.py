@@ -48,7 +48,7 @@ def check(merchant_id: UUID, network: str, currency: str) -> None:
 
 
 def check_merchant(merchant_id: UUID, currency: str) -> None:
-    """As check(), for money that leaves a merchant's balance by no network. Raises PayoutFrozen."""
+    """Refuse, as check() does, what leaves a merchant's balance by no network. Raises PayoutFrozen."""
     check(merchant_id, "", currency)
 
 

@@ -50,7 +50,7 @@ def due(network: Network, *, limit: int) -> list[UUID]:
 
 
 def is_any_due(network: Network) -> bool:
-    """Whether a payout is due that waits for its turn, and for no coin that is still to be gathered."""
+    """Return whether a payout is due that waits for its turn, and for no coin that is still to be gathered."""
     return bool(_due(network, limit=1, but_for=SHORT_OF_COIN))
 
 
@@ -60,7 +60,7 @@ def _due(network: Network, *, limit: int, but_for: str | None = None) -> list[UU
 
 
 def is_here(network: Network, payout_id: UUID) -> bool:
-    """Whether what an approved payout sends is here for good, as far as it came for that very payout."""
+    """Return whether what an approved payout sends is here for good, as far as it came for that very payout."""
     return is_true(
         f"SELECT 1 FROM payouts p WHERE p.id = %(payout)s AND {_HERE}", maturity.bounds(network) | {"payout": payout_id}
     )
@@ -72,7 +72,7 @@ def read(payout_id: UUID) -> PayoutRow | None:
 
 
 def is_held(payout: PayoutRow) -> bool:
-    """Whether the ledger holds a payout's money, all of it, for this merchant, under its own reference, still."""
+    """Return whether the ledger still holds a payout's money, all of it, for this merchant, under its reference."""
     held: int = value(
         "SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t JOIN accounts a ON a.id = t.credit_account"
         " WHERE t.reference = %s AND (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, '')",

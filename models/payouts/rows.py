@@ -77,7 +77,7 @@ class PayoutRow(Table, table="payouts p", joins="LEFT JOIN chain_cursors c ON c.
 
     @property
     def held(self) -> Account:
-        """The account in which its money waits."""
+        """Return the account in which its money waits."""
         return Account(self.merchant_id, PAYOUT_HELD, self.currency)
 
 

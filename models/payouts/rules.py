@@ -79,7 +79,7 @@ class Amounts:
 
     @property
     def held_units(self) -> int:
-        """What leaves the balance."""
+        """Return what leaves the balance."""
         return self.to_units + self.fee_units
 
 
@@ -241,7 +241,7 @@ class Terms:
 
     @property
     def first_status(self) -> PayoutStatus:
-        """The status in which a payout begins that needs no approval for its own sake."""
+        """Return the status in which a payout begins that needs no approval for its own sake."""
         return "awaiting_cosign" if self.is_cosign_required else "approved"
 
 

@@ -219,7 +219,7 @@ def _tombstone(info: CallInfo) -> str | None:
 
 
 def is_abandoned(call_id: UUID) -> bool:
-    """Whether its caller waits no longer: asked between the transactions of a call that has several."""
+    """Return whether its caller waits no longer: asked between the transactions of a call that has several."""
     return is_true("SELECT 1 FROM calls WHERE call_id = %s AND state = 'abandoned'", (call_id,))
 
 

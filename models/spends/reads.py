@@ -47,7 +47,7 @@ def waiting_of(network: str, sender: str, purpose: Purpose | None = None) -> int
 
 
 def is_awaiting_gas(network: str, address: str) -> bool:
-    """Whether gas is on its way to an address."""
+    """Return whether gas is on its way to an address."""
     return is_true(
         "SELECT 1 FROM spends WHERE network = %s AND recipient = %s AND purpose = 'gas' AND settled_at IS NULL"
         " AND mined_txid IS NULL",
@@ -56,7 +56,7 @@ def is_awaiting_gas(network: str, address: str) -> bool:
 
 
 def is_stuck(spend: SpendRow, *, patience_s: int) -> bool:
-    """Whether a spend is the one that holds up its sender: nothing of the sender moved for so long.
+    """Return whether a spend is the one that holds up its sender: nothing of the sender moved for so long.
 
     Only the lowest slot can be: all others wait behind it, however much they offer.
     """
@@ -72,7 +72,7 @@ def is_stuck(spend: SpendRow, *, patience_s: int) -> bool:
 
 
 def is_gap(network: str, sender: str, slot: int) -> bool:
-    """Whether spends of the sender wait behind a slot for which there is none: the chain lost who used it.
+    """Return whether spends of the sender wait behind a slot for which there is none: the chain lost who used it.
 
     Where a later one is in a block, the slot is used: a node that tells otherwise lags.
     """

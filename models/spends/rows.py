@@ -80,7 +80,7 @@ class SpendRow(Table, table="spends s"):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is in no block, as far as is known: before its first, or since a reorg."""
+        """Return whether it is in no block, as far as is known: before its first, or since a reorg."""
         return self.settled_at is None and self.mined_txid is None
 
 

@@ -212,7 +212,7 @@ def resume(stopped: Stop, slots: Mapping[str, int]) -> bool:
 
 
 def has_unknown(network: str) -> bool:
-    """Whether a departure of unknown purpose is open on the network."""
+    """Return whether a departure of unknown purpose is open on the network."""
     return is_true("SELECT 1 FROM unknown_spends WHERE network = %s AND status = 'open' LIMIT 1", (network,))
 
 

@@ -155,7 +155,7 @@ def user_of_slot(spend: SpendRow) -> UnknownRow | None:
 
 
 def is_slot_used_otherwise(unknown: UnknownRow) -> bool:
-    """Whether another transaction stands in a block with the slot of one that is in none."""
+    """Return whether another transaction stands in a block with the slot of one that is in none."""
     return is_true(
         "SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot = %s AND mined_txid <> %s"
         " UNION ALL SELECT 1 FROM unknown_spends WHERE network = %s AND sender = %s AND slot = %s AND txid <> %s"

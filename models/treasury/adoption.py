@@ -62,7 +62,7 @@ def _take(catalogue: Catalogue, unknown: UnknownRow) -> bool:
 
 
 def is_same(spend: SpendRow, unknown: UnknownRow) -> bool:
-    """Whether a transaction moves exactly what a spend does."""
+    """Return whether a transaction moves exactly what a spend does."""
     return unknown.is_transfer and (spend.recipient, spend.contract, spend.token_units) == (
         unknown.recipient,
         unknown.contract,
@@ -191,7 +191,7 @@ def _own_purpose(catalogue: Catalogue, unknown: UnknownRow) -> Purpose | None:
 
 
 def _waits_for_deposits(unknown: UnknownRow) -> bool:
-    """Whether deposits that it may have swept are not decided yet."""
+    """Return whether deposits that it may have swept are not decided yet."""
     return is_true(
         "SELECT 1 FROM deposits WHERE network = %s AND currency = %s AND address = %s AND status = 'pending'"
         " AND block_height <= %s LIMIT 1",

@@ -49,7 +49,7 @@ def set_cold(network: str, cold: str | None) -> bool:
 
 
 def is_cold(network: str, candidate: str) -> bool:
-    """Whether an address is, or was, the cold one."""
+    """Return whether an address is, or was, the cold one."""
     return is_true(
         "SELECT 1 FROM treasury_addresses WHERE network = %s AND address = %s AND role = 'cold'",
         (network, candidate),
@@ -57,7 +57,7 @@ def is_cold(network: str, candidate: str) -> bool:
 
 
 def is_own_move(network: str, txid: str, sender: str) -> bool:
-    """Whether a transfer is what one of our spends did: gas for a deposit address, a sweep. Never anybody's payment.
+    """Return whether one of our spends made a transfer: gas for a deposit address, a sweep. Never anybody's payment.
 
     So is one that our key signed for a row that is lost.
     Its sender has to be the spend's: what a recipient's contract passes on in the same transaction is a payment.
@@ -71,7 +71,7 @@ def is_own_move(network: str, txid: str, sender: str) -> bool:
 
 
 def is_in_motion(network: str, addresses: Collection[str]) -> bool:
-    """Whether a spend from or to one of these addresses may be included without our knowing where.
+    """Return whether a spend from or to one of these addresses may be included without our knowing where.
 
     That is one under way, or one that was last seen in a block which the scan does not have. Deep ones cannot move.
     """

@@ -68,7 +68,7 @@ def _planned(
 def is_worth(
     catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, found: Unswept, *, gas_units: int
 ) -> bool:
-    """Whether what lies at an address is worth so much of the gas coin, in its base units.
+    """Return whether what lies at an address is worth so much of the gas coin, in its base units.
 
     The plan knows the last quotes; this is asked with what is about to be offered. Without rates the plan's word holds.
     """

@@ -151,7 +151,7 @@ def _open(network: str, hot: str, height: int) -> list[OpenSpend]:
 
 
 def is_scanned(network: str, cursor: Cursor) -> bool:
-    """Whether a block is still one that the scan stands on: if not, what was read at it proves nothing."""
+    """Return whether a block is still one that the scan stands on: if not, what was read at it proves nothing."""
     return cursors.kept_hash(network, cursor.height) == cursor.hash
 
 
@@ -186,7 +186,7 @@ def short_address(network: str, currency: str) -> str:
 
 
 def was_compared(network: str, currency: str) -> bool:
-    """Whether the hot wallet's balance of a coin was ever compared."""
+    """Return whether the hot wallet's balance of a coin was ever compared."""
     return is_true(
         "SELECT 1 FROM reconciliations WHERE network = %s AND currency = %s AND place = 'hot'", (network, currency)
     )

@@ -33,7 +33,7 @@ class WalletRow(Table, table="wallets w"):
 
     @property
     def is_blocked(self) -> bool:
-        """Whether what comes to it waits in suspense."""
+        """Return whether what comes to it waits in suspense."""
         return self.blocked_at is not None
 
 

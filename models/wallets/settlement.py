@@ -65,7 +65,7 @@ def _advance(catalogue: Catalogue, wallet_id: UUID, deposit_id: UUID) -> None:
 
 
 def _is_confirmed(catalogue: Catalogue, wallet: WalletRow, deposit: Deposit) -> bool:
-    """Whether a locked deposit waits in suspense; books it there when it is deep enough now."""
+    """Return whether a locked deposit waits in suspense; books it there when it is deep enough now."""
     if deposit.status != "pending":
         return deposit.status == "confirmed"
     if deposit.depth < catalogue.networks[deposit.network].confirmations or not deposits.confirm(deposit.id):

@@ -50,7 +50,7 @@ class Node:
 
     @property
     def latency_s(self) -> float:
-        """What its last heads took; 0 if that is not known."""
+        """Return what its last heads took; 0 if that is not known."""
         return self._latency_s if time.monotonic() - self._measured_at < MEASURED_S else 0.0
 
     def ask(self, question: Callable[[JsonRpc], T]) -> T:

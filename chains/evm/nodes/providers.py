@@ -48,7 +48,7 @@ class Providers:
 
     @property
     def count(self) -> int:
-        """How many different providers there are."""
+        """Return how many different providers there are."""
         return len(self._nodes)
 
     def call(self, method: str, params: Sequence[object], kind: type[T]) -> T:
@@ -56,7 +56,7 @@ class Providers:
         return self.attempt(lambda rpc: rpc.call(method, params, kind))
 
     def call_or_none(self, method: str, params: Sequence[object], kind: type[T]) -> T | None:
-        """Like call, where null is an answer."""
+        """Ask as call does, where null is an answer."""
         return self.attempt(lambda rpc: rpc.call_or_none(method, params, kind))
 
     def head(self) -> int:

@@ -64,7 +64,7 @@ class Rpc(Protocol):
         ...
 
     def call_or_none(self, method: str, params: Sequence[object], kind: type[T]) -> T | None:
-        """Like call, but None if the node has no such thing."""
+        """Return as call does, but None if the node has no such thing."""
         ...
 
 

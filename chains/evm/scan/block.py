@@ -63,7 +63,7 @@ class Assets:
             )
 
     def is_ours(self, log: wire.Log) -> bool:
-        """Whether a log is what we ask nodes for: written by a pinned contract under the Transfer topic."""
+        """Return whether a log is what we ask nodes for: written by a pinned contract under the Transfer topic."""
         return wire.address(log.address) in self.tokens and bool(log.topics) and log.topics[0].lower() == TRANSFER_TOPIC
 
     def token_transfers(self, logs: Iterable[wire.Log]) -> Iterator[Candidate]:

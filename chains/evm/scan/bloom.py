@@ -45,5 +45,5 @@ def of_logs(logs: Iterable[wire.Log]) -> int:
 
 
 def may_hold(bloom: int, *items: str) -> bool:
-    """Whether there may be a log with all of these."""
+    """Return whether there may be a log with all of these."""
     return all(bloom & (bits := mask(item)) == bits for item in items)

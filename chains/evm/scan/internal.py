@@ -81,7 +81,7 @@ def _by_trace_block(node: Rpc, block: Block, recipient: str, currency: str) -> l
 
 
 def _is_undone(trace: _Trace, failed: set[tuple[str | int | None, ...]]) -> bool:
-    """Whether it, or a call that it is part of, was reverted."""
+    """Return whether it, or a call that it is part of, was reverted."""
     path = trace.trace_address
     return any((trace.transaction_hash, *path[:depth]) in failed for depth in range(len(path) + 1))
 

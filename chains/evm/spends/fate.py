@@ -167,7 +167,7 @@ def _transfer(log: LogReceipt) -> tuple[str | None, str | None, int | None]:
 
 
 def _is_slot_used(node: JsonRpc, sender: str, slot: int, depth: int) -> bool:
-    """Whether the nonce was used up deeply enough. A node that has forgotten its old states cannot tell."""
+    """Return whether the nonce was used up deeply enough. A node that has forgotten its old states cannot tell."""
     if nonce(node, sender) <= slot:
         return False
     height = eth(node).block_number - depth + 1

@@ -46,19 +46,19 @@ class GasPrice:
 
     @property
     def max_wei(self) -> int:
-        """What to offer at most: still enough after six full blocks in a row."""
+        """Return what to offer at most: still enough after six full blocks in a row."""
         return 2 * self.base_wei + self.tip_wei
 
     @property
     def least_wei(self) -> int:
-        """What gets in with the next block: however far its base fee rises, for half the tip; or what was asked for."""
+        """Return what the next block takes, however far its base fee rises, for half the tip; or what was asked for."""
         if self.base_wei:
             return self.base_wei * 9 // 8 + self.tip_wei // 2
         return self.tip_wei * 100 // (100 + LEGACY_MARGIN_PERCENT)
 
     @property
     def expected_wei(self) -> int:
-        """What to reckon with: a spend that waits for two full blocks."""
+        """Return what to reckon with: a spend that waits for two full blocks."""
         return self.base_wei * 5 // 4 + self.tip_wei
 
 

@@ -49,12 +49,12 @@ class Postgres(Program):
 
     @property
     def url(self) -> str:
-        """The address of the database that every cluster has."""
+        """Return the address of the database that every cluster has."""
         return self.database_url("postgres")
 
     @property
     def place(self) -> str:
-        """Where it listens, for people."""
+        """Return where it listens, for people."""
         return f"{LOOPBACK}:{self._port}, data in {self._data}"
 
     def database_url(self, database: str) -> str:

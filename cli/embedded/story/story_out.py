@@ -128,5 +128,5 @@ def _balance(chain: DevChain, pair: Pair, address: str) -> int:
 
 
 def _new_address() -> str:
-    """Somebody's address: nobody's key is needed to receive."""
+    """Return somebody's address: nobody's key is needed to receive."""
     return checksum_evm("0x" + secrets.token_hex(ADDRESS_BYTES))

@@ -28,7 +28,7 @@ class Leash:
 
     @property
     def env(self) -> dict[str, str]:
-        """What a child's environment must contain."""
+        """Return what a child's environment must contain."""
         return {MARK: self.mark}
 
     def check(self) -> bool:

@@ -54,7 +54,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The program's own pid, which is also its process group."""
+        """Return the program's own pid, which is also its process group."""
         return int(self._process.pid)
 
     def exit_code(self) -> int | None:

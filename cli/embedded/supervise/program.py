@@ -23,7 +23,7 @@ class Program(ABC):
 
     @property
     def pid(self) -> int | None:
-        """The pid of the program when it was last started."""
+        """Return the pid of the program when it was last started."""
         return None if self.child is None else self.child.pid
 
     def launch(self) -> Child:
