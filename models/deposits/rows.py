@@ -15,7 +15,7 @@ import msgspec
 from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from core.payouts.states import PayoutStatus
-from models.db.base import Params, column, execute, is_true, rows, rows_as, touched
+from models.db.base import column, execute, is_true, rows, rows_as, touched
 from models.db.table import BY_DATABASE, Big, Table, Units, derived
 from models.deposits import witnesses as quorum
 
@@ -193,18 +193,13 @@ def record(found: Deposit) -> bool:
 
 def of_owner(owner_id: UUID) -> list[Deposit]:
     """Return all deposits of an invoice, oldest first. Its row is locked by the caller."""
-    return read("d.owner_id = %s ORDER BY d.seen_at, d.id", (owner_id,))
-
-
-def read(condition: str, params: Params) -> list[Deposit]:
-    """Return the deposits that a condition names: a constant text about d, the row, and c, its network's cursor."""
-    return Deposit.read(condition, params)
+    return Deposit.read("d.owner_id = %s ORDER BY d.seen_at, d.id", (owner_id,))
 
 
 def pending_due(catalogue: Catalogue, owner_id: UUID, *, limit: int) -> list[Deposit]:
-    """Return deposits that the scan of their own network has buried deep enough, oldest first. The owner is locked."""
+    """Return deposits that the scan of their own network has buried deep enough, oldest first."""
     confirmations = msgspec.json.encode({code: network.confirmations for code, network in catalogue.networks.items()})
-    return read(
+    return Deposit.read(
         "d.owner_id = %s AND d.status = 'pending'"
         f" AND d.block_height <= c.height - (%s::jsonb ->> d.network)::integer + 1 AND NOT {quorum.OPEN}"
         " ORDER BY d.seen_at, d.id LIMIT %s",
@@ -213,8 +208,8 @@ def pending_due(catalogue: Catalogue, owner_id: UUID, *, limit: int) -> list[Dep
 
 
 def credit_due(owner_id: UUID, *, limit: int) -> list[Deposit]:
-    """Return deposits in suspense that are neither strays nor taken by a refund, oldest first. The owner is locked."""
-    return read(
+    """Return deposits in suspense that are neither strays nor taken by a refund, oldest first."""
+    return Deposit.read(
         "d.owner_id = %s AND d.status = 'confirmed' AND d.stray_reason IS NULL AND d.refund_id IS NULL"
         " ORDER BY d.seen_at, d.id LIMIT %s",
         (owner_id, limit),
@@ -223,7 +218,7 @@ def credit_due(owner_id: UUID, *, limit: int) -> list[Deposit]:
 
 def undecided_strays(owner_id: UUID, txid: str, *, limit: int) -> list[Deposit]:
     """Return a transaction's strays in suspense that no refund took, the largest first. The owner is locked."""
-    return read(
+    return Deposit.read(
         "d.owner_id = %s AND d.txid = %s AND d.status = 'confirmed' AND d.stray_reason IN ('asset', 'network')"
         " AND d.refund_id IS NULL ORDER BY d.amount_units DESC, d.id LIMIT %s",
         (owner_id, txid, limit),
@@ -306,7 +301,7 @@ def take(refund_id: UUID, deposit_ids: Sequence[UUID], units: Sequence[int]) -> 
 
 def of_refund(refund_id: UUID) -> list[Deposit]:
     """Return the deposits that a refund took out of suspense. Their owner is locked by the caller."""
-    return read("d.refund_id = %s ORDER BY d.id", (refund_id,))
+    return Deposit.read("d.refund_id = %s ORDER BY d.id", (refund_id,))
 
 
 def give_back(refund_id: UUID) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
-from models.db.base import execute, repeat_on_deadlock, transaction
+from models.db.base import execute, repeat_on_deadlock, transaction, value
 from models.deposits import crediting
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
@@ -97,8 +97,7 @@ def reverse_of_wallet(catalogue: Catalogue, deposit_id: UUID, wallet_id: UUID) -
 
 def _stop_refund_of(catalogue: Catalogue, deposit_id: UUID) -> None:
     """Cancel the refund that takes a deposit out of suspense, if nothing of it is signed."""
-    found = deposits.read("d.id = %s", (deposit_id,))
-    refund_id = found[0].refund_id if found else None
+    refund_id: UUID | None = value("SELECT refund_id FROM deposits WHERE id = %s", (deposit_id,))
     refund = None if refund_id is None else payouts.lock(refund_id)
     if refund is not None:
         _stop(catalogue, [refund])

@@ -35,22 +35,22 @@ EVENT: Final = "wallet.paid"
 
 def settle(catalogue: Catalogue, wallet_id: UUID) -> None:
     """Confirm what is deep enough, and credit it unless the wallet is blocked."""
-    _advance_all(catalogue, wallet_id, wallet_deposits.pending_due(catalogue, wallet_id, limit=DEPOSITS_PER_STEP))
+    _advance_all(catalogue, wallet_id, deposits.pending_due(catalogue, wallet_id, limit=DEPOSITS_PER_STEP))
 
 
 def credit_held(catalogue: Catalogue, wallet_id: UUID) -> None:
     """Credit some of what an unblocked wallet held back."""
-    _advance_all(catalogue, wallet_id, wallet_deposits.held(wallet_id, limit=DEPOSITS_PER_STEP))
+    _advance_all(catalogue, wallet_id, deposits.credit_due(wallet_id, limit=DEPOSITS_PER_STEP))
     with transaction():
         # Locked first: a deposit that a block held back in between must not be forgotten.
         wallet = wallets.lock(wallet_id)
-        if wallet is not None and not wallet_deposits.held(wallet_id, limit=1):
+        if wallet is not None and not deposits.credit_due(wallet_id, limit=1):
             wallets.end_credit_due(wallet_id)
 
 
-def _advance_all(catalogue: Catalogue, wallet_id: UUID, due: Sequence[UUID]) -> None:
-    for deposit_id in due:
-        repeat_on_deadlock(_advance, catalogue, wallet_id, deposit_id)
+def _advance_all(catalogue: Catalogue, wallet_id: UUID, due: Sequence[Deposit]) -> None:
+    for deposit in due:
+        repeat_on_deadlock(_advance, catalogue, wallet_id, deposit.id)
 
 
 def _advance(catalogue: Catalogue, wallet_id: UUID, deposit_id: UUID) -> None:

@@ -19,7 +19,7 @@ from core.catalogue.addresses import display
 from core.catalogue.catalogue import load_catalogue
 from core.ids import uuid7
 from models.db import base
-from models.db.base import app_now, execute, one, rows, transaction
+from models.db.base import app_now, column, execute, one, transaction
 from models.deposits import cursors
 from models.deposits import rows as deposits
 from models.deposits.rows import ChainBlock, Deposit
@@ -325,7 +325,7 @@ def assert_sound() -> None:
 
 def events(of: InvoiceRow) -> list[str]:
     """Return an invoice's events in the order in which they were written."""
-    return [row[0] for row in rows("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))]
+    return column("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))
 
 
 def held(merchant_id: UUID, currency: str = "USDT") -> dict[str, int]:

@@ -21,7 +21,7 @@ from core.errors import (
     TransferUnknownCurrency,
 )
 from core.merchants.transfer_schemas import Transferred
-from models.db.base import one, rows, transaction
+from models.db.base import rows, transaction, value
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PERSONAL, Account, Transfer, post
 from models.payouts import freezes
 from models.queue.calls import CallInfo, ReplayedError
@@ -46,7 +46,7 @@ def transfer(merchant_id: UUID, call: CallInfo | None = None, **body: Any) -> di
 
 
 def made() -> int:
-    return (one("SELECT count(*) FROM personal_transfers") or (0,))[0]
+    return value("SELECT count(*) FROM personal_transfers")
 
 
 def test_a_transfer_is_answered_as_the_specification_says(shop: UUID) -> None:

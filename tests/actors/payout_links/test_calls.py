@@ -27,7 +27,7 @@ from core.errors import (
 )
 from core.payout_links.tokens import token_hash
 from models.db import base
-from models.db.base import close, execute, one, repeat_on_deadlock, rows, transaction
+from models.db.base import close, execute, one, repeat_on_deadlock, rows, transaction, value
 from models.ledger.ledger import AVAILABLE, MATURING, Account, Transfer, post
 from models.payout_links import batches as payout_link_batches
 from models.payouts import freezes
@@ -53,7 +53,7 @@ HELD = 25 * USDT + FEE
 
 
 def links() -> int:
-    return (one("SELECT count(*) FROM payout_links") or (0,))[0]
+    return value("SELECT count(*) FROM payout_links")
 
 
 def mature(shop: UUID, units: int) -> None:

@@ -20,7 +20,7 @@ from core.errors import (
     PayoutlinkNotFound,
     PayoutMemoUnsupported,
 )
-from models.db.base import execute, one
+from models.db.base import execute, value
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payouts import freezes
@@ -45,7 +45,7 @@ def status(link: dict[str, Any]) -> str:
 
 
 def count(table: str) -> int:
-    return (one(f"SELECT count(*) FROM {table}") or (0,))[0]
+    return value(f"SELECT count(*) FROM {table}")
 
 
 def test_a_claim_makes_the_payout_and_wakes_who_sends_it(shop: UUID, link: dict[str, Any], rung: list[str]) -> None:

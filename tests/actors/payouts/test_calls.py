@@ -36,7 +36,7 @@ from core.errors import (
     PayoutUnknownCurrency,
 )
 from core.settings.settings import load_settings
-from models.db.base import StoreUnavailableError, execute, one, repeat_on_deadlock, rows, transaction
+from models.db.base import StoreUnavailableError, execute, one, repeat_on_deadlock, rows, transaction, value
 from models.ledger.ledger import AVAILABLE, DEBT, EQUITY, GATEWAY, MATURING, PAYOUT_HELD, Account, Transfer, post
 from models.outcomes import endings as payout_endings
 from models.payouts import conversion, freezes
@@ -116,7 +116,7 @@ def stored(made: dict[str, Any]) -> payouts.PayoutRow:
 
 
 def count(table: str) -> int:
-    return (one(f"SELECT count(*) FROM {table}") or (0,))[0]
+    return value(f"SELECT count(*) FROM {table}")
 
 
 # One --------------------------------------------------------------------------------------------------------
@@ -585,7 +585,7 @@ def test_above_the_signers_limit_nothing_is_created(shop: UUID, database: str) -
 
 
 def stored_units(shop: UUID) -> int:
-    return int((one("SELECT sum(held_units) FROM payouts WHERE merchant_id = %s", (shop,)) or (0,))[0])
+    return int(value("SELECT sum(held_units) FROM payouts WHERE merchant_id = %s", (shop,)))
 
 
 def test_a_coin_without_a_rate_is_not_refused_for_its_size(shop: UUID, database: str) -> None:

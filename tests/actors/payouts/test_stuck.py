@@ -14,7 +14,7 @@ from actors import context
 from actors.merchants import debts
 from core.errors import PayoutFrozen, PayoutNotPending
 from core.logs import checkpoints
-from models.db.base import execute, rows, transaction
+from models.db.base import column, execute, rows, transaction
 from models.deposits import crediting
 from models.ledger import debts as debt_rows
 from models.ledger import ledger
@@ -287,7 +287,7 @@ def test_a_debt_cancels_the_newest_payouts_that_it_needs_and_is_repaid(shop_and_
     assert (owes(shop), held(shop).get(AVAILABLE, 0)) == (before - 31 * USDT, 0)
     assert told(newest)[-1] == "payout.cancelled"
     assert reread(newest).error == "its money repays a debt"
-    assert [row[0] for row in rows("SELECT merchant_id FROM debtors")] == [shop]
+    assert column("SELECT merchant_id FROM debtors") == [shop]
 
 
 def test_a_debt_cancels_no_more_than_it_needs(shop_and_chain: tuple[UUID, Chain]) -> None:

@@ -34,7 +34,7 @@ from core.errors import (
 )
 from core.refunds.schemas import CreateRefund, PaymentRefund
 from core.settings.settings import load_settings
-from models.db.base import execute, one, rows, transaction
+from models.db.base import column, execute, one, rows, transaction
 from models.deposits import crediting
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
@@ -251,7 +251,7 @@ def test_refunds_at_once_never_take_more_than_was_credited(shop: UUID, chain: Ch
     refused = [o for o in outcomes if isinstance(o, Exception)]
     assert all(isinstance(o, RefundExceedsRefundable) for o in refused)
     assert 2 <= len(outcomes) - len(refused) <= 3
-    assert sum(row[0] for row in rows("SELECT amount_units FROM payouts")) <= PRICE
+    assert sum(column("SELECT amount_units FROM payouts")) <= PRICE
 
 
 def test_the_same_refund_at_once_is_made_once(shop: UUID, chain: Chain) -> None:

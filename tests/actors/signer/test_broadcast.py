@@ -14,7 +14,7 @@ from actors.signer import broadcast
 from actors.signer import spend as spending
 from chains.budget import BudgetSpentError
 from core.logs import checkpoints
-from models.db.base import execute, rows, transaction
+from models.db.base import column, execute, rows, transaction
 from models.ledger.ledger import CUSTODY, GAS, GATEWAY, NETWORK_FEES, Account, Transfer, post
 from models.outcomes import endings as payout_endings
 from models.payouts import freezes
@@ -47,7 +47,7 @@ def die() -> None:
 
 
 def events(of: PayoutRow) -> list[str]:
-    return [row[0] for row in rows("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))]
+    return column("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))
 
 
 # From approved to paid ----------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def test_two_steps_at_one_time_make_one_spend(world: SpendWorld, monkeypatch: py
         world.mine()
 
     assert [world.paid(order) for order in orders] == [1, 1, 1]
-    assert [row[0] for row in rows("SELECT slot FROM spends ORDER BY slot")] == [0, 1, 2]
+    assert column("SELECT slot FROM spends ORDER BY slot") == [0, 1, 2]
     assert {world.payout(order).status for order in orders} == {"confirmed"}
 
 

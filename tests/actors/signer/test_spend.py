@@ -14,7 +14,7 @@ from actors.signer import watch as spend_watch
 from chains.base import Fate, FateKind, InsufficientCoinError, Intent, SpendRefusedError
 from core.ids import uuid7
 from core.logs import checkpoints
-from models.db.base import execute, rows, transaction
+from models.db.base import column, execute, rows, transaction
 from models.ledger.ledger import GAS, GATEWAY, Account
 from models.payouts import freezes
 from models.payouts.rows import PayoutRow
@@ -84,7 +84,7 @@ def txids(spend_id: UUID) -> list[str]:
 def test_slots_follow_each_other_from_what_the_chain_has_used(world: SpendWorld, told: Told) -> None:
     world.history(1)
     made = [start(world) for _ in range(3)]
-    assert [row[0] for row in rows("SELECT slot FROM spends ORDER BY slot")] == [1, 2, 3]
+    assert column("SELECT slot FROM spends ORDER BY slot") == [1, 2, 3]
     assert [state(spend_id) for spend_id in made] == ["sent"] * 3
     assert told.words == ["sent"] * 3
 
@@ -103,7 +103,7 @@ def test_a_slot_that_our_key_used_without_a_row_stops_the_signing_until_that_is_
     world.step()
     with pytest.raises(spending.SigningStoppedError, match="next slot"):
         start(world)
-    assert [row[0] for row in rows("SELECT slot FROM spends ORDER BY slot")] == [0]
+    assert column("SELECT slot FROM spends ORDER BY slot") == [0]
 
     world.write_off()
     start(world)
@@ -157,7 +157,7 @@ def test_a_node_that_lags_gives_no_slot_away_again(
     world.mine()
     monkeypatch.setattr(world.chain, "next_slot", lambda _sender, *, ours: ours and 0)
     start(world)
-    assert [row[0] for row in rows("SELECT slot FROM spends ORDER BY slot")] == [0, 1]
+    assert column("SELECT slot FROM spends ORDER BY slot") == [0, 1]
 
 
 def test_a_node_that_tells_of_slots_ahead_gets_nothing_signed_while_it_does(
@@ -175,14 +175,14 @@ def test_a_node_that_tells_of_slots_ahead_gets_nothing_signed_while_it_does(
             world.step()
     world.step()
     start(world)
-    assert [row[0] for row in rows("SELECT slot FROM spends ORDER BY slot")] == [0, 1]
+    assert column("SELECT slot FROM spends ORDER BY slot") == [0, 1]
 
 
 def test_many_at_once_get_a_slot_each_and_leave_no_gap(world: SpendWorld, told: Told) -> None:
     del told
     outcomes = at_once(6, lambda number: start(world, units=number + 1))
     assert [outcome for outcome in outcomes if isinstance(outcome, Exception)] == []
-    assert [row[0] for row in rows("SELECT slot FROM spends ORDER BY slot")] == list(range(6))
+    assert column("SELECT slot FROM spends ORDER BY slot") == list(range(6))
     world.mine()
     assert len(world.chain.received(ALICE)) == 6
 

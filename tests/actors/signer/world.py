@@ -17,7 +17,7 @@ from core.ids import uuid7
 from core.logs import checkpoints
 from core.settings.settings import load_settings
 from models.db import scales
-from models.db.base import app_now, execute, one, rows, transaction
+from models.db.base import app_now, column, execute, one, transaction
 from models.deposits import cursors
 from models.deposits.rows import ChainBlock
 from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, Account, Transfer, balance, post
@@ -245,7 +245,7 @@ class SpendWorld:
         return int(row[0]) if row else 0
 
     def reasons(self) -> list[str]:
-        return [row[0] for row in rows("SELECT wait_reason FROM payouts ORDER BY id")]
+        return column("SELECT wait_reason FROM payouts ORDER BY id")
 
     def close(self) -> None:
         """End the test: nobody listens any more, and the books must be sound."""

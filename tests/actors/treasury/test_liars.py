@@ -11,7 +11,7 @@ import structlog
 from actors.context import context
 from actors.rates.network_fees import refresh_network_fees
 from cli.embedded.servers.anvil import Anvil
-from models.db.base import execute, rows
+from models.db.base import column, execute, rows
 from tests.actors.treasury.world import TreasuryWorld
 from tests.peers.json_rpc_node import Raw
 from tests.peers.lying_rpc import DOWN, GARBAGE
@@ -91,12 +91,12 @@ def test_an_address_that_two_tell_apart_holds_up_no_other(duo: TreasuryWorld) ->
         duo.keep()
         duo.follow()
 
-    assert {row[0] for row in rows("SELECT sender FROM spends WHERE purpose = 'sweep'")} == {other}
+    assert set(column("SELECT sender FROM spends WHERE purpose = 'sweep'")) == {other}
     duo.providers[0].lies.clear()
     for _ in range(3):
         duo.keep()
         duo.follow()
-    assert {row[0] for row in rows("SELECT sender FROM spends WHERE purpose = 'sweep'")} == {odd, other}
+    assert set(column("SELECT sender FROM spends WHERE purpose = 'sweep'")) == {odd, other}
 
 
 def test_no_funding_is_above_the_operators_limit(database: str, anvil: Callable[..., Anvil]) -> None:

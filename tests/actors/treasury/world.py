@@ -14,7 +14,7 @@ from actors.treasury import reconcile
 from actors.treasury import sweep as treasury
 from cli.embedded.servers.anvil import Anvil
 from core.catalogue.addresses import display
-from models.db.base import execute, rows
+from models.db.base import column, execute, rows
 from models.invoices.rows import InvoiceRow
 from tests.actors.scan.world import ETHER, USDT_UNITS, World
 from tests.models.builders import invoice
@@ -126,4 +126,4 @@ class TreasuryWorld(World):
         return rows("SELECT currency, place, misses FROM reconciliations WHERE NOT is_sound ORDER BY currency, place")
 
     def frozen(self) -> list[str]:
-        return [row[0] for row in rows("SELECT reason FROM payout_freezes WHERE frozen_by = 'reconciler'")]
+        return column("SELECT reason FROM payout_freezes WHERE frozen_by = 'reconciler'")

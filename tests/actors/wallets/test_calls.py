@@ -25,7 +25,7 @@ from core.errors import (
     WalletUnsupportedNetwork,
 )
 from core.settings.settings import load_settings
-from models.db.base import execute, one, rows, transaction
+from models.db.base import execute, one, rows, transaction, value
 from models.deposits.offered import OfferedNetworks
 from models.ledger.ledger import MATURING
 from models.merchants import term_changes
@@ -77,7 +77,7 @@ def block(merchant_id: UUID, address: str, *, force: bool = True) -> dict[str, A
 
 
 def count(table: str) -> int:
-    return (one(f"SELECT count(*) FROM {table}") or (0,))[0]
+    return value(f"SELECT count(*) FROM {table}")
 
 
 # Create -----------------------------------------------------------------------------------------------------

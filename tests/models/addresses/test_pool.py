@@ -17,7 +17,7 @@ from models.addresses import pool as address_pool
 from models.addresses import reservations
 from models.addresses.pool import STASH, AddressStash, chunk_message, fill
 from models.addresses.reservations import CHUNK, level, next_chunk, reclaim, reserve
-from models.db.base import StoreUnavailableError, close, connect, execute, one, rows, transaction
+from models.db.base import StoreUnavailableError, close, column, connect, execute, one, rows, transaction
 from models.spends import signing
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -49,7 +49,7 @@ def age_everything() -> None:
 
 
 def returned() -> list[int]:
-    return [row[0] for row in rows("SELECT ordinal FROM address_returns WHERE taken_at IS NULL ORDER BY ordinal")]
+    return column("SELECT ordinal FROM address_returns WHERE taken_at IS NULL ORDER BY ordinal")
 
 
 # Filling -----------------------------------------------------------------------------------------------------

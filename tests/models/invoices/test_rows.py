@@ -12,7 +12,7 @@ import pytest
 
 from core.ids import uuid7
 from core.rates.pricing import Quote
-from models.db.base import execute, one, rows, transaction
+from models.db.base import execute, rows, transaction, value
 from models.invoices import rows as invoices
 from models.invoices import views
 from models.invoices.rows import InvoiceRow
@@ -41,7 +41,7 @@ WRITTEN: Final = ("invoices", "calls", "quotes", "address_owners")
 
 
 def counted() -> dict[str, int]:
-    return {table: (one(f"SELECT count(*) FROM {table}") or (0,))[0] for table in WRITTEN}
+    return {table: value(f"SELECT count(*) FROM {table}") for table in WRITTEN}
 
 
 def stored(new: InvoiceRow) -> InvoiceRow:

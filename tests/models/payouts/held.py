@@ -7,7 +7,7 @@ from uuid import UUID
 
 from core.ids import uuid7
 from core.payouts.states import FINAL_PAYOUTS, PayoutStatus
-from models.db.base import execute, one, rows, transaction
+from models.db.base import column, execute, one, transaction
 from models.deposits import crediting
 from models.outcomes import endings as payout_endings
 from models.payouts import rows as payouts
@@ -74,12 +74,12 @@ def require_cosign(merchant_id: UUID, *, is_required: bool = True) -> None:
 
 
 def approvers(of: PayoutRow) -> set[str]:
-    return {row[0] for row in rows("SELECT principal FROM payout_approvals WHERE payout_id = %s", (of.id,))}
+    return set(column("SELECT principal FROM payout_approvals WHERE payout_id = %s", (of.id,)))
 
 
 def told(of: PayoutRow) -> list[str]:
     """Return a payout's events in the order in which they were written."""
-    return [row[0] for row in rows("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))]
+    return column("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))
 
 
 def owner_of(merchant_id: UUID) -> UUID:

@@ -8,7 +8,7 @@ from uuid import UUID
 from core.ids import uuid7
 from core.money import round_down
 from core.payouts.states import PayoutStatus
-from models.db.base import execute, rows, transaction
+from models.db.base import column, execute, transaction
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.invoices import rows as invoices
@@ -151,4 +151,4 @@ def fees(units: int = FEE) -> None:
 
 def payout_events(of: PayoutRow) -> list[str]:
     """Return a payout's events in the order in which they were written."""
-    return [row[0] for row in rows("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))]
+    return column("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))

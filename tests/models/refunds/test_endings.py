@@ -10,7 +10,7 @@ import pytest
 from core.errors import PaymentNotResolvable
 from core.payouts.states import PayoutStatus
 from models.db import base
-from models.db.base import execute, one, rows, transaction
+from models.db.base import column, execute, one, rows, transaction
 from models.invoices import resolution
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
@@ -79,7 +79,7 @@ def rounding() -> int:
 
 
 def taken() -> list[UUID | None]:
-    return [row[0] for row in rows("SELECT refund_id FROM deposits ORDER BY id")]
+    return column("SELECT refund_id FROM deposits ORDER BY id")
 
 
 # To the end -------------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def test_specks_of_several_deposits_leave_together_and_come_back_together(shop: 
     refund = send_back(mine)
 
     assert refund.held_units == 3 * USDT + step
-    assert [row[0] for row in rows("SELECT refund_units FROM deposits ORDER BY id")] == [USDT, USDT + step, USDT]
+    assert column("SELECT refund_units FROM deposits ORDER BY id") == [USDT, USDT + step, USDT]
     assert rounding() == step // 2 + 3
 
     end(refund, "failed")

@@ -9,7 +9,7 @@ import pytest
 from core.ids import uuid7
 from core.rates.pricing import Market
 from core.treasury import SweepPolicy
-from models.db.base import execute, one, rows, transaction
+from models.db.base import column, execute, one, rows, transaction
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.spends import tracking as spend_tracking
@@ -218,7 +218,7 @@ def test_a_doubted_top_up_is_not_booked_and_keeps_no_other_from_its_turn(databas
         chain.mine()
         topup(chain, units)
     chain.mine(chain.network.maturity)
-    doubted, believed = [row[0] for row in rows("SELECT txid FROM treasury_topups ORDER BY block_height")]
+    doubted, believed = column("SELECT txid FROM treasury_topups ORDER BY block_height")
     assert topup_doubts.doubt("ethereum", doubted, str(rows("SELECT ordinal FROM treasury_topups")[0][0]))
     assert topups.book_matured(chain.network, limit=1) == 1
     assert topups.book_matured(chain.network, limit=9) == 0
