@@ -9,7 +9,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue, Network
 from core.rates.pricing import CreditSplit, split_credit
-from models.db.base import one, repeat_on_deadlock, rows, transaction, value
+from models.db.base import repeat_on_deadlock, rows, transaction, value
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.ledger import debts, ledger, maturity
@@ -86,15 +86,13 @@ def credit(
 def book_credited(deposit: Deposit, merchant_id: UUID, split: CreditSplit, network: Network) -> None:
     """Give a confirmed deposit to its merchant: debts first, then maturing, or available if nothing matures."""
     currency, suspense = deposit.currency, _suspense(deposit, merchant_id)
-    repaid = min(split.net_units, ledger.lock_debt(merchant_id, currency))
     matures = network.maturity > network.confirmations
+    kind = MATURING if matures else AVAILABLE
+    given = debts.give(merchant_id, currency, split.net_units, out_of=suspense, kind=kind)
     ledger.post(
         f"deposit:{deposit.id}:{deposit.round}:credit",
         [
-            Transfer(suspense, Account(merchant_id, DEBT, currency), repaid),
-            Transfer(
-                suspense, Account(merchant_id, MATURING if matures else AVAILABLE, currency), split.net_units - repaid
-            ),
+            *given,
             Transfer(suspense, Account(GATEWAY, FEES, currency), split.fee_units + split.fee_fixed_units),
             Transfer(suspense, Account(GATEWAY, ROUNDING, currency), split.rounding_units),
         ],
@@ -107,7 +105,7 @@ def book_credited(deposit: Deposit, merchant_id: UUID, split: CreditSplit, netwo
             network=deposit.network,
             block_height=deposit.block_height,
             currency=currency,
-            units=split.net_units - repaid,
+            units=given[1].units,
         ).write()
 
 
@@ -171,23 +169,15 @@ def release_matured(network: Network, *, limit: int) -> int:
 def _release(deposit_id: UUID, life: int) -> bool:
     """Move one credit from maturing to available, debts first; False when somebody was first."""
     with transaction():
-        found = one(
-            "DELETE FROM maturing_credits WHERE deposit_id = %s AND round = %s RETURNING merchant_id, currency, units",
+        released = MaturingCredit.rows_of(
+            f"DELETE FROM maturing_credits WHERE deposit_id = %s AND round = %s RETURNING {MaturingCredit.LIST}",
             (deposit_id, life),
         )
-        if found is None:
-            return False
-        merchant_id, currency, units = found
-        maturing = Account(merchant_id, MATURING, currency)
-        repaid = min(units, ledger.lock_debt(merchant_id, currency))
-        ledger.post(
-            f"deposit:{deposit_id}:{life}:mature",
-            [
-                Transfer(maturing, Account(merchant_id, DEBT, currency), repaid),
-                Transfer(maturing, Account(merchant_id, AVAILABLE, currency), units - repaid),
-            ],
-        )
-    return True
+        for credit in released:
+            maturing = Account(credit.merchant_id, MATURING, credit.currency)
+            legs = debts.give(credit.merchant_id, credit.currency, credit.units, out_of=maturing)
+            ledger.post(f"deposit:{deposit_id}:{life}:mature", legs)
+    return bool(released)
 
 
 def _custody(deposit: Deposit) -> Account:

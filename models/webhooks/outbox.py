@@ -16,7 +16,7 @@ from uuid import UUID
 
 from core.ids import NIL, uuid7
 from core.secrets.secretbox import SecretBox
-from models.db.base import execute, in_transaction, one, rows, rows_as
+from models.db.base import execute, in_transaction, is_true, rows, rows_as
 from models.db.bells import Bell, ring
 from models.webhooks.rows import EndpointRecord
 
@@ -119,7 +119,7 @@ def register_endpoint(merchant_id: UUID, url: str, *, box: SecretBox) -> Endpoin
     What waits goes to the new one, signed with the new secret. Raises LookupError for an unknown merchant.
     """
     # Two registrations at once come one after the other; new invoices of the merchant wait for neither.
-    if one("SELECT id FROM merchants WHERE id = %s FOR NO KEY UPDATE", (merchant_id,)) is None:
+    if not is_true("SELECT id FROM merchants WHERE id = %s FOR NO KEY UPDATE", (merchant_id,)):
         raise LookupError(f"no merchant {merchant_id}")
     execute(
         "UPDATE webhook_endpoints SET replaced_at = app_now() WHERE merchant_id = %s AND replaced_at IS NULL",
