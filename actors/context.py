@@ -1,4 +1,4 @@
-"""What the actors of one process share: settings, catalogue, quotes, terms and addresses. Built once by actors.main."""
+"""Keeps what a process's actors share: settings, catalogue, quotes, terms and addresses. Built once by actors.main."""
 
 from __future__ import annotations
 

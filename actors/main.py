@@ -1,4 +1,4 @@
-"""What a worker process loads: `dramatiq actors.main -Q invoices`. Importing it starts everything but the threads.
+"""Loads what a worker process runs: `dramatiq actors.main -Q invoices`. Importing it starts everything but the threads.
 
 Without -Q it serves every queue. Only the modules of the served queues are imported; a missing one ends the process.
 """

@@ -1,4 +1,4 @@
-"""The frame of what is done for a network at each ring: one step at a time, on a budget of questions to its nodes."""
+"""Frames what is done for a network at each ring: one step at a time, on a budget of questions to its nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an endpoint is: one row of data from which its route, its authentication and its documentation are made.
+"""Declares an endpoint: one row of data from which its route, its authentication and its documentation are made.
 
 Filled in by api.routes, put to work by api.http.dispatch, described by api.openapi.
 """

@@ -1,4 +1,4 @@
-"""What every endpoint may use, built once by create_app and shared by all threads."""
+"""Holds what every endpoint may use, built once by create_app and shared by all threads."""
 
 from __future__ import annotations
 

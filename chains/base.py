@@ -1,4 +1,4 @@
-"""What every chain answers, in one vocabulary. Implemented once per family; spoken by actors.
+"""Declares what every chain answers, in one vocabulary. Implemented once per family; spoken by actors.
 
 Heights, hashes and amounts are the chain's own: amounts count the network's token units, addresses are in the stored
 form of core.catalogue.addresses. Not knowing is an error or None, never a zero.

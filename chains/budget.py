@@ -1,4 +1,4 @@
-"""How long, and with how many questions, one step may bother a network's nodes.
+"""Bounds how long, and with how many questions, one step may bother a network's nodes.
 
 Set by actors, spent by chains.evm.nodes.rpc.
 A step without a budget is bounded by each request's own timeout alone.

@@ -1,4 +1,4 @@
-"""Everything that follows from the root secret. Held by the signer process alone: actors.addresses.fill and cli.
+"""Derives all that follows from the root secret. Held by the signer process alone: actors.addresses.fill and cli.
 
 Deposit addresses and the hot wallet are different BIP-44 accounts, so that one never turns up as the other.
 """

@@ -1,4 +1,4 @@
-"""The root secret on disk: a BIP-39 mnemonic under a passphrase, as one line of JSON. Used by chains.keys and cli.
+"""Keeps a root secret on disk: a BIP-39 mnemonic under a passphrase, as one line of JSON. Used by chains.keys and cli.
 
 scrypt makes each guess cost 32 MB and a tenth of a second; AES-256-GCM makes damage and a wrong guess look the same.
 """

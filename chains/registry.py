@@ -1,4 +1,4 @@
-"""From a network to its adapter and its spender. Called by actors; families are imported when first needed."""
+"""Finds a network's adapter and its spender. Called by actors; families are imported when first needed."""
 
 import functools
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What can be wrong with an installation, one check after another. Called by cli.doctor."""
+"""Checks what can be wrong with an installation, one thing after another. Called by cli.doctor."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

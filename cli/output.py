@@ -1,4 +1,4 @@
-"""What every command prints and how it ends. Called by all command modules."""
+"""Prints what every command says, and ends it. Called by all command modules."""
 
 import json
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""A shop's webhook receiver on loopback, for the demonstration. Verifies by code of its own, not by the gateway's."""
+"""Receives a shop's webhooks on loopback, for the demonstration. Verifies by code of its own, not by the gateway's."""
 
 from __future__ import annotations
 

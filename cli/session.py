@@ -1,4 +1,4 @@
-"""Settings and database of a command. Called by the command modules."""
+"""Opens the settings and the database of a command. Called by the command modules."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""When moving our own money is worth what it costs. Pure; called by actors.treasury.sweep and cli.treasury.commands.
+"""Tells when moving our own money is worth its cost. Pure; called by actors.treasury.sweep and cli.treasury.commands.
 
 Amounts of a coin are in the ledger's units, whatever the network's token counts in; rates are as in core.rates.pricing.
 """

@@ -1,4 +1,4 @@
-"""The scheduler's rows of (trigger, actor, arguments), made from actors.queue.schedule. Run by scheduler.__main__."""
+"""Lists the rows of (trigger, actor, arguments), made from actors.queue.schedule. Run by scheduler.__main__."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one item of a batch does, by the kind of its batch. Used by actors.batches.ticks; no actor stands here."""
+"""Does one item of a batch, by the kind of its batch. Used by actors.batches.ticks; no actor stands here."""
 
 from __future__ import annotations
 

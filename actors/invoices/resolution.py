@@ -1,4 +1,4 @@
-"""What merchants do with a payment afterwards: accept or send back what was paid, have webhooks sent again.
+"""Does what merchants decide on a payment afterwards: accept or send back what was paid, have webhooks sent again.
 
 The API waits for it.
 """

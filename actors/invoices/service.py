@@ -1,4 +1,4 @@
-"""How a payment comes to be: planned outside, written in one statement, revived. For whatever creates payments.
+"""Creates payments: planned outside, written in one statement, revived. For whatever creates payments.
 
 Used by actors.invoices.calls, where a caller waits and the statement is the transaction, and by the runs of batches,
 where it is part of an item's. No actor stands here.

@@ -1,4 +1,4 @@
-"""What a call and its answer look like on their way through Redis.
+"""Writes and reads calls and their answers on their way through Redis.
 
 Used by actors.queue.caller and actors.queue.call_actors.
 Redis is a place where anybody may have written. So both carry a stamp: the call's is over its queue, its actor and

@@ -1,4 +1,4 @@
-"""What happens around every message: log context, and threads that leave no connection behind.
+"""Surrounds every message: log context, and threads that leave no connection behind.
 
 Used by actors.queue.broker.
 Nothing is retried here: calls are answered or given up, doorbells are rung again.

@@ -1,4 +1,4 @@
-"""Which actors there are, without a broker: `@doorbell` and `@call_actor` enter them, the broker declares them.
+"""Tells which actors there are, without a broker: `@doorbell` and `@call_actor` enter them, the broker declares them.
 
 Decorated functions stay plain functions, so that tests and other code call them as they are.
 """

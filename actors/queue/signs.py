@@ -1,4 +1,4 @@
-"""Signs of life in Redis: which processes serve which queue, and when the scheduler last rang.
+"""Keeps signs of life in Redis: which processes serve which queue, and when the scheduler last rang.
 
 Kept by actors.queue.broker.
 Nothing but monitoring reads them, so that a flush costs a few seconds of not knowing.

@@ -1,4 +1,4 @@
-"""How a transfer on a chain becomes a deposit, and whom it is settled with. Shared by the actors that read chains.
+"""Makes a transfer on a chain a deposit, and settles it with whom it concerns. Shared by the actors that read chains.
 
 What we move ourselves, gas and sweeps, is nobody's payment; what others send to the hot wallet is a top-up.
 """

@@ -1,4 +1,4 @@
-"""What a stored spend was signed for and what its fate means. Shared by all who follow spends, with keys or without.
+"""Tells what a stored spend was made for and what its fate means. Shared by those who follow spends, keys or not.
 
 No actor.
 """

@@ -1,4 +1,4 @@
-"""What the signer lets leave: its own limits and its own count, whatever the rest of the gateway says.
+"""Limits what the signer lets leave: its own limits and its own count, whatever the rest of the gateway says.
 
 Called by actors.signer.broadcast, and by whatever creates payouts, for what the signer would never sign. What goes from
 one wallet of ours to another is not limited; the price of gas is capped where it is asked for

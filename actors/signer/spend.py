@@ -1,4 +1,4 @@
-"""How anything leaves one of our wallets: quote, commit signed bytes, give them to the nodes. No actor; used by some.
+"""Sends whatever leaves one of our wallets: quote, commit signed bytes, give them to the nodes. No actor; used by some.
 
 The bytes are committed before any node sees them, so that whatever dies in between, what may be on its way is known.
 They are never changed and never forgotten: actors.signer.watch sends them again until the chain tells their fate.

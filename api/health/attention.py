@@ -1,4 +1,4 @@
-"""What an operator should look at although the gateway can serve. Named by GET /readyz and by `sluice doctor`.
+"""Tells what an operator should look at although the gateway can serve. Named by GET /readyz and by `sluice doctor`.
 
 A web process can mend none of it, so that none of it makes one unready: a balancer would take away what still works.
 """

@@ -1,4 +1,4 @@
-"""Whether this gateway can serve. Called for GET /readyz, by load balancers and by programs that wait for a start."""
+"""Tells if this gateway can serve. Called for GET /readyz, by load balancers and by programs that wait for a start."""
 
 from __future__ import annotations
 

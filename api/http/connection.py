@@ -1,4 +1,4 @@
-"""A client's connection in the gunicorn worker, and how its one loop watches it.
+"""Holds a client's connection in the gunicorn worker, whose one loop watches it.
 
 Used by api.http.worker and its parts.
 """

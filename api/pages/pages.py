@@ -1,4 +1,4 @@
-"""The hosted pages and their few files. They can be read without scripts; with them they keep themselves current.
+"""Serves hosted pages and their few files. They can be read without scripts; with them they keep themselves current.
 
 Everything a merchant wrote is escaped by the templates, links are http(s) or absent, and the browser is told to run
 nothing that does not come from here (API reference, "Hosted payment page").

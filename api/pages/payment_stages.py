@@ -1,4 +1,4 @@
-"""What a payment's page says to its buyer: the stage that the payment is in.
+"""Tells what a payment's page says to its buyer: the stage that the payment is in.
 
 Pure; for api.pages.pages.
 The status alone does not tell a buyer enough: who has paid in full must not be asked for money until it is confirmed,

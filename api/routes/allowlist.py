@@ -1,4 +1,4 @@
-"""From where a merchant's keys may sign."""
+"""Sets from where a merchant's keys may sign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment of development: what each process of a stack is told. Called by cli.embedded.stack."""
+"""Makes the environment of development: what each process of a stack is told. Called by cli.embedded.stack."""
 
 from __future__ import annotations
 

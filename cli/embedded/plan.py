@@ -1,4 +1,4 @@
-"""What `sluice dev` and `sluice demo` were asked for, and where a project's things are."""
+"""Tells what `sluice dev` and `sluice demo` were asked for, and where a project's things are."""
 
 from __future__ import annotations
 

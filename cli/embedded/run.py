@@ -1,4 +1,4 @@
-"""From a command line to a running stack and back to an exit code. Called by cli.dev and cli.demo."""
+"""Runs a stack from a command line to an exit code. Called by cli.dev and cli.demo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole gateway on one machine: servers, chains, processes, accounts. Driven by cli.dev and cli.demo."""
+"""Runs the whole gateway on one machine: servers, chains, processes, accounts. Driven by cli.dev and cli.demo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests and answers of asynchronous batches, and the message that carries one to its actor.
+"""Declares requests and answers of asynchronous batches, and the message that carries one to its actor.
 
 Read as core.http.requests is.
 Items are not looked into here: one that is malformed is refused when its turn comes, and spoils no other.

@@ -1,4 +1,4 @@
-"""The written forms of addresses. Called by whoever stores, matches or shows one.
+"""Reads and checks the written forms of addresses. Called by whoever stores, matches or shows one.
 
 Stored and matched: one spelling for each address, so that equality is equality of text (EVM: lower case). Shown: the
 form in which its network writes it (EVM: EIP-55, whose capitals are a checksum).

@@ -1,4 +1,4 @@
-"""Which networks, coins and currencies there are: catalogue.json, checked and indexed. Read by every package.
+"""Tells which networks, coins and currencies there are: catalogue.json, checked and indexed. Read by every package.
 
 Contracts and decimals are those of the main networks, in every environment. Minimums are worth about 1 USD where a
 transfer costs cents and about 5 USD where it costs dollars (ethereum, tron, bitcoin), so that a deposit is worth its

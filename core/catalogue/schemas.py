@@ -1,4 +1,4 @@
-"""The catalogue as it is answered."""
+"""Declares the catalogue as it is answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API answers: one type for each object, from which its documentation is made.
+"""Declares what the API answers: one type for each object, from which its documentation is made.
 
 Used by api.routes, and by the tests of views. Source: API reference, "Resources and their fields".
 """

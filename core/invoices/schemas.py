@@ -1,4 +1,4 @@
-"""Requests and answers of payments. Read as core.http.requests is."""
+"""Declares requests and answers of payments. Read as core.http.requests is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what a merchant asks for to terms, and from terms to what a merchant is shown.
+"""Makes terms of what a merchant asks for, and what a merchant is shown of terms.
 
 Pure; called by actors.merchants.terms.
 Source: API reference, "Payments".

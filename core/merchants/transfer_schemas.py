@@ -1,4 +1,4 @@
-"""Requests and answers of transfers to the personal wallet. Read as core.http.requests is."""
+"""Declares requests and answers of transfers to the personal wallet. Read as core.http.requests is."""
 
 from __future__ import annotations
 

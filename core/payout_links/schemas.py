@@ -1,4 +1,4 @@
-"""Requests and answers of payout links (cheques) and of their claims. Read as core.http.requests is."""
+"""Declares requests and answers of payout links (cheques) and of their claims. Read as core.http.requests is."""
 
 from __future__ import annotations
 

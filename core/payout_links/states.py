@@ -1,4 +1,4 @@
-"""What a payout link may become. A table; models.payout_links.rows acts on it."""
+"""Tells what a payout link may become. A table; models.payout_links.rows acts on it."""
 
 from __future__ import annotations
 

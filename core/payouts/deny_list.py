@@ -1,4 +1,4 @@
-"""The operator's list of addresses that get no money: the file DENY_LIST, read anew when it changes. Held by actors.
+"""Reads the operator's list of addresses that get no money: the file DENY_LIST, anew when it changes. Held by actors.
 
 One address a line; what follows a # is a comment. A list that breaks later stays in force as it last was: an editor's
 slip must neither stop all payouts nor let one through.

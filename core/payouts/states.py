@@ -1,4 +1,4 @@
-"""What a payout may become, by which words merchants know it, and which event announces it.
+"""Tells what a payout may become, by which words merchants know it, and which event announces it.
 
 Tables; models.payouts.rows acts on them.
 Source: API reference, "Payout status".

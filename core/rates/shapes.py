@@ -1,4 +1,4 @@
-"""How each public source of rates writes its answers. Pure; called by core.rates.sources.
+"""Reads what each public source of rates answers, in its own way. Pure; called by core.rates.sources.
 
 A shape turns a body into prices by the source's own symbols. A body of another shape is refused as a whole; a single
 price that is odd is left out, and the others count. No price passes through a float: its digits are read as written.

@@ -1,4 +1,4 @@
-"""The public sources of rates: rate_sources.json, and what an answer of theirs says.
+"""Lists the public sources of rates: rate_sources.json, and what an answer of theirs says.
 
 Pure; called by actors.rates.refresh.
 A new source of a known shape is a row of the file. Markets quote now; tables are made daily, for fiat money alone.

@@ -1,4 +1,4 @@
-"""Which rate sources an installation asks, and where: RATES_<SOURCE>_URL. Called by core.settings.settings alone."""
+"""Tells which rate sources are asked, and where: RATES_<SOURCE>_URL. Called by core.settings.settings alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests and answers of the delivery log, of sending again and of trying an endpoint.
+"""Declares requests and answers of the delivery log, of sending again and of trying an endpoint.
 
 Read as core.http.requests is.
 """

@@ -1,4 +1,4 @@
-"""Tables of the address pool."""
+"""Declares the tables of the address pool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one way to PostgreSQL: a connection per thread, one transaction per step. Used by every model and actor."""
+"""Opens the one way to PostgreSQL: a connection per thread, one transaction per step. Used by models and actors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doorbells that are rung after the commit: a transaction tells of what it gives to do once others can find it.
+"""Rings doorbells after the commit: a transaction tells of what it gives to do once others can find it.
 
 Models name the actor that they may not import; the process says how one is rung (actors.queue.doorbells). A ring is a
 hint: any may be lost, since the scheduler's rings find the same work.

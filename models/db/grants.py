@@ -1,4 +1,4 @@
-"""Which process may do what to which table, as data; brought into force at the end of every `sluice migrate`.
+"""Tells which process may do what to which table, as data; brought into force at the end of every `sluice migrate`.
 
 The owner of the tables migrates, and runs operators' commands. Every process has a login of its own that is a member of
 one role below and owns nothing. A table that stands in no row here is nobody's but the owner's.

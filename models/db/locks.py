@@ -1,4 +1,4 @@
-"""Locks that live as long as a session or a step, kept by PostgreSQL. Used through actors.queue.broker."""
+"""Takes locks that live as long as a session or a step, kept by PostgreSQL. Used through actors.queue.broker."""
 
 from __future__ import annotations
 

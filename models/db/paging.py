@@ -1,4 +1,4 @@
-"""Pages of long lists: a cursor names the last row of the page before, moments bound what is listed. Used by models."""
+"""Pages long lists: a cursor names the last row of the page before, moments bound what is listed. Used by models."""
 
 from __future__ import annotations
 

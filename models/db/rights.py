@@ -1,4 +1,4 @@
-"""What the connected user may do, held against what its process needs. Asked by `sluice doctor`."""
+"""Holds what the connected user may do against what its process needs. Asked by `sluice doctor`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of the database itself."""
+"""Declares the tables of the database itself."""
 
 from __future__ import annotations
 

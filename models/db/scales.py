@@ -1,4 +1,4 @@
-"""The scale that each coin's stored units have. A catalogue that says otherwise would misread every amount.
+"""Keeps the scale that each coin's stored units have. A catalogue that says otherwise would misread every amount.
 
 Kept by every worker when it starts.
 """

@@ -1,4 +1,4 @@
-"""What only an address's balance shows: coin that a contract passed on.
+"""Keeps what only an address's balance shows: coin that a contract passed on.
 
 Called by actors.scan.balances and actors.scan.intake.
 A balance is explained by the deposits that are known of and by our own spends: gas that came, sweeps that took. What is

@@ -1,4 +1,4 @@
-"""Which deposits one provider alone is not believed for, and the outcome of asking the others.
+"""Tells which deposits one provider alone is not believed for, and how asking the others ended.
 
 The requirement is a row that is written in the transaction that records the deposit; deposits.confirm() refuses while
 it is open. actors.scan.witnesses asks the providers, outside of any transaction, and writes down what they say.

@@ -1,4 +1,4 @@
-"""Sums of the ledger up to a row that nothing can come before any more, so that an audit reads only what came since.
+"""Sums the ledger up to a row that nothing can come before any more, so that an audit reads only what came since.
 
 Written by the audit alone (actors.upkeep.audit, `sluice audit`); read by models.invariants.money_in and by whoever
 tells when the books were last found right.

@@ -1,4 +1,4 @@
-"""What must always hold, as SQL that returns no row. Run by `sluice audit`, a scheduled job and every long test."""
+"""States what always holds, as SQL that returns no row. Run by `sluice audit`, a scheduled job and every long test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of the audit."""
+"""Declares the tables of the audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit between two full ones looks at of single objects: the young, the open, and what belongs to them.
+"""Tells which objects an audit between two full ones looks at: the young, the open, and what belongs to them.
 
 There are millions of them, and what ended long ago changes no more: a full audit looks at all, once a day. Books and
 balances are always judged as a whole; only the invariants named here are narrowed. Used by models.invariants.money_in.

@@ -1,4 +1,4 @@
-"""What came to an invoice's address, summed up for its buyer: in time, late, and in other coins.
+"""Sums up, for its buyer, what came to an invoice's address: in time, late, and in other coins.
 
 Read by api.pages.pages.
 """

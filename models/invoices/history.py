@@ -1,4 +1,4 @@
-"""Pages of a merchant's invoices. Read by POST /v1/payment/history."""
+"""Pages a merchant's invoices. Read by POST /v1/payment/history."""
 
 from __future__ import annotations
 

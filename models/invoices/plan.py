@@ -1,4 +1,4 @@
-"""From a merchant's request to the invoice it asks for: modes, price, quote, terms.
+"""Plans the invoice that a merchant's request asks for: modes, price, quote, terms.
 
 Pure; called by actors.invoices.calls.
 Source: API reference, "Invoices" and "Payments".

@@ -1,4 +1,4 @@
-"""What a merchant decides about money that does not fit its sale. Callers hold the transaction."""
+"""Does what a merchant decides about money that does not fit its sale. Callers hold the transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an invoice's deposits add up to, summed by PostgreSQL: a crowd of specks is not read one by one.
+"""Adds up an invoice's deposits, in PostgreSQL: a crowd of specks is not read one by one.
 
 Called by models.invoices.settlement, which judges by these sums.
 """

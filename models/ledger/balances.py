@@ -1,4 +1,4 @@
-"""What a merchant has: the read behind POST /v1/balance."""
+"""Tells what a merchant has: the read behind POST /v1/balance."""
 
 from __future__ import annotations
 

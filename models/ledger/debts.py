@@ -1,4 +1,4 @@
-"""Who owes the gateway since a reorg took what he had spent: rows that last until the debt is repaid.
+"""Keeps who owes the gateway since a reorg took what he had spent: rows that last until the debt is repaid.
 
 Written by models.deposits.crediting and models.refunds.endings in the transaction in which a debt arises, worked off by
 models.outcomes.debt_repayment. A debt arises only where nothing is available: take() is how what is lost is charged.

@@ -1,4 +1,4 @@
-"""The only writer of ledger rows. One row is one transfer; callers hold the transaction. Used by every money step."""
+"""Writes every ledger row. One row is one transfer; callers hold the transaction. Used by every money step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When what came counts as here for good, so that it may leave.
+"""Tells when what came counts as here for good, so that it may leave.
 
 Used by models.deposits.crediting and models.payouts.queue.
 Buried by the scan to the network's maturity depth, and final by the chain's own word where it has one.

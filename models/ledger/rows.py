@@ -1,4 +1,4 @@
-"""Tables of the books, of what matures and of what is owed."""
+"""Declares the tables of the books, of what matures and of what is owed."""
 
 from __future__ import annotations
 

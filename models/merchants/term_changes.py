@@ -1,4 +1,4 @@
-"""Changes of a merchant's terms, each counted in the transaction that makes it. Called by actors.merchants.terms.
+"""Changes a merchant's terms, each counted in the transaction that makes it. Called by actors.merchants.terms.
 
 The count is what finds out terms that a process has cached: whoever writes with terms compares it
 (models.merchants.terms).

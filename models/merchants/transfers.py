@@ -1,4 +1,4 @@
-"""Transfers from a merchant's balance to its owner's personal wallet. Called by actors.merchants.transfers.
+"""Moves money from a merchant's balance to its owner's personal wallet. Called by actors.merchants.transfers.
 
 The wallet is the owner's account of kind `personal`, one for each coin, shared by all of the owner's merchants.
 """

@@ -1,4 +1,4 @@
-"""What people decide about payouts that are not signed: approve or cancel, each in the caller's transaction.
+"""Does what people decide about payouts that are not signed: approve or cancel, each in the caller's transaction.
 
 Called by actors.payouts.approvals and cli.payouts. Source: API reference, "Payout status"; who may approve: decided
 with the roles of keys (an approver differs from the creator, and from whoever approved before).

@@ -1,4 +1,4 @@
-"""How a payout ends: its money leaves the books, or goes back to where it came from. Each in the caller's transaction.
+"""Ends a payout: its money leaves the books, or goes back to where it came from. Each in the caller's transaction.
 
 Locks are taken in one order everywhere: invoice or wallet, payout, debt, balances. A payout of an invoice or a wallet
 is therefore ended with end(), which locks that first.

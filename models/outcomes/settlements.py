@@ -1,4 +1,4 @@
-"""How an operator ends a payout that moved something else than it was to move: as paid or as failed.
+"""Ends, for an operator, a payout that moved something else than it was to move: as paid or as failed.
 
 As paid, its hold leaves the books as that of any paid one. As failed, all of the hold goes back. Either way the gateway
 bears what left beyond that, by the token's own logs, so that custody stays what the chain shows. Called by cli.payouts.

@@ -1,4 +1,4 @@
-"""What the fate of a spend means for the payout that it pays. Registers itself; imported by actors.signer.broadcast."""
+"""Does to a payout what the fate of its spend means. Registers itself; imported by actors.signer.broadcast."""
 
 from __future__ import annotations
 

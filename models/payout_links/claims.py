@@ -1,4 +1,4 @@
-"""How a cheque is claimed: in two steps, each a transaction of its own, and a reaper for what stops in between.
+"""Claims a cheque: in two steps, each a transaction of its own, and a reaper for what stops in between.
 
 The first step fixes the address and keeps everybody else out; the second writes the payout, which takes over the
 link's hold. Whoever asks again with the same address goes on where the first attempt stopped. Called by

@@ -1,4 +1,4 @@
-"""E-mails that wait to be sent, best effort.
+"""Keeps e-mails that wait to be sent, best effort.
 
 Written with what they tell of; actors.upkeep.emails leases and sends them.
 An e-mail is pending, then sent or dead, and in both cases empty: what a cheque's holds is as good as money.

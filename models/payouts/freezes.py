@@ -1,4 +1,4 @@
-"""Who may not pay out now: rows that operators and the reconciler write, and the one question everybody asks of them.
+"""Tells who may not pay out now: rows that operators and the reconciler write, and the one question asked of them.
 
 Asked when money is ordered to leave, when somebody approves it, and by the broadcast in the very transaction that
 commits signed bytes: a freeze therefore holds from the moment that its row is there.

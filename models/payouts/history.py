@@ -1,4 +1,4 @@
-"""Pages of a merchant's payouts. Read by POST /v1/payout/history."""
+"""Pages a merchant's payouts. Read by POST /v1/payout/history."""
 
 from __future__ import annotations
 

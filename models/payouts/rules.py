@@ -1,4 +1,4 @@
-"""What every order for money to leave has to obey: coin and network, amount, fee, destination, and enough funds.
+"""Checks what every order for money to leave has to obey: coin and network, amount, fee, destination, and enough funds.
 
 Called by whatever creates payouts, cheques and refunds, and by the API to reckon without creating. Each caller names
 the errors of its own domain.

@@ -1,4 +1,4 @@
-"""The outside world's quotes: rates and network fees, kept fresh by ticks and cached for a moment by each process."""
+"""Keeps the outside world's quotes: rates and network fees, refreshed by ticks, cached for a moment by each process."""
 
 from __future__ import annotations
 

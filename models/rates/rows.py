@@ -1,4 +1,4 @@
-"""Tables of rates and network fees."""
+"""Declares the tables of rates and network fees."""
 
 from __future__ import annotations
 

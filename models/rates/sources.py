@@ -1,4 +1,4 @@
-"""What the sources of rates said last, and which is to be asked next.
+"""Keeps what the sources of rates said last, and which is to be asked next.
 
 Called by actors.rates.refresh, and for health by others.
 Answers are kept here rather than in a process, so that restarts and further workers ask no source more often than it

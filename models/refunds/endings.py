@@ -1,4 +1,4 @@
-"""What the end of a refund means for the payment or wallet it was made for. Called by models.outcomes.endings.
+"""Does to a payment or wallet what the end of its refund means. Called by models.outcomes.endings.
 
 The invoice or the wallet is locked by the caller.
 """

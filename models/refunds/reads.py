@@ -1,4 +1,4 @@
-"""What a payment tells of its refunds. Read by the API."""
+"""Reads what a payment tells of its refunds. Read by the API."""
 
 from __future__ import annotations
 

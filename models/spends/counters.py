@@ -1,4 +1,4 @@
-"""What left by the signer's own count, in its own schema, which no other process writes.
+"""Counts what left by the signer's own count, in its own schema, which no other process writes.
 
 Used by actors.signer.limits.
 """

@@ -1,4 +1,4 @@
-"""What the fate of a spend means for whatever it was made for, by purpose. Called by models.spends.tracking.
+"""Passes the fate of a spend on to whatever it was made for, by purpose. Called by models.spends.tracking.
 
 A module of models registers its purpose when it is imported, and the actor that starts such spends imports it; so the
 actors that do not know each other share one way to the chain. A spend whose purpose nobody registered in a process is

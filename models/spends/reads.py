@@ -1,4 +1,4 @@
-"""What the signer asks of spends before it acts: what is spoken for, what holds up whom, how deep something lies.
+"""Reads what the signer asks of spends before it acts: what is spoken for, what holds up whom, how deep something lies.
 
 Used by actors.signer.broadcast, actors.signer.spend, actors.signer.watch, models.spends.tracking and the gauges.
 """

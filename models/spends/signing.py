@@ -1,4 +1,4 @@
-"""Whether a network may be signed for: not while the database may have forgotten what was signed before.
+"""Tells whether a network may be signed for: not while the database may have forgotten what was signed before.
 
 A database that was restored, or promoted from a standby that lagged, hands out slots and takes orders a second time.
 Asked by actors.signer.spend in the very transaction that commits signed bytes; actors.signer.recovery lifts what it

@@ -1,4 +1,4 @@
-"""Which addresses are the gateway's own besides the pool, and which transactions move money between them.
+"""Tells which addresses are the gateway's own besides the pool, and which transactions move money between them.
 
 Read by actors.scan.intake at every transfer, by actors.scan.balances and actors.treasury.sweep; written by the signer.
 """

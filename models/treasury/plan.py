@@ -1,4 +1,4 @@
-"""What the treasury would do now, and why: each coin at each deposit address with its verdict. Reads rows alone.
+"""Tells what the treasury would do now, and why: each coin at each deposit address with its verdict. Reads rows alone.
 
 Called by actors.treasury.sweep, which acts on it, and by `sluice treasury plan`, which shows it.
 """

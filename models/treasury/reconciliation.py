@@ -1,4 +1,4 @@
-"""What our addresses should hold by our rows, and how that compared with the chain last. See actors.treasury.reconcile.
+"""Reckons what our addresses should hold, and how that compared with the chain last. See actors.treasury.reconcile.
 
 All is told for one scanned block: what happened in it or before, whoever noted it later. A spend counts where the chain
 has it, wherever its row is in the meantime.

@@ -1,4 +1,4 @@
-"""Tables of the gateway's own money."""
+"""Declares the tables of the gateway's own money."""
 
 from __future__ import annotations
 

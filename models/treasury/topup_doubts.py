@@ -1,4 +1,4 @@
-"""Which top-ups one provider alone is not believed for: as models.deposits.witnesses, by the same policy and budget.
+"""Tells which top-ups one provider is not believed for: as models.deposits.witnesses, by the same policy and budget.
 
 A top-up is the gateway's own coin once it is booked, and conversions sell that. What is doubted is not booked.
 """

@@ -1,4 +1,4 @@
-"""What an operator gives up for lost, and what he says an unknown transaction was for. Called by `sluice treasury`.
+"""Books what an operator gives up for lost, and what he takes an unknown transaction for. Called by `sluice treasury`.
 
 A transaction that is written off becomes a spend like any other, so that gas, slots and reorgs are kept as ever; what
 it moved leaves the books against the gateway's equity once it is buried. What no transaction explains is booked at

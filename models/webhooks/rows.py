@@ -1,4 +1,4 @@
-"""Tables of webhooks: endpoints and deliveries."""
+"""Declares the tables of webhooks: endpoints and deliveries."""
 
 from __future__ import annotations
 

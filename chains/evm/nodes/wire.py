@@ -1,4 +1,4 @@
-"""The JSON of EVM nodes: only the fields that we read, and strict hex. Used by the EVM modules.
+"""Reads the JSON of EVM nodes: only the fields that we read, and strict hex. Used by the EVM modules.
 
 Decoded by hand, at a twentieth of what web3 takes for a block and its logs: docs/decisions/0036.
 """

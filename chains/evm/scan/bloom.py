@@ -1,4 +1,4 @@
-"""The filter that a block's header keeps of its logs: what it denies is certainly absent.
+"""Reads the filter that a block's header keeps of its logs: what it denies is certainly absent.
 
 Used by chains.evm.scan.block.
 """

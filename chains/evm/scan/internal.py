@@ -1,4 +1,4 @@
-"""Coin that contracts passed on: in no transaction and no log, only in balances and traces.
+"""Finds coin that contracts passed on: in no transaction and no log, only in balances and traces.
 
 Called by chains.evm.adapter.
 """

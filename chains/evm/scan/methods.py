@@ -1,4 +1,4 @@
-"""Which of the methods that the scan leans on a node lacks, and what that costs. Called by cli.checks."""
+"""Finds which of the methods that the scan leans on a node lacks, and what that costs. Called by cli.checks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

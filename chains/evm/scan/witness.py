@@ -1,4 +1,4 @@
-"""What one node says about a deposit that another one showed: the same, or something else.
+"""Asks what one node says about a deposit that another one showed: the same, or something else.
 
 Called by chains.evm.adapter.
 The transaction itself is asked for anew; nothing that the first node said is taken over but the sighting.

@@ -1,4 +1,4 @@
-"""The outcome of a spend: in a block and with what effect, waiting, or overtaken for good.
+"""Tells the outcome of a spend: in a block and with what effect, waiting, or overtaken for good.
 
 Called by chains.evm.spends.spender.
 One node at a time tells a fate that its own chain proves; then the voices are held against each other. A verdict that

@@ -1,4 +1,4 @@
-"""What a unit of gas costs on an EVM network now, and what a spend offers for it.
+"""Tells what a unit of gas costs on an EVM network now, and what a spend offers for it.
 
 Called by chains.evm.spends.spender, and by chains.evm.adapter for quotes.
 Where there is no base fee, the whole price is tip: an offer whose tip is its price is therefore signed as a legacy

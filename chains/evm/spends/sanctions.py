@@ -1,4 +1,4 @@
-"""Whether an address is on the sanctions list that an oracle contract keeps on chain. Called before a payout leaves.
+"""Asks whether an address is on the sanctions list of an oracle contract on chain. Called before a payout leaves.
 
 Only where the operator has named a network's oracle (`<NETWORK>_SANCTIONS_ORACLE`); elsewhere nothing is sanctioned.
 """

@@ -1,4 +1,4 @@
-"""A login for each kind of process of a stack, which may do no more than it needs. Used by cli.embedded.stack."""
+"""Makes a login for each kind of process of a stack, which may do no more than it needs. Used by cli.embedded.stack."""
 
 from __future__ import annotations
 

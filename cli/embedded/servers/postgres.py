@@ -1,4 +1,4 @@
-"""A real PostgreSQL out of a wheel, on loopback TCP alone, which survives SIGKILL. Started by cli.dev and the tests."""
+"""Runs a PostgreSQL out of a wheel, on loopback TCP alone, which survives SIGKILL. Started by cli.dev and the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Redis-compatible server out of a wheel, on loopback, which loses nothing when it is killed.
+"""Runs a Redis-compatible server out of a wheel, on loopback, which loses nothing when it is killed.
 
 Started by cli.dev and by the tests' fixtures.
 """

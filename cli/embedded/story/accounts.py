@@ -1,4 +1,4 @@
-"""The merchants of a development stack and their API keys, the same at every start. Called by cli.embedded.stack."""
+"""Makes a development stack's merchants and their API keys, the same at every start. Called by cli.embedded.stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees of a start: one line for each step as it ends, with what it took. Used by cli.dev and cli.demo."""
+"""Shows a person a start: one line for each step as it ends, with what it took. Used by cli.dev and cli.demo."""
 
 from __future__ import annotations
 

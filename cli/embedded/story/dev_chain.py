@@ -1,4 +1,4 @@
-"""An EVM chain on which the catalogue's tokens exist and the buyer is rich, and the hot wallet has gas.
+"""Starts an EVM chain on which the catalogue's tokens exist and the buyer is rich, and the hot wallet has gas.
 
 Made by cli.embedded.stack. The gas comes by a transaction that the scan sees, and is booked as the gateway's own.
 """

@@ -1,4 +1,4 @@
-"""A stack's own secrets, made at its first start and kept. Read by cli.embedded.stack."""
+"""Makes a stack's own secrets at its first start, and keeps them. Read by cli.embedded.stack."""
 
 from __future__ import annotations
 

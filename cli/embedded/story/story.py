@@ -1,4 +1,4 @@
-"""The demonstration's story: an invoice, a real payment, a signed webhook, a payout, a cheque, the ledger.
+"""Tells the demonstration's story: an invoice, a real payment, a signed webhook, a payout, a cheque, the ledger.
 
 Told by cli.demo; what leaves is in cli.embedded.story.story_out.
 """

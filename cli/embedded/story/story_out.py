@@ -1,4 +1,4 @@
-"""The other half of the demonstration: a payout, and a cheque that its recipient claims.
+"""Tells the other half of the demonstration: a payout, and a cheque that its recipient claims.
 
 Told by cli.embedded.story.story.
 """

@@ -1,4 +1,4 @@
-"""The folder of one stack, held by one supervisor at a time. Opened by cli.embedded.stack."""
+"""Holds the folder of one stack, for one supervisor at a time. Opened by cli.embedded.stack."""
 
 from __future__ import annotations
 

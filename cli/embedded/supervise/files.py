@@ -1,4 +1,4 @@
-"""Small files that are never half written and, where they hold secrets, never readable by others."""
+"""Writes small files that are never half written and, where they hold secrets, never readable by others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which port a server of a stack listens on: a free one, then the same at every start. Used by cli.dev and tests."""
+"""Finds a port for a server of a stack: a free one, then the same at every start. Used by cli.dev and tests."""
 
 from __future__ import annotations
 

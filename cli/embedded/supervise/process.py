@@ -1,4 +1,4 @@
-"""One child process: its own session, its log file, its end. Used by the embedded servers and by the supervisor."""
+"""Runs a child process: its own session, its log file, its end. Used by the embedded servers and by the supervisor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a stack serves: what must have happened before the first invoice can be made. Asked by cli.embedded.stack."""
+"""Tells when a stack serves: what must have happened before an invoice can be made. Asked by cli.embedded.stack."""
 
 from __future__ import annotations
 
