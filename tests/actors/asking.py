@@ -8,9 +8,23 @@ from uuid import UUID
 
 import msgspec
 
+from actors import context
 from actors.queue.caller import CallInfo, CallReply
 from actors.queue.registry import REGISTRY
 from core.ids import uuid7
+from core.settings.settings import load_settings
+
+
+def configure(database: str, **env: str) -> None:
+    """Give the actors a gateway with providers for ethereum and bsc."""
+    given = {
+        "ENVIRONMENT": "development",
+        "DATABASE_URL": database,
+        "REDIS_URL": "redis://127.0.0.1:1",
+        "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
+        "BSC_RPC_URLS": "http://127.0.0.1:1",
+    }
+    context.configure(load_settings(given | env))
 
 
 def info(

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg2
 import pytest
 import redis
 
@@ -35,7 +34,6 @@ from tests.actors.queue.workers import eventually
 from tests.conftest import TEMPLATE
 
 ROOT = Path(__file__).parents[2]
-DATABASE = "api_server"
 REQUEST_S = 1.5
 THREADS = 6
 INFO = b'{"order_id":"nobody"}'
@@ -109,26 +107,29 @@ def start(env: dict[str, str], folder: Path, port: int, *, request_s: float = RE
     raise AssertionError("gunicorn did not start")
 
 
-@pytest.fixture(scope="module")
-def server(postgres: Postgres, valkey: Valkey, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    admin = psycopg2.connect(postgres.url)
-    admin.autocommit = True
-    admin.cursor().execute(f"CREATE DATABASE {DATABASE} TEMPLATE {TEMPLATE}")
-    url = postgres.database_url(DATABASE)
-    base.connect(url)
+@contextlib.contextmanager
+def serving(
+    database: str, valkey: Valkey, folder: Path, *, request_s: float = REQUEST_S, end_s: int = 30, **more: str
+) -> Iterator[Server]:
+    """Serve a shop with a key out of a database."""
+    base.connect(database)
     key = merchants.create_key(merchants.create_merchant("Shop").id, "unified", "", SecretBox(DEVELOPMENT_SECRET_KEYS))
     base.close()
     port = free_port()
     env = {
-        "ENVIRONMENT": "development", "DATABASE_URL": url, "REDIS_URL": valkey.url, "PORT": str(port),
-        "WEB_THREADS": str(THREADS), "CALL_SLOTS": "2", "CALL_WAIT_S": "25", "REDIS_NAMESPACE": "server",
+        "ENVIRONMENT": "development", "DATABASE_URL": database, "REDIS_URL": valkey.url, "PORT": str(port),
+        "WEB_THREADS": str(THREADS), "CALL_SLOTS": "2", "CALL_WAIT_S": "25",
     }  # fmt: skip
-    process = start(env, tmp_path_factory.mktemp("gunicorn"), port)
+    process = start(env | more, folder, port, request_s=request_s)
     yield Server(port, key, process)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 0
-    admin.cursor().execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")
-    admin.close()
+    assert process.wait(end_s) == 0
+
+
+@pytest.fixture(scope="module")
+def server(module_database: str, valkey: Valkey, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(module_database, valkey, tmp_path_factory.mktemp("gunicorn"), REDIS_NAMESPACE="server") as served:
+        yield served
 
 
 def test_a_signed_request_is_verified_over_the_raw_target(server: Server) -> None:

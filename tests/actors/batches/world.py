@@ -18,11 +18,12 @@ from core.batches.schemas import BatchKind, CreateBatch, CreatePaymentBatch, Cre
 from core.http.requests import read_request
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
-from core.settings.settings import DEVELOPMENT_SECRET_KEYS, load_settings
+from core.settings.settings import DEVELOPMENT_SECRET_KEYS
 from models.batches.items import LEASE_S
 from models.db.base import execute, one, rows
 from models.merchants import rows as merchants
 from models.queue.calls import CallInfo
+from tests.actors import asking
 from tests.actors.asking import ask
 from tests.models.addresses.test_pool import PUBLIC_KEY
 from tests.models.builders import begin_scans
@@ -52,17 +53,8 @@ class Item(NamedTuple):
 
 def configure(database: str, **env: str) -> None:
     """A gateway with providers for ethereum and bsc."""
-    environment = {
-        "ENVIRONMENT": "development",
-        "DATABASE_URL": database,
-        "REDIS_URL": "redis://127.0.0.1:1",
-        "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
-        "BSC_RPC_URLS": "http://127.0.0.1:1",
-        "ADDRESS_PUBLIC_KEY": PUBLIC_KEY,
-        # Small enough for the pools of tests.
-        "POOL_LOW": "2",
-    }
-    context.configure(load_settings(environment | env))
+    # Small enough for the pools of tests.
+    asking.configure(database, **{"ADDRESS_PUBLIC_KEY": PUBLIC_KEY, "POOL_LOW": "2"} | env)
     begin_scans()
 
 

@@ -31,13 +31,12 @@ from core.errors import (
     WalletUnsupportedNetwork,
 )
 from core.merchants.terms_schemas import SetAccepted
-from core.settings.settings import load_settings
 from models.db.base import execute, one, transaction
 from models.invoices import rows as invoices
 from models.merchants.terms import TermsCache, load_terms
 from models.queue.calls import AbandonedError, ReplayedError, abandon
 from tests.actors import asking
-from tests.actors.asking import info
+from tests.actors.asking import configure, info
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.builders import at_once, begin_scans, merchant
 
@@ -49,15 +48,7 @@ RATES = {"USD": 1, "USDT": 1, "ETH": 3000, "BNB": 900}
 @pytest.fixture(autouse=True)
 def _gateway(database: str) -> None:
     """A gateway with providers for ethereum and bsc, rates and a full pool."""
-    env = {
-        "ENVIRONMENT": "development",
-        "DATABASE_URL": database,
-        "REDIS_URL": "redis://127.0.0.1:1",
-        "ADDRESS_PUBLIC_KEY": PUBLIC_KEY,
-        "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
-        "BSC_RPC_URLS": "http://127.0.0.1:1",
-    }
-    context.configure(load_settings(env))
+    configure(database, ADDRESS_PUBLIC_KEY=PUBLIC_KEY)
     begin_scans()
     for chunk in range(3):
         add_chunk(chunk)

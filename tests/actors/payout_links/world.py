@@ -15,10 +15,10 @@ from api.routes.payout_links.calls import _read
 from core.http.requests import read_request
 from core.payout_links.schemas import Claim, CreatePayoutLink
 from core.payout_links.tokens import ClaimTokens, token_hash
-from core.settings.settings import load_settings
 from models.payout_links.views import with_tokens
 from models.queue import calls
 from models.queue.calls import CallInfo, ReplayedError
+from tests.actors import asking
 from tests.actors.asking import ask, info, performer
 from tests.models.payouts.builders import charge
 
@@ -35,15 +35,7 @@ BOB: Final = "0x8617E340B3D01FA5F11F306F4090FD50E238070D"
 
 def configure(database: str, **env: str) -> None:
     """Give the actors a gateway that serves ethereum and bsc, where a payout of USDT costs 1.2."""
-    given = {
-        "ENVIRONMENT": "development",
-        "DATABASE_URL": database,
-        "REDIS_URL": "redis://127.0.0.1:1",
-        "PAY_URL": PAY_URL,
-        "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
-        "BSC_RPC_URLS": "http://127.0.0.1:1",
-    }
-    context.configure(load_settings(given | env))
+    asking.configure(database, **{"PAY_URL": PAY_URL} | env)
     charge()
 
 

@@ -35,7 +35,6 @@ from core.errors import (
     PayoutMemoUnsupported,
     PayoutUnknownCurrency,
 )
-from core.settings.settings import load_settings
 from models.db.base import StoreUnavailableError, execute, one, repeat_on_deadlock, rows, transaction, value
 from models.ledger.ledger import AVAILABLE, DEBT, EQUITY, GATEWAY, MATURING, PAYOUT_HELD, Account, Transfer, post
 from models.outcomes import endings as payout_endings
@@ -43,7 +42,7 @@ from models.payouts import conversion, freezes
 from models.payouts import rows as payouts
 from models.queue import calls
 from models.queue.calls import AbandonedError, CallInfo, ReplayedError, begin
-from tests.actors.asking import ask, info
+from tests.actors.asking import ask, configure, info
 from tests.models.builders import assert_sound, at_once, endpoint, held, merchant
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, stock, trade
 
@@ -68,21 +67,6 @@ def shop() -> UUID:
     endpoint(merchant_id)
     fund(merchant_id, 100 * USDT)
     return merchant_id
-
-
-def configure(database: str, **env: str) -> None:
-    context.configure(
-        load_settings(
-            {
-                "ENVIRONMENT": "development",
-                "DATABASE_URL": database,
-                "REDIS_URL": "redis://127.0.0.1:1",
-                "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
-                "BSC_RPC_URLS": "http://127.0.0.1:1",
-            }
-            | env
-        )
-    )
 
 
 def order(**fields: Any) -> dict[str, Any]:

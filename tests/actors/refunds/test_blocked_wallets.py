@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -26,24 +25,15 @@ from core.payouts.schemas import Payout
 from models.db.base import execute, transaction
 from models.ledger.ledger import MATURING, PAYOUT_HELD
 from models.payouts import freezes
-from models.payouts import rows as payouts
 from models.wallets.rows import WalletRow
 from tests.actors.asking import ask, info
-from tests.actors.refunds.test_calls import OTHER, configure
-from tests.models.builders import USDT, Chain, address, assert_sound, at_once, held, merchant
-from tests.models.refunds.builders import FEE, end, fees, suspense
+from tests.actors.refunds.test_calls import OTHER
+from tests.actors.refunds.test_resolutions import made
+from tests.models.builders import USDT, Chain, address, at_once, held, merchant
+from tests.models.refunds.builders import FEE, end, suspense
 from tests.models.wallets.builders import set_blocked, settled, statuses, wallet
 
-pytestmark = pytest.mark.usefixtures("shop_endpoint")
-
-
-@pytest.fixture(autouse=True)
-def _gateway(database: str) -> Iterator[None]:
-    """A gateway with providers for ethereum and bsc that knows what payouts cost."""
-    configure(database)
-    fees()
-    yield
-    assert_sound()
+pytestmark = pytest.mark.usefixtures("costs", "shop_endpoint")
 
 
 def blocked(shop: UUID, chain: Chain, **units: int) -> WalletRow:
@@ -61,10 +51,6 @@ def send_back(of: WalletRow, *, by: UUID | None = None, **body: Any) -> list[Pay
     wanted = {"uuid": str(of.id), "refund_address": OTHER} | body
     answer = ask(refund_blocked_wallet, info(by or of.merchant_id), wanted)
     return msgspec.convert(answer["payouts"], list[Payout])
-
-
-def made() -> list[payouts.PayoutRow]:
-    return payouts.PayoutRow.read("true ORDER BY p.id")
 
 
 def refused(error: type[DomainError], of: WalletRow, **body: Any) -> None:

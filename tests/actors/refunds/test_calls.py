@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -33,7 +32,6 @@ from core.errors import (
     RequestBadField,
 )
 from core.refunds.schemas import CreateRefund, PaymentRefund
-from core.settings.settings import load_settings
 from models.db.base import column, execute, one, rows, transaction
 from models.deposits import crediting
 from models.invoices.rows import InvoiceRow
@@ -41,7 +39,7 @@ from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.queue.calls import CallInfo, ReplayedError
-from tests.actors.asking import ask, info
+from tests.actors.asking import ask, configure, info
 from tests.models.builders import (
     PRICE,
     SENDER,
@@ -49,7 +47,6 @@ from tests.models.builders import (
     Chain,
     address,
     agnostic_invoice,
-    assert_sound,
     at_once,
     endpoint,
     held,
@@ -59,19 +56,12 @@ from tests.models.builders import (
 )
 from tests.models.builders import create as create_invoice
 from tests.models.payouts.builders import fund, trade
-from tests.models.refunds.builders import FEE, end, fees, reread
+from tests.models.refunds.builders import FEE, end, reread
+
+pytestmark = pytest.mark.usefixtures("costs")
 
 OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 PAYER = display("evm", SENDER)
-
-
-@pytest.fixture(autouse=True)
-def _gateway(database: str) -> Iterator[None]:
-    """A gateway with providers for ethereum and bsc that knows what payouts cost."""
-    configure(database)
-    fees()
-    yield
-    assert_sound()
 
 
 @pytest.fixture
@@ -82,21 +72,6 @@ def shop(database: str) -> UUID:
     endpoint(merchant_id)
     fund(merchant_id, 100 * USDT)
     return merchant_id
-
-
-def configure(database: str, **env: str) -> None:
-    context.configure(
-        load_settings(
-            {
-                "ENVIRONMENT": "development",
-                "DATABASE_URL": database,
-                "REDIS_URL": "redis://127.0.0.1:1",
-                "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
-                "BSC_RPC_URLS": "http://127.0.0.1:1",
-            }
-            | env
-        )
-    )
 
 
 def refund(of: InvoiceRow, *, by: UUID | None = None, call: CallInfo | None = None, **body: Any) -> dict[str, Any]:

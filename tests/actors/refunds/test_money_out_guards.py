@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 from uuid import UUID
 
@@ -17,20 +16,14 @@ from models.invoices.rows import InvoiceRow
 from models.payouts import rows as payouts
 from tests.actors.asking import ask, info
 from tests.actors.batches import world as batch_world
-from tests.actors.refunds.test_calls import configure, refund
-from tests.models.builders import PRICE, SENDER, USDT, Chain, assert_sound, expired, invoice, paid, settled
+from tests.actors.refunds.test_calls import refund
+from tests.models.builders import PRICE, SENDER, USDT, Chain, expired, invoice, paid, settled
 from tests.models.payouts.builders import charge, fund
-from tests.models.refunds.builders import FEE, fees, suspense
+from tests.models.refunds.builders import FEE, suspense
+
+pytestmark = pytest.mark.usefixtures("costs")
 
 STRANGER: Final = "0x90f79bf6eb2c4f870365e785982e1f101e93b906"
-
-
-@pytest.fixture(autouse=True)
-def _gateway(database: str) -> Iterator[None]:
-    configure(database)
-    fees()
-    yield
-    assert_sound()
 
 
 def send_back(of: InvoiceRow, **body: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -29,14 +28,13 @@ from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import DEBT, PAYOUT_HELD, Account, Transfer, post
 from models.payouts import freezes
 from models.payouts import rows as payouts
-from tests.actors.asking import ask, info
-from tests.actors.refunds.test_calls import OTHER, PAYER, configure
+from tests.actors.asking import ask, configure, info
+from tests.actors.refunds.test_calls import OTHER, PAYER
 from tests.models.builders import (
     SENDER,
     USDT,
     Chain,
     address,
-    assert_sound,
     at_once,
     expired,
     held,
@@ -47,27 +45,11 @@ from tests.models.builders import (
     settled,
 )
 from tests.models.payouts.builders import trade
-from tests.models.refunds.builders import FEE, end, fees, suspense
+from tests.models.refunds.builders import FEE, end, short, suspense
 
-pytestmark = pytest.mark.usefixtures("shop_endpoint")
+pytestmark = pytest.mark.usefixtures("costs", "shop_endpoint")
 
 STRANGER = "0x90f79bf6eb2c4f870365e785982e1f101e93b906"
-
-
-@pytest.fixture(autouse=True)
-def _gateway(database: str) -> Iterator[None]:
-    """A gateway with providers for ethereum and bsc that knows what payouts cost."""
-    configure(database)
-    fees()
-    yield
-    assert_sound()
-
-
-def short(chain: Chain, shop: UUID, units: int = 5 * USDT) -> InvoiceRow:
-    """An invoice that was paid too little when it expired."""
-    mine = invoice(shop)
-    paid(chain, mine, units)
-    return expired(chain, mine)
 
 
 def resolve(of: InvoiceRow, action: str = "refund", *, by: UUID | None = None, **body: Any) -> dict[str, Any]:

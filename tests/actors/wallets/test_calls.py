@@ -24,7 +24,6 @@ from core.errors import (
     WalletUnknownCurrency,
     WalletUnsupportedNetwork,
 )
-from core.settings.settings import load_settings
 from models.db.base import execute, one, rows, transaction, value
 from models.deposits.offered import OfferedNetworks
 from models.ledger.ledger import MATURING
@@ -32,7 +31,7 @@ from models.merchants import term_changes
 from models.queue.calls import CallInfo, ReplayedError, begin
 from models.wallets import settlement as wallet_settlement
 from models.wallets.rows import find_by_order
-from tests.actors.asking import ask, info
+from tests.actors.asking import ask, configure, info
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.builders import Chain, assert_sound, at_once, begin_scans, held, merchant
 from tests.models.wallets.builders import reread, settled
@@ -45,24 +44,12 @@ ETHEREUM: dict[str, Any] = {"currency": "USDT", "network": "ethereum"}
 @pytest.fixture(autouse=True)
 def _gateway(database: str) -> Iterator[None]:
     """A gateway with providers for ethereum and bsc, and a full pool."""
-    configure(database)
+    configure(database, ADDRESS_PUBLIC_KEY=PUBLIC_KEY)
     begin_scans()
     for chunk in range(2):
         add_chunk(chunk)
     yield
     assert_sound()
-
-
-def configure(database: str) -> None:
-    env = {
-        "ENVIRONMENT": "development",
-        "DATABASE_URL": database,
-        "REDIS_URL": "redis://127.0.0.1:1",
-        "ADDRESS_PUBLIC_KEY": PUBLIC_KEY,
-        "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
-        "BSC_RPC_URLS": "http://127.0.0.1:1",
-    }
-    context.configure(load_settings(env))
 
 
 def create(merchant_id: UUID, body: dict[str, Any] = ETHEREUM, call: CallInfo | None = None) -> dict[str, Any]:
@@ -224,13 +211,13 @@ def test_the_fee_is_the_merchants_of_that_moment(shop: UUID) -> None:
 
 def test_without_addresses_there_is_no_wallet_and_later_there_is(shop: UUID, database: str) -> None:
     execute("SELECT setval('address_claims_evm', 127)")
-    configure(database)
+    configure(database, ADDRESS_PUBLIC_KEY=PUBLIC_KEY)
     with pytest.raises(InvoiceAddressFailed):
         create(shop, call=info(shop, "key"))
     assert (count("wallets"), count("calls")) == (0, 0)
 
     add_chunk(2)
-    configure(database)
+    configure(database, ADDRESS_PUBLIC_KEY=PUBLIC_KEY)
     assert create(shop, call=info(shop, "key"))
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import psycopg2
 import pytest
 import redis
 
@@ -18,17 +17,11 @@ from actors.queue.messages import answer_key
 from cli.embedded.servers.postgres import Postgres
 from cli.embedded.servers.valkey import Valkey
 from cli.embedded.supervise.ports import free_port
-from core.secrets.secretbox import SecretBox
-from core.settings.settings import DEVELOPMENT_SECRET_KEYS
-from models.db import base
-from models.merchants import rows as merchants
 from tests.actors.queue.workers import eventually
-from tests.api.test_server import Server, code_of, split, start
+from tests.api.test_server import THREADS, Server, code_of, serving, split, start
 from tests.conftest import TEMPLATE
 from tests.peers.silence import frozen
 
-DATABASE = "api_edge"
-THREADS = 6
 OPEN_MAX = 80
 # Long enough that nothing below comes of its end; and what is soon beside it, on a busy machine.
 REQUEST_S = 40.0
@@ -37,26 +30,11 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
-def server(postgres: Postgres, valkey: Valkey, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    admin = psycopg2.connect(postgres.url)
-    admin.autocommit = True
-    admin.cursor().execute(f"CREATE DATABASE {DATABASE} TEMPLATE {TEMPLATE}")
-    url = postgres.database_url(DATABASE)
-    base.connect(url)
-    key = merchants.create_key(merchants.create_merchant("Shop").id, "unified", "", SecretBox(DEVELOPMENT_SECRET_KEYS))
-    base.close()
-    port = free_port()
-    env = {
-        "ENVIRONMENT": "development", "DATABASE_URL": url, "REDIS_URL": valkey.url, "PORT": str(port),
-        "WEB_THREADS": str(THREADS), "CALL_SLOTS": "2", "CALL_WAIT_S": "25", "REDIS_NAMESPACE": "edge",
-        "OPEN_REQUESTS_MAX": str(OPEN_MAX), "TRUSTED_PROXIES": "127.0.0.9",
-    }  # fmt: skip
-    process = start(env, tmp_path_factory.mktemp("gunicorn"), port, request_s=REQUEST_S)
-    yield Server(port, key, process)
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 0
-    admin.cursor().execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")
-    admin.close()
+def server(module_database: str, valkey: Valkey, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    more = {"REDIS_NAMESPACE": "edge", "OPEN_REQUESTS_MAX": str(OPEN_MAX), "TRUSTED_PROXIES": "127.0.0.9"}
+    folder = tmp_path_factory.mktemp("gunicorn")
+    with serving(module_database, valkey, folder, request_s=REQUEST_S, end_s=60, **more) as served:
+        yield served
 
 
 @pytest.fixture

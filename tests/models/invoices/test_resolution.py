@@ -10,14 +10,12 @@ from actors import context
 from actors.invoices import ticks as invoice_clock
 from core.errors import PaymentNotResolvable
 from core.rates.pricing import PPM
-from models.db.base import execute, rows, transaction
-from models.invoices import resolution, settlement
+from models.db.base import execute, rows
 from models.invoices import rows as invoices
-from models.invoices.rows import InvoiceRow
+from models.invoices import settlement
 from models.ledger.ledger import AVAILABLE, MATURING, SUSPENSE, Account
 from tests.actors.queue.workers import make_settings
 from tests.models.builders import (
-    CATALOGUE,
     FIXED_FEE,
     PRICE,
     Chain,
@@ -31,30 +29,13 @@ from tests.models.builders import (
     paid,
     settled,
 )
+from tests.models.refunds.builders import accept, short
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
 
 HALF = PRICE // 2
 HALF_NET = HALF - HALF * 15_000 // PPM - FIXED_FEE
 DAI = 5 * 10**18
-
-
-def short(chain: Chain, shop: UUID) -> InvoiceRow:
-    """An invoice that was half paid when it expired."""
-    mine = invoice(shop)
-    paid(chain, mine, HALF)
-    return expired(chain, mine)
-
-
-def accept(of: InvoiceRow, txid: str | None = None) -> InvoiceRow:
-    with transaction():
-        locked = invoices.lock(of.id)
-        assert locked is not None
-        if txid is None:
-            resolution.accept_payment(CATALOGUE, locked)
-        else:
-            resolution.accept_stray(CATALOGUE, locked, txid)
-    return invoices.reread(of.id)
 
 
 def test_an_accepted_part_is_paid_and_credited_less_the_fees(shop: UUID, chain: Chain) -> None:

@@ -18,7 +18,7 @@ from models.deposits.rows import Deposit
 from models.invoices import resolution
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
-from models.ledger.ledger import DEBT, EQUITY, GATEWAY, PAYOUT_HELD, Account, Transfer, post
+from models.ledger.ledger import PAYOUT_HELD
 from models.outcomes import decisions as payout_decisions
 from models.outcomes import endings as payout_endings
 from models.outcomes import reversals
@@ -48,6 +48,7 @@ from tests.models.builders import (
 )
 from tests.models.payout_links.builders import ANN, advance, claimed, claiming
 from tests.models.payout_links.builders import funded as funded_link
+from tests.models.payouts.builders import lend
 from tests.models.payouts.held import as_signed, funded, payout, reread
 from tests.models.refunds.builders import FEE, end, new_refund, refund, send_back, sent
 from tests.models.wallets.builders import deposit_of, set_blocked, wallet
@@ -82,15 +83,6 @@ def one_waits(
             other = pool.submit(work)
             meanwhile()
         other.result()
-
-
-def lend(merchant_id: UUID, units: int) -> None:
-    """Let a merchant owe the gateway."""
-    with transaction():
-        post(
-            f"loan:{merchant_id}",
-            [Transfer(Account(merchant_id, DEBT, "USDT"), Account(GATEWAY, EQUITY, "USDT"), units)],
-        )
 
 
 # Debts ------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from core.errors import (
 from core.invoices.states import ForbiddenTransitionError
 from models.db.base import execute, one, rows, transaction
 from models.invariants import money_in as invariants
-from models.ledger.ledger import DEBT, EQUITY, GATEWAY, Account, InsufficientFundsError, Transfer, post
+from models.ledger.ledger import InsufficientFundsError
 from models.outcomes import decisions as payout_decisions
 from models.outcomes import endings as payout_endings
 from models.payout_links import claims as payout_link_claims
@@ -40,6 +40,7 @@ from tests.models.payout_links.builders import (
     new_link,
     rich_merchant,
 )
+from tests.models.payouts.builders import lend
 from tests.models.payouts.held import require_cosign
 
 pytestmark = pytest.mark.usefixtures("sound")
@@ -64,15 +65,6 @@ def expire(link: PayoutLinkRow) -> bool:
 
 def status(link: PayoutLinkRow) -> str:
     return payout_links.reread(link.id).status
-
-
-def lend(merchant_id: UUID, units: int) -> None:
-    """Let a merchant owe the gateway."""
-    with transaction():
-        post(
-            f"loan:{merchant_id}",
-            [Transfer(Account(merchant_id, DEBT, "USDT"), Account(GATEWAY, EQUITY, "USDT"), units)],
-        )
 
 
 # Creation ---------------------------------------------------------------------------------------------------

@@ -35,6 +35,13 @@ def _lend(credit: Account, units: int) -> None:
         ledger.post(f"test:{uuid7()}", [Transfer(Account(uuid7(), DEBT, credit.currency), credit, units)])
 
 
+def lend(merchant_id: UUID, units: int) -> None:
+    """Let a merchant owe the gateway."""
+    debt, equity = Account(merchant_id, DEBT, "USDT"), Account(GATEWAY, EQUITY, "USDT")
+    with transaction():
+        ledger.post(f"loan:{merchant_id}", [Transfer(debt, equity, units)])
+
+
 def charge(currency: str = "USDT", network: str = "ethereum", units: int = CHAIN_FEE) -> None:
     """Make a network fee known."""
     rates.store_network_fee(currency, network, units)

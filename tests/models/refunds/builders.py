@@ -11,6 +11,7 @@ from core.payouts.states import PayoutStatus
 from models.db.base import column, execute, transaction
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
+from models.invoices import resolution
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import SUSPENSE, Account
@@ -22,7 +23,7 @@ from models.payouts.rules import step
 from models.refunds import rows as refunds
 from models.wallets import rows as wallets
 from models.wallets.rows import WalletRow
-from tests.models.builders import CATALOGUE, USDT, assert_sound, net_of
+from tests.models.builders import CATALOGUE, PRICE, USDT, Chain, assert_sound, expired, invoice, net_of, paid
 from tests.models.payouts.held import as_signed
 from tests.models.treasury.builders import spend
 
@@ -93,6 +94,24 @@ def move(refund_: PayoutRow, *path: PayoutStatus) -> PayoutRow:
             assert payouts.move(CATALOGUE, before, status) is not None
         as_signed(refund_)
     return reread(refund_)
+
+
+def short(chain: Chain, shop: UUID, units: int = PRICE // 2) -> InvoiceRow:
+    """Return an invoice that was paid too little when it expired."""
+    mine = invoice(shop)
+    paid(chain, mine, units)
+    return expired(chain, mine)
+
+
+def accept(of: InvoiceRow, txid: str | None = None) -> InvoiceRow:
+    with transaction():
+        locked = invoices.lock(of.id)
+        assert locked is not None
+        if txid is None:
+            resolution.accept_payment(CATALOGUE, locked)
+        else:
+            resolution.accept_stray(CATALOGUE, locked, txid)
+    return invoices.reread(of.id)
 
 
 def signed(refund_: PayoutRow) -> PayoutRow:

@@ -11,7 +11,6 @@ from core.errors import PaymentNotResolvable
 from core.payouts.states import PayoutStatus
 from models.db import base
 from models.db.base import column, execute, one, rows, transaction
-from models.invoices import resolution
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.ledger import debts
@@ -38,7 +37,18 @@ from tests.models.builders import (
     wait_until_somebody_waits,
 )
 from tests.models.payouts.builders import fund
-from tests.models.refunds.builders import FEE, end, payout_events, reread, send_back, sent, signed, suspense
+from tests.models.refunds.builders import (
+    FEE,
+    accept,
+    end,
+    payout_events,
+    reread,
+    send_back,
+    sent,
+    short,
+    signed,
+    suspense,
+)
 from tests.models.wallets import builders as wallet_builders
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
@@ -49,29 +59,11 @@ DAI = 5 * 10**18
 SPECK = 7
 
 
-def short(chain: Chain, shop: UUID, units: int = HALF) -> InvoiceRow:
-    """An invoice that was paid too little when it expired."""
-    mine = invoice(shop)
-    paid(chain, mine, units)
-    return expired(chain, mine)
-
-
 def pay_in(chain: Chain, mine: InvoiceRow, units: int) -> InvoiceRow:
     """Confirm another deposit."""
     chain.pay(mine, units)
     chain.confirm()
     return settled(mine)
-
-
-def accept(of: InvoiceRow, txid: str | None = None) -> InvoiceRow:
-    with transaction():
-        locked = invoices.lock(of.id)
-        assert locked is not None
-        if txid is None:
-            resolution.accept_payment(CATALOGUE, locked)
-        else:
-            resolution.accept_stray(CATALOGUE, locked, txid)
-    return invoices.reread(of.id)
 
 
 def rounding() -> int:
