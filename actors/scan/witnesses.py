@@ -17,7 +17,7 @@ from actors.scan.intake import settle_owners
 from chains.base import Agreement, ChainAdapter, Sighting
 from core.catalogue.catalogue import Catalogue, Network
 from models.deposits import witnesses as quorum
-from models.deposits.witnesses import Doubt
+from models.deposits.rows import Deposit
 from models.treasury import topup_doubts
 from models.treasury.topup_doubts import TopupDoubt
 
@@ -40,7 +40,7 @@ def seek_second_opinions(ctx: Context, network: Network, chain: ChainAdapter) ->
     settle_owners(ctx, {(asked.owner_kind, asked.owner_id) for asked in agreed})
 
 
-def _is_agreed(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: Doubt) -> bool:
+def _is_agreed(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: Deposit) -> bool:
     problem = _objection(catalogue, chain, network, asked)
     if problem:
         quorum.put_off(asked, problem)
@@ -56,7 +56,7 @@ def _judge(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: Topup
         topup_doubts.agree(asked)
 
 
-def _objection(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: Doubt | TopupDoubt) -> str:
+def _objection(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: Deposit | TopupDoubt) -> str:
     """Return what stands against what one provider showed; nothing if enough others tell the same."""
     answer = chain.second_opinion(_sighting(catalogue, network, asked))
     if answer.same >= WITNESSES_MIN and answer.same > answer.other:
@@ -66,7 +66,7 @@ def _objection(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: D
     return problem
 
 
-def _sighting(catalogue: Catalogue, network: str, asked: Doubt | TopupDoubt) -> Sighting:
+def _sighting(catalogue: Catalogue, network: str, asked: Deposit | TopupDoubt) -> Sighting:
     pair = catalogue.pairs[asked.currency, network]
     return Sighting(
         txid=asked.txid,

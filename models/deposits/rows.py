@@ -17,7 +17,6 @@ from core.ids import uuid7
 from core.payouts.states import PayoutStatus
 from models.db.base import column, execute, is_true, rows, rows_as, touched
 from models.db.table import BY_DATABASE, Big, Table, Units, derived
-from models.deposits import witnesses as quorum
 
 OwnerKind = Literal["invoice", "wallet"]
 
@@ -31,6 +30,12 @@ class Owner(NamedTuple):
     merchant_id: UUID
     pay_currency: str | None
     network: str | None
+
+
+# Several providers have to tell the same of it before it is confirmed, and have not yet.
+_IS_DOUBTED: Final = (
+    "EXISTS (SELECT 1 FROM deposit_quorums q WHERE q.deposit_id = d.id AND q.round = d.round AND q.agreed_at IS NULL)"
+)
 
 
 class Deposit(Table, table="deposits d", joins="LEFT JOIN chain_cursors c ON c.network = d.network"):
@@ -66,8 +71,7 @@ class Deposit(Table, table="deposits d", joins="LEFT JOIN chain_cursors c ON c.n
     refund_units: Units | None = BY_DATABASE
     sweep_id: UUID | None = BY_DATABASE
     depth: int = derived("COALESCE(c.height - d.block_height + 1, 0)")
-    # Several providers have to tell the same of it before it is confirmed, and have not yet.
-    awaits_quorum: bool = derived(quorum.OPEN)
+    awaits_quorum: bool = derived(_IS_DOUBTED)
     refund_status: PayoutStatus | None = derived("(SELECT p.status FROM payouts p WHERE p.id = d.refund_id)")
 
     @property
@@ -201,7 +205,7 @@ def pending_due(catalogue: Catalogue, owner_id: UUID, *, limit: int) -> list[Dep
     confirmations = msgspec.json.encode({code: network.confirmations for code, network in catalogue.networks.items()})
     return Deposit.read(
         "d.owner_id = %s AND d.status = 'pending'"
-        f" AND d.block_height <= c.height - (%s::jsonb ->> d.network)::integer + 1 AND NOT {quorum.OPEN}"
+        f" AND d.block_height <= c.height - (%s::jsonb ->> d.network)::integer + 1 AND NOT {_IS_DOUBTED}"
         " ORDER BY d.seen_at, d.id LIMIT %s",
         (owner_id, confirmations.decode(), limit),
     )
@@ -244,7 +248,7 @@ def owners_due(network: str, *, kind: OwnerKind, confirmations: int, limit: int)
     return column(
         "SELECT DISTINCT d.owner_id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
         " WHERE d.network = %s AND d.owner_kind = %s AND d.status = 'pending'"
-        f" AND d.block_height <= c.height - %s + 1 AND NOT {quorum.OPEN} LIMIT %s",
+        f" AND d.block_height <= c.height - %s + 1 AND NOT {_IS_DOUBTED} LIMIT %s",
         (network, kind, confirmations, limit),
     )
 
@@ -272,7 +276,7 @@ def confirm(deposit_id: UUID) -> bool:
     """Mark a pending deposit confirmed; False when somebody was first, or while it waits for a second opinion."""
     return touched(
         "UPDATE deposits d SET status = 'confirmed', confirmed_at = app_now() WHERE d.id = %s"
-        f" AND d.status = 'pending' AND NOT {quorum.OPEN}",
+        f" AND d.status = 'pending' AND NOT {_IS_DOUBTED}",
         (deposit_id,),
     )
 

@@ -7,13 +7,10 @@ it is open. actors.scan.witnesses asks the providers, outside of any transaction
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
-from uuid import UUID
+from typing import Final, Literal
 
-from models.db.base import execute, rows, rows_as, touched
-
-if TYPE_CHECKING:
-    from models.deposits.rows import Deposit, OwnerKind
+from models.db.base import execute, rows, touched
+from models.deposits.rows import Deposit
 
 Reason = Literal["amount", "unpriced", "hourly", "missing"]
 
@@ -23,11 +20,6 @@ PROBLEM_MAX: Final = 300
 # Kept for whoever looks into a case; the rule itself reads the present hour alone.
 HOURS_KEPT: Final = 48
 
-OPEN: Final = (
-    "EXISTS (SELECT 1 FROM deposit_quorums q WHERE q.deposit_id = d.id AND q.round = d.round AND q.agreed_at IS NULL)"
-)
-"""Condition about d, a deposit's row: it waits for a second opinion."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
@@ -35,23 +27,6 @@ class Policy:
 
     threshold_usd_cents: int
     hourly_usd_cents: int
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """A deposit that waits for a second opinion. Amount in the ledger's units."""
-
-    deposit_id: UUID
-    round: int
-    owner_kind: OwnerKind
-    owner_id: UUID
-    txid: str
-    ordinal: str
-    currency: str
-    amount_units: int
-    address: str
-    block_height: int
-    block_hash: str
 
 
 def guard(found: Deposit, *, usd_cents: int | None, policy: Policy) -> None:
@@ -94,36 +69,33 @@ def doubt(network: str, txid: str, ordinal: str) -> bool:
     return _ask(network, txid, ordinal, "missing")
 
 
-def due(network: str, *, limit: int) -> list[Doubt]:
+def due(network: str, *, limit: int) -> list[Deposit]:
     """Return deposits whose witnesses are to be asked now, those that waited longest first."""
-    return rows_as(
-        Doubt,
-        "SELECT d.id AS deposit_id, d.round, d.owner_kind, d.owner_id, d.txid, d.ordinal, d.currency, d.amount_units,"
-        " d.address, d.block_height, d.block_hash FROM deposit_quorums q"
-        " JOIN deposits d ON d.id = q.deposit_id AND d.round = q.round AND d.status = 'pending'"
-        " WHERE q.network = %s AND q.agreed_at IS NULL AND q.next_attempt_at <= app_now()"
+    return Deposit.rows_of(
+        f"{Deposit.SELECT} JOIN deposit_quorums q ON q.deposit_id = d.id AND q.round = d.round"
+        " WHERE q.network = %s AND q.agreed_at IS NULL AND d.status = 'pending' AND q.next_attempt_at <= app_now()"
         " ORDER BY q.next_attempt_at LIMIT %s",
         (network, limit),
     )
 
 
-def agree(asked: Doubt) -> bool:
+def agree(asked: Deposit) -> bool:
     """Write down that others tell the same of this very life of the deposit, in this very block."""
     return touched(
         "UPDATE deposit_quorums q SET agreed_at = app_now(), attempts = attempts + 1, problem = '' FROM deposits d"
         " WHERE q.deposit_id = %s AND q.round = %s AND q.agreed_at IS NULL"
         " AND d.id = q.deposit_id AND d.round = q.round AND d.block_hash = %s",
-        (asked.deposit_id, asked.round, asked.block_hash),
+        (asked.id, asked.round, asked.block_hash),
     )
 
 
-def put_off(asked: Doubt, problem: str) -> None:
+def put_off(asked: Deposit, problem: str) -> None:
     """Ask again later, each time after twice as long."""
     execute(
         "UPDATE deposit_quorums SET attempts = attempts + 1, problem = %s,"
         " next_attempt_at = app_now() + make_interval(secs => LEAST(%s * 2 ^ LEAST(attempts, 16), %s))"
         " WHERE deposit_id = %s AND round = %s AND agreed_at IS NULL",
-        (problem[:PROBLEM_MAX], RETRY_S, RETRY_MAX_S, asked.deposit_id, asked.round),
+        (problem[:PROBLEM_MAX], RETRY_S, RETRY_MAX_S, asked.id, asked.round),
     )
 
 

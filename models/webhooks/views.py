@@ -10,16 +10,16 @@ import msgspec
 
 from core.http.render import iso_time
 from core.ids import NIL
-from models.webhooks.deliveries import DeliveryRow
+from models.webhooks.rows import DeliveryRecord
 
 
-def delivery(shown: DeliveryRow) -> dict[str, Any]:
+def delivery(shown: DeliveryRecord) -> dict[str, Any]:
     """Return a delivery as the log shows it; the payload is the body as it was sent."""
     return {
         "delivery_id": str(shown.id),
         "event": shown.event,
         "uuid": str(shown.object_id),
-        "url": shown.url,
+        "url": shown.shown_url,
         "status": shown.status,
         "attempts": shown.attempts,
         "last_status_code": shown.last_status_code,
