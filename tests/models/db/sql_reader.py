@@ -21,7 +21,7 @@ _INSERTS: Final = dict.fromkeys(("write", "write_all", "stored", "store_all"), "
 _ROW_VERBS: Final = {"read": "FROM", "first": "FROM"} | _INSERTS
 
 Name = tuple[str, str]
-# (table, verb); LOCK stands for SELECT … FOR UPDATE and its like.
+# (table, verb); LOCK stands for SELECT … FOR UPDATE and its like, "SET column" for what an UPDATE changes.
 Deed = tuple[str, str]
 
 
@@ -149,6 +149,8 @@ def _deeds(text: str) -> frozenset[Deed]:
             found.add((table, "INSERT"))
         if re.search(rf"UPDATE {name}\b|INSERT INTO {name}\b[\s\S]*ON CONFLICT[\s\S]*DO UPDATE", text):
             found.add((table, "UPDATE"))
+        for changes in re.findall(rf"UPDATE {name}(?: \w+)? SET (.+?)(?: WHERE | FROM |$)", text, re.DOTALL):
+            found |= {(table, f"SET {column}") for column in re.findall(r"(?:^|, )(\w+) = ", changes)}
         if re.search(rf"DELETE FROM {name}\b", text):
             found.add((table, "DELETE"))
         elif re.search(rf"(?:FROM|JOIN) {name}\b", text):

@@ -33,10 +33,19 @@ def test_what_a_process_does_it_may(role: str) -> None:
     missing = {}
     for (table, verb), where in reachable(PROCESSES[role]).items():
         privilege = "UPDATE" if verb == "LOCK" else verb
-        if table not in granted(role, privilege):
+        if not verb.startswith("SET ") and table not in granted(role, privilege):
             missing[f"{privilege} on {table}"] = sorted(where)[:3]
 
     assert missing == {}, f"say in models/db/grants.py that {role} may do so, or keep it from doing so"
+
+
+@pytest.mark.parametrize("role", PROCESSES)
+def test_a_column_that_a_process_changes_it_may(role: str) -> None:
+    may = {(grant.table, grant.column) for grant in wanted() if (grant.role, grant.privilege) == (role, "UPDATE")}
+    changed = {(table, verb[4:]) for table, verb in reachable(PROCESSES[role]) if verb.startswith("SET ")}
+
+    assert changed or role == WEB
+    assert {(table, column) for table, column in changed if (table, "") not in may} - may == set()
 
 
 @pytest.mark.parametrize("role", PROCESSES)
