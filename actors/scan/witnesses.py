@@ -18,8 +18,9 @@ from chains.base import Agreement, ChainAdapter, Sighting
 from core.catalogue.catalogue import Catalogue, Network
 from models.deposits import witnesses as quorum
 from models.deposits.rows import Deposit
+from models.treasury import own_addresses as treasury
 from models.treasury import topup_doubts
-from models.treasury.topup_doubts import TopupDoubt
+from models.treasury.rows import Topup
 
 log = structlog.get_logger()
 
@@ -33,50 +34,49 @@ def seek_second_opinions(ctx: Context, network: Network, chain: ChainAdapter) ->
     quorum.forget_hours()
     code = network.code
     due = quorum.due(code, limit=ASKED_PER_STEP)
-    topups_due = topup_doubts.due(code, limit=ASKED_PER_STEP)
-    agreed = [asked for asked in due if _is_agreed(ctx.catalogue, chain, code, asked)]
-    for topup in topups_due:
-        _judge(ctx.catalogue, chain, code, topup)
+    hot = treasury.address(code, "hot")
+    agreed = [asked for asked in due if _is_agreed(ctx.catalogue, chain, asked)]
+    if hot is not None:
+        for topup in topup_doubts.due(code, limit=ASKED_PER_STEP):
+            _judge(ctx.catalogue, chain, topup, hot)
     settle_owners(ctx, {(asked.owner_kind, asked.owner_id) for asked in agreed})
 
 
-def _is_agreed(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: Deposit) -> bool:
-    problem = _objection(catalogue, chain, network, asked)
+def _is_agreed(catalogue: Catalogue, chain: ChainAdapter, asked: Deposit) -> bool:
+    problem = _objection(catalogue, chain, asked, units=asked.amount_units, recipient=asked.address)
     if problem:
         quorum.put_off(asked, problem)
         return False
     return quorum.agree(asked)
 
 
-def _judge(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: TopupDoubt) -> None:
-    problem = _objection(catalogue, chain, network, asked)
+def _judge(catalogue: Catalogue, chain: ChainAdapter, asked: Topup, hot: str) -> None:
+    problem = _objection(catalogue, chain, asked, units=asked.units, recipient=hot)
     if problem:
         topup_doubts.put_off(asked, problem)
     else:
         topup_doubts.agree(asked)
 
 
-def _objection(catalogue: Catalogue, chain: ChainAdapter, network: str, asked: Deposit | TopupDoubt) -> str:
+def _objection(catalogue: Catalogue, chain: ChainAdapter, asked: Deposit | Topup, *, units: int, recipient: str) -> str:
     """Return what stands against what one provider showed; nothing if enough others tell the same."""
-    answer = chain.second_opinion(_sighting(catalogue, network, asked))
+    pair = catalogue.pairs[asked.currency, asked.network]
+    answer = chain.second_opinion(
+        Sighting(
+            txid=asked.txid,
+            ordinal=asked.ordinal,
+            currency=asked.currency,
+            units=pair.from_ledger(units, catalogue.scale(asked.currency)),
+            recipient=recipient,
+            height=asked.block_height,
+            block_hash=asked.block_hash,
+        )
+    )
     if answer.same >= WITNESSES_MIN and answer.same > answer.other:
         return ""
     problem = _problem(answer, chain.providers)
-    log.warning("deposit.awaits_witness", network=network, txid=asked.txid, problem=problem)
+    log.warning("deposit.awaits_witness", network=asked.network, txid=asked.txid, problem=problem)
     return problem
-
-
-def _sighting(catalogue: Catalogue, network: str, asked: Deposit | TopupDoubt) -> Sighting:
-    pair = catalogue.pairs[asked.currency, network]
-    return Sighting(
-        txid=asked.txid,
-        ordinal=asked.ordinal,
-        currency=asked.currency,
-        units=pair.from_ledger(asked.amount_units, catalogue.scale(asked.currency)),
-        recipient=asked.address,
-        height=asked.block_height,
-        block_hash=asked.block_hash,
-    )
 
 
 def _problem(answer: Agreement, providers: int) -> str:

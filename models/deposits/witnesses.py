@@ -17,6 +17,10 @@ Reason = Literal["amount", "unpriced", "hourly", "missing"]
 RETRY_S: Final = 5
 RETRY_MAX_S: Final = 300
 PROBLEM_MAX: Final = 300
+PUT_OFF: Final = (
+    f"attempts = attempts + 1, problem = left(%s, {PROBLEM_MAX}), next_attempt_at ="
+    f" app_now() + make_interval(secs => LEAST({RETRY_S} * 2 ^ LEAST(attempts, 16), {RETRY_MAX_S}))"
+)
 # Kept for whoever looks into a case; the rule itself reads the present hour alone.
 HOURS_KEPT: Final = 48
 
@@ -92,10 +96,8 @@ def agree(asked: Deposit) -> bool:
 def put_off(asked: Deposit, problem: str) -> None:
     """Ask again later, each time after twice as long."""
     execute(
-        "UPDATE deposit_quorums SET attempts = attempts + 1, problem = %s,"
-        " next_attempt_at = app_now() + make_interval(secs => LEAST(%s * 2 ^ LEAST(attempts, 16), %s))"
-        " WHERE deposit_id = %s AND round = %s AND agreed_at IS NULL",
-        (problem[:PROBLEM_MAX], RETRY_S, RETRY_MAX_S, asked.id, asked.round),
+        f"UPDATE deposit_quorums SET {PUT_OFF} WHERE deposit_id = %s AND round = %s AND agreed_at IS NULL",
+        (problem, asked.id, asked.round),
     )
 
 

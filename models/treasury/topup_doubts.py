@@ -5,32 +5,15 @@ A top-up is the gateway's own coin once it is booked, and conversions sell that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
-from uuid import UUID
 
-from models.db.base import execute, rows, rows_as, touched
+from models.db.base import execute, rows, touched
 from models.deposits import witnesses as quorum
 from models.deposits.witnesses import Policy, Reason
 from models.treasury.rows import Topup
 
 OPEN: Final = "(t.doubted_for IS NOT NULL AND t.agreed_at IS NULL)"
 """Condition about t, a top-up's row: it waits for a second opinion."""
-
-
-@dataclass(frozen=True, slots=True)
-class TopupDoubt:
-    """A top-up that waits for a second opinion. Amount in the ledger's units."""
-
-    topup_id: UUID
-    round: int
-    txid: str
-    ordinal: str
-    currency: str
-    amount_units: int
-    address: str
-    block_height: int
-    block_hash: str
 
 
 def guard(new: Topup, *, usd_cents: int | None, policy: Policy) -> None:
@@ -49,35 +32,29 @@ def doubt(network: str, txid: str, ordinal: str, reason: Reason = "missing") -> 
     )
 
 
-def due(network: str, *, limit: int) -> list[TopupDoubt]:
+def due(network: str, *, limit: int) -> list[Topup]:
     """Return top-ups whose witnesses are to be asked now, those that waited longest first."""
-    return rows_as(
-        TopupDoubt,
-        "SELECT t.id AS topup_id, t.round, t.txid, t.ordinal, t.currency, t.units AS amount_units, h.address,"
-        " t.block_height, t.block_hash"
-        " FROM treasury_topups t JOIN treasury_addresses h ON h.network = t.network AND h.role = 'hot' AND h.is_current"
-        f" WHERE t.network = %s AND t.status = 'pending' AND {OPEN} AND t.next_attempt_at <= app_now()"
+    return Topup.read(
+        f"t.network = %s AND t.status = 'pending' AND {OPEN} AND t.next_attempt_at <= app_now()"
         " ORDER BY t.next_attempt_at LIMIT %s",
         (network, limit),
     )
 
 
-def agree(asked: TopupDoubt) -> bool:
+def agree(asked: Topup) -> bool:
     """Write down that others tell the same of this very life of the top-up, in this very block."""
     return touched(
         "UPDATE treasury_topups SET agreed_at = app_now(), attempts = attempts + 1, problem = ''"
         " WHERE id = %s AND round = %s AND block_hash = %s AND status = 'pending' AND agreed_at IS NULL",
-        (asked.topup_id, asked.round, asked.block_hash),
+        (asked.id, asked.round, asked.block_hash),
     )
 
 
-def put_off(asked: TopupDoubt, problem: str) -> None:
+def put_off(asked: Topup, problem: str) -> None:
     """Ask again later, each time after twice as long."""
     execute(
-        "UPDATE treasury_topups SET attempts = attempts + 1, problem = %s,"
-        " next_attempt_at = app_now() + make_interval(secs => LEAST(%s * 2 ^ LEAST(attempts, 16), %s))"
-        " WHERE id = %s AND round = %s AND agreed_at IS NULL",
-        (problem[: quorum.PROBLEM_MAX], quorum.RETRY_S, quorum.RETRY_MAX_S, asked.topup_id, asked.round),
+        f"UPDATE treasury_topups SET {quorum.PUT_OFF} WHERE id = %s AND round = %s AND agreed_at IS NULL",
+        (problem, asked.id, asked.round),
     )
 
 
