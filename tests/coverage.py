@@ -23,9 +23,7 @@ IS_ON: Final = "COVERAGE" in os.environ
 ROOT: Final = Path(__file__).parents[1]
 COVERED: Final = ("core/money.py", "core/*/states.py", "models/ledger/*.py", "models/spends/*.py", "actors/signer/*.py")
 # Mypy proves that nothing comes there; a row that is locked, or was just written, is there.
-UNREACHABLE: Final = re.compile(
-    r"assert_never\(|raise LookupError\(.*(vanished while it was|no slot for|does not tell)"
-)
+UNREACHABLE: Final = re.compile(r"assert_never\(|raise LookupError\(.*(vanished while it was|does not tell)")
 # A file, its line, and which way a branch goes from there if that is no line.
 Mark = tuple[str, int, str]
 # What was met: here, and in xdist's processes, which tell it at their end.

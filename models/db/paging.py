@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -37,6 +38,12 @@ class Page(Generic[T]):
 
     items: list[T]
     next_cursor: str | None
+
+
+def filtered(conditions: Mapping[str, object]) -> tuple[str, list[object]]:
+    """Return in SQL that those conditions hold which have a value, and these values."""
+    told = {condition: value for condition, value in conditions.items() if value is not None and value != ""}
+    return " AND ".join(told), list(told.values())
 
 
 def cut_page(found: list[T], *, limit: int) -> Page[T]:

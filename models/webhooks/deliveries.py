@@ -8,22 +8,21 @@ from uuid import UUID
 from core.errors import WebhookBadCursor
 from core.webhooks.schemas import ListDeliveries
 from models.db.base import value
-from models.db.paging import Page, cut_page, decode_cursor
+from models.db.paging import Page, cut_page, decode_cursor, filtered
 from models.webhooks.rows import DeliveryRecord
 
 
 def read_page(merchant_id: UUID, wanted: ListDeliveries, *, limit: int) -> Page[DeliveryRecord]:
     """Return one page of a merchant's deliveries, newest first. Raises webhook.bad_cursor."""
-    filters: list[tuple[str, object]] = [("d.merchant_id = %s", merchant_id)]
-    filters += [
-        (f"d.{column} = %s", value)
-        for column, value in (("status", wanted.status), ("event", wanted.event), ("object_id", wanted.uuid))
-        if value
-    ]
-    if wanted.cursor:
-        filters.append(("(d.created_at, d.id) < (%s, %s)", _place(merchant_id, wanted.cursor)))
-    where = " AND ".join(condition for condition, _ in filters)
-    values = [part for _, value in filters for part in (value if isinstance(value, tuple) else (value,))]
+    where, values = filtered(
+        {
+            "d.merchant_id = %s": merchant_id,
+            "d.status = %s": wanted.status,
+            "d.event = %s": wanted.event,
+            "d.object_id = %s": wanted.uuid,
+            "(d.created_at, d.id) < %s": wanted.cursor and _place(merchant_id, wanted.cursor),
+        }
+    )
     found = DeliveryRecord.read(f"{where} ORDER BY d.created_at DESC, d.id DESC LIMIT %s", [*values, limit + 1])
     return cut_page(found, limit=limit)
 
