@@ -67,8 +67,8 @@ $(STAMP): requirements.txt requirements-dev.txt .python-version Makefile
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --no-compile \
 		-r requirements.txt -r requirements-dev.txt
-	@# All cores compile, where pip has one.
-	$(BIN)/python -m compileall -q -j 0 $(VENV)/lib actors api chains cli core models scheduler
+	@# All cores compile, where pip has one; like it, past a file that is for another Python.
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib actors api chains cli core models scheduler || true
 	@# The packages of this folder, and the command, without a build.
 	@pwd > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sluice.pth"
 	@printf '#!/bin/sh\nexec "$$(dirname "$$0")/python" -P -m cli "$$@"\n' > $(BIN)/sluice
