@@ -36,8 +36,8 @@ from tests.actors.batches.world import (
     work_on,
 )
 from tests.models.addresses.test_pool import add_chunk
-from tests.models.builders import Chain, assert_sound, at_once, endpoint, held, merchant, paid
-from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, trade
+from tests.models.builders import Chain, assert_sound, at_once, held, merchant, paid
+from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, rich_shop, trade
 
 FREE_ADDRESSES = 128
 
@@ -58,10 +58,7 @@ def _gateway(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def shop() -> UUID:
     """A merchant with 100 USDT and an endpoint."""
-    merchant_id = merchant()
-    endpoint(merchant_id)
-    fund(merchant_id, 100 * USDT)
-    return merchant_id
+    return rich_shop()
 
 
 @pytest.fixture

@@ -31,8 +31,8 @@ from tests.actors.batches.world import (
     take,
     work_on,
 )
-from tests.models.builders import assert_sound, at_once, endpoint, held, merchant
-from tests.models.payouts.builders import FEE, USDT, charge, fund, trade
+from tests.models.builders import assert_sound, at_once, held, merchant
+from tests.models.payouts.builders import FEE, USDT, charge, rich_shop, trade
 
 
 class KilledError(BaseException):
@@ -51,10 +51,7 @@ def _gateway(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def shop() -> UUID:
-    merchant_id = merchant()
-    endpoint(merchant_id)
-    fund(merchant_id, 1_000 * USDT)
-    return merchant_id
+    return rich_shop(1_000 * USDT)
 
 
 def payouts_of(amount: int) -> list[dict[str, Any]]:

@@ -43,8 +43,8 @@ from models.payouts import rows as payouts
 from models.queue import calls
 from models.queue.calls import AbandonedError, CallInfo, ReplayedError, begin
 from tests.actors.asking import ask, configure, info
-from tests.models.builders import assert_sound, at_once, endpoint, held, merchant
-from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, stock, trade
+from tests.models.builders import assert_sound, at_once, held, merchant
+from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, rich_shop, stock, trade
 
 KEY = "pk_creator"
 _orders = count_up(1)
@@ -63,10 +63,7 @@ def _gateway(database: str) -> Iterator[None]:
 @pytest.fixture
 def shop() -> UUID:
     """A merchant with 100 USDT."""
-    merchant_id = merchant()
-    endpoint(merchant_id)
-    fund(merchant_id, 100 * USDT)
-    return merchant_id
+    return rich_shop()
 
 
 def order(**fields: Any) -> dict[str, Any]:

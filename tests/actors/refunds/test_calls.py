@@ -48,14 +48,13 @@ from tests.models.builders import (
     address,
     agnostic_invoice,
     at_once,
-    endpoint,
     held,
     invoice,
     merchant,
     paid,
 )
 from tests.models.builders import create as create_invoice
-from tests.models.payouts.builders import fund, trade
+from tests.models.payouts.builders import rich_shop, trade
 from tests.models.refunds.builders import FEE, end, reread
 
 pytestmark = pytest.mark.usefixtures("costs")
@@ -68,10 +67,7 @@ PAYER = display("evm", SENDER)
 def shop(database: str) -> UUID:
     """A merchant with 100 USDT."""
     del database
-    merchant_id = merchant()
-    endpoint(merchant_id)
-    fund(merchant_id, 100 * USDT)
-    return merchant_id
+    return rich_shop()
 
 
 def refund(of: InvoiceRow, *, by: UUID | None = None, call: CallInfo | None = None, **body: Any) -> dict[str, Any]:

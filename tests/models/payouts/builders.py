@@ -12,6 +12,7 @@ from models.db.base import app_now, rows, transaction
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, DEBT, EQUITY, GATEWAY, Account, Transfer
 from models.rates import rates
+from tests.models.builders import endpoint, merchant
 
 USDT: Final = 10**18
 # What the chain takes for a transfer of USDT, and what that is charged as: rounded up to six digits.
@@ -23,6 +24,14 @@ RECIPIENT: Final = "0x52908400098527886E0F7030069857D2E4169EE7"
 def fund(merchant_id: UUID, units: int, *, currency: str = "USDT", kind: str = AVAILABLE) -> None:
     """Give a merchant money that somebody else owes, so that the books stay even without a deposit."""
     _lend(Account(merchant_id, kind, currency), units)
+
+
+def rich_shop(units: int = 100 * USDT) -> UUID:
+    """Make a merchant with money and an endpoint."""
+    merchant_id = merchant()
+    endpoint(merchant_id)
+    fund(merchant_id, units)
+    return merchant_id
 
 
 def stock(units: int, *, currency: str, kind: str = EQUITY) -> None:

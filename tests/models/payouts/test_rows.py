@@ -27,8 +27,8 @@ from models.ledger.ledger import (
 )
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
-from tests.models.builders import CATALOGUE, Chain, assert_sound, at_once, endpoint, held, merchant, net_of
-from tests.models.payouts.builders import FEE, RECIPIENT, USDT, events_of, fund
+from tests.models.builders import CATALOGUE, Chain, assert_sound, at_once, held, merchant, net_of
+from tests.models.payouts.builders import FEE, RECIPIENT, USDT, events_of, fund, rich_shop
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -36,10 +36,7 @@ pytestmark = pytest.mark.usefixtures("database")
 @pytest.fixture
 def shop() -> UUID:
     """A merchant with 100 USDT."""
-    merchant_id = merchant()
-    endpoint(merchant_id)
-    fund(merchant_id, 100 * USDT)
-    return merchant_id
+    return rich_shop()
 
 
 def new(merchant_id: UUID, **columns: Any) -> PayoutRow:
