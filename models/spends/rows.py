@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final, Literal, NamedTuple, get_args
 from uuid import UUID
 
-from models.db.base import execute, is_true, rows, touched, value
+from models.db.base import execute, rows, touched, value
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
 
 Purpose = Literal["payout", "gas", "sweep", "cold", "filler", "lost"]
@@ -313,8 +313,7 @@ def find(spend_id: UUID) -> SpendRow | None:
 
 def lock(spend_id: UUID) -> SpendRow | None:
     """Lock a spend until the transaction ends, and return it as it is then. Take this lock before any other."""
-    if not is_true("SELECT 1 FROM spends WHERE id = %s FOR NO KEY UPDATE", (spend_id,)):
-        return None
+    execute("SELECT 1 FROM spends WHERE id = %s FOR NO KEY UPDATE", (spend_id,))
     return find(spend_id)
 
 

@@ -248,7 +248,7 @@ def _lost_units(catalogue: Catalogue, spend: SpendRow, owed_units: int) -> int:
 
 def _given_up(spend: SpendRow) -> int:
     """Return what left our addresses by a transaction that was written off, in token units."""
-    if spend.sender == spend.recipient or spend.effect == "none":
+    if spend.sender == spend.recipient:
         return 0
     return spend.token_units if spend.effect == "exact" else spend.left_units or 0
 

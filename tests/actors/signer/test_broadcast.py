@@ -8,6 +8,7 @@ from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
+import structlog
 
 from actors import network_ticks
 from actors.signer import broadcast
@@ -62,6 +63,7 @@ def test_an_approved_payout_is_paid_once_and_leaves_the_books(world: SpendWorld)
     world.step()
     sent = world.payout(order)
     assert (sent.status, sent.txid) == ("sent", world.spend(order).txid)
+    assert world.count("sanction_verdicts") == 0, "no oracle is named, and none is asked"
     world.mine()
     world.step()
     mined = world.payout(order)
@@ -467,8 +469,30 @@ def test_a_payout_that_is_cancelled_meanwhile_is_not_paid(world: SpendWorld) -> 
             payout_endings.end(CATALOGUE, order.id, "cancelled")
 
     once("spending.quoted", cancel)
-    world.step()
+    with structlog.testing.capture_logs() as logs:
+        world.step()
     assert (world.payout(order).status, world.count("spends"), world.held(order)) == ("cancelled", 0, 0)
+    assert logs == [], "nobody is to look"
+
+
+def test_a_payout_that_is_cancelled_before_its_turn_is_not_quoted(world: SpendWorld) -> None:
+    first, second = world.order(), world.order()
+
+    def cancel() -> None:
+        with transaction():
+            payout_endings.end(CATALOGUE, second.id, "cancelled")
+
+    once("spending.committed", cancel)
+    world.step()
+    assert (world.payout(first).status, world.payout(second).status) == ("sent", "cancelled")
+    assert len(world.chain.quoted) == 1
+
+
+def test_where_no_payout_is_due_no_node_is_asked_what_waits(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Mock()
+    monkeypatch.setattr(world.chain, "waiting_slot", asked)
+    world.step()
+    asked.assert_not_called()
 
 
 @pytest.mark.parametrize(

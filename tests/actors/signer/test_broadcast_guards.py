@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 import structlog
 
@@ -104,13 +106,24 @@ def test_a_signer_with_another_wallet_signs_nothing(world: SpendWorld) -> None:
     assert "critical" in {log["log_level"] for log in logs}
 
 
-def test_while_no_node_tells_the_slots_a_stopped_network_stays_so_and_its_payouts_say_why(world: SpendWorld) -> None:
+def test_while_no_node_tells_the_slots_a_stopped_network_stays_so_and_its_payouts_say_why(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the scan has caught up nobody asks them."""
     order = world.order()
     with transaction():
         signing.stop("ethereum", reason="test")
+    asked = Mock()
+    with monkeypatch.context() as early:
+        early.setattr(world.chain, "next_slot", asked)
+        world.step()
+    asked.assert_not_called()
+
     signing.note_caught_up("ethereum")
     world.chain.is_silent = True
-    world.step()
+    with structlog.testing.capture_logs() as logs:
+        world.step()
+    assert [log["event"] for log in logs] == ["signing.not_compared"]
     assert (world.payout(order).status, world.reasons()) == ("approved", [signing.waiting_reason("test")])
 
     world.chain.is_silent = False
@@ -170,6 +183,7 @@ def test_the_first_slot_of_a_wallet_is_not_made_up_either(world: SpendWorld, mon
         lie.setattr(world.chain, "next_slot", lambda _sender, *, ours: ours + 1)
         world.step()
     assert (world.payout(order).status, world.count("spend_accounts")) == ("approved", 0)
+    assert "signing is stopped: the next slot" in world.reasons()[0]
 
     world.scan()
     world.pass_time(60)

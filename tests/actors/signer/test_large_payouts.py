@@ -11,6 +11,9 @@ import pytest
 from actors.signer import watch as spend_watch
 from chains.base import Fate, FateKind
 from models.db.base import execute
+from models.spends import rows as spends
+from tests.actors.scan.test_deep_reorgs import failed, paid_after_all
+from tests.actors.signer.test_spend import start
 from tests.actors.signer.world import SpendWorld
 from tests.models.builders import USDT
 
@@ -78,3 +81,26 @@ def test_what_nobody_can_price_is_large(world: SpendWorld, lone: Lone) -> None:
     lone.is_on = False
     world.step()
     assert world.payout(order).status == "confirmed"
+
+
+def test_what_moves_between_our_own_addresses_needs_no_second_provider(world: SpendWorld, lone: Lone) -> None:
+    spend_id = start(world, units=10 * 10**6)
+    paid_out(world)
+    found = spends.find(spend_id)
+    assert found is not None
+    assert (found.state, lone.is_on) == ("confirmed", True)
+
+
+def test_a_failed_payout_that_one_provider_alone_shows_paid_waits_without_a_word(world: SpendWorld, lone: Lone) -> None:
+    """For its merchant it has ended."""
+    world.mine(3)
+    lone.is_on = False
+    order = failed(world)
+    before = world.available(order)
+    lone.is_on = True
+    paid_after_all(world, order)
+    assert (world.available(order), world.reasons()) == (before, [""])
+
+    lone.is_on = False
+    world.step()
+    assert world.available(order) == before - 10 * USDT

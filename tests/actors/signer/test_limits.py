@@ -66,6 +66,19 @@ def test_a_limit_includes_what_it_names(database: str) -> None:
     assert signer_counters.spent(1) == 800
 
 
+def test_a_day_includes_what_other_merchants_sent_in_its_other_hours(database: str) -> None:
+    del database
+    limited = settings(SIGNER_PAYOUT_MAX_USD="5", SIGNER_HOURLY_USD="5", SIGNER_DAILY_USD="8")
+    with transaction():
+        allow(limited, "ethereum", 500)
+    execute("UPDATE app_clock SET ahead = ahead + interval '1 hour'")
+    with pytest.raises(LimitReachedError, match="above SIGNER_DAILY"), transaction():
+        allow(limited, "polygon", 301)
+    with transaction():
+        allow(limited, "polygon", 300)
+    assert (signer_counters.spent(1), signer_counters.spent(24)) == (300, 800)
+
+
 def test_what_is_rolled_back_was_not_counted(database: str) -> None:
     del database
 

@@ -25,6 +25,7 @@ from models.spends import signing
 from models.spends import tracking as spend_tracking
 from models.spends.hooks import Hooks
 from models.spends.rows import SpendRow
+from tests.actors.signer.test_broadcast import once
 from tests.actors.signer.world import RICH_WEI, SpendWorld
 from tests.models.builders import CATALOGUE, USDT, at_once, net_of
 
@@ -72,6 +73,11 @@ def state(spend_id: UUID) -> str:
     found = spends.find(spend_id)
     assert found is not None
     return found.state
+
+
+def looked_at_again_in_s() -> int:
+    ((seconds,),) = rows("SELECT round(extract(epoch FROM check_at - app_now())) FROM spends")
+    return int(seconds)
 
 
 def txids(spend_id: UUID) -> list[str]:
@@ -512,6 +518,42 @@ def test_two_bumps_at_once_are_one(world: SpendWorld, told: Told) -> None:
     assert (len(txids(spend_id)), told.words.count("bumped")) == (2, 1)
 
 
+def test_a_bump_that_another_has_overtaken_is_not_made(world: SpendWorld, told: Told) -> None:
+    spend_id = start(world)
+    world.chain.price = 50
+    world.pass_time(PATIENCE_S)
+    execute("UPDATE spends SET check_at = app_now()")
+
+    def bump(_number: int = 0) -> None:
+        spend_watch.advance(world.ctx, world.network)
+
+    once("watch.priced", lambda: at_once(1, bump))
+    bump()
+    assert (len(txids(spend_id)), told.words.count("bumped")) == (2, 1)
+
+
+def test_of_all_attempts_only_the_dearest_is_sent_again(world: SpendWorld) -> None:
+    spend_id = start(world)
+    world.chain.price = 50
+    world.pass_time(PATIENCE_S)
+    world.step()
+    world.chain.forget()
+    world.pass_time(PATIENCE_S // 2)
+    before = len(world.chain.sent)
+    world.step()
+    assert [bytes(spends.attempts_of(spend_id)[0].raw)] == world.chain.sent[before:]
+
+
+def test_what_is_confirmed_is_looked_at_less_often(world: SpendWorld) -> None:
+    start(world)
+    world.mine()
+    world.step()
+    before = looked_at_again_in_s()
+    world.confirm()
+    world.step()
+    assert looked_at_again_in_s() > 2 * before
+
+
 def test_nothing_is_bumped_while_payouts_are_frozen(world: SpendWorld) -> None:
     order = world.order()
     world.step()
@@ -589,8 +631,11 @@ def test_a_purpose_that_is_unknown_here_is_left_alone(
     spend_id = start(world)
     monkeypatch.delitem(spend_hooks._HOOKS, "cold")
     world.mine(world.network.maturity)
-    world.step()
+    with structlog.testing.capture_logs() as logs:
+        world.step()
     assert (state(spend_id), told.words) == ("sent", ["sent"])
+    assert [log["event"] for log in logs] == ["spend.purpose_unknown"]
+    assert looked_at_again_in_s() > world.network.block_time_ms // 1000, "it can wait for whoever knows"
     with pytest.raises(ValueError, match="no purpose"):
         spend_hooks.register("theft", Hooks())
 

@@ -12,6 +12,7 @@ from models.payouts.rows import PayoutRow
 from models.spends import counters as signer_counters
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
+from models.spends import unknown as unknown_spends
 from tests.models.builders import USDT, at_once
 from tests.models.payouts.held import funded, payout, reread, taken
 from tests.models.spends.test_rows import mined, spend
@@ -114,3 +115,10 @@ def test_the_signer_adds_up_what_leaves_by_one_network_within_one_hour() -> None
     for cents in (300, 400):
         signer_counters.add(uuid7(), merchant_id=uuid7(), network="ethereum", usd_cents=cents)
     assert (signer_counters.spent(1), signer_counters.spent(24)) == (700, 700)
+
+
+def test_a_block_without_departures_costs_no_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    for ask in ("rows", "column"):
+        monkeypatch.setattr(unknown_spends, ask, None)
+    assert unknown_spends.own("ethereum", "evm", []) == {}
+    assert unknown_spends.unheard_of("ethereum", {}) == set()
