@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import structlog
 
 from actors import context
 from actors.rates import network_fees
@@ -152,10 +153,12 @@ def test_without_gas_nothing_is_swept_and_nothing_breaks(database: str, anvil: C
 def test_an_address_that_holds_less_than_its_deposits_is_left_alone(world: TreasuryWorld) -> None:
     mine = world.paid_invoice()
     world.drain(mine.address.lower(), 1)
-    for _ in range(2):
-        world.keep()
-        world.follow()
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(2):
+            world.keep()
+            world.follow()
     assert world.spends() == []
+    assert {log["event"] for log in logs if log["log_level"] != "info"} == {"sweep.balance_short"}
 
 
 def test_the_excess_goes_to_the_cold_address_and_payouts_keep_theirs(
@@ -168,8 +171,9 @@ def test_the_excess_goes_to_the_cold_address_and_payouts_keep_theirs(
         world.catch_up()
         world.keep()
         assert world.spends("purpose", "currency", "recipient") == [("cold", "USDT", COLD)]
-        world.keep()
-        assert len(world.spends()) == 1
+        with structlog.testing.capture_logs() as logs:
+            world.keep()
+        assert (len(world.spends()), logs) == (1, []), "nor was it tried"
         world.follow()
         world.bury()
 
