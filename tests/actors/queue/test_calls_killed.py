@@ -184,32 +184,15 @@ def test_what_a_killed_worker_held_is_not_done_again_when_it_is_redelivered(
     assert effects() == 1
 
 
-def test_a_worker_stopped_before_its_step_past_the_wait_does_nothing_when_it_goes_on(
-    broker: SluiceBroker, start: Callable[[str], WorkerProcess]
+@pytest.mark.parametrize("point", ["before_begin", "before_commit"])
+def test_a_worker_stopped_in_its_step_or_before_past_the_wait_does_nothing_when_it_goes_on(
+    broker: SluiceBroker, start: Callable[[str], WorkerProcess], point: str
 ) -> None:
+    """An open transaction is ended by the server, and with it the lock that the tombstone waits for."""
     info = call_info("key")
-    worker = start("before_begin")
+    worker = start(point)
     waiting = Waiting(broker, info)
-    worker.wait_for("before_begin")
-    worker.signal(signal.SIGSTOP)
-    with pytest.raises(GatewayBusy):
-        waiting.result(is_over=True)
-
-    worker.go_on()
-    worker.signal(signal.SIGCONT)
-    eventually(lambda: broker.dispatch("qsize", QUEUE) == 0)
-    assert effects() == 0
-    assert state(info) == "abandoned"
-
-
-def test_a_worker_stopped_within_its_step_past_the_wait_does_nothing_when_it_goes_on(
-    broker: SluiceBroker, start: Callable[[str], WorkerProcess]
-) -> None:
-    """Its open transaction is ended by the server, and with it the lock that the tombstone waits for."""
-    info = call_info("key")
-    worker = start("before_commit")
-    waiting = Waiting(broker, info)
-    worker.wait_for("before_commit")
+    worker.wait_for(point)
     worker.signal(signal.SIGSTOP)
     with pytest.raises(GatewayBusy):
         waiting.result(is_over=True)

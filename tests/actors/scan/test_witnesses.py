@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
 from actors import context
 from chains.registry import adapter
-from cli.embedded.servers.anvil import Anvil
 from core.catalogue.addresses import keccak256
 from core.settings.settings import load_settings
 from models.db.base import execute, one, rows
@@ -27,17 +25,9 @@ Start = Callable[..., World]
 
 
 @pytest.fixture
-def start(database: str, anvil: Callable[..., Anvil]) -> Iterator[Start]:
-    opened: list[Any] = []
-
-    def begin(providers: int = 2, **env: str) -> World:
-        manager = World(database, anvil, **env).served_by(providers)
-        opened.append(manager)
-        return manager.__enter__()
-
-    yield begin
-    for manager in opened:
-        manager.__exit__(None, None, None)
+def start(start: Start) -> Start:
+    """Begins scans, by two providers unless told otherwise."""
+    return lambda providers=2, **env: start(providers, **env)
 
 
 def paid(world: World) -> InvoiceRow:
@@ -51,6 +41,27 @@ def paid(world: World) -> InvoiceRow:
 
 def shown(of: InvoiceRow) -> list[str]:
     return [deposit.shown_status for deposit in deposits.of_owner(of.id)]
+
+
+def invent(world: World, to: str, units: int) -> None:
+    """Let the first provider show a transfer of USDT that there never was."""
+    height = world.mine()
+    block_hash = world.node.ask("eth_getBlockByNumber", hex(height), False)["hash"]
+    log = {
+        "address": str(CATALOGUE.pairs["USDT", "ethereum"].contract).lower(),
+        "topics": [TRANSFER, "0x" + "0" * 24 + "b2" * 20, "0x" + "0" * 24 + to[2:].lower()],
+        "data": f"0x{units:064x}",
+        "blockHash": block_hash,
+        "blockNumber": hex(height),
+        "transactionHash": "0x" + "ee" * 32,
+        "logIndex": "0x0",
+        "removed": False,
+    }
+    receipt = {
+        "transactionHash": log["transactionHash"], "blockHash": block_hash, "blockNumber": hex(height),
+        "status": "0x1", "logs": [log],
+    }  # fmt: skip
+    world.providers[0].invent(height, log, receipt)
 
 
 def again(world: World) -> None:
@@ -146,26 +157,7 @@ def test_an_altered_amount_is_never_credited(start: Start) -> None:
 def test_an_invented_deposit_is_never_credited(start: Start) -> None:
     world = start(QUORUM_USD="10")
     mine = world.invoice()
-    height = world.mine()
-    block_hash = world.node.ask("eth_getBlockByNumber", hex(height), False)["hash"]
-    log = {
-        "address": str(CATALOGUE.pairs["USDT", "ethereum"].contract).lower(),
-        "topics": [TRANSFER, "0x" + "0" * 24 + "b2" * 20, "0x" + "0" * 24 + mine.address[2:].lower()],
-        "data": f"0x{USDT_UNITS:064x}",
-        "blockHash": block_hash,
-        "blockNumber": hex(height),
-        "transactionHash": "0x" + "ee" * 32,
-        "logIndex": "0x0",
-        "removed": False,
-    }
-    receipt = {
-        "transactionHash": log["transactionHash"],
-        "blockHash": block_hash,
-        "blockNumber": hex(height),
-        "status": "0x1",
-        "logs": [log],
-    }
-    world.providers[0].invent(height, log, receipt)
+    invent(world, mine.address, USDT_UNITS)
     world.confirm()
     assert shown(mine) == ["awaiting_quorum"]
 

@@ -11,10 +11,10 @@ from cli.embedded.servers.anvil import Anvil
 from models.db.base import rows
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.payouts import freezes
-from tests.actors.scan.test_witnesses import TRANSFER, again
+from tests.actors.scan.test_witnesses import again, invent
 from tests.actors.scan.world import ETHER, USDT_UNITS, World
 from tests.actors.treasury.world import TreasuryWorld
-from tests.models.builders import CATALOGUE, net_of
+from tests.models.builders import net_of
 from tests.models.treasury.builders import topup_rows
 from tests.peers.lying_rpc import DOWN
 
@@ -29,35 +29,14 @@ def mature(world: World) -> None:
     world.poll()
 
 
-def invent(world: TreasuryWorld, units: int = TEN_THOUSAND) -> None:
-    """Let the first provider show a transfer of USDT to the hot wallet that there never was."""
-    height = world.mine()
-    block_hash = world.node.ask("eth_getBlockByNumber", hex(height), False)["hash"]
-    log = {
-        "address": str(CATALOGUE.pairs["USDT", "ethereum"].contract).lower(),
-        "topics": [TRANSFER, "0x" + "0" * 24 + "b2" * 20, "0x" + "0" * 24 + world.hot[2:].lower()],
-        "data": f"0x{units:064x}",
-        "blockHash": block_hash,
-        "blockNumber": hex(height),
-        "transactionHash": "0x" + "ee" * 32,
-        "logIndex": "0x0",
-        "removed": False,
-    }
-    receipt = {
-        "transactionHash": log["transactionHash"], "blockHash": block_hash, "blockNumber": hex(height),
-        "status": "0x1", "logs": [log],
-    }  # fmt: skip
-    world.providers[0].invent(height, log, receipt)
-    world.catch_up()
-
-
 def usdt() -> list[tuple[Any, ...]]:
     return rows("SELECT status, doubted_for FROM treasury_topups WHERE currency = 'USDT' ORDER BY id")
 
 
 def test_an_invented_top_up_is_neither_booked_nor_sold_nor_freezes_anything(trio: TreasuryWorld) -> None:
     """10,000 USDT that one provider tells of were the gateway's own at maturity, and conversions sold them."""
-    invent(trio)
+    invent(trio, trio.hot, TEN_THOUSAND)
+    trio.catch_up()
     mature(trio)
     assert usdt() == [("pending", "amount")]
 
@@ -107,7 +86,8 @@ def test_small_top_ups_share_the_hour_of_the_deposits(database: str, anvil: Call
 
 def test_what_a_second_reading_lacks_is_doubted_and_none_is_booked_before_it(trio: TreasuryWorld) -> None:
     """Too small for the policy: nobody but the second reading notices."""
-    invent(trio, units=USDT_UNITS)
+    invent(trio, trio.hot, USDT_UNITS)
+    trio.catch_up()
     trio.mine(trio.network.maturity + rescan.BEHIND)
     trio.catch_up()
     assert usdt() == [("pending", None)]
@@ -177,7 +157,8 @@ def test_coin_that_no_transfer_brought_is_adopted_once_two_tell_of_it(
 
 
 def test_a_reader_may_see_why_a_top_up_waits(trio: TreasuryWorld) -> None:
-    invent(trio)
+    invent(trio, trio.hot, TEN_THOUSAND)
+    trio.catch_up()
     trio.witness()
     ((problem, attempts),) = rows("SELECT problem, attempts FROM treasury_topups WHERE currency = 'USDT'")
     assert (problem, attempts) == ("1 of 3 providers agree, 2 tell otherwise", 1)
