@@ -20,7 +20,6 @@ from actors.queue.registry import modules_for
 from api.app import create_app
 from models.db import base
 from models.db.base import StoreUnavailableError
-from models.invoices import rows as invoices
 from tests.actors.queue.workers import make_broker, working
 from tests.api.conftest import NOW, Client, FakeQueues, Keys, code_of, make_settings
 from tests.api.live import Live
@@ -194,9 +193,7 @@ def test_without_the_store_a_request_with_a_key_is_told_that_it_had_no_effect(
     assert (unknown_key.status_code, code_of(unknown_key)) == (503, "idempotency.unavailable")
     stack.post(USD, "warm")
     with monkeypatch.context() as patch:
-        patch.setattr("models.queue.calls.one", _gone)
-        patch.setattr("models.queue.calls.execute", _gone)
-        patch.setattr(invoices, "one", _gone)
+        patch.setattr("models.db.base.run", _gone)
         unavailable, busy = stack.post(USDT, "k"), stack.post(USDT)
 
     assert (unavailable.status_code, code_of(unavailable)) == (503, "idempotency.unavailable")
