@@ -340,10 +340,11 @@ def test_two_stacks_side_by_side_then_term_restart_and_kill(
     assert again.client().post("/v1/payment/info", {"uuid": invoice})["uuid"] == invoice
 
     # When its supervisor is killed, then nobody is left, and the folder can be used at once
-    mark = again.mark
+    mark, pids = again.mark, again.pids
     assert again.end(signal.SIGKILL) == -signal.SIGKILL
     third = Running(folder, "--port", "0", "--networks", "ethereum")
     assert carriers(mark) == []
+    assert not any(is_running(pid) for group in pids.values() for pid in group)
     assert third.client().post("/v1/payment/info", {"uuid": invoice})["uuid"] == invoice
     assert third.end(signal.SIGINT) == 0
 

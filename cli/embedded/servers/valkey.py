@@ -19,6 +19,7 @@ from cli.embedded.supervise.process import Child
 from cli.embedded.supervise.program import Program
 
 # Appended commands reach the kernel before they are answered: a killed server has lost nothing, a power cut one second.
+# A title of its own would be written over its environment, and so over the mark by which a leash finds it.
 _CONFIG: Final = """\
 bind {host}
 port {port}
@@ -29,6 +30,7 @@ appendfsync everysec
 save ""
 maxmemory-policy noeviction
 enable-protected-configs no
+set-proc-title no
 """
 
 

@@ -11,10 +11,11 @@ import redis
 
 from cli.embedded.servers.postgres import Postgres
 from cli.embedded.servers.valkey import Valkey
-from cli.embedded.supervise.leash import Leash
+from cli.embedded.supervise.leash import MARK, Leash
 from cli.embedded.supervise.ports import free_port
 from cli.embedded.supervise.process import StartError
 from cli.embedded.supervise.program import Program
+from cli.embedded.supervise.watchdog import carriers
 from tests.cli.embedded.waiting import wait_for
 
 
@@ -120,6 +121,15 @@ def test_data_of_another_version_is_named_and_not_touched(open_folder: Path, lea
     with pytest.raises(StartError, match="PostgreSQL 9"):
         Postgres(open_folder, port=free_port(), leash=leash).start()
     assert (open_folder / "postgres" / "base").is_dir()
+
+
+def test_a_server_bears_the_mark_of_its_leash_for_as_long_as_it_runs(open_folder: Path, leash: Leash) -> None:
+    valkey = Valkey(open_folder / "redis", port=free_port(), password="secret", leash=leash, durable=False)
+    for server in (valkey, Postgres(open_folder, port=free_port(), leash=leash, durable=False)):
+        server.start()
+
+        assert server.pid in carriers(f"{MARK}={leash.mark}".encode())
+        server.stop()
 
 
 def test_valkey_keeps_every_write_through_sigkill(tmp_path: Path, leash: Leash) -> None:
