@@ -88,11 +88,12 @@ def book_credited(deposit: Deposit, merchant_id: UUID, split: CreditSplit, netwo
     currency, suspense = deposit.currency, _suspense(deposit, merchant_id)
     matures = network.maturity > network.confirmations
     kind = MATURING if matures else AVAILABLE
-    given = debts.give(merchant_id, currency, split.net_units, out_of=suspense, kind=kind)
+    repaid, kept = debts.give(merchant_id, currency, split.net_units, out_of=suspense, kind=kind)
     ledger.post(
         f"deposit:{deposit.id}:{deposit.round}:credit",
         [
-            *given,
+            repaid,
+            kept,
             Transfer(suspense, Account(GATEWAY, FEES, currency), split.fee_units + split.fee_fixed_units),
             Transfer(suspense, Account(GATEWAY, ROUNDING, currency), split.rounding_units),
         ],
@@ -105,7 +106,7 @@ def book_credited(deposit: Deposit, merchant_id: UUID, split: CreditSplit, netwo
             network=deposit.network,
             block_height=deposit.block_height,
             currency=currency,
-            units=given[1].units,
+            units=kept.units,
         ).write()
 
 

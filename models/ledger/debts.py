@@ -52,7 +52,7 @@ def charge(
 def give(
     merchant_id: UUID, currency: str, units: int, *, out_of: Account, kind: str = AVAILABLE
 ) -> list[ledger.Transfer]:
-    """Return the legs of what a merchant is given: his debt, which is locked here, is repaid first."""
+    """Return the two legs of what a merchant is given: what his debt, locked here, takes first, and what he keeps."""
     repaid = min(units, ledger.lock_debt(merchant_id, currency))
     debt, balance = (Account(merchant_id, each, currency) for each in (DEBT, kind))
     return [ledger.Transfer(out_of, debt, repaid), ledger.Transfer(out_of, balance, units - repaid)]
