@@ -1,0 +1,44 @@
+"""docs/operations.md: the figures of gas that it names are the catalogue's."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+
+from core.catalogue.catalogue import Network, load_catalogue
+from core.settings.settings import Settings
+
+PAGE: Final = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+CATALOGUE: Final = load_catalogue("production")
+CAPPED: Final = {code: network for code, network in CATALOGUE.networks.items() if network.gas_cap_gwei}
+
+
+def line(pattern: str) -> str:
+    (found,) = re.findall(pattern, PAGE)
+    return str(found)
+
+
+def test_every_gas_cap_is_the_catalogues() -> None:
+    named = line(r"\n\| `<NETWORK>_GAS_CAP_GWEI` \| ([^|]+) \|")
+
+    assert named.split(", ") == [f"{code} {network.gas_cap_gwei}" for code, network in CAPPED.items()]
+
+
+def test_every_gas_reserve_follows_from_the_catalogues_cap_and_dearest_transfer() -> None:
+    transfers = int(line(r"`GAS_RESERVE_TRANSFERS` \((\d+)\)"))
+    assert transfers == Settings.model_fields["gas_reserve_transfers"].default
+    named = line(r"By the catalogue's figures that is (.+)\.\n")
+    figures = re.findall(r"([0-9.]+)(?: ([A-Z]+))?(?: for ([a-z]+))?", named)
+
+    assert {network or currency: Decimal(figure) for figure, currency, network in figures} == {
+        code if network.gas_currency == "ETH" else network.gas_currency: transfers * dearest(network)
+        for code, network in CAPPED.items()
+    }
+
+
+def dearest(network: Network) -> Decimal:
+    """Return what a transfer of a network's dearest coin takes at its cap, in whole coins."""
+    gas = max(pair.transfer_gas or 0 for pair in CATALOGUE.pairs_on(network.code))
+    return Decimal(gas * (network.gas_cap_gwei or 0)).scaleb(-9)
