@@ -1,4 +1,4 @@
-"""The `sluice` command. Each module of this package adds its commands; this one puts them together and ends them."""
+"""Runs the `sluice` command. Each module of this package adds its commands; this one joins them and ends them."""
 
 import json
 import sys

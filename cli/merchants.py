@@ -1,4 +1,4 @@
-"""`sluice merchant` and `sluice key`: who may use the gateway. Run by operators; the secret of a key is shown once."""
+"""`sluice merchant` and `sluice key`: say who may use the gateway. Run by operators; a key's secret is shown once."""
 
 from typing import Annotated, Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Exact money: decimal strings at the edges, integer base units within. Called wherever an amount enters or leaves.
+"""Keeps money exact: decimal strings at the edges, integer base units within. Called where an amount enters or leaves.
 
 Amounts are parsed by an ASCII pattern and never through Decimal or float: Decimal takes `1_000` and Arabic digits, and
 its default context drops digits past 28. "Up" and "down" mean towards plus and minus infinity.

@@ -1,4 +1,4 @@
-"""What the gateway keeps of its gas coins, so that no conversion sells what transactions are paid with. No actor.
+"""Reckons how much gas coin the gateway keeps, so that no conversion sells what transactions are paid with. No actor.
 
 Called by actors.payouts.service.
 """

@@ -1,4 +1,4 @@
-"""What a merchant has."""
+"""Declares the endpoint that tells what a merchant has."""
 
 from __future__ import annotations
 

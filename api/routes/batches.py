@@ -1,4 +1,4 @@
-"""Batches: many payments, payouts or refunds in one call, done afterwards."""
+"""Declares the endpoints of batches: many payments, payouts or refunds in one call, done afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue of coins, networks and pricing currencies."""
+"""Declares the endpoint that shows the catalogue of coins, networks and pricing currencies."""
 
 from __future__ import annotations
 

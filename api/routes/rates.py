@@ -1,4 +1,4 @@
-"""What currencies are worth."""
+"""Declares the endpoint that tells what currencies are worth."""
 
 from __future__ import annotations
 

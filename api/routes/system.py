@@ -1,4 +1,4 @@
-"""What operators and their machines ask: health, readiness, metrics, and the description of this API."""
+"""Declares what operators and their machines ask: health, readiness, metrics, and the description of this API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moving money to the owner's personal wallet."""
+"""Declares the endpoint that moves money to the owner's personal wallet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Static wallets: permanent addresses that are credited whenever something comes."""
+"""Declares the endpoints of static wallets: permanent addresses that are credited whenever something comes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a merchant's webhooks go, which went there, and how to send one again or try the endpoint."""
+"""Declares how a merchant says where its webhooks go, sees which went there, sends one again and tries the endpoint."""
 
 from __future__ import annotations
 

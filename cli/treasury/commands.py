@@ -1,4 +1,4 @@
-"""`sluice treasury`: what the gateway's own wallets hold, what would be swept and why, and how a surplus is booked."""
+"""`sluice treasury`: shows what the gateway's own wallets hold and what would be swept and why, and books a surplus."""
 
 from typing import Annotated, Any, Final
 

@@ -1,4 +1,4 @@
-"""`sluice treasury recover` and `writeoff`: what left without a row, whose it was, and what is given up for lost.
+"""`sluice treasury recover` and `writeoff`: say whose it was that left without a row, and what is given up for lost.
 
 For after a database lost its last commits; docs/backup.md tells the whole way. Added to the group by
 cli.treasury.commands.

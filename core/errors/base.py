@@ -1,4 +1,4 @@
-"""The root of the error tree and its register. Raised wherever something is refused, answered by api in one place."""
+"""Holds the root of the error tree and its register. Raised on every refusal, answered by api in one place."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

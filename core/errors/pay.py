@@ -1,4 +1,4 @@
-"""Public pages: the hosted payment page and payment links. Raised by api and actors."""
+"""Names what is refused on public pages: the hosted payment page and payment links. Raised by api and actors."""
 
 # ruff: noqa: N818 - errors are named after their codes.
 

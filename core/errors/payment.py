@@ -1,4 +1,4 @@
-"""Invoices as their merchant sees them, their e-mails and methods of payment. Raised by api and actors."""
+"""Names what is refused about a merchant's invoices, their e-mails and methods of payment. Raised by api and actors."""
 
 # ruff: noqa: N818 - errors are named after their codes.
 

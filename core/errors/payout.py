@@ -1,4 +1,4 @@
-"""Payouts, conversion and compliance. Raised by api and actors."""
+"""Names what is refused about payouts, conversion and compliance. Raised by api and actors."""
 
 # ruff: noqa: N818 - errors are named after their codes.
 

@@ -1,4 +1,4 @@
-"""Payout links, which are crypto cheques. Raised by api and actors."""
+"""Names what is refused about payout links, which are crypto cheques. Raised by api and actors."""
 
 # ruff: noqa: N818 - errors are named after their codes.
 

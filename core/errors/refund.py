@@ -1,4 +1,4 @@
-"""Refunds and asynchronous batches. Raised by api and actors."""
+"""Names what is refused about refunds and asynchronous batches. Raised by api and actors."""
 
 # ruff: noqa: N818 - errors are named after their codes.
 

@@ -1,4 +1,4 @@
-"""Request-level answers: the body, the path, who asks, repeats, and a busy gateway.
+"""Names what is refused of any request: the body, the path, who asks, repeats, and a busy gateway.
 
 Raised by api and actors.queue.caller.
 """

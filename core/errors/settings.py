@@ -1,4 +1,4 @@
-"""A merchant's settings: webhooks, splits, auto-withdraw, address allowlist. Raised by api and actors."""
+"""Names what is refused about settings: webhooks, splits, auto-withdraw, allowlist. Raised by api and actors."""
 
 # ruff: noqa: N818 - errors are named after their codes.
 

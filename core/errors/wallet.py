@@ -1,4 +1,4 @@
-"""Static wallets, QR codes and transfers to the personal wallet. Raised by api and actors."""
+"""Names what is refused about static wallets, QR codes, transfers to the owner's wallet. Raised by api and actors."""
 
 # ruff: noqa: N818 - errors are named after their codes.
 

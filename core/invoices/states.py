@@ -1,4 +1,4 @@
-"""What an invoice may become, and when. Tables and one pure judgement; models.invoices.settlement acts on its verdict.
+"""Tells what an invoice may become, and when. models.invoices.settlement acts on the verdict of its pure judgement.
 
 Source: API reference, "States and transitions".
 """

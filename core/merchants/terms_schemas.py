@@ -1,4 +1,4 @@
-"""Requests and answers about how a merchant is paid: accepted methods, discounts, tolerance. As core.http.requests."""
+"""Declares requests and answers about how a merchant is paid: methods, discounts, tolerance. As core.http.requests."""
 
 from __future__ import annotations
 

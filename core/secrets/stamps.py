@@ -1,4 +1,4 @@
-"""Stamps: proof that what came through Redis was written by a process that holds SECRET_KEYS.
+"""Makes and checks stamps: proof that what came through Redis was written by a process that holds SECRET_KEYS.
 
 Used by actors.queue.messages.
 Keyed BLAKE2b, under a key of each purpose's own that follows from a secret key, so that a stamp for one purpose never

@@ -1,4 +1,4 @@
-"""Rules between variables: what each process may see, and what production refuses.
+"""Checks rules between variables: what each process may see, and what production refuses.
 
 Called by core.settings.settings alone.
 They look at the texts of the environment, before these become settings, so that every problem is found in one pass.

@@ -1,4 +1,4 @@
-"""Batches: rows, reads, and the round over the merchants that share the workers.
+"""Keeps batches: rows, reads, and the round over the merchants that share the workers.
 
 Written by actors.batches.calls (create) and actors.batches.ticks (lease, complete); what one item does is in
 models.batches.items.

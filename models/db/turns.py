@@ -1,4 +1,4 @@
-"""SQL that gives merchants turns: one's crowd costs the others neither their places nor time.
+"""Gives merchants turns, in SQL: one's crowd costs the others neither their places nor time.
 
 Used by models.payouts.queue, models.payout_links, models.batches. It hops from merchant to merchant by an index that
 begins with what `waiting` asks for and merchant_id: the cost is that of the merchants, not of their rows.

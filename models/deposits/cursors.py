@@ -1,4 +1,4 @@
-"""How far each network is scanned. A cursor moves by compare-and-swap, in the transaction of its block's deposits."""
+"""Keeps how far each network is scanned. A cursor moves by compare-and-swap, in its block's transaction."""
 
 from __future__ import annotations
 

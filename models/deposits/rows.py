@@ -1,4 +1,4 @@
-"""Deposits: rows, matching against the gateway's addresses, and the queries of the scan.
+"""Keeps deposits: rows, matching against the gateway's addresses, and the queries of the scan.
 
 What becomes of them is decided by models.invoices.settlement (invoices) and models.wallets.settlement.
 """

@@ -1,4 +1,4 @@
-"""What must always hold of money that leaves, as SQL that returns no row. Read by models.invariants.money_in alone."""
+"""States what must always hold of money that leaves, as SQL that returns no row. Read by money_in alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From which source addresses a merchant's keys may sign. Set by actors.merchants.allowlist; read with each key."""
+"""Keeps from where a merchant's keys may sign. Set by actors.merchants.allowlist; read with each key."""
 
 from __future__ import annotations
 

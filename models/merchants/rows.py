@@ -1,4 +1,4 @@
-"""Owners, their merchants and the merchants' API keys. Called by cli, and by api to find the key of a request."""
+"""Keeps owners, their merchants and the merchants' API keys. Called by cli, and by api to find the key of a request."""
 
 import base64
 import re

@@ -1,4 +1,4 @@
-"""Merchants' terms: fees, tolerance, accepted methods. Cached by a process and checked by version when used."""
+"""Reads merchants' terms: fees, tolerance, accepted methods. Cached by a process and checked by version when used."""
 
 from __future__ import annotations
 

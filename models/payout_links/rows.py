@@ -1,4 +1,4 @@
-"""Payout links (cheques): money put aside for the one who shows the token. Rows, reads, and how they end unclaimed.
+"""Keeps payout links (cheques): money put aside for who shows the token. Rows, reads, and how they end unclaimed.
 
 Written by actors.payout_links.calls (create, cancel) and actors.payout_links.ticks (expiry); models.payout_links.claims
 pays them out. Locks are taken in one order: link, debt, balances.

@@ -1,4 +1,4 @@
-"""Which approved payouts the broadcast takes up, what must be true of one before it is signed, and what keeps it back.
+"""Tells which payouts the broadcast takes up, what must be true of one before it is signed, and what keeps it back.
 
 Called by actors.signer.broadcast alone; the decisions are made under the payout's row lock, in its transaction.
 """

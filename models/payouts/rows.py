@@ -1,4 +1,4 @@
-"""Payouts: rows, reads, and the one guarded change of status. Money is held before a row is written.
+"""Keeps payouts: rows, reads, and the one guarded change of status. Money is held before a row is written.
 
 Written by whatever lets money leave (payouts, cheques, refunds) through insert(), moved on by models.outcomes.decisions
 and models.outcomes.endings. Every change writes its event in the same transaction.

@@ -1,4 +1,4 @@
-"""Calls: queue messages whose senders wait. Each takes effect once or never, and its caller learns which.
+"""Records calls: queue messages whose senders wait. Each takes effect once or never, and its caller learns which.
 
 A call's row is the first thing its transaction writes. A caller that waits no longer writes a tombstone under the same
 id: whichever of the two is in first decides, whatever any clock says. Called by actors.queue.caller on both sides.

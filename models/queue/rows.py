@@ -1,4 +1,4 @@
-"""The table of calls."""
+"""Declares the table of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refunds: payouts of what came for a payment or to a static wallet. What may be refunded, and whence the money comes.
+"""Keeps refunds: payouts of what came for a payment or to a static wallet. Tells what may be refunded, and whence.
 
 Called by actors.refunds.service and actors.refunds.uncredited, in their transactions and with the owner locked, and by
 models.outcomes.reversals. A refund of credited money comes from available; one of money that waits in suspense takes

@@ -1,4 +1,4 @@
-"""Spends: rows and reads of what the signer sends, and the numbering of a sender's slots. Used by actors.signer.spend.
+"""Keeps spends: rows and reads of what the signer sends, and a sender's numbering of slots. For actors.signer.spend.
 
 Nothing here decides: models.spends.tracking moves a spend on, with what hangs on it. Every write is guarded by the
 state that it starts from, so that two who do the same at once do it once.

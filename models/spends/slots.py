@@ -1,4 +1,4 @@
-"""Which slots of a sender no row explains, and between which blocks they were used. A gap is a transaction not found.
+"""Tells which slots of a sender no row explains, and between which blocks they were used. A gap is one not found.
 
 Asked by actors.scan.missing, which looks for it, and by actors.signer.recovery, which signs nothing before it is found.
 """

@@ -1,4 +1,4 @@
-"""Transactions signed with our keys that no row of ours knows: noted by the scan, settled here one by one.
+"""Settles, one by one, transactions signed with our keys that no row of ours knows; the scan notes them.
 
 A database that lost its last commits finds again what they paid. Whatever a row of ours asks for becomes that row's
 spend, from where it is followed like every other (models.spends.tracking); the rest waits for an operator.

@@ -1,4 +1,4 @@
-"""Which deposits lie at their own addresses, and which sweep takes them. Called by actors.treasury.sweep and the plan.
+"""Tells which deposits lie at their own addresses, and which sweep takes them. Called by the treasury's actor and plan.
 
 A sweep takes all of a coin's confirmed deposits at an address, in the transaction that commits its bytes; one that
 failed, or whose slot was lost, gives them back. Its bytes name an amount, not deposits: where a deep reorg takes a

@@ -1,4 +1,4 @@
-"""Money that came to the hot wallet other than by a sweep: rows, and how they are booked. Called by actors.scan.intake.
+"""Books money that came to the hot wallet other than by a sweep. Called by actors.scan.intake.
 
 It belongs to the gateway, whose operator brings in gas; what comes back from the cold address was never gone.
 """

@@ -1,4 +1,4 @@
-"""The deposits of a static wallet: those that it holds back, and pages of all. See models.wallets.settlement.
+"""Reads the deposits of a static wallet: those that it holds back, and pages of all. See models.wallets.settlement.
 
 A wallet gathers deposits for years, so nothing here reads them all.
 """

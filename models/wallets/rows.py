@@ -1,4 +1,4 @@
-"""Static wallets: permanent addresses of a merchant, each its own for ever. Rows and reads.
+"""Keeps static wallets: permanent addresses of a merchant, each its own for ever. Rows and reads.
 
 Written by actors.wallets.calls (create, block) and, for what an unblocked one still owes, by models.wallets.settlement.
 """

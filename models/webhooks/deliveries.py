@@ -1,4 +1,4 @@
-"""The delivery log: what was sent to a merchant, its outcome, what waits. Read by POST /v1/webhooks/deliveries."""
+"""Reads the delivery log: what was sent to a merchant, its outcome, what waits. For POST /v1/webhooks/deliveries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outbox: webhooks are written with the events they tell of, and delivered later.
+"""Fills the outbox: webhooks are written with the events they tell of, and delivered later.
 
 Called by the models that decide something (emit), by actors.webhooks.deliver (lease, record), by
 actors.webhooks.calls and actors.webhooks.trial, and by api.health.gauges.

@@ -1,4 +1,4 @@
-"""Payments as their merchant sees them: create one, read one."""
+"""Declares the endpoints by which a merchant creates a payment and reads it."""
 
 from __future__ import annotations
 

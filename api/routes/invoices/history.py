@@ -1,4 +1,4 @@
-"""Payments after their creation: history, QR code, methods, resolution, webhooks sent again."""
+"""Declares what merchants ask of payments made before: history, QR code, methods, resolution, webhooks sent again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payments as their buyer sees them: public, known by their id alone, and without what is the merchant's."""
+"""Shows payments to their buyer: public, known by their id alone, and without what is the merchant's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payout links (cheques) as their merchant sees them: money put aside, for a recipient who names the address later."""
+"""Declares how a merchant makes payout links (cheques): money put aside for who names the address later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payout links (cheques) as their recipient sees them: public, known by their token alone."""
+"""Shows payout links (cheques) to their recipient: public, known by their token alone."""
 
 from __future__ import annotations
 

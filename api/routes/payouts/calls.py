@@ -1,4 +1,4 @@
-"""Payouts as their merchant orders them: reckon one, make one, make many, say who bears the fees."""
+"""Declares how a merchant orders payouts: reckon one, make one, make many, say who bears the fees."""
 
 from __future__ import annotations
 

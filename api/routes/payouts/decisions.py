@@ -1,4 +1,4 @@
-"""Approving and cancelling payouts that wait for somebody."""
+"""Declares how payouts that wait for somebody are approved and cancelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payouts after their creation: one, all, and the methods there are."""
+"""Shows payouts after their creation: one, all, and the methods there are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refunds: of credited payments, and of what a blocked static wallet holds."""
+"""Declares the endpoints of refunds: of credited payments, and of what a blocked static wallet holds."""
 
 from __future__ import annotations
 

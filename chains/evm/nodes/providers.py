@@ -1,4 +1,4 @@
-"""The nodes of one network: asks the best one, then the next. Used by the EVM modules.
+"""Asks the nodes of one network, the best one first, then the next. Used by the EVM modules.
 
 Best is, in this order: not resting after a failure, not behind the others, its head not gone back, not far slower than
 the fastest; among equals the operator's order holds. Nothing of this decides what is true, only who is asked first.

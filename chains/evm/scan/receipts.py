@@ -1,4 +1,4 @@
-"""Receipts of single transactions, asked for as cheaply as a node allows and kept from step to step.
+"""Fetches receipts of single transactions, as cheaply as a node allows, and keeps them from step to step.
 
 Used by chains.evm.scan.block.
 Anybody can put hundreds of transfers to us into one block. Asked one after the other their receipts would outlast a

@@ -1,4 +1,4 @@
-"""web3 and eth-account, which the modules beside speak: half a second and 34 MB at first use, for those who spend."""
+"""Loads web3 and eth-account for the modules beside: half a second and 34 MB at first use, for those who spend."""
 
 import functools
 import sys

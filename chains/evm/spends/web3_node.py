@@ -1,4 +1,4 @@
-"""web3 before our own nodes: they keep budget, deadlines, failover and secrets, and here every answer has its shape.
+"""Puts web3 before our own nodes: they keep budget, deadlines, failover and secrets; here every answer has its shape.
 
 Imported by chains.evm.spends.library alone, when a process first spends.
 web3 reads hex as Python reads numbers ("1", "0x_1", "-0x1") and lets through what is no text at all; so an answer is

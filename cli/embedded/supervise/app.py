@@ -1,4 +1,4 @@
-"""One process type of the Procfile. Made by cli.embedded.stack, kept running by cli.embedded.supervise.supervisor."""
+"""Runs one process type of the Procfile. Made by cli.embedded.stack, kept running by the supervisor beside it."""
 
 from __future__ import annotations
 

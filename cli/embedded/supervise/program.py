@@ -1,4 +1,4 @@
-"""What PostgreSQL, Valkey, chains and the Procfile's processes have in common: how they start, answer and end."""
+"""Declares how PostgreSQL, Valkey, chains and the Procfile's processes start, answer and end, all alike."""
 
 from __future__ import annotations
 
