@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from bench.harness import Round, Site, Target, finish, run_json, start_load
 from bench.pool import claim_ratios
+from bench.quiet import beside, until_it_holds
 from bench.report import Figure, show, show_cpu
 from bench.targets import Baselines, Product
 
@@ -24,14 +25,14 @@ IDLE_EVERY_S: Final = 2.0
 class Extent:
     """How long everything takes."""
 
-    rounds: int
+    rounds_min: int
     seconds: float
     idle_requests: int
     addresses: int
 
 
-FULL: Final = Extent(rounds=7, seconds=3.0, idle_requests=12, addresses=220_000)
-QUICK: Final = Extent(rounds=3, seconds=1.0, idle_requests=3, addresses=110_000)
+FULL: Final = Extent(rounds_min=5, seconds=3.0, idle_requests=12, addresses=220_000)
+QUICK: Final = Extent(rounds_min=3, seconds=1.0, idle_requests=3, addresses=110_000)
 
 
 def run_rounds(targets: list[Target], baselines: Baselines, extent: Extent) -> dict[str, dict[str, list[Any]]]:
@@ -40,13 +41,20 @@ def run_rounds(targets: list[Target], baselines: Baselines, extent: Extent) -> d
     found["raw"] = {"rate": []}
     for target in targets:
         target.pour(clients=CLIENTS, seconds=extent.seconds / 2)
-    for number in range(extent.rounds):
+
+    def turn(number: int) -> list[float]:
         # Every other round backwards, so that none always runs after the same other.
         for target in targets if number % 2 == 0 else reversed(targets):
             found[target.name]["loaded"].append(target.pour(clients=CLIENTS, seconds=extent.seconds))
             found[target.name]["single"].append(target.pour(clients=1, seconds=extent.seconds / 2))
         raw = run_json(["-m", "bench.baselines.raw", str(extent.seconds)], baselines.environment("raw", 0))
         found["raw"]["rate"].append(raw["count"] / raw["elapsed_s"])
+        last = {name: {kind: rounds[-1] for kind, rounds in kinds.items()} for name, kinds in found.items()}
+        rates = [last["direct"]["loaded"].rate, last["stock"]["loaded"].rate, last["raw"]["rate"]]
+        single = last["product"]["single"].p50_ms / last["direct"]["single"].p50_ms
+        return [*(last["product"]["loaded"].rate / rate for rate in rates), single]
+
+    until_it_holds(turn, at_least=extent.rounds_min)
     return found
 
 
@@ -94,7 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="under a minute, and less exact")
     extent = QUICK if parser.parse_args().quick else FULL
-    with Site() as site:
+    with beside(), Site() as site:
         product = Product(site, addresses=extent.addresses)
         baselines = Baselines(site, addresses=extent.addresses)
         targets = [product.start(), baselines.start_direct(), baselines.start_stock()]

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from bench.quiet import beside
 from cli.embedded.servers.postgres import Postgres
 from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import free_port
@@ -169,7 +170,8 @@ def main() -> None:
     server = Postgres(folder, port=free_port(), leash=leash, durable=False)
     try:
         server.start()
-        is_met = measure(server.url, count, with_sales=options.sales)
+        with beside():
+            is_met = measure(server.url, count, with_sales=options.sales)
     finally:
         base.close()
         server.stop()

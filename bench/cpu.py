@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-_TICK_MS: Final = 1000 / os.sysconf("SC_CLK_TCK")
+TICK_MS: Final = 1000 / os.sysconf("SC_CLK_TCK")
 # Fields of /proc/PID/stat behind the name, which may hold anything: the parent, then the four times.
 _PARENT, _TIMES = 1, slice(11, 15)
 
@@ -23,7 +23,7 @@ def tree_cpu_ms(root: int) -> float:
         # An ended child's time is in its parent's, once that has waited for it.
         ticks += sum(map(int, table[pid][_TIMES])) if pid in table else 0
         waiting += children.get(pid, [])
-    return ticks * _TICK_MS
+    return ticks * TICK_MS
 
 
 def _pids() -> list[int]:

@@ -7,6 +7,7 @@ from statistics import median
 from typing import Final
 
 from bench.harness import Site, run_json
+from bench.quiet import beside, until_it_holds
 from bench.report import Figure, show
 
 TARGETS: Final = {"product": "bench.echo", "stock": "bench.baselines.stock_echo"}
@@ -19,8 +20,8 @@ GOALS: Final = {"one": 0.2, "many": 2.0, "idle": 0.05}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="half a minute, and less exact")
-    rounds, seconds, idle_s = (2, 1.0, 6.0) if parser.parse_args().quick else (5, 3.0, 20.0)
-    with Site() as site:
+    seconds, idle_s = (1.0, 6.0) if parser.parse_args().quick else (3.0, 20.0)
+    with beside(), Site() as site:
         env = {"BENCH_REDIS_URL": site.valkey.url}
         for name, module in TARGETS.items():
             site.start(name, f"dramatiq {module} -p 1 -t 4", env)
@@ -32,10 +33,14 @@ def main() -> None:
 
         one: dict[str, list[float]] = {name: [] for name in TARGETS}
         many: dict[str, list[float]] = {name: [] for name in TARGETS}
-        for _ in range(rounds):
+
+        def pair(_number: int) -> list[float]:
             for name, module in TARGETS.items():
                 one[name].append(pour(module, 1, seconds)[0])
                 many[name].append(pour(module, CLIENTS, seconds)[1])
+            return [kind["product"][-1] / kind["stock"][-1] for kind in (one, many)]
+
+        until_it_holds(pair)
         idle = {name: pour(module, 1, idle_s, IDLE_PAUSE_S)[0] for name, module in TARGETS.items()}
     show("A call through the queue", [
         Figure(name="one client: p50 ÷ stock", ratio=median(one["product"]) / median(one["stock"]), goal=GOALS["one"],

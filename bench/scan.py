@@ -22,6 +22,7 @@ from typing import Final
 import psycopg2
 
 from bench.harness import Site
+from bench.quiet import beside, until_it_holds
 from chains.evm.adapter import EvmAdapter
 from chains.evm.nodes.providers import Providers
 from cli.embedded.servers.anvil import Anvil
@@ -56,18 +57,17 @@ class Size:
     blocks: int
     watched: int
     matches: int
-    rounds: int
 
 
-FULL: Final = Size(blocks=60, watched=5_000_000, matches=400, rounds=5)
-QUICK: Final = Size(blocks=12, watched=500_000, matches=150, rounds=3)
+FULL: Final = Size(blocks=60, watched=5_000_000, matches=400)
+QUICK: Final = Size(blocks=12, watched=500_000, matches=150)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the addresses, a fifth of the blocks")
     size = QUICK if parser.parse_args().quick else FULL
-    with Site() as site:
+    with beside(), Site() as site:
         with chain(site) as node:
             measure_blocks(node, size)
         measure_matching(site, size)
@@ -174,11 +174,18 @@ def measure_matching(site: Site, size: Size) -> None:
     sizes = (FEW, size.watched)
     urls = {watched: pool(site, watched) for watched in sizes}
     samples: dict[int, list[float]] = {watched: [] for watched in sizes}
-    for number in range(size.rounds + 1):
+
+    def pair(number: int) -> list[float]:
+        took = {watched: match_round(urls[watched], watched, size.matches, seed=number) for watched in sizes}
         for watched in sizes:
-            took = match_round(urls[watched], watched, size.matches, seed=number)
-            # The first round only warms up.
-            samples[watched] += took if number else []
+            samples[watched] += took[watched]
+        return [median(took[size.watched]) / median(took[FEW])]
+
+    # The first only warms up.
+    pair(-1)
+    for found in samples.values():
+        found.clear()
+    until_it_holds(pair)
     p50 = {watched: median(found) for watched, found in samples.items()}
     ratio = p50[size.watched] / p50[FEW]
     print(f"matching the {ADDRESSES_IN_A_BLOCK} addresses of a block:")
