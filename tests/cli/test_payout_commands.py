@@ -18,7 +18,8 @@ from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
 from models.payouts import freezes
 from models.payouts.freezes import RECONCILER
 from tests.cli.conftest import CommandLine, Outcome
-from tests.models.builders import USDT, Chain, assert_sound, held
+from tests.models.builders import USDT, Chain, assert_sound
+from tests.models.ledger.figures import held
 from tests.models.payouts.held import funded, payout, reread, taken
 
 REASON = ("--reason", "a leak")

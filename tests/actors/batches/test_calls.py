@@ -36,7 +36,10 @@ from tests.actors.batches.world import (
     work_on,
 )
 from tests.models.addresses.test_pool import add_chunk
-from tests.models.builders import Chain, assert_sound, at_once, held, merchant, paid
+from tests.models.builders import Chain, assert_sound, merchant
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import paid
+from tests.models.ledger.figures import held
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, rich_shop, trade
 
 FREE_ADDRESSES = 128

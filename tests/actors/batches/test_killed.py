@@ -19,7 +19,8 @@ from models.db.base import one
 from tests.actors.batches.world import AGNOSTIC, PAYOUT, configure, count, key_of, pass_by, status_of, statuses, take
 from tests.actors.queue.workers import NAMESPACE, eventually
 from tests.models.addresses.test_pool import PUBLIC_KEY
-from tests.models.builders import assert_sound, endpoint, held, merchant
+from tests.models.builders import assert_sound, endpoint, merchant
+from tests.models.ledger.figures import held
 from tests.models.payouts.builders import FEE, USDT, charge, fund, trade
 
 pytestmark = pytest.mark.fresh_database

@@ -31,7 +31,9 @@ from tests.actors.batches.world import (
     take,
     work_on,
 )
-from tests.models.builders import assert_sound, at_once, held, merchant
+from tests.models.builders import assert_sound, merchant
+from tests.models.db.collisions import at_once
+from tests.models.ledger.figures import held
 from tests.models.payouts.builders import FEE, USDT, charge, rich_shop, trade
 
 

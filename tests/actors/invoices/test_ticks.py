@@ -16,7 +16,8 @@ from models.db.base import execute, one
 from models.invoices import rows as invoices
 from models.invoices import views
 from models.invoices.rows import InvoiceRow
-from tests.models.builders import CATALOGUE, PRICE, USDT, Chain, assert_sound, invoice, settled
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
+from tests.models.invoices.builders import PRICE, invoice, settled
 
 
 @pytest.fixture(autouse=True)

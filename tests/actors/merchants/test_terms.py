@@ -38,7 +38,8 @@ from models.queue.calls import AbandonedError, ReplayedError, abandon
 from tests.actors import asking
 from tests.actors.asking import configure, info
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
-from tests.models.builders import at_once, begin_scans, merchant
+from tests.models.builders import begin_scans, merchant
+from tests.models.db.collisions import at_once
 
 ETHEREUM = {"currency": "USDT", "network": "ethereum"}
 BSC = {"currency": "USDT", "network": "bsc"}

@@ -27,7 +27,9 @@ from models.payouts import freezes
 from models.queue.calls import CallInfo, ReplayedError
 from tests.actors.asking import ask, info
 from tests.actors.queue.workers import make_settings
-from tests.models.builders import USDT, assert_sound, at_once, held
+from tests.models.builders import USDT, assert_sound
+from tests.models.db.collisions import at_once
+from tests.models.ledger.figures import held
 from tests.models.payouts.held import funded, owner_of
 
 FIVE: dict[str, Any] = {"amount": "5", "currency": "USDT"}

@@ -45,7 +45,9 @@ from tests.actors.payout_links.world import (
     info,
     replayed,
 )
-from tests.models.builders import USDT, at_once, held, merchant
+from tests.models.builders import USDT, merchant
+from tests.models.db.collisions import at_once
+from tests.models.ledger.figures import held
 from tests.models.payout_links.builders import rich_merchant
 from tests.models.payouts.builders import FEE, charge, fund, trade
 

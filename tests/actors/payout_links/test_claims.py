@@ -27,7 +27,10 @@ from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.queue.calls import AbandonedError, ReplayedError
 from tests.actors.payout_links.world import ANN, BOB, cancel, claim, configure, create, give_up, info
-from tests.models.builders import USDT, address, at_once, endpoint, held
+from tests.models.builders import USDT, endpoint
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import address
+from tests.models.ledger.figures import held
 from tests.models.payout_links.builders import advance
 from tests.models.payouts.builders import FEE
 

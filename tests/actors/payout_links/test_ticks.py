@@ -16,7 +16,8 @@ from models.payout_links import rows as payout_links
 from models.payout_links.rows import PayoutLinkRow
 from models.payouts import freezes
 from tests.actors.payout_links.world import configure
-from tests.models.builders import USDT, endpoint, held
+from tests.models.builders import USDT, endpoint
+from tests.models.ledger.figures import held
 from tests.models.payout_links.builders import ANN, BOB, HELD, advance, claimed, claiming, funded
 
 

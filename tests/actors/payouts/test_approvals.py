@@ -20,7 +20,8 @@ from models.payouts.rows import PayoutRow
 from models.queue.calls import CallInfo, ReplayedError
 from tests.actors.asking import ask, info
 from tests.actors.queue.workers import make_settings
-from tests.models.builders import USDT, assert_sound, held, merchant
+from tests.models.builders import USDT, assert_sound, merchant
+from tests.models.ledger.figures import held
 from tests.models.payouts.held import CREATOR, DESTINATION, approvers, funded, payout, require_cosign, reread
 
 

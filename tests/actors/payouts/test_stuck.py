@@ -30,17 +30,9 @@ from models.payouts.rows import PayoutRow
 from models.wallets import settlement as wallet_settlement
 from tests.actors.queue.workers import make_settings
 from tests.actors.signer.world import SpendWorld
-from tests.models.builders import (
-    CATALOGUE,
-    USDT,
-    Chain,
-    assert_sound,
-    at_once,
-    endpoint,
-    held,
-    owes,
-    wait_until_somebody_waits,
-)
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, endpoint
+from tests.models.db.collisions import at_once, wait_until_somebody_waits
+from tests.models.ledger.figures import held, owes
 from tests.models.payout_links.builders import claimed
 from tests.models.payout_links.builders import funded as cheque
 from tests.models.payouts.builders import fund

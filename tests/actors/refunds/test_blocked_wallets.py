@@ -29,7 +29,10 @@ from models.wallets.rows import WalletRow
 from tests.actors.asking import ask, info
 from tests.actors.refunds.test_calls import OTHER
 from tests.actors.refunds.test_resolutions import made
-from tests.models.builders import USDT, Chain, address, at_once, held, merchant
+from tests.models.builders import USDT, Chain, merchant
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import address
+from tests.models.ledger.figures import held
 from tests.models.refunds.builders import FEE, end, suspense
 from tests.models.wallets.builders import set_blocked, settled, statuses, wallet
 

@@ -17,7 +17,8 @@ from models.payouts import rows as payouts
 from tests.actors.asking import ask, info
 from tests.actors.batches import world as batch_world
 from tests.actors.refunds.test_calls import refund
-from tests.models.builders import PRICE, SENDER, USDT, Chain, expired, invoice, paid, settled
+from tests.models.builders import SENDER, USDT, Chain
+from tests.models.invoices.builders import PRICE, expired, invoice, paid, settled
 from tests.models.payouts.builders import charge, fund
 from tests.models.refunds.builders import FEE, suspense
 

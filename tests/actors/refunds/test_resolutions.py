@@ -30,20 +30,10 @@ from models.payouts import freezes
 from models.payouts import rows as payouts
 from tests.actors.asking import ask, configure, info
 from tests.actors.refunds.test_calls import OTHER, PAYER
-from tests.models.builders import (
-    SENDER,
-    USDT,
-    Chain,
-    address,
-    at_once,
-    expired,
-    held,
-    invoice,
-    merchant,
-    net_of,
-    paid,
-    settled,
-)
+from tests.models.builders import SENDER, USDT, Chain, merchant
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import address, expired, invoice, paid, settled
+from tests.models.ledger.figures import held, net_of
 from tests.models.payouts.builders import trade
 from tests.models.refunds.builders import FEE, end, short, suspense
 

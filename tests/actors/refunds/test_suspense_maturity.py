@@ -19,7 +19,8 @@ from models.payouts.rows import PayoutRow
 from models.wallets import settlement as wallet_settlement
 from models.wallets.rows import WalletRow
 from tests.actors.signer.world import SpendWorld
-from tests.models.builders import CATALOGUE, SENDER, USDT, invoice, merchant
+from tests.models.builders import CATALOGUE, SENDER, USDT, merchant
+from tests.models.invoices.builders import invoice
 from tests.models.refunds.builders import send_back
 from tests.models.wallets.builders import set_blocked, wallet
 

@@ -24,7 +24,8 @@ from tests.actors.signer.test_failed_fees import BURNER, burns_since
 from tests.actors.signer.test_failed_fees import order as order_coin
 from tests.actors.signer.world import ETHER, RICH_WEI, SpendWorld
 from tests.actors.treasury.world import TreasuryWorld
-from tests.models.builders import USDT, net_of, owes
+from tests.models.builders import USDT
+from tests.models.ledger.figures import net_of, owes
 
 PATIENCE_S = 61
 LATER = "0x" + "1a" * 20

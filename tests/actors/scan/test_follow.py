@@ -24,7 +24,9 @@ from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import MATURING
 from models.outcomes import reversals
 from models.rates.rates import MarketBoard
-from tests.models.builders import CATALOGUE, SENDER, held, invoice
+from tests.models.builders import CATALOGUE, SENDER
+from tests.models.invoices.builders import invoice
+from tests.models.ledger.figures import held
 
 pytestmark = pytest.mark.usefixtures("sound")
 

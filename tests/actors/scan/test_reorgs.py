@@ -10,7 +10,8 @@ from models.invoices.rows import InvoiceRow
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, GATEWAY, Account, Transfer
 from tests.actors.scan.world import USDT_UNITS, World
-from tests.models.builders import agnostic_invoice, create, owes
+from tests.models.invoices.builders import agnostic_invoice, create
+from tests.models.ledger.figures import owes
 
 DEPTHS = [1, 16, 128]
 

@@ -13,7 +13,8 @@ from core.catalogue.catalogue import load_catalogue
 from models.db.base import one, rows
 from models.deposits import cursors
 from tests.actors.scan.world import USDT_UNITS, World
-from tests.models.builders import USDT, requote
+from tests.models.builders import USDT
+from tests.models.invoices.builders import requote
 
 DEEP = rescan.BEHIND + 2
 

@@ -26,7 +26,8 @@ from models.invoices import rows as invoices
 from models.invoices import settlement
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import holdings
-from tests.models.builders import CATALOGUE, assert_sound, invoice, merchant
+from tests.models.builders import CATALOGUE, assert_sound, merchant
+from tests.models.invoices.builders import invoice
 from tests.peers.anvil import BUYER, BUYER_KEY, HandMined, calldata
 from tests.peers.lying_rpc import LyingRpc
 

@@ -22,7 +22,9 @@ from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts.rows import PayoutRow
 from tests.actors.signer.world import RICH_WEI, SpendWorld
-from tests.models.builders import CATALOGUE, USDT, at_once, endpoint, net_of
+from tests.models.builders import CATALOGUE, USDT, endpoint
+from tests.models.db.collisions import at_once
+from tests.models.ledger.figures import net_of
 
 HALF_AN_HOUR_S = 1_800
 

@@ -14,7 +14,8 @@ from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
 from models.spends import signing
 from tests.actors.signer.world import SpendWorld
-from tests.models.builders import USDT, at_once
+from tests.models.builders import USDT
+from tests.models.db.collisions import at_once
 from tests.peers.paper_chain import GAS as PAPER_GAS
 
 PATIENCE_S = 61

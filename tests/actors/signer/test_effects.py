@@ -25,7 +25,9 @@ from models.payouts.rows import PayoutRow
 from models.treasury import sweeps
 from tests.actors.signer.world import SpendWorld
 from tests.actors.treasury.world import TreasuryWorld
-from tests.models.builders import CATALOGUE, USDT, at_once, net_of
+from tests.models.builders import CATALOGUE, USDT
+from tests.models.db.collisions import at_once
+from tests.models.ledger.figures import net_of
 
 RECIPIENT = "0x52908400098527886e0f7030069857d2e4169ee7"
 DEAD = "0x000000000000000000000000000000000000dead"

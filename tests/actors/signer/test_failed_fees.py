@@ -36,7 +36,9 @@ from models.spends import counters as signer_counters
 from tests.actors.signer.test_broadcast import once
 from tests.actors.signer.world import SpendWorld
 from tests.actors.treasury.world import TreasuryWorld
-from tests.models.builders import CATALOGUE, USDT, endpoint, invoice, merchant, net_of
+from tests.models.builders import CATALOGUE, USDT, endpoint, merchant
+from tests.models.invoices.builders import invoice
+from tests.models.ledger.figures import net_of
 from tests.models.payout_links.builders import claiming, funded
 from tests.models.refunds.builders import send_back, suspense
 from tests.peers.contract_wallet import install_wallet

@@ -20,7 +20,8 @@ from core.settings.settings import Settings, SettingsError, load_settings
 from models.db.base import execute, transaction
 from models.rates.rates import MarketBoard
 from models.spends import counters as signer_counters
-from tests.models.builders import CATALOGUE, USDT, at_once
+from tests.models.builders import CATALOGUE, USDT
+from tests.models.db.collisions import at_once
 
 
 def settings(**limits: str) -> Settings:

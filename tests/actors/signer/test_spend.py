@@ -27,7 +27,9 @@ from models.spends.hooks import Hooks
 from models.spends.rows import SpendRow
 from tests.actors.signer.test_broadcast import once
 from tests.actors.signer.world import RICH_WEI, SpendWorld
-from tests.models.builders import CATALOGUE, USDT, at_once, net_of
+from tests.models.builders import CATALOGUE, USDT
+from tests.models.db.collisions import at_once
+from tests.models.ledger.figures import net_of
 
 ALICE = "0x" + "a1" * 20
 BOB = "0x" + "b0" * 20

@@ -19,7 +19,8 @@ from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
 from tests.actors.signer.test_spend import ALICE, BOB, PATIENCE_S, intent, start
 from tests.actors.signer.world import ETHER, RICH_WEI, SpendWorld
-from tests.models.builders import at_once, net_of
+from tests.models.db.collisions import at_once
+from tests.models.ledger.figures import net_of
 from tests.peers.paper_chain import GAS as PAPER_GAS
 
 # Slots that are lost ------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from models.spends import rows as spends
 from models.treasury import reconciliation
 from tests.actors.scan.world import ETHER, FORWARDER, USDT_UNITS
 from tests.actors.treasury.world import TreasuryWorld
-from tests.models.builders import net_of
+from tests.models.ledger.figures import net_of
 from tests.models.treasury.builders import COLD, topup_rows
 from tests.peers.anvil import BUYER, calldata
 from tests.peers.json_rpc_node import Refusal

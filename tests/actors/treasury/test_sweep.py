@@ -19,7 +19,7 @@ from models.treasury import own_addresses as treasury
 from models.treasury import sweeps
 from tests.actors.scan.world import ETHER, USDT_UNITS
 from tests.actors.treasury.world import TreasuryWorld
-from tests.models.builders import net_of
+from tests.models.ledger.figures import net_of
 from tests.models.treasury.builders import COLD, topup_rows
 
 

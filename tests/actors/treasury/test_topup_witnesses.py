@@ -14,7 +14,7 @@ from models.payouts import freezes
 from tests.actors.scan.test_witnesses import again, invent
 from tests.actors.scan.world import ETHER, USDT_UNITS, World
 from tests.actors.treasury.world import TreasuryWorld
-from tests.models.builders import net_of
+from tests.models.ledger.figures import net_of
 from tests.models.treasury.builders import topup_rows
 from tests.peers.lying_rpc import DOWN
 

@@ -12,7 +12,7 @@ from models.db.base import execute
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.treasury import own_addresses as treasury
 from tests.actors.scan.world import ETHER, FORWARDER, World
-from tests.models.builders import net_of
+from tests.models.ledger.figures import net_of
 from tests.models.treasury.builders import COLD, HOT, pin_hot, spend, topup_rows
 from tests.peers.anvil import BUYER, calldata
 

@@ -17,7 +17,7 @@ from core.catalogue.addresses import display
 from models.db.base import column, execute, rows
 from models.invoices.rows import InvoiceRow
 from tests.actors.scan.world import ETHER, USDT_UNITS, World
-from tests.models.builders import invoice
+from tests.models.invoices.builders import invoice
 from tests.peers.anvil import calldata
 
 MNEMONIC = " ".join(["abandon"] * 11 + ["about"])

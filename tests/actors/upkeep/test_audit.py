@@ -10,7 +10,9 @@ from actors.upkeep import audit
 from models.db.base import execute, one
 from models.invariants import money_in as invariants
 from models.payouts import freezes
-from tests.models.builders import Chain, at_once, invoice, paid
+from tests.models.builders import Chain
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import invoice, paid
 
 
 def test_sound_books_freeze_nothing(database: str) -> None:

@@ -15,7 +15,7 @@ from core.settings.settings import DEVELOPMENT_SECRET_KEYS
 from models.db.base import execute, one, rows, transaction
 from models.payout_links import emails
 from tests.actors.payout_links.world import ROTATED_AWAY, configure, create
-from tests.models.builders import at_once
+from tests.models.db.collisions import at_once
 from tests.models.payout_links.builders import advance, rich_merchant
 from tests.peers.smtp_server import SmtpServer
 

@@ -8,7 +8,8 @@ from api.health.gauges import freeze_gauges, trust_gauges
 from models.deposits import cursors
 from models.deposits import witnesses as quorum
 from models.payouts import freezes
-from tests.models.builders import Chain, invoice
+from tests.models.builders import Chain
+from tests.models.invoices.builders import invoice
 
 
 def gauge(name: str) -> dict[str, float]:

@@ -25,7 +25,8 @@ from models.ledger.ledger import AVAILABLE
 from models.payouts import freezes
 from tests.api.conftest import NOW, SECRET, Client, FakeCaller, FakeQueues, Keys, code_of, make_settings
 from tests.api.live import LocalCaller
-from tests.models.builders import USDT, assert_sound, held
+from tests.models.builders import USDT, assert_sound
+from tests.models.ledger.figures import held
 from tests.models.payouts.held import funded
 
 PATH = "/v1/transfer/to-personal"

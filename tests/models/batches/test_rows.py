@@ -14,7 +14,8 @@ from models.batches import rows as batches
 from models.batches.items import LEASE_S, Leased, LeaseLostError
 from models.batches.rows import WALK_MAX, BatchRow
 from models.db.base import execute, one, rows, transaction
-from tests.models.builders import at_once, merchant
+from tests.models.builders import merchant
+from tests.models.db.collisions import at_once
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -32,7 +32,7 @@ from models.db.base import (
     transaction,
     value,
 )
-from tests.models.builders import at_once
+from tests.models.db.collisions import at_once
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -13,7 +13,7 @@ from actors.queue.schedule import DOORBELLS
 from models.db import bells
 from models.db.base import execute, in_transaction, part, repeat_on_deadlock, transaction
 from models.db.bells import Bell, ring
-from tests.models.builders import at_once
+from tests.models.db.collisions import at_once
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -16,7 +16,8 @@ from models.db import base, grants, rights
 from models.db.grants import READ_ONLY, ROLES, SIGNER, WEB, WORKERS, Grant
 from models.db.migrate import MovedClockError, migrate
 from models.ledger import debts
-from tests.models.builders import Chain, invoice, merchant, paid
+from tests.models.builders import Chain, merchant
+from tests.models.invoices.builders import invoice, paid
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 from cli.embedded.servers.postgres import Postgres
 from models.db import base, silence
 from models.db.base import StoreUnavailableError, execute, long_statements, one, transaction
-from tests.models.builders import at_once
+from tests.models.db.collisions import at_once
 from tests.peers.silence import Mute, SwallowingProxy, frozen
 
 # What the server allows a statement here, and what is waited beyond it.

@@ -6,7 +6,8 @@ from core.catalogue.catalogue import load_catalogue
 from models.db.base import execute, rows, run
 from models.deposits import balances as probes
 from models.deposits import cursors
-from tests.models.builders import Chain, invoice
+from tests.models.builders import Chain
+from tests.models.invoices.builders import invoice
 
 
 def due(network: str = "ethereum", currency: str = "ETH") -> list[str]:

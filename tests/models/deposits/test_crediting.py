@@ -27,19 +27,10 @@ from models.ledger.ledger import (
     Account,
     Transfer,
 )
-from tests.models.builders import (
-    CATALOGUE,
-    PRICE,
-    Chain,
-    at_once,
-    held,
-    invoice,
-    merchant,
-    net_of,
-    owes,
-    paid,
-    wait_until_somebody_waits,
-)
+from tests.models.builders import CATALOGUE, Chain, merchant
+from tests.models.db.collisions import at_once, wait_until_somebody_waits
+from tests.models.invoices.builders import PRICE, invoice, paid
+from tests.models.ledger.figures import held, net_of, owes
 from tests.models.ledger.test_ledger import book
 
 ETHEREUM = CATALOGUE.networks["ethereum"]

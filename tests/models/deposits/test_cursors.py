@@ -11,7 +11,8 @@ from models.db.base import one, transaction
 from models.deposits import cursors
 from models.deposits.cursors import Cursor, advance, kept_blocks, read, retreat, seen_head
 from models.deposits.rows import ChainBlock
-from tests.models.builders import at_once, begin_scan
+from tests.models.builders import begin_scan
+from tests.models.db.collisions import at_once
 
 pytestmark = pytest.mark.usefixtures("database")
 

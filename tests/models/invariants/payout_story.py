@@ -16,7 +16,8 @@ from models.payout_links import rows as payout_links
 from models.payouts import conversion
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
-from tests.models.builders import CATALOGUE, USDT, Chain, invoice, merchant, paid
+from tests.models.builders import CATALOGUE, USDT, Chain, merchant
+from tests.models.invoices.builders import invoice, paid
 from tests.models.payout_links.builders import claimed
 from tests.models.payout_links.builders import funded as cheque
 from tests.models.payouts.held import DESTINATION, payout, require_cosign, taken

@@ -14,7 +14,9 @@ from models.db.base import execute, one, rows, transaction
 from models.invariants import checkpoint
 from models.invariants import money_in as invariants
 from models.ledger.ledger import AVAILABLE, CUSTODY, EQUITY, GATEWAY, SUSPENSE, Account, Transfer, post
-from tests.models.builders import Chain, at_once, invoice, paid
+from tests.models.builders import Chain
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import invoice, paid
 
 SHOP = uuid4()
 FROM, TO = Account(GATEWAY, CUSTODY, "USDT", "ethereum"), Account(SHOP, SUSPENSE, "USDT")

@@ -18,22 +18,10 @@ from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import AVAILABLE, CUSTODY, GAS, GATEWAY, Account, Transfer, post
 from models.treasury import topups
 from models.wallets import settlement as wallet_settlement
-from tests.models.builders import (
-    CATALOGUE,
-    PRICE,
-    USDT,
-    Chain,
-    agnostic_invoice,
-    create,
-    endpoint,
-    expired,
-    held,
-    invoice,
-    merchant,
-    paid,
-    settled,
-)
+from tests.models.builders import CATALOGUE, USDT, Chain, endpoint, merchant
 from tests.models.invariants.payout_story import PAYOUT_CORRUPTIONS, pay_out
+from tests.models.invoices.builders import PRICE, agnostic_invoice, create, expired, invoice, paid, settled
+from tests.models.ledger.figures import held
 from tests.models.refunds.builders import refund, send_back
 from tests.models.treasury.builders import spend, topup
 from tests.models.wallets.builders import set_blocked, wallet

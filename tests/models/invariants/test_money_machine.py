@@ -55,7 +55,9 @@ from models.spends import rows as spends
 from models.spends.rows import AttemptRow, SpendRow
 from models.wallets import settlement as wallet_settlement
 from models.wallets.rows import WalletRow
-from tests.models.builders import CATALOGUE, Chain, endpoint, held, invoice, merchant, net_of, owes
+from tests.models.builders import CATALOGUE, Chain, endpoint, merchant
+from tests.models.invoices.builders import invoice
+from tests.models.ledger.figures import held, net_of, owes
 from tests.models.payout_links.builders import new_link
 from tests.models.refunds.builders import send_back
 from tests.models.wallets.builders import wallet

@@ -15,19 +15,9 @@ from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import MATURING, SUSPENSE, Account
 from models.outcomes import reversals
-from tests.models.builders import (
-    CATALOGUE,
-    FIXED_FEE,
-    PRICE,
-    Chain,
-    events,
-    expired,
-    held,
-    invoice,
-    net_of,
-    paid,
-    settled,
-)
+from tests.models.builders import CATALOGUE, Chain
+from tests.models.invoices.builders import FIXED_FEE, PRICE, events, expired, invoice, paid, settled
+from tests.models.ledger.figures import held, net_of
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
 

@@ -9,18 +9,9 @@ import pytest
 
 from models.db.base import execute
 from models.ledger.ledger import MATURING
-from tests.models.builders import (
-    PRICE,
-    USDT,
-    Chain,
-    events,
-    expired,
-    held,
-    invoice,
-    paid,
-    requote,
-    settled,
-)
+from tests.models.builders import USDT, Chain
+from tests.models.invoices.builders import PRICE, events, expired, invoice, paid, requote, settled
+from tests.models.ledger.figures import held
 from tests.models.refunds.builders import end, send_back
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")

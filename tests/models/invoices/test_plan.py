@@ -23,7 +23,8 @@ from core.ids import uuid7
 from core.invoices.schemas import CreatePayment
 from core.rates.pricing import RATE_DIGITS, Market, Terms
 from models.invoices.plan import QUOTE_S, Plan, clamp_lifetime, plan_invoice, quote_again, quote_choice
-from tests.models.builders import USDT, invoice, merchant
+from tests.models.builders import USDT, merchant
+from tests.models.invoices.builders import invoice
 
 CATALOGUE: Final = load_catalogue("development")
 AVAILABLE: Final = frozenset({"ethereum", "bsc"})

@@ -9,16 +9,8 @@ import pytest
 
 from models.db.base import execute
 from models.invoices import rows as invoices
-from tests.models.builders import (
-    PRICE,
-    USDT,
-    Chain,
-    expired,
-    invoice,
-    paid,
-    requote,
-    settled,
-)
+from tests.models.builders import USDT, Chain
+from tests.models.invoices.builders import PRICE, expired, invoice, paid, requote, settled
 
 pytestmark = pytest.mark.usefixtures("sound")
 

@@ -15,20 +15,10 @@ from models.invoices import rows as invoices
 from models.invoices import settlement
 from models.ledger.ledger import AVAILABLE, MATURING, SUSPENSE, Account
 from tests.actors.queue.workers import make_settings
-from tests.models.builders import (
-    FIXED_FEE,
-    PRICE,
-    Chain,
-    assert_sound,
-    at_once,
-    events,
-    expired,
-    held,
-    invoice,
-    net_of,
-    paid,
-    settled,
-)
+from tests.models.builders import Chain, assert_sound
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import FIXED_FEE, PRICE, events, expired, invoice, paid, settled
+from tests.models.ledger.figures import held, net_of
 from tests.models.refunds.builders import accept, short
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")

@@ -18,18 +18,15 @@ from models.invoices import views
 from models.invoices.rows import InvoiceRow
 from models.queue import calls
 from models.queue.calls import CallInfo
-from tests.models.builders import (
-    CATALOGUE,
+from tests.models.builders import CATALOGUE, USDT, Chain, merchant
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import (
     FIXED_FEE,
     PRICE,
-    USDT,
-    Chain,
     address,
     agnostic_invoice,
-    at_once,
     create,
     invoice,
-    merchant,
     new_invoice,
     settled,
 )

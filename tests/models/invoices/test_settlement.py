@@ -20,27 +20,21 @@ from models.invoices import settlement, views
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import AVAILABLE, FEES, GATEWAY, MATURING, ROUNDING, SUSPENSE, Account, Transfer
 from models.outcomes import reversals
-from tests.models.builders import (
-    CATALOGUE,
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import (
     FIXED_FEE,
     PRICE,
-    USDT,
-    Chain,
     agnostic_invoice,
-    assert_sound,
-    at_once,
     create,
     events,
     expired,
-    held,
     invoice,
-    merchant,
-    net_of,
-    owes,
     paid,
     requote,
     settled,
 )
+from tests.models.ledger.figures import held, net_of, owes
 from tests.models.ledger.test_ledger import book
 from tests.models.refunds.builders import end, send_back
 

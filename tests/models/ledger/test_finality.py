@@ -8,7 +8,9 @@ from models.db.base import execute, rows
 from models.deposits import crediting, cursors
 from models.ledger.ledger import AVAILABLE, MATURING
 from models.ledger.maturity import FINALITY_PATIENCE
-from tests.models.builders import Chain, assert_sound, held, invoice, paid
+from tests.models.builders import Chain, assert_sound
+from tests.models.invoices.builders import invoice, paid
+from tests.models.ledger.figures import held
 
 
 def credited(shop: UUID) -> Chain:

@@ -35,7 +35,8 @@ from models.ledger.ledger import (
     post,
 )
 from models.ledger.ledger import balance as balance_of
-from tests.models.builders import at_once, net_of, wait_until_somebody_waits
+from tests.models.db.collisions import at_once, wait_until_somebody_waits
+from tests.models.ledger.figures import net_of
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -16,7 +16,9 @@ from models.db.base import execute, one, transaction
 from models.merchants import term_changes
 from models.merchants.term_changes import Accuracy
 from models.merchants.terms import TermsCache, load_terms
-from tests.models.builders import at_once, create, merchant, new_invoice
+from tests.models.builders import merchant
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import create, new_invoice
 
 BSC, TRON, BITCOIN = ("USDT", "bsc"), ("USDT", "tron"), ("BTC", "bitcoin")
 FRESH = Terms(version=1, fee_ppm=15_000, fee_fixed_usd_cents=30, accuracy_ppm=None, accepted=None, discounts_ppm={})

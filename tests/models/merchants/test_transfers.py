@@ -13,7 +13,9 @@ from models.db.base import transaction
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, PERSONAL
 from models.merchants import transfers as personal
 from models.merchants.transfers import TransferRow
-from tests.models.builders import USDT, Chain, assert_sound, at_once, held
+from tests.models.builders import USDT, Chain, assert_sound
+from tests.models.db.collisions import at_once
+from tests.models.ledger.figures import held
 from tests.models.payouts.held import funded, owner_of, payout
 
 

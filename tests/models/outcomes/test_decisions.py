@@ -28,22 +28,10 @@ from models.outcomes import spends as payout_spends
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow, find_by_order
-from tests.models.builders import (
-    CATALOGUE,
-    PRICE,
-    USDT,
-    Chain,
-    assert_sound,
-    at_once,
-    expired,
-    held,
-    invoice,
-    merchant,
-    owes,
-    paid,
-    settled,
-    wait_until_somebody_waits,
-)
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
+from tests.models.db.collisions import at_once, wait_until_somebody_waits
+from tests.models.invoices.builders import PRICE, expired, invoice, paid, settled
+from tests.models.ledger.figures import held, owes
 from tests.models.payouts.held import (
     CREATOR,
     DESTINATION,

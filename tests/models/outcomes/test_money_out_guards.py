@@ -32,20 +32,10 @@ from models.refunds import rows as refunds
 from models.wallets import rows as wallets
 from models.wallets import settlement as wallet_settlement
 from models.wallets.rows import WalletRow
-from tests.models.builders import (
-    CATALOGUE,
-    PRICE,
-    USDT,
-    Chain,
-    expired,
-    held,
-    invoice,
-    merchant,
-    owes,
-    paid,
-    settled,
-    wait_until_somebody_waits,
-)
+from tests.models.builders import CATALOGUE, USDT, Chain, merchant
+from tests.models.db.collisions import wait_until_somebody_waits
+from tests.models.invoices.builders import PRICE, expired, invoice, paid, settled
+from tests.models.ledger.figures import held, owes
 from tests.models.payout_links.builders import ANN, advance, claimed, claiming
 from tests.models.payout_links.builders import funded as funded_link
 from tests.models.payouts.builders import lend

@@ -26,7 +26,8 @@ from models.payout_links import rows as payout_links
 from models.payout_links.rows import PayoutLinkRow
 from models.payouts import freezes
 from models.payouts import rows as payouts
-from tests.models.builders import CATALOGUE, USDT, endpoint, held, merchant, owes
+from tests.models.builders import CATALOGUE, USDT, endpoint, merchant
+from tests.models.ledger.figures import held, owes
 from tests.models.payout_links.builders import (
     AMOUNT,
     ANN,

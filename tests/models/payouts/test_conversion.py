@@ -27,7 +27,9 @@ from models.ledger.ledger import AVAILABLE, CONVERSION, EQUITY, FEES, GAS, GATEW
 from models.payouts import conversion, freezes
 from models.payouts.conversion import OWN_KINDS
 from models.payouts.rows import PayoutRow
-from tests.models.builders import CATALOGUE, assert_sound, at_once, held, merchant, net_of
+from tests.models.builders import CATALOGUE, assert_sound, merchant
+from tests.models.db.collisions import at_once
+from tests.models.ledger.figures import held, net_of
 from tests.models.payouts.builders import RECIPIENT, USDT, fund, stock
 
 ETH = 10**18

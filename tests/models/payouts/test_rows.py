@@ -27,7 +27,9 @@ from models.ledger.ledger import (
 )
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
-from tests.models.builders import CATALOGUE, Chain, assert_sound, at_once, held, merchant, net_of
+from tests.models.builders import CATALOGUE, Chain, assert_sound, merchant
+from tests.models.db.collisions import at_once
+from tests.models.ledger.figures import held, net_of
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, events_of, fund, rich_shop
 
 pytestmark = pytest.mark.usefixtures("database")

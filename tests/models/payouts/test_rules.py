@@ -33,7 +33,8 @@ from models.ledger.ledger import MATURING
 from models.payouts import queue as payout_queue
 from models.payouts import rules as payout_rules
 from models.payouts.rules import DestinationErrors
-from tests.models.builders import CATALOGUE, address, merchant
+from tests.models.builders import CATALOGUE, merchant
+from tests.models.invoices.builders import address
 from tests.models.payouts.builders import RECIPIENT, USDT, fund
 
 CHEQUE = DestinationErrors(

@@ -23,7 +23,9 @@ from models.payouts.rules import step
 from models.refunds import rows as refunds
 from models.wallets import rows as wallets
 from models.wallets.rows import WalletRow
-from tests.models.builders import CATALOGUE, PRICE, USDT, Chain, assert_sound, expired, invoice, net_of, paid
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
+from tests.models.invoices.builders import PRICE, expired, invoice, paid
+from tests.models.ledger.figures import net_of
 from tests.models.payouts.held import as_signed
 from tests.models.treasury.builders import spend
 

@@ -19,23 +19,10 @@ from models.outcomes import reversals
 from models.payouts.rows import PayoutRow
 from models.wallets import rows as wallets
 from models.wallets.rows import WalletRow
-from tests.models.builders import (
-    CATALOGUE,
-    PRICE,
-    USDT,
-    Chain,
-    assert_sound,
-    at_once,
-    events,
-    expired,
-    held,
-    invoice,
-    net_of,
-    owes,
-    paid,
-    settled,
-    wait_until_somebody_waits,
-)
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
+from tests.models.db.collisions import at_once, wait_until_somebody_waits
+from tests.models.invoices.builders import PRICE, events, expired, invoice, paid, settled
+from tests.models.ledger.figures import held, net_of, owes
 from tests.models.payouts.builders import fund
 from tests.models.refunds.builders import (
     FEE,

@@ -17,20 +17,10 @@ from models.outcomes import decisions as payout_decisions
 from models.outcomes import reversals
 from models.refunds import reads as refund_reads
 from models.refunds import rows as refunds
-from tests.models.builders import (
-    CATALOGUE,
-    PRICE,
-    SENDER,
-    USDT,
-    Chain,
-    at_once,
-    expired,
-    held,
-    invoice,
-    owes,
-    paid,
-    settled,
-)
+from tests.models.builders import CATALOGUE, SENDER, USDT, Chain
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import PRICE, expired, invoice, paid, settled
+from tests.models.ledger.figures import held, owes
 from tests.models.refunds.builders import FEE, end, payout_events, refund, reread, send_back, sent
 from tests.models.wallets import builders as wallet_builders
 

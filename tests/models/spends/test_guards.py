@@ -13,7 +13,8 @@ from models.spends import counters as signer_counters
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
-from tests.models.builders import USDT, at_once
+from tests.models.builders import USDT
+from tests.models.db.collisions import at_once
 from tests.models.payouts.held import funded, payout, reread, taken
 from tests.models.spends.test_rows import mined, spend
 

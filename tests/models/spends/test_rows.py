@@ -11,7 +11,8 @@ from models.payouts import queue as payout_queue
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends.rows import AttemptRow, Inclusion, SpendRow
-from tests.models.builders import at_once, begin_scan
+from tests.models.builders import begin_scan
+from tests.models.db.collisions import at_once
 
 SENDER = "0x" + "5e" * 20
 

@@ -19,7 +19,10 @@ from models.treasury import reconciliation, sweeps, topups
 from models.treasury.reconciliation import Finding, Flow
 from models.treasury.rows import Topup
 from models.treasury.sweeps import Unswept
-from tests.models.builders import USDT, Chain, assert_sound, at_once, invoice, merchant, net_of, paid
+from tests.models.builders import USDT, Chain, assert_sound, merchant
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import invoice, paid
+from tests.models.ledger.figures import net_of
 from tests.models.treasury.builders import COLD, HOT, pin_hot, spend, topup, topup_rows
 
 DEPOSIT = "0x" + "dd" * 20

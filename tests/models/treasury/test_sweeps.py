@@ -19,7 +19,9 @@ from models.treasury import plan as treasury_plan
 from models.treasury import sweeps, topup_doubts, topups
 from models.treasury.rows import Topup
 from models.treasury.sweeps import Unswept
-from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, held, invoice, merchant, net_of, paid
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
+from tests.models.invoices.builders import invoice, paid
+from tests.models.ledger.figures import held, net_of
 from tests.models.treasury.builders import COLD, HOT, other_with_slot, pin_hot, spend, topup, topup_rows
 
 

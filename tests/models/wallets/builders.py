@@ -13,7 +13,8 @@ from models.wallets import deposits as wallet_deposits
 from models.wallets import rows as wallets
 from models.wallets import settlement as wallet_settlement
 from models.wallets.rows import WalletRow
-from tests.models.builders import CATALOGUE, address, assert_sound, merchant
+from tests.models.builders import CATALOGUE, assert_sound, merchant
+from tests.models.invoices.builders import address
 
 
 def new_wallet(merchant_id: UUID, **columns: Any) -> WalletRow:

@@ -14,7 +14,9 @@ from models.deposits import balances as probes
 from models.deposits import rows as deposits
 from models.wallets import rows as wallets
 from models.wallets.rows import WalletRow
-from tests.models.builders import at_once, invoice, merchant
+from tests.models.builders import merchant
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import invoice
 from tests.models.wallets.builders import new_wallet, reread, set_blocked, wallet
 
 pytestmark = pytest.mark.usefixtures("sound")

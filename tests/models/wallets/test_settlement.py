@@ -18,20 +18,10 @@ from models.outcomes import reversals
 from models.wallets import deposits as wallet_deposits
 from models.wallets import rows as wallets
 from models.wallets import settlement as wallet_settlement
-from tests.models.builders import (
-    CATALOGUE,
-    PRICE,
-    USDT,
-    Chain,
-    assert_sound,
-    at_once,
-    held,
-    invoice,
-    merchant,
-    net_of,
-    owes,
-    paid,
-)
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import PRICE, invoice, paid
+from tests.models.ledger.figures import held, net_of, owes
 from tests.models.ledger.test_ledger import book
 from tests.models.wallets.builders import bodies, deposit_of, queues, reread, set_blocked, settled, statuses, wallet
 

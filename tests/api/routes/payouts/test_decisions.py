@@ -18,7 +18,8 @@ from models.ledger.ledger import AVAILABLE
 from models.payouts import freezes
 from tests.api.conftest import NOW, Client, FakeQueues, Keys, code_of, make_settings
 from tests.api.live import LocalCaller
-from tests.models.builders import USDT, assert_sound, held, merchant
+from tests.models.builders import USDT, assert_sound, merchant
+from tests.models.ledger.figures import held
 from tests.models.payouts.held import DESTINATION, funded, payout, require_cosign, reread
 
 APPROVE = "/v1/payout/approve"

@@ -18,7 +18,7 @@ from tests.api.conftest import NOW, code_of
 from tests.api.live import Live
 from tests.api.routes.refunds.rows import ELSEWHERE, PAYER, blocked_wallet, paid_payment, short_payment
 from tests.api.rows import UNIT, add_deposit
-from tests.models.builders import held
+from tests.models.ledger.figures import held
 from tests.models.payouts.builders import RECIPIENT, charge, fund
 from tests.models.payouts.held import require_cosign
 

@@ -1,0 +1,145 @@
+"""Makes invoices with addresses for tests that need a database, and brings them to their ends."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import count
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from core.catalogue.addresses import display
+from core.ids import uuid7
+from models.db.base import column, execute
+from models.invoices import rows as invoices
+from models.invoices import settlement
+from models.invoices.rows import InvoiceRow
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
+
+PRICE: Final = 10 * USDT
+FIXED_FEE: Final = 3 * USDT // 10
+_ordinals = count(1)
+
+
+def address(family: str = "evm") -> tuple[int, str]:
+    """Put an address into the pool, past its signatures, and return (ordinal, address in the stored form)."""
+    ordinal = next(_ordinals)
+    pooled = f"0x{uuid4().hex}{ordinal:08x}"
+    execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES (%s, %s, %s)", (family, ordinal, pooled))
+    return ordinal, pooled
+
+
+def new_invoice(merchant_id: UUID, **columns: Any) -> InvoiceRow:
+    """Return an invoice over 10 USD that is paid with 10 USDT on ethereum; it has an address of the pool."""
+    ordinal, pooled = address()
+    return InvoiceRow(
+        **{
+            "id": uuid7(),
+            "merchant_id": merchant_id,
+            "order_id": None,
+            "status": "check",
+            "is_multi": False,
+            "price_currency": "USD",
+            "price_units": 1000,
+            "pay_currency": "USDT",
+            "network": "ethereum",
+            "payer_units": PRICE,
+            "generation": 1,
+            "address_ordinal": ordinal,
+            "address": display("evm", pooled),
+            "required_confirmations": CATALOGUE.networks["ethereum"].confirmations,
+            "accuracy_ppm": 0,
+            "subtract_percent": 0,
+            "fee_ppm": 15_000,
+            "fee_fixed_usd_cents": 30,
+            "fee_fixed_units": FIXED_FEE,
+            "theme": "light",
+            "is_payment_multiple": False,
+        }
+        | columns
+    )
+
+
+def agnostic_invoice(merchant_id: UUID, **columns: Any) -> InvoiceRow:
+    """Return an invoice over 10 USD whose buyer chooses the coin."""
+    return InvoiceRow(
+        **{
+            "id": uuid7(),
+            "merchant_id": merchant_id,
+            "order_id": None,
+            "status": "select",
+            "is_multi": True,
+            "price_currency": "USD",
+            "price_units": 1000,
+            "accuracy_ppm": 0,
+            "subtract_percent": 0,
+            "fee_ppm": 15_000,
+            "fee_fixed_usd_cents": 30,
+            "theme": "light",
+            "is_payment_multiple": False,
+        }
+        | columns
+    )
+
+
+def create(new: InvoiceRow, **arguments: Any) -> tuple[str, str | None]:
+    """Run the creating statement as a call of its own, unless told otherwise; return (outcome, answer)."""
+    return invoices.create(
+        new,
+        **{
+            "call_id": uuid7(),
+            "idem_key": None,
+            "fingerprint": b"f",
+            "terms_version": 1,
+            "lifetime_s": 3600,
+            "quote_s": 900,
+            "family": "evm" if new.pay_currency else "",
+            "response": '{"uuid":"' + str(new.id) + '"',
+        }
+        | arguments,
+    )
+
+
+def invoice(merchant_id: UUID | None = None, *, lifetime_s: int = 3600, **columns: Any) -> InvoiceRow:
+    """Create an invoice, of a merchant of its own unless one is given, and return it as stored."""
+    new = new_invoice(merchant_id or merchant(), **columns)
+    outcome, _ = create(new, lifetime_s=lifetime_s)
+    assert outcome == "created", outcome
+    return invoices.reread(new.id)
+
+
+def requote(of: InvoiceRow, payer_units: int, *, valid_from: datetime, fee_fixed_units: int = FIXED_FEE) -> None:
+    """Put a new generation in force."""
+    execute(
+        "UPDATE invoices SET generation = generation + 1, payer_units = %s, fee_fixed_units = %s WHERE id = %s",
+        (payer_units, fee_fixed_units, of.id),
+    )
+    execute(
+        "INSERT INTO quotes (invoice_id, generation, payer_units, fee_fixed_units, valid_from, rate_expires_at)"
+        " SELECT id, generation, payer_units, fee_fixed_units, %s, rate_expires_at FROM invoices WHERE id = %s",
+        (valid_from, of.id),
+    )
+
+
+def settled(of: InvoiceRow) -> InvoiceRow:
+    """Settle an invoice and return it; nothing that must always hold may be broken then."""
+    settlement.settle(CATALOGUE, of.id)
+    assert_sound()
+    return invoices.reread(of.id)
+
+
+def paid(chain: Chain, to: InvoiceRow, units: int | None = None) -> InvoiceRow:
+    """Pay an invoice, its whole price unless told otherwise, confirm the deposit and settle."""
+    chain.pay(to, to.payer_units or 0 if units is None else units)
+    chain.confirm()
+    return settled(to)
+
+
+def expired(chain: Chain, of: InvoiceRow) -> InvoiceRow:
+    """Scan past an invoice's expiry and settle."""
+    chain.pass_by(of.expires_at)
+    return settled(of)
+
+
+def events(of: InvoiceRow) -> list[str]:
+    """Return an invoice's events in the order in which they were written."""
+    return column("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))

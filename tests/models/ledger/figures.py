@@ -1,0 +1,29 @@
+"""Tells tests what the ledger says of an account: what is held, what is owed."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from models.db.base import one
+from models.ledger.ledger import DEBT, Account, holdings
+
+
+def held(merchant_id: UUID, currency: str = "USDT") -> dict[str, int]:
+    """Return what a merchant has of a coin, without what is nothing."""
+    return {kind: units for kind, units in holdings(merchant_id).get(currency, {}).items() if units}
+
+
+def net_of(account: Account) -> int:
+    """Return what came to an account less what left it."""
+    row = one(
+        "SELECT COALESCE(sum(CASE WHEN t.credit_account = a.id THEN t.units ELSE -t.units END), 0) FROM accounts a"
+        " JOIN ledger_transfers t ON a.id IN (t.credit_account, t.debit_account)"
+        " WHERE (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, %s)",
+        account,
+    )
+    return int(row[0]) if row else 0
+
+
+def owes(merchant_id: UUID, currency: str = "USDT") -> int:
+    """Return a merchant's debt."""
+    return -net_of(Account(merchant_id, DEBT, currency))
