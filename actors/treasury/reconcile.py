@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Final
-from uuid import UUID
 
 import structlog
 
@@ -173,7 +172,7 @@ class _Check:
             return None
         moved: defaultdict[str, int] = defaultdict(int)
         coins = {coin.currency: coin for coin in coins_of(self._ctx, self._network)}
-        for flow in [*books.flows, *(self._flow_of(each.id) for each in books.open)]:
+        for flow in [*books.flows, *map(self._flow_of, books.open)]:
             if flow is None:
                 continue
             if flow.currency in coins:
@@ -182,11 +181,8 @@ class _Check:
             moved[gas.currency] -= gas.to_ledger(flow.fee_units)
         return moved
 
-    def _flow_of(self, spend_id: UUID) -> Flow | None:
+    def _flow_of(self, spend: SpendRow) -> Flow | None:
         """Return what a spend did whose row does not tell its block: the chain is asked. None while it did nothing."""
-        spend = spends.find(spend_id)
-        if spend is None:
-            return None
         attempts = spends.attempts_of(spend.id)
         fate = self._spender.fate(
             intent_of(spend),

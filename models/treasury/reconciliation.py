@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Final, Literal, get_args
-from uuid import UUID
 
 from core.ids import uuid7
 from models.db.base import execute, is_true, rows, rows_as, transaction, value
 from models.deposits import cursors
 from models.deposits.cursors import Cursor
-from models.spends.rows import ARRIVED, LEFT
+from models.spends.rows import ARRIVED, LEFT, SpendRow
 from models.treasury import own_addresses as treasury
 from models.treasury import topups, writeoffs
 from models.treasury.rows import Origin, Place, Reconciliation, Topup
@@ -37,15 +36,6 @@ class Flow:
     fee_units: int
 
 
-@dataclass(frozen=True, slots=True)
-class OpenSpend:
-    """A spend of which the rows do not say where it stands."""
-
-    id: UUID
-    sender: str
-    recipient: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Books:
     """The rows about a network's hot wallet at one moment, for the block that the scan stands on."""
@@ -62,7 +52,8 @@ class Books:
     cooled: list[Flow]
     returned_units: Mapping[str, int]
     flows: list[Flow]
-    open: list[OpenSpend]
+    # Spends of which the rows do not say where they stand.
+    open: list[SpendRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +131,9 @@ def _flows(network: str, hot: str, height: int) -> list[Flow]:
     )
 
 
-def _open(network: str, hot: str, height: int) -> list[OpenSpend]:
-    return rows_as(
-        OpenSpend,
-        "SELECT s.id, s.sender, s.recipient FROM spends s WHERE s.network = %s AND s.settled_at IS NULL"
+def _open(network: str, hot: str, height: int) -> list[SpendRow]:
+    return SpendRow.read(
+        "s.network = %s AND s.settled_at IS NULL"
         f" AND s.state <> 'dead' AND (s.sender = %s OR s.recipient = %s) AND {_MISPLACED}"
         " AND COALESCE(s.mined_height, 0) <= %s ORDER BY s.id",
         (network, hot, hot, height),
