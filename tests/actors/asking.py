@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
 import msgspec
 
 from actors import context
 from actors.queue.caller import CallInfo, CallReply
 from actors.queue.registry import REGISTRY
-from core.ids import uuid7
 from core.settings.settings import load_settings
 
 
@@ -25,19 +23,6 @@ def configure(database: str, **env: str) -> None:
         "BSC_RPC_URLS": "http://127.0.0.1:1",
     }
     context.configure(load_settings(given | env))
-
-
-def info(
-    merchant_id: UUID | None, key: str | None = None, fingerprint: bytes = b"f", principal: str = "pk_creator"
-) -> CallInfo:
-    return CallInfo(
-        call_id=uuid7(),
-        merchant_id=merchant_id,
-        principal_id=principal,
-        request_id="r",
-        idem_key=key,
-        fingerprint=fingerprint,
-    )
 
 
 def performer(actor: Callable[..., CallReply]) -> Callable[[CallInfo, bytes], CallReply]:

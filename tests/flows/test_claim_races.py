@@ -24,10 +24,11 @@ from models.db.base import execute, one, rows
 from models.ledger.ledger import holdings
 from models.payout_links import claims as payout_link_claims
 from models.payout_links.rows import PayoutLinkRow
-from tests.actors.asking import info, performer
+from tests.actors.asking import performer
 from tests.actors.payout_links.world import ANN, BOB, configure
 from tests.models.builders import USDT, assert_sound
 from tests.models.payout_links.builders import funded, rich_merchant
+from tests.models.queue.builders import info
 
 FUNDS: Final = 20_000 * USDT
 ENDS: Final = {"claimed", "cancelled", "expired"}

@@ -23,7 +23,6 @@ from tests.actors.batches.world import (
     AGNOSTIC,
     PAYMENT,
     PAYOUT,
-    call,
     configure,
     count,
     items_of,
@@ -41,6 +40,7 @@ from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import paid
 from tests.models.ledger.figures import held
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, rich_shop, trade
+from tests.models.queue.builders import info
 
 FREE_ADDRESSES = 128
 
@@ -89,7 +89,7 @@ def test_a_batch_is_taken_whole_and_its_work_is_asked_for(shop: UUID, rung: list
     batch_id = take(shop, [PAYMENT | {"order_id": "a"}, 5, {"order_id": 7}], on_error="stop", principal="pk_me")
 
     assert rows("SELECT id, kind, on_error, status, count, created_by, request_id FROM batches") == [
-        (batch_id, "payment", "stop", "pending", 3, "pk_me", "r-1")
+        (batch_id, "payment", "stop", "pending", 3, "pk_me", "r")
     ]
     found = rows("SELECT position, order_id, status FROM batch_items WHERE batch_id = %s ORDER BY 1", (batch_id,))
     assert found == [(0, "a", "pending"), (1, "", "pending"), (2, "", "pending")]
@@ -105,23 +105,23 @@ def test_the_most_items_there_may_be_are_taken(shop: UUID) -> None:
 
 
 def test_the_same_key_gives_the_same_batch(shop: UUID) -> None:
-    batch_id = take(shop, [AGNOSTIC], info=call(shop, "k"))
+    batch_id = take(shop, [AGNOSTIC], call=info(shop, "k"))
 
     with pytest.raises(ReplayedError) as again:
-        take(shop, [AGNOSTIC], info=call(shop, "k"))
+        take(shop, [AGNOSTIC], call=info(shop, "k"))
 
     assert str(batch_id) in (again.value.response or "")
     assert count("batches") == 1
 
 
 def test_a_gateway_without_batches_takes_none_but_ends_those_it_took(database: str, shop: UUID) -> None:
-    before = take(shop, [AGNOSTIC], info=call(shop, "k"))
+    before = take(shop, [AGNOSTIC], call=info(shop, "k"))
     configure(database, BATCHES_ENABLED="false")
 
     with pytest.raises(BatchDisabled):
         take(shop, [AGNOSTIC])
     with pytest.raises(ReplayedError):
-        take(shop, [AGNOSTIC], info=call(shop, "k"))
+        take(shop, [AGNOSTIC], call=info(shop, "k"))
 
     run_all()
     assert count("batches") == 1
@@ -227,7 +227,7 @@ def test_payouts_hold_their_money_and_are_sent(shop: UUID, key: str, rung: list[
     assert [item["status"] for item in made] == ["process", "process"]
     assert held(shop)["payout_held"] == 2 * (USDT + FEE)
     assert events_of(UUID(made[0]["uuid"])) == ["payout.approved"]
-    assert rows("SELECT DISTINCT created_by, request_id FROM payouts") == [(key, "r-1")]
+    assert rows("SELECT DISTINCT created_by, request_id FROM payouts") == [(key, "r")]
     assert [bell for bell in rung if bell != "run_batches"] == ["deliver_webhooks", "broadcast:ethereum"] * 2
 
 

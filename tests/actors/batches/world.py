@@ -16,7 +16,6 @@ from actors.batches import ticks as batch_runs
 from core.batches import schemas as batch_schemas
 from core.batches.schemas import BatchKind, CreateBatch, CreatePaymentBatch, CreatePayoutBatch, CreateRefundBatch
 from core.http.requests import read_request
-from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import DEVELOPMENT_SECRET_KEYS
 from models.batches.items import LEASE_S
@@ -28,6 +27,7 @@ from tests.actors.asking import ask
 from tests.models.addresses.test_pool import PUBLIC_KEY
 from tests.models.builders import begin_scans
 from tests.models.payouts.builders import RECIPIENT
+from tests.models.queue.builders import info
 
 PAYMENT: Final = {"amount": "10", "currency": "USD", "to_currency": "USDT", "network": "ethereum"}
 AGNOSTIC: Final = {"amount": "10", "currency": "USD"}
@@ -63,10 +63,6 @@ def key_of(merchant_id: UUID) -> str:
     return merchants.create_key(merchant_id, "unified", "", SecretBox(DEVELOPMENT_SECRET_KEYS)).public_id
 
 
-def call(merchant_id: UUID, idem_key: str | None = None) -> CallInfo:
-    return CallInfo(call_id=uuid7(), merchant_id=merchant_id, request_id="r-1", idem_key=idem_key, fingerprint=b"f")
-
-
 def take(
     merchant_id: UUID,
     items: Sequence[object],
@@ -74,12 +70,12 @@ def take(
     kind: BatchKind = "payment",
     on_error: str = "continue",
     principal: str = "pk_nobody",
-    info: CallInfo | None = None,
+    call: CallInfo | None = None,
 ) -> UUID:
     """Have a batch taken and return its id."""
     name, schema, actor = _SCHEMAS[kind]
     body = read_request(schema, {name: list(items), "on_error": on_error}, own_hosts=frozenset())
-    asked = replace(info or call(merchant_id), principal_id=principal)
+    asked = replace(call or info(merchant_id), principal_id=principal)
     answer = ask(actor, asked, batch_schemas.message(body))
     assert (answer["kind"], answer["count"], answer["status"]) == (kind, len(items), "pending")
     return UUID(answer["batch_id"])

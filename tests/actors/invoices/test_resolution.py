@@ -14,8 +14,9 @@ from core.secrets.secretbox import SecretBox
 from core.settings.settings import load_settings
 from models.db.base import execute, rows, transaction
 from models.webhooks import outbox
-from tests.actors.asking import ask, info
+from tests.actors.asking import ask
 from tests.api.rows import add_invoice, add_merchant
+from tests.models.queue.builders import info
 
 SETTINGS = load_settings(
     {

@@ -15,6 +15,7 @@ from models.db.base import one
 from models.merchants import rows as merchants
 from tests.actors import asking
 from tests.models.builders import merchant
+from tests.models.queue.builders import info
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -22,7 +23,7 @@ HERE = "203.0.113.7"
 
 
 def ask(merchant_id: UUID, ips: list[str] | None, source: str | None = HERE) -> Any:
-    return asking.ask(set_allowlist, asking.info(merchant_id), {"ips": ips, "source": source})
+    return asking.ask(set_allowlist, info(merchant_id), {"ips": ips, "source": source})
 
 
 def test_a_list_is_set_read_replaced_and_ended(shop: UUID) -> None:

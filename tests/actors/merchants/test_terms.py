@@ -36,10 +36,11 @@ from models.invoices import rows as invoices
 from models.merchants.terms import TermsCache, load_terms
 from models.queue.calls import AbandonedError, ReplayedError, abandon
 from tests.actors import asking
-from tests.actors.asking import configure, info
+from tests.actors.asking import configure
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.builders import begin_scans, merchant
 from tests.models.db.collisions import at_once
+from tests.models.queue.builders import info
 
 ETHEREUM = {"currency": "USDT", "network": "ethereum"}
 BSC = {"currency": "USDT", "network": "bsc"}

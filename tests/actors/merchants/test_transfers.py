@@ -25,12 +25,13 @@ from models.db.base import rows, transaction, value
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PERSONAL, Account, Transfer, post
 from models.payouts import freezes
 from models.queue.calls import CallInfo, ReplayedError
-from tests.actors.asking import ask, info
+from tests.actors.asking import ask
 from tests.actors.queue.workers import make_settings
 from tests.models.builders import USDT, assert_sound
 from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import held
 from tests.models.payouts.held import funded, owner_of
+from tests.models.queue.builders import info
 
 FIVE: dict[str, Any] = {"amount": "5", "currency": "USDT"}
 

@@ -19,8 +19,9 @@ from models.payout_links.views import with_tokens
 from models.queue import calls
 from models.queue.calls import CallInfo, ReplayedError
 from tests.actors import asking
-from tests.actors.asking import ask, info, performer
+from tests.actors.asking import ask, performer
 from tests.models.payouts.builders import charge
+from tests.models.queue.builders import info
 
 PAY_URL: Final = "https://pay.example"
 # Keys among which the development key is, and is not.

@@ -18,11 +18,12 @@ from core.payouts.schemas import Payout
 from models.ledger.ledger import AVAILABLE
 from models.payouts.rows import PayoutRow
 from models.queue.calls import CallInfo, ReplayedError
-from tests.actors.asking import ask, info
+from tests.actors.asking import ask
 from tests.actors.queue.workers import make_settings
 from tests.models.builders import USDT, assert_sound, merchant
 from tests.models.ledger.figures import held
 from tests.models.payouts.held import CREATOR, DESTINATION, approvers, funded, payout, require_cosign, reread
+from tests.models.queue.builders import info
 
 
 @pytest.fixture

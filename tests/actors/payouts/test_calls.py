@@ -42,11 +42,12 @@ from models.payouts import conversion, freezes
 from models.payouts import rows as payouts
 from models.queue import calls
 from models.queue.calls import AbandonedError, CallInfo, ReplayedError, begin
-from tests.actors.asking import ask, configure, info
+from tests.actors.asking import ask, configure
 from tests.models.builders import assert_sound, merchant
 from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import held
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, rich_shop, stock, trade
+from tests.models.queue.builders import info
 
 KEY = "pk_creator"
 _orders = count_up(1)

@@ -32,7 +32,6 @@ from models.db import base
 from models.db.base import execute, one
 from models.queue import calls as call_rows
 from tests.actors.queue.workers import (
-    MERCHANT,
     NAMESPACE,
     QUEUE,
     call_info,
@@ -45,6 +44,7 @@ from tests.actors.queue.workers import (
     take_effect_and_refuse,
     working,
 )
+from tests.models.queue.builders import MERCHANT
 
 pytestmark = pytest.mark.usefixtures("effects_table")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -19,10 +18,10 @@ from actors.queue.wire import WireEncoder
 from core.errors import PaymentBadAmount
 from core.settings.settings import DEVELOPMENT_SECRET_KEYS, Settings, load_settings
 from models.db.base import execute, one
+from tests.models.queue.builders import info
 
 NAMESPACE: Final = "test"
 QUEUE: Final = "invoices"
-MERCHANT: Final = uuid.UUID(int=7)
 FINGERPRINT: Final = b"\x01" * 32
 
 
@@ -71,9 +70,7 @@ def eventually(condition: Callable[[], object], *, limit_s: float = 60.0) -> Non
 
 
 def call_info(idem_key: str | None = None, *, fingerprint: bytes = FINGERPRINT) -> CallInfo:
-    return CallInfo(
-        call_id=uuid.uuid4(), merchant_id=MERCHANT, request_id="r", idem_key=idem_key, fingerprint=fingerprint
-    )
+    return info(key=idem_key, fingerprint=fingerprint)
 
 
 def give_up(broker: SluiceBroker, info: CallInfo) -> None:

@@ -26,13 +26,14 @@ from models.db.base import execute, transaction
 from models.ledger.ledger import MATURING, PAYOUT_HELD
 from models.payouts import freezes
 from models.wallets.rows import WalletRow
-from tests.actors.asking import ask, info
+from tests.actors.asking import ask
 from tests.actors.refunds.test_calls import OTHER
 from tests.actors.refunds.test_resolutions import made
 from tests.models.builders import USDT, Chain, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import address
 from tests.models.ledger.figures import held
+from tests.models.queue.builders import info
 from tests.models.refunds.builders import FEE, end, suspense
 from tests.models.wallets.builders import set_blocked, settled, statuses, wallet
 

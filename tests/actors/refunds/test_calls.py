@@ -39,13 +39,14 @@ from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.queue.calls import CallInfo, ReplayedError
-from tests.actors.asking import ask, configure, info
+from tests.actors.asking import ask, configure
 from tests.models.builders import SENDER, USDT, Chain, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import PRICE, address, agnostic_invoice, invoice, paid
 from tests.models.invoices.builders import create as create_invoice
 from tests.models.ledger.figures import held
 from tests.models.payouts.builders import rich_shop, trade
+from tests.models.queue.builders import info
 from tests.models.refunds.builders import FEE, end, reread
 
 pytestmark = pytest.mark.usefixtures("costs")

@@ -14,12 +14,13 @@ from models.batches import items as batch_items
 from models.db.base import rows
 from models.invoices.rows import InvoiceRow
 from models.payouts import rows as payouts
-from tests.actors.asking import ask, info
+from tests.actors.asking import ask
 from tests.actors.batches import world as batch_world
 from tests.actors.refunds.test_calls import refund
 from tests.models.builders import SENDER, USDT, Chain
 from tests.models.invoices.builders import PRICE, expired, invoice, paid, settled
 from tests.models.payouts.builders import charge, fund
+from tests.models.queue.builders import info
 from tests.models.refunds.builders import FEE, suspense
 
 pytestmark = pytest.mark.usefixtures("costs")

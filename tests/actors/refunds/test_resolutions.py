@@ -28,13 +28,14 @@ from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import DEBT, PAYOUT_HELD, Account, Transfer, post
 from models.payouts import freezes
 from models.payouts import rows as payouts
-from tests.actors.asking import ask, configure, info
+from tests.actors.asking import ask, configure
 from tests.actors.refunds.test_calls import OTHER, PAYER
 from tests.models.builders import SENDER, USDT, Chain, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import address, expired, invoice, paid, settled
 from tests.models.ledger.figures import held, net_of
 from tests.models.payouts.builders import trade
+from tests.models.queue.builders import info
 from tests.models.refunds.builders import FEE, end, short, suspense
 
 pytestmark = pytest.mark.usefixtures("costs", "shop_endpoint")

@@ -31,11 +31,12 @@ from models.merchants import term_changes
 from models.queue.calls import CallInfo, ReplayedError, begin
 from models.wallets import settlement as wallet_settlement
 from models.wallets.rows import find_by_order
-from tests.actors.asking import ask, configure, info
+from tests.actors.asking import ask, configure
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.builders import Chain, assert_sound, begin_scans, merchant
 from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import held
+from tests.models.queue.builders import info
 from tests.models.wallets.builders import reread, settled
 
 pytestmark = pytest.mark.usefixtures("shop_endpoint")

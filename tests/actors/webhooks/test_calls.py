@@ -21,7 +21,8 @@ from core.settings.settings import load_settings
 from models.db.base import one, rows, transaction
 from models.merchants.rows import create_merchant
 from models.queue.calls import ReplayedError
-from tests.actors.asking import ask, info
+from tests.actors.asking import ask
+from tests.models.queue.builders import info
 
 PUBLIC = "93.184.215.14"
 URL = "https://shop.example/hooks?a=1"

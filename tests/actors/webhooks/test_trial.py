@@ -24,8 +24,9 @@ from models.db.base import close, execute, one, transaction
 from models.merchants.rows import create_merchant
 from models.queue.calls import CallInfo, ReplayedError
 from models.webhooks import outbox
-from tests.actors.asking import ask, info
+from tests.actors.asking import ask
 from tests.conftest import ROOT
+from tests.models.queue.builders import info
 from tests.peers.receiver import Answer, Receiver
 
 

@@ -17,7 +17,6 @@ from models.invoices import rows as invoices
 from models.invoices import views
 from models.invoices.rows import InvoiceRow
 from models.queue import calls
-from models.queue.calls import CallInfo
 from tests.models.builders import CATALOGUE, USDT, Chain, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import (
@@ -30,6 +29,7 @@ from tests.models.invoices.builders import (
     new_invoice,
     settled,
 )
+from tests.models.queue.builders import info
 
 pytestmark = pytest.mark.usefixtures("sound")
 
@@ -183,17 +183,17 @@ def test_a_hundred_at_once_with_one_key_make_one_invoice(shop: UUID) -> None:
 
 
 def test_a_key_that_is_held_is_in_progress_and_never_waited_for(shop: UUID) -> None:
-    info = CallInfo(call_id=uuid7(), merchant_id=shop, request_id="", idem_key="k", fingerprint=b"f")
+    call = info(shop, "k")
     with transaction():
-        calls.begin(info)  # another actor's call holds the very same lock
+        calls.begin(call)  # another actor's call holds the very same lock
         assert at_once(1, lambda _: create(new_invoice(shop), idem_key="k")) == [("in_progress", None)]
 
 
 def test_a_call_that_its_caller_gave_up_never_takes_effect(shop: UUID) -> None:
-    info = CallInfo(call_id=uuid7(), merchant_id=shop, request_id="", idem_key="k", fingerprint=b"f")
-    assert calls.abandon(info) is None
+    call = info(shop, "k")
+    assert calls.abandon(call) is None
 
-    outcome, answer = create(new_invoice(shop), call_id=info.call_id, idem_key="k")
+    outcome, answer = create(new_invoice(shop), call_id=call.call_id, idem_key="k")
 
     assert (outcome, answer) == ("abandoned", None)
     assert counted() == {"invoices": 0, "calls": 1, "quotes": 0, "address_owners": 0}
@@ -201,10 +201,10 @@ def test_a_call_that_its_caller_gave_up_never_takes_effect(shop: UUID) -> None:
 
 
 def test_a_call_that_took_effect_cannot_be_given_up(shop: UUID) -> None:
-    info = CallInfo(call_id=uuid7(), merchant_id=shop, request_id="", idem_key=None, fingerprint=b"f")
-    _, answer = create(new_invoice(shop), call_id=info.call_id)
+    call = info(shop)
+    _, answer = create(new_invoice(shop), call_id=call.call_id)
 
-    assert calls.abandon(info) == answer
+    assert calls.abandon(call) == answer
 
 
 # Orders -----------------------------------------------------------------------------------------------------

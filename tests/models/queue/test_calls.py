@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import Final
 
 import psycopg2
 import pytest
@@ -17,16 +16,9 @@ from models.db import base
 from models.db.base import execute, one, rows, transaction
 from models.queue import calls
 from models.queue.calls import AbandonedError, CallInfo, ReplayedError, UndecidedError
+from tests.models.queue.builders import MERCHANT, info
 
 pytestmark = pytest.mark.usefixtures("database")
-
-MERCHANT: Final = uuid.UUID(int=7)
-
-
-def info(idem_key: str | None = None, *, merchant_id: uuid.UUID | None = MERCHANT, body: bytes = b"a") -> CallInfo:
-    return CallInfo(
-        call_id=uuid.uuid4(), merchant_id=merchant_id, request_id="r", idem_key=idem_key, fingerprint=body * 32
-    )
 
 
 def succeed(call: CallInfo, response: str = "{}") -> None:
@@ -60,7 +52,7 @@ def begin_in(session: connection, call: CallInfo) -> None:
 
 
 def test_a_call_that_succeeded_is_kept_with_its_response() -> None:
-    call = info("key")
+    call = info(key="key")
     succeed(call, '{"a":1}')
 
     stored = "SELECT call_id, merchant_id, idem_key, state, response FROM calls WHERE fingerprint = %s"
@@ -74,9 +66,9 @@ def test_a_call_belongs_into_a_transaction() -> None:
 
 def test_a_call_that_fails_leaves_nothing_and_frees_its_key() -> None:
     with pytest.raises(psycopg2.DataError):
-        fail(info("key"))
+        fail(info(key="key"))
 
-    succeed(info("key"))
+    succeed(info(key="key"))
     assert one("SELECT count(*) FROM calls") == (1,)
 
 
@@ -90,7 +82,7 @@ def test_the_same_call_again_gets_its_response_without_being_a_replay() -> None:
 
 
 def test_the_same_call_with_a_key_is_no_replay_either() -> None:
-    call = info("key")
+    call = info(key="key")
     succeed(call, "first")
 
     with pytest.raises(ReplayedError) as caught, transaction():
@@ -99,41 +91,41 @@ def test_the_same_call_with_a_key_is_no_replay_either() -> None:
 
 
 def test_another_call_with_the_key_is_a_replay() -> None:
-    succeed(info("key"), "first")
+    succeed(info(key="key"), "first")
 
     with pytest.raises(ReplayedError) as caught, transaction():
-        calls.begin(info("key"))
+        calls.begin(info(key="key"))
     assert (caught.value.response, caught.value.by_key) == ("first", True)
 
 
 def test_a_key_with_another_fingerprint_is_refused() -> None:
-    succeed(info("key"))
+    succeed(info(key="key"))
 
     with pytest.raises(IdempotencyKeyReused), transaction():
-        calls.begin(info("key", body=b"b"))
+        calls.begin(info(key="key", fingerprint=b"b"))
 
 
 def test_keys_are_each_merchant_s_own() -> None:
-    succeed(info("key"))
-    succeed(info("key", merchant_id=uuid.UUID(int=8), body=b"b"))
+    succeed(info(key="key"))
+    succeed(info(key="key", merchant_id=uuid.UUID(int=8), fingerprint=b"b"))
 
     assert one("SELECT count(*) FROM calls") == (2,)
 
 
 def test_a_key_without_a_merchant_is_ignored() -> None:
-    succeed(info("key", merchant_id=None))
-    succeed(info("key", merchant_id=None))
+    succeed(info(key="key", merchant_id=None))
+    succeed(info(key="key", merchant_id=None))
 
     assert one("SELECT count(*) FROM calls WHERE idem_key IS NULL") == (2,)
 
 
 def test_a_key_in_use_is_refused_without_waiting(other: connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    begin_in(other, info("key"))
+    begin_in(other, info(key="key"))
     monkeypatch.setattr(calls, "STEP_TIMEOUT_MS", 60_000)
 
     started = time.monotonic()
     with pytest.raises(IdempotencyInProgress), transaction():
-        calls.begin(info("key"))
+        calls.begin(info(key="key"))
     assert time.monotonic() - started < 30
 
 
@@ -143,15 +135,15 @@ def test_a_key_is_the_same_for_the_statement_that_creates_invoices(other: connec
         cursor.execute("SELECT pg_try_advisory_xact_lock(hashtextextended(%s::uuid || %s::text, 1))", (MERCHANT, "key"))
 
     with pytest.raises(IdempotencyInProgress), transaction():
-        calls.begin(info("key"))
+        calls.begin(info(key="key"))
 
 
 @pytest.mark.parametrize("key", ["k" * 255, "💶" * 255, "'; DROP TABLE calls; --"])
 def test_any_key_of_legal_length_works(key: str) -> None:
-    succeed(info(key), "first")
+    succeed(info(key=key), "first")
 
     with pytest.raises(ReplayedError), transaction():
-        calls.begin(info(key))
+        calls.begin(info(key=key))
 
 
 def test_a_step_runs_under_short_timeouts_of_its_own() -> None:
@@ -180,16 +172,16 @@ def succeed_with(call: CallInfo, response: str) -> None:
 
 @pytest.mark.parametrize("second", [("key", None), ("other", "sig"), ("sig", None)])
 def test_either_of_two_keys_gets_the_first_answer(second: tuple[str, str | None]) -> None:
-    succeed_with(replace(info("key"), signature_key="sig"), "first")
+    succeed_with(replace(info(key="key"), signature_key="sig"), "first")
 
     with pytest.raises(ReplayedError) as replay, transaction():
-        calls.begin(replace(info(second[0]), signature_key=second[1]))
+        calls.begin(replace(info(key=second[0]), signature_key=second[1]))
 
     assert (replay.value.response, replay.value.by_key) == ("first", True)
 
 
 def test_a_call_of_two_keys_that_is_delivered_again_only_answers_again() -> None:
-    call = replace(info("key"), signature_key="sig")
+    call = replace(info(key="key"), signature_key="sig")
     succeed_with(call, "first")
 
     with pytest.raises(ReplayedError) as replay, transaction():
@@ -200,19 +192,19 @@ def test_a_call_of_two_keys_that_is_delivered_again_only_answers_again() -> None
 
 
 def test_an_abandoned_call_of_two_keys_frees_both() -> None:
-    call = replace(info("key"), signature_key="sig")
+    call = replace(info(key="key"), signature_key="sig")
     assert calls.abandon(call) is None
 
     with pytest.raises(AbandonedError), transaction():
         calls.begin(call)
-    succeed_with(replace(info("key"), signature_key="sig"), "second")
+    succeed_with(replace(info(key="key"), signature_key="sig"), "second")
 
 
 # Abandoning ---------------------------------------------------------------------------------------------------------
 
 
 def test_an_abandoned_call_cannot_begin() -> None:
-    call = info("key")
+    call = info(key="key")
     assert calls.abandon(call) is None
 
     with pytest.raises(AbandonedError), transaction():
@@ -220,14 +212,14 @@ def test_an_abandoned_call_cannot_begin() -> None:
 
 
 def test_an_abandoned_call_frees_its_key() -> None:
-    calls.abandon(info("key"))
-    succeed(info("key"), "second")
+    calls.abandon(info(key="key"))
+    succeed(info(key="key"), "second")
 
     assert one("SELECT response FROM calls WHERE state = 'done'") == ("second",)
 
 
 def test_abandoning_what_succeeded_gives_its_response() -> None:
-    call = info("key")
+    call = info(key="key")
     succeed(call, "first")
 
     assert calls.abandon(call) == "first"
@@ -401,7 +393,7 @@ def test_a_tombstone_lost_at_its_own_commit_is_found_again(monkeypatch: pytest.M
 
 
 def test_calls_are_forgotten_after_seven_days() -> None:
-    old, young = info("old"), info("young")
+    old, young = info(key="old"), info(key="young")
     for call in (old, young):
         succeed(call)
     calls.abandon(abandoned := info())
@@ -415,12 +407,12 @@ def test_calls_are_forgotten_after_seven_days() -> None:
 
 
 def test_a_forgotten_key_may_be_used_for_another_request() -> None:
-    call = info("key")
+    call = info(key="key")
     succeed(call)
     execute("UPDATE calls SET created_at = app_now() - interval '8 days'")
     calls.prune(limit=1_000)
 
-    succeed(replace(info("key"), fingerprint=b"b" * 32))
+    succeed(replace(info(key="key"), fingerprint=b"b" * 32))
 
 
 def test_forgetting_is_bounded() -> None:
