@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from actors import context
 from actors.signer import funding
 from actors.signer import spend as spending
+from actors.treasury import reconcile
 from chains.base import FeeTooHighError, InsufficientCoinError, Intent, ProviderError, SpendRefusedError
 from cli.embedded.servers.anvil import Anvil
 from core.ids import uuid7
@@ -22,7 +24,7 @@ from models.treasury import reconciliation
 from tests.actors.scan.world import ETHER, USDT_UNITS, World
 from tests.actors.treasury.world import TreasuryWorld
 from tests.models.builders import merchant
-from tests.models.treasury.builders import COLD
+from tests.models.treasury.builders import COLD, topup_rows
 from tests.peers.anvil import calldata
 
 STRANGER = "0x" + "66" * 20
@@ -247,6 +249,72 @@ def test_what_one_provider_has_not_seen_yet_is_no_theft(database: str, anvil: Ca
         world.reconcile(3)
         assert ("USDT", "hot", 3) in world.findings()
         assert len(world.frozen()) == 1
+
+
+def test_before_there_is_a_hot_wallet_nothing_is_compared(database: str, anvil: Callable[..., Anvil]) -> None:
+    world = TreasuryWorld(database, anvil)
+    with world.served_by():
+        world.reconcile()
+    assert reconciliation.listing() == []
+
+
+def test_what_agrees_is_asked_for_once_a_block_and_is_no_news(world: TreasuryWorld) -> None:
+    with capture_logs() as logged:
+        world.reconcile()
+    asked = list(world.providers[0].asked)
+    world.reconcile()
+    assert world.providers[0].asked == asked
+    assert {found.misses for found in reconciliation.listing()} == {0}
+    assert "reconciliation.differs" not in {line["event"] for line in logged}
+
+
+def test_while_too_much_is_under_way_nothing_is_compared(
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    funded(world)
+    height = reconciliation.last_height("ethereum")
+    sent(world, STRANGER)
+    world.mine()
+    world.catch_up()
+    monkeypatch.setattr(reconcile, "OPEN_MAX", 0)
+    world.reconcile()
+    assert reconciliation.last_height("ethereum") == height
+
+
+def test_a_surplus_that_is_gone_when_it_is_asked_for_again_is_nobodys(world: TreasuryWorld) -> None:
+    first = iter([hex(6 * ETHER)])
+    world.providers[0].lies["eth_getBalance"] = lambda truth, _params: next(first, truth)
+    world.reconcile()
+    assert topup_rows("units", "origin") == [(5 * ETHER, "transfer")]
+    assert not reconciliation.was_compared("ethereum", "ETH")
+
+
+def test_a_coin_that_is_offered_no_more_keeps_no_other_from_being_compared(
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.paid_invoice()
+    honest = reconcile.coins_of
+    monkeypatch.setattr(reconcile, "coins_of", lambda *of: [coin for coin in honest(*of) if coin.is_gas])
+    world.reconcile()
+    assert [(found.currency, found.place) for found in reconciliation.listing()] == [("ETH", "hot")]
+
+
+@pytest.mark.parametrize("robbed", [0, 1])
+def test_of_a_coins_addresses_the_one_that_is_short_is_told(world: TreasuryWorld, robbed: int) -> None:
+    both = sorted(world.paid_invoice().address.lower() for _ in range(2))
+    world.drain(both[robbed], 1)
+    world.reconcile()
+    assert ("USDT", "deposits", 1) in world.findings()
+
+
+def test_coin_on_its_way_from_a_deposit_address_is_not_missed_there(world: TreasuryWorld) -> None:
+    world.paid_invoice(ETHER, currency="ETH")
+    world.keep()
+    world.mine()
+    world.catch_up()
+    assert world.spends("purpose", "state") == [("sweep", "sent")]
+    world.reconcile()
+    assert world.findings() == []
 
 
 # Payouts first ----------------------------------------------------------------------------------------------
