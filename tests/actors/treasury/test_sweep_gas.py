@@ -199,3 +199,13 @@ def test_an_address_whose_gas_cannot_leave_keeps_no_other_waiting(
     price(world, 1)
     world.keep()
     assert len(collected(world)) == 1
+
+
+def test_what_is_less_than_the_fee_just_told_is_not_asked_about(world: TreasuryWorld) -> None:
+    for _ in range(2):
+        sweep(world, world.paid_invoice())
+    price(world, 20)
+    before = len(world.providers[0].asked)
+    world.keep()
+    assert collected(world) == []
+    assert world.providers[0].asked[before:].count("eth_estimateGas") == 1
