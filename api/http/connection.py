@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import select
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -57,11 +58,17 @@ class Connection(TConn):  # type: ignore[misc]
         self.is_long = False
         self.is_polled = False
         self.drained_bytes = 0
+        self._watch = select.poll()
+        self._watch.register(self.sock, select.POLLIN)
 
     def init(self) -> None:
         """Make it ready for a thread that answers a request; gunicorn calls it once more."""
         super().init()
         self.parser.unreader = self.unreader
+
+    def wait(self, limit_ms: int) -> bool:
+        """Wait so long at most, and return whether there is something to receive; for a thread."""
+        return bool(self._watch.poll(limit_ms))
 
     def receive(self) -> bytes | None:
         """Return what has come, nothing if the client has closed, None if there is nothing yet. Never waits."""

@@ -3,7 +3,7 @@
 Named in gunicorn.conf.py. Gunicorn's own threaded worker waits in a thread for the rest of a request, and in its loop
 for clients to close, so that as many idle connections as there are threads would stop the gateway. Here heads and small
 bodies arrive in the loop (api.http.receiving), which never waits for anybody, at the end neither (api.http.lingering);
-a thread gets what is there whole.
+a thread gets what is there whole, and keeps the connection for a moment (api.http.staying).
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from api.http.client_ip import Proxies
 from api.http.connection import Connection, refusal, response
 from api.http.lingering import LINGER_S, Lingering
 from api.http.receiving import OPEN_MAX, Doors, Receiving
+from api.http.staying import STAYING_SHARE, Staying
 from core.errors import DomainError, GatewayBusy, GatewayInternalError, RequestMalformed
 from core.ids import uuid7
 
@@ -75,6 +76,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         doors = Doors(arrived=self._answer, refused=self._refuse, dropped=self._drop)
         self._receiving = Receiving(self.poller, doors, trusted_proxies=self.trusted_proxies, open_max=self.open_max)
         self._lingering = Lingering(self.poller, drop=self._drop)
+        self._staying = Staying(threads_max=self.cfg.threads // STAYING_SHARE, is_wanted=self._is_thread_wanted)
         try:
             super().run()
         finally:
@@ -116,28 +118,39 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         if verdict is Verdict.LONG:
             self._long_waiting.append(conn)
             self._begin_long()
+        elif verdict is Verdict.HEALTH:
+            self._health.submit(self._serve, conn)
         else:
-            self._submit(self._health if verdict is Verdict.HEALTH else self.tpool, conn)
+            self.tpool.submit(self._serve, conn, stays=True)
 
     def _begin_long(self) -> None:
         """Give a thread to long bodies that wait for one, as far as they may have more."""
         while self._long_free and self._long_waiting:
             self._long_free -= 1
-            self._submit(self.tpool, self._long_waiting.popleft())
+            self.tpool.submit(self._serve, self._long_waiting.popleft())
 
-    def _submit(self, pool: ThreadPoolExecutor, conn: Connection) -> None:
-        pool.submit(self._serve, conn)
+    def _is_thread_wanted(self) -> bool:
+        """Return whether requests wait for a thread, or the process is to end."""
+        return not self.alive or self.tpool._work_queue.qsize() > 0  # noqa: SLF001 - nothing public tells
 
     # Answering, in a thread ------------------------------------------------------------------------------------
 
-    def _serve(self, conn: Connection) -> None:
+    def _serve(self, conn: Connection, *, stays: bool = False) -> None:
         is_kept = False
+        try:
+            while self._exchange(conn):
+                if not (stays and self._staying.holds_next(conn)):
+                    is_kept = True
+                    break
+        finally:
+            self.method_queue.defer(self.finish_request, conn, is_kept)
+
+    def _exchange(self, conn: Connection) -> bool:
         self._started_at[conn] = time.monotonic()
         try:
-            is_kept = self.handle(conn)
+            return bool(self.handle(conn))
         finally:
             self._started_at.pop(conn, None)
-            self.method_queue.defer(self.finish_request, conn, is_kept)
 
     def handle_request(self, req: Any, conn: Connection) -> Any:
         """Answer one request. After a long body the connection may have to end, and the answer has to say so."""
