@@ -259,3 +259,26 @@ def test_a_worker_that_is_told_to_end_answers_who_is_sending(
         # Who only holds a connection is not waited for as long as a request may take.
         assert process.wait(60) == 0
         assert time.monotonic() - began_at < REQUEST_S / 2
+
+
+def test_a_worker_that_is_told_to_end_says_so_to_who_keeps_it_busy(
+    postgres: Postgres, valkey: Valkey, tmp_path: Path
+) -> None:
+    port = free_port()
+    env = {
+        "ENVIRONMENT": "development", "DATABASE_URL": postgres.database_url(TEMPLATE), "REDIS_URL": valkey.url,
+        "PORT": str(port), "WEB_THREADS": "4", "CALL_SLOTS": "2", "RATE_LIMIT_PUBLIC_MINUTE": "10000000",
+    }  # fmt: skip
+    process = start(env, tmp_path, port, request_s=REQUEST_S)
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as busy:
+        answers: list[bytes] = []
+        while not answers or b"Connection: close" not in answers[-1]:
+            busy.sendall(b"GET /v1/nothing HTTP/1.1\r\nHost: x\r\n\r\n")
+            answers.append(read_health(busy))
+            if len(answers) == 50:
+                process.send_signal(signal.SIGTERM)
+
+        assert len(answers) > 50
+        assert all(b"404 Not Found" in answer for answer in answers)
+        assert busy.recv(1) == b""
+    assert process.wait(60) == 0

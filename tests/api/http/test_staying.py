@@ -101,6 +101,14 @@ def test_who_closes_is_left_for_the_loop(peers: Peers, how: int | None) -> None:
     assert peers.left_for_the_loop() == b""
 
 
+def test_what_is_readable_for_nothing_is_left_for_the_loop(peers: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
+    peers.client.send(WHOLE)
+    monkeypatch.setattr(peers.conn, "receive", lambda: None)
+
+    assert not peers.staying().holds_next(peers.conn)
+    assert peers.left_for_the_loop() == b""
+
+
 def test_a_thread_that_is_needed_does_not_begin_to_wait(peers: Peers) -> None:
     peers.is_wanted = True
     peers.client.send(WHOLE)
@@ -191,8 +199,10 @@ def test_threads_are_wanted_while_requests_wait_and_when_the_process_ends(monkey
     go_on = threading.Event()
     for _ in range(2):
         worker.tpool.submit(go_on.wait)
-    eventually(worker._is_thread_wanted)
-    go_on.set()
+    try:
+        eventually(worker._is_thread_wanted, limit_s=10)
+    finally:
+        go_on.set()
     worker.tpool.shutdown()
     worker.tpool = ThreadPoolExecutor(1)
     assert not worker._is_thread_wanted()
