@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
+import psycopg2
 import pytest
 
 from actors import context
@@ -19,6 +20,7 @@ from core.errors import (
     ComplianceAddressBlocked,
     DomainError,
     GatewayBusy,
+    GatewayInternalError,
     IdempotencyInProgress,
     IdempotencyKeyReused,
     PayoutAmountBelowFee,
@@ -35,7 +37,17 @@ from core.errors import (
     PayoutMemoUnsupported,
     PayoutUnknownCurrency,
 )
-from models.db.base import StoreUnavailableError, execute, one, repeat_on_deadlock, rows, transaction, value
+from models.db.base import (
+    DEADLOCK,
+    LOCK_NOT_AVAILABLE,
+    QUERY_CANCELED,
+    StoreUnavailableError,
+    execute,
+    repeat_on_deadlock,
+    rows,
+    transaction,
+    value,
+)
 from models.ledger.ledger import AVAILABLE, DEBT, EQUITY, GATEWAY, MATURING, PAYOUT_HELD, Account, Transfer, post
 from models.outcomes import endings as payout_endings
 from models.payouts import conversion, freezes
@@ -495,7 +507,7 @@ def test_a_mass_call_that_died_leaves_nothing_and_its_repetition_makes_it_whole(
 
     def dies(*args: Any, **kwargs: Any) -> dict[str, Any]:
         if next(made) == 3:
-            raise StoreUnavailableError("cut")
+            execute("SELECT pg_terminate_backend(pg_backend_pid())")
         return create_one(*args, **kwargs)
 
     with monkeypatch.context() as patch:
@@ -527,7 +539,7 @@ def test_a_deadlock_begins_the_whole_call_anew_and_fails_no_item(shop: UUID, mon
 
     def victim(*args: Any, **kwargs: Any) -> dict[str, Any]:
         if next(tries) == 2:
-            execute("DO $$ BEGIN RAISE EXCEPTION 'deadlock' USING ERRCODE = '40P01'; END $$")
+            execute(raised(DEADLOCK))
         return create_one(*args, **kwargs)
 
     monkeypatch.setattr(payout_orders, "create", victim)
@@ -537,18 +549,45 @@ def test_a_deadlock_begins_the_whole_call_anew_and_fails_no_item(shop: UUID, mon
     assert count("payouts") == 2
 
 
-def test_one_that_breaks_does_not_break_the_others(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def raised(code: str) -> str:
+    """Return a statement that fails as PostgreSQL says by a code."""
+    return f"DO $$ BEGIN RAISE EXCEPTION 'failed' USING ERRCODE = '{code}'; END $$"
+
+
+@pytest.mark.parametrize(
+    ("broken", "refusal"),
+    [
+        ("SELECT 1 / 0", GatewayInternalError),
+        (raised(LOCK_NOT_AVAILABLE), GatewayBusy),
+        (raised(QUERY_CANCELED), GatewayBusy),
+    ],
+)
+def test_one_that_breaks_does_not_break_the_others(
+    shop: UUID, monkeypatch: pytest.MonkeyPatch, broken: str, refusal: type[DomainError]
+) -> None:
     create_one = payout_orders.create
 
     def breaks(ctx: Any, asker: Any, body: Any, **others: Any) -> dict[str, Any]:
         if body.memo == "broken":
-            one("SELECT 1 / 0")
+            execute(broken)
         return create_one(ctx, asker, body, **others)
 
     monkeypatch.setattr(payout_orders, "create", breaks)
     items = mass(shop, order(), order(memo="broken"), order())
 
     assert [item["success"] for item in items] == [True, False, True]
+    assert items[1]["message"] == refusal().message
+
+
+def test_an_error_without_a_code_is_no_matter_of_one_item(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut(*_args: Any, **_others: Any) -> None:
+        raise psycopg2.DatabaseError("SSL SYSCALL error: EOF detected")
+
+    monkeypatch.setattr(payout_orders, "create", cut)
+    with pytest.raises(psycopg2.DatabaseError, match="EOF"):
+        mass(shop, order(), order())
+
+    assert count("payouts") == 0
 
 
 # The signer's limit -----------------------------------------------------------------------------------------
