@@ -13,18 +13,25 @@ from uuid import UUID
 
 from core.catalogue.catalogue import load_catalogue
 from core.ids import uuid7
+from models.db import base
 from models.db.base import app_now, execute, transaction
 from models.deposits import cursors
 from models.deposits import rows as deposits
 from models.deposits.rows import ChainBlock, Deposit
 from models.invariants import money_in as invariants
+from models.invariants import scope
 from models.invoices.rows import InvoiceRow
 from models.outcomes import reversals
 from models.wallets.rows import WalletRow
+from tests.peers.worker_database import WorkerDatabase
 
 CATALOGUE: Final = load_catalogue("development")
 USDT: Final = 10**18
 SENDER: Final = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
+# Whoever is young now is so until the tests end.
+_LOOKED_AT: Final = tuple(
+    scope.narrowed(name, query, scope.young_since()) for name, (_, query) in invariants.named(is_full=False).items()
+)
 
 
 def merchant(
@@ -173,4 +180,11 @@ def begin_scan(network: str, *, height: int = 1, block_hash: str = "0x1", at: da
 
 def assert_sound() -> None:
     """Fail with the rows that break an invariant."""
-    assert invariants.check() == []
+    broken = [] if _is_seen_to_be_sound() else invariants.check()
+    assert not broken, broken
+
+
+def _is_seen_to_be_sound() -> bool:
+    """Look through the worker's own session, which has planned the look: that takes ten times as long as the look."""
+    shared = WorkerDatabase.running
+    return shared is not None and base.db.database == shared.url and shared.finds_none(_LOOKED_AT)

@@ -1,21 +1,23 @@
 """One migrated database for many tests, emptied between them: several times cheaper than one database a test.
 
-Emptying ends all other sessions first, so nothing of a test that is over can write into the next one. A test that
-changes the schema or the database's settings is noticed, and its database replaced.
+Emptying ends all sessions first but the kept ones, in which nothing is under way, so nothing of a test that is over
+can write into the next one. A test that changes the schema or the database's settings is noticed, and its database
+replaced.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Final
 
 import psycopg2
 from psycopg2 import sql
 from psycopg2.extensions import connection, cursor
 
 from cli.embedded.servers.postgres import Postgres
+from tests.peers.kept_sessions import KeptSessions
 
 NAME: Final = "shared"
 TEMPLATE: Final = "shared_template"
@@ -56,7 +58,8 @@ _RESTORE: Final = """
 """
 _OTHERS: Final = """
     SELECT pid FROM pg_stat_activity
-    WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+    WHERE datname = current_database() AND backend_type = 'client backend'
+        AND pid <> pg_backend_pid() AND pid <> ALL (%(kept)s)
 """
 # Its own waiting looks again after 100 ms only; most are gone after two.
 _END_OTHERS: Final = f"SELECT pg_terminate_backend(pid) FROM ({_OTHERS}) other"
@@ -69,14 +72,20 @@ _IS_CHANGED: Final = """
 class WorkerDatabase:
     """The database of one test process. fresh() empties it."""
 
+    running: ClassVar[WorkerDatabase | None] = None
+
     def __init__(self, server: Postgres, *, template: str) -> None:
         self._server = server
+        self.url = server.database_url(NAME)
         self._session: connection | None = None
+        self._is_prepared = False
+        self._kept = KeptSessions(self.url)
         with admin(server) as at:
             copy_database(at, TEMPLATE, template)
         with contextlib.closing(psycopg2.connect(server.database_url(TEMPLATE))) as session, session:
             _prepare(session.cursor())
         self._replace()
+        WorkerDatabase.running = self
 
     def fresh(self) -> str:
         """Return the address of the database, which holds what the migrations left and nothing else."""
@@ -87,7 +96,19 @@ class WorkerDatabase:
             is_empty = False
         if not is_empty:
             self._replace()
-        return self._server.database_url(NAME)
+        return self.url
+
+    def finds_none(self, queries: Iterable[str]) -> bool:
+        """Tell whether all of the queries, each time the same, have no row; False where the session has ended."""
+        try:
+            with self._cursor() as at:
+                if not self._is_prepared:
+                    at.execute(f"PREPARE find AS SELECT {' OR '.join(f'EXISTS ({query})' for query in queries)}")
+                    self._is_prepared = True
+                at.execute("EXECUTE find")
+                return at.fetchone() == (False,)
+        except psycopg2.Error:
+            return False
 
     def end_sessions(self) -> None:
         """End what a test has left open."""
@@ -95,7 +116,8 @@ class WorkerDatabase:
             self._end_sessions(self._cursor())
 
     def close(self) -> None:
-        """Close the session that empties."""
+        """Close the session that empties, and the kept ones."""
+        self._kept.close()
         if self._session is not None:
             self._session.close()
 
@@ -115,19 +137,21 @@ class WorkerDatabase:
 
     def _end_sessions(self, at: cursor) -> None:
         limit = time.monotonic() + ENDING_LIMIT_S
-        at.execute(_END_OTHERS)
+        kept = {"kept": self._kept.pids()}
+        at.execute(_END_OTHERS, kept)
         while at.rowcount:
             assert time.monotonic() < limit, "a session of a test that is over does not end"
             time.sleep(0.001)
-            at.execute(_OTHERS)
+            at.execute(_OTHERS, kept)
 
     def _replace(self) -> None:
         self.close()
         with admin(self._server) as at:
             drop_database(at, NAME)
             copy_database(at, NAME, TEMPLATE)
-        self._session = psycopg2.connect(self._server.database_url(NAME))
+        self._session = psycopg2.connect(self.url)
         self._session.autocommit = True
+        self._is_prepared = False
         # Without the triggers that refuse to forget, and without foreign keys.
         self._cursor().execute("SET session_replication_role = replica; SET lock_timeout = '10s'")
 

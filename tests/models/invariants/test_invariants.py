@@ -18,7 +18,7 @@ from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import AVAILABLE, CUSTODY, GAS, GATEWAY, Account, Transfer, post
 from models.treasury import topups
 from models.wallets import settlement as wallet_settlement
-from tests.models.builders import CATALOGUE, USDT, Chain, endpoint, merchant
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, endpoint, merchant
 from tests.models.invariants.payout_story import PAYOUT_CORRUPTIONS, pay_out
 from tests.models.invoices.builders import PRICE, agnostic_invoice, create, expired, invoice, paid, settled
 from tests.models.ledger.figures import held
@@ -229,6 +229,8 @@ def test_an_invariant_turns_red(name: str) -> None:
 
     corrupt(CORRUPTIONS[name][0])
     assert name in broken()
+    with pytest.raises(AssertionError, match=name):
+        assert_sound()
 
 
 def test_a_violation_shows_what_breaks_it_and_not_without_end(shop: UUID) -> None:

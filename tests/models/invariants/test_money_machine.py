@@ -38,7 +38,6 @@ from core.settings.settings import load_settings
 from models.db.base import app_now, execute, one, rows, transaction
 from models.deposits import crediting
 from models.deposits.rows import Deposit
-from models.invariants import money_in as invariants
 from models.invoices import resolution, settlement
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
@@ -55,7 +54,7 @@ from models.spends import rows as spends
 from models.spends.rows import AttemptRow, SpendRow
 from models.wallets import settlement as wallet_settlement
 from models.wallets.rows import WalletRow
-from tests.models.builders import CATALOGUE, Chain, endpoint, merchant
+from tests.models.builders import CATALOGUE, Chain, assert_sound, endpoint, merchant
 from tests.models.invoices.builders import invoice
 from tests.models.ledger.figures import held, net_of, owes
 from tests.models.payout_links.builders import new_link
@@ -488,7 +487,7 @@ class MoneyMachine(RuleBasedStateMachine):
         assert ledger.balance(Account(self._owner(), PERSONAL, "USDT")) == self.personal
 
     def teardown(self) -> None:
-        assert invariants.check() == []
+        assert_sound()
 
     def _owner(self) -> UUID:
         found = one("SELECT owner_id FROM merchants WHERE id = %s", (self.merchant,))
