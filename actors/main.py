@@ -32,7 +32,9 @@ def boot(queues: frozenset[str]) -> SluiceBroker:
         )
     else:
         base.connect(settings.database_url, application_name=f"sluice-{name}")
-    scales.keep(context.configure(settings).catalogue.ledger_scales())
+    made = context.configure(settings)
+    scales.keep(made.catalogue.ledger_scales())
+    made.addresses.fill_ahead()
     broker = make_broker(settings)
     for module in modules_for(queues):
         importlib.import_module(module)

@@ -6,7 +6,8 @@ the database could write an address of his own into the table, so none leaves th
 
 import base64
 import threading
-from collections import OrderedDict, deque
+import time
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection, Sequence
 from time import monotonic
 from typing import Final
@@ -15,7 +16,9 @@ import structlog
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from core.catalogue.addresses import display
 from core.errors import InvoiceAddressFailed
+from core.http.qr import qr_data_uri
 from models.addresses import reservations
 from models.addresses.reservations import CHUNK
 from models.addresses.rows import AddressChunk
@@ -25,8 +28,8 @@ from models.db.locks import LockSeed
 
 log = structlog.get_logger()
 
-STASH: Final = 16
-"""Ordinals that a process reserves at a time."""
+STASH: Final = 64
+"""Addresses that a process has in hand at most; one that fills ahead reserves more once half are left."""
 # Well before the reclaim job could give them to another process.
 STASH_S: Final = reservations.RECLAIM_AFTER_S / 2
 VERIFIED_CHUNKS_MAX: Final = 64
@@ -66,26 +69,80 @@ class AddressStash:
         self._is_current = is_current
         self._key = Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key)) if public_key else None
         self._lock = threading.Lock()
-        self._ready: dict[str, deque[tuple[int, str]]] = {}
-        self._stale_at: dict[str, float] = {}
+        # Held by who reserves, so that those who find the stash empty meanwhile wait for one and the same.
+        self._reserving = threading.Lock()
+        # Until when each may be given out, and what it is; the oldest first.
+        self._ready: defaultdict[str, deque[tuple[float, tuple[int, str]]]] = defaultdict(deque)
+        self._undrawn: deque[tuple[str, str]] = deque(maxlen=STASH)
+        self._wanted = threading.Event()
         self._verified: OrderedDict[tuple[str, int], tuple[str, ...]] = OrderedDict()
+
+    def fill_ahead(self) -> None:
+        """Start a thread that reserves more once half are left, and draws the QR codes that will be asked for.
+
+        It keeps a connection to PostgreSQL, and ends with the process. Call it once, and after the process's last fork.
+        """
+        threading.Thread(target=self._fill_ahead, name="addresses", daemon=True).start()
 
     def take(self, family: str) -> tuple[int, str]:
         """Return an ordinal, reserved for the caller alone, and its address in the stored form.
 
         Call it outside a transaction. Raises InvoiceAddressFailed where the pool is empty or not to be trusted.
         """
+        found = self._next(family)
+        if found is None:
+            with self._reserving:
+                found = self._next(family) or self._refill(family)
+        if found is None:
+            log.error("address_pool.empty", family=family)
+            raise InvoiceAddressFailed
+        if self._is_low(family) or self._undrawn:
+            self._wanted.set()
+        return found
+
+    def _next(self, family: str) -> tuple[int, str] | None:
+        """Return the oldest that may still be given out."""
         with self._lock:
-            ready = self._ready.setdefault(family, deque())
-            if monotonic() >= self._stale_at.get(family, 0.0):
-                ready.clear()
-            if not ready:
-                self._stale_at[family] = monotonic() + STASH_S
-                ready.extend(self._reserve(family))
-            if not ready:
-                log.error("address_pool.empty", family=family)
-                raise InvoiceAddressFailed
-            return ready.popleft()
+            ready = self._ready[family]
+            while ready:
+                stale_at, found = ready.popleft()
+                if monotonic() < stale_at:
+                    return found
+        return None
+
+    def _is_low(self, family: str) -> bool:
+        return len(self._ready[family]) <= STASH // 2
+
+    def _refill(self, family: str, *, takes: bool = True) -> tuple[int, str] | None:
+        """Reserve what is missing and return the first of it, if it is wanted and there is one."""
+        stale_at = monotonic() + STASH_S
+        fresh = self._reserve(family, STASH - len(self._ready[family]))
+        found = fresh.pop(0) if takes and fresh else None
+        with self._lock:
+            self._ready[family].extend((stale_at, each) for each in fresh)
+        self._undrawn.extend((family, address) for _, address in fresh)
+        return found
+
+    def _fill_ahead(self) -> None:
+        while True:
+            self._wanted.wait()
+            self._wanted.clear()
+            try:
+                self._fill_and_draw()
+            except Exception:
+                # Whoever needs an address reserves it himself then, and is told why he cannot.
+                log.warning("address_pool.not_filled_ahead", exc_info=True)
+
+    def _fill_and_draw(self) -> None:
+        for family in tuple(self._ready):
+            with self._reserving:
+                if self._is_low(family):
+                    self._refill(family, takes=False)
+        while self._undrawn:
+            family, address = self._undrawn.popleft()
+            qr_data_uri(display(family, address))
+            # Whoever answers a call goes first.
+            time.sleep(0)
 
     def give_back(self, family: str, ordinal: int) -> None:
         """Return an address that was not needed. If that fails, the reclaim job finds it later."""
@@ -94,10 +151,10 @@ class AddressStash:
         except StoreUnavailableError:
             log.warning("address_pool.return_failed", family=family, ordinal=ordinal)
 
-    def _reserve(self, family: str) -> list[tuple[int, str]]:
+    def _reserve(self, family: str, limit: int) -> list[tuple[int, str]]:
         if not self._is_current():
             return []
-        places = [divmod(ordinal, CHUNK) for ordinal in reservations.reserve(family, STASH)]
+        places = [divmod(ordinal, CHUNK) for ordinal in reservations.reserve(family, limit)]
         chunks = self._chunks(family, {chunk for chunk, _ in places})
         return [(chunk * CHUNK + place, chunks[chunk][place]) for chunk, place in places if chunk in chunks]
 

@@ -83,6 +83,18 @@ def test_a_worker_that_signs_nothing_loads_nothing_that_signs(environment: dict[
     assert done.stdout.strip() == "[]"
 
 
+def test_a_worker_fills_its_stash_of_addresses_ahead(environment: dict[str, str]) -> None:
+    script = (
+        "import sys, threading; sys.argv = ['dramatiq', 'actors.main', '-Q', 'invoices']; import actors.main;"
+        "print('addresses' in [thread.name for thread in threading.enumerate()])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == "True"
+
+
 def test_a_missing_module_ends_the_process(environment: dict[str, str]) -> None:
     script = (
         "import sys; sys.argv = ['dramatiq', 'actors.main', '-Q', 'invoices'];"

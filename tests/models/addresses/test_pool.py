@@ -11,6 +11,7 @@ import pytest
 import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from core.catalogue.addresses import display
 from core.errors import InvoiceAddressFailed
 from core.ids import uuid7
 from models.addresses import pool as address_pool
@@ -171,14 +172,14 @@ def test_claims_of_eight_threads_are_all_different() -> None:
         add_chunk(chunk)
 
     def reserve_some() -> list[int]:
-        found = [ordinal for _ in range(5) for ordinal in reserve("evm", STASH)]
+        found = [ordinal for _ in range(5) for ordinal in reserve("evm", 16)]
         close()
         return found
 
     with ThreadPoolExecutor(8) as pool:
         reserved = [ordinal for future in [pool.submit(reserve_some) for _ in range(8)] for ordinal in future.result()]
 
-    assert len(reserved) == 8 * 5 * STASH
+    assert len(reserved) == 8 * 5 * 16
     assert sorted(reserved) == list(range(10 * CHUNK))
 
 
@@ -202,7 +203,7 @@ def test_a_returned_ordinal_is_claimed_by_one_thread() -> None:
 
     def reserve_some() -> list[int]:
         together.wait()
-        found = reserve("evm", STASH)
+        found = reserve("evm", 16)
         close()
         return found
 
@@ -368,12 +369,15 @@ def test_the_stash_gives_ordinals_with_their_addresses() -> None:
 
 def test_the_stash_asks_the_database_once_for_many() -> None:
     add_chunk(0)
+    add_chunk(1)
+    # All but one of a chunk, so that the stash comes back for its last.
+    assert 0 in reserve("evm", 1)
     stash = AddressStash(PUBLIC_KEY)
     stash.take("evm")
     close()
-    execute("DELETE FROM pool_addresses WHERE ordinal = 63")  # Would break the chunk, if it were read again.
+    execute("DELETE FROM pool_addresses WHERE ordinal IN (63, 127)")  # Would break the chunk, if it were read again.
 
-    assert [stash.take("evm")[0] for _ in range(STASH)] == list(range(1, STASH + 1))
+    assert [stash.take("evm")[0] for _ in range(STASH)] == list(range(2, STASH + 2))
 
 
 def test_stashes_of_eight_threads_and_two_processes_share_no_address() -> None:
@@ -427,6 +431,7 @@ def test_giving_back_never_hides_why(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_stale_stash_is_dropped_before_its_ordinals_go_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     add_chunk(0)
+    add_chunk(1)
     stash = AddressStash(PUBLIC_KEY)
     now = time.monotonic()
     monkeypatch.setattr(address_pool, "monotonic", lambda: now)
@@ -438,6 +443,113 @@ def test_a_stale_stash_is_dropped_before_its_ordinals_go_to_others(monkeypatch: 
 
 def test_a_stash_lives_half_as_long_as_a_claim_at_most() -> None:
     assert address_pool.STASH_S <= reservations.RECLAIM_AFTER_S / 2
+
+
+def test_what_was_reserved_later_is_stale_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    add_chunk(0)
+    add_chunk(1)
+    stash = AddressStash(PUBLIC_KEY)
+    now = time.monotonic()
+    monkeypatch.setattr(address_pool, "monotonic", lambda: now)
+    for _ in range(STASH // 2):
+        stash.take("evm")
+    now += address_pool.STASH_S - 1
+    stash._fill_and_draw()
+    now += 1
+
+    assert stash.take("evm")[0] == STASH
+
+
+def test_those_who_find_the_stash_empty_wait_for_one_reservation() -> None:
+    add_chunk(0)
+    add_chunk(1)
+    stash = AddressStash(PUBLIC_KEY)
+    together = threading.Barrier(8)
+
+    def take_one() -> int:
+        together.wait()
+        ordinal, _ = stash.take("evm")
+        close()
+        return ordinal
+
+    with ThreadPoolExecutor(8) as pool:
+        taken = [future.result() for future in [pool.submit(take_one) for _ in range(8)]]
+
+    assert sorted(taken) == list(range(8))
+    assert level("evm") == 2 * CHUNK - STASH
+
+
+# Filling ahead -----------------------------------------------------------------------------------------------
+
+
+def test_the_stash_is_filled_up_once_half_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    add_chunk(0)
+    add_chunk(1)
+    drawn: list[str] = []
+    monkeypatch.setattr(address_pool, "qr_data_uri", drawn.append)
+    stash = AddressStash(PUBLIC_KEY)
+    for left in range(STASH - 1, STASH // 2, -1):
+        stash.take("evm")
+        stash._fill_and_draw()
+        assert level("evm") == 2 * CHUNK - STASH, left
+    stash.take("evm")
+    stash._fill_and_draw()
+
+    assert level("evm") == 2 * CHUNK - STASH - STASH // 2
+    # As they are shown; that of the first was asked for before anybody could draw it.
+    assert drawn == [display("evm", f"0x{ordinal:040x}") for ordinal in range(1, STASH * 3 // 2)]
+    assert [stash.take("evm")[0] for _ in range(STASH)] == list(range(STASH // 2, STASH * 3 // 2))
+
+
+class Filled(AddressStash):
+    """A stash whose thread reserves what no database knows, once it may."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self.may_go_on = threading.Event()
+        self.reserving = threading.Semaphore(0)
+        self.failures: list[Exception] = []
+        self.given = 0
+        self.fill_ahead()
+
+    def _reserve(self, family: str, limit: int) -> list[tuple[int, str]]:
+        if threading.current_thread().name == "addresses":
+            self.reserving.release()
+            assert self.may_go_on.wait(20)
+            if self.failures:
+                raise self.failures.pop()
+        self.given += limit
+        return [(ordinal, f"0x{ordinal:040x}") for ordinal in range(self.given - limit, self.given)]
+
+
+def test_nobody_waits_for_the_thread_that_fills_ahead() -> None:
+    stash = Filled()
+    taken = [stash.take("evm")[0] for _ in range(STASH // 2)]
+    assert stash.reserving.acquire(timeout=20)
+
+    taken += [stash.take("evm")[0] for _ in range(STASH // 2)]
+    stash.may_go_on.set()
+
+    # The next finds the stash empty, and waits for what is on its way.
+    taken += [stash.take("evm")[0] for _ in range(STASH)]
+    assert taken == list(range(2 * STASH))
+
+
+def test_a_failure_to_fill_ahead_is_told_and_the_next_take_tries_again() -> None:
+    stash = Filled()
+    stash.failures = [StoreUnavailableError("away")]
+    stash.may_go_on.set()
+
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(STASH // 2):
+            stash.take("evm")
+        assert stash.reserving.acquire(timeout=20)
+        while not logs:
+            time.sleep(0.01)
+        stash.take("evm")
+        assert stash.reserving.acquire(timeout=20)
+
+    assert [(entry["event"], entry["log_level"]) for entry in logs] == [("address_pool.not_filled_ahead", "warning")]
 
 
 def test_taking_inside_a_transaction_is_a_mistake() -> None:
