@@ -3,7 +3,7 @@
 import base64
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
@@ -512,7 +512,7 @@ class Filled(AddressStash):
         self.given = 0
         self.fill_ahead()
 
-    def _reserve(self, family: str, limit: int) -> list[tuple[int, str]]:
+    def _reserve(self, _family: str, limit: int) -> list[tuple[int, str]]:
         if threading.current_thread().name == "addresses":
             self.reserving.release()
             assert self.may_go_on.wait(20)
@@ -522,9 +522,21 @@ class Filled(AddressStash):
         return [(ordinal, f"0x{ordinal:040x}") for ordinal in range(self.given - limit, self.given)]
 
 
-def test_nobody_waits_for_the_thread_that_fills_ahead() -> None:
+def wait_until(holds: Callable[[], bool]) -> None:
+    ends_at = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < ends_at
+        time.sleep(0.01)
+
+
+def test_nobody_waits_for_the_thread_that_fills_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr(address_pool, "qr_data_uri", drawn.append)
     stash = Filled()
-    taken = [stash.take("evm")[0] for _ in range(STASH // 2)]
+    taken = [stash.take("evm")[0]]
+    # What the first left in hand is drawn at once, although it is much more than half.
+    wait_until(lambda: len(drawn) == STASH - 1)
+    taken += [stash.take("evm")[0] for _ in range(STASH // 2 - 1)]
     assert stash.reserving.acquire(timeout=20)
 
     taken += [stash.take("evm")[0] for _ in range(STASH // 2)]
@@ -537,19 +549,22 @@ def test_nobody_waits_for_the_thread_that_fills_ahead() -> None:
 
 def test_a_failure_to_fill_ahead_is_told_and_the_next_take_tries_again() -> None:
     stash = Filled()
-    stash.failures = [StoreUnavailableError("away")]
+    stash.failures = [StoreUnavailableError("away"), StoreUnavailableError("still")]
     stash.may_go_on.set()
 
     with structlog.testing.capture_logs() as logs:
-        for _ in range(STASH // 2):
-            stash.take("evm")
-        assert stash.reserving.acquire(timeout=20)
-        while not logs:
-            time.sleep(0.01)
         stash.take("evm")
-        assert stash.reserving.acquire(timeout=20)
+        wait_until(lambda: not stash._undrawn)
+        for _ in range(STASH // 2 - 1):
+            stash.take("evm")
+        wait_until(lambda: bool(logs))
+        assert stash.reserving.acquire()
+        assert not stash.reserving.acquire(timeout=0.2), "tried again, though nobody took one"
+        stash.take("evm")
+        wait_until(lambda: len(logs) == 2)
 
-    assert [(entry["event"], entry["log_level"]) for entry in logs] == [("address_pool.not_filled_ahead", "warning")]
+    told = {(entry["event"], entry["log_level"]) for entry in logs}
+    assert told == {("address_pool.not_filled_ahead", "warning")}
 
 
 def test_taking_inside_a_transaction_is_a_mistake() -> None:
