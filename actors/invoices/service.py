@@ -7,7 +7,7 @@ where it is part of an item's. No actor stands here.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -24,7 +24,7 @@ from models.invoices import plan as invoice_plan
 from models.invoices import rows as invoices
 from models.invoices import views
 from models.invoices.plan import Plan
-from models.invoices.rows import InvoiceRow
+from models.invoices.rows import Creation, InvoiceRow
 from models.queue import calls
 from models.queue.calls import CallInfo
 
@@ -50,10 +50,9 @@ class Ready:
     response: str
     terms_version: int
 
-    def create(self, info: CallInfo) -> tuple[str, str | None]:
-        """Run the creating statement; return (outcome, answer or live invoice's id)."""
-        return invoices.create(
-            self.invoice,
+    def creation(self, info: CallInfo) -> Creation:
+        """Return what the creating statement needs."""
+        return Creation(
             call_id=info.call_id,
             idem_key=info.idem_key,
             fingerprint=info.fingerprint,
@@ -62,6 +61,7 @@ class Ready:
             quote_s=self.plan.quote_s,
             family=self.plan.family,
             response=self.response,
+            invoice=self.invoice,
         )
 
 
@@ -88,10 +88,24 @@ def give_back(ctx: Context, ready: Ready) -> None:
 def write(ctx: Context, info: CallInfo, planned: Plan, *, terms_version: int) -> tuple[str, str | None]:
     """Run the creating statement as a step of its own; an address that was not needed goes back."""
     ready = make_ready(ctx, planned, terms_version=terms_version)
-    outcome, answer = repeat_on_deadlock(ready.create, info)
+    outcome, answer = repeat_on_deadlock(invoices.create, ready.creation(info))
     if outcome != "created":
         give_back(ctx, ready)
     return outcome, answer
+
+
+def write_together(ctx: Context, ready: Sequence[tuple[CallInfo, Ready]]) -> dict[UUID, str]:
+    """Run the creating statement once for all that are plainly new, as a step; return their answers by call.
+
+    Addresses that were not needed go back. What is not plainly new is not among the answers, and untouched.
+    """
+    if not ready:
+        return {}
+    made = invoices.create_together([one.creation(info) for info, one in ready])
+    for info, one in ready:
+        if info.call_id not in made:
+            give_back(ctx, one)
+    return made
 
 
 def rendered(ctx: Context, invoice: InvoiceRow, *, public: bool = False) -> bytes:
@@ -151,7 +165,7 @@ def prepared(
         if found is not None:
             return rendered(ctx, found)
         if ready is not None:
-            outcome, answer = ready.create(info)
+            outcome, answer = invoices.create(ready.creation(info))
             if outcome == "created" and answer is not None:
                 # Kept with what the caller records; nobody asks for this call.
                 calls.forget(info.call_id)

@@ -16,10 +16,12 @@ from uuid import uuid4
 import dramatiq
 from dramatiq.brokers import redis as stock
 from dramatiq.middleware import ShutdownNotifications
+from dramatiq.worker import Worker
 
 from actors.queue import watermark
 from actors.queue.consumer import BlockingConsumer
 from actors.queue.doorbells import doorbell, ring
+from actors.queue.gathering import PulledConsumer, PullingQueue
 from actors.queue.link import Command, LinkDownError, RedisLink
 from actors.queue.messages import CallStamps
 from actors.queue.middleware import Entrance, ThreadKeeping
@@ -46,6 +48,21 @@ WAITING_MAX: Final = 1_000
 AWAITED_PREFETCH: Final = 2
 # A ring is forgotten after this long, so that bells of networks that were removed leave nothing behind.
 BELL_KEPT_MS: Final = 86_400_000
+
+# An answer that nobody fetches is gone after this.
+ANSWER_KEPT_MS: Final = 60_000
+
+# Answers callers and acknowledges the messages that brought their calls.
+_SETTLE: Final = b"""
+local answers = #KEYS - 2
+for i = 1, answers do
+  redis.call('LPUSH', KEYS[i + 2], ARGV[i + 1])
+  redis.call('PEXPIRE', KEYS[i + 2], ARGV[1])
+end
+for i = answers + 2, #ARGV do
+  if redis.call('SREM', KEYS[1], ARGV[i]) > 0 then redis.call('HDEL', KEYS[2], ARGV[i]) end
+end
+"""
 
 # A ring that was not answered yet stands for all that would follow it: there is one message, not a pile. Redis's own
 # clock judges its age, so that the clocks of schedulers and workers need not agree.
@@ -82,7 +99,7 @@ class SluiceBroker(stock.RedisBroker):
             url=url,
             namespace=namespace,
             heartbeat_timeout=heartbeat_timeout_ms,
-            middleware=[ShutdownNotifications(), Entrance(), ThreadKeeping(self.link)],
+            middleware=[ShutdownNotifications(), Entrance(), ThreadKeeping(self.link, self.let_pull)],
         )
         # Seals what must not lie open in Redis.
         self.box = SecretBox(secret_keys)
@@ -90,7 +107,11 @@ class SluiceBroker(stock.RedisBroker):
         self.stamps = CallStamps(secret_keys)
         self._dispatch_sha = self.link.script(stock._scripts["dispatch"])  # noqa: SLF001 - its one home
         self._ring_sha = self.link.script(_RING)
-        self._answer = threading.local()
+        self._settle_sha = self.link.script(_SETTLE)
+        self._left = threading.local()
+        # Actors that can answer several calls in one step.
+        self.gathered_actors: set[str] = set()
+        self._pulling: PullingQueue | None = None
 
     def serve(self, queues: Collection[str]) -> None:
         """Declare the registered actors of these queues, so that a worker of this process runs them."""
@@ -105,7 +126,14 @@ class SluiceBroker(stock.RedisBroker):
         """Return the consumer of a queue; called by dramatiq's worker."""
         if queue_name in AWAITED_QUEUES:
             prefetch *= AWAITED_PREFETCH
+            if self._pulling is not None:
+                return self._pulling.attach(PulledConsumer(self, queue_name, prefetch=prefetch, timeout_ms=timeout))
         return BlockingConsumer(self, queue_name, prefetch=prefetch, timeout_ms=timeout)
+
+    def let_pull(self, worker: Worker) -> None:
+        """Have a worker's threads fetch for themselves, if they serve one awaited queue alone; before it boots."""
+        if len(self.queues) == 1 and self.queues.keys() <= AWAITED_QUEUES:
+            worker.work_queue = self._pulling = PullingQueue(self)
 
     def do_enqueue(self, queue_name: str, redis_id: str, data: bytes) -> None:
         """Append a message. Called by dramatiq's enqueue; no script, so that producers are no workers."""
@@ -135,14 +163,20 @@ class SluiceBroker(stock.RedisBroker):
         texts = self.link.run([("HMGET", f"{self.key(queue_name)}.msgs", *ids)])[0]
         return {redis_id.decode(): text for redis_id, text in zip(ids, texts, strict=True)}
 
-    def answer(self, key: str, body: bytes, *, kept_ms: int) -> None:
-        """Leave an answer that goes out with the acknowledgement of the message this thread is working on."""
-        self._answer.commands = [("LPUSH", key, body), ("PEXPIRE", key, kept_ms)]
+    def answer(self, key: str, body: bytes) -> None:
+        """Leave an answer that goes out with the acknowledgement of what this thread is working on."""
+        self._left.__dict__.setdefault("answers", {})[key] = body
 
-    def settle(self, command: str, queue_name: str, redis_id: str) -> None:
-        """Send the answer that this thread's actor left, and ack or nack its message, in one write."""
-        answer = self._answer.__dict__.pop("commands", [])
-        self.link.run([*answer, self._command(command, queue_name, redis_id)])
+    def settle(self, command: str, queue_name: str, *redis_ids: str) -> None:
+        """Send the answers that this thread's actor left, and ack or nack messages, in one write."""
+        answers = self._left.__dict__.pop("answers", {})
+        if not answers:
+            self.link.run([self._command(command, queue_name, redis_id) for redis_id in redis_ids])
+            return
+        acks, texts = f"{self.namespace}:__acks__.{self.broker_id}.{queue_name}", f"{self.key(queue_name)}.msgs"
+        keys, bodies = answers.keys(), answers.values()
+        script = ("EVALSHA", self._settle_sha, 2 + len(answers), acks, texts, *keys)
+        self.link.run([(*script, ANSWER_KEPT_MS, *bodies, *redis_ids)])
 
     def dispatch(self, command: str, queue_name: str, *args: str) -> Any:
         """Run one of dramatiq's queue commands."""

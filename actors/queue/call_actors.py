@@ -9,13 +9,15 @@ import contextlib
 import functools
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
+from uuid import UUID
 
 import msgspec
 import structlog
 
 from actors.queue.broker import SluiceBroker
+from actors.queue.gathering import Gathering, redis_id
 from actors.queue.messages import UNDECIDED, Answer, CallMessage, CallReply, answer_key, bound_to
 from actors.queue.registry import Registration, register
 from core.errors import DomainError
@@ -41,15 +43,18 @@ _forged = itertools.count(1)
 CallFunction = Callable[[CallInfo, bytes], CallReply]
 B = TypeVar("B")
 CallActor = Callable[[CallInfo, B], CallReply]
+Together = Callable[[Sequence[tuple[CallInfo, B]]], Sequence[CallReply | None]]
+# As an actor's own decorator leaves it: the bodies are still JSON.
+RawTogether = Callable[[Sequence[tuple[CallInfo, bytes]]], Sequence[CallReply | None]]
 
-# An answer that nobody fetches is gone after this.
-ANSWER_KEPT_MS: Final = 60_000
 # Machines' clocks need not agree, but a call that was kept until its row was pruned must not come again, whatever Redis
 # gives for the time.
 CLOCKS_APART_MS: Final = 86_400_000
 
 
-def call_actor(*, queue: str, body: type[B], secret: bool = False) -> Callable[[CallActor[B]], CallActor[B]]:
+def call_actor(
+    *, queue: str, body: type[B], secret: bool = False, together: Together[B] | None = None
+) -> Callable[[CallActor[B]], CallActor[B]]:
     """Make `function(info, body) -> CallReply` the actor of its name, whose caller waits.
 
     It is given calls that a process of ours sent, and no others. It opens its own transaction, with recorded() or
@@ -57,6 +62,9 @@ def call_actor(*, queue: str, body: type[B], secret: bool = False) -> Callable[[
 
     secret: the answer is sealed on its way, stored nowhere, and its Idempotency-Key ignored, since it could not be
     replayed.
+
+    together: answers several calls in one step, in their order, and those by None that are to be run alone; nothing of
+    these may have taken effect. All are, when it raises. No two calls that it is given share an id or a key.
     """
     decode = msgspec.json.Decoder(body).decode
 
@@ -65,8 +73,12 @@ def call_actor(*, queue: str, body: type[B], secret: bool = False) -> Callable[[
         def perform(info: CallInfo, payload: bytes) -> CallReply:
             return function(info, decode(payload))
 
+        def perform_together(asked: Sequence[tuple[CallInfo, bytes]]) -> Sequence[CallReply | None]:
+            return [] if together is None else together([(info, decode(payload)) for info, payload in asked])
+
         name = function.__name__
-        bind = functools.partial(_answering, perform, queue=queue, name=name, is_secret=secret)
+        several = None if together is None else perform_together
+        bind = functools.partial(_answering, perform, queue=queue, name=name, is_secret=secret, together=several)
         register(Registration(name=name, queue=queue, bind=bind))
         return function
 
@@ -74,9 +86,22 @@ def call_actor(*, queue: str, body: type[B], secret: bool = False) -> Callable[[
 
 
 def _answering(
-    function: CallFunction, broker: SluiceBroker, *, queue: str, name: str, is_secret: bool
+    function: CallFunction,
+    broker: SluiceBroker,
+    *,
+    queue: str,
+    name: str,
+    is_secret: bool,
+    together: RawTogether | None = None,
 ) -> Callable[..., None]:
+    if together is not None:
+        broker.gathered_actors.add(name)
+
     def answer(**arguments: Any) -> None:
+        gathering = arguments.get("gathering")
+        if isinstance(gathering, Gathering) and together is not None:
+            _answer_together(together, broker, queue, name, gathering)
+            return
         message = _genuine(broker, queue, name, arguments)
         if message is None:
             return
@@ -84,10 +109,40 @@ def _answering(
         if done.kind == "done" and is_secret:
             box = broker.box.seal(done.body, bound_to=bound_to(message.call_id))
             done = msgspec.structs.replace(done, body=box.encode(), is_sealed=True)
-        body = broker.stamps.pack(queue, name, message.call_id, done)
-        broker.answer(answer_key(broker.namespace, message.call_id), body, kept_ms=ANSWER_KEPT_MS)
+        _send(broker, queue, name, message.call_id, done)
 
     return answer
+
+
+def _send(broker: SluiceBroker, queue: str, name: str, call_id: UUID, answer: Answer) -> None:
+    broker.answer(answer_key(broker.namespace, call_id), broker.stamps.pack(queue, name, call_id, answer))
+
+
+def _answer_together(together: RawTogether, broker: SluiceBroker, queue: str, name: str, gathering: Gathering) -> None:
+    """Answer those calls of a gathering that can be answered together; the others are run alone, bad ones included."""
+    now_ms = broker.link.now_ms()
+    asked: dict[str, tuple[CallInfo, bytes]] = {}
+    keys: set[object] = set()
+    for message in gathering.messages:
+        call = _genuine(broker, queue, name, message.kwargs)
+        if call is None:
+            gathering.settled.add(redis_id(message))
+        elif call.until_ms >= now_ms and call.signature_key is None and keys.isdisjoint(own := _keys(call)):
+            keys |= own
+            asked[redis_id(message)] = (_info(call, is_secret=False, now_ms=now_ms), call.payload.encode())
+    try:
+        replies = together(list(asked.values()))
+    except Exception as error:  # noqa: BLE001 - each finds out alone what it was
+        _report(error)
+        return
+    for (message_id, (info, _)), reply in zip(asked.items(), replies, strict=True):
+        if reply is not None:
+            _send(broker, queue, name, info.call_id, Answer(kind="done", body=reply.body, replayed=reply.replayed))
+            gathering.settled.add(message_id)
+
+
+def _keys(call: CallMessage) -> set[object]:
+    return {call.call_id, (call.merchant_id, call.idem_key or call.call_id)}
 
 
 def _genuine(broker: SluiceBroker, queue: str, name: str, arguments: dict[str, Any]) -> CallMessage | None:
@@ -113,7 +168,11 @@ def _perform(function: CallFunction, message: CallMessage, *, is_secret: bool, n
     if now_ms > message.until_ms:
         log.info("call.late", late_ms=now_ms - message.until_ms)
         return UNDECIDED
-    info = CallInfo(
+    return _outcome(function, _info(message, is_secret=is_secret, now_ms=now_ms), message.payload.encode())
+
+
+def _info(message: CallMessage, *, is_secret: bool, now_ms: int) -> CallInfo:
+    return CallInfo(
         call_id=message.call_id,
         merchant_id=message.merchant_id,
         principal_id=message.principal_id,
@@ -124,7 +183,6 @@ def _perform(function: CallFunction, message: CallMessage, *, is_secret: bool, n
         signature_key=None if is_secret else message.signature_key,
         ends_at=time.monotonic() + (message.until_ms - now_ms) / 1000,
     )
-    return _outcome(function, info, message.payload.encode())
 
 
 def _outcome(function: CallFunction, info: CallInfo, payload: bytes) -> Answer:

@@ -68,14 +68,14 @@ class BlockingConsumer(Consumer):
 
     def ack(self, message: MessageProxy) -> None:
         """Remove a processed message, and send the answer that its actor left."""
-        self._settle("ack", message)
+        self._settle("ack", message.options["redis_message_id"])
 
     def nack(self, message: MessageProxy) -> None:
         """Pass an unknown actor's message on to newer workers; put anything else among the dead letters."""
         if message.actor_name not in self._broker.actors and self._pass_on(message):
-            self._settle("ack", message)
+            self._settle("ack", message.options["redis_message_id"])
         else:
-            self._settle("nack", message)
+            self._settle("nack", message.options["redis_message_id"])
 
     def requeue(self, messages: Iterable[MessageProxy | Message[None]]) -> None:
         """Give back, at shutdown, the messages that no thread has begun."""
@@ -85,10 +85,10 @@ class BlockingConsumer(Consumer):
 
     def close(self) -> None:
         """Give back what was fetched and not handed out; dramatiq's own consumer forgets it."""
-        decoded = [message for data in self._fetched if (message := decode(data, self._queue_name)) is not None]
+        unbegun = self._unbegun()
         self._fetched.clear()
         with suppress(LinkDownError):
-            self.requeue(decoded)
+            self.requeue(unbegun)
             self._say_unsaid()
             if self._is_announced:
                 self._broker.signs.leave(self._queue_name, self._broker.broker_id)
@@ -105,11 +105,19 @@ class BlockingConsumer(Consumer):
         if self._is_first:
             self._take_back_delayed()
         self._say_unsaid()
+        self._fetch(room)
+        self._is_first = False
+
+    def _fetch(self, count: int) -> None:
+        """Wait for a message and take up to so many."""
         # Redis serves whoever has blocked longest. Without a varying wait that would be the same worker each time that
         # a passed-on message comes round.
         wait_s = self._wait_s * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
-        self._fetched.extend(self._broker.fetch(self._queue_name, room, wait_s, maintain=self._is_due()))
-        self._is_first = self._is_cut_off = False
+        self._fetched.extend(self._broker.fetch(self._queue_name, count, wait_s, maintain=self._is_due()))
+        self._is_cut_off = False
+
+    def _unbegun(self) -> list[Message[None]]:
+        return [message for data in self._fetched if (message := decode(data, self._queue_name)) is not None]
 
     def _is_due(self) -> bool:
         now = time.monotonic()
@@ -139,15 +147,14 @@ class BlockingConsumer(Consumer):
             return False
         return True
 
-    def _settle(self, command: str, message: MessageProxy) -> None:
-        redis_id = message.options["redis_message_id"]
+    def _settle(self, command: str, *redis_ids: str) -> None:
         try:
-            self._broker.settle(command, self._queue_name, redis_id)
+            self._broker.settle(command, self._queue_name, *redis_ids)
         except LinkDownError:
             # The work is done and committed. A worker must not sit out the outage for the sake of a receipt.
-            self._unsaid.append((command, redis_id))
+            self._unsaid.extend((command, redis_id) for redis_id in redis_ids)
         finally:
-            self._in_hand.discard(redis_id)
+            self._in_hand.difference_update(redis_ids)
             self._slot_freed.set()
 
     def _say_unsaid(self) -> None:

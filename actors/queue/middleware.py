@@ -6,6 +6,7 @@ Nothing is retried here: calls are answered or given up, doorbells are rung agai
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -52,14 +53,16 @@ class Entrance(Middleware):
 
 
 class ThreadKeeping(Middleware):
-    """Sizes prefetching to the threads, and closes the connections of threads that end."""
+    """Prepares a worker, and closes the connections of its threads when they end."""
 
-    def __init__(self, link: RedisLink) -> None:
+    def __init__(self, link: RedisLink, let_pull: Callable[[Worker], None]) -> None:
         self._link = link
+        self._let_pull = let_pull
 
     def before_worker_boot(self, broker: Broker, worker: Worker) -> None:
         """Fetch no more than there are threads: what waits here could run in another process."""
         worker.queue_prefetch = worker.worker_threads
+        self._let_pull(worker)
 
     def before_worker_thread_shutdown(self, broker: Broker, thread: WorkerThread) -> None:
         """Close the thread's connections to PostgreSQL and Redis."""

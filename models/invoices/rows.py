@@ -5,7 +5,7 @@ Written by actors.invoices.calls (create, select) and models.invoices.settlement
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final, cast
 from uuid import UUID
@@ -16,7 +16,7 @@ from core.invoices.states import InvoiceStatus
 from core.rates.pricing import Quote
 from models.addresses.rows import AddressOwner
 from models.db import locks
-from models.db.base import app_now, column, execute, one
+from models.db.base import app_now, column, execute, one, rows
 from models.db.locks import LockSeed
 from models.db.table import BY_DATABASE, Big, Table, Units, derived
 
@@ -157,37 +157,60 @@ def is_live(invoice: InvoiceRow) -> bool:
     return invoice.status in {"select", "check"} or (invoice.status == "wrong_amount" and not invoice.is_final)
 
 
-def create(
-    new: InvoiceRow,
-    *,
-    call_id: UUID,
-    idem_key: str | None,
-    fingerprint: bytes,
-    terms_version: int,
-    lifetime_s: int,
-    quote_s: int | None,
-    family: str,
-    response: str,
-) -> tuple[str, str | None]:
+class Creation(msgspec.Struct, kw_only=True, frozen=True):
+    """A new invoice and its call: what the creating statement needs."""
+
+    call_id: UUID
+    idem_key: str | None
+    fingerprint: bytes
+    terms_version: int
+    lifetime_s: int
+    quote_s: int | None
+    family: str
+    # The answer's JSON object without its closing brace: the moments in it are PostgreSQL's.
+    response: str
+    invoice: InvoiceRow
+
+
+def create(new: Creation) -> tuple[str, str | None]:
     """Create an invoice, its call, quote and address in one statement; see create_invoice in the migrations.
 
-    response: the answer's JSON object without its closing brace. Returns (outcome, answer or live invoice's id).
+    Returns (outcome, answer or live invoice's id).
     """
     found = one(
         "SELECT outcome, response FROM create_invoice(%s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
-            call_id,
-            idem_key,
-            fingerprint,
-            terms_version,
-            msgspec.json.encode(vars(new)).decode(),
-            lifetime_s,
-            quote_s,
-            family,
-            response,
+            new.call_id,
+            new.idem_key,
+            new.fingerprint,
+            new.terms_version,
+            msgspec.json.encode(vars(new.invoice)).decode(),
+            new.lifetime_s,
+            new.quote_s,
+            new.family,
+            new.response,
         ),
     )
     return cast("tuple[str, str | None]", found)
+
+
+def create_together(news: Sequence[Creation]) -> dict[UUID, str]:
+    """Create those invoices that are plainly new in one statement; see create_invoices in the migrations.
+
+    No two may share a key or an order. Returns the answers by call; of a call that is not among them nothing is
+    written.
+    """
+    calls = [
+        msgspec.structs.asdict(new)
+        | {
+            "fingerprint": f"\\x{new.fingerprint.hex()}",
+            "merchant_id": new.invoice.merchant_id,
+            "order_id": new.invoice.order_id,
+            "invoice": vars(new.invoice),
+        }
+        for new in news
+    ]
+    return dict(rows("SELECT call_id, response FROM create_invoices(%s)", (msgspec.json.encode(calls).decode(),)))
 
 
 def due_for_settlement(limit: int) -> list[UUID]:

@@ -1,0 +1,231 @@
+"""Has the worker threads of an awaited queue fetch for themselves, and take together what waits together.
+
+A process that serves one awaited queue alone (`-Q invoices`) works like this:
+
+- One thread at a time waits in Redis, and works on what it finds there itself; the next one takes its place. Without
+  this, a fetching thread would hand each call over to a working one.
+- Some actors can answer several calls in one step, for less than each by itself costs: those that were declared with
+  `together`. Their calls that wait, up to GATHER_MAX, are taken as one message, a Gathering.
+- Whoever works on such calls keeps its place meanwhile: what comes in the meantime is the next gathering, and its
+  commit carries more. After PATIENCE_S, since it may be waiting for a lock, the others stop waiting for it.
+- A call that its gathering left unanswered, for whatever reason, is then run alone, by any thread, as if it had never
+  been in one. So nothing that a call brings with it can harm its neighbours.
+
+Used by actors.queue.broker and actors.queue.call_actors.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from queue import Empty, PriorityQueue
+from typing import TYPE_CHECKING, Any, Final
+
+from dramatiq import Message
+from dramatiq.broker import MessageProxy
+
+from actors.queue.consumer import RECONNECT_PAUSE_S, BlockingConsumer, decode
+from actors.queue.link import LinkDownError
+
+if TYPE_CHECKING:
+    from actors.queue.broker import SluiceBroker
+
+# More in one statement bring nothing.
+GATHER_MAX: Final = 16
+PATIENCE_S: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Gathering:
+    """Calls of one actor that a thread has taken together; whoever is done with one says so."""
+
+    messages: tuple[Message[None], ...]
+    # The redis ids of those that nothing is left to be done for.
+    settled: set[str] = field(default_factory=set)
+
+
+def redis_id(message: Message[None] | MessageProxy) -> str:
+    """Return the id under which Redis keeps a message."""
+    return str(message.options["redis_message_id"])
+
+
+class PulledConsumer(BlockingConsumer):
+    """One awaited queue of one process: `pull` runs on the workers' threads, `__next__` on the queue's own."""
+
+    def __init__(self, broker: SluiceBroker, queue_name: str, *, prefetch: int, timeout_ms: int) -> None:
+        super().__init__(broker, queue_name, prefetch=prefetch, timeout_ms=timeout_ms)
+        # What a gathering left unanswered.
+        self._alone: deque[Message[None]] = deque()
+
+    def __next__(self) -> None:
+        """Give signs of life and say what Redis has still to hear; the workers' threads do the rest."""
+        with suppress(LinkDownError):
+            self._broker.signs.serve(self._queue_name, self._broker.broker_id)
+            self._say_unsaid()
+        time.sleep(self._wait_s)
+
+    @property
+    def has_left_over(self) -> bool:
+        """Tell whether there are calls that wait here to be run alone."""
+        return bool(self._alone)
+
+    def take_left_over(self) -> MessageProxy | None:
+        """Return a call that is to be run alone, if there is one."""
+        with suppress(IndexError):
+            return MessageProxy(self._alone.popleft())
+        return None
+
+    def pull(self) -> MessageProxy | None:
+        """Return the next message, or a gathering as one, or None after the wait. By one thread at a time."""
+        if not self._fetched:
+            try:
+                self._fetch(GATHER_MAX)
+            except LinkDownError as error:
+                self._note_cut(error)
+                time.sleep(RECONNECT_PAUSE_S)
+                return None
+        first = self._hand_out()
+        if first is None or first.actor_name in self._broker.gathered_actors:
+            return first and self._gather(first)
+        if first.actor_name in self._broker.actors:
+            return first
+        # What dramatiq's fetching thread would do.
+        first.fail()
+        self.nack(first)
+        return None
+
+    def _gather(self, first: MessageProxy) -> MessageProxy:
+        """Return the message with those of its actor that have been fetched beside it."""
+        messages, others = [first._message], deque[bytes | None]()  # noqa: SLF001 - a proxy hides it
+        for data in self._fetched:
+            message = decode(data, self._queue_name)
+            if message is not None and message.actor_name == first.actor_name:
+                messages.append(message)
+            else:
+                others.append(data)
+        self._fetched = others
+        return first if len(messages) == 1 else as_one(Gathering(tuple(messages)))
+
+    def ack(self, message: MessageProxy) -> None:
+        """Remove what was processed, and send the answers that its actor left."""
+        gathering = gathering_of(message)
+        if gathering is None:
+            super().ack(message)
+            return
+        self._alone.extend(one for one in gathering.messages if redis_id(one) not in gathering.settled)
+        if gathering.settled:
+            self._settle("ack", *gathering.settled)
+
+    def _unbegun(self) -> list[Message[None]]:
+        return [*self._alone, *super()._unbegun()]
+
+
+def as_one(gathering: Gathering) -> MessageProxy:
+    """Return a gathering as the message that dramatiq runs its actor for."""
+    first = gathering.messages[0]
+    arguments = {"gathering": gathering}
+    return MessageProxy(
+        Message(first.queue_name, first.actor_name, (), arguments, {"redis_message_id": redis_id(first)})
+    )
+
+
+def gathering_of(message: MessageProxy) -> Gathering | None:
+    """Return the gathering that a message stands for. Nothing that comes from Redis can look like one."""
+    found = message.kwargs.get("gathering")
+    return found if isinstance(found, Gathering) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What dramatiq's worker expects of its queue."""
+
+    message: MessageProxy
+
+
+class PullingQueue(PriorityQueue[Any]):
+    """Takes the place of dramatiq's queue between its fetching and its working threads."""
+
+    def __init__(self, broker: SluiceBroker) -> None:
+        super().__init__()
+        self._broker = broker
+        self._changed = threading.Condition()
+        self._is_pulling = False
+        self._watching = 0
+        # When each thread that works on calls which can be gathered began.
+        self._gathering_since: dict[int, float] = {}
+        self.consumer: PulledConsumer | None = None
+
+    def attach(self, consumer: PulledConsumer) -> PulledConsumer:
+        """Pull from this consumer from now on."""
+        with self._changed:
+            self.consumer = consumer
+            self._changed.notify_all()
+        return consumer
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - queue's own
+        """Return a message; raises Empty after the wait, and at once for who does not wait: nothing lies here."""
+        if self.queue or not block:
+            return super().get(block=False)
+        message = self._turn(time.monotonic() + (timeout or 0.0)) or self._pull()
+        if message is None:
+            raise Empty
+        with self.mutex:
+            self.unfinished_tasks += 1
+        return _Taken(message)
+
+    def task_done(self) -> None:
+        """Note that this thread's message is settled."""
+        with self._changed:
+            self._gathering_since.pop(threading.get_ident(), None)
+            if self.consumer is not None and self.consumer.has_left_over:
+                self._changed.notify_all()
+        super().task_done()
+
+    def _turn(self, ends_at: float) -> MessageProxy | None:
+        """Return a call that is to be run alone, or None when it is this thread's turn to pull. Raises Empty."""
+        with self._changed:
+            while self.consumer is None or (message := self.consumer.take_left_over()) is None:
+                now, patient_until = time.monotonic(), self._patient_until()
+                if self.consumer is not None and not self._is_pulling and now >= patient_until:
+                    self._is_pulling = True
+                    return None
+                if now >= ends_at:
+                    raise Empty
+                self._wait(now, ends_at, watches_until=None if self._is_pulling else patient_until)
+            return message
+
+    def _wait(self, now: float, ends_at: float, *, watches_until: float | None) -> None:
+        """Wait for a change; whoever watches how long a gathering takes need not be told of the next one."""
+        if watches_until is None or watches_until <= now:
+            self._changed.wait(ends_at - now)
+            return
+        self._watching += 1
+        self._changed.wait(min(ends_at, watches_until) - now)
+        self._watching -= 1
+
+    def _patient_until(self) -> float:
+        """Return the end of patience with those who work on a gathering; it lies behind us when nobody does."""
+        return max(self._gathering_since.values(), default=-math.inf) + PATIENCE_S
+
+    def _pull(self) -> MessageProxy | None:
+        message = None
+        try:
+            message = self.consumer.pull() if self.consumer is not None else None
+        finally:
+            with self._changed:
+                self._is_pulling = False
+                if message is not None:
+                    self._note(message)
+        return message
+
+    def _note(self, message: MessageProxy) -> None:
+        """Let another thread pull: at once, or when this one has not come back in time."""
+        is_gathered = message.actor_name in self._broker.gathered_actors
+        if is_gathered:
+            self._gathering_since[threading.get_ident()] = time.monotonic()
+        if not (is_gathered and self._watching):
+            self._changed.notify()
