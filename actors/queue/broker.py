@@ -132,7 +132,7 @@ class SluiceBroker(stock.RedisBroker):
 
     def let_pull(self, worker: Worker) -> None:
         """Have a worker's threads fetch for themselves, if they serve one awaited queue alone; before it boots."""
-        if len(self.queues) == 1 and self.queues.keys() <= AWAITED_QUEUES:
+        if len(self.queues) == 1 and self.queues <= AWAITED_QUEUES:
             worker.work_queue = self._pulling = PullingQueue(self)
 
     def do_enqueue(self, queue_name: str, redis_id: str, data: bytes) -> None:
