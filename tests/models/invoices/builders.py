@@ -12,7 +12,7 @@ from core.ids import uuid7
 from models.db.base import column, execute
 from models.invoices import rows as invoices
 from models.invoices import settlement
-from models.invoices.rows import InvoiceRow
+from models.invoices.rows import Creation, InvoiceRow
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 
 PRICE: Final = 10 * USDT
@@ -81,10 +81,10 @@ def agnostic_invoice(merchant_id: UUID, **columns: Any) -> InvoiceRow:
     )
 
 
-def create(new: InvoiceRow, **arguments: Any) -> tuple[str, str | None]:
-    """Run the creating statement as a call of its own, unless told otherwise; return (outcome, answer)."""
-    return invoices.create(
-        new,
+def creation(new: InvoiceRow, **arguments: Any) -> Creation:
+    """Return what creates an invoice by a call of its own, unless told otherwise."""
+    return Creation(
+        invoice=new,
         **{
             "call_id": uuid7(),
             "idem_key": None,
@@ -97,6 +97,11 @@ def create(new: InvoiceRow, **arguments: Any) -> tuple[str, str | None]:
         }
         | arguments,
     )
+
+
+def create(new: InvoiceRow, **arguments: Any) -> tuple[str, str | None]:
+    """Run the creating statement; return (outcome, answer)."""
+    return invoices.create(creation(new, **arguments))
 
 
 def invoice(merchant_id: UUID | None = None, *, lifetime_s: int = 3600, **columns: Any) -> InvoiceRow:

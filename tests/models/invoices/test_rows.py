@@ -15,7 +15,7 @@ from core.rates.pricing import Quote
 from models.db.base import execute, rows, transaction, value
 from models.invoices import rows as invoices
 from models.invoices import views
-from models.invoices.rows import InvoiceRow
+from models.invoices.rows import Creation, InvoiceRow
 from models.queue import calls
 from tests.models.builders import CATALOGUE, USDT, Chain, merchant
 from tests.models.db.collisions import at_once
@@ -35,6 +35,19 @@ pytestmark = pytest.mark.usefixtures("sound")
 
 PAY_URL: Final = "https://pay.example"
 WRITTEN: Final = ("invoices", "calls", "quotes", "address_owners")
+
+
+@pytest.fixture(autouse=True, params=["alone", "together"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Invoices are created each by itself, or by the statement for several, which leaves what is not plainly new."""
+    alone = invoices.create
+
+    def together(new: Creation) -> tuple[str, str | None]:
+        made = invoices.create_together([new])
+        return ("created", made[new.call_id]) if made else alone(new)
+
+    if request.param == "together":
+        monkeypatch.setattr(invoices, "create", together)
 
 
 def counted() -> dict[str, int]:

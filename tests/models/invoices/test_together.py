@@ -1,0 +1,119 @@
+"""Invoices of several calls are created by one statement; whatever is not plainly new is left alone, and untouched.
+
+That one which is plainly new is created as it is alone, tests.models.invoices.test_rows says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+import psycopg2
+import pytest
+
+from models.db import locks
+from models.db.base import execute, rows, transaction, value
+from models.db.locks import LockSeed
+from models.invoices import rows as invoices
+from models.invoices.rows import Creation
+from models.queue import calls
+from models.queue.calls import CallInfo
+from tests.models.builders import agnostic_invoice, at_once, create, creation, merchant, new_invoice
+
+pytestmark = pytest.mark.usefixtures("sound")
+
+
+def info(of: Creation) -> CallInfo:
+    return CallInfo(
+        call_id=of.call_id,
+        merchant_id=of.invoice.merchant_id,
+        request_id="",
+        idem_key=of.idem_key,
+        fingerprint=of.fingerprint,
+    )
+
+
+def give_up(new: Creation) -> None:
+    assert calls.abandon(info(new)) is None
+
+
+def change_terms(new: Creation) -> None:
+    execute("UPDATE merchants SET terms_version = terms_version + 1 WHERE id = %s", (new.invoice.merchant_id,))
+
+
+def use_its_key(new: Creation) -> None:
+    create(new_invoice(new.invoice.merchant_id), idem_key=new.idem_key)
+
+
+def use_its_order(new: Creation) -> None:
+    create(new_invoice(new.invoice.merchant_id, order_id=new.invoice.order_id))
+
+
+def deliver(new: Creation) -> None:
+    assert invoices.create(new)[0] == "created"
+
+
+@pytest.mark.parametrize("happens", [give_up, change_terms, use_its_key, use_its_order, deliver])
+def test_what_is_not_plainly_new_is_left_alone_and_its_neighbours_are_created(
+    shop: UUID, happens: Callable[[Creation], None]
+) -> None:
+    mine = creation(new_invoice(shop, order_id="o-1"), idem_key="k")
+    neighbours = [creation(agnostic_invoice(merchant())), creation(new_invoice(merchant(), order_id="o-1"), idem_key="k")]
+    happens(mine)
+    before = rows("SELECT * FROM calls ORDER BY 1"), rows("SELECT id FROM invoices ORDER BY 1")
+
+    made = invoices.create_together([neighbours[0], mine, neighbours[1]])
+
+    assert made.keys() == {new.call_id for new in neighbours}
+    assert [calls.abandon(info(new)) for new in neighbours] == [made[new.call_id] for new in neighbours]
+    assert all(invoices.find_public(new.invoice.id) for new in neighbours)
+    execute("DELETE FROM calls WHERE call_id = ANY(%s)", (list(made),))
+    ours = [new.invoice.id for new in neighbours]
+    assert before == (
+        rows("SELECT * FROM calls ORDER BY 1"),
+        rows("SELECT id FROM invoices WHERE id <> ALL(%s) ORDER BY 1", (ours,)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"), [("k", LockSeed.IDEMPOTENCY_KEY), ("o-1", LockSeed.INVOICE_ORDER)], ids=["key", "order"]
+)
+def test_what_somebody_else_is_at_is_not_waited_for(shop: UUID, name: str, seed: LockSeed) -> None:
+    mine = creation(new_invoice(shop, order_id="o-1"), idem_key="k")
+    neighbour = creation(new_invoice(shop))
+    execute("SET lock_timeout = '1ms'")
+    with transaction():
+        locks.wait_turn(f"{shop}{name}", seed=seed)
+        (made,) = at_once(1, lambda _: invoices.create_together([mine, neighbour]))
+
+    assert not isinstance(made, Exception)
+    assert made.keys() == {neighbour.call_id}
+
+
+def test_all_of_a_gathering_carry_one_moment(shop: UUID) -> None:
+    news = [creation(new_invoice(shop, order_id=f"o-{number}"), idem_key=f"k-{number}") for number in range(16)]
+
+    made = invoices.create_together(news)
+
+    assert made.keys() == {new.call_id for new in news}
+    assert value("SELECT count(DISTINCT (created_at, updated_at)) FROM invoices") == 1
+    assert value("SELECT count(DISTINCT xmin::text) FROM invoices") == 1
+
+
+def test_the_same_gathering_delivered_to_several_at_once_takes_effect_once(shop: UUID) -> None:
+    """In whatever order they hold it: they wait for each other, and not in a circle."""
+    news = [creation(new_invoice(shop)) for _ in range(16)]
+
+    made = at_once(8, lambda number: invoices.create_together(news if number % 2 else news[::-1]))
+
+    assert sorted(len(answers) for answers in made if not isinstance(answers, Exception)) == [0] * 7 + [16]
+    assert value("SELECT count(*) FROM invoices") == 16
+
+
+def test_one_that_cannot_be_written_fails_all_and_leaves_nothing(shop: UUID) -> None:
+    good, bad = creation(new_invoice(shop)), creation(new_invoice(shop, status="no such status"))
+
+    with pytest.raises(psycopg2.errors.CheckViolation):
+        invoices.create_together([good, bad])
+
+    assert [value(f"SELECT count(*) FROM {table}") for table in ("invoices", "calls", "quotes")] == [0, 0, 0]
