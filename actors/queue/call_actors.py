@@ -66,6 +66,8 @@ def call_actor(
     together: answers several calls in one step, in their order, and those by None that are to be run alone; nothing of
     these may have taken effect. All are, when it raises. No two calls that it is given share an id or a key.
     """
+    if secret and together is not None:
+        raise ValueError("what is answered together is not secret")
     decode = msgspec.json.Decoder(body).decode
 
     def decorate(function: CallActor[B]) -> CallActor[B]:

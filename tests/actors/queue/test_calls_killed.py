@@ -17,6 +17,7 @@ import pytest
 
 from actors.queue.broker import SluiceBroker
 from actors.queue.caller import Caller, CallInfo, CallReply
+from actors.queue.gathering import GATHER_MAX
 from core.errors import GatewayBusy
 from models.db import base
 from models.db.base import one
@@ -30,6 +31,7 @@ from tests.actors.queue.workers import (
     make_broker,
     make_settings,
     take_effect,
+    take_effect_together,
     working,
 )
 
@@ -77,14 +79,14 @@ class WorkerProcess:
 
 
 @pytest.fixture
-def start(broker: SluiceBroker, redis_url: str, database: str) -> Iterator[Callable[[str], WorkerProcess]]:
+def start(broker: SluiceBroker, redis_url: str, database: str) -> Iterator[Callable[..., WorkerProcess]]:
     del broker
     started: list[WorkerProcess] = []
 
-    def launch(pause_at: str) -> WorkerProcess:
+    def launch(pause_at: str, until: str = "ready") -> WorkerProcess:
         worker = WorkerProcess(redis_url, database, pause_at)
         started.append(worker)
-        worker.wait_for("ready")
+        worker.wait_for(until)
         return worker
 
     yield launch
@@ -121,7 +123,7 @@ def state(info: CallInfo) -> str | None:
 
 
 def test_a_worker_killed_before_its_commit_is_busy_and_true(
-    broker: SluiceBroker, start: Callable[[str], WorkerProcess]
+    broker: SluiceBroker, start: Callable[..., WorkerProcess]
 ) -> None:
     info = call_info("key")
     worker = start("before_commit")
@@ -136,7 +138,7 @@ def test_a_worker_killed_before_its_commit_is_busy_and_true(
 
 
 def test_a_retry_after_a_killed_worker_takes_effect_once(
-    broker: SluiceBroker, start: Callable[[str], WorkerProcess]
+    broker: SluiceBroker, start: Callable[..., WorkerProcess]
 ) -> None:
     worker = start("before_commit")
     waiting = Waiting(broker, call_info("key"))
@@ -153,7 +155,7 @@ def test_a_retry_after_a_killed_worker_takes_effect_once(
 
 
 def test_a_worker_killed_after_its_commit_is_answered_for(
-    broker: SluiceBroker, start: Callable[[str], WorkerProcess]
+    broker: SluiceBroker, start: Callable[..., WorkerProcess]
 ) -> None:
     info = call_info("key")
     worker = start("after_commit")
@@ -166,7 +168,7 @@ def test_a_worker_killed_after_its_commit_is_answered_for(
 
 
 def test_what_a_killed_worker_held_is_not_done_again_when_it_is_redelivered(
-    broker: SluiceBroker, redis_url: str, start: Callable[[str], WorkerProcess], monkeypatch: pytest.MonkeyPatch
+    broker: SluiceBroker, redis_url: str, start: Callable[..., WorkerProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("actors.queue.consumer.MAINTENANCE_S", 0.1)
     worker = start("after_commit")
@@ -186,7 +188,7 @@ def test_what_a_killed_worker_held_is_not_done_again_when_it_is_redelivered(
 
 @pytest.mark.parametrize("point", ["before_begin", "before_commit"])
 def test_a_worker_stopped_in_its_step_or_before_past_the_wait_does_nothing_when_it_goes_on(
-    broker: SluiceBroker, start: Callable[[str], WorkerProcess], point: str
+    broker: SluiceBroker, start: Callable[..., WorkerProcess], point: str
 ) -> None:
     """An open transaction is ended by the server, and with it the lock that the tombstone waits for."""
     info = call_info("key")
@@ -205,7 +207,7 @@ def test_a_worker_stopped_in_its_step_or_before_past_the_wait_does_nothing_when_
 
 
 def test_a_worker_stopped_after_its_commit_is_answered_for(
-    broker: SluiceBroker, start: Callable[[str], WorkerProcess]
+    broker: SluiceBroker, start: Callable[..., WorkerProcess]
 ) -> None:
     worker = start("after_commit")
     waiting = Waiting(broker, call_info("key"))
@@ -217,3 +219,38 @@ def test_a_worker_stopped_after_its_commit_is_answered_for(
     worker.signal(signal.SIGCONT)
     eventually(lambda: broker.dispatch("qsize", QUEUE) == 0)
     assert effects() == 1
+
+
+@pytest.mark.parametrize(
+    ("point", "taken"), [("before_statement", 0), ("after_statement", GATHER_MAX), ("before_answers", GATHER_MAX)]
+)
+def test_a_worker_killed_in_a_gathering_leaves_all_or_none_and_each_caller_is_told_which(
+    broker: SluiceBroker,
+    redis_url: str,
+    start: Callable[..., WorkerProcess],
+    monkeypatch: pytest.MonkeyPatch,
+    point: str,
+    taken: int,
+) -> None:
+    monkeypatch.setattr("actors.queue.consumer.MAINTENANCE_S", 0.1)
+    infos = [call_info(f"key-{number}") for number in range(GATHER_MAX)]
+    waiting = [Waiting(broker, info) for info in infos]
+    eventually(lambda: broker.backlog(QUEUE).waiting == GATHER_MAX)
+    start(point, until=point).signal(signal.SIGKILL)
+
+    busy = 0
+    for each in waiting:
+        try:
+            assert each.result(is_over=True).body == b'"{}"'
+        except GatewayBusy:
+            busy += 1
+    assert (GATHER_MAX - busy, effects()) == (taken, taken)
+
+    # What it held is given to another, which changes nothing of what the callers were told.
+    impatient = make_broker(redis_url, heartbeat_timeout_ms=300)
+    declare_call(impatient, take_effect, together=take_effect_together)
+    with working(impatient):
+        eventually(lambda: impatient.dispatch("qsize", QUEUE) == 0)
+    impatient.link.close()
+    assert {state(info) for info in infos} == {"done" if taken else "abandoned"}
+    assert effects() == taken

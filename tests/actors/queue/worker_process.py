@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Sequence
 
 from actors.queue.caller import CallInfo, CallReply, Record, recorded
 from models.db import base
 from models.db.base import execute
-from tests.actors.queue.workers import declare_call, effects, make_broker, working
+from tests.actors.queue.workers import declare_call, effects, make_broker, take_effect_together, working
 
 PAUSES = frozenset(os.environ["PAUSE_AT"].split(","))
 
@@ -37,10 +38,24 @@ def _effect(record: Record, payload: bytes) -> CallReply:
     return record.store({"number": effects()})
 
 
+def work_together(asked: Sequence[tuple[CallInfo, bytes]]) -> list[CallReply | None]:
+    pause("before_statement")
+    answers = take_effect_together(asked)
+    pause("after_statement")
+    return answers
+
+
 def main() -> None:
     base.connect(os.environ["DATABASE_URL"])
     broker = make_broker(os.environ["REDIS_URL"])
-    declare_call(broker, work)
+    settle = broker.settle
+
+    def paused_settle(command: str, queue_name: str, *redis_ids: str) -> None:
+        pause("before_answers")
+        settle(command, queue_name, *redis_ids)
+
+    broker.settle = paused_settle  # type: ignore[method-assign]
+    declare_call(broker, work, together=work_together)
     with working(broker, threads=2):
         print("ready", flush=True)  # noqa: T201
         threading.Event().wait()

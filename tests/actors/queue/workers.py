@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import dramatiq
@@ -17,7 +17,8 @@ from actors.queue.messages import UNDECIDED, answer_key
 from actors.queue.wire import WireEncoder
 from core.errors import PaymentBadAmount
 from core.settings.settings import DEVELOPMENT_SECRET_KEYS, Settings, load_settings
-from models.db.base import execute, one
+from models.db.base import execute, one, transaction
+from models.queue import calls as call_rows
 from tests.models.queue.builders import info
 
 NAMESPACE: Final = "test"
@@ -47,8 +48,11 @@ def declare(broker: SluiceBroker, function: Callable[..., None], *, name: str = 
     dramatiq.actor(actor_name=name, queue_name=queue, broker=broker)(function)
 
 
-def declare_call(broker: SluiceBroker, function: Any, *, name: str = "work", is_secret: bool = False) -> None:
-    declare(broker, answering._answering(function, broker, queue=QUEUE, name=name, is_secret=is_secret), name=name)
+def declare_call(
+    broker: SluiceBroker, function: Any, *, name: str = "work", is_secret: bool = False, together: Any = None
+) -> None:
+    answer = answering._answering(function, broker, queue=QUEUE, name=name, is_secret=is_secret, together=together)
+    declare(broker, answer, name=name)
 
 
 @contextlib.contextmanager
@@ -103,3 +107,15 @@ def take_effect_and_refuse(info: CallInfo, payload: bytes) -> CallReply:
     with recorded(info):
         execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
         raise PaymentBadAmount("no such amount")
+
+
+def take_effect_together(asked: Sequence[tuple[CallInfo, bytes]]) -> list[CallReply | None]:
+    """Answer several calls in one transaction, an effect each; one whose body begins with "alone" is left."""
+    plain = [(info, payload) for info, payload in asked if not payload.startswith(b"alone")]
+    with transaction():
+        for info, payload in plain:
+            call_rows.begin(info)
+            execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
+            call_rows.finish(info.call_id, f'"{payload.decode()}"')
+    done = {info.call_id for info, _ in plain}
+    return [CallReply(body=b'"' + payload + b'"') if info.call_id in done else None for info, payload in asked]

@@ -18,7 +18,9 @@ from models.invoices import rows as invoices
 from models.invoices.rows import Creation
 from models.queue import calls
 from models.queue.calls import CallInfo
-from tests.models.builders import agnostic_invoice, at_once, create, creation, merchant, new_invoice
+from tests.models.builders import merchant
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import agnostic_invoice, create, creation, new_invoice
 
 pytestmark = pytest.mark.usefixtures("sound")
 
@@ -58,7 +60,8 @@ def test_what_is_not_plainly_new_is_left_alone_and_its_neighbours_are_created(
     shop: UUID, happens: Callable[[Creation], None]
 ) -> None:
     mine = creation(new_invoice(shop, order_id="o-1"), idem_key="k")
-    neighbours = [creation(agnostic_invoice(merchant())), creation(new_invoice(merchant(), order_id="o-1"), idem_key="k")]
+    with_its_names = creation(new_invoice(merchant(), order_id="o-1"), idem_key="k")
+    neighbours = [creation(agnostic_invoice(merchant())), with_its_names]
     happens(mine)
     before = rows("SELECT * FROM calls ORDER BY 1"), rows("SELECT id FROM invoices ORDER BY 1")
 
