@@ -70,9 +70,11 @@ def without_rates(path: str, body: Any, condition: str = "true") -> Case:
     return case
 
 
-def without_addresses(path: str, body: Any) -> Case:
+def configured(path: str, body: Any, **env: str) -> Case:
+    """Ask a gateway without a pool of addresses, and with these settings."""
+
     def case(live: Live) -> testing.Result:
-        live.configure()
+        live.configure(**env)
         return live.post(path, body)
 
     return case
@@ -194,20 +196,12 @@ def transferring_without_an_owner(live: Live) -> testing.Result:
     return live.post("/v1/transfer/to-personal", TRANSFER)
 
 
-def without_batches(path: str, body: Any) -> Case:
-    def case(live: Live) -> testing.Result:
-        live.configure(BATCHES_ENABLED="0")
-        return live.post(path, body)
-
-    return case
-
-
 def batches(name: str, path: str, field: str) -> dict[tuple[str, str], Case]:
     return {
         (name, "batch.empty"): sending(path, {field: []}),
         (name, "batch.too_large"): sending(path, {field: [{}] * 5_001}),
         (name, "batch.bad_on_error"): sending(path, {field: [{}], "on_error": "halt"}),
-        (name, "batch.disabled"): without_batches(path, {field: [{}]}),
+        (name, "batch.disabled"): configured(path, {field: [{}]}, BATCHES_ENABLED="0"),
     }
 
 
@@ -232,14 +226,6 @@ def linking_while_it_matures(live: Live) -> testing.Result:
     enrich(live.shop)
     fund(live.shop, 1000 * UNIT, kind="maturing")
     return live.post("/v1/payout/link", LINK | {"amount": "1500"})
-
-
-def without_links(path: str, body: Any) -> Case:
-    def case(live: Live) -> testing.Result:
-        live.configure(PAYOUT_LINKS_ENABLED="0")
-        return live.post(path, body)
-
-    return case
 
 
 def cancelling(status: str) -> Case:
@@ -328,7 +314,7 @@ CASES: Final[dict[tuple[str, str], Case]] = {
     ("createPayment", "invoice.no_pay_asset"): without_networks,
     ("createPayment", "invoice.quote_failed"): without_rates("/v1/payment", USDT),
     ("createPayment", "invoice.fee_quote_failed"): without_rates("/v1/payment", ETHER),
-    ("createPayment", "invoice.address_failed"): without_addresses("/v1/payment", USDT),
+    ("createPayment", "invoice.address_failed"): configured("/v1/payment", USDT),
     **lookups("getPayment", "/v1/payment/info"),
     **lookups("getPaymentQr", "/v1/payment/qr"),
     **lookups("resendPayment", "/v1/payment/resend"),
@@ -377,8 +363,10 @@ CASES: Final[dict[tuple[str, str], Case]] = {
     },
     ("createPayoutLink", "payoutlink.duplicate_reference"): linking_twice,
     ("createPayoutLink", "payoutlink.funds_maturing"): linking_while_it_matures,
-    ("createPayoutLink", "payoutlink.disabled"): without_links("/v1/payout/link", LINK),
-    ("createPayoutLinks", "payoutlink.disabled"): without_links("/v1/payout/link/batch", {"links": [LINK]}),
+    ("createPayoutLink", "payoutlink.disabled"): configured("/v1/payout/link", LINK, PAYOUT_LINKS_ENABLED="0"),
+    ("createPayoutLinks", "payoutlink.disabled"): configured(
+        "/v1/payout/link/batch", {"links": [LINK]}, PAYOUT_LINKS_ENABLED="0"
+    ),
     ("createPayoutLinks", "payoutlink.empty_batch"): sending("/v1/payout/link/batch", {"links": []}),
     ("createPayoutLinks", "payoutlink.batch_too_large"): sending("/v1/payout/link/batch", {"links": [{}] * 501}),
     **{
@@ -409,7 +397,7 @@ CASES: Final[dict[tuple[str, str], Case]] = {
     ("createWallet", "wallet.unknown_currency"): sending("/v1/wallet", {"currency": "USD"}),
     ("createWallet", "wallet.no_network"): sending("/v1/wallet", {"currency": "USDT"}),
     ("createWallet", "wallet.unsupported_network"): sending("/v1/wallet", {"currency": "USDT", "network": "tron"}),
-    ("createWallet", "invoice.address_failed"): without_addresses("/v1/wallet", WALLET),
+    ("createWallet", "invoice.address_failed"): configured("/v1/wallet", WALLET),
     ("blockWallet", "wallet.no_address"): sending("/v1/wallet/block", {}),
     ("blockWallet", "wallet.static_not_found"): sending("/v1/wallet/block", {"address": "0x1"}),
     ("blockWallet", "request.bad_field"): sending("/v1/wallet/block", {"address": "\x00"}),

@@ -143,8 +143,7 @@ def test_a_dump_that_is_restored_after_more_was_paid_pays_nobody_twice(
 
     assert drill.pay_out("new", people["new"]).status == "confirmed"
     assert [drill.arrived(to) for to in people.values()] == [10, 20, 30, 10]
-    drill.reconcile(3)
-    assert drill.findings() == []
+    drill.assert_agreed(3)
     audit = drill.operate("audit", "--json")
     assert (audit.code, audit.json["ok"]) == (0, True)
     assert rows("SELECT settled_by LIKE 'operator%%', reason FROM unknown_spends WHERE status = 'order'") == [
@@ -180,8 +179,7 @@ def test_a_standby_that_lagged_and_is_promoted_pays_nobody_twice(
     drill.sign(3)
     assert [drill.reread(each).status for each in orders] == ["confirmed", "approved"]
     assert drill.reread(orders[0]).txid == again.txid
-    drill.mine()
-    drill.catch_up()
+    drill.advance()
     drill.sign(2)
     assert drill.unknown("status", "txid")[:2] == [("matched", again.txid), ("open", never.txid)]
     assert drill.frozen_by() == ["recovery"]
@@ -194,8 +192,7 @@ def test_a_standby_that_lagged_and_is_promoted_pays_nobody_twice(
     assert drill.reread(orders[1]).status == "confirmed"
     assert drill.pay_out("new", people["new"]).status == "confirmed"
     assert [drill.arrived(to) for to in people.values()] == [10, 20, 30, 10, 10]
-    drill.reconcile(3)
-    assert drill.findings() == []
+    drill.assert_agreed(3)
     assert drill.operate("audit").code == 0
 
 
@@ -293,8 +290,7 @@ def test_what_nobody_claims_is_written_off_by_command(drill: Drill, monkeypatch:
     assert drill.unknown() == [("open",)]
     assert drill.operate(*words, "10", *reason, "--yes", "--json").json["amount"] == "10"
     drill.sign(3)
-    drill.mine()
-    drill.catch_up()
+    drill.advance()
     drill.reconcile(2)
     assert (drill.stopped(), drill.findings()) == ("", [])
     assert drill.operate("audit").code == 0

@@ -72,8 +72,7 @@ def test_a_surplus_is_adopted_once(world: TreasuryWorld, sluice: CommandLine, da
     world.reconcile()
     world.providers[0].hide_logs()
     world.send(world.hot, 3 * USDT_UNITS)
-    world.mine()
-    world.catch_up()
+    world.advance()
     world.reconcile(3)
     failed = sluice("audit", "--json")
     assert (failed.code, failed.json["ok"], failed.json["violations"]) == (1, False, [])
@@ -84,8 +83,7 @@ def test_a_surplus_is_adopted_once(world: TreasuryWorld, sluice: CommandLine, da
     assert adopted.json["amount"] == "30"
     assert (again.code, "no USDT beyond the books" in again.err) == (1, True)
     assert topup_rows("units", "origin")[-1] == (30 * 10**18, "adopted")
-    world.mine()
-    world.catch_up()
+    world.advance()
     world.reconcile()
     assert sluice("audit").code == 0
     base.connect(database)

@@ -84,8 +84,7 @@ def test_what_is_signed_is_not_cancelled(world: SpendWorld) -> None:
             cancel(order)
         world.pass_time(61)
         world.step()
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
 
     assert (world.payout(order).status, world.paid(order), world.held(order)) == ("confirmed", 1, 0)

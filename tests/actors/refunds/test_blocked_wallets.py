@@ -35,7 +35,7 @@ from tests.models.invoices.builders import address
 from tests.models.ledger.figures import held
 from tests.models.queue.builders import info
 from tests.models.refunds.builders import FEE, end, suspense
-from tests.models.wallets.builders import set_blocked, settled, statuses, wallet
+from tests.models.wallets.builders import received, set_blocked, settled, statuses, wallet
 
 pytestmark = pytest.mark.usefixtures("costs", "shop_endpoint")
 
@@ -67,9 +67,7 @@ def refused(error: type[DomainError], of: WalletRow, **body: Any) -> None:
 
 def test_each_coin_is_sent_back_less_its_fee_at_once(shop: UUID, chain: Chain, rung: list[str]) -> None:
     mine = blocked(shop, chain, USDT=2 * USDT, DAI=5 * USDT)
-    chain.pay(mine, USDT + 7)
-    chain.confirm()
-    settled(mine)
+    received(chain, mine, USDT + 7)
 
     shown = send_back(mine)
 
@@ -115,22 +113,16 @@ def test_a_crowd_of_specks_does_not_stand_before_the_money(
 ) -> None:
     monkeypatch.setattr(wallet_refunds, "DEPOSITS_MAX", 1)
     mine = blocked(shop, chain, USDT=1)
-    chain.pay(mine, USDT)
-    chain.confirm()
-    settled(mine)
+    received(chain, mine, USDT)
 
     assert send_back(mine)[0].amount == "0.9"
 
 
 def test_what_was_credited_and_what_strayed_is_not_sent_back(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
-    chain.pay(mine, USDT)
-    chain.confirm()
-    settled(mine)
+    received(chain, mine, USDT)
     bsc = Chain("bsc")
-    bsc.pay(mine, USDT, stray="network")
-    bsc.confirm()
-    settled(mine)
+    received(bsc, mine, USDT, stray="network")
 
     refused(RefundNothingToRefund, mine)
     refused(RefundNothingToRefund, set_blocked(mine, is_blocked=True))
@@ -148,9 +140,7 @@ def test_what_is_not_confirmed_yet_is_not_sent_back(shop: UUID, chain: Chain) ->
 def test_unblocking_credits_what_is_not_being_sent_back(shop: UUID, chain: Chain) -> None:
     mine = blocked(shop, chain, USDT=USDT)
     send_back(mine)
-    chain.pay(mine, 3 * USDT)
-    chain.confirm()
-    settled(mine)
+    received(chain, mine, 3 * USDT)
 
     set_blocked(mine, is_blocked=False)
     credit_unblocked_wallets()

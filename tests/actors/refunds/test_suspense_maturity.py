@@ -83,12 +83,10 @@ def test_a_refund_out_of_suspense_waits_for_finality_but_not_for_ever(world: Spe
     # Nobody has moved the tag for long.
     execute("UPDATE chain_cursors SET final_moved_at = app_now() - interval '1 day'")
     order = refund(world, kind)
-    world.mine(FINALITY_PATIENCE * world.network.maturity - world.network.confirmations - 1)
-    world.step()
+    world.advance(FINALITY_PATIENCE * world.network.maturity - world.network.confirmations - 1)
     assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
 
-    world.mine()
-    world.step()
+    world.advance()
 
     assert world.payout(order).status == "sent"
 

@@ -42,8 +42,7 @@ def test_the_call_tracer_names_it_where_trace_block_is_missing(world: World) -> 
     mine = world.coin_invoice()
     mute(world, "trace_block")
     txid = world.pay_by_contract(mine, ETHER)
-    world.mine()
-    world.catch_up()
+    world.advance()
     world.probe()
 
     assert world.deposits("txid", "ordinal") == [(txid, "trace:0")]
@@ -55,8 +54,7 @@ def test_without_traces_the_difference_is_booked_by_itself(world: World) -> None
     world.mine(3)
     world.pay_by_contract(mine, ETHER)
     height = world.mine()
-    world.mine(4)
-    world.catch_up()
+    world.advance(4)
     world.probe()
 
     address = mine.address.lower()
@@ -81,13 +79,11 @@ def test_nothing_is_counted_twice_when_a_trace_names_what_was_booked_before(worl
     mine = world.coin_invoice()
     mute(world)
     world.pay_by_contract(mine, ETHER)
-    world.mine()
-    world.catch_up()
+    world.advance()
     world.probe()
 
     world.providers[0].lies.clear()
-    world.mine()
-    world.catch_up()
+    world.advance()
     world.probe()
 
     assert len(world.deposits()) == 1
@@ -110,8 +106,7 @@ def test_a_reverted_call_is_not_booked(world: World) -> None:
     mine = world.coin_invoice()
     world.node.send(FORWARDER, value=ETHER, data=calldata("forward_and_revert(address)", mine.address.lower()))
     world._nonce += 1
-    world.mine()
-    world.catch_up()
+    world.advance()
     world.probe()
 
     assert world.deposits() == []
@@ -120,8 +115,7 @@ def test_a_reverted_call_is_not_booked(world: World) -> None:
 def test_a_trace_that_the_balance_does_not_bear_out_is_not_booked(world: World) -> None:
     mine = world.coin_invoice()
     world.pay_by_contract(mine, ETHER)
-    world.mine()
-    world.catch_up()
+    world.advance()
 
     def inflate(truth: list[dict[str, Any]], _params: list[Any]) -> list[dict[str, Any]]:
         return [trace | {"action": trace["action"] | {"value": hex(50 * ETHER)}} for trace in truth]
@@ -137,15 +131,13 @@ def test_a_hidden_plain_transfer_is_booked_under_its_own_key(world: World) -> No
     mine = world.coin_invoice()
     world.providers[0].hide_transactions()
     txid = world.pay(mine, ETHER, currency="ETH")
-    world.mine()
-    world.catch_up()
+    world.advance()
     world.probe()
     # Nobody could name it yet.
     assert world.deposits("txid", "amount_units") == [("", ETHER)]
 
     world.providers[0].lies.clear()
-    world.mine(8)
-    world.catch_up()
+    world.advance(8)
     world.rescan()
 
     assert world.deposits("txid", "ordinal", "amount_units") == [(txid, "native", ETHER)]
@@ -164,8 +156,7 @@ def test_a_reorg_takes_it_back_and_it_is_found_again(world: World) -> None:
     assert world.status(mine) == "paid"
 
     world.reorg(2)
-    world.mine()
-    world.catch_up()
+    world.advance()
     assert world.deposits("status") == [("reversed",)]
     world.probe()
     assert world.status(mine) == "check"
@@ -224,8 +215,7 @@ def test_a_node_that_forgot_old_balances_dates_the_surplus_later(world: World) -
     mute(world)
     world.pay_by_contract(mine, ETHER)
     world.mine()
-    world.mine(5)
-    world.catch_up()
+    world.advance(5)
     newest = world.cursor()[1]
 
     def forgetful(truth: str, params: list[Any]) -> object:

@@ -44,8 +44,7 @@ def failed(world: SpendWorld) -> PayoutRow:
     order = world.order()
     world.chain.reverting.add(order.address)
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     world.mature()
     assert rows("SELECT state, settled_at IS NULL FROM spends") == [("failed", False)]
     world.chain.reverting.clear()
@@ -54,8 +53,7 @@ def failed(world: SpendWorld) -> PayoutRow:
 
 def settle(world: SpendWorld) -> None:
     """Let all that was sent be confirmed, and too deep to be watched."""
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     world.settle()
     assert rows("SELECT DISTINCT state, settled_at IS NULL FROM spends") == [("confirmed", False)]
@@ -76,8 +74,7 @@ def follow(world: SpendWorld, times: int = 1) -> None:
         world.pass_time(PATIENCE_S)
         world.due_now()
         world.step()
-        world.mine()
-        world.step()
+        world.advance()
 
 
 def waits(world: SpendWorld) -> list[tuple[Any, ...]]:
@@ -120,8 +117,7 @@ def test_the_bytes_of_a_failed_payout_that_wait_anew_are_outbid(world: SpendWorl
     order = failed(world)
     undo(world, is_lost=False)
     world.step(2)
-    world.mine()
-    world.step()
+    world.advance()
     assert (waits(world), world.paid(order), world.chain.used(world.hot)) == ([], 0, 1)
 
 
@@ -151,8 +147,7 @@ def test_a_failed_payout_of_coin_whose_slot_is_used_up_has_not_been_paid(world: 
     order = world.order(world.shop(currency="ETH"), currency="ETH", units=USDT, fee_units=10**15)
     world.chain.reverting.add(order.address)
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     world.mature()
     before = world.available(order)
     undo(world)
@@ -244,8 +239,7 @@ def test_it_is_taken_no_sooner_than_any_transfer_counts(world: SpendWorld) -> No
     order = failed(world)
     before = world.available(order)
     undo(world, is_lost=False)
-    world.mine()
-    world.step()
+    world.advance()
     assert (world.paid(order), world.available(order)) == (1, before)
     world.confirm()
     assert world.available(order) == before - 10 * USDT
@@ -255,8 +249,7 @@ def test_one_that_fails_again_is_watched_until_no_reorg_may_reach_it(world: Spen
     order = failed(world)
     undo(world, is_lost=False)
     world.chain.reverting.add(order.address)
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     world.due_now()
     world.step()
@@ -341,8 +334,7 @@ def test_whoever_waits_behind_settled_slots_that_are_empty_has_them_used_again(w
     world.mine(3 * WATCHED_ON_BLOCKS)
     paid = world.order()
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     world.settle()
     undo(world)
@@ -423,8 +415,7 @@ def chain(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]
 def reverted(chain: TreasuryWorld) -> tuple[PayoutRow, str]:
     """Return a payout that had no effect and was given back, its spend settled, with its signed bytes."""
     chain.bury()
-    chain.mine()
-    chain.catch_up()
+    chain.advance()
     burns_since(chain, chain.node.height() + 4)
     paid = order_coin(chain)
     chain.watch()
@@ -452,8 +443,7 @@ def test_on_a_chain_the_slot_of_a_failed_payout_is_used_up_and_the_next_is_paid(
     paid, _ = reverted(chain)
     before = balance(Account(chain.shop, AVAILABLE, "ETH"))
     chain.reorg(chain.network.maturity + 2)
-    chain.mine()
-    chain.catch_up()
+    chain.advance()
     later = order_coin(chain, to=LATER)
 
     go_on(chain)
@@ -473,12 +463,10 @@ def test_on_a_chain_what_used_up_a_slot_explains_the_balance_before_the_signer_h
 ) -> None:
     reverted(chain)
     chain.reorg(chain.network.maturity + 2)
-    chain.mine()
-    chain.catch_up()
+    chain.advance()
     chain.watch()
     chain.watch()
-    chain.mine()
-    chain.catch_up()
+    chain.advance()
     before = rows("SELECT count(*) FROM treasury_topups")
     chain.reconcile(4)
     assert rows("SELECT mined_txid FROM spends WHERE purpose = 'payout'") == [(None,)]
@@ -492,8 +480,7 @@ def test_on_a_chain_a_failed_payout_whose_bytes_came_back_with_effect_is_charged
     [(txid,)] = rows("SELECT mined_txid FROM spends WHERE purpose = 'payout'")
     chain.reorg(chain.network.maturity + 5, (raw, 0))
     assert chain.node.receipt(txid)["status"] == "0x1"
-    chain.mine()
-    chain.catch_up()
+    chain.advance()
 
     go_on(chain)
     chain.bury()
@@ -518,8 +505,7 @@ def test_on_a_chain_a_paid_payout_that_was_settled_is_sent_again(chain: Treasury
     [(height,)] = rows("SELECT mined_height FROM spends WHERE purpose = 'payout'")
     chain.reorg(chain.node.height() - height + 1)
     assert chain.coin(LATER) == 0
-    chain.mine()
-    chain.catch_up()
+    chain.advance()
 
     go_on(chain)
 

@@ -112,8 +112,7 @@ def test_cut_logs_of_a_transaction_are_found_out_by_its_receipt(world: World) ->
     world.mine()
     world.confirm()
     # Silence about one of several transfers of a token is not seen at once; the second reading sees it.
-    world.mine(8)
-    world.catch_up()
+    world.advance(8)
     world.rescan()
     world.poll()
 
@@ -134,8 +133,7 @@ def test_lost_transactions_are_found_out_by_the_gas_that_they_used(world: World)
 
 
 def test_a_node_that_lags_does_not_hold_the_scan_back(world: World) -> None:
-    world.mine(40)
-    world.catch_up()
+    world.advance(40)
     world.providers[0].lag(20)
 
     assert pay_and_scan(world) == "paid"
@@ -145,8 +143,7 @@ def test_a_node_that_lags_does_not_hold_the_scan_back(world: World) -> None:
 def test_a_head_that_goes_back_takes_nothing_back(world: World) -> None:
     assert pay_and_scan(world) == "paid"
     before = world.cursor()
-    world.mine(30)
-    world.catch_up()
+    world.advance(30)
     for provider in world.providers:
         provider.lag(28)
     world.poll(3)

@@ -45,8 +45,7 @@ def lose(world: RecoveryWorld, *steps: Callable[[], Any]) -> list[tuple[Any, ...
     backup = world.copy()
     for step in steps:
         step()
-        world.mine()
-        world.catch_up()
+        world.advance()
         world.watch()
     done = world.spends("purpose", "slot")
     world.mine(FAR)
@@ -86,8 +85,7 @@ def test_gas_that_left_is_found_and_adopted(world: RecoveryWorld) -> None:
     world.settle_payouts()
     assert (world.reread(order).status, world.arrived(to)) == ("confirmed", 10)
     world.bury()
-    world.reconcile(3)
-    assert world.findings() == []
+    world.assert_agreed(3)
 
 
 def test_a_gap_below_what_was_found_by_its_log_is_found_too(world: RecoveryWorld) -> None:

@@ -22,8 +22,7 @@ def paid_in(world: World, status: str) -> tuple[InvoiceRow, str]:
     units = {"paid": USDT_UNITS, "paid_over": 2 * USDT_UNITS, "check": USDT_UNITS // 4, "wrong_amount": USDT_UNITS // 2}
     if status == "expired":
         world.pass_time(4000)
-        world.mine()
-        world.catch_up()
+        world.advance()
         world.settle(mine)
         assert world.status(mine) == "expired"
         return mine, ""
@@ -33,8 +32,7 @@ def paid_in(world: World, status: str) -> tuple[InvoiceRow, str]:
     world.confirm()
     if status == "wrong_amount":
         world.pass_time(4000)
-        world.mine()
-        world.catch_up()
+        world.advance()
         world.settle(mine)
     assert world.status(mine) == status
     return mine, raw
@@ -53,8 +51,7 @@ def test_a_payment_that_left_the_chain_is_taken_back(world: World, status: str, 
     world.mine(max(1, depth - (world.node.height() - height) - 1))
     world.catch_up()
     world.reorg(world.node.height() - height + 1)
-    world.mine()
-    world.catch_up()
+    world.advance()
 
     assert world.status(mine) == AFTER[status]
     assert world.credited() == 0
@@ -69,8 +66,7 @@ def test_a_payment_that_is_included_elsewhere_counts_once(world: World, status: 
     depth = world.node.height() - height + 1
 
     world.reorg(depth, (raw, depth - 1))
-    world.mine(world.network.confirmations)
-    world.catch_up()
+    world.advance(world.network.confirmations)
 
     # A payment short in wrong_amount fell to expired in between, and is a late one now.
     assert world.status(mine) == status
@@ -91,8 +87,7 @@ def test_a_payment_included_beside_others_keeps_its_key(world: World) -> None:
     depth = world.network.confirmations
 
     world.reorg(depth, (others[0][1], 0), (others[1][1], 0), (raw, 1))
-    world.mine(world.network.confirmations)
-    world.catch_up()
+    world.advance(world.network.confirmations)
 
     assert world.status(mine) == "paid"
     assert world.deposits() == [("0", "credited", 1)]
@@ -102,11 +97,9 @@ def test_a_payment_included_beside_others_keeps_its_key(world: World) -> None:
 def test_an_invoice_that_nobody_paid_outlives_any_reorg(world: World, depth: int) -> None:
     waiting, chosen = agnostic_invoice(world.shop), world.invoice()
     create(waiting)
-    world.mine(depth + 1)
-    world.catch_up()
+    world.advance(depth + 1)
     world.reorg(depth)
-    world.mine()
-    world.catch_up()
+    world.advance()
 
     assert (one("SELECT status FROM invoices WHERE id = %s", (waiting.id,)), world.status(chosen)) == (
         ("select",),
@@ -124,8 +117,7 @@ def test_an_expired_invoice_is_paid_late_by_a_reorg_and_expires_again(world: Wor
     assert world.status(mine) == "wrong_amount"
 
     world.reorg(world.node.height() - height + 1)
-    world.mine()
-    world.catch_up()
+    world.advance()
 
     assert (world.status(mine), world.credited()) == ("expired", 0)
 
@@ -146,8 +138,7 @@ def test_a_reorg_in_the_middle_of_a_scan_is_noticed_at_the_next_block(world: Wor
     provider.lies["eth_getLogs"] = reorg_once
     world.catch_up()
     provider.lies.clear()
-    world.mine(world.network.confirmations)
-    world.catch_up()
+    world.advance(world.network.confirmations)
 
     head = world.node.ask("eth_getBlockByNumber", hex(world.node.height()), False)
     assert world.cursor() == (world.node.height(), head["hash"])
@@ -158,8 +149,7 @@ def test_a_reorg_in_the_middle_of_a_scan_is_noticed_at_the_next_block(world: Wor
 
 def test_money_that_was_spent_before_it_left_the_chain_becomes_debt(world: World) -> None:
     mine, raw = paid_in(world, "paid")
-    world.mine(world.network.maturity)
-    world.catch_up()
+    world.advance(world.network.maturity)
     spendable = ledger.balance(Account(world.shop, AVAILABLE, "USDT"))
     assert spendable > 0
     with transaction():
@@ -171,8 +161,7 @@ def test_money_that_was_spent_before_it_left_the_chain_becomes_debt(world: World
     depth = world.node.height() - height + 1
 
     world.reorg(depth)
-    world.mine()
-    world.catch_up()
+    world.advance()
 
     assert world.status(mine) == "check"
     assert (owes(world.shop), ledger.balance(Account(world.shop, AVAILABLE, "USDT"))) == (spendable - 5, 0)
@@ -193,8 +182,7 @@ def test_a_reorg_deeper_than_the_kept_blocks_stops_the_scan_visibly(
 ) -> None:
     monkeypatch.setattr(cursors, "BLOCKS_KEPT", 8)
     mine, _ = paid_in(world, "paid")
-    world.mine(20)
-    world.catch_up()
+    world.advance(20)
     execute("UPDATE chain_cursors SET started_height = 0")
     before = world.cursor()
 
@@ -213,7 +201,6 @@ def test_reorgs_upon_reorgs_never_credit_twice(world: World) -> None:
         height = int(one("SELECT block_height FROM deposits")[0])  # type: ignore[index]
         depth = world.node.height() - height + 1
         world.reorg(depth, (raw, life % depth))
-        world.mine(world.network.confirmations)
-        world.catch_up()
+        world.advance(world.network.confirmations)
         assert world.deposits() == [("0", "credited", life)]
         assert (world.status(mine), world.credited()) == ("paid", credited)

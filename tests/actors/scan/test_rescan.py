@@ -25,8 +25,7 @@ def test_a_transfer_that_was_hidden_is_found_and_credited(start: Callable[..., W
     world.providers[0].hide_logs()
     txid = world.pay(mine)
     world.mine()
-    world.mine(DEEP)
-    world.catch_up()
+    world.advance(DEEP)
     assert world.deposits() == []
 
     world.providers[0].lies.clear()
@@ -44,8 +43,7 @@ def test_another_provider_shows_what_the_first_one_hides_for_ever(start: Callabl
         provider.hide_transactions()
     world.pay(mine, 10**18, currency="ETH")
     world.mine()
-    world.mine(DEEP)
-    world.catch_up()
+    world.advance(DEEP)
     assert world.deposits() == []
 
     world.rescan()
@@ -59,8 +57,7 @@ def test_reading_again_and_again_changes_nothing(start: Callable[..., World]) ->
     mine = world.invoice()
     world.pay(mine)
     height = world.mine()
-    world.mine(DEEP)
-    world.catch_up()
+    world.advance(DEEP)
     chain = adapter(world.network, context().settings)
     for _ in range(3):
         outcome = rescan.reread(context(), world.network, chain, height)
@@ -72,8 +69,7 @@ def test_reading_again_and_again_changes_nothing(start: Callable[..., World]) ->
 
 def test_the_second_reading_follows_the_scan_and_never_goes_back_further_than_set(start: Callable[..., World]) -> None:
     world = start(RESCAN_S="20")
-    world.mine(50)
-    world.catch_up()
+    world.advance(50)
     read: list[int] = []
     world.providers[0].lies["eth_getBlockReceipts"] = lambda truth, params: read.append(int(params[0], 16)) or truth  # type: ignore[func-returns-value]
     world.rescan()
@@ -101,8 +97,7 @@ def test_what_was_hidden_is_found_after_an_outage_of_minutes(start: Callable[...
     world.pay(mine)
     world.mine()
     # The second reading stands still while the scan goes on: two minutes here, a good minute where blocks are fast.
-    world.mine(300)
-    world.catch_up()
+    world.advance(300)
     world.providers[0].lies.clear()
 
     steps = 0
@@ -120,8 +115,7 @@ def test_a_second_reading_of_another_branch_records_nothing(start: Callable[...,
     world = start()
     mine = world.invoice()
     height = world.mine()
-    world.mine(DEEP)
-    world.catch_up()
+    world.advance(DEEP)
     world.reorg(DEEP + 1, (world.signed(mine.address.lower(), USDT_UNITS)[1], 0))
     chain = adapter(world.network, context().settings)
 
@@ -136,8 +130,7 @@ def test_a_find_whose_block_is_replaced_before_it_is_written_is_not_written(star
     world.providers[0].hide_logs()
     world.pay(mine)
     height = world.mine()
-    world.mine(DEEP)
-    world.catch_up()
+    world.advance(DEEP)
     world.providers[0].lies.clear()
     ours, chain = Matching(world.network), adapter(world.network, context().settings)
     scan = chain.scan_block(height, ours, thorough=True)
@@ -145,8 +138,7 @@ def test_a_find_whose_block_is_replaced_before_it_is_written_is_not_written(star
     assert len(scan.transfers) == 1
 
     world.reorg(DEEP + 1)
-    world.mine()
-    world.catch_up()
+    world.advance()
 
     assert take_late(context(), world.network, chain, scan, ours.owners) == 0
     assert world.deposits() == []
@@ -161,8 +153,7 @@ def test_a_late_find_is_judged_by_the_quote_of_its_block(start: Callable[..., Wo
     # Meanwhile the invoice was quoted anew, at twice the sum.
     block_time = one("SELECT block_time FROM chain_cursors")
     assert block_time is not None
-    world.mine(DEEP)
-    world.catch_up()
+    world.advance(DEEP)
     requote(mine, 20 * USDT, valid_from=block_time[0] + timedelta(seconds=DEEP + 30))
     world.providers[0].lies.clear()
     world.rescan()
@@ -193,8 +184,7 @@ def test_a_deposit_that_only_one_provider_shows_is_doubted(start: Callable[..., 
 
     assert outcome.doubted == 1
     assert rows("SELECT reason FROM deposit_quorums") == [("missing",)]
-    world.mine(2)
-    world.catch_up()
+    world.advance(2)
     assert world.status(mine) == "check"
     world.witness()
     assert world.status(mine) == "paid"

@@ -218,8 +218,7 @@ def test_a_deposit_that_a_reorg_brought_back_is_witnessed_anew(start: Start) -> 
     assert world.status(mine) == "paid"
 
     world.reorg(3, (raw, 1))
-    world.mine(2)
-    world.catch_up()
+    world.advance(2)
     assert (world.status(mine), shown(mine)) == ("check", ["awaiting_quorum"])
 
     world.witness()

@@ -144,10 +144,14 @@ class World:
         assert self.cursor()[0] == self.node.height()
         self.poll()
 
+    def advance(self, blocks: int = 1) -> None:
+        """Mine so many blocks, and scan them."""
+        self.mine(blocks)
+        self.catch_up()
+
     def confirm(self) -> None:
         """Bury what was mined last as deep as it is credited, and scan it."""
-        self.mine(self.network.confirmations - 1)
-        self.catch_up()
+        self.advance(self.network.confirmations - 1)
 
     def settle(self, of: InvoiceRow) -> None:
         settlement.settle(CATALOGUE, of.id)

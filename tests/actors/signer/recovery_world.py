@@ -82,8 +82,7 @@ class RecoveryWorld(TreasuryWorld):
 
     def settle_payouts(self) -> None:
         """Mine what was sent and bury it as deep as payouts are confirmed."""
-        self.mine(self.network.confirmations)
-        self.catch_up()
+        self.advance(self.network.confirmations)
         self.sign(2)
 
     def reread(self, of: PayoutRow) -> PayoutRow:

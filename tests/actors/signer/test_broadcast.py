@@ -66,8 +66,7 @@ def test_an_approved_payout_is_paid_once_and_leaves_the_books(world: SpendWorld)
     sent = world.payout(order)
     assert (sent.status, sent.txid) == ("sent", world.spend(order).txid)
     assert world.count("sanction_verdicts") == 0, "no oracle is named, and none is asked"
-    world.mine()
-    world.step()
+    world.advance()
     mined = world.payout(order)
     assert (mined.status, mined.block_height, mined.confirmations) == ("sent", 101, 1)
     world.confirm()
@@ -85,12 +84,10 @@ def test_an_approved_payout_is_paid_once_and_leaves_the_books(world: SpendWorld)
 def test_a_payout_is_not_paid_for_before_it_is_deep_enough(world: SpendWorld) -> None:
     order = world.order()
     world.step()
-    world.mine(world.network.confirmations - 1)
-    world.step()
+    world.advance(world.network.confirmations - 1)
     assert world.payout(order).status == "sent"
 
-    world.mine()
-    world.step()
+    world.advance()
     assert world.payout(order).status == "confirmed"
 
 
@@ -188,8 +185,7 @@ def test_who_dies_after_the_commit_has_his_bytes_sent_by_others(world: SpendWorl
 
     world.step()
     assert world.payout(order).status == "sent"
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     assert (world.paid(order), world.count("spend_attempts")) == (1, 1)
     assert world.payout(order).txid == signed
@@ -201,8 +197,7 @@ def test_what_was_included_without_being_noted_is_found(world: SpendWorld) -> No
     with pytest.raises(Killed):
         world.step()
     assert world.payout(order).status == "broadcasting"
-    world.mine(world.network.confirmations)
-    world.step()
+    world.advance(world.network.confirmations)
     assert (world.payout(order).status, len(world.chain.sent)) == ("confirmed", 1)
 
 
@@ -215,8 +210,7 @@ def test_an_answer_lost_after_the_bytes_were_taken_is_no_reason_to_pay_again(wor
     world.step()
     assert (world.payout(order).status, world.spend(order).state) == ("broadcasting", "signed")
 
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     assert (world.paid(order), world.count("spend_attempts"), world.payout(order).status) == (1, 1, "confirmed")
 
@@ -229,8 +223,7 @@ def test_bytes_that_nobody_took_or_everybody_lost_are_sent_again(world: SpendWor
     for _ in range(2):
         world.pass_time(20)
         world.step()
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     assert (world.paid(order), len(set(world.chain.sent))) == (1, 1), "always the same bytes"
     assert world.payout(order).status == "confirmed"
@@ -292,8 +285,7 @@ def test_a_wallet_that_holds_too_little_leaves_payouts_queued(world: SpendWorld)
     world.chain.funds[world.hot, world.token] += 10**9
     world.pass_time(60)
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     assert [world.paid(order) for order in orders] == [1, 1, 1]
 
@@ -313,12 +305,10 @@ def test_a_transfer_without_effect_fails_once_no_reorg_can_change_that(world: Sp
     before = world.available(order)
     world.chain.reverting.add(order.address)
     world.step()
-    world.mine(world.network.maturity - 1)
-    world.step()
+    world.advance(world.network.maturity - 1)
     assert (world.payout(order).status, world.held(order)) == ("sent", 11 * USDT)
 
-    world.mine()
-    world.step()
+    world.advance()
     failed = world.payout(order)
     assert (failed.status, failed.error, world.held(order)) == ("failed", "reverted", 0)
     assert world.available(order) == before + 10 * USDT, "the fee is kept: nobody knows what the chain's would be in it"
@@ -450,8 +440,7 @@ def test_a_freeze_after_the_commit_holds_the_bytes_back(world: SpendWorld) -> No
 
     freezes.unfreeze("all")
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     assert (world.payout(order).status, world.paid(order)) == ("confirmed", 1)
 

@@ -40,8 +40,7 @@ def test_an_old_block_proves_no_payout_however_deep_it_lies(world: SpendWorld, m
     assert world.payout(order).status == "sent"
     assert rows("SELECT state, settled_at FROM spends") == [("mined", None)]
 
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     assert (world.payout(order).status, world.paid(order)) == ("confirmed", 1)
 
@@ -49,16 +48,14 @@ def test_an_old_block_proves_no_payout_however_deep_it_lies(world: SpendWorld, m
 def test_a_confirmed_payout_is_watched_for_as_long_as_a_reorg_may_reach_it(world: SpendWorld) -> None:
     order = world.order()
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     world.mine(world.network.maturity - 2)
     world.step(3)
     assert rows("SELECT state, settled_at FROM spends") == [("confirmed", None)]
 
     world.reorg(world.network.maturity - 1, is_lost=True)
     world.step(2)
-    world.mine()
-    world.step()
+    world.advance()
     world.settle()
     assert (world.paid(order), rows("SELECT settled_at IS NULL FROM spends")) == (1, [(False,)])
 
@@ -67,8 +64,7 @@ def test_a_confirmed_payout_whose_slot_a_deep_reorg_gave_away_is_not_paid_anew(w
     """It was told to be paid; whether it is sent once more is for somebody to decide."""
     order = world.order()
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     world.reorg(world.network.confirmations, is_lost=True)
     world.chain.stranger(world.hot)
@@ -215,8 +211,7 @@ def test_a_node_that_forgets_what_was_used_gets_no_filler(world: SpendWorld, mon
     world.history(3)
     world.order()
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     stuck = world.order()
     world.step()
     world.chain.price = 50
@@ -239,8 +234,7 @@ def test_all_slots_that_the_chain_lost_are_filled_at_once(world: SpendWorld) -> 
     assert rows("SELECT slot, purpose FROM spends ORDER BY slot") == [
         *((slot, "filler") for slot in range(3)), (3, "payout"),
     ]  # fmt: skip
-    world.mine()
-    world.step()
+    world.advance()
     world.mature()
     assert (world.payout(order).status, world.paid(order)) == ("confirmed", 1)
 

@@ -44,8 +44,7 @@ def taxed(world: SpendWorld, *, is_deep: bool = True) -> PayoutRow:
     order = world.order()
     world.chain.taxed.add(order.address)
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     if is_deep:
         world.mature()
     return order
@@ -107,8 +106,7 @@ def test_what_a_reorg_takes_and_brings_back_whole_is_paid(world: SpendWorld) -> 
     assert world.reasons() == [""]
 
     world.chain.taxed.clear()
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     assert (world.payout(order).status, world.count("payout_settlements")) == ("confirmed", 0)
 
@@ -182,8 +180,7 @@ def test_what_is_paid_or_failed_by_the_chain_is_nothing_to_settle(world: SpendWo
     failing = world.order()
     world.chain.reverting.add(failing.address)
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     assert payout_settlements.listing(CATALOGUE) == []
 
 
@@ -277,8 +274,7 @@ def test_a_token_that_takes_a_fee_of_transfers_pays_no_merchant_twice(
     assert (chain.tokens(RECIPIENT), chain.tokens(DEAD)) == (49_500_000, 500_000)
     assert (shown.status, balance(shown.held)) == ("sent", 55 * USDT), "not given back"
     assert freezes.frozen_coins("ethereum") == {"USDT"}
-    chain.reconcile(3)
-    assert chain.findings() == []
+    chain.assert_agreed(3)
 
     settle(paid, outcome)
     ended = payouts.find(chain.shop, paid.id)
@@ -289,8 +285,7 @@ def test_a_token_that_takes_a_fee_of_transfers_pays_no_merchant_twice(
     # What custody is by the books is what the chain shows.
     held = chain.tokens(chain.hot) * 10**12
     assert -net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum")) == held == 150 * USDT
-    chain.mine()
-    chain.catch_up()
+    chain.advance()
     chain.reconcile(3)
     assert (chain.findings(), chain.frozen()) == ([], [])
 
@@ -324,8 +319,7 @@ def test_the_balance_agrees_while_the_row_does_not_tell_yet(chain: TreasuryWorld
     install_code(chain.node.rpc, contract(), "token_fee")
     order(chain)
     chain.watch()
-    chain.mine()
-    chain.catch_up()
+    chain.advance()
     assert rows("SELECT state FROM spends WHERE purpose = 'payout'") == [("sent",)]
     chain.reconcile(3)
     assert (chain.findings(), chain.frozen()) == ([], [])

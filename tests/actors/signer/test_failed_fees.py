@@ -62,8 +62,7 @@ def reverted(world: SpendWorld, order: PayoutRow) -> PayoutRow:
     """Let the chain include a payout without effect, for good."""
     world.chain.reverting.add(order.address)
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     world.mature()
     ended = world.payout(order)
     assert (ended.status, world.held(order)) == ("failed", 0)
@@ -265,8 +264,7 @@ def test_what_failed_gives_its_part_of_the_limits_back_once(database: str, monke
     assert (world.payout(failing).status, world.payout(later).status) == ("sent", "approved")
     assert (signer_counters.spent(1), signer_counters.spent_by(shop, 1)) == (1000, 1000)
     spend_id = world.spend(failing).id
-    world.mine()
-    world.step()
+    world.advance()
     world.mature()
     assert world.payout(failing).status == "failed"
     assert (signer_counters.spent(1), signer_counters.spent_by(shop, 1)) == (0, 0)
@@ -289,8 +287,7 @@ def test_it_is_given_back_in_the_hour_in_which_it_was_counted(database: str, mon
     other = world.order()
     world.step()
     assert (signer_counters.spent(1), signer_counters.spent(24)) == (1000, 2000)
-    world.mine()
-    world.step()
+    world.advance()
     world.mature()
     assert (world.payout(order).status, world.payout(other).status) == ("failed", "confirmed")
     assert (signer_counters.spent(1), signer_counters.spent(24)) == (1000, 1000)

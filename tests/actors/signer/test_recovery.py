@@ -58,8 +58,7 @@ def test_orders_that_are_repeated_after_a_restore_are_paid_once(world: RecoveryW
 
     new = world.pay_out("order 4", first, "5")
     assert (new.status, world.arrived(first)) == ("confirmed", 15)
-    world.reconcile(3)
-    assert world.findings() == []
+    world.assert_agreed(3)
 
 
 def test_nothing_is_signed_from_another_timeline_until_the_scan_has_caught_up(world: RecoveryWorld) -> None:
@@ -118,8 +117,7 @@ def test_what_nobody_asks_for_keeps_the_network_frozen_until_an_operator_has_nam
     world.settle_payouts()
     assert (world.reread(waiting).status, world.arrived(to), world.arrived(other)) == ("confirmed", 10, 10)
     assert (world.stopped(), world.frozen_by()) == ("", [])
-    world.reconcile(3)
-    assert world.findings() == []
+    world.assert_agreed(3)
 
 
 def test_an_order_that_the_merchant_cannot_pay_any_more_becomes_debt(world: RecoveryWorld) -> None:
@@ -198,8 +196,7 @@ def test_a_loss_is_written_off_against_equity(world: RecoveryWorld) -> None:
     assert rows("SELECT currency, units, reason, written_by FROM treasury_writeoffs") == [
         ("USDT", 10 * USDT, "nobody's", "operator")
     ]
-    world.reconcile(3)
-    assert world.findings() == []
+    world.assert_agreed(3)
 
 
 def test_what_is_missing_without_a_transaction_is_written_off_too(world: RecoveryWorld) -> None:
@@ -209,10 +206,8 @@ def test_what_is_missing_without_a_transaction_is_written_off_too(world: Recover
     assert [row[0] for row in world.findings()] == ["ETH", "USDT"]
     writeoffs.write_off(CATALOGUE, "ethereum", "USDT", 7 * USDT, reason="drained", by="operator")
     writeoffs.write_off(CATALOGUE, "ethereum", "ETH", world.gas_missing(), reason="its gas", by="operator")
-    world.mine()
-    world.catch_up()
-    world.reconcile(2)
-    assert world.findings() == []
+    world.advance()
+    world.assert_agreed(2)
 
 
 def test_a_higher_offer_that_was_forgotten_is_an_attempt_of_its_spend(world: RecoveryWorld) -> None:
@@ -229,8 +224,7 @@ def test_a_higher_offer_that_was_forgotten_is_an_attempt_of_its_spend(world: Rec
     world.mine()
 
     world.restore(backup)
-    world.mine(world.network.maturity)
-    world.catch_up()
+    world.advance(world.network.maturity)
     world.sign(4)
     assert (world.reread(order).status, world.reread(order).txid) == ("confirmed", bumped)
     assert (world.arrived(to), world.count("spends"), world.stopped()) == (10, 1, "")
@@ -245,8 +239,7 @@ def test_a_slot_that_no_scan_has_shown_pays_nobody_again(world: RecoveryWorld) -
     world.sign()
     world.mine()
     world.restore(backup)
-    world.mine(world.network.maturity)
-    world.catch_up()
+    world.advance(world.network.maturity)
     execute("DELETE FROM unknown_spends")
     world.sign(4)
     assert (world.reread(order).status, world.arrived(to), world.count("spends")) == ("sent", 10, 1)
@@ -298,8 +291,7 @@ def test_sweeps_and_gas_that_were_forgotten_are_found_again(world: RecoveryWorld
     assert rows("SELECT sweep_id IS NOT NULL FROM deposits") == [(True,)]
     assert world.stopped() == ""
     world.bury()
-    world.reconcile(3)
-    assert world.findings() == []
+    world.assert_agreed(3)
     assert rows("SELECT count(*) FROM treasury_topups WHERE currency = 'USDT'") == [(1,)]
 
 
@@ -314,12 +306,10 @@ def test_a_reorg_takes_an_unknown_transaction_out_of_its_block_and_it_stays_know
     world.catch_up()
     assert world.unknown("status", "block_height IS NULL") == [("open", False)]
     world.reorg(1)
-    world.mine()
-    world.catch_up()
+    world.advance()
     assert world.unknown("status", "block_height IS NULL") == [("open", True)]
     world.node.ask("eth_sendRawTransaction", raw)
-    world.mine()
-    world.catch_up()
+    world.advance()
     assert world.unknown("status", "block_height IS NULL") == [("open", False)]
     world.order("lost", to)
     world.sign()

@@ -238,15 +238,13 @@ def test_what_the_sender_cannot_pay_beside_what_it_signed_is_refused(world: Spen
 
 def test_a_reorg_takes_a_spend_back_and_the_same_bytes_go_out_again(world: SpendWorld, told: Told) -> None:
     spend_id = start(world)
-    world.mine()
-    world.step()
+    world.advance()
     assert state(spend_id) == "mined"
 
     world.reorg(1, is_lost=True)
     world.step()
     assert state(spend_id) == "sent"
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     assert (state(spend_id), len(txids(spend_id)), len(world.chain.received(ALICE))) == ("confirmed", 1, 1)
     assert told.words == ["sent", "mined", "taken_out", "mined", "confirmed"]
@@ -255,22 +253,19 @@ def test_a_reorg_takes_a_spend_back_and_the_same_bytes_go_out_again(world: Spend
 def test_a_payout_follows_its_spend_through_a_reorg(world: SpendWorld) -> None:
     order = world.order()
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     assert world.payout(order).block_height == 101
     world.reorg(1)
     world.step()
     assert (world.payout(order).status, world.payout(order).block_height) == ("sent", None)
-    world.mine(3)
-    world.step()
+    world.advance(3)
     assert (world.payout(order).block_height, world.payout(order).confirmations) == (101, 3)
 
 
 def test_what_was_confirmed_and_leaves_the_chain_is_sent_again_and_stays_paid(world: SpendWorld) -> None:
     order = world.order()
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     assert world.payout(order).status == "confirmed"
 
@@ -279,8 +274,7 @@ def test_what_was_confirmed_and_leaves_the_chain_is_sent_again_and_stays_paid(wo
         world.step()
     assert [log["log_level"] for log in logs if log["event"] == "spend.confirmed_left_chain"] == ["critical"]
     assert (world.payout(order).status, world.paid(order)) == ("confirmed", 0)
-    world.mine()
-    world.step()
+    world.advance()
     world.settle()
     assert (world.payout(order).status, world.paid(order), world.count("spends")) == ("confirmed", 1, 1)
     assert rows("SELECT state, settled_at IS NOT NULL FROM spends") == [("confirmed", True)]
@@ -291,22 +285,18 @@ def test_what_left_the_chain_after_it_was_confirmed_is_bumped_too(world: SpendWo
     """It holds up whatever its sender signed after it."""
     order, behind = world.order(), world.order()
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     world.reorg(world.network.confirmations)
     world.chain.price = 50
-    world.mine()
-    world.step()
+    world.advance()
     world.pass_time(PATIENCE_S)
     world.step()
     assert [world.spend(order).attempts, world.spend(behind).attempts] == [2, 1]
-    world.mine()
-    world.step()
+    world.advance()
     world.pass_time(PATIENCE_S)
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     world.mature()
     assert [world.paid(order), world.paid(behind)] == [1, 1]
     assert {world.payout(paid).status for paid in (order, behind)} == {"confirmed"}
@@ -320,15 +310,13 @@ def test_gas_is_what_the_attempt_took_that_stayed(world: SpendWorld) -> None:
     world.chain.price = 50
     world.pass_time(PATIENCE_S)
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     dear = net_of(Account(GATEWAY, GAS, "ETH"))
 
     world.reorg(world.network.confirmations, is_lost=True)
     world.chain.pool, world.chain.price = [original], 10
-    world.mine()
-    world.step()
+    world.advance()
     world.settle()
     assert world.payout(order).txid == original
     assert dear < net_of(Account(GATEWAY, GAS, "ETH")) == world.chain.funds[world.hot, None] - RICH_WEI
@@ -337,8 +325,7 @@ def test_gas_is_what_the_attempt_took_that_stayed(world: SpendWorld) -> None:
 def test_a_spend_is_watched_until_no_reorg_can_reach_it(world: SpendWorld, told: Told) -> None:
     del told
     spend_id = start(world)
-    world.mine(world.network.confirmations)
-    world.step()
+    world.advance(world.network.confirmations)
     assert [found.id for found in spends.to_watch("ethereum", limit=9)] == []
     execute("UPDATE spends SET check_at = app_now()")
     assert [found.id for found in spends.to_watch("ethereum", limit=9)] == [spend_id]
@@ -353,8 +340,7 @@ def test_a_spend_is_watched_until_no_reorg_can_reach_it(world: SpendWorld, told:
 def test_what_a_reorg_beyond_maturity_takes_is_sent_again_too(world: SpendWorld, told: Told) -> None:
     """No such reorg should be; where one is, the books and the chain must come to agree again."""
     del told
-    world.mine(3)
-    world.step()
+    world.advance(3)
     spend_id = start(world)
     world.mine(world.network.maturity + 2)
     world.step(2)
@@ -379,18 +365,15 @@ def test_a_slot_that_a_stranger_used_for_good_lets_the_payout_be_paid_anew(world
     checkpoints.listen(None)
     first = world.spend(order)
     world.chain.pool = [txid for txid in world.chain.pool if world.chain.known[txid]["recipient"] == "0xstranger"]
-    world.mine(world.network.maturity - 1)
-    world.step()
+    world.advance(world.network.maturity - 1)
     assert (world.spend(order).id, world.held(order)) == (first.id, 11 * USDT), "not deep enough to be believed"
 
-    world.mine()
-    world.step()
+    world.advance()
     assert state(first.id) == "dead"
     assert world.payout(order).status == "approved", "whoever else has the key comes first"
     world.write_off()
     assert world.spend(order).slot == 1
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     assert (world.paid(order), world.payout(order).status) == (1, "confirmed")
 
@@ -399,13 +382,11 @@ def test_a_stranger_that_a_reorg_takes_leaves_our_bytes_valid(world: SpendWorld,
     checkpoints.listen(lambda label: world.chain.stranger(world.hot) if label == "spending.committed" else None)
     spend_id = start(world)
     checkpoints.listen(None)
-    world.mine(3)
-    world.step()
+    world.advance(3)
     world.reorg(3, is_lost=True)
     world.pass_time(20)
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     assert (state(spend_id), len(world.chain.received(ALICE))) == ("confirmed", 1)
     assert "dead" not in told.words
@@ -422,8 +403,7 @@ def test_what_was_seen_in_a_block_is_not_dead_by_one_word(
     world: SpendWorld, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spend_id = start(world)
-    world.mine()
-    world.step()
+    world.advance()
     with monkeypatch.context() as lie:
         lie.setattr(world.chain, "fate", lambda *_a, **_k: Fate(kind=FateKind.DEAD))
         world.step()
@@ -440,16 +420,14 @@ def test_a_stuck_spend_offers_more_for_the_same_slot(world: SpendWorld) -> None:
     order = world.order()
     world.step()
     world.chain.price = 50
-    world.mine()
-    world.step()
+    world.advance()
     assert world.spend(order).attempts == 1, "patience first"
 
     world.pass_time(PATIENCE_S)
     world.step()
     bumped = world.spend(order)
     assert (bumped.attempts, bumped.slot, world.payout(order).txid) == (2, 0, txids(bumped.id)[1])
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     assert (world.paid(order), world.payout(order).txid) == (1, txids(bumped.id)[1])
 
@@ -463,8 +441,7 @@ def test_the_original_that_wins_after_its_replacement_is_recognised(world: Spend
     world.step()
     assert world.chain.pool != [original]
     world.chain.pool, world.chain.price = [original], 10
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     assert (world.paid(order), world.payout(order).status, world.payout(order).txid) == (1, "confirmed", original)
     assert world.count("spends") == 1
@@ -479,8 +456,7 @@ def test_only_the_lowest_slot_is_bumped(world: SpendWorld, told: Told) -> None:
     assert told.words.count("bumped") == 1
 
     # Once the first is in, the second has its own time to be included before it is stuck.
-    world.mine()
-    world.step()
+    world.advance()
     assert (state(first), len(txids(second))) == ("mined", 1)
     world.step()
     assert len(txids(second)) == 1
@@ -548,8 +524,7 @@ def test_of_all_attempts_only_the_dearest_is_sent_again(world: SpendWorld) -> No
 
 def test_what_is_confirmed_is_looked_at_less_often(world: SpendWorld) -> None:
     start(world)
-    world.mine()
-    world.step()
+    world.advance()
     before = looked_at_again_in_s()
     world.confirm()
     world.step()
@@ -575,8 +550,7 @@ def test_a_slot_that_the_chain_lost_is_filled_so_that_others_go_on(world: SpendW
     world.history(1)
     spend_id = start(world)
     world.reorg(1, is_lost=True)
-    world.mine()
-    world.step()
+    world.advance()
     assert state(spend_id) == "sent"
 
     world.pass_time(PATIENCE_S)
@@ -584,8 +558,7 @@ def test_a_slot_that_the_chain_lost_is_filled_so_that_others_go_on(world: SpendW
     assert rows("SELECT purpose, slot, recipient = sender FROM spends WHERE purpose = 'filler'") == [
         ("filler", 0, True)
     ]
-    world.mine()
-    world.step()
+    world.advance()
     assert (state(spend_id), world.count("spends")) == ("mined", 2)
     assert told.words == ["sent", "mined"]
 

@@ -30,8 +30,7 @@ def test_a_confirmed_spend_whose_slot_another_uses_settles_with_an_alarm(world: 
     """A reorg that should not be took it, and somebody else with the key was first after it."""
     order = world.order()
     world.step()
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     assert world.payout(order).status == "confirmed"
 
@@ -55,13 +54,11 @@ def test_a_confirmed_spend_whose_slot_another_uses_settles_with_an_alarm(world: 
 def test_a_lost_slot_settles_only_what_is_in_no_block(world: SpendWorld) -> None:
     """One look alone gives up nothing that was seen in a block."""
     spend_id = start(world)
-    world.mine()
-    world.step()
+    world.advance()
     world.confirm()
     world.reorg(world.network.confirmations, is_lost=True)
     world.chain.stranger(world.hot)
-    world.mine(world.network.maturity)
-    world.step()
+    world.advance(world.network.maturity)
     found = spends.find(spend_id)
     assert found is not None
     assert (found.state, found.settled_at, found.mined_txid) == ("confirmed", None, None)
@@ -124,8 +121,7 @@ def test_a_stuck_sweep_whose_address_cannot_pay_for_more_is_given_what_it_lacks(
     assert gas_sent(address) == [PAPER_GAS * (42 - 20)]
     assert {log["log_level"] for log in logs if log["event"] == "spend.stuck_without_gas"} == {"error"}
 
-    world.mine()
-    world.step()
+    world.advance()
     assert len(spends.attempts_of(spend_id)) == 2
     world.mine()
     world.step(2)

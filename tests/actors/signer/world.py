@@ -131,19 +131,21 @@ class SpendWorld:
         self.chain.mine(blocks)
         self.scan()
 
-    def confirm(self) -> None:
-        """Bury what was mined last as deep as payouts are confirmed, and take a step."""
-        self.mine(self.network.confirmations - 1)
+    def advance(self, blocks: int = 1) -> None:
+        """Mine so many blocks, and take a step."""
+        self.mine(blocks)
         self.step()
 
+    def confirm(self) -> None:
+        """Bury what was mined last as deep as payouts are confirmed, and take a step."""
+        self.advance(self.network.confirmations - 1)
+
     def mature(self) -> None:
-        self.mine(self.network.maturity - 1)
-        self.step()
+        self.advance(self.network.maturity - 1)
 
     def settle(self) -> None:
         """Bury what is confirmed so deep that it is watched no more."""
-        self.mine(self.network.maturity + WATCHED_ON_BLOCKS)
-        self.step()
+        self.advance(self.network.maturity + WATCHED_ON_BLOCKS)
 
     def reorg(self, depth: int, *, is_lost: bool = False) -> None:
         self.chain.reorg(depth, is_lost=is_lost)

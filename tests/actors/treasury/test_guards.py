@@ -36,8 +36,7 @@ def cooled(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld
     env = {"ETHEREUM_COLD_ADDRESS": COLD, "HOT_LIMIT_USD": "3"}
     for made in TreasuryWorld(database, anvil, **env).opened(gas_wei=2 * ETHER):
         made.send(made.hot, 20 * USDT_UNITS)
-        made.mine()
-        made.catch_up()
+        made.advance()
         yield made
 
 
@@ -106,8 +105,7 @@ def test_what_a_step_cannot_do_now_waits_for_the_next(
 def test_coin_that_no_deposit_explains_stays_where_it_is(world: TreasuryWorld) -> None:
     mine = world.paid_invoice(ETHER, currency="ETH")
     world.node.ask("anvil_setBalance", mine.address.lower(), hex(5 * ETHER))
-    world.mine()
-    world.catch_up()
+    world.advance()
     world.keep()
     assert [units < ETHER for (units,) in world.spends("token_units")] == [True]
 
@@ -169,10 +167,8 @@ def test_what_comes_back_from_the_cold_address_is_missed_nowhere(cooled: Treasur
     cooled.node.ask("anvil_setBalance", COLD, hex(ETHER))
     back = calldata("transfer(address,uint256)", cooled.hot, USDT_UNITS)
     cooled.node.send(contract, data=back, sender=COLD)
-    cooled.mine()
-    cooled.catch_up()
-    cooled.reconcile()
-    assert cooled.findings() == []
+    cooled.advance()
+    cooled.assert_agreed()
 
 
 # Comparisons ------------------------------------------------------------------------------------------------
@@ -189,29 +185,23 @@ def sent(world: TreasuryWorld, recipient: str, units: int = USDT_UNITS) -> None:
 
 def funded(world: TreasuryWorld) -> None:
     world.send(world.hot, 5 * USDT_UNITS)
-    world.mine()
-    world.catch_up()
-    world.reconcile()
-    assert world.findings() == []
+    world.advance()
+    world.assert_agreed()
 
 
 def test_what_left_in_a_block_that_is_not_scanned_yet_is_not_missed(world: TreasuryWorld) -> None:
     funded(world)
-    world.mine()
-    world.catch_up()
+    world.advance()
     sent(world, STRANGER)
     world.mine()
-    world.reconcile()
-    assert world.findings() == []
+    world.assert_agreed()
 
 
 def test_what_the_hot_wallet_sends_to_itself_changes_nothing_but_its_gas(world: TreasuryWorld) -> None:
     funded(world)
     sent(world, world.hot)
-    world.mine()
-    world.catch_up()
-    world.reconcile()
-    assert world.findings() == []
+    world.advance()
+    world.assert_agreed()
 
 
 def test_what_was_there_before_is_still_the_gateways_own_where_it_could_not_be_adopted_at_first(
@@ -222,10 +212,8 @@ def test_what_was_there_before_is_still_the_gateways_own_where_it_could_not_be_a
     world.reconcile()
     assert not reconciliation.was_compared("ethereum", "USDT")
     monkeypatch.undo()
-    world.mine()
-    world.catch_up()
-    world.reconcile(4)
-    assert world.findings() == []
+    world.advance()
+    world.assert_agreed(4)
     assert world.frozen() == []
 
 
@@ -239,8 +227,7 @@ def test_what_one_provider_has_not_seen_yet_is_no_theft(database: str, anvil: Ca
         world.providers[1].lies["eth_getTransactionReceipt"] = lambda _truth, _params: None
         for _ in range(4):
             sent(world, STRANGER, USDT_UNITS // 10)
-            world.mine()
-            world.catch_up()
+            world.advance()
             world.reconcile()
         assert world.findings() == []
         assert world.frozen() == []
@@ -272,8 +259,7 @@ def test_while_too_much_is_under_way_nothing_is_compared(world: TreasuryWorld, m
     funded(world)
     height = reconciliation.last_height("ethereum")
     sent(world, STRANGER)
-    world.mine()
-    world.catch_up()
+    world.advance()
     monkeypatch.setattr(reconcile, "OPEN_MAX", 0)
     world.reconcile()
     assert reconciliation.last_height("ethereum") == height
@@ -313,8 +299,7 @@ def test_coin_on_its_way_from_a_deposit_address_is_not_missed_there(world: Treas
     world.mine()
     world.confirm()
     assert world.spends("purpose", "state") == [("sweep", "sent")]
-    world.reconcile()
-    assert world.findings() == []
+    world.assert_agreed()
 
 
 # Payouts first ----------------------------------------------------------------------------------------------

@@ -30,8 +30,7 @@ def swept(world: TreasuryWorld) -> list[str]:
     world.paid_invoice()
     # The base fee falls from block to block, as these are nearly empty.
     world.node.ask("anvil_setNextBlockBaseFeePerGas", hex(GWEI))
-    world.mine()
-    world.catch_up()
+    world.advance()
     before = len(world.spends())
     for _ in range(4):
         world.keep()

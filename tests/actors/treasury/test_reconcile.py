@@ -29,10 +29,8 @@ STRANGER = "0x" + "66" * 20
 def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
     for made in TreasuryWorld(database, anvil).opened():
         made.send(made.hot, 5 * USDT_UNITS)
-        made.mine()
-        made.catch_up()
-        made.reconcile()
-        assert made.findings() == []
+        made.advance()
+        made.assert_agreed()
         yield made
 
 
@@ -51,39 +49,31 @@ def sent(world: TreasuryWorld, units: int = USDT_UNITS) -> object:
 
 def test_what_left_is_known_before_anybody_noted_its_block(world: TreasuryWorld) -> None:
     spend_id = sent(world)
-    world.mine()
-    world.catch_up()
+    world.advance()
     assert spends.find(spend_id).state == "sent"  # type: ignore[union-attr,arg-type]
-    world.reconcile(4)
-    assert world.findings() == []
+    world.assert_agreed(4)
 
     world.watch()
     world.reconcile(2)
     world.bury()
-    world.reconcile()
-    assert world.findings() == []
+    world.assert_agreed()
     assert world.spends("state") == [("confirmed",)]
 
 
 def test_what_is_sent_and_not_included_counts_for_nothing(world: TreasuryWorld) -> None:
-    world.mine()
-    world.catch_up()
+    world.advance()
     sent(world)
-    world.reconcile()
-    assert world.findings() == []
+    world.assert_agreed()
 
 
 def test_a_spend_that_a_reorg_moved_is_looked_up(world: TreasuryWorld) -> None:
     sent(world)
     world.follow()
-    world.mine()
-    world.catch_up()
+    world.advance()
     raw = "0x" + bytes(rows("SELECT raw FROM spend_attempts")[0][0]).hex()
     world.reorg(2, (raw, 1))
-    world.mine(2)
-    world.catch_up()
-    world.reconcile(4)
-    assert world.findings() == []
+    world.advance(2)
+    world.assert_agreed(4)
     assert world.frozen() == []
 
 
@@ -96,8 +86,7 @@ def test_a_theft_from_the_hot_wallet_freezes_payouts_and_says_what_and_where(wor
     world.reconcile()
     assert world.frozen() == []
 
-    world.mine()
-    world.catch_up()
+    world.advance()
     world.reconcile()
     assert len(world.frozen()) == 1
     reason = next(found.detail for found in reconciliation.listing("ethereum") if found.currency == "USDT")
@@ -107,21 +96,17 @@ def test_a_theft_from_the_hot_wallet_freezes_payouts_and_says_what_and_where(wor
 
 
 def test_one_wrong_answer_freezes_nothing(world: TreasuryWorld) -> None:
-    world.mine()
-    world.catch_up()
+    world.advance()
     world.providers[0].lies["eth_call"] = lambda _truth, _params: "0x" + "0" * 64
     world.reconcile()
     assert world.findings() == [("USDT", "hot", 1)] or len(world.findings()) >= 1
     world.providers[0].lies.clear()
-    world.mine()
-    world.catch_up()
-    world.reconcile()
-    assert world.findings() == []
+    world.advance()
+    world.assert_agreed()
 
 
 def test_no_answer_is_no_finding(world: TreasuryWorld) -> None:
-    world.mine()
-    world.catch_up()
+    world.advance()
     before = reconciliation.listing()
     world.providers[0].lies["eth_getBalance"] = Refusal(-32000, "missing trie node")
     world.reconcile()
@@ -131,14 +116,12 @@ def test_no_answer_is_no_finding(world: TreasuryWorld) -> None:
 def test_coin_that_a_contract_passed_on_becomes_the_gateways_own(world: TreasuryWorld) -> None:
     world.node.send(FORWARDER, value=ETHER, data=calldata("forward(address)", world.hot))
     world._nonce += 1
-    world.mine()
-    world.catch_up()
+    world.advance()
     world.reconcile(3)
     assert topup_rows("units", "origin")[-1] == (ETHER, "balance")
     world.bury()
     world.poll()
-    world.reconcile()
-    assert world.findings() == []
+    world.assert_agreed()
     assert world.frozen() == []
     assert net_of(Account(GATEWAY, EQUITY, "ETH")) == 6 * ETHER
 
@@ -147,8 +130,7 @@ def test_tokens_that_nobody_sent_freeze_until_they_are_adopted(world: TreasuryWo
     """The scan reads every transfer of a token, so a surplus means that something was overlooked."""
     world.providers[0].hide_logs()
     world.send(world.hot, 3 * USDT_UNITS)
-    world.mine()
-    world.catch_up()
+    world.advance()
     world.reconcile(3)
     assert ("USDT", "hot", 3) in world.findings()
     assert len(world.frozen()) == 1
@@ -159,19 +141,15 @@ def test_tokens_that_nobody_sent_freeze_until_they_are_adopted(world: TreasuryWo
     assert reconciliation.adopt(
         "ethereum", "USDT", kept.chain_units - kept.expected_units, books.cursor, origin="adopted"
     )
-    world.mine()
-    world.catch_up()
-    world.reconcile()
-    assert world.findings() == []
+    world.advance()
+    world.assert_agreed()
     assert len(world.frozen()) == 1
 
     # The transfer turns up after all: it was counted, and gets its name.
     world.providers[0].lies.clear()
-    world.mine(8)
-    world.catch_up()
+    world.advance(8)
     world.rescan()
-    world.reconcile()
-    assert world.findings() == []
+    world.assert_agreed()
     assert len([row for row in topup_rows("units", "currency") if row == (30 * 10**18, "USDT")]) == 1
 
 
@@ -183,10 +161,8 @@ def test_what_was_there_before_the_first_comparison_is_the_gateways_own(
         execute("DELETE FROM treasury_topups")
         made.token(made.hot)
         made.reconcile()
-        made.mine()
-        made.catch_up()
-        made.reconcile()
-        assert made.findings() == []
+        made.advance()
+        made.assert_agreed()
         assert topup_rows("currency", "origin") == [("USDT", "balance")]
 
 
@@ -207,8 +183,7 @@ def test_a_cold_address_that_was_emptied_is_told_and_freezes_nothing(
     env = {"ETHEREUM_COLD_ADDRESS": COLD, "HOT_LIMIT_USD": "3"}
     for world in TreasuryWorld(database, anvil, **env).opened(gas_wei=2 * ETHER):
         world.send(world.hot, 20 * USDT_UNITS)
-        world.mine()
-        world.catch_up()
+        world.advance()
         world.keep()
         world.follow()
         world.bury()
@@ -222,8 +197,7 @@ def test_a_cold_address_that_was_emptied_is_told_and_freezes_nothing(
 
 
 def test_a_reorg_while_the_chain_is_asked_leaves_nothing_behind(world: TreasuryWorld) -> None:
-    world.mine()
-    world.catch_up()
+    world.advance()
     height = reconciliation.last_height("ethereum")
 
     def reorg(truth: object, _params: object) -> object:
@@ -238,7 +212,5 @@ def test_a_reorg_while_the_chain_is_asked_leaves_nothing_behind(world: TreasuryW
 def test_the_buyers_gas_for_a_stranger_is_not_ours(world: TreasuryWorld) -> None:
     world.node.send(STRANGER, value=ETHER, sender=BUYER)
     world._nonce += 1
-    world.mine()
-    world.catch_up()
-    world.reconcile()
-    assert world.findings() == []
+    world.advance()
+    world.assert_agreed()

@@ -54,8 +54,7 @@ def test_a_token_deposit_gets_gas_and_is_swept_to_the_last_unit(world: TreasuryW
     assert net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum")) == custody
     assert len(topup_rows()) == 1
     assert len(world.deposits()) == 1
-    world.reconcile()
-    assert world.findings() == []
+    world.assert_agreed()
 
 
 def test_coin_is_swept_less_its_fee_and_nothing_is_invented(world: TreasuryWorld) -> None:
@@ -75,8 +74,7 @@ def test_coin_is_swept_less_its_fee_and_nothing_is_invented(world: TreasuryWorld
     world.keep()
     assert len(world.deposits()) == 1
     assert len(world.spends()) == 1
-    world.reconcile()
-    assert world.findings() == []
+    world.assert_agreed()
 
 
 def test_several_deposits_at_one_address_take_one_sweep(world: TreasuryWorld) -> None:
@@ -167,8 +165,7 @@ def test_the_excess_goes_to_the_cold_address_and_payouts_keep_theirs(
     env = {"ETHEREUM_COLD_ADDRESS": COLD, "HOT_LIMIT_USD": "3"}
     for world in TreasuryWorld(database, anvil, **env).opened(gas_wei=2 * ETHER):
         world.send(world.hot, 20 * USDT_UNITS)
-        world.mine()
-        world.catch_up()
+        world.advance()
         world.keep()
         assert world.spends("purpose", "currency", "recipient") == [("cold", "USDT", COLD)]
         with structlog.testing.capture_logs() as logs:
@@ -180,8 +177,7 @@ def test_the_excess_goes_to_the_cold_address_and_payouts_keep_theirs(
         assert (world.tokens(world.hot), world.tokens(COLD)) == (3_000_000, 197_000_000)
         assert treasury.is_cold("ethereum", COLD)
         assert net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum")) == -200 * 10**18
-        world.reconcile()
-        assert world.findings() == []
+        world.assert_agreed()
 
 
 def test_a_signer_with_another_wallet_does_nothing(world: TreasuryWorld) -> None:
@@ -202,8 +198,7 @@ def test_the_gas_coin_of_a_network_that_does_not_offer_it(database: str, anvil: 
             world.follow()
         world.bury()
         assert world.tokens(world.hot) == USDT_UNITS
-        world.reconcile(4)
-        assert world.findings() == []
+        world.assert_agreed(4)
         assert world.frozen() == []
 
 
@@ -248,8 +243,7 @@ def test_a_sweep_that_a_reorg_takes_is_sent_again_and_counted_once(world: Treasu
     world.reconcile()
 
     world.reorg(1)
-    world.mine()
-    world.catch_up()
+    world.advance()
     world.reconcile()
     assert world.tokens(world.hot) == 0
     assert world.findings() == []
@@ -280,8 +274,7 @@ def test_a_sweep_whose_deposit_a_reorg_takes_gives_it_back(world: TreasuryWorld)
     world.follow()
     depth = world.node.height() - int(world.node.receipt(txid)["blockNumber"], 16) + 1
     world.reorg(depth)
-    world.mine()
-    world.catch_up()
+    world.advance()
     for _ in range(3):
         # The gas has to be there again before a node takes the sweep.
         world.pass_time(10)
@@ -297,8 +290,7 @@ def test_a_sweep_whose_deposit_a_reorg_takes_gives_it_back(world: TreasuryWorld)
     world.follow()
     world.bury()
     assert world.tokens(world.hot) == USDT_UNITS
-    world.reconcile()
-    assert world.findings() == []
+    world.assert_agreed()
 
 
 def test_gas_that_is_never_enough_is_not_sent_for_ever(world: TreasuryWorld) -> None:

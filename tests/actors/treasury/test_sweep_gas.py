@@ -28,8 +28,7 @@ def sweep(world: TreasuryWorld, made: Any, *, gwei: tuple[int, int] = (20, 20)) 
     """Fund and sweep an address, each at a price of its own."""
     for each in gwei:
         price(world, each)
-        world.mine()
-        world.catch_up()
+        world.advance()
         price(world, each)
         world.keep()
         price(world, each)
@@ -62,8 +61,7 @@ def test_of_the_gas_for_a_sweep_hardly_any_stays_behind(world: TreasuryWorld) ->
     # That much the transfer took.
     (cost,) = [int(fee) for purpose, fee in world.spends("purpose", "chain_fee_units") if purpose == "sweep"]
     assert cost == gas - left
-    world.reconcile()
-    assert world.findings() == []
+    world.assert_agreed()
 
 
 def test_what_an_address_was_given_pays_although_the_price_has_risen_since(world: TreasuryWorld) -> None:
@@ -108,8 +106,7 @@ def test_a_sweep_that_would_take_too_much_of_it_gets_no_gas(database: str, anvil
         price(world, 1)
         world.paid_invoice()
         price(world, 1)
-        world.mine()
-        world.catch_up()
+        world.advance()
         network_fees.refresh_network_fees("ethereum")
         context.context().market.forget()
         # About 70 000 gas at 40 gwei are 8 of the 10 dollars.
@@ -125,8 +122,7 @@ def test_gas_that_is_left_comes_home_once_that_is_worth_its_fee(world: TreasuryW
     made = world.paid_invoice()
     sweep(world, made)
     address, left = made.address.lower(), world.coin(made.address.lower())
-    world.mine()
-    world.catch_up()
+    world.advance()
     for gwei in (20, 12):
         price(world, gwei)
         world.keep()
@@ -143,8 +139,7 @@ def test_gas_that_is_left_comes_home_once_that_is_worth_its_fee(world: TreasuryW
     assert world.coin(world.hot) > before + left / 2
     world.keep()
     world.bury()
-    world.reconcile()
-    assert world.findings() == []
+    world.assert_agreed()
     assert len(collected(world)) == 1
 
 
@@ -152,8 +147,7 @@ def test_gas_at_an_address_with_deposits_is_left_for_their_sweep(world: Treasury
     made = world.paid_invoice()
     sweep(world, made)
     world.pay(made, 1)
-    world.mine()
-    world.catch_up()
+    world.advance()
     price(world, 2)
     world.keep()
     assert collected(world) == []
@@ -171,8 +165,7 @@ def test_gas_comes_home_where_the_coin_is_not_offered_too(database: str, anvil: 
         price(world, 1)
         world.follow()
         world.bury()
-        world.reconcile(4)
-        assert world.findings() == []
+        world.assert_agreed(4)
         assert world.frozen() == []
 
 
@@ -182,8 +175,7 @@ def test_only_explained_coin_is_gas_that_was_left(world: TreasuryWorld) -> None:
     sweep(world, made)
     world.node.ask("anvil_setBalance", made.address.lower(), hex(ETHER))
     price(world, 2)
-    world.mine()
-    world.catch_up()
+    world.advance()
     price(world, 2)
     world.keep()
     assert [units < ETHER // 100 for purpose, units, coin in world.spends("purpose", "token_units", "currency")

@@ -18,8 +18,7 @@ def swept(world: TreasuryWorld) -> tuple[InvoiceRow, int]:
     for _ in range(2):
         world.keep()
         world.follow()
-    world.mine(world.network.maturity)
-    world.catch_up()
+    world.advance(world.network.maturity)
     world.watch()
     assert world.tokens(made.address.lower()) == 0
     return made, before
@@ -30,16 +29,14 @@ def undo(world: TreasuryWorld, before: int) -> None:
     assert world.node.height() - before > world.network.maturity
     world.reorg(world.node.height() - before)
     world._nonce = int(world.node.ask("eth_getTransactionCount", BUYER, "latest"), 16)
-    world.mine()
-    world.catch_up()
+    world.advance()
 
 
 def pay_anew(world: TreasuryWorld, made: InvoiceRow, units: int) -> None:
     """Let the buyer pay again with another transaction than before."""
     world.send("0x" + "77" * 20, 1, currency="ETH")
     world.pay(made, units)
-    world.mine()
-    world.catch_up()
+    world.advance()
 
 
 def settle(world: TreasuryWorld) -> None:
@@ -62,8 +59,7 @@ def test_a_deposit_that_is_paid_anew_after_a_deep_reorg_is_swept_by_the_sweep_of
 
     assert world.tokens(made.address.lower()) == 0
     assert rows("SELECT status FROM deposits ORDER BY detected_at")[0] == ("reversed",)
-    world.reconcile(4)
-    assert world.findings() == []
+    world.assert_agreed(4)
     assert world.frozen() == []
     assert sweeps.unswept("ethereum", family="evm", limit=9) == []
 
@@ -77,16 +73,14 @@ def test_what_the_sweep_of_the_first_left_of_a_larger_payment_is_swept_after_it(
 
     assert world.tokens(made.address.lower()) == 0
     assert world.tokens(world.hot) == 3 * USDT_UNITS
-    world.reconcile(4)
-    assert world.findings() == []
+    world.assert_agreed(4)
     # What comes later is not taken for what was swept before.
     world.pay(made, USDT_UNITS)
     world.mine()
     world.confirm()
     settle(world)
     assert world.tokens(world.hot) == 4 * USDT_UNITS
-    world.reconcile(4)
-    assert world.findings() == []
+    world.assert_agreed(4)
     assert world.frozen() == []
 
 
@@ -101,11 +95,9 @@ def test_a_confirmed_sweep_that_came_to_nothing_takes_nothing_of_what_is_paid_an
     settle(world)
 
     assert (world.tokens(made.address.lower()), world.tokens(world.hot)) == (0, USDT_UNITS)
-    world.mine(world.network.maturity + WATCHED_ON_BLOCKS)
-    world.catch_up()
+    world.advance(world.network.maturity + WATCHED_ON_BLOCKS)
     world.watch()
-    world.reconcile(4)
-    assert world.findings() == []
+    world.assert_agreed(4)
 
 
 def test_a_deposit_that_comes_back_after_its_confirmed_sweep_came_to_nothing_is_swept_anew(
@@ -120,8 +112,7 @@ def test_a_deposit_that_comes_back_after_its_confirmed_sweep_came_to_nothing_is_
     for _ in range(2):
         world.keep()
         world.follow()
-    world.mine(world.network.maturity)
-    world.catch_up()
+    world.advance(world.network.maturity)
     world.watch()
     undo(world, before)
     for _ in range(4):
@@ -133,13 +124,11 @@ def test_a_deposit_that_comes_back_after_its_confirmed_sweep_came_to_nothing_is_
     assert ("USDT", "confirmed", False) in world.spends("currency", "state", "is_success")
     assert rows("SELECT status <> 'reversed', sweep_id IS NULL FROM deposits") == [(True, False)]
 
-    world.mine(world.network.maturity + WATCHED_ON_BLOCKS)
-    world.catch_up()
+    world.advance(world.network.maturity + WATCHED_ON_BLOCKS)
     world.watch()
     settle(world)
     assert (world.tokens(made.address.lower()), world.tokens(world.hot)) == (0, USDT_UNITS)
-    world.reconcile(4)
-    assert world.findings() == []
+    world.assert_agreed(4)
 
 
 def test_an_address_whose_confirmed_sweep_left_the_chain_is_left_alone_until_it_is_back(world: TreasuryWorld) -> None:

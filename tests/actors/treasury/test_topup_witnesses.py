@@ -23,8 +23,7 @@ TEN_THOUSAND = 10_000 * 10**6
 
 
 def mature(world: World) -> None:
-    world.mine(world.network.maturity + rescan.BEHIND)
-    world.catch_up()
+    world.advance(world.network.maturity + rescan.BEHIND)
     world.rescan()
     world.poll()
 
@@ -42,8 +41,7 @@ def test_an_invented_top_up_is_neither_booked_nor_sold_nor_freezes_anything(trio
 
     trio.witness()
     for _ in range(4):
-        trio.mine()
-        trio.catch_up()
+        trio.advance()
         reconcile.reconcile("ethereum")
     again(trio)
     trio.poll(2)
@@ -54,8 +52,7 @@ def test_an_invented_top_up_is_neither_booked_nor_sold_nor_freezes_anything(trio
 
 def test_a_top_up_that_two_tell_of_is_booked(trio: TreasuryWorld) -> None:
     trio.send(trio.hot, TEN_THOUSAND)
-    trio.mine()
-    trio.catch_up()
+    trio.advance()
     trio.providers[1].failure = DOWN
     mature(trio)
     assert net_of(EQUITY_USDT) == 0
@@ -88,8 +85,7 @@ def test_what_a_second_reading_lacks_is_doubted_and_none_is_booked_before_it(tri
     """Too small for the policy: nobody but the second reading notices."""
     invent(trio, trio.hot, USDT_UNITS)
     trio.catch_up()
-    trio.mine(trio.network.maturity + rescan.BEHIND)
-    trio.catch_up()
+    trio.advance(trio.network.maturity + rescan.BEHIND)
     assert usdt() == [("pending", None)]
 
     trio.rescan()
@@ -102,16 +98,13 @@ def test_what_a_second_reading_lacks_is_doubted_and_none_is_booked_before_it(tri
 def test_a_top_up_that_comes_again_after_a_reorg_is_witnessed_anew(trio: TreasuryWorld) -> None:
     txid, raw = trio.signed(trio.hot, TEN_THOUSAND)
     trio.node.ask("eth_sendRawTransaction", raw)
-    trio.mine()
-    trio.catch_up()
+    trio.advance()
     trio.witness()
     trio.reorg(1)
-    trio.mine()
-    trio.catch_up()
+    trio.advance()
     assert rows("SELECT status FROM treasury_topups WHERE currency = 'USDT'") == [("reversed",)]
     trio.node.ask("eth_sendRawTransaction", raw)
-    trio.mine()
-    trio.catch_up()
+    trio.advance()
 
     assert rows("SELECT txid, round, agreed_at FROM treasury_topups WHERE currency = 'USDT'") == [(txid, 2, None)]
     mature(trio)
@@ -129,8 +122,7 @@ def test_coin_that_one_balance_shows_is_not_adopted(database: str, anvil: Callab
         true = world.coin(world.hot)
         world.providers[0].failure = DOWN
         world.providers[1].lies["eth_getBalance"] = hex(true + 3 * ETHER)
-        world.mine()
-        world.catch_up()
+        world.advance()
         world.reconcile(5)
         assert topup_rows() == []
         assert net_of(Account(GATEWAY, CUSTODY, "ETH", "ethereum")) == 0
@@ -144,14 +136,12 @@ def test_coin_that_no_transfer_brought_is_adopted_once_two_tell_of_it(
     with world.served_by(2):
         world.keep()
         world.node.ask("anvil_setBalance", world.hot, hex(3 * ETHER))
-        world.mine()
-        world.catch_up()
+        world.advance()
         world.providers[0].failure = DOWN
         world.reconcile(5)
         assert topup_rows() == []
         world.providers[0].failure = None
-        world.mine()
-        world.catch_up()
+        world.advance()
         world.reconcile(5)
         assert topup_rows("currency", "units", "origin") == [("ETH", 3 * ETHER, "balance")]
 

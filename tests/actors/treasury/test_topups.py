@@ -35,8 +35,7 @@ def send(world: World, to: str, units: int, *, currency: str = "ETH") -> str:
 
 
 def mature(world: World) -> None:
-    world.mine(world.network.maturity - 1)
-    world.catch_up()
+    world.advance(world.network.maturity - 1)
 
 
 def include(world: World, spend_id: object, height: int, *, fee: int = 0) -> None:
@@ -52,8 +51,7 @@ def include(world: World, spend_id: object, height: int, *, fee: int = 0) -> Non
 def test_a_transfer_to_the_hot_wallet_is_booked_as_the_gateways_own_once_it_is_deep(world: World) -> None:
     txid = send(world, HOT, 5 * ETHER)
     send(world, HOT, 7_000_000, currency="USDT")
-    world.mine()
-    world.catch_up()
+    world.advance()
     assert topup_rows("currency", "status") == [("ETH", "pending"), ("USDT", "pending")]
     assert net_of(EQUITY_ETH) == 0
 
@@ -81,8 +79,7 @@ def test_a_top_up_that_a_reorg_takes_is_taken_back_and_may_come_again(world: Wor
     assert net_of(EQUITY_ETH) == ETHER
 
     world.reorg(world.network.maturity + 1)
-    world.mine()
-    world.catch_up()
+    world.advance()
     assert topup_rows("status", "round") == [("reversed", 1)]
     assert (net_of(EQUITY_ETH), net_of(CUSTODY_ETH)) == (0, 0)
 
@@ -108,8 +105,7 @@ def test_a_second_reading_finds_a_top_up_that_the_first_missed(world: World) -> 
     world.providers[0].hide_logs()
     send(world, HOT, 7_000_000, currency="USDT")
     world.mine()
-    world.mine(8)
-    world.catch_up()
+    world.advance(8)
     assert topup_rows() == []
 
     world.providers[0].lies.clear()
@@ -130,8 +126,7 @@ def test_gas_for_a_deposit_address_is_no_payment_of_its_invoice(world: World) ->
     assert world.deposits() == []
 
     include(world, gas, height)
-    world.mine(2)
-    world.catch_up()
+    world.advance(2)
     world.probe()
     world.rescan()
 
@@ -187,8 +182,7 @@ def test_a_sweep_is_neither_a_top_up_nor_missing_from_the_address(world: World) 
 
     # What comes after the sweep is found to the last unit.
     world.pay_by_contract(mine, 5)
-    world.mine()
-    world.catch_up()
+    world.advance()
     world.probe()
     assert world.deposits("amount_units", "ordinal") == [(2 * ETHER, "native"), (5, "trace:0")]
 
@@ -204,8 +198,7 @@ def test_a_reorg_of_a_gas_transfer_pauses_the_probe(world: World) -> None:
     include(world, gas, height)
     # It moves one block down: the row still tells the old place.
     world.reorg(1, (raw, 0))
-    world.mine(2)
-    world.catch_up()
+    world.advance(2)
     world.probe()
 
     assert world.deposits() == []

@@ -38,8 +38,7 @@ class TreasuryWorld(World):
             self.keep()
             if gas_wei:
                 self.send(self.hot, gas_wei, currency="ETH")
-                self.mine()
-                self.catch_up()
+                self.advance()
             network_fees.refresh_network_fees(self.network.code)
             context.context().market.forget()
             yield self
@@ -75,8 +74,7 @@ class TreasuryWorld(World):
 
     def follow(self) -> None:
         """Mine what was sent, scan it, and let the signer see what became of it."""
-        self.mine()
-        self.catch_up()
+        self.advance()
         self.watch()
 
     def watch(self) -> None:
@@ -85,8 +83,7 @@ class TreasuryWorld(World):
 
     def bury(self) -> None:
         """Make everything as deep as anything waits for."""
-        self.mine(self.network.maturity)
-        self.catch_up()
+        self.advance(self.network.maturity)
         self.watch()
         self.watch()
 
@@ -94,9 +91,13 @@ class TreasuryWorld(World):
         """Compare so many times, each at a new block."""
         for number in range(times):
             if number:
-                self.mine()
-                self.catch_up()
+                self.advance()
             reconcile.reconcile(self.network.code)
+
+    def assert_agreed(self, times: int = 1) -> None:
+        """Compare so many times; fail if what was found last does not agree."""
+        self.reconcile(times)
+        assert self.findings() == []
 
     def drain(self, address: str, units: int) -> str:
         """Let somebody who has an address's key take tokens from it."""
@@ -106,8 +107,7 @@ class TreasuryWorld(World):
         txid = self.node.send(
             contract, data=calldata("transfer(address,uint256)", "0x" + "66" * 20, units), sender=address
         )
-        self.mine()
-        self.catch_up()
+        self.advance()
         return txid
 
     def coin(self, address: str) -> int:

@@ -37,7 +37,7 @@ from tests.models.builders import Chain, assert_sound, begin_scans, merchant
 from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import held
 from tests.models.queue.builders import info
-from tests.models.wallets.builders import reread, settled
+from tests.models.wallets.builders import received, reread, settled
 
 pytestmark = pytest.mark.usefixtures("shop_endpoint")
 
@@ -263,9 +263,7 @@ def test_unblocking_credits_what_was_held_before_it_answers(shop: UUID, rung: li
     made = create(shop)
     mine, chain = reread(UUID(made["uuid"])), Chain()
     block(shop, made["address"])
-    chain.pay(mine, 10**19)
-    chain.confirm()
-    settled(mine)
+    received(chain, mine, 10**19)
     assert (held(shop), rung) == ({}, [])
 
     block(shop, made["address"], force=False)
@@ -305,9 +303,7 @@ def test_a_call_that_dies_after_the_unblocking_is_finished_by_the_doorbell(
     made = create(shop)
     mine, chain = reread(UUID(made["uuid"])), Chain()
     block(shop, made["address"])
-    chain.pay(mine, 10**19)
-    chain.confirm()
-    settled(mine)
+    received(chain, mine, 10**19)
     call = info(shop)
     body = {"address": made["address"], "is_force_block": False}
 

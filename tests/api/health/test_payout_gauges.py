@@ -18,9 +18,7 @@ def unsettled() -> dict[str, float]:
     }
 
 
-def test_payouts_that_moved_something_else_show_until_they_are_settled(database: str) -> None:
-    del database
-    chain = Chain()
+def test_payouts_that_moved_something_else_show_until_they_are_settled(chain: Chain) -> None:
     order = taken(payout(funded(chain=chain), is_approval_required=False, status="approved"), "broadcasting", "sent")
     spend(purpose="sweep", recipient="0xhot", token_units=1, mined=(chain.height, chain._hash()), effect="other")
     assert unsettled() == {}, "sweeps end by themselves"

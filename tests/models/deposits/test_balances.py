@@ -27,9 +27,7 @@ def test_open_and_lately_ended_invoices_in_coin_are_due(database: str) -> None:
     assert due() == []
 
 
-def test_what_was_explained_up_to_the_scan_is_not_due_before_it_moves(database: str) -> None:
-    del database
-    chain = Chain()
+def test_what_was_explained_up_to_the_scan_is_not_due_before_it_moves(chain: Chain) -> None:
     coin = invoice(pay_currency="ETH")
     probes.note("ethereum", coin.address.lower(), kind="invoice", height=chain.height)
     assert due() == []
@@ -38,9 +36,7 @@ def test_what_was_explained_up_to_the_scan_is_not_due_before_it_moves(database: 
     assert due() == [coin.address.lower()]
 
 
-def test_those_not_looked_at_for_longest_come_first(database: str) -> None:
-    del database
-    chain = Chain()
+def test_those_not_looked_at_for_longest_come_first(chain: Chain) -> None:
     first, second, third = (invoice(pay_currency="ETH").address.lower() for _ in range(3))
     for address in (first, third):
         probes.note("ethereum", address, kind="invoice", height=None)

@@ -1,14 +1,13 @@
 """Which source is asked when, and what is kept of its answers."""
 
-import threading
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
-from models.db import base
 from models.db.base import app_now, execute, one, transaction
 from models.rates import sources
+from tests.models.db.collisions import at_once
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -34,39 +33,19 @@ def test_a_source_is_claimed_by_one_worker_until_its_lease_is_over() -> None:
     assert sources.lease_due(["a", "b"], lease_s=15) == ["a", "b"]
 
 
-def test_many_workers_claim_each_source_once(database: str) -> None:
-    barrier, claimed = threading.Barrier(4), []
+def test_many_workers_claim_each_source_once() -> None:
+    claimed = at_once(4, lambda _: sources.lease_due(["a", "b", "c"], lease_s=60))
 
-    def claim() -> None:
-        barrier.wait()
-        claimed.extend(sources.lease_due(["a", "b", "c"], lease_s=60))
-        base.close()
-
-    workers = [threading.Thread(target=claim) for _ in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert sorted(claimed) == ["a", "b", "c"]
-    assert database
+    assert sorted(each for found in claimed for each in found) == ["a", "b", "c"]  # type: ignore[union-attr]
 
 
-def test_who_claims_does_not_wait_for_who_settles(database: str) -> None:
+def test_who_claims_does_not_wait_for_who_settles() -> None:
     sources.lease_due(["a"], lease_s=15)
     pass_time(16)
-    claimed: list[list[str]] = []
-
-    def claim() -> None:
-        claimed.append(sources.lease_due(["a"], lease_s=15))
-        base.close()
 
     with transaction():
         sources.lock_all()
-        worker = threading.Thread(target=claim)
-        worker.start()
-        worker.join()
-    assert claimed == [[]]
-    assert database
+        assert at_once(1, lambda _: sources.lease_due(["a"], lease_s=15)) == [[]]
 
 
 def test_a_good_answer_is_kept_with_all_digits_until_the_next() -> None:

@@ -25,6 +25,8 @@ from tests.models.invoices.builders import invoice, paid
 from tests.models.ledger.figures import net_of
 from tests.models.treasury.builders import COLD, HOT, pin_hot, spend, topup, topup_rows
 
+pytestmark = pytest.mark.usefixtures("database")
+
 DEPOSIT = "0x" + "dd" * 20
 STRANGER = "0x" + "66" * 20
 EQUITY_ETH = Account(GATEWAY, EQUITY, "ETH")
@@ -51,9 +53,7 @@ def seen(chain: Chain, units: int, *, txid: str = "", **fields: Any) -> Topup:
 # Top-ups ----------------------------------------------------------------------------------------------------
 
 
-def test_a_counted_balance_covers_its_own_network_and_coin_up_to_its_block(database: str) -> None:
-    del database
-    chain = Chain()
+def test_a_counted_balance_covers_its_own_network_and_coin_up_to_its_block(chain: Chain) -> None:
     here = chain.height
     with transaction():
         assert topups.record(seen(chain, 7))
@@ -64,9 +64,7 @@ def test_a_counted_balance_covers_its_own_network_and_coin_up_to_its_block(datab
     assert sorted(topup_rows("txid")) == [("0xbsc",), ("0xlater",), ("0xsame",), ("0xtoken",)]
 
 
-def test_a_known_transfer_gives_no_balance_its_name(database: str) -> None:
-    del database
-    chain = Chain()
+def test_a_known_transfer_gives_no_balance_its_name(chain: Chain) -> None:
     known = topup(chain, 7)
     chain.mine()
     with transaction():
@@ -75,9 +73,7 @@ def test_a_known_transfer_gives_no_balance_its_name(database: str) -> None:
     assert topup_rows("txid") == [(known.txid,), ("",)]
 
 
-def test_a_balance_that_a_reorg_took_covers_nothing(database: str) -> None:
-    del database
-    chain = Chain()
+def test_a_balance_that_a_reorg_took_covers_nothing(chain: Chain) -> None:
     chain.mine()
     with transaction():
         assert topups.record(seen(chain, 7))
@@ -88,18 +84,14 @@ def test_a_balance_that_a_reorg_took_covers_nothing(database: str) -> None:
         assert topups.record(seen(chain, 7, txid="0xagain"))
 
 
-def test_a_live_top_up_is_written_once(database: str) -> None:
-    del database
-    chain = Chain()
+def test_a_live_top_up_is_written_once(chain: Chain) -> None:
     known = topup(chain, 7)
     with transaction():
         assert not topups.record(known.but(units=9))
     assert topup_rows("units", "round") == [(7, 1)]
 
 
-def test_of_two_workers_one_books_and_one_takes_back(database: str) -> None:
-    del database
-    chain = Chain()
+def test_of_two_workers_one_books_and_one_takes_back(chain: Chain) -> None:
     topup(chain, 7)
     ((topup_id,),) = topup_rows("id")
     # What a worker does that read the row before the other one was done.
@@ -109,9 +101,7 @@ def test_of_two_workers_one_books_and_one_takes_back(database: str) -> None:
     assert (net_of(EQUITY_ETH), net_of(CUSTODY_ETH)) == (0, 0)
 
 
-def test_only_what_was_booked_is_taken_back(database: str) -> None:
-    del database
-    chain = Chain()
+def test_only_what_was_booked_is_taken_back(chain: Chain) -> None:
     chain.mine()
     topup(chain, 7)
     topup(chain, 3, origin="cold")
@@ -122,8 +112,7 @@ def test_only_what_was_booked_is_taken_back(database: str) -> None:
     assert_sound()
 
 
-def test_a_network_books_its_own_top_ups_alone(database: str) -> None:
-    del database
+def test_a_network_books_its_own_top_ups_alone() -> None:
     ethereum, bsc = Chain(), Chain("bsc")
     topup(bsc, 7)
     bsc.mine(ethereum.network.maturity)
@@ -134,8 +123,7 @@ def test_a_network_books_its_own_top_ups_alone(database: str) -> None:
 # Addresses and moves ----------------------------------------------------------------------------------------
 
 
-def test_only_a_cold_address_of_the_network_is_cold(database: str) -> None:
-    del database
+def test_only_a_cold_address_of_the_network_is_cold() -> None:
     pin_hot()
     assert treasury.set_cold("ethereum", COLD)
     assert treasury.is_cold("ethereum", COLD)
@@ -146,9 +134,7 @@ def test_only_a_cold_address_of_the_network_is_cold(database: str) -> None:
     assert treasury.address("ethereum", "hot") == HOT
 
 
-def test_own_spends_explain_an_address_on_their_own_network_alone(database: str) -> None:
-    del database
-    chain = Chain()
+def test_own_spends_explain_an_address_on_their_own_network_alone(chain: Chain) -> None:
     block = (chain.height, chain._hash())
     for network in ("ethereum", "bsc"):
         spend(network=network, recipient=DEPOSIT, token_units=1_000, mined=block)
@@ -172,10 +158,8 @@ def test_own_spends_explain_an_address_on_their_own_network_alone(database: str)
 )
 @pytest.mark.parametrize("side", ["sender", "recipient"])
 def test_an_address_is_in_motion_while_a_spend_of_its_own_has_no_sure_block(
-    database: str, side: str, columns: dict[str, Any], *, moving: bool
+    chain: Chain, side: str, columns: dict[str, Any], *, moving: bool
 ) -> None:
-    del database
-    chain = Chain()
     ends: dict[str, Any] = {"sender": STRANGER, "recipient": STRANGER} | {side: DEPOSIT}
     columns = dict(columns)
     place, is_settled = columns.pop("mined", None), columns.pop("settled", False)
@@ -204,8 +188,7 @@ def two_networks() -> tuple[str, Unswept]:
     return address, found
 
 
-def test_a_sweep_takes_its_coin_on_its_network_and_what_is_confirmed(database: str) -> None:
-    del database
+def test_a_sweep_takes_its_coin_on_its_network_and_what_is_confirmed() -> None:
     address, found = two_networks()
     assert found.units == 10 * USDT
     assert [each.units for each in sweeps.unswept_at("ethereum", "USDT", address, height=10**9)] == [10 * USDT]
@@ -231,8 +214,7 @@ class _SpendOf:
     id: object
 
 
-def test_what_waits_on_another_network_makes_nobody_busy_or_wanted_here(database: str) -> None:
-    del database
+def test_what_waits_on_another_network_makes_nobody_busy_or_wanted_here() -> None:
     spend(network="bsc", purpose="sweep", sender=DEPOSIT, recipient=HOT, token_units=1)
     spend(network="bsc", purpose="cold", recipient=COLD, token_units=1)
     payout(network="bsc")
@@ -242,8 +224,7 @@ def test_what_waits_on_another_network_makes_nobody_busy_or_wanted_here(database
     assert sweeps.wanted_currencies("ethereum") == set()
 
 
-def test_an_address_is_busy_until_its_spend_has_a_block_and_a_coin_until_it_is_sure(database: str) -> None:
-    del database
+def test_an_address_is_busy_until_its_spend_has_a_block_and_a_coin_until_it_is_sure() -> None:
     block = (7, "0xblock")
     spend(recipient="0xgas", token_units=1)
     spend(purpose="sweep", sender="0xsigned", recipient="0xgas", token_units=1, state="signed")
@@ -267,14 +248,12 @@ def payout(*, network: str = "ethereum", status: str = "approved", reason: str =
 
 
 @pytest.mark.parametrize("status", ["awaiting_cosign", "approved", "broadcasting", "sent"])
-def test_whatever_may_still_leave_stays_in_the_hot_wallet(database: str, status: str) -> None:
-    del database
+def test_whatever_may_still_leave_stays_in_the_hot_wallet(status: str) -> None:
     payout(status=status)
     assert sweeps.open_payout_units("ethereum") == {"USDT": 1}
 
 
-def test_only_payouts_that_were_put_off_make_small_amounts_welcome(database: str) -> None:
-    del database
+def test_only_payouts_that_were_put_off_make_small_amounts_welcome() -> None:
     payout(reason="")
     payout(status="sent")
     payout(status="cancelled")
@@ -292,10 +271,7 @@ def test_only_payouts_that_were_put_off_make_small_amounts_welcome(database: str
         ({"currency": "'DAI'"}, False),
     ],
 )
-def test_coin_that_came_wakes_what_was_put_off_for_want_of_it(
-    database: str, columns: dict[str, str], *, wakes: bool
-) -> None:
-    del database
+def test_coin_that_came_wakes_what_was_put_off_for_want_of_it(columns: dict[str, str], *, wakes: bool) -> None:
     payout()
     changed = "".join(f", {name} = {value}" for name, value in columns.items())
     execute(f"UPDATE payouts SET due_at = app_now() + interval '1 hour'{changed}")
@@ -314,16 +290,14 @@ class _Swept:
     is_success: bool = True
 
 
-def test_nothing_is_paid_out_to_an_address_that_was_ever_the_treasurys(database: str) -> None:
-    del database
+def test_nothing_is_paid_out_to_an_address_that_was_ever_the_treasurys() -> None:
     pin_hot()
     assert treasury.set_cold("ethereum", COLD)
     assert treasury.set_cold("ethereum", None)
     assert [payout_rules.is_internal("evm", address) for address in (HOT, COLD, STRANGER)] == [True, True, False]
 
 
-def test_gas_is_counted_by_address_within_the_hour_and_only_where_it_went(database: str) -> None:
-    del database
+def test_gas_is_counted_by_address_within_the_hour_and_only_where_it_went() -> None:
     spend(recipient=DEPOSIT, token_units=1)
     spend(recipient=DEPOSIT, token_units=1, state="dead")
     spend(recipient=STRANGER, token_units=1)
@@ -336,9 +310,7 @@ def test_gas_is_counted_by_address_within_the_hour_and_only_where_it_went(databa
 # Books ------------------------------------------------------------------------------------------------------
 
 
-def test_the_books_are_of_one_network_up_to_one_block(database: str) -> None:
-    del database
-    chain = Chain()
+def test_the_books_are_of_one_network_up_to_one_block(chain: Chain) -> None:
     bsc = Chain("bsc")
     pin_hot()
     later = (chain.height + 1, "0xlater")
@@ -364,9 +336,7 @@ def test_the_books_are_of_one_network_up_to_one_block(database: str) -> None:
     assert found.cooled == []
 
 
-def test_what_is_settled_is_counted_once_whatever_block_is_kept(database: str) -> None:
-    del database
-    chain = Chain()
+def test_what_is_settled_is_counted_once_whatever_block_is_kept(chain: Chain) -> None:
     pin_hot()
     made = spend(recipient=STRANGER, token_units=7, mined=(chain.height, "0xreplaced"), state="confirmed")
     execute("UPDATE spends SET settled_at = app_now() WHERE id = %s", (made,))
@@ -375,9 +345,7 @@ def test_what_is_settled_is_counted_once_whatever_block_is_kept(database: str) -
     assert (found.flows, found.open) == ([Flow("ETH", 18, -7, 0)], [])
 
 
-def test_the_books_are_read_at_one_moment(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    del database
-    chain = Chain()
+def test_the_books_are_read_at_one_moment(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
     pin_hot()
     honest = reconciliation._topups
 
@@ -392,9 +360,7 @@ def test_the_books_are_read_at_one_moment(database: str, monkeypatch: pytest.Mon
     assert found.flows == []
 
 
-def test_a_top_up_that_was_reversed_is_in_no_books(database: str) -> None:
-    del database
-    chain = Chain()
+def test_a_top_up_that_was_reversed_is_in_no_books(chain: Chain) -> None:
     pin_hot()
     topup(chain, 5)
     execute("UPDATE treasury_topups SET status = 'reversed'")
@@ -403,8 +369,7 @@ def test_a_top_up_that_was_reversed_is_in_no_books(database: str) -> None:
     assert found.topup_units == {}
 
 
-def test_a_sweep_on_its_way_to_the_hot_wallet_is_asked_about(database: str) -> None:
-    del database
+def test_a_sweep_on_its_way_to_the_hot_wallet_is_asked_about() -> None:
     Chain()
     pin_hot()
     coming = spend(purpose="sweep", sender=DEPOSIT, recipient=HOT, token_units=1)
@@ -413,8 +378,7 @@ def test_a_sweep_on_its_way_to_the_hot_wallet_is_asked_about(database: str) -> N
     assert [each.id for each in found.open] == [coming]
 
 
-def test_comparisons_are_told_apart_by_place_and_network(database: str) -> None:
-    del database
+def test_comparisons_are_told_apart_by_place_and_network() -> None:
     found = Finding(
         currency="ETH", place="deposits", height=12, chain_units=1, expected_units=2, detail="less", address=DEPOSIT
     )
@@ -430,8 +394,7 @@ def test_comparisons_are_told_apart_by_place_and_network(database: str) -> None:
     assert reconciliation.short_address("bsc", "ETH") == ""
 
 
-def test_too_little_is_not_counted_on_from_too_much(database: str) -> None:
-    del database
+def test_too_little_is_not_counted_on_from_too_much() -> None:
     # Somebody sends coin by a contract with every block; then one answer of a node is wrong.
     more = Finding(currency="ETH", place="hot", height=10, chain_units=3, expected_units=2, detail="more")
     less = dataclasses.replace(more, chain_units=1, detail="less")
@@ -446,8 +409,7 @@ def test_too_little_is_not_counted_on_from_too_much(database: str) -> None:
 # Balances ---------------------------------------------------------------------------------------------------
 
 
-def test_a_balance_is_explained_by_its_own_coin_on_its_own_network(database: str) -> None:
-    del database
+def test_a_balance_is_explained_by_its_own_coin_on_its_own_network() -> None:
     address, _ = two_networks()
 
     def told(height: int = 10**9, **which: bool) -> int:
@@ -471,9 +433,7 @@ def probed(chain: Chain, like: Deposit, units: int) -> Deposit:
     )
 
 
-def test_a_counted_balance_covers_its_address_and_coin_up_to_its_block(database: str) -> None:
-    del database
-    chain = Chain()
+def test_a_counted_balance_covers_its_address_and_coin_up_to_its_block(chain: Chain) -> None:
     mine, other = invoice(pay_currency="ETH"), invoice(pay_currency="ETH")
     chain.mine()
     found = chain.transfer(mine, 7, currency="ETH").but(ordinal="native", block_height=chain.height)
@@ -493,9 +453,7 @@ def test_a_counted_balance_covers_its_address_and_coin_up_to_its_block(database:
     assert rows("SELECT txid FROM deposits") == [(found.txid,)]
 
 
-def test_a_counted_balance_that_a_reorg_took_covers_nothing(database: str) -> None:
-    del database
-    chain = Chain()
+def test_a_counted_balance_that_a_reorg_took_covers_nothing(chain: Chain) -> None:
     found = chain.transfer(invoice(pay_currency="ETH"), 7, currency="ETH").but(
         ordinal="native", block_height=chain.height
     )

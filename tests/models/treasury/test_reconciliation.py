@@ -30,9 +30,7 @@ def test_there_are_no_books_without_a_hot_wallet_or_a_scan(database: str) -> Non
     assert books().hot == HOT
 
 
-def test_what_came_and_went_up_to_the_block_counts(database: str) -> None:
-    del database
-    chain = Chain()
+def test_what_came_and_went_up_to_the_block_counts(chain: Chain) -> None:
     pin_hot()
     topup(chain, 100)
     here = (chain.height, chain._hash())
@@ -55,9 +53,7 @@ def test_what_came_and_went_up_to_the_block_counts(database: str) -> None:
     assert found.open == []
 
 
-def test_a_spend_without_a_block_or_in_a_replaced_one_is_open(database: str) -> None:
-    del database
-    chain = Chain()
+def test_a_spend_without_a_block_or_in_a_replaced_one_is_open(chain: Chain) -> None:
     pin_hot()
     sent = spend(recipient=STRANGER, token_units=1)
     moved = spend(recipient=STRANGER, token_units=1, mined=(chain.height, "0xreplaced"))
@@ -70,18 +66,14 @@ def test_a_spend_without_a_block_or_in_a_replaced_one_is_open(database: str) -> 
     assert found.flows == []
 
 
-def test_what_is_settled_counts_where_its_block_is_no_longer_kept(database: str) -> None:
-    del database
-    chain = Chain()
+def test_what_is_settled_counts_where_its_block_is_no_longer_kept(chain: Chain) -> None:
     pin_hot()
     spent = spend(recipient=STRANGER, token_units=7, mined=(chain.height - 50, "0xold"), state="confirmed")
     execute("UPDATE spends SET settled_at = app_now() WHERE id = %s", (spent,))
     assert books().flows == [Flow("ETH", 18, -7, 0)]
 
 
-def test_what_came_back_from_the_cold_address_is_told_apart(database: str) -> None:
-    del database
-    chain = Chain()
+def test_what_came_back_from_the_cold_address_is_told_apart(chain: Chain) -> None:
     pin_hot()
     assert treasury.set_cold("ethereum", COLD)
     topup(chain, 3, origin="cold")
@@ -106,9 +98,7 @@ def test_misses_count_at_rising_heights_and_end_with_a_match(database: str) -> N
     assert not reconciliation.was_compared("ethereum", "USDT")
 
 
-def test_a_surplus_of_a_block_that_is_gone_is_not_adopted(database: str) -> None:
-    del database
-    chain = Chain()
+def test_a_surplus_of_a_block_that_is_gone_is_not_adopted(chain: Chain) -> None:
     pin_hot()
     chain.mine()
     cursor = books().cursor

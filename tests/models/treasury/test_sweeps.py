@@ -67,9 +67,7 @@ def test_a_walk_goes_round_page_by_page(database: str) -> None:
     assert sweeps.walk("ethereum", "reconcile", family="evm", limit=9)[0].units == 10 * USDT
 
 
-def test_what_is_not_confirmed_or_was_swept_is_not_there(database: str) -> None:
-    del database
-    chain = Chain()
+def test_what_is_not_confirmed_or_was_swept_is_not_there(chain: Chain) -> None:
     (made,) = deposited(chain)
     chain.pay(invoice(), USDT)
     (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
@@ -92,9 +90,7 @@ def test_a_claim_of_anothers_sum_takes_nothing(database: str) -> None:
 
 
 @pytest.mark.parametrize("ending", ["failed", "dead"])
-def test_a_sweep_that_came_to_nothing_gives_its_deposits_back(database: str, ending: str) -> None:
-    del database
-    chain = Chain()
+def test_a_sweep_that_came_to_nothing_gives_its_deposits_back(chain: Chain, ending: str) -> None:
     (made,) = deposited(chain)
     (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
     spend_id = take(found)
@@ -118,10 +114,8 @@ def test_a_sweep_that_came_to_nothing_gives_its_deposits_back(database: str, end
 
 
 @pytest.mark.parametrize("currency", ["USDT", "ETH"])
-def test_a_failed_sweep_that_moved_its_deposits_after_all_has_them_again(database: str, currency: str) -> None:
+def test_a_failed_sweep_that_moved_its_deposits_after_all_has_them_again(chain: Chain, currency: str) -> None:
     """What came to the address since then lies there; of coin the fee is missing from what was moved."""
-    del database
-    chain = Chain()
     (made,) = deposited(chain)
     (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
     spend_id = take(found)
@@ -167,9 +161,7 @@ def include(chain: Chain, spend_id: UUID, *, is_success: bool = True) -> None:
         )
 
 
-def test_a_swept_deposit_changes_no_balance_and_books_its_gas_alone(database: str) -> None:
-    del database
-    chain = Chain()
+def test_a_swept_deposit_changes_no_balance_and_books_its_gas_alone(chain: Chain) -> None:
     (made,) = deposited(chain)
     before = held(made.merchant_id)
     (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
@@ -186,9 +178,7 @@ def test_a_swept_deposit_changes_no_balance_and_books_its_gas_alone(database: st
     assert_sound()
 
 
-def test_a_sweep_wakes_the_payouts_that_wait_for_its_coin(database: str) -> None:
-    del database
-    chain = Chain()
+def test_a_sweep_wakes_the_payouts_that_wait_for_its_coin(chain: Chain) -> None:
     shop = merchant()
     mine = paid(chain, invoice(shop))
     for number, currency in enumerate(("USDT", "DAI")):
@@ -213,9 +203,7 @@ def test_a_sweep_wakes_the_payouts_that_wait_for_its_coin(database: str) -> None
 # Top-ups ----------------------------------------------------------------------------------------------------
 
 
-def test_a_doubted_top_up_is_not_booked_and_keeps_no_other_from_its_turn(database: str) -> None:
-    del database
-    chain = Chain()
+def test_a_doubted_top_up_is_not_booked_and_keeps_no_other_from_its_turn(chain: Chain) -> None:
     for units in (5, 7):
         chain.mine()
         topup(chain, units)
@@ -227,9 +215,7 @@ def test_a_doubted_top_up_is_not_booked_and_keeps_no_other_from_its_turn(databas
     assert rows("SELECT txid FROM treasury_topups WHERE status = 'booked'") == [(believed,)]
 
 
-def test_a_top_up_is_booked_once_at_maturity_and_taken_back_once(database: str) -> None:
-    del database
-    chain = Chain()
+def test_a_top_up_is_booked_once_at_maturity_and_taken_back_once(chain: Chain) -> None:
     chain.mine()
     topup(chain, 5)
     chain.mine(chain.network.maturity - 2)
@@ -248,9 +234,7 @@ def test_a_top_up_is_booked_once_at_maturity_and_taken_back_once(database: str) 
     assert_sound()
 
 
-def test_a_transfer_that_was_counted_as_balance_gets_its_name(database: str) -> None:
-    del database
-    chain = Chain()
+def test_a_transfer_that_was_counted_as_balance_gets_its_name(chain: Chain) -> None:
     known = topup(chain, 5)
     chain.mine()
     with transaction():
@@ -285,9 +269,7 @@ def at(like: Topup, height: int, *, txid: str, units: int) -> Topup:
 # Moves between our own addresses ----------------------------------------------------------------------------
 
 
-def test_gas_sweeps_and_fees_explain_a_balance_by_height(database: str) -> None:
-    del database
-    chain = Chain()
+def test_gas_sweeps_and_fees_explain_a_balance_by_height(chain: Chain) -> None:
     pin_hot()
     address = "0x" + "dd" * 20
     block = (chain.height, chain._hash())

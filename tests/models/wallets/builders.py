@@ -13,7 +13,7 @@ from models.wallets import deposits as wallet_deposits
 from models.wallets import rows as wallets
 from models.wallets import settlement as wallet_settlement
 from models.wallets.rows import WalletRow
-from tests.models.builders import CATALOGUE, assert_sound, merchant
+from tests.models.builders import CATALOGUE, Chain, assert_sound, merchant
 from tests.models.invoices.builders import address
 
 
@@ -45,6 +45,14 @@ def settled(of: WalletRow) -> bool:
     is_queued = queues(lambda: wallet_settlement.settle(CATALOGUE, of.id))
     assert_sound()
     return is_queued
+
+
+def received(chain: Chain, to: WalletRow, units: int, **more: Any) -> deposits.Deposit:
+    """Pay a wallet, confirm the deposit and settle."""
+    found = chain.pay(to, units, **more)
+    chain.confirm()
+    settled(to)
+    return found
 
 
 def queues(step: Callable[[], object]) -> bool:

@@ -23,7 +23,17 @@ from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import PRICE, invoice, paid
 from tests.models.ledger.figures import held, net_of, owes
 from tests.models.ledger.test_ledger import book
-from tests.models.wallets.builders import bodies, deposit_of, queues, reread, set_blocked, settled, statuses, wallet
+from tests.models.wallets.builders import (
+    bodies,
+    deposit_of,
+    queues,
+    received,
+    reread,
+    set_blocked,
+    settled,
+    statuses,
+    wallet,
+)
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
 
@@ -66,9 +76,7 @@ def test_a_deposit_is_credited_less_the_percent_fee_alone(shop: UUID, chain: Cha
 
 def test_it_becomes_available_at_the_maturity_depth(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
-    chain.pay(mine, GROSS)
-    chain.confirm()
-    settled(mine)
+    received(chain, mine, GROSS)
     chain.mature()
 
     crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)
@@ -317,9 +325,7 @@ def test_who_settles_waits_for_who_blocks(shop: UUID, chain: Chain) -> None:
 
 def test_a_block_takes_nothing_back(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
-    chain.pay(mine, GROSS)
-    chain.confirm()
-    settled(mine)
+    received(chain, mine, GROSS)
 
     set_blocked(mine, is_blocked=True)
     settled(mine)
@@ -330,9 +336,7 @@ def test_a_block_takes_nothing_back(shop: UUID, chain: Chain) -> None:
 def test_unblocking_credits_what_was_held_and_tells_of_each(shop: UUID, chain: Chain) -> None:
     mine = set_blocked(wallet(shop), is_blocked=True)
     chain.pay(mine, GROSS)
-    chain.pay(mine, DAI, currency="DAI")
-    chain.confirm()
-    settled(mine)
+    received(chain, mine, DAI, currency="DAI")
 
     assert unblock(mine)
     assert not queues(lambda: wallet_settlement.credit_held(CATALOGUE, mine.id))
@@ -425,9 +429,7 @@ def test_blocks_and_settlements_at_once_leave_every_deposit_held_or_credited(sho
 
 def test_a_reorg_takes_a_credit_back(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
-    chain.pay(mine, GROSS)
-    chain.confirm()
-    settled(mine)
+    received(chain, mine, GROSS)
 
     chain.reorg(chain.network.confirmations)
 
@@ -438,9 +440,7 @@ def test_a_reorg_takes_a_credit_back(shop: UUID, chain: Chain) -> None:
 
 def test_what_was_spent_meanwhile_becomes_debt(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
-    chain.pay(mine, GROSS)
-    chain.confirm()
-    settled(mine)
+    received(chain, mine, GROSS)
     chain.mature()
     crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)
     book(Transfer(Account(shop, AVAILABLE, "USDT"), Account(GATEWAY, "conversion", "USDT"), NET))
@@ -452,9 +452,7 @@ def test_what_was_spent_meanwhile_becomes_debt(shop: UUID, chain: Chain) -> None
 
 def test_a_reorg_takes_a_held_deposit_back(shop: UUID, chain: Chain) -> None:
     mine = set_blocked(wallet(shop), is_blocked=True)
-    chain.pay(mine, GROSS)
-    chain.confirm()
-    settled(mine)
+    received(chain, mine, GROSS)
 
     chain.reorg(chain.network.confirmations)
 
@@ -466,9 +464,7 @@ def test_a_reorg_takes_a_held_deposit_back(shop: UUID, chain: Chain) -> None:
 def test_a_reorg_takes_a_stray_back(shop: UUID, chain: Chain) -> None:
     del chain
     mine, bsc = wallet(shop), Chain("bsc")
-    bsc.pay(mine, GROSS, stray="network")
-    bsc.confirm()
-    settled(mine)
+    received(bsc, mine, GROSS, stray="network")
 
     bsc.reorg(bsc.network.confirmations)
 
@@ -477,9 +473,7 @@ def test_a_reorg_takes_a_stray_back(shop: UUID, chain: Chain) -> None:
 
 def test_the_same_deposit_included_again_is_credited_again_and_not_told_of_again(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
-    first = chain.pay(mine, GROSS)
-    chain.confirm()
-    settled(mine)
+    first = received(chain, mine, GROSS)
     chain.reorg(chain.network.confirmations)
 
     chain.mine(1, first)
@@ -492,9 +486,7 @@ def test_the_same_deposit_included_again_is_credited_again_and_not_told_of_again
 
 def test_the_same_transaction_with_another_sum_is_told_of(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
-    first = chain.pay(mine, GROSS)
-    chain.confirm()
-    settled(mine)
+    first = received(chain, mine, GROSS)
     chain.reorg(chain.network.confirmations)
 
     chain.pay(mine, 2 * GROSS, txid=first.txid)
@@ -507,9 +499,7 @@ def test_the_same_transaction_with_another_sum_is_told_of(shop: UUID, chain: Cha
 
 def test_the_same_transaction_to_another_wallet_is_told_of_there(shop: UUID, chain: Chain) -> None:
     mine, other = wallet(shop), wallet(shop, order_id="other")
-    first = chain.pay(mine, GROSS)
-    chain.confirm()
-    settled(mine)
+    first = received(chain, mine, GROSS)
     chain.reorg(chain.network.confirmations)
 
     chain.pay(other, GROSS, txid=first.txid)
@@ -523,9 +513,7 @@ def test_the_same_transaction_to_another_wallet_is_told_of_there(shop: UUID, cha
 
 def test_a_deposit_that_moved_from_a_wallet_to_an_invoice_is_the_invoices(shop: UUID, chain: Chain) -> None:
     mine, sale = wallet(shop), invoice(shop)
-    first = chain.pay(mine, PRICE)
-    chain.confirm()
-    settled(mine)
+    first = received(chain, mine, PRICE)
     chain.reorg(chain.network.confirmations)
 
     chain.pay(sale, PRICE, txid=first.txid)
@@ -598,9 +586,7 @@ def test_a_page_is_newest_first(shop: UUID, chain: Chain) -> None:
 
 def test_neither_a_sale_nor_its_reorg_touches_a_wallet(shop: UUID, chain: Chain) -> None:
     mine, sale = wallet(shop), invoice(shop)
-    chain.pay(mine, GROSS)
-    chain.confirm()
-    settled(mine)
+    received(chain, mine, GROSS)
 
     paid(chain, sale)
     chain.reorg(chain.network.confirmations)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-import psycopg2
 import pytest
 
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox, SecretBoxError
 from models.db import base
-from models.db.base import close, execute, one, rows, transaction, value
+from models.db.base import execute, one, rows, transaction, value
 from models.merchants.rows import create_merchant
 from models.webhooks import outbox
 from models.webhooks.outbox import Attempt, Delivery, Endpoint, Leased
+from tests.models.db.collisions import at_once
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -164,23 +163,12 @@ def test_an_unknown_merchant_gets_no_endpoint() -> None:
 
 def test_registrations_at_once_leave_one_endpoint_in_force() -> None:
     shop = merchant(is_registered=False)
-    failures: list[BaseException] = []
 
-    def again() -> None:
-        try:
-            for _ in range(5):
-                register(shop)
-        except psycopg2.Error as error:
-            failures.append(error)
-        finally:
-            close()
+    def again(_number: int) -> None:
+        for _ in range(5):
+            register(shop)
 
-    threads = [threading.Thread(target=again) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    assert at_once(4, again) == [None] * 4
     assert one("SELECT count(*), count(*) FILTER (WHERE replaced_at IS NULL) FROM webhook_endpoints") == (20, 1)
 
 
@@ -247,18 +235,11 @@ def test_claims_at_once_share_the_deliveries_between_them() -> None:
     pile_up(merchant(), 200)
     found: list[str] = []
 
-    def take() -> None:
-        try:
-            while deliveries := leased(7):
-                found.extend(delivery.id for delivery in deliveries)
-        finally:
-            close()
+    def take(_number: int) -> None:
+        while deliveries := leased(7):
+            found.extend(delivery.id for delivery in deliveries)
 
-    threads = [threading.Thread(target=take) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert at_once(4, take) == [None] * 4
     assert (len(found), len(set(found))) == (200, 200)
 
 

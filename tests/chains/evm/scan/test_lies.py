@@ -165,15 +165,9 @@ def test_a_null_block_is_not_yet(node: JsonRpcNode) -> None:
     assert scan(node) is None
 
 
-def test_a_receipt_that_is_not_there_yet_is_no_answer(node: JsonRpcNode) -> None:
-    node.answers["eth_getTransactionReceipt"] = None
-
-    with pytest.raises(ProviderError, match="no result"):
-        scan(node)
-
-
-def test_logs_that_are_not_there_yet_are_not_an_empty_list(node: JsonRpcNode) -> None:
-    node.answers["eth_getLogs"] = None
+@pytest.mark.parametrize("method", ["eth_getTransactionReceipt", "eth_getLogs"])
+def test_what_is_not_there_yet_is_no_answer_and_no_empty_list(node: JsonRpcNode, method: str) -> None:
+    node.answers[method] = None
 
     with pytest.raises(ProviderError, match="no result"):
         scan(node)

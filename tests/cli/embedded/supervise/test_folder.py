@@ -241,30 +241,20 @@ def test_a_closed_folder_has_one_stand_in_that_goes_with_it(
     assert not stand_in.exists()
 
 
+@pytest.mark.parametrize("is_link", [False, True])
 def test_a_stand_in_that_somebody_else_prepared_is_refused(
-    tmp_path: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_link: bool
 ) -> None:
     monkeypatch.setattr("cli.embedded.supervise.unprivileged._PERSISTENT", open_folder)
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     stand_in = reachable_folder(closed, NOBODY)
     (stand_in / "origin").unlink()
-    stand_in.chmod(0o777)
-
-    with pytest.raises(UnsafeFolderError):
-        reachable_folder(closed, NOBODY)
-
-
-def test_a_stand_in_that_is_a_link_is_refused(
-    tmp_path: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cli.embedded.supervise.unprivileged._PERSISTENT", open_folder)
-    closed = tmp_path / "closed"
-    closed.mkdir(mode=0o700)
-    stand_in = reachable_folder(closed, NOBODY)
-    (stand_in / "origin").unlink()
-    stand_in.rmdir()
-    stand_in.symlink_to(tmp_path)
+    if is_link:
+        stand_in.rmdir()
+        stand_in.symlink_to(tmp_path)
+    else:
+        stand_in.chmod(0o777)
 
     with pytest.raises(UnsafeFolderError):
         reachable_folder(closed, NOBODY)
