@@ -8,6 +8,7 @@ CREATE FUNCTION create_invoices(p_calls json) RETURNS TABLE (call_id uuid, respo
 DECLARE
     ours uuid[];
     made timestamptz := date_trunc('milliseconds', app_now());
+    made_text text := iso_time(made);
 BEGIN
     -- Locked in a statement of their own: the next one sees what those committed who held a lock before.
     SELECT array_agg(c.call_id) INTO ours
@@ -22,7 +23,7 @@ BEGIN
             lifetime_s integer, quote_s integer, family text, response text, invoice jsonb
         )
         WHERE c.call_id = ANY (ours)
-            AND EXISTS (SELECT FROM merchants m WHERE m.id = c.merchant_id AND m.terms_version = c.terms_version)
+            AND c.terms_version = (SELECT m.terms_version FROM merchants m WHERE m.id = c.merchant_id)
             -- Counted, and not looked for: a plan made while the tables were small would look in the wrong order.
             AND (c.idem_key IS NULL OR 0 = (SELECT count(*) FROM calls k
                 WHERE k.merchant_id = c.merchant_id AND k.idem_key = c.idem_key AND k.state = 'done'))
@@ -35,7 +36,7 @@ BEGIN
         SELECT n.call_id, n.merchant_id, n.idem_key, n.fingerprint, 'done', n.response
             || ',"expired_at":' || extract(epoch FROM n.expires_at)::bigint
             || ',"rate_expires_at":' || extract(epoch FROM n.rate_expires_at)::bigint
-            || ',"created_at":"' || iso_time(made) || '","updated_at":"' || iso_time(made) || '"}'
+            || ',"created_at":"' || made_text || '","updated_at":"' || made_text || '"}'
         FROM new n ORDER BY n.call_id
         ON CONFLICT ON CONSTRAINT calls_pkey DO NOTHING RETURNING calls.call_id, calls.response
     ), created AS (
