@@ -132,6 +132,12 @@ class Chain:
         self.mine(1, found, at=at)
         return found
 
+    def pay_and_confirm(self, to: InvoiceRow | WalletRow, units: int, **more: Any) -> Deposit:
+        """Pay, and bury that as deep as deposits are credited."""
+        found = self.pay(to, units, **more)
+        self.confirm()
+        return found
+
     def find_late(self, to: InvoiceRow, units: int, *, at: datetime) -> None:
         """Record what a block of that moment paid and no reading showed so far; the last block stands for it."""
         assert deposits.record(self._placed(self.transfer(to, units)).but(block_time=at))

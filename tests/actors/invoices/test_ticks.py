@@ -105,8 +105,7 @@ def test_who_pays_while_there_is_no_price_is_judged_by_the_last_one(shop: UUID, 
     chain.pay(mine, 4 * USDT)
     settled(mine)
     assert shown(mine)[:2] == ("10", "6")
-    chain.pay(mine, PRICE - 4 * USDT)
-    chain.confirm()
+    chain.pay_and_confirm(mine, PRICE - 4 * USDT)
 
     assert settled(mine).status == "paid"
 

@@ -84,8 +84,7 @@ def test_what_is_signed_is_not_cancelled(world: SpendWorld) -> None:
             cancel(order)
         world.pass_time(61)
         world.step()
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
 
     assert (world.payout(order).status, world.paid(order), world.held(order)) == ("confirmed", 1, 0)
 
@@ -284,8 +283,7 @@ def test_a_debt_cancels_the_newest_payouts_that_it_needs_and_is_repaid(shop_and_
 def test_a_debt_cancels_no_more_than_it_needs(shop_and_chain: tuple[UUID, Chain]) -> None:
     shop, chain = shop_and_chain
     mine = wallet(shop, fee_ppm=0, order_id="second")
-    chain.pay(mine, 10 * USDT)
-    chain.confirm()
+    chain.pay_and_confirm(mine, 10 * USDT)
     wallet_settlement.settle(CATALOGUE, mine.id)
     chain.mature()
     crediting.release_matured(chain.network, limit=10)
@@ -321,8 +319,7 @@ def test_a_refund_out_of_suspense_repays_no_debt(shop_and_chain: tuple[UUID, Cha
     lose(chain)
     mine = wallet(shop, order_id="second")
     set_blocked(mine, is_blocked=True)
-    chain.pay(mine, 3 * USDT)
-    chain.confirm()
+    chain.pay_and_confirm(mine, 3 * USDT)
     wallet_settlement.settle(CATALOGUE, mine.id)
     back = send_back(mine, status="approved")
 

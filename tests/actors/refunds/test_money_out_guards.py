@@ -38,8 +38,7 @@ def made() -> list[tuple[str, str, int]]:
 
 
 def stray(chain: Chain, to: InvoiceRow, units: int, txid: str) -> None:
-    chain.pay(to, units, currency="DAI", stray="asset", txid=txid)
-    chain.confirm()
+    chain.pay_and_confirm(to, units, currency="DAI", stray="asset", txid=txid)
     settled(to)
 
 

@@ -248,8 +248,7 @@ def test_each_coin_of_a_transaction_has_a_refund_of_its_own(shop: UUID, chain: C
 def test_a_stray_on_another_network_goes_back_there(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     bsc = Chain("bsc")
-    bsc.pay(mine, 5 * USDT, stray="network", txid="0xthere")
-    bsc.confirm()
+    bsc.pay_and_confirm(mine, 5 * USDT, stray="network", txid="0xthere")
     settled(mine)
 
     refused(RefundNetworkMismatch, mine, txid="0xthere", network="ethereum")
@@ -264,8 +263,7 @@ def test_a_stray_on_another_network_goes_back_there(shop: UUID, chain: Chain) ->
 @pytest.mark.parametrize("txid", ["0xunknown", "0xdust"])
 def test_dust_and_unknown_strays_are_not_sent_back(shop: UUID, chain: Chain, txid: str) -> None:
     mine = invoice(shop)
-    chain.pay(mine, USDT, currency="DAI", stray="dust", txid="0xdust")
-    chain.confirm()
+    chain.pay_and_confirm(mine, USDT, currency="DAI", stray="dust", txid="0xdust")
     settled(mine)
 
     refused(PaymentNotResolvable, mine, txid=txid)

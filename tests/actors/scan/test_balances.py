@@ -93,8 +93,7 @@ def test_a_plain_transfer_beside_it_is_counted_once(world: World) -> None:
     mine = world.coin_invoice(3 * ETHER)
     world.pay(mine, ETHER, currency="ETH")
     world.pay_by_contract(mine, 2 * ETHER)
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     world.probe()
     world.confirm()
 
@@ -149,8 +148,7 @@ def test_a_reorg_takes_it_back_and_it_is_found_again(world: World) -> None:
     mine = world.coin_invoice()
     mute(world)
     world.pay_by_contract(mine, ETHER)
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     world.probe()
     world.poll()
     assert world.status(mine) == "paid"
@@ -162,8 +160,7 @@ def test_a_reorg_takes_it_back_and_it_is_found_again(world: World) -> None:
     assert world.status(mine) == "check"
 
     world.node.ask("eth_sendTransaction", _forward(mine.address.lower()))
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     world.probe()
     world.poll()
     assert (world.status(mine), one("SELECT count(*) FROM deposits WHERE status <> 'reversed'")) == ("paid", (1,))
@@ -182,8 +179,7 @@ def _forward(to: str) -> dict[str, str]:
 def test_what_was_swept_is_no_news_and_what_comes_after_is(world: World) -> None:
     mine = world.coin_invoice()
     world.pay(mine, ETHER, currency="ETH")
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     address = mine.address.lower()
     world.node.ask("anvil_setBalance", address, "0x0")
     height = world.mine()
@@ -194,8 +190,7 @@ def test_what_was_swept_is_no_news_and_what_comes_after_is(world: World) -> None
     assert len(world.deposits()) == 1
 
     world.pay_by_contract(mine, ETHER)
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     world.probe()
     assert sorted(world.deposits("ordinal")) == [("native",), ("trace:0",)]
 

@@ -53,8 +53,7 @@ def failed(world: SpendWorld) -> PayoutRow:
 
 def settle(world: SpendWorld) -> None:
     """Let all that was sent be confirmed, and too deep to be watched."""
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     world.settle()
     assert rows("SELECT DISTINCT state, settled_at IS NULL FROM spends") == [("confirmed", False)]
 
@@ -249,8 +248,7 @@ def test_one_that_fails_again_is_watched_until_no_reorg_may_reach_it(world: Spen
     order = failed(world)
     undo(world, is_lost=False)
     world.chain.reverting.add(order.address)
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     world.due_now()
     world.step()
     assert rows("SELECT state, settled_at IS NULL FROM spends") == [("failed", True)]
@@ -334,8 +332,7 @@ def test_whoever_waits_behind_settled_slots_that_are_empty_has_them_used_again(w
     world.mine(3 * WATCHED_ON_BLOCKS)
     paid = world.order()
     world.step()
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     world.settle()
     undo(world)
     later = world.order()

@@ -109,8 +109,7 @@ def test_cut_logs_of_a_transaction_are_found_out_by_its_receipt(world: World) ->
     world.providers[0].lies["eth_getLogs"] = lambda truth, _params: [
         log for log in truth if log["transactionHash"] == txids[0]
     ]
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     # Silence about one of several transfers of a token is not seen at once; the second reading sees it.
     world.advance(8)
     world.rescan()
@@ -126,8 +125,7 @@ def test_lost_transactions_are_found_out_by_the_gas_that_they_used(world: World)
         truth and truth | {"transactions": []} if params[1] else truth
     )
     world.pay(mine, ETHER, currency="ETH")
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
 
     assert world.status(mine) == "paid"
 

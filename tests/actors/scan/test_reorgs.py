@@ -28,8 +28,7 @@ def paid_in(world: World, status: str) -> tuple[InvoiceRow, str]:
         return mine, ""
     txid, raw = world.signed(mine.address.lower(), units[status])
     assert world.node.ask("eth_sendRawTransaction", raw) == txid
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     if status == "wrong_amount":
         world.pass_time(4000)
         world.advance()
@@ -82,8 +81,7 @@ def test_a_payment_included_beside_others_keeps_its_key(world: World) -> None:
     for _, other in others:
         world.node.ask("eth_sendRawTransaction", other)
     world.node.ask("eth_sendRawTransaction", raw)
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     depth = world.network.confirmations
 
     world.reorg(depth, (others[0][1], 0), (others[1][1], 0), (raw, 1))
@@ -171,8 +169,7 @@ def test_money_that_was_spent_before_it_left_the_chain_becomes_debt(world: World
     world.node.ask("eth_sendRawTransaction", raw)
     world.mine()
     world.pay(again)
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     assert owes(world.shop) == 0
     assert world.status(again) == world.status(mine) == "paid"
 

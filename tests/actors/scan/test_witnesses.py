@@ -34,8 +34,7 @@ def paid(world: World) -> InvoiceRow:
     """Pay an invoice of 10 USDT and bury the payment."""
     mine = world.invoice()
     world.pay(mine)
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     return mine
 
 
@@ -98,8 +97,7 @@ def test_coin_gets_its_second_opinion_too(start: Start) -> None:
     world = start(QUORUM_USD="0")
     mine = world.coin_invoice()
     world.pay(mine, ETHER, currency="ETH")
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     assert shown(mine) == ["awaiting_quorum"]
 
     world.witness()
@@ -212,8 +210,7 @@ def test_a_deposit_that_a_reorg_brought_back_is_witnessed_anew(start: Start) -> 
     mine = world.invoice()
     txid, raw = world.signed(mine.address.lower(), USDT_UNITS)
     world.node.ask("eth_sendRawTransaction", raw)
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     world.witness()
     assert world.status(mine) == "paid"
 

@@ -153,6 +153,11 @@ class World:
         """Bury what was mined last as deep as it is credited, and scan it."""
         self.advance(self.network.confirmations - 1)
 
+    def confirm_sent(self) -> None:
+        """Mine what was sent, and confirm it."""
+        self.mine()
+        self.confirm()
+
     def settle(self, of: InvoiceRow) -> None:
         settlement.settle(CATALOGUE, of.id)
 

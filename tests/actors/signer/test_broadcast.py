@@ -105,8 +105,7 @@ def test_coin_is_paid_like_tokens(world: SpendWorld) -> None:
     shop = world.shop(10 * USDT, "ETH")
     order = world.order(shop, currency="ETH", units=USDT)
     world.step()
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     assert world.payout(order).status == "confirmed"
     assert world.chain.funds[order.address, None] == USDT
 
@@ -185,8 +184,7 @@ def test_who_dies_after_the_commit_has_his_bytes_sent_by_others(world: SpendWorl
 
     world.step()
     assert world.payout(order).status == "sent"
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     assert (world.paid(order), world.count("spend_attempts")) == (1, 1)
     assert world.payout(order).txid == signed
 
@@ -210,8 +208,7 @@ def test_an_answer_lost_after_the_bytes_were_taken_is_no_reason_to_pay_again(wor
     world.step()
     assert (world.payout(order).status, world.spend(order).state) == ("broadcasting", "signed")
 
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     assert (world.paid(order), world.count("spend_attempts"), world.payout(order).status) == (1, 1, "confirmed")
 
 
@@ -223,8 +220,7 @@ def test_bytes_that_nobody_took_or_everybody_lost_are_sent_again(world: SpendWor
     for _ in range(2):
         world.pass_time(20)
         world.step()
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     assert (world.paid(order), len(set(world.chain.sent))) == (1, 1), "always the same bytes"
     assert world.payout(order).status == "confirmed"
 
@@ -285,8 +281,7 @@ def test_a_wallet_that_holds_too_little_leaves_payouts_queued(world: SpendWorld)
     world.chain.funds[world.hot, world.token] += 10**9
     world.pass_time(60)
     world.step()
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     assert [world.paid(order) for order in orders] == [1, 1, 1]
 
 
@@ -440,8 +435,7 @@ def test_a_freeze_after_the_commit_holds_the_bytes_back(world: SpendWorld) -> No
 
     freezes.unfreeze("all")
     world.step()
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     assert (world.payout(order).status, world.paid(order)) == ("confirmed", 1)
 
 

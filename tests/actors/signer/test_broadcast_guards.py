@@ -40,8 +40,7 @@ def test_an_old_block_proves_no_payout_however_deep_it_lies(world: SpendWorld, m
     assert world.payout(order).status == "sent"
     assert rows("SELECT state, settled_at FROM spends") == [("mined", None)]
 
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     assert (world.payout(order).status, world.paid(order)) == ("confirmed", 1)
 
 
@@ -64,8 +63,7 @@ def test_a_confirmed_payout_whose_slot_a_deep_reorg_gave_away_is_not_paid_anew(w
     """It was told to be paid; whether it is sent once more is for somebody to decide."""
     order = world.order()
     world.step()
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     world.reorg(world.network.confirmations, is_lost=True)
     world.chain.stranger(world.hot)
     world.mine(2 * world.network.maturity)

@@ -106,8 +106,7 @@ def test_what_a_reorg_takes_and_brings_back_whole_is_paid(world: SpendWorld) -> 
     assert world.reasons() == [""]
 
     world.chain.taxed.clear()
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     assert (world.payout(order).status, world.count("payout_settlements")) == ("confirmed", 0)
 
 

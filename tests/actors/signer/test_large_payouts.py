@@ -46,8 +46,7 @@ def lone(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> Lone:
 def paid_out(world: SpendWorld) -> None:
     """Have everything included, and bury it as deep as payouts are confirmed."""
     world.step()
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
 
 
 def test_a_large_payout_that_one_provider_alone_calls_done_stays_sent(world: SpendWorld, lone: Lone) -> None:
@@ -72,8 +71,7 @@ def test_what_nobody_can_price_is_large(world: SpendWorld, lone: Lone) -> None:
     world.step()
     execute("UPDATE rates SET quoted_at = app_now() - interval '1 day'")
     world.ctx.market.forget()
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     assert (world.payout(order).status, lone.is_on) == ("sent", True)
 
     lone.is_on = False

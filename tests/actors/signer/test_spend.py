@@ -244,8 +244,7 @@ def test_a_reorg_takes_a_spend_back_and_the_same_bytes_go_out_again(world: Spend
     world.reorg(1, is_lost=True)
     world.step()
     assert state(spend_id) == "sent"
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     assert (state(spend_id), len(txids(spend_id)), len(world.chain.received(ALICE))) == ("confirmed", 1, 1)
     assert told.words == ["sent", "mined", "taken_out", "mined", "confirmed"]
 
@@ -265,8 +264,7 @@ def test_a_payout_follows_its_spend_through_a_reorg(world: SpendWorld) -> None:
 def test_what_was_confirmed_and_leaves_the_chain_is_sent_again_and_stays_paid(world: SpendWorld) -> None:
     order = world.order()
     world.step()
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     assert world.payout(order).status == "confirmed"
 
     with structlog.testing.capture_logs() as logs:
@@ -285,8 +283,7 @@ def test_what_left_the_chain_after_it_was_confirmed_is_bumped_too(world: SpendWo
     """It holds up whatever its sender signed after it."""
     order, behind = world.order(), world.order()
     world.step()
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     world.reorg(world.network.confirmations)
     world.chain.price = 50
     world.advance()
@@ -310,8 +307,7 @@ def test_gas_is_what_the_attempt_took_that_stayed(world: SpendWorld) -> None:
     world.chain.price = 50
     world.pass_time(PATIENCE_S)
     world.step()
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     dear = net_of(Account(GATEWAY, GAS, "ETH"))
 
     world.reorg(world.network.confirmations, is_lost=True)
@@ -373,8 +369,7 @@ def test_a_slot_that_a_stranger_used_for_good_lets_the_payout_be_paid_anew(world
     assert world.payout(order).status == "approved", "whoever else has the key comes first"
     world.write_off()
     assert world.spend(order).slot == 1
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     assert (world.paid(order), world.payout(order).status) == (1, "confirmed")
 
 
@@ -386,8 +381,7 @@ def test_a_stranger_that_a_reorg_takes_leaves_our_bytes_valid(world: SpendWorld,
     world.reorg(3, is_lost=True)
     world.pass_time(20)
     world.step()
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     assert (state(spend_id), len(world.chain.received(ALICE))) == ("confirmed", 1)
     assert "dead" not in told.words
 
@@ -427,8 +421,7 @@ def test_a_stuck_spend_offers_more_for_the_same_slot(world: SpendWorld) -> None:
     world.step()
     bumped = world.spend(order)
     assert (bumped.attempts, bumped.slot, world.payout(order).txid) == (2, 0, txids(bumped.id)[1])
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     assert (world.paid(order), world.payout(order).txid) == (1, txids(bumped.id)[1])
 
 
@@ -441,8 +434,7 @@ def test_the_original_that_wins_after_its_replacement_is_recognised(world: Spend
     world.step()
     assert world.chain.pool != [original]
     world.chain.pool, world.chain.price = [original], 10
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     assert (world.paid(order), world.payout(order).status, world.payout(order).txid) == (1, "confirmed", original)
     assert world.count("spends") == 1
 

@@ -30,8 +30,7 @@ def test_a_confirmed_spend_whose_slot_another_uses_settles_with_an_alarm(world: 
     """A reorg that should not be took it, and somebody else with the key was first after it."""
     order = world.order()
     world.step()
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     assert world.payout(order).status == "confirmed"
 
     world.reorg(world.network.confirmations, is_lost=True)
@@ -54,8 +53,7 @@ def test_a_confirmed_spend_whose_slot_another_uses_settles_with_an_alarm(world: 
 def test_a_lost_slot_settles_only_what_is_in_no_block(world: SpendWorld) -> None:
     """One look alone gives up nothing that was seen in a block."""
     spend_id = start(world)
-    world.advance()
-    world.confirm()
+    world.confirm_sent()
     world.reorg(world.network.confirmations, is_lost=True)
     world.chain.stranger(world.hot)
     world.advance(world.network.maturity)

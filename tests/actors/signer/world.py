@@ -140,6 +140,11 @@ class SpendWorld:
         """Bury what was mined last as deep as payouts are confirmed, and take a step."""
         self.advance(self.network.confirmations - 1)
 
+    def confirm_sent(self) -> None:
+        """Mine what was sent, and confirm it."""
+        self.advance()
+        self.confirm()
+
     def mature(self) -> None:
         self.advance(self.network.maturity - 1)
 

@@ -296,8 +296,7 @@ def test_coin_on_its_way_from_a_deposit_address_is_not_missed_there(world: Treas
     world.keep()
     # Not taken by that sweep, and so looked at.
     world.pay(mine, ETHER // 2, currency="ETH")
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     assert world.spends("purpose", "state") == [("sweep", "sent")]
     world.assert_agreed()
 

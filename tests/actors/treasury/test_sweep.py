@@ -80,8 +80,7 @@ def test_coin_is_swept_less_its_fee_and_nothing_is_invented(world: TreasuryWorld
 def test_several_deposits_at_one_address_take_one_sweep(world: TreasuryWorld) -> None:
     mine = world.paid_invoice()
     world.pay(mine, 3 * USDT_UNITS)
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     for _ in range(2):
         world.keep()
         world.follow()
@@ -129,8 +128,7 @@ def test_small_amounts_and_dear_gas_wait(database: str, anvil: Callable[..., Anv
         assert world.spends() == []
         # Two dollars more, and it is worth it; but not while gas takes a fifth.
         world.pay(mine, 2 * USDT_UNITS // 10)
-        world.mine()
-        world.confirm()
+        world.confirm_sent()
         execute("UPDATE network_fees SET units = 2 * 10::numeric ^ 18 WHERE currency = 'USDT'")
         context.context().market.forget()
         world.keep()
@@ -266,8 +264,7 @@ def test_a_sweep_whose_deposit_a_reorg_takes_gives_it_back(world: TreasuryWorld)
     mine = world.invoice()
     txid, raw = world.signed(mine.address.lower(), USDT_UNITS)
     world.node.ask("eth_sendRawTransaction", raw)
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     world.keep()
     world.follow()
     world.keep()
@@ -284,8 +281,7 @@ def test_a_sweep_whose_deposit_a_reorg_takes_gives_it_back(world: TreasuryWorld)
     assert world.spends("purpose", "state") == [("gas", "confirmed"), ("sweep", "failed")]
     assert rows("SELECT status, sweep_id FROM deposits") == [("reversed", None)]
     world.node.ask("eth_sendRawTransaction", raw)
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     world.keep()
     world.follow()
     world.bury()

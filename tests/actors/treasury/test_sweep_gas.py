@@ -90,8 +90,7 @@ def test_what_is_left_pays_for_the_next_sweep_of_the_address(world: TreasuryWorl
     sweep(world, made)
     left = world.coin(made.address.lower())
     world.pay(made)
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     sweep(world, made)
     first, second = given(world, made)
     # The second transfer finds tokens in the hot wallet, and takes less gas than the first.

@@ -76,8 +76,7 @@ def test_what_the_sweep_of_the_first_left_of_a_larger_payment_is_swept_after_it(
     world.assert_agreed(4)
     # What comes later is not taken for what was swept before.
     world.pay(made, USDT_UNITS)
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     settle(world)
     assert world.tokens(world.hot) == 4 * USDT_UNITS
     world.assert_agreed(4)
@@ -107,8 +106,7 @@ def test_a_deposit_that_comes_back_after_its_confirmed_sweep_came_to_nothing_is_
     before, made = world.node.height(), world.invoice()
     txid, raw = world.signed(made.address.lower(), USDT_UNITS)
     assert world.node.ask("eth_sendRawTransaction", raw) == txid
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     for _ in range(2):
         world.keep()
         world.follow()
@@ -119,8 +117,7 @@ def test_a_deposit_that_comes_back_after_its_confirmed_sweep_came_to_nothing_is_
         world.pass_time(10)
         world.follow()
     assert world.node.ask("eth_sendRawTransaction", raw) == txid
-    world.mine()
-    world.confirm()
+    world.confirm_sent()
     assert ("USDT", "confirmed", False) in world.spends("currency", "state", "is_success")
     assert rows("SELECT status <> 'reversed', sweep_id IS NULL FROM deposits") == [(True, False)]
 

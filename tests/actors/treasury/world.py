@@ -64,8 +64,7 @@ class TreasuryWorld(World):
         """Return an invoice whose deposit is confirmed and not swept."""
         made = self.invoice() if currency == "USDT" else self.coin_invoice(units)
         self.pay(made, units, currency=currency)
-        self.mine()
-        self.confirm()
+        self.confirm_sent()
         return made
 
     def keep(self) -> None:

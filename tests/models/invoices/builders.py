@@ -134,8 +134,7 @@ def settled(of: InvoiceRow) -> InvoiceRow:
 
 def paid(chain: Chain, to: InvoiceRow, units: int | None = None) -> InvoiceRow:
     """Pay an invoice, its whole price unless told otherwise, confirm the deposit and settle."""
-    chain.pay(to, to.payer_units or 0 if units is None else units)
-    chain.confirm()
+    chain.pay_and_confirm(to, to.payer_units or 0 if units is None else units)
     return settled(to)
 
 

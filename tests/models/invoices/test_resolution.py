@@ -38,8 +38,7 @@ def test_an_accepted_part_is_paid_and_credited_less_the_fees(shop: UUID, chain: 
 
 def test_an_accepted_part_stays_paid_and_further_money_follows_it(shop: UUID, chain: Chain) -> None:
     got = accept(short(chain, shop))
-    chain.pay(got, HALF // 5)
-    chain.confirm()
+    chain.pay_and_confirm(got, HALF // 5)
 
     again = settled(got)
 
@@ -90,8 +89,7 @@ def test_nothing_else_can_be_accepted(shop: UUID, chain: Chain, state: str) -> N
 
 def test_strays_alone_are_no_payment_to_accept(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
-    chain.pay(mine, DAI, currency="DAI", stray="asset")
-    chain.confirm()
+    chain.pay_and_confirm(mine, DAI, currency="DAI", stray="asset")
     expired(chain, mine)
 
     with pytest.raises(PaymentNotResolvable):
@@ -105,8 +103,7 @@ def test_a_stray_is_credited_in_its_own_coin_in_any_status(shop: UUID, chain: Ch
         paid(chain, mine)
     elif state == "expired":
         expired(chain, mine)
-    chain.pay(mine, DAI, currency="DAI", stray="asset", txid="0xstray")
-    chain.confirm()
+    chain.pay_and_confirm(mine, DAI, currency="DAI", stray="asset", txid="0xstray")
     settled(mine)
 
     got = accept(mine, "0xstray")

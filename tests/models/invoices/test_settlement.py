@@ -128,8 +128,7 @@ def test_what_does_not_exist_is_not_settled(shop: UUID, rung: list[str]) -> None
 def test_parts_are_summed_however_small(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, 1)
-    chain.pay(mine, PRICE - 2)
-    chain.confirm()
+    chain.pay_and_confirm(mine, PRICE - 2)
     assert settled(mine).status == "check"
     assert suspense(shop) == PRICE - 1
 
@@ -183,8 +182,7 @@ def test_the_tolerance_is_inclusive_to_the_base_unit(
 
 
 def test_further_deposits_lift_paid_to_paid_over_and_follow_less_the_percent_fee(shop: UUID, chain: Chain) -> None:
-    mine = invoice(shop)
-    paid(chain, mine)
+    mine = paid(chain, invoice(shop))
     first = invoices.reread(mine.id)
 
     got = paid(chain, mine, USDT)
@@ -198,8 +196,7 @@ def test_further_deposits_lift_paid_to_paid_over_and_follow_less_the_percent_fee
 def test_the_fixed_fee_is_taken_from_as_many_deposits_as_it_needs(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, USDT // 10)
-    chain.pay(mine, PRICE - USDT // 10)
-    chain.confirm()
+    chain.pay_and_confirm(mine, PRICE - USDT // 10)
 
     got = settled(mine)
 
@@ -330,8 +327,7 @@ def test_what_is_finer_than_the_coin_goes_to_rounding(shop: UUID, chain: Chain) 
 def test_settling_many_times_at_once_settles_once(shop: UUID, chain: Chain, rung: list[str]) -> None:
     mine = invoice(shop)
     chain.pay(mine, PRICE // 2)
-    chain.pay(mine, PRICE // 2)
-    chain.confirm()
+    chain.pay_and_confirm(mine, PRICE // 2)
 
     outcomes = at_once(20, lambda _: settlement.settle(CATALOGUE, mine.id))
 
@@ -474,8 +470,7 @@ def test_a_further_deposit_makes_wrong_amount_larger_and_reopens_it_if_it_was_fi
 
 
 def test_a_late_deposit_after_a_decision_follows_it(shop: UUID, chain: Chain) -> None:
-    mine = invoice(shop)
-    paid(chain, mine)
+    mine = paid(chain, invoice(shop))
     chain.pass_by(mine.expires_at)
 
     got = paid(chain, mine, USDT)
@@ -501,8 +496,7 @@ def test_a_new_quote_counts_from_the_moment_it_is_made(shop: UUID, chain: Chain)
     mine = invoice(shop)
     chain.mine(5)
     requote(mine, 12 * USDT, valid_from=chain.time, fee_fixed_units=7)
-    chain.pay(mine, 12 * USDT, at=chain.time)
-    chain.confirm()
+    chain.pay_and_confirm(mine, 12 * USDT, at=chain.time)
 
     got = settled(mine)
 
@@ -513,8 +507,7 @@ def test_a_deposit_before_every_quote_is_judged_by_the_first(shop: UUID, chain: 
     """Blocks carry whole seconds, or their miner's clock."""
     mine = invoice(shop)
     requote(mine, 12 * USDT, valid_from=mine.created_at + timedelta(seconds=1))
-    chain.pay(mine, PRICE, at=mine.created_at - timedelta(seconds=1))
-    chain.confirm()
+    chain.pay_and_confirm(mine, PRICE, at=mine.created_at - timedelta(seconds=1))
 
     assert settled(mine).status == "paid"
 
@@ -523,8 +516,7 @@ def test_the_first_deposit_sets_the_quote_for_those_that_follow(shop: UUID, chai
     mine = invoice(shop)
     chain.pay(mine, USDT)
     requote(mine, 12 * USDT, valid_from=chain.time + timedelta(microseconds=1))
-    chain.pay(mine, 9 * USDT)
-    chain.confirm()
+    chain.pay_and_confirm(mine, 9 * USDT)
 
     assert settled(mine).status == "paid"
 
@@ -557,8 +549,7 @@ def test_a_reorg_before_confirmation_takes_the_deposit_off_the_invoice(shop: UUI
 
 
 def test_a_reorg_takes_a_credit_back_from_maturing_without_an_event(shop: UUID, chain: Chain) -> None:
-    mine = invoice(shop)
-    paid(chain, mine)
+    mine = paid(chain, invoice(shop))
 
     chain.reorg(2)
 
@@ -637,8 +628,7 @@ def test_a_deposit_is_recorded_once(shop: UUID, chain: Chain) -> None:
 
 
 def test_a_deep_reorg_takes_available_money(shop: UUID, chain: Chain) -> None:
-    mine = invoice(shop)
-    paid(chain, mine)
+    mine = paid(chain, invoice(shop))
     chain.mature()
     crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)
     assert held(shop) == {AVAILABLE: NET}
@@ -727,8 +717,7 @@ def test_a_scan_that_died_in_the_middle_of_a_reorg_is_finished_by_the_next(shop:
 
 
 def test_a_deposit_is_reversed_once(shop: UUID, chain: Chain, rung: list[str]) -> None:
-    mine = invoice(shop)
-    paid(chain, mine)
+    paid(chain, invoice(shop))
     chain.fork(2)
     orphan = deposits.orphans("ethereum", kind="invoice")[0]
     rung.clear()
@@ -740,8 +729,7 @@ def test_a_deposit_is_reversed_once(shop: UUID, chain: Chain, rung: list[str]) -
 
 
 def test_a_reorg_that_takes_only_what_was_too_much_makes_it_paid(shop: UUID, chain: Chain) -> None:
-    mine = invoice(shop)
-    paid(chain, mine)
+    mine = paid(chain, invoice(shop))
     paid(chain, mine, USDT)
 
     chain.reorg(2)
@@ -772,8 +760,7 @@ def test_a_reorg_makes_wrong_amount_smaller_and_in_the_end_expired(shop: UUID, c
 @pytest.mark.parametrize("stray", ["asset", "dust"])
 def test_a_stray_does_not_count_towards_its_invoice(shop: UUID, chain: Chain, stray: str) -> None:
     mine = invoice(shop)
-    chain.pay(mine, 50 * 10**18, currency="DAI", stray=stray)
-    chain.confirm()
+    chain.pay_and_confirm(mine, 50 * 10**18, currency="DAI", stray=stray)
 
     got = settled(mine)
 
@@ -793,8 +780,7 @@ def test_a_stray_is_not_credited_with_the_sale(shop: UUID, chain: Chain) -> None
 def test_strays_alone_expire_as_wrong_amount_and_dust_alone_as_expired(shop: UUID, chain: Chain) -> None:
     strayed, dusty = invoice(shop), invoice(shop)
     chain.pay(strayed, 5 * 10**18, currency="DAI", stray="asset")
-    chain.pay(dusty, 1, currency="DAI", stray="dust")
-    chain.confirm()
+    chain.pay_and_confirm(dusty, 1, currency="DAI", stray="dust")
 
     got = expired(chain, strayed)
 
@@ -819,8 +805,7 @@ def test_a_stray_in_time_is_waited_for_by_its_own_networks_scan_unless_it_is_dus
 def test_a_late_stray_does_not_reopen_an_expired_invoice(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     expired(chain, mine)
-    chain.pay(mine, 5 * 10**18, currency="DAI", stray="asset")
-    chain.confirm()
+    chain.pay_and_confirm(mine, 5 * 10**18, currency="DAI", stray="asset")
 
     got = settled(mine)
 
@@ -831,8 +816,7 @@ def test_a_late_stray_does_not_reopen_an_expired_invoice(shop: UUID, chain: Chai
 def test_a_stray_that_a_reorg_takes_leaves_nothing(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     expired(chain, mine)
-    chain.pay(mine, 5 * 10**18, currency="DAI", stray="asset")
-    chain.confirm()
+    chain.pay_and_confirm(mine, 5 * 10**18, currency="DAI", stray="asset")
     settled(mine)
 
     chain.reorg(2)

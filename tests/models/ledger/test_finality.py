@@ -82,8 +82,7 @@ def test_a_final_height_that_was_made_up_is_not_believed_beyond_the_scan(shop: U
     chain = credited(shop)
     cursors.seen_final("ethereum", 10**12)
     assert rows("SELECT final_height FROM chain_cursors") == [(chain.height,)]
-    again = invoice(shop)
-    paid(chain, again)
+    paid(chain, invoice(shop))
     chain.mine(chain.network.maturity - chain.network.confirmations)
 
     assert release(chain) == 1

@@ -100,8 +100,7 @@ def cancels_a_cheque(shop: UUID, _: Chain) -> Callable[[], object]:
 
 def paid_wallet(shop: UUID, chain: Chain, *, is_blocked: bool = False) -> WalletRow:
     mine = set_blocked(wallet(shop, order_id="five", fee_ppm=0), is_blocked=is_blocked)
-    chain.pay(mine, 5 * USDT, txid="0xfive")
-    chain.confirm()
+    chain.pay_and_confirm(mine, 5 * USDT, txid="0xfive")
     return mine
 
 
@@ -129,8 +128,7 @@ def comes_back_after_its_refund(shop: UUID, chain: Chain) -> Callable[[], object
     wallet_settlement.settle(CATALOGUE, mine.id)
     end(send_back(mine), "confirmed")
     chain.reorg(chain.network.confirmations)
-    chain.pay(mine, 5 * USDT, txid="0xfive")
-    chain.confirm()
+    chain.pay_and_confirm(mine, 5 * USDT, txid="0xfive")
     return lambda: wallet_settlement.settle(CATALOGUE, mine.id)
 
 
@@ -193,8 +191,7 @@ def test_a_deposit_that_a_refund_has_is_not_sent_back_by_another(chain: Chain) -
     wallet_settlement.settle(CATALOGUE, mine.id)
     seen = deposits.of_owner(mine.id)
     kept = send_back(mine)
-    chain.pay(mine, 5 * USDT)
-    chain.confirm()
+    chain.pay_and_confirm(mine, 5 * USDT)
     wallet_settlement.settle(CATALOGUE, mine.id)
     again = new_refund(
         shop, wallet_id=mine.id, kind="wallet_refund", funded_from="suspense", amount_units=5 * USDT - FEE
@@ -256,8 +253,7 @@ def test_what_went_back_uncredited_is_no_refund_of_what_was_credited(chain: Chai
 def test_a_stray_that_was_credited_is_no_part_of_what_can_be_refunded(chain: Chain) -> None:
     """It may be another coin, of which a unit is worth something else."""
     mine = paid(chain, invoice(merchant()))
-    chain.pay(mine, 500 * USDT, currency="DAI", stray="asset", txid="0xstray")
-    chain.confirm()
+    chain.pay_and_confirm(mine, 500 * USDT, currency="DAI", stray="asset", txid="0xstray")
     settled(mine)
     with transaction():
         locked = invoices.lock(mine.id)

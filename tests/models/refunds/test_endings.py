@@ -48,8 +48,7 @@ SPECK = 7
 
 def pay_in(chain: Chain, mine: InvoiceRow, units: int) -> InvoiceRow:
     """Confirm another deposit."""
-    chain.pay(mine, units)
-    chain.confirm()
+    chain.pay_and_confirm(mine, units)
     return settled(mine)
 
 
@@ -133,8 +132,7 @@ def test_what_a_refund_takes_is_not_accepted_and_what_came_later_is(shop: UUID, 
 
 def test_a_stray_is_sent_back_in_its_own_coin_and_the_last_one_ends_its_payment(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
-    chain.pay(mine, DAI, currency="DAI", stray="asset", txid="0xstray")
-    chain.confirm()
+    chain.pay_and_confirm(mine, DAI, currency="DAI", stray="asset", txid="0xstray")
     assert expired(chain, mine).is_final is False
 
     refund = send_back(mine, stray=True)
@@ -152,8 +150,7 @@ def test_a_stray_is_sent_back_in_its_own_coin_and_the_last_one_ends_its_payment(
 
 def test_a_stray_whose_refund_fails_can_be_accepted(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
-    chain.pay(mine, DAI, currency="DAI", stray="asset", txid="0xstray")
-    chain.confirm()
+    chain.pay_and_confirm(mine, DAI, currency="DAI", stray="asset", txid="0xstray")
     expired(chain, mine)
     end(send_back(mine, stray=True), "failed")
 
@@ -165,8 +162,7 @@ def test_a_stray_whose_refund_fails_can_be_accepted(shop: UUID, chain: Chain) ->
 
 def test_a_stray_on_its_way_back_does_not_stop_the_sale(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
-    chain.pay(mine, DAI, currency="DAI", stray="asset")
-    chain.confirm()
+    chain.pay_and_confirm(mine, DAI, currency="DAI", stray="asset")
     settled(mine)
     refund = send_back(mine, stray=True)
 
@@ -243,8 +239,7 @@ def test_what_was_sent_back_is_taken_from_available_before_it_becomes_a_debt(
     assert debts.due(10) == ([(shop, "USDT")] if owed else [])
     assert reread(refund).status == status
 
-    chain.pay(mine, HALF + SPECK, txid=txid)
-    chain.confirm()
+    chain.pay_and_confirm(mine, HALF + SPECK, txid=txid)
     settled(mine)
 
     assert (held(shop)[AVAILABLE], owes(shop), suspense(shop), rounding()) == (available, 0, 0, SPECK)
@@ -255,8 +250,7 @@ def test_a_deposit_that_comes_back_pays_for_its_refund(shop: UUID, chain: Chain,
     mine, refund = sent_away(chain, shop, status)
     txid = rows("SELECT txid FROM deposits")[0][0]
 
-    chain.pay(mine, HALF + SPECK, txid=txid)
-    chain.confirm()
+    chain.pay_and_confirm(mine, HALF + SPECK, txid=txid)
     got = expired(chain, mine)
     if status == "sent":
         assert got.is_final is False
@@ -273,8 +267,7 @@ def test_a_deposit_that_comes_back_after_its_debt_was_repaid_is_its_merchants(sh
     paid(chain, invoice(shop))
     assert owes(shop) == 0
 
-    chain.pay(mine, HALF + SPECK, txid=txid)
-    chain.confirm()
+    chain.pay_and_confirm(mine, HALF + SPECK, txid=txid)
     settled(mine)
 
     assert (owes(shop), held(shop)[AVAILABLE]) == (0, HALF)
@@ -284,8 +277,7 @@ def test_another_deposit_in_its_place_waits_to_be_decided(shop: UUID, chain: Cha
     mine, _ = sent_away(chain, shop, "confirmed")
     txid = rows("SELECT txid FROM deposits")[0][0]
 
-    chain.pay(mine, HALF - USDT, txid=txid)
-    chain.confirm()
+    chain.pay_and_confirm(mine, HALF - USDT, txid=txid)
     got = expired(chain, mine)
 
     assert (got.status, got.is_final, suspense(shop), owes(shop)) == ("wrong_amount", False, HALF - USDT, HALF)
@@ -392,8 +384,7 @@ def test_a_deposit_that_is_lost_again_before_it_is_confirmed_changes_no_debt(sho
     chain.reorg(1)
     assert owes(shop) == HALF
 
-    chain.pay(mine, HALF + SPECK, txid=txid)
-    chain.confirm()
+    chain.pay_and_confirm(mine, HALF + SPECK, txid=txid)
 
     assert expired(chain, mine).is_final
     assert (owes(shop), suspense(shop), held(shop), rounding()) == (0, 0, {}, SPECK)
@@ -427,7 +418,6 @@ def test_the_end_of_a_refund_waits_for_its_owner_before_it_touches_the_refund(
 def blocked_wallet(chain: Chain, shop: UUID) -> WalletRow:
     """A blocked wallet that holds something."""
     mine = wallet_builders.set_blocked(wallet_builders.wallet(shop), is_blocked=True)
-    chain.pay(mine, USDT)
-    chain.confirm()
+    chain.pay_and_confirm(mine, USDT)
     wallet_builders.settled(mine)
     return mine

@@ -132,8 +132,7 @@ def test_what_was_sent_is_told_when_a_reorg_took_the_deposit(shop: UUID, chain: 
 
 def test_a_stray_that_was_sent_back_is_listed_and_no_part_of_the_payment(shop: UUID, chain: Chain) -> None:
     mine = sold(chain, shop)
-    chain.pay(mine, USDT, currency="DAI", stray="asset")
-    chain.confirm()
+    chain.pay_and_confirm(mine, USDT, currency="DAI", stray="asset")
     settled(mine)
 
     send_back(mine, stray=True)
@@ -210,8 +209,7 @@ def test_the_refund_of_a_payment_that_stands_survives_a_reorg_of_another(shop: U
 
 def test_a_reorg_of_a_wallets_deposit_cancels_its_refund(shop: UUID, chain: Chain) -> None:
     mine = wallet_builders.set_blocked(wallet_builders.wallet(shop), is_blocked=True)
-    chain.pay(mine, USDT)
-    chain.confirm()
+    chain.pay_and_confirm(mine, USDT)
     wallet_builders.settled(mine)
     refused = send_back(mine)
 
@@ -225,15 +223,13 @@ def test_a_wallets_deposit_whose_refund_was_sent_is_owed_after_a_reorg_until_it_
     shop: UUID, chain: Chain
 ) -> None:
     mine = wallet_builders.set_blocked(wallet_builders.wallet(shop), is_blocked=True)
-    chain.pay(mine, USDT, txid="0xmine")
-    chain.confirm()
+    chain.pay_and_confirm(mine, USDT, txid="0xmine")
     wallet_builders.settled(mine)
     end(send_back(mine), "confirmed")
 
     chain.reorg(2)
     assert owes(shop) == USDT
-    chain.pay(mine, USDT, txid="0xmine")
-    chain.confirm()
+    chain.pay_and_confirm(mine, USDT, txid="0xmine")
     wallet_builders.settled(wallet_builders.set_blocked(mine, is_blocked=False))
 
     assert (owes(shop), held(shop)) == (0, {})

@@ -127,8 +127,7 @@ def test_a_failed_sweep_that_moved_its_deposits_after_all_has_them_again(chain: 
         spend_tracking.reopen(spend_id)
         spend_tracking.note_taken_out(CATALOGUE, spend_id)
     assert sweep_of(made) is None
-    chain.pay(made, USDT)
-    chain.confirm()
+    chain.pay_and_confirm(made, USDT)
     token = CATALOGUE.pairs["USDT", "ethereum"].contract
     moved = (10 * 10**6, token) if currency == "USDT" else (1, None)
     execute("UPDATE spends SET (token_units, contract, decimals, currency) = (%s, %s, 6, %s)", (*moved, currency))

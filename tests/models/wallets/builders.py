@@ -49,8 +49,7 @@ def settled(of: WalletRow) -> bool:
 
 def received(chain: Chain, to: WalletRow, units: int, **more: Any) -> deposits.Deposit:
     """Pay a wallet, confirm the deposit and settle."""
-    found = chain.pay(to, units, **more)
-    chain.confirm()
+    found = chain.pay_and_confirm(to, units, **more)
     settled(to)
     return found
 

@@ -87,8 +87,7 @@ def test_it_becomes_available_at_the_maturity_depth(shop: UUID, chain: Chain) ->
 def test_every_deposit_is_told_of_once_with_its_own_coin_and_sum(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop, order_id="customer-1")
     chain.pay(mine, GROSS, txid="0x1")
-    chain.pay(mine, 2 * DAI, currency="DAI", txid="0x2")
-    chain.confirm()
+    chain.pay_and_confirm(mine, 2 * DAI, currency="DAI", txid="0x2")
 
     settled(mine)
     settled(mine)
@@ -130,8 +129,7 @@ def test_the_smallest_amount_is_credited_too(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     token_unit = USDT // 10**6
     chain.pay(mine, token_unit)
-    chain.pay(mine, 3 * token_unit)
-    chain.confirm()
+    chain.pay_and_confirm(mine, 3 * token_unit)
 
     settled(mine)
 
@@ -146,8 +144,7 @@ def test_the_fee_is_the_wallets_own(shop: UUID, chain: Chain) -> None:
     free, dear = wallet(shop, fee_ppm=0), wallet(shop, order_id="dear", fee_ppm=PPM)
     execute("UPDATE merchants SET fee_ppm = 500000")
     chain.pay(free, GROSS)
-    chain.pay(dear, GROSS)
-    chain.confirm()
+    chain.pay_and_confirm(dear, GROSS)
 
     settled(free)
     settled(dear)
@@ -159,8 +156,7 @@ def test_a_debt_is_repaid_first(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     debt, owed = Account(shop, "debt", "USDT"), 3 * USDT
     book(Transfer(debt, Account(GATEWAY, "conversion", "USDT"), owed))
-    chain.pay(mine, GROSS)
-    chain.confirm()
+    chain.pay_and_confirm(mine, GROSS)
 
     settled(mine)
 
@@ -170,8 +166,7 @@ def test_a_debt_is_repaid_first(shop: UUID, chain: Chain) -> None:
 def test_without_an_endpoint_it_is_credited_all_the_same(chain: Chain) -> None:
     quiet = merchant()
     mine = wallet(quiet)
-    chain.pay(mine, GROSS)
-    chain.confirm()
+    chain.pay_and_confirm(mine, GROSS)
 
     assert not settled(mine)
     assert held(quiet) == {MATURING: NET}
@@ -247,8 +242,7 @@ def test_a_deposit_that_awaits_another_opinion_is_not_credited(shop: UUID, chain
 
 def test_nothing_happens_to_what_is_no_wallet(shop: UUID, chain: Chain) -> None:
     sale = invoice(shop)
-    chain.pay(sale, PRICE)
-    chain.confirm()
+    chain.pay_and_confirm(sale, PRICE)
 
     assert not queues(lambda: wallet_settlement.settle(CATALOGUE, sale.id))
     assert not queues(lambda: wallet_settlement.credit_held(CATALOGUE, sale.id))
@@ -260,8 +254,7 @@ def test_nothing_happens_to_what_is_no_wallet(shop: UUID, chain: Chain) -> None:
 
 def test_what_comes_over_another_network_is_held_and_not_told_of(shop: UUID, chain: Chain) -> None:
     mine, bsc = wallet(shop), Chain("bsc")
-    bsc.pay(mine, GROSS, stray="network")
-    bsc.confirm()
+    bsc.pay_and_confirm(mine, GROSS, stray="network")
     del chain
 
     assert not settled(mine)
@@ -287,8 +280,7 @@ def test_a_stray_waits_for_its_own_network(shop: UUID, chain: Chain) -> None:
 
 def test_a_blocked_wallet_holds_what_confirms(shop: UUID, chain: Chain) -> None:
     mine = set_blocked(wallet(shop), is_blocked=True)
-    chain.pay(mine, GROSS)
-    chain.confirm()
+    chain.pay_and_confirm(mine, GROSS)
 
     assert not settled(mine)
 
@@ -307,8 +299,7 @@ def test_a_block_stops_what_was_already_on_its_way(shop: UUID, chain: Chain) -> 
 
 def test_who_settles_waits_for_who_blocks(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
-    chain.pay(mine, GROSS)
-    chain.confirm()
+    chain.pay_and_confirm(mine, GROSS)
 
     def act(number: int) -> None:
         if number == 1:
@@ -489,8 +480,7 @@ def test_the_same_transaction_with_another_sum_is_told_of(shop: UUID, chain: Cha
     first = received(chain, mine, GROSS)
     chain.reorg(chain.network.confirmations)
 
-    chain.pay(mine, 2 * GROSS, txid=first.txid)
-    chain.confirm()
+    chain.pay_and_confirm(mine, 2 * GROSS, txid=first.txid)
 
     assert settled(mine)
     assert [json.loads(body)["payment_amount"] for body in bodies(mine)] == ["10", "20"]
@@ -502,8 +492,7 @@ def test_the_same_transaction_to_another_wallet_is_told_of_there(shop: UUID, cha
     first = received(chain, mine, GROSS)
     chain.reorg(chain.network.confirmations)
 
-    chain.pay(other, GROSS, txid=first.txid)
-    chain.confirm()
+    chain.pay_and_confirm(other, GROSS, txid=first.txid)
 
     assert settled(other)
     assert not settled(mine)
@@ -516,8 +505,7 @@ def test_a_deposit_that_moved_from_a_wallet_to_an_invoice_is_the_invoices(shop: 
     first = received(chain, mine, PRICE)
     chain.reorg(chain.network.confirmations)
 
-    chain.pay(sale, PRICE, txid=first.txid)
-    chain.confirm()
+    chain.pay_and_confirm(sale, PRICE, txid=first.txid)
     wallet_settlement.settle(CATALOGUE, mine.id)
     settlement.settle(CATALOGUE, sale.id)
 
@@ -545,8 +533,7 @@ def test_a_scan_that_died_in_the_middle_of_a_reorg_is_finished_by_the_next(shop:
 def test_a_deposit_is_reversed_once(shop: UUID, chain: Chain, rung: list[str]) -> None:
     mine = wallet(shop)
     chain.pay(mine, GROSS)
-    chain.pay(wallet(shop, order_id="other"), GROSS)
-    chain.confirm()
+    chain.pay_and_confirm(wallet(shop, order_id="other"), GROSS)
     settled(mine)
     chain.fork(chain.network.confirmations + 1)
     orphan = next(o for o in deposits.orphans("ethereum", kind="wallet") if o[1] == mine.id)
