@@ -7,7 +7,7 @@ import zlib
 import pytest
 import zint
 
-from core.http.qr import MODULE_PX, QUIET_MODULES, QrTooLong, qr_data_uri
+from core.http.qr import _MASK, MODULE_PX, QUIET_MODULES, QrTooLong, qr_data_uri
 
 ADDRESS = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
@@ -62,7 +62,7 @@ def encoded(text: str) -> list[str]:
     symbol = zint.Symbol()
     symbol.symbology = zint.Symbology.QRCODE
     symbol.option_1 = 2
-    symbol.input_mode = zint.InputMode.FAST
+    symbol.option_3 = _MASK
     symbol.encode(text.encode())
     bits, width = symbol.encoded_data, symbol.width
     return ["".join("#" if bits[y, x // 8] >> (x % 8) & 1 else " " for x in range(width)) for y in range(width)]
