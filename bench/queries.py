@@ -1,0 +1,276 @@
+"""Names the queries that a large gateway has to answer, each by the function that sends it. Run by bench.scale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from api.health import gauges
+from core.catalogue.catalogue import load_catalogue
+from core.ids import NIL
+from core.invoices.schemas import PaymentHistory
+from core.payouts.schemas import PayoutHistory
+from core.settings.rules import DEVELOPMENT_SECRET_KEYS
+from core.settings.settings import load_settings
+from core.webhooks.schemas import ListDeliveries
+from models.addresses import reservations
+from models.batches import items as batch_items
+from models.batches import rows as batches
+from models.db import base
+from models.db.paging import encode_cursor
+from models.deposits import balances as probes
+from models.deposits import crediting, witnesses
+from models.deposits import rows as deposits
+from models.invariants import checkpoint, money_in
+from models.invariants import scope as audit_scope
+from models.invoices import arrivals, tallies
+from models.invoices import history as invoice_list
+from models.invoices import rows as invoices
+from models.ledger import balances as ledger_balances
+from models.ledger import debts, ledger
+from models.ledger.ledger import AVAILABLE, Account
+from models.merchants import rows as merchants
+from models.merchants.terms import load_terms
+from models.outcomes import debt_repayment
+from models.payout_links import claims, emails
+from models.payout_links import rows as payout_links
+from models.payouts import conversion, history, rules
+from models.payouts import queue as payout_queue
+from models.payouts import rows as payouts
+from models.queue import calls
+from models.refunds import reads as refund_reads
+from models.refunds import rows as refunds
+from models.spends import reads as spend_reads
+from models.spends import rows as spends
+from models.spends import slots
+from models.spends import unknown as unknown_spends
+from models.treasury import own_addresses, reconciliation, sweeps, topup_doubts, topups
+from models.wallets import deposits as wallet_deposits
+from models.wallets import rows as wallets
+from models.webhooks import deliveries, outbox, redelivery
+
+T = TypeVar("T")
+
+PAGE: Final = 50
+NETWORK: Final = "ethereum"
+HOT: Final = "0xhot"
+# As many as one ring works off.
+PORTION: Final = 500
+NEVER_NARROWED: Final = "exempt: an audit takes money as a whole"
+EXEMPT: Final = {
+    "custody_equals_what_came_and_left": NEVER_NARROWED,
+    "gas_equals_spends": NEVER_NARROWED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A query or a few, by what sends them."""
+
+    name: str
+    run: Callable[[], object]
+    # Rows that it is about and does not give back: what it counts, adds up or finds in order.
+    adds_up: int = 0
+    # Why it may read more than the rest; '' if it may not.
+    exempt: str = ""
+
+
+def steps(count: int, shops: int) -> Iterator[Step]:
+    """Return all, for a database with so many invoices and merchants, the first of which has half of everything."""
+    big, small = (_merchant(number) for number in (1, 2))
+    for name, merchant_id in (("the biggest merchant's", big), ("a small merchant's", small)):
+        for step in _lists(merchant_id):
+            yield Step(name=f"{step[0]}, {name}", run=step[1])
+    yield from _named(_infos(big, small))
+    yield from _named(_due())
+    yield from _named(_for_the_signer())
+    # What is open is counted; there are some thousands.
+    yield from _named(_gauges(), adds_up=6_000)
+    yield from _named(_retention())
+    yield from _invariants(count, shops)
+
+
+def _named(found: Iterator[tuple[str, Callable[[], object]]], adds_up: int = 0) -> Iterator[Step]:
+    for name, run in found:
+        yield Step(name=name, run=run, adds_up=adds_up, exempt=EXEMPT.get(name, ""))
+
+
+def _merchant(number: int) -> UUID:
+    return UUID(f"00000000-0000-7000-8000-{number:012x}")
+
+
+def _lists(merchant_id: UUID) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield a page of each list by each filter, what is rare and what is not there among them, and a deep page."""
+    moments = ("created_at", "invoices"), ("created_at", "payouts")
+    middle = [
+        base.value(f"SELECT percentile_disc(0.3) WITHIN GROUP (ORDER BY {what}) FROM {table}")
+        for what, table in moments
+    ]
+    deep = [_deep(table, merchant_id) for table in ("invoices", "payouts", "webhook_deliveries")]
+    payments = [{}, {"cursor": deep[0]}, *({"status": s} for s in ("select", "check", "paid", "paid_over",
+        "wrong_amount", "expired")), {"currency": "EUR"}, {"currency": "GBP"}, {"network": NETWORK}, {"network": "tron"},
+        {"order_id": "order-7"}, _span(middle[0]), {"status": "paid", "cursor": deep[0]}]  # fmt: skip
+    paid_out = [{}, {"cursor": deep[1]}, *({"status": s} for s in ("check", "process", "paid", "awaiting_cosign", "fail",
+        "cancel")), {"currency": "USDT"}, {"currency": "ETH"}, {"network": "tron"}, {"order_id": "payout-7"},
+        _span(middle[1])]  # fmt: skip
+    sent = [{}, {"cursor": deep[2]}, *({"status": s} for s in ("pending", "retrying", "delivered", "dead")),
+        {"event": "invoice.expired"}, {"event": "payout.failed"}, {"uuid": str(merchant_id)}]  # fmt: skip
+    yield from _pages("payments", PaymentHistory, invoice_list.read_page, merchant_id, payments)
+    yield from _pages("payouts", PayoutHistory, history.read_page, merchant_id, paid_out)
+    yield from _pages("deliveries", ListDeliveries, deliveries.read_page, merchant_id, sent)
+    yield "cheques", partial(payout_links.page, merchant_id, limit=PAGE, offset=0)
+
+
+def _span(moment: Any) -> dict[str, str]:
+    """Return an hour of the time that most rows are of."""
+    return {"date_from": moment.isoformat(), "date_to": moment.replace(minute=59, second=59).isoformat()}
+
+
+def _deep(table: str, merchant_id: UUID) -> str:
+    """Return the cursor of a page behind nearly all."""
+    last = base.value(f"SELECT id FROM {table} WHERE merchant_id = %s ORDER BY id OFFSET 10 LIMIT 1", (merchant_id,))
+    return encode_cursor(last)
+
+
+def _pages(
+    name: str, kind: type[T], read: Callable[..., object], merchant_id: UUID, all_wanted: list[dict[str, Any]]
+) -> Iterator[tuple[str, Callable[[], object]]]:
+    for wanted in all_wanted:
+        told = " and ".join(
+            key if key in {"cursor", "uuid"} else f"{key} {value}"[:24] for key, value in wanted.items()
+        )
+        yield (
+            f"{name}{' by ' if told else ''}{told}",
+            partial(read, merchant_id, msgspec.convert(wanted, kind), limit=PAGE),
+        )
+
+
+def _infos(big: UUID, small: UUID) -> Iterator[tuple[str, Callable[[], object]]]:
+    catalogue = load_catalogue("development")
+    sold = invoices.InvoiceRow.read("i.merchant_id = %s AND i.status = 'paid' ORDER BY i.id LIMIT 1", (big,))[0]
+    paid = payouts.PayoutRow.read("p.merchant_id = %s ORDER BY p.id LIMIT 1", (big,))[0]
+    wallet = wallets.WalletRow.read("w.merchant_id = %s ORDER BY w.id LIMIT 1", (big,))[0]
+    batch = batches.BatchRow.read("b.status = 'completed' ORDER BY b.id LIMIT 1")[0]
+    addresses = [f"0x{number:040x}" for number in range(400)] + [sold.address]
+    yield "payment by uuid", partial(invoices.look_up, big, uuid=str(sold.id), order_id=None)
+    yield "payment by order_id", partial(invoices.look_up, big, uuid=None, order_id=sold.order_id)
+    yield "what came to a payment", partial(arrivals.read, sold.id, expires_at=sold.expires_at)
+    yield "a payment's tally", partial(tallies.of_invoice, sold.id, expires_at=sold.expires_at, moments=[])
+    yield "a payment's refunds", partial(refund_reads.of_payment, catalogue, sold)
+    yield "a payment's refunded part", partial(refunds.refunded_units, sold.id)
+    yield "a payment's deposits", partial(deposits.of_owner, sold.id)
+    yield "payout by uuid", partial(payouts.look_up, big, uuid=str(paid.id), order_id=None)
+    yield "payout by order_id", partial(payouts.look_up, big, uuid=None, order_id=paid.order_id)
+    yield "a payout's hold", partial(payout_queue.is_held, paid)
+    yield "wallet by address", partial(wallets.find_by_address, big, wallet.address)
+    yield "a wallet's deposits", partial(wallet_deposits.page, wallet.id, limit=PAGE, offset=0)
+    yield "a wallet's held deposits", partial(wallet_deposits.blocked, wallet.id, limit=PAGE)
+    yield "batch", partial(batches.find, batch.merchant_id, batch.id)
+    yield "a batch's items", partial(batch_items.page, batch.id, limit=PAGE, offset=0)
+    yield "delivery by id", partial(deliveries.find, big, paid.id)
+    yield "deliveries sent again", partial(redelivery.requeue_latest, sold.id, "invoice.paid")
+    yield "balances", partial(ledger_balances.read, big)
+    yield "a balance", partial(ledger.balance, Account(small, AVAILABLE, "USDT"))
+    yield "a debt", partial(ledger.debt, big, "USDT")
+    yield "what the gateway owns of a coin", partial(conversion.owned_units, "USDT")
+    yield "terms", partial(load_terms, big)
+    yield "API key", partial(merchants.find_key, "pk_none")
+    yield "is an address ours", partial(rules.is_internal, "evm", sold.address)
+    yield "owners of a block's addresses", partial(deposits.match, "evm", addresses)
+    yield "keys of a block's senders", partial(unknown_spends.own, NETWORK, "evm", addresses)
+    yield "a transfer's own spend", partial(own_addresses.is_own_move, NETWORK, "0x7", HOT)
+    yield "what a deposit address got", partial(probes.deposited_units, NETWORK, sold.address, "USDT", height=10**9)
+
+
+def _due() -> Iterator[tuple[str, Callable[[], object]]]:
+    catalogue = load_catalogue("development")
+    network = catalogue.networks[NETWORK]
+    yield "invoices to settle", partial(invoices.due_for_settlement, PORTION)
+    yield "invoices to credit on", partial(invoices.credit_due, PORTION)
+    yield "invoices to quote anew", partial(invoices.due_for_requote, PORTION)
+    for kind in ("invoice", "wallet"):
+        owners = partial(deposits.owners_due, NETWORK, kind=kind, confirmations=network.confirmations, limit=PORTION)
+        yield f"deposits deep enough, of {kind}s", owners
+        yield f"orphaned deposits of {kind}s", partial(deposits.orphans, NETWORK, kind=kind)
+    yield "deposits of a block", partial(deposits.keys_in_block, NETWORK, 7, "0x")
+    yield "deposits to witness", partial(witnesses.due, NETWORK, limit=PORTION)
+    yield "credits to mature", partial(crediting.release_matured, network, limit=1)
+    yield "invoices to probe", partial(probes.due_invoices, NETWORK, family="evm", currency="ETH", limit=PORTION)
+    yield "wallets to probe", partial(probes.due_wallets, NETWORK, limit=PORTION)
+    yield "wallets to credit", partial(wallets.credit_due, PORTION)
+    yield "debtors", partial(debts.due, PORTION)
+    yield "a debtor's newest payout", partial(debt_repayment._newest, debts.Debtor(_merchant(1), "USDT"))
+    yield "payouts to sign", partial(payout_queue.due, network, limit=PORTION)
+    yield "is a payout due", partial(payout_queue.is_any_due, network)
+    yield "cheques to expire", partial(payout_links.due_for_expiry, PORTION)
+    yield "cheques to keep open", partial(payout_links.keep_open, PORTION)
+    yield "claims that stopped", partial(claims.stuck, PORTION)
+    yield "e-mails to send", partial(emails.lease_due, PORTION)
+    yield "webhooks to send", partial(outbox.lease_due, limit=PORTION, per_merchant=PORTION, allowances={})
+    yield "batch items to run", _lease_turn
+    yield "batches to complete", partial(batches.complete, [_merchant(1)])
+    yield "top-ups to book", partial(topups.book_matured, network, limit=PORTION)
+    yield "top-ups to witness", partial(topup_doubts.due, NETWORK, limit=PORTION)
+    yield "addresses to reclaim", partial(reservations.reclaim, "evm")
+    yield "the pool's level", partial(reservations.level, "evm")
+
+
+def _lease_turn() -> None:
+    with base.transaction():
+        batches.lease_turn(limit=PORTION, after=NIL)
+
+
+def _for_the_signer() -> Iterator[tuple[str, Callable[[], object]]]:
+    yield "spends to watch", partial(spends.to_watch, NETWORK, limit=PORTION)
+    yield "spends that a reorg replaced", partial(spend_reads.replaced, NETWORK, limit=PORTION)
+    yield "the next slot", partial(spends.next_slot, NETWORK, HOT)
+    yield "the newest slot known", partial(spends.known_slot, NETWORK, HOT)
+    yield "a slot's gap", partial(spend_reads.is_gap, NETWORK, HOT, 7)
+    yield "slots that no row explains", partial(slots.unexplained, NETWORK, HOT, 10**9, limit=10)
+    yield "transactions unheard of", partial(unknown_spends.unheard_of, NETWORK, [f"0x{n}" for n in range(100)])
+    yield "addresses to sweep", partial(sweeps.walk, NETWORK, "sweep", family="evm", limit=100)
+    yield "addresses to reconcile", partial(sweeps.walk, NETWORK, "reconcile", family="evm", limit=100)
+    yield "gas to collect", partial(sweeps.walk_gas, NETWORK, "ETH", family="evm", limit=100)
+    yield "addresses under way", partial(sweeps.busy_addresses, NETWORK)
+    yield "coins on their way to the cold address", partial(sweeps.cooling, NETWORK)
+    yield "coins that payouts wait for", partial(sweeps.wanted_currencies, NETWORK)
+    yield "is an address in motion", partial(own_addresses.is_in_motion, NETWORK, [HOT])
+    yield "the hot wallet's books", partial(reconciliation.read_books, NETWORK)
+
+
+def _gauges() -> Iterator[tuple[str, Callable[[], object]]]:
+    settings = load_settings(
+        {"ENVIRONMENT": "development", "DATABASE_URL": "postgresql://none", "REDIS_URL": "redis://none",
+         "SECRET_KEYS": DEVELOPMENT_SECRET_KEYS, "ETHEREUM_RPC_URLS": "http://127.0.0.1:1"}
+    )  # fmt: skip
+    probes_of = gauges.gauges(None, settings)._probes  # type: ignore[arg-type]
+    for name, (_, probe) in probes_of.items():
+        if name not in {"queues", "signs", "ledger"}:
+            yield f"gauge: {name}", partial(list, probe())
+    yield "what open payouts will take", partial(sweeps.open_payout_units, NETWORK)
+    yield "what the hot wallet promised", partial(spend_reads.promised, NETWORK, HOT, "0xusdt")
+    yield "spends in no block", partial(spend_reads.waiting_of, NETWORK, HOT)
+
+
+def _retention() -> Iterator[tuple[str, Callable[[], object]]]:
+    yield "calls to forget", partial(calls.prune, limit=PORTION)
+    yield "bodies to forget", partial(outbox.prune, limit=PORTION)
+    yield "e-mails to forget", partial(emails.prune, limit=PORTION)
+    yield "batches to forget", partial(batches.prune, limit=20)
+    yield "verdicts to forget", partial(payout_queue.prune_verdicts, limit=PORTION)
+    yield "witnesses' hours to forget", witnesses.forget_hours
+
+
+def _invariants(count: int, shops: int) -> Iterator[Step]:
+    """Yield each as the audit of every minute asks it: of what is young or open, and of all accounts."""
+    since = audit_scope.young_since()
+    looked_at = count // 60 + 4 * shops + 10_000
+    for name, (_, query) in money_in.INVARIANTS.items():
+        asked = partial(base.rows, f"{audit_scope.narrowed(name, query, since)} LIMIT {money_in.ROWS_SHOWN_MAX}")
+        yield Step(name=f"invariant: {name}", run=asked, adds_up=looked_at, exempt=EXEMPT.get(name, ""))
+    yield Step(name="how old the last audit is", run=checkpoint.passed_age_s)
