@@ -36,7 +36,6 @@ from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, Account
 from models.merchants import rows as merchants
 from models.merchants.terms import load_terms
-from models.outcomes import debt_repayment
 from models.payout_links import claims, emails
 from models.payout_links import rows as payout_links
 from models.payouts import conversion, history, rules
@@ -62,9 +61,13 @@ HOT: Final = "0xhot"
 # As many as one ring works off.
 PORTION: Final = 500
 NEVER_NARROWED: Final = "exempt: an audit takes money as a whole"
+OFFSET: Final = "exempt: the API counts the rows passed over, and so does PostgreSQL"
 EXEMPT: Final = {
     "custody_equals_what_came_and_left": NEVER_NARROWED,
     "gas_equals_spends": NEVER_NARROWED,
+    "the hot wallet's books": "exempt: they add up all that the hot wallet ever sent",
+    "cheques, a deep page": OFFSET,
+    "a wallet's deposits, a deep page": OFFSET,
 }
 
 
@@ -86,8 +89,15 @@ def steps(count: int, shops: int) -> Iterator[Step]:
     for name, merchant_id in (("the biggest merchant's", big), ("a small merchant's", small)):
         for step in _lists(merchant_id):
             yield Step(name=f"{step[0]}, {name}", run=step[1])
+    yield from _named(_deep_offsets(big))
     yield from _named(_infos(big, small))
+    # The audit's sums of all accounts, and what came since.
+    yield Step(name="what the gateway owns of a coin", run=partial(conversion.owned_units, "USDT"), adds_up=4 * shops)
     yield from _named(_due())
+    # Each ordinal, each slot is looked at once.
+    yield Step(name="addresses to reclaim", run=partial(reservations.reclaim, "evm"), adds_up=reservations.RECLAIM_STEP)
+    unexplained = partial(slots.unexplained, NETWORK, HOT, count - 3_000, limit=10)
+    yield Step(name="slots that no row explains", run=unexplained, adds_up=slots.SLOTS_MAX)
     yield from _named(_for_the_signer())
     # What is open is counted; there are some thousands.
     yield from _named(_gauges(), adds_up=6_000)
@@ -106,24 +116,38 @@ def _merchant(number: int) -> UUID:
 
 def _lists(merchant_id: UUID) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield a page of each list by each filter, what is rare and what is not there among them, and a deep page."""
-    moments = ("created_at", "invoices"), ("created_at", "payouts")
     middle = [
-        base.value(f"SELECT percentile_disc(0.3) WITHIN GROUP (ORDER BY {what}) FROM {table}")
-        for what, table in moments
+        base.value(f"SELECT percentile_disc(0.3) WITHIN GROUP (ORDER BY created_at) FROM {table}")
+        for table in ("invoices", "payouts")
     ]
     deep = [_deep(table, merchant_id) for table in ("invoices", "payouts", "webhook_deliveries")]
-    payments = [{}, {"cursor": deep[0]}, *({"status": s} for s in ("select", "check", "paid", "paid_over",
-        "wrong_amount", "expired")), {"currency": "EUR"}, {"currency": "GBP"}, {"network": NETWORK}, {"network": "tron"},
-        {"order_id": "order-7"}, _span(middle[0]), {"status": "paid", "cursor": deep[0]}]  # fmt: skip
-    paid_out = [{}, {"cursor": deep[1]}, *({"status": s} for s in ("check", "process", "paid", "awaiting_cosign", "fail",
-        "cancel")), {"currency": "USDT"}, {"currency": "ETH"}, {"network": "tron"}, {"order_id": "payout-7"},
-        _span(middle[1])]  # fmt: skip
-    sent = [{}, {"cursor": deep[2]}, *({"status": s} for s in ("pending", "retrying", "delivered", "dead")),
-        {"event": "invoice.expired"}, {"event": "payout.failed"}, {"uuid": str(merchant_id)}]  # fmt: skip
+    payments: list[dict[str, Any]] = [
+        *({"status": status} for status in ("select", "check", "paid", "paid_over", "wrong_amount", "expired")),
+        *({"currency": currency} for currency in ("USD", "EUR", "CHF", "GBP")),
+        *({"network": network} for network in (NETWORK, "tron")),
+        *({}, {"cursor": deep[0]}, {"status": "paid", "cursor": deep[0]}, {"order_id": "order-7"}, _span(middle[0])),
+    ]
+    paid_out: list[dict[str, Any]] = [
+        *({"status": status} for status in ("check", "process", "paid", "awaiting_cosign", "fail", "cancel")),
+        *({"currency": currency} for currency in ("USDT", "ETH")),
+        *({"network": network} for network in (NETWORK, "tron")),
+        *({}, {"cursor": deep[1]}, {"order_id": "payout-7"}, _span(middle[1])),
+    ]
+    sent: list[dict[str, Any]] = [
+        *({"status": status} for status in ("pending", "retrying", "delivered", "dead")),
+        *({"event": event} for event in ("invoice.paid", "invoice.expired", "payout.failed")),
+        *({}, {"cursor": deep[2]}, {"uuid": str(merchant_id)}),
+    ]
     yield from _pages("payments", PaymentHistory, invoice_list.read_page, merchant_id, payments)
     yield from _pages("payouts", PayoutHistory, history.read_page, merchant_id, paid_out)
     yield from _pages("deliveries", ListDeliveries, deliveries.read_page, merchant_id, sent)
     yield "cheques", partial(payout_links.page, merchant_id, limit=PAGE, offset=0)
+
+
+def _deep_offsets(merchant_id: UUID) -> Iterator[tuple[str, Callable[[], object]]]:
+    wallet_id = base.value("SELECT owner_id FROM deposits WHERE owner_kind = 'wallet' LIMIT 1")
+    yield "cheques, a deep page", partial(payout_links.page, merchant_id, limit=PAGE, offset=9_000)
+    yield "a wallet's deposits, a deep page", partial(wallet_deposits.page, wallet_id, limit=PAGE, offset=9_000)
 
 
 def _span(moment: Any) -> dict[str, str]:
@@ -177,7 +201,6 @@ def _infos(big: UUID, small: UUID) -> Iterator[tuple[str, Callable[[], object]]]
     yield "balances", partial(ledger_balances.read, big)
     yield "a balance", partial(ledger.balance, Account(small, AVAILABLE, "USDT"))
     yield "a debt", partial(ledger.debt, big, "USDT")
-    yield "what the gateway owns of a coin", partial(conversion.owned_units, "USDT")
     yield "terms", partial(load_terms, big)
     yield "API key", partial(merchants.find_key, "pk_none")
     yield "is an address ours", partial(rules.is_internal, "evm", sold.address)
@@ -204,7 +227,6 @@ def _due() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "wallets to probe", partial(probes.due_wallets, NETWORK, limit=PORTION)
     yield "wallets to credit", partial(wallets.credit_due, PORTION)
     yield "debtors", partial(debts.due, PORTION)
-    yield "a debtor's newest payout", partial(debt_repayment._newest, debts.Debtor(_merchant(1), "USDT"))
     yield "payouts to sign", partial(payout_queue.due, network, limit=PORTION)
     yield "is a payout due", partial(payout_queue.is_any_due, network)
     yield "cheques to expire", partial(payout_links.due_for_expiry, PORTION)
@@ -216,7 +238,6 @@ def _due() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "batches to complete", partial(batches.complete, [_merchant(1)])
     yield "top-ups to book", partial(topups.book_matured, network, limit=PORTION)
     yield "top-ups to witness", partial(topup_doubts.due, NETWORK, limit=PORTION)
-    yield "addresses to reclaim", partial(reservations.reclaim, "evm")
     yield "the pool's level", partial(reservations.level, "evm")
 
 
@@ -231,7 +252,6 @@ def _for_the_signer() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "the next slot", partial(spends.next_slot, NETWORK, HOT)
     yield "the newest slot known", partial(spends.known_slot, NETWORK, HOT)
     yield "a slot's gap", partial(spend_reads.is_gap, NETWORK, HOT, 7)
-    yield "slots that no row explains", partial(slots.unexplained, NETWORK, HOT, 10**9, limit=10)
     yield "transactions unheard of", partial(unknown_spends.unheard_of, NETWORK, [f"0x{n}" for n in range(100)])
     yield "addresses to sweep", partial(sweeps.walk, NETWORK, "sweep", family="evm", limit=100)
     yield "addresses to reconcile", partial(sweeps.walk, NETWORK, "reconcile", family="evm", limit=100)
@@ -248,13 +268,20 @@ def _gauges() -> Iterator[tuple[str, Callable[[], object]]]:
         {"ENVIRONMENT": "development", "DATABASE_URL": "postgresql://none", "REDIS_URL": "redis://none",
          "SECRET_KEYS": DEVELOPMENT_SECRET_KEYS, "ETHEREUM_RPC_URLS": "http://127.0.0.1:1"}
     )  # fmt: skip
-    probes_of = gauges.gauges(None, settings)._probes  # type: ignore[arg-type]
-    for name, (_, probe) in probes_of.items():
-        if name not in {"queues", "signs", "ledger"}:
-            yield f"gauge: {name}", partial(list, probe())
+    probe_of: dict[str, gauges.Probe] = {
+        "outbox": gauges.outbox_gauges, "trust": gauges.trust_gauges, "freezes": gauges.freeze_gauges,
+        "payouts": gauges.payout_gauges, "treasury": gauges.treasury_gauges, "address pool": gauges.pool_gauges,
+        "scanner": partial(gauges.scanner_gauges, settings), "rates": partial(gauges.rate_gauges, settings),
+    }  # fmt: skip
+    for name, probe in probe_of.items():
+        yield f"gauge: {name}", partial(_all_of, probe)
     yield "what open payouts will take", partial(sweeps.open_payout_units, NETWORK)
     yield "what the hot wallet promised", partial(spend_reads.promised, NETWORK, HOT, "0xusdt")
     yield "spends in no block", partial(spend_reads.waiting_of, NETWORK, HOT)
+
+
+def _all_of(probe: gauges.Probe) -> None:
+    list(probe())
 
 
 def _retention() -> Iterator[tuple[str, Callable[[], object]]]:
@@ -271,6 +298,13 @@ def _invariants(count: int, shops: int) -> Iterator[Step]:
     since = audit_scope.young_since()
     looked_at = count // 60 + 4 * shops + 10_000
     for name, (_, query) in money_in.INVARIANTS.items():
-        asked = partial(base.rows, f"{audit_scope.narrowed(name, query, since)} LIMIT {money_in.ROWS_SHOWN_MAX}")
+        asked = partial(_must_hold, name, f"{audit_scope.narrowed(name, query, since)} LIMIT {money_in.ROWS_SHOWN_MAX}")
         yield Step(name=f"invariant: {name}", run=asked, adds_up=looked_at, exempt=EXEMPT.get(name, ""))
     yield Step(name="how old the last audit is", run=checkpoint.passed_age_s)
+
+
+def _must_hold(name: str, query: str) -> None:
+    """Ask for what breaks an invariant. Once it has found enough of that it reads no further, and proves nothing."""
+    broken = base.rows(query)
+    if broken:
+        raise SystemExit(f"{name}: {broken}")

@@ -38,6 +38,7 @@ INSERT INTO chain_cursors (network, height, hash, block_time, head_height, final
     VALUES ('ethereum', %(rows)s + 10, '0x0', now(), %(rows)s + 10, %(rows)s - 60, 1);
 INSERT INTO chain_blocks (network, height, hash, parent_hash, block_time)
     SELECT 'ethereum', %(rows)s + 10 - n, '0x' || n, '0x' || n + 1, now() FROM generate_series(0, 511) AS n;
+INSERT INTO ledger_scales (currency, scale) VALUES ('USDT', 18), ('ETH', 18);
 INSERT INTO treasury_addresses (network, role, address) VALUES ('ethereum', 'hot', '0xhot');
 
 -- The newest are open: chosen or not, waited for, expired and not settled, wrong_amount. Every 50th expired unpaid, while
@@ -64,7 +65,7 @@ INSERT INTO invoices (id, merchant_id, order_id, status, is_final, is_multi, pri
         network, payer_units, address_ordinal, address, fee_ppm, fee_fixed_usd_cents, fee_fixed_units, confirmed_units,
         detected_units, created_at, updated_at, expires_at, rate_expires_at)
     SELECT invoice_id, merchant_id, 'order-' || n, status, status IN ('paid', 'expired'), false,
-        CASE n %% 10 WHEN 0 THEN 'EUR' ELSE 'USD' END, 1000, CASE WHEN status <> 'select' THEN 'USDT' END,
+        CASE n %% 10 WHEN 0 THEN 'EUR' WHEN 1 THEN 'CHF' ELSE 'USD' END, 1000, CASE WHEN status <> 'select' THEN 'USDT' END,
         CASE WHEN status <> 'select' THEN 'ethereum' END, CASE WHEN status <> 'select' THEN 1000 END,
         CASE WHEN status <> 'select' THEN n END, CASE WHEN status <> 'select' THEN address ELSE '' END, 15000, 0, 0,
         CASE status WHEN 'paid' THEN 1000 WHEN 'wrong_amount' THEN 900 ELSE 0 END,

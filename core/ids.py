@@ -17,6 +17,11 @@ def uuid7() -> UUID:
     return _uuid7()
 
 
+def least_id(unix_s: float) -> UUID:
+    """Return the least identifier that something made at a moment can have."""
+    return UUID(int=max(0, int(unix_s * 1000)) << 80)
+
+
 def is_uuid(text: str) -> bool:
     """Tell whether a text is a UUID in its usual spelling; Python's UUID takes others as well."""
     return _SPELLING.fullmatch(text) is not None

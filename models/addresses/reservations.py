@@ -105,9 +105,9 @@ def _reclaim_step(family: str) -> int:
     upto = min(ripe, done + RECLAIM_STEP)
     reclaimed = execute(
         "INSERT INTO address_returns (family, ordinal) SELECT %s, lost FROM generate_series(%s, %s) AS lost"
-        " WHERE NOT EXISTS (SELECT FROM address_owners o WHERE o.family = %s AND o.ordinal = lost)"
-        " ON CONFLICT DO NOTHING",
-        (family, done + 1, upto, family),
+        " WHERE NOT EXISTS (SELECT FROM address_owners o WHERE o.family = %s AND o.ordinal = lost"
+        "   AND o.ordinal BETWEEN %s AND %s) ON CONFLICT DO NOTHING",
+        (family, done + 1, upto, family, done + 1, upto),
     )
     execute("UPDATE address_marks SET ordinal = %s WHERE family = %s AND marked_at = 'epoch'", (upto, family))
     execute(

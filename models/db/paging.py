@@ -12,6 +12,8 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from core.errors import DomainError
+from core.ids import least_id
+from models.db.base import value
 
 # datetime.fromisoformat takes more than this; what it would guess is refused.
 _MOMENT: Final = re.compile(
@@ -19,6 +21,9 @@ _MOMENT: Final = re.compile(
 )
 # The clocks of the world are at most 14 hours from UTC, and PostgreSQL knows none that is 16 or more.
 _OFFSET_MAX: Final = timedelta(hours=15, minutes=59)
+
+# Ids begin with the time by the clock of whoever made them, which the database's is never so far from.
+_CLOCKS_APART_S: Final = 3_600
 
 
 class Listed(Protocol):
@@ -44,6 +49,21 @@ def filtered(conditions: Mapping[str, object]) -> tuple[str, list[object]]:
     """Return in SQL that those conditions hold which have a value, and these values."""
     told = {condition: value for condition, value in conditions.items() if value is not None and value != ""}
     return " AND ".join(told), list(told.values())
+
+
+def created_between(alias: str, earliest: datetime | None, end: datetime | None) -> dict[str, object]:
+    """Return conditions for filtered(): that rows were created in a time, with the ids that those can have.
+
+    Lists go by the id, and would else read all that came after that time, and all before it.
+    """
+    # A clock that was moved is ahead of the ids; it only ever moves forward.
+    ahead_s = value("SELECT extract(epoch FROM app_now() - now())::float8") if earliest else 0
+    return {
+        f"{alias}.created_at >= %s": earliest,
+        f"{alias}.created_at < %s": end,
+        f"{alias}.id >= %s": earliest and least_id(earliest.timestamp() - ahead_s - _CLOCKS_APART_S),
+        f"{alias}.id <= %s": end and least_id(end.timestamp() + _CLOCKS_APART_S),
+    }
 
 
 def cut_page(found: list[T], *, limit: int) -> Page[T]:

@@ -20,14 +20,6 @@ WRITERS_POLL_S: Final = 0.02
 # The sums are compared with all the rows that they are of at least this often.
 FULL_EVERY_S: Final = 86_400
 
-# The ledger as the accounts between which it moved something: from the sums, and from the rows since.
-MOVES: Final = """(
-    SELECT debit_account, credit_account, currency, units FROM audit_sums
-    UNION ALL
-    SELECT debit_account, credit_account, currency, units FROM ledger_transfers
-        WHERE id > (SELECT through_id FROM audit_checkpoint)
-)"""
-
 # Where the sums are not those of the rows: somebody changed one or the other behind the gateway's back.
 DIFFERENCES: Final = """
     SELECT debit_account, credit_account, currency, s.transfers, l.transfers, s.units, l.units

@@ -9,8 +9,9 @@ from uuid import UUID
 from models.db.base import execute, long_statements, rows, transaction
 from models.invariants import checkpoint
 from models.invariants import scope as audit_scope
-from models.invariants.checkpoint import DIFFERENCES, MOVES
+from models.invariants.checkpoint import DIFFERENCES
 from models.invariants.money_out import PAYOUT_INVARIANTS
+from models.ledger.ledger import MOVES
 
 ROWS_SHOWN_MAX: Final = 20
 # An audit is nobody's caller, and may take longer than a step of a call.
@@ -170,7 +171,8 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
     "refunds_take_what_was_credited": (
         "refunds from available of which some were never signed are of no more than what their payment was credited",
         "SELECT p.invoice_id, sum(p.amount_units) FROM payouts p WHERE p.kind = 'refund'"
-        " AND p.status NOT IN ('failed', 'cancelled') GROUP BY p.invoice_id"
+        " AND p.status NOT IN ('failed', 'cancelled') AND p.invoice_id IN (SELECT invoice_id FROM payouts"
+        "   WHERE kind = 'refund' AND status IN ('pending', 'awaiting_cosign', 'approved')) GROUP BY p.invoice_id"
         " HAVING bool_or(p.status IN ('pending', 'awaiting_cosign', 'approved')"
         "   AND NOT EXISTS (SELECT 1 FROM spends s WHERE s.payout_id = p.id)) AND sum(p.amount_units) >"
         " (SELECT COALESCE(sum(d.amount_units), 0) FROM deposits d"

@@ -22,7 +22,7 @@ PAYOUT_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         "   WHERE a.kind = 'payout_held') h"
         " FULL JOIN (SELECT holder, currency, sum(units) AS units FROM ("
         "   SELECT merchant_id AS holder, currency, held_units AS units FROM payouts"
-        "     WHERE status NOT IN ('confirmed', 'failed', 'cancelled')"
+        "     WHERE status IN ('pending', 'awaiting_cosign', 'approved', 'broadcasting', 'sent')"
         "   UNION ALL SELECT merchant_id, currency, amount_units + fee_units FROM payout_links"
         "     WHERE status IN ('funded', 'claiming')"
         "   ) orders GROUP BY holder, currency) o USING (holder, currency)"

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 from uuid import UUID
 
+from core.ids import least_id
 from models.addresses.reservations import SEQUENCES
 
 # Twice as long as it takes until the next full audit.
@@ -44,10 +45,13 @@ _WALLETS: Final = (
 )
 _DEPOSITS: Final = "WITH deposits AS MATERIALIZED (SELECT * FROM public.deposits WHERE id >= '{since}')"
 _PAYOUTS: Final = """
-    WITH payouts AS MATERIALIZED (SELECT * FROM public.payouts WHERE id IN
+    WITH payouts AS MATERIALIZED (SELECT p.* FROM
         (SELECT id FROM public.payouts WHERE id >= '{since}' UNION SELECT id FROM public.payouts
-            WHERE status IN ('pending', 'awaiting_cosign', 'approved', 'broadcasting', 'sent'))),
-    spends AS MATERIALIZED (SELECT * FROM public.spends WHERE payout_id IN (SELECT id FROM payouts))
+            WHERE status IN ('pending', 'awaiting_cosign', 'approved', 'broadcasting', 'sent')) y
+        CROSS JOIN LATERAL (SELECT * FROM public.payouts WHERE id = y.id OFFSET 0) p),
+    spends AS MATERIALIZED (SELECT s.* FROM payouts p CROSS JOIN LATERAL
+        (SELECT * FROM public.spends WHERE payout_id = p.id AND state <> 'dead' OFFSET 0) s
+        UNION ALL SELECT * FROM public.spends WHERE state = 'dead' AND payout_id IN (SELECT id FROM payouts))
 """
 _CHEQUES: Final = """
     WITH payout_links AS MATERIALIZED (SELECT * FROM public.payout_links
@@ -68,6 +72,7 @@ _SCOPES: Final[Mapping[str, str]] = {
     "cheques_hold_their_money": _CHEQUES,
     "payouts_hold_their_money": _PAYOUTS,
     "payouts_are_booked_as_they_ended": _PAYOUTS,
+    "failed_payouts_keep_what_they_say": _PAYOUTS,
     "conversions_are_booked": _PAYOUTS,
     "approvers_are_others": _PAYOUTS,
     "payouts_follow_their_spends": _PAYOUTS,
@@ -77,7 +82,7 @@ _SCOPES: Final[Mapping[str, str]] = {
 
 def young_since() -> UUID:
     """Return the least identifier that something young can have: identifiers begin with the time of their making."""
-    return UUID(int=int((time.time() - YOUNG_S) * 1000) << 80)
+    return least_id(time.time() - YOUNG_S)
 
 
 def narrowed(name: str, query: str, since: UUID) -> str:

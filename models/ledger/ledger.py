@@ -41,6 +41,15 @@ _OWED: Final = (
 )
 
 
+# The ledger as the accounts between which it moved something: from the audit's sums, and from the rows since.
+MOVES: Final = """(
+    SELECT debit_account, credit_account, currency, units FROM audit_sums
+    UNION ALL
+    SELECT debit_account, credit_account, currency, units FROM ledger_transfers
+        WHERE id > (SELECT through_id FROM audit_checkpoint)
+)"""
+
+
 # The rows of accounts that are named by four columns of values; `place` is where among them, from 1 on.
 _WANTED: Final = (
     " JOIN unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) WITH ORDINALITY"
@@ -191,7 +200,14 @@ def lock_account(account: Account) -> int:
 
 def credited(accounts: Sequence[Account]) -> int:
     """Return what accounts that are sums hold together: credits less debits."""
-    return int(value(f"SELECT COALESCE(-sum({_OWED}), 0) FROM accounts a {_WANTED}", _columns(accounts)))
+    return int(
+        value(
+            f"WITH own AS MATERIALIZED (SELECT id FROM accounts a {_WANTED}) SELECT COALESCE(sum("
+            " CASE WHEN m.credit_account IN (SELECT id FROM own) THEN m.units ELSE 0 END"
+            f" - CASE WHEN m.debit_account IN (SELECT id FROM own) THEN m.units ELSE 0 END), 0) FROM {MOVES} m",
+            _columns(accounts),
+        )
+    )
 
 
 def debt(holder: UUID, currency: str) -> int:

@@ -135,7 +135,7 @@ def put_back(emails: Collection[EmailRow], *, wait_s: int, error: str | None = N
 def prune(*, limit: int) -> int:
     """Forget some e-mails that are over for KEPT_DAYS; return how many."""
     return execute(
-        "DELETE FROM emails WHERE id IN (SELECT id FROM emails WHERE status <> 'pending'"
-        " AND created_at < app_now() - make_interval(days => %s) ORDER BY created_at LIMIT %s)",
+        "DELETE FROM emails WHERE id = ANY (ARRAY(SELECT id FROM emails WHERE status <> 'pending'"
+        " AND created_at < app_now() - make_interval(days => %s) ORDER BY created_at LIMIT %s))",
         (KEPT_DAYS, limit),
     )

@@ -163,8 +163,7 @@ def prune_verdicts(*, limit: int) -> int:
     """Forget some verdicts that are no longer believed; return how many."""
     return execute(
         "WITH limits AS MATERIALIZED (SELECT app_now() - make_interval(secs => %s) AS at)"
-        " DELETE FROM sanction_verdicts WHERE checked_at < (SELECT at FROM limits) AND (network, address) IN"
-        " (SELECT network, address FROM sanction_verdicts WHERE checked_at < (SELECT at FROM limits)"
-        "  ORDER BY checked_at LIMIT %s)",
+        " DELETE FROM sanction_verdicts WHERE checked_at < (SELECT at FROM limits) AND ctid = ANY (ARRAY("
+        " SELECT ctid FROM sanction_verdicts WHERE checked_at < (SELECT at FROM limits) ORDER BY checked_at LIMIT %s))",
         (VERDICT_HOLDS_S, limit),
     )

@@ -226,7 +226,7 @@ def is_abandoned(call_id: UUID) -> bool:
 def prune(*, limit: int) -> int:
     """Forget some calls older than KEPT_DAYS; return how many."""
     return execute(
-        "DELETE FROM calls WHERE call_id IN (SELECT call_id FROM calls"
-        " WHERE created_at < app_now() - make_interval(days => %s) ORDER BY created_at LIMIT %s)",
+        "DELETE FROM calls WHERE call_id = ANY (ARRAY(SELECT call_id FROM calls"
+        " WHERE created_at < app_now() - make_interval(days => %s) ORDER BY created_at LIMIT %s))",
         (KEPT_DAYS, limit),
     )

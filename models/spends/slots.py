@@ -18,6 +18,22 @@ _KNOWN: Final = (
     "   AND block_height IS NOT NULL)"
 )
 
+# The same by what has an index each: dead spends stand in one of their own.
+_PARTS: Final = (
+    "FROM spends k WHERE k.network = %(network)s AND k.sender = %(sender)s AND k.state <> 'dead'",
+    "FROM spends k WHERE k.network = %(network)s AND k.sender = %(sender)s AND k.state = 'dead'",
+    "FROM unknown_spends k WHERE k.network = %(network)s AND k.sender = %(sender)s AND k.block_height IS NOT NULL",
+)
+_UNEXPLAINED: Final = (
+    f"SELECT used.slot FROM (SELECT LEAST({', '.join(f'(SELECT min(k.slot) {part})' for part in _PARTS)}) AS slot)"
+    " known, LATERAL generate_series(GREATEST(known.slot, %(first)s), %(last)s) AS used (slot) WHERE known.slot IS NOT NULL"
+    + "".join(
+        f" AND NOT EXISTS (SELECT {part} AND k.slot = used.slot AND k.slot BETWEEN %(first)s AND %(last)s)"
+        for part in _PARTS
+    )
+    + " ORDER BY used.slot LIMIT %(limit)s"
+)
+
 
 def unexplained(network: str, sender: str, used: int, *, limit: int) -> list[int]:
     """Return slots below `used` that none of our rows has, from the first that one has; the lowest first.
@@ -25,10 +41,8 @@ def unexplained(network: str, sender: str, used: int, *, limit: int) -> list[int
     What was used before that lies before everything that was ever signed here.
     """
     return column(
-        f"{_KNOWN} SELECT slot FROM generate_series(GREATEST((SELECT min(slot) FROM known), %s), %s) AS used (slot)"
-        " WHERE slot >= (SELECT min(slot) FROM known) AND NOT EXISTS (SELECT FROM known k WHERE k.slot = used.slot)"
-        " ORDER BY slot LIMIT %s",
-        (network, sender, network, sender, used - SLOTS_MAX, used - 1, limit),
+        _UNEXPLAINED,
+        {"network": network, "sender": sender, "first": used - SLOTS_MAX, "last": used - 1, "limit": limit},
     )
 
 

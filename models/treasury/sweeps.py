@@ -170,7 +170,8 @@ def fundings_lately(network: str, address: str) -> int:
 def cooling(network: str) -> set[str]:
     """Return the coins that are on their way to the cold address and not confirmed there."""
     found = column(
-        "SELECT currency FROM spends WHERE network = %s AND purpose = 'cold' AND state IN ('signed', 'sent', 'mined')",
+        "SELECT currency FROM spends WHERE network = %s AND purpose = 'cold' AND state IN ('signed', 'sent', 'mined')"
+        " AND settled_at IS NULL",
         (network,),
     )
     return set(found)

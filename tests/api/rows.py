@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from core.ids import uuid7
+from core.ids import least_id, uuid7
 from models.db import base
 from models.merchants import rows as merchants
 
 CREATED = datetime(2026, 1, 31, 12, 0, 0, 123_000, tzinfo=UTC)
 ADDRESS = "0x52908400098527886E0F7030069857D2E4169EE7"
 UNIT = 10**18
+_NUMBERS = itertools.count(1)
 
 CHOSEN: dict[str, Any] = {
     "status": "check",
@@ -31,6 +33,11 @@ def add_merchant(name: str = "Shop") -> UUID:
     return merchants.create_merchant(name).id
 
 
+def made_at(moment: datetime) -> UUID:
+    """Return an id as what was made then has it; those of one moment are in the order of the calls."""
+    return UUID(int=least_id(moment.timestamp()).int | next(_NUMBERS))
+
+
 def add_invoice(merchant_id: UUID, **columns: Any) -> UUID:
     """Write an invoice over 125.50 USD that waits for USDT, but for what columns say."""
     moments = {
@@ -41,7 +48,8 @@ def add_invoice(merchant_id: UUID, **columns: Any) -> UUID:
     }
     terms = {"price_currency": "USD", "price_units": 12550, "fee_ppm": 15000, "fee_fixed_usd_cents": 30}
     coin = OPEN if columns.get("status") == "select" else CHOSEN
-    row = {"id": uuid7(), "merchant_id": merchant_id} | moments | terms | coin | columns
+    row = {"merchant_id": merchant_id} | moments | terms | coin | columns
+    row = {"id": made_at(row["created_at"])} | row
     base.execute(
         f"INSERT INTO invoices ({', '.join(row)}) VALUES ({', '.join(['%s'] * len(row))})", tuple(row.values())
     )

@@ -20,7 +20,7 @@ from models.db.base import app_now, execute
 from models.queue import calls
 from tests.api.conftest import Client, FakeCaller, code_of
 from tests.api.live import Live
-from tests.api.rows import UNIT
+from tests.api.rows import UNIT, made_at
 from tests.models.payouts.builders import RECIPIENT, charge, fund, stock
 
 UNKNOWN = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
@@ -272,7 +272,9 @@ def test_filters_narrow_the_list(shop: Client) -> None:
         make(shop, "bsc", network="bsc"),
         make(shop, "eth", currency="ETH", amount="0.1"),
     )
-    execute("UPDATE payouts SET created_at = created_at - interval '2 days' WHERE id = %s", (old,))
+    older = str(made_at(app_now() - timedelta(days=2)))
+    execute("UPDATE payouts SET id = %s, created_at = created_at - interval '2 days' WHERE id = %s", (older, old))
+    old = older
     execute("UPDATE payouts SET status = 'sent' WHERE id = %s", (bsc,))
     yesterday = (app_now() - timedelta(days=1)).isoformat()
 
