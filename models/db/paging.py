@@ -57,7 +57,7 @@ def created_between(alias: str, earliest: datetime | None, end: datetime | None)
     Lists go by the id, and would else read all that came after that time, and all before it.
     """
     # A clock that was moved is ahead of the ids; it only ever moves forward.
-    ahead_s = value("SELECT extract(epoch FROM app_now() - now())::float8") if earliest else 0
+    ahead_s = value("SELECT extract(epoch FROM ahead)::float8 FROM app_clock") if earliest else 0
     return {
         f"{alias}.created_at >= %s": earliest,
         f"{alias}.created_at < %s": end,

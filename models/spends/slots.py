@@ -26,7 +26,8 @@ _PARTS: Final = (
 )
 _UNEXPLAINED: Final = (
     f"SELECT used.slot FROM (SELECT LEAST({', '.join(f'(SELECT min(k.slot) {part})' for part in _PARTS)}) AS slot)"
-    " known, LATERAL generate_series(GREATEST(known.slot, %(first)s), %(last)s) AS used (slot) WHERE known.slot IS NOT NULL"
+    " known, LATERAL generate_series(GREATEST(known.slot, %(first)s), %(last)s) AS used (slot)"
+    " WHERE known.slot IS NOT NULL"
     + "".join(
         f" AND NOT EXISTS (SELECT {part} AND k.slot = used.slot AND k.slot BETWEEN %(first)s AND %(last)s)"
         for part in _PARTS

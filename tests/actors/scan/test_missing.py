@@ -163,8 +163,11 @@ def test_a_step_asks_for_a_bounded_number(world: RecoveryWorld, monkeypatch: pyt
 def test_what_was_used_before_our_first_row_is_no_gap(world: RecoveryWorld) -> None:
     code = world.network.code
     assert slots.unexplained(code, world.hot, 1, limit=9) == []
-    execute("UPDATE spends SET slot = 7")
+    [(state,)] = rows("SELECT state FROM spends")
+    execute("UPDATE spends SET slot = 7, state = 'dead'")
     try:
+        assert slots.unexplained(code, world.hot, 11, limit=2) == [8, 9]
+        execute("UPDATE spends SET state = %s", (state,))
         assert slots.unexplained(code, world.hot, 8, limit=9) == []
         assert slots.unexplained(code, world.hot, 11, limit=2) == [8, 9]
         assert slots.unexplained(code, "0xnobody", 11, limit=9) == []
@@ -172,4 +175,4 @@ def test_what_was_used_before_our_first_row_is_no_gap(world: RecoveryWorld) -> N
         assert slots.between(code, world.hot, 9) == (height, None)
         assert slots.between(code, world.hot, 3) == (None, height)
     finally:
-        execute("UPDATE spends SET slot = 0")
+        execute("UPDATE spends SET slot = 0, state = %s", (state,))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
 import pytest
 
 from core.errors import PaymentBadCursor, WebhookBadCursor
-from core.ids import uuid7
-from models.db.paging import cut_page, decode_cursor, encode_cursor
+from core.ids import least_id, uuid7
+from models.db.paging import created_between, cut_page, decode_cursor, encode_cursor
 
 
 class Row(NamedTuple):
@@ -25,6 +26,18 @@ def test_a_cursor_comes_back_as_what_it_was_made_of() -> None:
 def test_anything_else_is_refused_with_the_lists_own_error(text: str) -> None:
     with pytest.raises(WebhookBadCursor):
         decode_cursor(text, error=WebhookBadCursor)
+
+
+@pytest.mark.usefixtures("database")
+def test_a_time_is_bounded_by_the_ids_that_it_can_have() -> None:
+    noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+    found = created_between("i", noon, noon + timedelta(hours=1))
+
+    first, last = found["i.id >= %s"], found["i.id <= %s"]
+    assert first == least_id((noon - timedelta(hours=1)).timestamp())
+    assert last == least_id((noon + timedelta(hours=2)).timestamp())
+    assert set(created_between("i", None, None).values()) == {None}
 
 
 def test_a_page_has_a_next_one_only_where_a_row_was_left_over() -> None:

@@ -22,6 +22,7 @@ from core.errors import (
 from core.ids import uuid7
 from core.rates.pricing import RATE_DIGITS
 from models.db.base import transaction
+from models.invariants import checkpoint
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, CONVERSION, EQUITY, FEES, GAS, GATEWAY, NETWORK_FEES, Account
 from models.payouts import conversion, freezes
@@ -53,6 +54,18 @@ def test_the_rate_is_the_markets_less_the_spread_and_what_is_taken_is_whole_in_u
 
 def test_without_a_spread_a_coin_costs_what_it_is_worth() -> None:
     assert price(ETH // 2, spread_ppm=0).from_units == 1000 * USDT
+
+
+@database
+def test_what_the_gateway_owns_is_the_same_however_far_the_audit_has_summed_up() -> None:
+    stock(3 * ETH, currency="ETH")
+    assert conversion.owned_units("ETH") == 3 * ETH
+
+    assert checkpoint.advance(within_s=5)
+    assert conversion.owned_units("ETH") == 3 * ETH
+
+    stock(2 * ETH, currency="ETH")
+    assert conversion.owned_units("ETH") == 5 * ETH
 
 
 @given(

@@ -14,7 +14,7 @@ from core.invoices.schemas import PaymentPage, PaymentServices
 from models.db import base
 from models.rates import rates
 from tests.api.conftest import Client, Keys, code_of
-from tests.api.rows import ADDRESS, CREATED, add_invoice, add_merchant
+from tests.api.rows import ADDRESS, CREATED, add_invoice, add_merchant, made_at
 
 pytestmark = pytest.mark.usefixtures("database")
 PATH = "/v1/payment/history"
@@ -67,6 +67,25 @@ def test_filters_narrow_the_list(client: Client, merchant_id: uuid.UUID) -> None
     assert ids(client.post(PATH, {"order_id": "a"})) == [paid]
     assert ids(client.post(PATH, {"date_to": "2026-01-30"})) == [old]
     assert ids(client.post(PATH, {"date_from": "2026-01-31T13:00:00+01:00"})) == [euro, paid]
+
+
+@pytest.mark.parametrize("apart", [timedelta(minutes=-50), timedelta(minutes=50)])
+def test_a_payment_named_by_a_clock_that_is_off_is_listed_by_its_date(
+    client: Client, merchant_id: uuid.UUID, apart: timedelta
+) -> None:
+    made = str(add_invoice(merchant_id, id=made_at(CREATED + apart)))
+
+    dates = {"date_from": CREATED.isoformat(), "date_to": (CREATED + timedelta(seconds=1)).isoformat()}
+
+    assert ids(client.post(PATH, dates)) == [made]
+
+
+def test_a_payment_is_listed_by_its_date_where_the_clock_was_moved(client: Client, merchant_id: uuid.UUID) -> None:
+    base.execute("UPDATE app_clock SET ahead = interval '10 days'")
+    moved = CREATED + timedelta(days=10)
+    made = str(add_invoice(merchant_id, id=made_at(CREATED), created_at=moved))
+
+    assert ids(client.post(PATH, {"date_from": moved.isoformat()})) == [made]
 
 
 @pytest.mark.parametrize("cursor", ["x", "AAAA", "ü", "=" * 22, "A" * 22 + "=="])

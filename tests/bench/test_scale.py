@@ -1,0 +1,50 @@
+"""What a plan read is told from the plan, whatever of it was left out again."""
+
+import json
+from typing import Any
+
+from bench.queries import Step
+from bench.scale import READ_MAX, SMALL, Plans, Reading, allowed
+
+STEP = Step(name="a list", run=lambda: None)
+
+
+def scan(kept: float, removed: float = 0, *, loops: int = 1, **more: Any) -> dict[str, Any]:
+    counts = {"Actual Rows": kept, "Rows Removed by Filter": removed, "Actual Loops": loops}
+    return {"Node Type": "Index Scan", "Relation Name": "invoices", "Parent Relationship": "Outer"} | counts | more
+
+
+def told(plan: dict[str, Any]) -> Reading:
+    plans = Plans()
+    plans.append("NOTICE:  duration: 1.5 ms  plan:\n" + json.dumps({"Query Text": "SELECT", "Plan": plan}))
+    return plans.readings[0]
+
+
+def test_what_a_filter_removed_was_read_in_every_loop() -> None:
+    nested = {
+        "Node Type": "Nested Loop",
+        "Actual Rows": 4,
+        "Actual Loops": 1,
+        "Plans": [scan(1, 9), scan(2, 1, loops=2)],
+    }
+
+    assert told(nested) == Reading(text="SELECT", read=16, returned=4, took_ms=1.5)
+
+
+def test_a_write_gives_what_it_wrote_and_not_what_it_looked_up_before() -> None:
+    before = scan(7) | {"Parent Relationship": "InitPlan"}
+    write = {"Node Type": "ModifyTable", "Relation Name": "calls", "Actual Rows": 0, "Actual Loops": 1}
+
+    assert told(write | {"Plans": [before, scan(3, 2)]}) == Reading(text="SELECT", read=12, returned=3, took_ms=1.5)
+
+
+def test_another_notice_is_no_plan() -> None:
+    plans = Plans()
+    plans.append("NOTICE:  table does not exist, skipping")
+
+    assert not plans.readings
+
+
+def test_a_statement_may_read_so_much_for_each_row_that_it_gives() -> None:
+    assert allowed(STEP, told(scan(10))) == 10 * READ_MAX + SMALL
+    assert allowed(STEP, told(scan(0))) == READ_MAX + SMALL
