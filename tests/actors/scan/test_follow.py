@@ -119,6 +119,14 @@ def poll() -> None:
     polling.poll_network("ethereum")
 
 
+def paid_invoice(node: Node, shop: UUID, blocks: int = 2) -> InvoiceRow:
+    """Return an invoice that the first of so many further blocks pays, all of them scanned."""
+    made = invoice(shop)
+    node.mine(blocks, transfer(made))
+    poll()
+    return made
+
+
 def cursor() -> tuple[int, str]:
     found = cursors.read("ethereum")
     assert found is not None
@@ -134,9 +142,7 @@ def test_a_scan_begins_at_the_head(node: Node) -> None:
 
 
 def test_blocks_are_scanned_and_what_they_pay_is_credited(node: Node, shop: UUID) -> None:
-    mine = invoice(shop)
-    node.mine(1, transfer(mine))
-    poll()
+    mine = paid_invoice(node, shop, 1)
     assert (status(mine), invoices.reread(mine.id).detected_units) == ("check", 10**19)
 
     node.mine(ETHEREUM.confirmations - 1)
@@ -191,9 +197,7 @@ def test_what_is_not_what_was_asked_for_is_a_stray(
 
 
 def test_a_replaced_tip_takes_its_deposit_back(node: Node, shop: UUID) -> None:
-    mine = invoice(shop)
-    node.mine(2, transfer(mine))
-    poll()
+    mine = paid_invoice(node, shop)
     assert status(mine) == "paid"
 
     node.reorg(2)
@@ -205,9 +209,7 @@ def test_a_replaced_tip_takes_its_deposit_back(node: Node, shop: UUID) -> None:
 
 
 def test_a_longer_branch_takes_it_back_and_may_bring_it_again(node: Node, shop: UUID) -> None:
-    mine = invoice(shop)
-    node.mine(2, transfer(mine))
-    poll()
+    mine = paid_invoice(node, shop)
 
     node.reorg(2)
     node.mine(1)
@@ -221,9 +223,7 @@ def test_a_longer_branch_takes_it_back_and_may_bring_it_again(node: Node, shop: 
 
 @pytest.mark.parametrize("lag", [1, 3])
 def test_a_node_that_lags_takes_nothing_back(node: Node, shop: UUID, lag: int) -> None:
-    mine = invoice(shop)
-    node.mine(4, transfer(mine))
-    poll()
+    mine = paid_invoice(node, shop, 4)
     before = cursor()
 
     node.lag = lag
@@ -237,9 +237,7 @@ def test_a_node_that_lags_takes_nothing_back(node: Node, shop: UUID, lag: int) -
 
 
 def test_a_lagging_node_of_another_branch_does_prove_a_reorg(node: Node, shop: UUID) -> None:
-    mine = invoice(shop)
-    node.mine(4, transfer(mine))
-    poll()
+    mine = paid_invoice(node, shop, 4)
 
     node.reorg(4)
     node.mine(2)
@@ -262,9 +260,7 @@ def test_a_node_in_two_minds_stops_the_step(node: Node, rung: list[str]) -> None
 def test_a_scan_that_died_in_a_reorg_is_finished_before_the_next_goes_on(
     node: Node, shop: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine = invoice(shop)
-    node.mine(2, transfer(mine))
-    poll()
+    mine = paid_invoice(node, shop)
     node.reorg(2)
     node.mine(3)
 
@@ -288,9 +284,7 @@ def _dies_after_the_retreat(before: tuple[int, str]) -> Callable[..., bool]:
 
 
 def test_a_reorg_deeper_than_what_is_kept_stands_still_and_raises_an_alarm(node: Node, shop: UUID) -> None:
-    mine = invoice(shop)
-    node.mine(2, transfer(mine))
-    poll()
+    mine = paid_invoice(node, shop)
     forget_the_start()
     node.reorg(5)
     node.mine(9)
@@ -331,9 +325,7 @@ def test_a_scan_that_stood_still_goes_on_when_the_chain_is_the_old_one_again(nod
 
 def test_a_reorg_below_the_first_scanned_block_is_followed(node: Node, shop: UUID) -> None:
     """No deposit is looked for down there, so nothing can be missed."""
-    mine = invoice(shop)
-    node.mine(2, transfer(mine))
-    poll()
+    mine = paid_invoice(node, shop)
     node.reorg(5)
     node.mine(6, transfer(mine, txid="0xbelow"))
     node.mine(2, transfer(mine))
@@ -357,9 +349,7 @@ def test_a_reorg_below_the_first_scanned_block_is_followed(node: Node, shop: UUI
 def test_providers_at_odds_about_a_block_take_nothing_back(
     node: Node, shop: UUID, same: int, other: int, *, goes_back: bool
 ) -> None:
-    mine = invoice(shop)
-    node.mine(2, transfer(mine))
-    poll()
+    mine = paid_invoice(node, shop)
     node.reorg(2)
     node.mine(4)
     node.providers, node.agree = 3, Agreement(same=same, other=other)

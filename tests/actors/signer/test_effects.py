@@ -237,9 +237,7 @@ def contract() -> str:
 def earned(chain: TreasuryWorld, units: int = 200 * 10**6) -> None:
     """Let the shop have money, and the hot wallet the coin."""
     chain.paid_invoice(units)
-    for _ in range(3):
-        chain.keep()
-        chain.follow()
+    chain.keep_and_follow(3)
     chain.bury()
     chain.poll()
     assert chain.tokens(chain.hot) == units
@@ -292,9 +290,7 @@ def test_a_token_that_takes_a_fee_of_transfers_pays_no_merchant_twice(
 def test_a_sweep_of_such_a_token_books_what_was_lost_and_is_not_made_again(chain: TreasuryWorld) -> None:
     chain.paid_invoice(100 * 10**6)
     install_code(chain.node.rpc, contract(), "token_fee")
-    for _ in range(3):
-        chain.keep()
-        chain.follow()
+    chain.keep_and_follow(3)
     chain.bury()
     assert chain.tokens(chain.hot) == 99 * 10**6
     assert ("sweep", "confirmed") in chain.spends()
@@ -305,9 +301,7 @@ def test_a_sweep_of_such_a_token_books_what_was_lost_and_is_not_made_again(chain
     assert (chain.findings(), chain.frozen()) == ([], [])
 
     chain.paid_invoice(100 * 10**6)
-    for _ in range(3):
-        chain.keep()
-        chain.follow()
+    chain.keep_and_follow(3)
     assert len(sweeps.unswept("ethereum", family="evm", limit=9)) == 1
     assert chain.spends("purpose", "currency").count(("sweep", "USDT")) == 1, "its sweeps stop too"
 

@@ -276,9 +276,7 @@ def test_sweeps_and_gas_that_were_forgotten_are_found_again(world: RecoveryWorld
     """A sweep is no top-up: what it brought belongs to those whose deposits it took."""
     mine = world.paid_invoice()
     backup = world.copy()
-    for _ in range(3):
-        world.keep()
-        world.follow()
+    world.keep_and_follow(3)
     assert world.tokens(mine.address) == 0
     done = sorted(world.spends("purpose", "token_units"))
     assert {purpose for purpose, _ in done} == {"gas", "sweep"}

@@ -50,7 +50,7 @@ class Told:
         return hear
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     """The cold wallet's spends report here."""
     told = Told()
@@ -97,10 +97,7 @@ def test_slots_follow_each_other_from_what_the_chain_has_used(world: SpendWorld,
     assert told.words == ["sent"] * 3
 
 
-def test_a_slot_that_our_key_used_without_a_row_stops_the_signing_until_that_is_settled(
-    world: SpendWorld, told: Told
-) -> None:
-    del told
+def test_a_slot_that_our_key_used_without_a_row_stops_the_signing_until_that_is_settled(world: SpendWorld) -> None:
     start(world)
     world.mine()
     world.chain.stranger(world.hot)
@@ -157,10 +154,7 @@ def test_a_database_that_is_another_one_by_the_commit_gets_nothing_signed(world:
     assert (state(spend_id), told.words[0]) == ("sent", "sent")
 
 
-def test_a_node_that_lags_gives_no_slot_away_again(
-    world: SpendWorld, told: Told, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    del told
+def test_a_node_that_lags_gives_no_slot_away_again(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     start(world)
     world.mine()
     monkeypatch.setattr(world.chain, "next_slot", lambda _sender, *, ours: ours and 0)
@@ -169,10 +163,9 @@ def test_a_node_that_lags_gives_no_slot_away_again(
 
 
 def test_a_node_that_tells_of_slots_ahead_gets_nothing_signed_while_it_does(
-    world: SpendWorld, told: Told, monkeypatch: pytest.MonkeyPatch
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether its word is true, the scan finds out; where it is not, signing goes on by itself."""
-    del told
     start(world)
     with monkeypatch.context() as lie:
         lie.setattr(world.chain, "next_slot", lambda _sender, *, ours: ours + 1)
@@ -186,8 +179,7 @@ def test_a_node_that_tells_of_slots_ahead_gets_nothing_signed_while_it_does(
     assert column("SELECT slot FROM spends ORDER BY slot") == [0, 1]
 
 
-def test_many_at_once_get_a_slot_each_and_leave_no_gap(world: SpendWorld, told: Told) -> None:
-    del told
+def test_many_at_once_get_a_slot_each_and_leave_no_gap(world: SpendWorld) -> None:
     outcomes = at_once(6, lambda number: start(world, units=number + 1))
     assert [outcome for outcome in outcomes if isinstance(outcome, Exception)] == []
     assert column("SELECT slot FROM spends ORDER BY slot") == list(range(6))
@@ -195,8 +187,7 @@ def test_many_at_once_get_a_slot_each_and_leave_no_gap(world: SpendWorld, told: 
     assert len(world.chain.received(ALICE)) == 6
 
 
-def test_what_belongs_to_a_spend_is_written_with_it_or_neither(world: SpendWorld, told: Told) -> None:
-    del told
+def test_what_belongs_to_a_spend_is_written_with_it_or_neither(world: SpendWorld) -> None:
 
     def decline(spend_id: UUID) -> bool:
         execute("INSERT INTO sanction_verdicts (network, address, is_sanctioned) VALUES ('x', %s, true)", (spend_id,))
@@ -221,8 +212,7 @@ def test_no_network_is_used_inside_a_transaction(world: SpendWorld) -> None:
         start(world)
 
 
-def test_what_the_sender_cannot_pay_beside_what_it_signed_is_refused(world: SpendWorld, told: Told) -> None:
-    del told
+def test_what_the_sender_cannot_pay_beside_what_it_signed_is_refused(world: SpendWorld) -> None:
     world.chain.funds[world.hot, world.token] = 10
     start(world, units=6)
     with pytest.raises(InsufficientCoinError):
@@ -318,8 +308,7 @@ def test_gas_is_what_the_attempt_took_that_stayed(world: SpendWorld) -> None:
     assert dear < net_of(Account(GATEWAY, GAS, "ETH")) == world.chain.funds[world.hot, None] - RICH_WEI
 
 
-def test_a_spend_is_watched_until_no_reorg_can_reach_it(world: SpendWorld, told: Told) -> None:
-    del told
+def test_a_spend_is_watched_until_no_reorg_can_reach_it(world: SpendWorld) -> None:
     spend_id = start(world)
     world.advance(world.network.confirmations)
     assert [found.id for found in spends.to_watch("ethereum", limit=9)] == []
@@ -333,9 +322,8 @@ def test_a_spend_is_watched_until_no_reorg_can_reach_it(world: SpendWorld, told:
     assert spends.to_watch("ethereum", limit=9) == []
 
 
-def test_what_a_reorg_beyond_maturity_takes_is_sent_again_too(world: SpendWorld, told: Told) -> None:
+def test_what_a_reorg_beyond_maturity_takes_is_sent_again_too(world: SpendWorld) -> None:
     """No such reorg should be; where one is, the books and the chain must come to agree again."""
-    del told
     world.advance(3)
     spend_id = start(world)
     world.mine(world.network.maturity + 2)
@@ -457,8 +445,7 @@ def test_only_the_lowest_slot_is_bumped(world: SpendWorld, told: Told) -> None:
     assert len(txids(second)) == 2
 
 
-def test_bumps_end_where_the_price_does_and_not_by_their_number(world: SpendWorld, told: Told) -> None:
-    del told
+def test_bumps_end_where_the_price_does_and_not_by_their_number(world: SpendWorld) -> None:
     spend_id = start(world)
     world.chain.price = 10**13
     world.pass_time(PATIENCE_S)
@@ -555,8 +542,7 @@ def test_a_slot_that_the_chain_lost_is_filled_so_that_others_go_on(world: SpendW
     assert told.words == ["sent", "mined"]
 
 
-def test_a_slot_of_ours_that_waits_is_no_gap(world: SpendWorld, told: Told) -> None:
-    del told
+def test_a_slot_of_ours_that_waits_is_no_gap(world: SpendWorld) -> None:
     start(world), start(world)
     assert not spend_reads.is_gap("ethereum", world.hot, 0)
     assert not spend_reads.is_gap("ethereum", world.hot, 5)
@@ -565,8 +551,7 @@ def test_a_slot_of_ours_that_waits_is_no_gap(world: SpendWorld, told: Told) -> N
 # Steps --------------------------------------------------------------------------------------------------------------
 
 
-def test_whoever_was_not_looked_at_for_longest_comes_first(world: SpendWorld, told: Told) -> None:
-    del told
+def test_whoever_was_not_looked_at_for_longest_comes_first(world: SpendWorld) -> None:
     made = [start(world) for _ in range(3)]
     execute("UPDATE spends SET check_at = (SELECT app_now()) - interval '1 second'")
     assert [found.id for found in spends.to_watch("ethereum", limit=9)] == made
@@ -574,8 +559,7 @@ def test_whoever_was_not_looked_at_for_longest_comes_first(world: SpendWorld, to
     assert [found.id for found in spends.to_watch("ethereum", limit=2)] == made[1:]
 
 
-def test_a_step_ends_where_no_node_answers(world: SpendWorld, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    del told
+def test_a_step_ends_where_no_node_answers(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(5):
         start(world)
     asked: list[int] = []
@@ -607,8 +591,7 @@ def test_a_purpose_that_is_unknown_here_is_left_alone(
         spend_hooks.register("theft", Hooks())
 
 
-def test_bytes_that_are_committed_are_kept_for_ever(world: SpendWorld, told: Told) -> None:
-    del told
+def test_bytes_that_are_committed_are_kept_for_ever(world: SpendWorld) -> None:
     start(world)
     with pytest.raises(Exception, match="append-only"):
         execute("DELETE FROM spend_attempts")

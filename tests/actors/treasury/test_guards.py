@@ -159,8 +159,7 @@ def test_a_cold_address_that_is_the_hot_one_gets_nothing(
 
 
 def test_what_comes_back_from_the_cold_address_is_missed_nowhere(cooled: TreasuryWorld) -> None:
-    cooled.keep()
-    cooled.follow()
+    cooled.keep_and_follow()
     cooled.bury()
     cooled.reconcile()
     contract = context.context().catalogue.pairs["USDT", "ethereum"].contract

@@ -32,9 +32,7 @@ def swept(world: TreasuryWorld) -> list[str]:
     world.node.ask("anvil_setNextBlockBaseFeePerGas", hex(GWEI))
     world.advance()
     before = len(world.spends())
-    for _ in range(4):
-        world.keep()
-        world.follow()
+    world.keep_and_follow(4)
     sent = world.spends("purpose", "currency")[before:]
     # What is left of the gas comes home, sooner or later.
     return [purpose for purpose, currency in sent if (purpose, currency) != ("sweep", "ETH")]
@@ -86,15 +84,11 @@ def test_an_address_that_two_tell_apart_holds_up_no_other(duo: TreasuryWorld) ->
         return "0x" + "00" * 32 if asked.startswith(BALANCE_OF) and odd[2:] in asked else truth
 
     duo.providers[0].lies["eth_call"] = lie
-    for _ in range(3):
-        duo.keep()
-        duo.follow()
+    duo.keep_and_follow(3)
 
     assert set(column("SELECT sender FROM spends WHERE purpose = 'sweep'")) == {other}
     duo.providers[0].lies.clear()
-    for _ in range(3):
-        duo.keep()
-        duo.follow()
+    duo.keep_and_follow(3)
     assert set(column("SELECT sender FROM spends WHERE purpose = 'sweep'")) == {odd, other}
 
 

@@ -184,8 +184,7 @@ def test_a_cold_address_that_was_emptied_is_told_and_freezes_nothing(
     for world in TreasuryWorld(database, anvil, **env).opened(gas_wei=2 * ETHER):
         world.send(world.hot, 20 * USDT_UNITS)
         world.advance()
-        world.keep()
-        world.follow()
+        world.keep_and_follow()
         world.bury()
         world.drain(COLD, USDT_UNITS)
         world.reconcile(4)

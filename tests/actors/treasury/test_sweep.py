@@ -61,8 +61,7 @@ def test_coin_is_swept_less_its_fee_and_nothing_is_invented(world: TreasuryWorld
     mine = world.paid_invoice(2 * ETHER, currency="ETH")
     address = mine.address.lower()
     before = world.coin(world.hot)
-    world.keep()
-    world.follow()
+    world.keep_and_follow()
 
     assert world.spends("purpose", "state") == [("sweep", "mined")]
     left = world.coin(address)
@@ -81,9 +80,7 @@ def test_several_deposits_at_one_address_take_one_sweep(world: TreasuryWorld) ->
     mine = world.paid_invoice()
     world.pay(mine, 3 * USDT_UNITS)
     world.confirm_sent()
-    for _ in range(2):
-        world.keep()
-        world.follow()
+    world.keep_and_follow(2)
 
     assert world.tokens(world.hot) == 4 * USDT_UNITS
     assert len(set(rows("SELECT sweep_id FROM deposits"))) == 1
@@ -104,8 +101,7 @@ def test_a_deposit_that_comes_while_the_sweep_is_signed_stops_it(
     world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = world.paid_invoice()
-    world.keep()
-    world.follow()
+    world.keep_and_follow()
     honest = sweeps.take
 
     def late(network: str, found: sweeps.Unswept, spend_id: object) -> bool:
@@ -150,9 +146,7 @@ def test_an_address_that_holds_less_than_its_deposits_is_left_alone(world: Treas
     mine = world.paid_invoice()
     world.drain(mine.address.lower(), 1)
     with structlog.testing.capture_logs() as logs:
-        for _ in range(2):
-            world.keep()
-            world.follow()
+        world.keep_and_follow(2)
     assert world.spends() == []
     assert {log["event"] for log in logs if log["log_level"] != "info"} == {"sweep.balance_short"}
 
@@ -191,9 +185,7 @@ def test_the_gas_coin_of_a_network_that_does_not_offer_it(database: str, anvil: 
         world.reconcile()
         world.node.ask("anvil_setBalance", world.hot, hex(ETHER))
         world.paid_invoice()
-        for _ in range(2):
-            world.keep()
-            world.follow()
+        world.keep_and_follow(2)
         world.bury()
         assert world.tokens(world.hot) == USDT_UNITS
         world.assert_agreed(4)
@@ -214,8 +206,7 @@ def test_a_signer_that_dies_while_it_signs_has_taken_nothing(
     world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.paid_invoice()
-    world.keep()
-    world.follow()
+    world.keep_and_follow()
 
     def die(label: str) -> None:
         if label == "spending.signed":
@@ -234,9 +225,7 @@ def test_a_signer_that_dies_while_it_signs_has_taken_nothing(
 
 def test_a_sweep_that_a_reorg_takes_is_sent_again_and_counted_once(world: TreasuryWorld) -> None:
     mine = world.paid_invoice()
-    for _ in range(2):
-        world.keep()
-        world.follow()
+    world.keep_and_follow(2)
     assert world.tokens(world.hot) == USDT_UNITS
     world.reconcile()
 
@@ -265,10 +254,8 @@ def test_a_sweep_whose_deposit_a_reorg_takes_gives_it_back(world: TreasuryWorld)
     txid, raw = world.signed(mine.address.lower(), USDT_UNITS)
     world.node.ask("eth_sendRawTransaction", raw)
     world.confirm_sent()
-    world.keep()
-    world.follow()
-    world.keep()
-    world.follow()
+    world.keep_and_follow()
+    world.keep_and_follow()
     depth = world.node.height() - int(world.node.receipt(txid)["blockNumber"], 16) + 1
     world.reorg(depth)
     world.advance()
@@ -282,8 +269,7 @@ def test_a_sweep_whose_deposit_a_reorg_takes_gives_it_back(world: TreasuryWorld)
     assert rows("SELECT status, sweep_id FROM deposits") == [("reversed", None)]
     world.node.ask("eth_sendRawTransaction", raw)
     world.confirm_sent()
-    world.keep()
-    world.follow()
+    world.keep_and_follow()
     world.bury()
     assert world.tokens(world.hot) == USDT_UNITS
     world.assert_agreed()
@@ -293,9 +279,7 @@ def test_gas_that_is_never_enough_is_not_sent_for_ever(world: TreasuryWorld) -> 
     address = world.paid_invoice().address.lower()
     # Whatever is there, its node sees nothing of it.
     world.providers[0].lies["eth_getBalance"] = lambda truth, params: "0x0" if params[0].lower() == address else truth
-    for _ in range(funding.FUNDINGS_MAX + 2):
-        world.keep()
-        world.follow()
+    world.keep_and_follow(funding.FUNDINGS_MAX + 2)
     given = [units for purpose, units in world.spends("purpose", "token_units") if purpose == "gas"]
     assert len(given) == funding.FUNDINGS_MAX
     assert world.coin(address) == sum(given)

@@ -78,8 +78,7 @@ def test_what_an_address_was_given_pays_although_the_price_has_risen_since(world
 def test_an_address_is_given_what_it_lacks_and_no_more(world: TreasuryWorld) -> None:
     made = world.paid_invoice()
     price(world, 20)
-    world.keep()
-    world.follow()
+    world.keep_and_follow()
     sweep(world, made, gwei=(60, 60))
     first, second = given(world, made)
     assert first * 2 * 9 // 10 < second < first * 2 * 11 // 10

@@ -15,9 +15,7 @@ def swept(world: TreasuryWorld) -> tuple[InvoiceRow, int]:
     """Return an invoice whose deposit was swept, too deep for any reorg to be expected, and the height before it."""
     before = world.node.height()
     made = world.paid_invoice()
-    for _ in range(2):
-        world.keep()
-        world.follow()
+    world.keep_and_follow(2)
     world.advance(world.network.maturity)
     world.watch()
     assert world.tokens(made.address.lower()) == 0
@@ -107,9 +105,7 @@ def test_a_deposit_that_comes_back_after_its_confirmed_sweep_came_to_nothing_is_
     txid, raw = world.signed(made.address.lower(), USDT_UNITS)
     assert world.node.ask("eth_sendRawTransaction", raw) == txid
     world.confirm_sent()
-    for _ in range(2):
-        world.keep()
-        world.follow()
+    world.keep_and_follow(2)
     world.advance(world.network.maturity)
     world.watch()
     undo(world, before)

@@ -76,6 +76,12 @@ class TreasuryWorld(World):
         self.advance()
         self.watch()
 
+    def keep_and_follow(self, steps: int = 1) -> None:
+        """Let the treasury take so many steps, and see what became of each."""
+        for _ in range(steps):
+            self.keep()
+            self.follow()
+
     def watch(self) -> None:
         execute("UPDATE spends SET check_at = app_now() WHERE check_at > app_now()")
         broadcast.broadcast(self.network.code)
