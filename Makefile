@@ -43,6 +43,7 @@ bench: $(STAMP) ## measure against the frozen baselines
 	$(BIN)/python -m bench.api $(ARGS)
 	$(BIN)/python -m bench.scan $(ARGS)
 	$(BIN)/python -m bench.webhooks $(ARGS)
+	$(BIN)/python -m bench.batch $(ARGS)
 	$(BIN)/python -m bench.audit $(ARGS)
 	$(BIN)/python -m bench.scale $(ARGS)
 

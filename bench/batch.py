@@ -1,0 +1,152 @@
+"""A batch of thousands of payments, and hundreds of cheques: `python -m bench.batch`, `--quick` for a fifth of them.
+
+Times how long a batch takes to be accepted and to be done, alone and with clients beside it who create payments one by
+one; what those lose by it; and how long a call for many cheques takes. All as the Procfile runs it, over HTTP.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import hmac
+import http.client
+import json
+import time
+from statistics import median
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from bench.harness import ROOT, Meter, Site, Target, finish, read_round, start_load
+from bench.quiet import beside, until_it_holds
+from bench.report import Figure, show
+from bench.targets import Product
+from cli.embedded.supervise.procfile import read_procfile
+from models.db import base
+from models.db.base import transaction
+from models.ledger import ledger
+from models.ledger.ledger import AVAILABLE, EQUITY, GATEWAY, Account, Transfer
+from models.rates.rates import store_network_fee
+
+PAYMENTS: Final = 5_000
+CHEQUES: Final = 500
+CLIENTS: Final = 16
+ANSWER_LIMIT_S: Final = 30.0
+DONE_LIMIT_S: Final = 300.0
+POLL_S: Final = 0.05
+# Shorter than a batch, so that all of it is beside one.
+LOAD_S: Final = 3.0
+ADDRESSES: Final = 110_000
+# Of the ledger's units; each cheque is of a few coins.
+FUNDS: Final = 10**30
+PAYMENT: Final = {"amount": "125.50", "currency": "USD", "to_currency": "USDT", "network": "ethereum"}
+CHEQUE: Final = {"amount": "25", "currency": "USDT", "network": "ethereum"}
+
+
+def call(target: Target, path: str, body: dict[str, Any]) -> tuple[dict[str, Any], float]:
+    """Send one signed request, and return what it answers and how many milliseconds that took."""
+    text, stamp = json.dumps(body).encode(), str(int(time.time()))
+    signed = f"{stamp}\nPOST\n{path}\n".encode() + text
+    headers = {
+        "Content-Type": "application/json",
+        "X-Public-Id": target.public_id,
+        "X-Timestamp": stamp,
+        "X-Signature": hmac.new(target.secret.encode(), signed, hashlib.sha256).hexdigest(),
+    }
+    connection = http.client.HTTPConnection("127.0.0.1", target.port, timeout=ANSWER_LIMIT_S)
+    connection.connect()
+    began = time.perf_counter()
+    connection.request("POST", path, text, headers)
+    answer = connection.getresponse()
+    found = json.load(answer)
+    took_ms = 1000 * (time.perf_counter() - began)
+    connection.close()
+    assert answer.status == 200, found
+    return found["result"], took_ms
+
+
+def run_batch(target: Target, count: int, label: str) -> tuple[float, float]:
+    """Have a batch of payments made; return milliseconds until it was accepted and seconds until it was done."""
+    began = time.perf_counter()
+    payments = [PAYMENT | {"order_id": f"{label}-{number}"} for number in range(count)]
+    made, accepted_ms = call(target, "/v1/payment/batch", {"payments": payments})
+    while base.value("SELECT status FROM batches WHERE id = %s", (made["batch_id"],)) != "completed":
+        assert time.perf_counter() < began + DONE_LIMIT_S, "the batch is not done"
+        time.sleep(POLL_S)
+    done_s = time.perf_counter() - began
+    failed = base.value("SELECT failed FROM batches WHERE id = %s", (made["batch_id"],))
+    assert failed == 0, f"{failed} items failed"
+    return accepted_ms, done_s
+
+
+def run_crowd(target: Target, count: int, label: str) -> tuple[float, float, float]:
+    """Do so while clients create payments; return the same, and what the clients lose of their rate."""
+    alone = target.pour(clients=CLIENTS, seconds=LOAD_S)
+    meter = Meter(target.programs)
+    load = start_load(target.plan(clients=CLIENTS, seconds=LOAD_S))
+    accepted_ms, done_s = run_batch(target, count, label)
+    crowded = read_round(finish(load), meter)
+    return accepted_ms, done_s, 1 - crowded.rate / alone.rate
+
+
+def run_cheques(target: Target, count: int, label: str) -> float:
+    """Have cheques made by one call; return how many seconds that takes."""
+    # A name of its own each: the same text within the same second would be answered as the same call.
+    links = [CHEQUE | {"reference": f"{label}-{number}"} for number in range(count)]
+    made, took_ms = call(target, "/v1/payout/link/batch", {"links": links})
+    assert all(item["success"] for item in made["items"]), made["items"][0]
+    return took_ms / 1000
+
+
+def fund(merchant_id: UUID) -> None:
+    """Give the merchant coins, and tell what a payout costs."""
+    store_network_fee("USDT", "ethereum", 10**18)
+    with transaction():
+        gift = Transfer(Account(GATEWAY, EQUITY, "USDT"), Account(merchant_id, AVAILABLE, "USDT"), FUNDS)
+        ledger.post("bench:funds", [gift])
+
+
+def measure(target: Target, *, payments: int, cheques: int) -> list[Figure]:
+    """Measure all, one after the other."""
+    crowds: list[tuple[float, float, float]] = []
+    alone: list[tuple[float, float]] = []
+    calls: list[float] = []
+
+    def pair(number: int) -> list[float]:
+        alone.append(run_batch(target, payments, f"alone-{number}"))
+        crowds.append(run_crowd(target, payments, f"crowd-{number}"))
+        calls.append(run_cheques(target, cheques, f"call-{number}"))
+        return [1 - crowds[-1][2]]
+
+    run_batch(target, 50, "warm")
+    run_cheques(target, 5, "warm")
+    until_it_holds(pair)
+    accepted_ms, done_s = (median(run[part] for run in alone) for part in (0, 1))
+    crowded_ms, crowded_s, lost = (median(run[part] for run in crowds) for part in (0, 1, 2))
+    most: Literal["at most"] = "at most"
+    return [
+        Figure(name=f"{payments:,} payments accepted, ms", ratio=accepted_ms, goal=150, better=most),
+        Figure(name=f"{payments:,} payments done, s", ratio=done_s, goal=25, better=most),
+        Figure(name=f"beside {CLIENTS} clients: accepted, ms", ratio=crowded_ms, goal=150, better=most),
+        Figure(name=f"beside {CLIENTS} clients: done, s", ratio=crowded_s, goal=25, better=most),
+        Figure(name=f"beside a batch: what {CLIENTS} clients lose", ratio=lost, goal=0.2, better=most),
+        Figure(name=f"{cheques} cheques by one call, s", ratio=median(calls), goal=1.5, better=most),
+    ]
+
+
+def main() -> None:
+    """Run it with servers of its own."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a fifth of the items")
+    part = 5 if parser.parse_args().quick else 1
+    with beside(), Site() as site:
+        product = Product(site, addresses=ADDRESSES)
+        target = product.start()
+        commands = read_procfile(ROOT / "Procfile")
+        for name in ("batches", "bulk"):
+            site.start(name, commands[name], product.environment())
+        fund(base.value("SELECT id FROM merchants"))
+        show("Batches", measure(target, payments=PAYMENTS // part, cheques=CHEQUES // part))
+
+
+if __name__ == "__main__":
+    main()
