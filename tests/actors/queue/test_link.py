@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import redis
@@ -13,6 +16,7 @@ import redis
 from actors.queue import link as redis_link
 from actors.queue.link import LinkDownError, RedisLink
 from cli.embedded.servers.valkey import Valkey
+from tests.peers.smtp_server import certify
 
 
 @pytest.fixture
@@ -53,6 +57,53 @@ def test_a_wait_ends_although_redis_hangs(valkey: Valkey, link: RedisLink) -> No
 def test_a_long_wait_makes_those_after_it_no_longer(valkey: Valkey, link: RedisLink) -> None:
     link.run([("RPUSH", "something", "x"), ("BLPOP", "something", 60)], wait_s=60)
     assert_given_up_while_redis_hangs(valkey, link)
+
+
+@contextlib.contextmanager
+def falling_silent(context: ssl.SSLContext | None = None) -> Iterator[int]:
+    """Listen as a server that says yes to PING and to what redis-py begins with, and at the first SET no longer reads.
+
+    Yields its port.
+    """
+    is_over = threading.Event()
+
+    def answer() -> None:
+        peer, _ = server.accept()
+        with context.wrap_socket(peer, server_side=True) if context else peer as talking:
+            while b"\r\nSET\r\n" not in (said := talking.recv(4096)):
+                talking.sendall(b"+OK\r\n" * said.count(b"*"))
+            is_over.wait(60)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        silent = threading.Thread(target=answer)
+        silent.start()
+        yield server.getsockname()[1]
+        is_over.set()
+        silent.join()
+
+
+@pytest.mark.parametrize("size", [1, 50_000_000], ids=["read", "write"])
+@pytest.mark.parametrize("is_tls", [False, True], ids=["plain", "tls"])
+def test_a_server_that_falls_silent_is_not_waited_for(tmp_path: Path, size: int, *, is_tls: bool) -> None:
+    context = certify(tmp_path)[0] if is_tls else None
+    with falling_silent(context) as port:
+        url = (
+            f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={tmp_path}/server.pem" if is_tls else f"redis://127.0.0.1:{port}"
+        )
+        link = RedisLink(url, reply_timeout_s=0.5)
+        link._sample_at = float("inf")
+        assert link.run([("PING",), ("PING",)]) == [b"OK", b"OK"]
+        started = time.monotonic()
+        with pytest.raises(LinkDownError):
+            link.run([("SET", "a", b"x" * size)])
+        assert time.monotonic() - started < 30
+
+
+def test_a_read_is_one_system_call(link: RedisLink) -> None:
+    link.run([("PING",)])
+
+    # With a timeout of its own Python polls before it reads.
+    assert link._session.connection._sock.gettimeout() is None
 
 
 def test_a_refusal_raises_without_waiting_for_what_follows(link: RedisLink) -> None:
