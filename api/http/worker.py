@@ -69,6 +69,8 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
     def init_process(self) -> None:
         """Start what threads there are, one of them for health alone."""
         self._health = ThreadPoolExecutor(1, thread_name_prefix="health")
+        # Gunicorn finds a setting by a failed look-up and three calls, and a request needs thirty.
+        vars(self.cfg).update({name: setting.get() for name, setting in self.cfg.settings.items()})
         super().init_process()
 
     def run(self) -> None:

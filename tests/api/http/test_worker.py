@@ -1,0 +1,49 @@
+"""What the worker takes from gunicorn holds for the pinned version."""
+
+from __future__ import annotations
+
+import pytest
+from gunicorn.config import Config  # type: ignore[import-untyped]
+from gunicorn.http import wsgi  # type: ignore[import-untyped]
+from gunicorn.http.message import Request  # type: ignore[import-untyped]
+from gunicorn.http.unreader import IterUnreader  # type: ignore[import-untyped]
+from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
+
+from api.http.worker import BoundedThreadWorker
+
+REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Forwarded-Proto: https\r\n\r\n"
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> Config:
+    """The settings of a worker that has begun."""
+    config = Config()
+    config.set("header_map", "drop")
+    config.set("threads", 3)
+    worker = BoundedThreadWorker(0, 0, [], None, 30, config, None)
+    worker.tmp.close()
+    monkeypatch.setattr(ThreadWorker, "init_process", lambda _: None)
+    worker.init_process()
+    worker._health.shutdown()
+    return config
+
+
+def test_settings_are_what_they_were(settled: Config) -> None:
+    given = Config()
+    given.set("header_map", "drop")
+    given.set("threads", 3)
+
+    assert {name: getattr(settled, name) for name in given.settings} == {
+        name: getattr(given, name) for name in given.settings
+    }
+
+
+def test_a_request_looks_no_setting_up(settled: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up: list[str] = []
+    found = Config.__getattr__
+    monkeypatch.setattr(Config, "__getattr__", lambda self, name: (looked_up.append(name), found(self, name))[1])
+
+    request = Request(settled, IterUnreader([REQUEST]), ("127.0.0.1", 1))
+    wsgi.create(request, None, ("127.0.0.1", 1), ("127.0.0.1", 2), settled)
+
+    assert looked_up == []
