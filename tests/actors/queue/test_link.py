@@ -60,24 +60,31 @@ def test_a_long_wait_makes_those_after_it_no_longer(valkey: Valkey, link: RedisL
 
 
 @contextlib.contextmanager
-def falling_silent(context: ssl.SSLContext | None = None) -> Iterator[int]:
-    """Listen as a server that says yes to PING and to what redis-py begins with, and at the first SET no longer reads.
+def falling_silent(folder: Path, *, is_tls: bool) -> Iterator[RedisLink]:
+    """Listen as a server that answers BLPOP late and everything else at once, until a SET, at which it no longer reads.
 
-    Yields its port.
+    Yields a link to it.
     """
+    context = certify(folder)[0] if is_tls else None
     is_over = threading.Event()
 
     def answer() -> None:
         peer, _ = server.accept()
         with context.wrap_socket(peer, server_side=True) if context else peer as talking:
             while b"\r\nSET\r\n" not in (said := talking.recv(4096)):
+                is_over.wait(1.0 if b"BLPOP" in said else 0.0)
                 talking.sendall(b"+OK\r\n" * said.count(b"*"))
             is_over.wait(60)
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         silent = threading.Thread(target=answer)
         silent.start()
-        yield server.getsockname()[1]
+        place = f"127.0.0.1:{server.getsockname()[1]}/0"
+        url = f"rediss://{place}?ssl_ca_certs={folder}/server.pem" if is_tls else f"redis://{place}"
+        link = RedisLink(url, reply_timeout_s=0.5)
+        link._sample_at = float("inf")
+        yield link
+        link.close()
         is_over.set()
         silent.join()
 
@@ -85,14 +92,8 @@ def falling_silent(context: ssl.SSLContext | None = None) -> Iterator[int]:
 @pytest.mark.parametrize("size", [1, 50_000_000], ids=["read", "write"])
 @pytest.mark.parametrize("is_tls", [False, True], ids=["plain", "tls"])
 def test_a_server_that_falls_silent_is_not_waited_for(tmp_path: Path, size: int, *, is_tls: bool) -> None:
-    context = certify(tmp_path)[0] if is_tls else None
-    with falling_silent(context) as port:
-        url = (
-            f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={tmp_path}/server.pem" if is_tls else f"redis://127.0.0.1:{port}"
-        )
-        link = RedisLink(url, reply_timeout_s=0.5)
-        link._sample_at = float("inf")
-        assert link.run([("PING",), ("PING",)]) == [b"OK", b"OK"]
+    with falling_silent(tmp_path, is_tls=is_tls) as link:
+        assert link.run([("PING",), ("BLPOP", "a", 1)], wait_s=2) == [b"OK", b"OK"]
         started = time.monotonic()
         with pytest.raises(LinkDownError):
             link.run([("SET", "a", b"x" * size)])
