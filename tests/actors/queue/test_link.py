@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -71,7 +70,7 @@ def falling_silent(folder: Path, *, is_tls: bool) -> Iterator[RedisLink]:
     def answer() -> None:
         peer, _ = server.accept()
         with context.wrap_socket(peer, server_side=True) if context else peer as talking:
-            while b"\r\nSET\r\n" not in (said := talking.recv(4096)):
+            while (said := talking.recv(4096)) and b"\r\nSET\r\n" not in said:
                 is_over.wait(1.0 if b"BLPOP" in said else 0.0)
                 talking.sendall(b"+OK\r\n" * said.count(b"*"))
             is_over.wait(60)
@@ -83,10 +82,12 @@ def falling_silent(folder: Path, *, is_tls: bool) -> Iterator[RedisLink]:
         url = f"rediss://{place}?ssl_ca_certs={folder}/server.pem" if is_tls else f"redis://{place}"
         link = RedisLink(url, reply_timeout_s=0.5)
         link._sample_at = float("inf")
-        yield link
-        link.close()
-        is_over.set()
-        silent.join()
+        try:
+            yield link
+        finally:
+            link.close()
+            is_over.set()
+            silent.join()
 
 
 @pytest.mark.parametrize("size", [1, 50_000_000], ids=["read", "write"])
