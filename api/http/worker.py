@@ -70,7 +70,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         """Start what threads there are, one of them for health alone."""
         self._health = ThreadPoolExecutor(1, thread_name_prefix="health")
         # Gunicorn finds a setting by a failed look-up and three calls, and a request needs thirty.
-        vars(self.cfg).update({name: setting.get() for name, setting in self.cfg.settings.items()})
+        self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
         super().init_process()
 
     def run(self) -> None:
