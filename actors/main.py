@@ -17,6 +17,7 @@ from actors.queue.registry import AWAITED_QUEUES, modules_for, served_queues
 from core.logs import log
 from core.settings.settings import load_settings
 from models.db import base, scales
+from models.db.ahead import ahead
 
 SIGNER_QUEUE: Final = "signer"
 
@@ -30,6 +31,7 @@ def boot(queues: frozenset[str]) -> SluiceBroker:
         base.connect(
             settings.database_url, statement_timeout_ms=settings.statement_timeout_ms, application_name=f"sluice-{name}"
         )
+        ahead.allow()
     else:
         base.connect(settings.database_url, application_name=f"sluice-{name}")
     made = context.configure(settings)

@@ -6,10 +6,12 @@ from api.app import create_app
 from core.logs import log
 from core.settings.settings import load_settings
 from models.db import base
+from models.db.ahead import ahead
 
 _settings = load_settings(role="web")
 log.configure(_settings, process="web")
 base.connect(_settings.database_url, statement_timeout_ms=_settings.statement_timeout_ms, application_name="sluice-web")
+ahead.allow()
 _broker = make_broker(_settings)
 
 app = create_app(_settings, caller=Caller(_broker, _settings), queues=_broker, link=_broker.link)

@@ -18,6 +18,7 @@ from core.net import allowlist
 from core.secrets.secretbox import SecretBox
 from core.secrets.signing import check_timestamp, verify_request
 from core.settings.settings import Settings
+from models.db.ahead import ahead
 from models.merchants import rows as merchants
 from models.merchants.rows import ApiKeyRow, KeyKind
 
@@ -95,6 +96,7 @@ class Authenticator:
         # Told only to who proves the key.
         if key.networks and not allowlist.admits(key.networks, client_ip(env, self._trusted_proxies)):
             raise AuthIpNotAllowed
+        ahead.note(self._open, public_id)
         return key.principal
 
     def _lateness(self, timestamp: str | None) -> MerchantBadSignature | None:
@@ -112,6 +114,8 @@ class Authenticator:
         return self._open(public_id)
 
     def _open(self, public_id: str) -> _OpenKey:
+        # From before it is read: what is read ahead would else outlive its revocation.
+        stale_at = self._monotonic() + KEY_CACHE_S
         row = self._find_key(public_id)
         if row is None:
             self._keys.pop(public_id, None)
@@ -123,7 +127,7 @@ class Authenticator:
             principal=Principal(public_id=public_id, merchant_id=row.merchant_id, kind=row.kind),
             secret=secret,
             networks=allowlist.parse(row.ip_allowlist),
-            stale_at=self._monotonic() + KEY_CACHE_S,
+            stale_at=stale_at,
         )
         self._keys[public_id] = key
         return key

@@ -12,6 +12,7 @@ from typing import Final
 from core.rates.consensus import Rate
 from core.rates.pricing import RATE_DIGITS, Market
 from core.rates.view import AGAINST, Course
+from models.db.ahead import ahead
 from models.db.base import column, execute, rows
 from models.rates.rows import RateRow
 
@@ -25,20 +26,26 @@ class MarketBoard:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._read_at = float("-inf")
-        self._market = Market(rates={}, network_fees={})
+        # With when its reading began. One value, for threads replace it side by side.
+        self._known = float("-inf"), Market(rates={}, network_fees={})
+        self._forgotten_at = float("-inf")
 
     def read(self) -> Market:
         """Return quotes that are at most a moment old; those that went stale are absent."""
+        ahead.note(self._load)
         with self._lock:
-            if time.monotonic() - self._read_at > CACHE_S:
-                self._market = load_market()
-                self._read_at = time.monotonic()
-            return self._market
+            began_at, _ = self._known
+            if began_at <= self._forgotten_at or time.monotonic() - began_at > CACHE_S:
+                self._load()
+            return self._known[1]
 
     def forget(self) -> None:
         """Read anew at the next use, as after the clock was moved."""
-        self._read_at = float("-inf")
+        self._forgotten_at = time.monotonic()
+
+    def _load(self) -> None:
+        began_at = time.monotonic()
+        self._known = began_at, load_market()
 
 
 def load_market() -> Market:

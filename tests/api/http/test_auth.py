@@ -6,9 +6,11 @@ import pytest
 from falcon import testing
 
 from api.http.auth import Authenticator
-from core.errors import MerchantUnknownKey
+from core.errors import MerchantBadSignature, MerchantUnknownKey
 from core.secrets.signing import sign_request
+from models.db.ahead import ReadAhead
 from models.db.base import StoreUnavailableError
+from models.merchants.rows import ApiKeyRow
 from tests.api.conftest import NOW, SECRET, Client, FakeCaller, Keys, code_of
 
 BODY = b'{"amount":"10","currency":"USD"}'
@@ -89,6 +91,53 @@ def test_a_revoked_key_works_for_a_second_at_most(keys: Keys) -> None:
     clock[0] = 0.9
     authenticator.authenticate(env, "POST", "/v1/payment", BODY)
     clock[0] = 1.0
+    with pytest.raises(MerchantUnknownKey):
+        authenticator.authenticate(env, "POST", "/v1/payment", BODY)
+
+
+def test_the_second_counts_from_before_a_key_is_read(keys: Keys) -> None:
+    clock = [0.0]
+
+    def slowly(public_id: str) -> ApiKeyRow | None:
+        row = keys.find(public_id)
+        clock[0] += 0.6
+        return row
+
+    authenticator = Authenticator(secret_box=keys.box, find_key=slowly, now=lambda: NOW, monotonic=lambda: clock[0])
+    authenticator._open("pk_unified")
+    # Revoked while it was read: what was read ahead must not hold for longer than what was not.
+    del keys.rows["pk_unified"]
+    authenticator._key("pk_unified")
+    clock[0] = 1.0
+
+    with pytest.raises(MerchantUnknownKey):
+        authenticator._key("pk_unified")
+
+
+def test_a_key_that_proved_itself_is_read_ahead_and_no_other(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead = ReadAhead()
+    ahead.allow()
+    monkeypatch.setattr("models.db.ahead.AHEAD_S", 3600.0)
+    monkeypatch.setattr("api.http.auth.ahead", ahead)
+    clock = [0.0]
+    authenticator = Authenticator(secret_box=keys.box, find_key=keys.find, now=lambda: NOW, monotonic=lambda: clock[0])
+    env = {
+        "HTTP_X_PUBLIC_ID": "pk_unified",
+        "HTTP_X_TIMESTAMP": str(NOW),
+        "HTTP_X_SIGNATURE": sign_request(SECRET, str(NOW), "POST", "/v1/payment", BODY),
+    }
+    authenticator.authenticate(env, "POST", "/v1/payment", BODY)
+    with pytest.raises(MerchantBadSignature):
+        authenticator.authenticate(env | {"HTTP_X_PUBLIC_ID": "pk_payout"}, "POST", "/v1/payments", BODY)
+    keys.asked.clear()
+    clock[0] = 0.7
+    ahead.read_all()
+    clock[0] = 1.2
+    authenticator.authenticate(env, "POST", "/v1/payment", BODY)
+    assert keys.asked == ["pk_unified"]
+
+    del keys.rows["pk_unified"]
+    ahead.read_all()
     with pytest.raises(MerchantUnknownKey):
         authenticator.authenticate(env, "POST", "/v1/payment", BODY)
 

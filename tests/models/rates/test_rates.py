@@ -7,7 +7,9 @@ from decimal import Decimal
 import pytest
 
 from core.rates.consensus import Rate
+from core.rates.pricing import RATE_DIGITS, Market
 from core.rates.view import exchange_rates
+from models.db.ahead import ReadAhead
 from models.db.base import app_now, execute, one
 from models.rates import rates
 
@@ -91,3 +93,59 @@ def test_the_clock_that_was_moved_makes_rates_stale() -> None:
     store(USDT="1")
     execute("UPDATE app_clock SET ahead = interval '1 hour'")
     assert rates.load_market().rates == {}
+
+
+def test_quotes_that_are_read_ahead_are_not_read_by_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead, clock = ReadAhead(), [100.0]
+    ahead.allow()
+    monkeypatch.setattr("models.db.ahead.AHEAD_S", 3600.0)
+    monkeypatch.setattr(rates, "ahead", ahead)
+    monkeypatch.setattr("models.rates.rates.time.monotonic", lambda: clock[0])
+    board = rates.MarketBoard()
+    store(ETH="3000")
+    board.read()
+    store(ETH="3001")
+    clock[0] += 0.9
+    ahead.read_all()
+    clock[0] += 0.9
+    store(ETH="3002")
+
+    assert board.read().rates == {"ETH": 3001 * 10**RATE_DIGITS}
+    clock[0] += 0.2
+    assert board.read().rates == {"ETH": 3002 * 10**RATE_DIGITS}
+
+
+def test_what_was_being_read_when_the_board_forgot_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    board = rates.MarketBoard()
+    store(ETH="3000")
+    found = rates.load_market
+
+    def overtaken() -> Market:
+        market = found()
+        store(ETH="3001")
+        board.forget()
+        return market
+
+    monkeypatch.setattr(rates, "load_market", overtaken)
+    board._load()
+    monkeypatch.setattr(rates, "load_market", found)
+
+    assert board.read().rates == {"ETH": 3001 * 10**RATE_DIGITS}
+
+
+def test_the_second_counts_from_before_quotes_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("models.rates.rates.time.monotonic", lambda: clock[0])
+    board = rates.MarketBoard()
+    found = rates.load_market
+
+    def slowly() -> Market:
+        clock[0] += 0.6
+        return found()
+
+    monkeypatch.setattr(rates, "load_market", slowly)
+    board.read()
+    store(ETH="3000")
+    clock[0] += 0.5
+
+    assert board.read().rates.keys() == {"ETH"}
