@@ -95,6 +95,19 @@ def test_a_worker_fills_its_stash_of_addresses_ahead(environment: dict[str, str]
     assert done.stdout.strip() == "True"
 
 
+@pytest.mark.parametrize(("queue", "reads_ahead"), [("invoices", True), ("payouts", True), ("webhooks", False)])
+def test_a_worker_that_is_waited_for_reads_ahead(environment: dict[str, str], queue: str, *, reads_ahead: bool) -> None:
+    script = (
+        f"import sys; sys.argv = ['dramatiq', 'actors.main', '-Q', {queue!r}]; import actors.main;"
+        "from models.db.ahead import ahead; ahead.note(print); print(ahead._thread is not None)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == str(reads_ahead)
+
+
 def test_a_missing_module_ends_the_process(environment: dict[str, str]) -> None:
     script = (
         "import sys; sys.argv = ['dramatiq', 'actors.main', '-Q', 'invoices'];"

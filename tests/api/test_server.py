@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg2
 import pytest
 import redis
 
@@ -305,6 +306,22 @@ def test_an_expectation_is_met(server: Server) -> None:
 
     assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\n")
     assert code_of(answer.split(b"\r\n\r\n", 1)[1]) == (404, "payment.not_found")
+
+
+def test_a_key_that_signed_is_read_again_while_nobody_asks(server: Server, module_database: str) -> None:
+    with contextlib.closing(psycopg2.connect(module_database)) as session, session.cursor() as cursor:
+        session.autocommit = True
+
+        def key_reads() -> int:
+            cursor.execute("SELECT seq_scan + idx_scan FROM pg_stat_user_tables WHERE relname = 'api_keys'")
+            return int(cursor.fetchall()[0][0])
+
+        server.talk(server.signed())
+        # What a request read is counted a second later at most.
+        time.sleep(1.5)
+        before = key_reads()
+
+        eventually(lambda: key_reads() > before + 1)
 
 
 def test_calls_that_nobody_works_on_end_busy_while_reads_go_on(server: Server, valkey: Valkey) -> None:
