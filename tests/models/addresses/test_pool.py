@@ -370,7 +370,7 @@ def test_the_stash_gives_ordinals_with_their_addresses() -> None:
 def test_the_stash_asks_the_database_once_for_many() -> None:
     add_chunk(0)
     add_chunk(1)
-    # All but one of a chunk, so that the stash comes back for its last.
+    # One out of step, so that what the stash reserves first reaches into the second chunk, and what follows too.
     assert 0 in reserve("evm", 1)
     stash = AddressStash(PUBLIC_KEY)
     stash.take("evm")
