@@ -11,9 +11,6 @@ import functools
 import hashlib
 import math
 import os
-import socket
-import ssl
-import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -134,19 +131,9 @@ class RedisLink:
 
     def _allow(self, connection: Any, timeout_s: float) -> None:
         """Have the socket wait so long. A timeout for each read would be two system calls for each."""
-        if timeout_s == self._session.timeout_s:
-            return
-        self._session.timeout_s = timeout_s
-        sock: socket.socket = connection._sock  # noqa: SLF001 - redis-py shows it nowhere
-        if isinstance(sock, ssl.SSLSocket):
-            # It would take the kernel's end of a wait for a reason to wait again.
-            sock.settimeout(timeout_s)
-            return
-        # Where Python keeps the time it polls before each read and write.
-        sock.settimeout(None)
-        limit = struct.pack("ll", int(timeout_s), int(timeout_s % 1 * 1_000_000))
-        for direction in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
-            sock.setsockopt(socket.SOL_SOCKET, direction, limit)
+        if timeout_s != self._session.timeout_s:
+            connection.update_current_socket_timeout(timeout_s)
+            self._session.timeout_s = timeout_s
 
     def _read(self, connection: Any) -> Any:
         try:

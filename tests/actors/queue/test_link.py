@@ -101,13 +101,6 @@ def test_a_server_that_falls_silent_is_not_waited_for(tmp_path: Path, size: int,
         assert time.monotonic() - started < 30
 
 
-def test_a_read_is_one_system_call(link: RedisLink) -> None:
-    link.run([("PING",)])
-
-    # With a timeout of its own Python polls before it reads.
-    assert link._session.connection._sock.gettimeout() is None
-
-
 def test_a_refusal_raises_without_waiting_for_what_follows(link: RedisLink) -> None:
     link.run([("SET", "text", "x")])
     started = time.monotonic()
