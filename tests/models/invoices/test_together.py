@@ -120,3 +120,10 @@ def test_one_that_cannot_be_written_fails_all_and_leaves_nothing(shop: UUID) -> 
         invoices.create_together([good, bad])
 
     assert [value(f"SELECT count(*) FROM {table}") for table in ("invoices", "calls", "quotes")] == [0, 0, 0]
+
+
+def test_an_order_is_looked_up_by_its_index_while_nothing_is_known_of_the_table(shop: UUID) -> None:
+    """A session keeps the plan that it made at first: one by another index would walk through a merchant's invoices."""
+    plan = rows("EXPLAIN SELECT count(*) FROM invoices WHERE merchant_id = %s AND order_id = 'o-1'", (shop,))
+
+    assert "invoices_of_order" in str(plan)
