@@ -147,10 +147,9 @@ def complete(merchants: Sequence[UUID]) -> None:
     """
     execute(
         "UPDATE batches b SET status = 'completed', completed_at = date_trunc('milliseconds', app_now()),"
-        " succeeded = c.succeeded, failed = c.failed FROM batches o CROSS JOIN LATERAL"
-        f" (SELECT {_COUNTS} FROM batch_items i WHERE i.batch_id = o.id) c"
-        " WHERE o.id = b.id AND o.merchant_id = ANY(%s::uuid[]) AND o.status <> 'completed'"
-        " AND b.status <> 'completed'"
+        # Counted once none is left: this is asked after every few items.
+        f" (succeeded, failed) = (SELECT {_COUNTS} FROM batch_items i WHERE i.batch_id = b.id)"
+        " WHERE b.merchant_id = ANY(%s::uuid[]) AND b.status <> 'completed'"
         " AND NOT EXISTS (SELECT FROM batch_items i WHERE i.batch_id = b.id AND i.status = 'pending')",
         (list(merchants),),
     )
