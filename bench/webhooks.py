@@ -36,7 +36,7 @@ from models.db.migrate import migrate
 from models.merchants import rows as merchants
 from models.webhooks import outbox
 
-GOAL: Final = 0.8
+GOAL: Final = 0.9
 MERCHANTS: Final = 8
 ROUND_LIMIT_S: Final = 20.0
 # About as long as the body of a real invoice.paid.
