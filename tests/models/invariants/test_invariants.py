@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from core.ids import uuid7
+from models.db import base
 from models.db.base import column, execute, in_transaction, rows, transaction
 from models.deposits import crediting
 from models.invariants import scope as audit_scope
@@ -25,6 +26,7 @@ from tests.models.ledger.figures import held
 from tests.models.refunds.builders import refund, send_back
 from tests.models.treasury.builders import spend, topup
 from tests.models.wallets.builders import set_blocked, wallet
+from tests.peers.worker_database import WorkerDatabase
 
 # What a hand could do to the story below: at least one change for each invariant, each with several faces.
 CORRUPTIONS: Final[dict[str, list[str]]] = {
@@ -229,6 +231,26 @@ def test_an_invariant_turns_red(name: str) -> None:
     corrupt(CORRUPTIONS[name][0])
     assert name in broken()
     with pytest.raises(AssertionError, match=name):
+        assert_sound()
+
+
+@pytest.mark.fresh_database
+def test_the_books_that_tests_look_through_are_their_own(worker_database: WorkerDatabase, shop: UUID) -> None:
+    del shop
+    assert worker_database.fresh() != base.db.database
+    corrupt("DELETE FROM quotes")
+
+    with pytest.raises(AssertionError, match="invoices_follow_their_quotes"):
+        assert_sound()
+
+
+def test_books_are_looked_through_where_a_test_ended_all_sessions(shop: UUID) -> None:
+    del shop
+    execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+    assert_sound()
+    corrupt("DELETE FROM quotes")
+
+    with pytest.raises(AssertionError, match="invoices_follow_their_quotes"):
         assert_sound()
 
 
