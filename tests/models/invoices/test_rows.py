@@ -83,14 +83,6 @@ def test_the_answer_is_what_a_later_look_shows(shop: UUID, columns: dict[str, An
     assert json.loads(answer or "") == views.payment(CATALOGUE, stored(new), pay_url=PAY_URL, public=False)
 
 
-def test_an_order_is_looked_up_by_its_index_before_anything_is_known_of_the_table(shop: UUID) -> None:
-    execute("TRUNCATE invoices CASCADE")
-
-    plan = rows("EXPLAIN SELECT id FROM invoices WHERE merchant_id = %s AND order_id = %s", (shop, "order"))
-
-    assert "invoices_by_order" in str(plan)
-
-
 def test_an_agnostic_invoice_has_neither_address_nor_quote(shop: UUID) -> None:
     new = agnostic_invoice(shop)
 
