@@ -5,6 +5,7 @@ Without -Q it serves every queue. Only the modules of the served queues are impo
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from typing import Final
@@ -45,3 +46,5 @@ def boot(queues: frozenset[str]) -> SluiceBroker:
 
 
 dramatiq.set_broker(boot(served_queues(sys.argv[1:])))
+# What was loaded stays for good; garbage collections need not go through it again and again.
+gc.freeze()

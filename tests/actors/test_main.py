@@ -108,6 +108,18 @@ def test_a_worker_that_is_waited_for_reads_ahead(environment: dict[str, str], qu
     assert done.stdout.strip() == str(reads_ahead)
 
 
+def test_collections_of_a_worker_pass_by_what_it_loaded(environment: dict[str, str]) -> None:
+    script = (
+        "import gc, sys; sys.argv = ['dramatiq', 'actors.main', '-Q', 'webhooks']; import actors.main;"
+        "print(len(gc.get_objects()) < gc.get_freeze_count())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == "True"
+
+
 def test_a_missing_module_ends_the_process(environment: dict[str, str]) -> None:
     script = (
         "import sys; sys.argv = ['dramatiq', 'actors.main', '-Q', 'invoices'];"
