@@ -7,15 +7,13 @@ DROP INDEX CONCURRENTLY IF EXISTS invoices_by_status;
 CREATE INDEX CONCURRENTLY invoices_by_status ON invoices (merchant_id, status, id DESC)
     WHERE status IN ('paid', 'paid_over', 'wrong_amount', 'expired');
 
--- The merchant stands second: of indexes that begin with it, the planner takes the newest for a table that it knows
--- nothing of yet, and every creation would look for its order_id among all that the merchant sold.
 DROP INDEX CONCURRENTLY IF EXISTS invoices_by_currency;
 
-CREATE INDEX CONCURRENTLY invoices_by_currency ON invoices (price_currency, merchant_id, id DESC);
+CREATE INDEX CONCURRENTLY invoices_by_currency ON invoices (merchant_id, price_currency, id DESC);
 
 DROP INDEX CONCURRENTLY IF EXISTS invoices_by_network;
 
-CREATE INDEX CONCURRENTLY invoices_by_network ON invoices (network, merchant_id, id DESC);
+CREATE INDEX CONCURRENTLY invoices_by_network ON invoices (merchant_id, network, id DESC);
 
 DROP INDEX CONCURRENTLY IF EXISTS payouts_by_status;
 
