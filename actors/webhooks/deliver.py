@@ -127,6 +127,13 @@ class Drain:
         is_idle = self._is_round_over or len(self._under_way) >= self._slots
         self._collect(POLL_S if is_idle and not self._settled else 0)
         self._record()
+        is_inside = self._after != outbox.START
+        self._fill()
+        # The end of a round leaves slots free, and the sender without work, while others wait at its beginning.
+        if is_inside and self._after == outbox.START:
+            self._fill()
+
+    def _fill(self) -> None:
         free = self._slots - len(self._under_way)
         if free > 0:
             self._start(_lease(self._lanes, limit=free, after=self._after))

@@ -10,9 +10,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 import pytest
@@ -23,7 +23,7 @@ from actors.queue.registry import REGISTRY
 from actors.webhooks import deliver as webhooks
 from actors.webhooks.deliver import Dispatcher
 from actors.webhooks.lanes import START_WIDTH, Lanes
-from actors.webhooks.sender import Sender
+from actors.webhooks.sender import Outcome, Post, Sender
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import Settings, load_settings
@@ -312,6 +312,36 @@ def test_a_slot_is_filled_as_soon_as_it_is_free(settings: Settings, receiver: Re
         receiver.wait_for(60, timeout_s=45)
         release.set()
         drain.join()
+
+
+class PromptSender:
+    """Has every post answered by the time that it is asked."""
+
+    def __init__(self) -> None:
+        self.counts: list[int] = []
+        self._outcomes: list[Outcome] = []
+
+    def send(self, posts: Sequence[Post]) -> None:
+        self.counts.append(len(posts))
+        self._outcomes += [Outcome(key=post.key, status_code=200, error=None, took_s=0.01) for post in posts]
+
+    def collect(self, _timeout_s: float) -> list[Outcome]:
+        found, self._outcomes = self._outcomes, []
+        return found
+
+
+def test_slots_that_the_end_of_a_round_leaves_free_are_filled_at_once(settings: Settings) -> None:
+    (first, _), (last, _) = sorted(register("http://127.0.0.1:9/", settings) for _ in range(2))
+    emit(first, count=2 * START_WIDTH)
+    emit(last)
+    sender = PromptSender()
+    box = SecretBox(settings.secret_keys)
+    drain = webhooks.Drain(sender=cast("Sender", sender), box=box, lanes=Lanes(), slots=START_WIDTH)
+
+    drain.run(outbox.lease_due(limit=START_WIDTH, per_merchant=START_WIDTH, allowances={}))
+
+    assert sender.counts[:3] == [START_WIDTH, 1, START_WIDTH - 1]
+    assert {status for status, *_ in log(first) + log(last)} == {"delivered"}
 
 
 def test_one_receiver_is_not_flooded_before_it_answers(settings: Settings) -> None:
