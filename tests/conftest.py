@@ -21,6 +21,7 @@ from psycopg2.extensions import parse_dsn
 from pytest_socket import socket_allow_hosts
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
 from cli.embedded.servers.anvil import Anvil
 from cli.embedded.servers.postgres import Postgres
@@ -86,6 +87,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class _ByFile(LoadFileScheduling):
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        """Keep the first process at the stories, which wait most, and the others at what reckons."""
+        tells = node is self.nodes[0]
+        fitting = (scope for scope in self.workqueue if tells == bool(FIRST & {*Path(scope).parts, Path(scope).stem}))
+        self.workqueue.move_to_end(next(fitting, next(iter(self.workqueue))), last=False)
+        super()._assign_work_unit(node)
+
     def _split_scope(self, nodeid: str) -> str:
         return ONE_STACK if nodeid.startswith(ONE_STACK) else super()._split_scope(nodeid)
 
