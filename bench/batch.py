@@ -35,7 +35,8 @@ DONE_LIMIT_S: Final = 300.0
 POLL_S: Final = 0.05
 # Shorter than a batch, so that all of it is beside one.
 LOAD_S: Final = 3.0
-ADDRESSES: Final = 110_000
+# Enough for ten pairs: two batches each, and what the clients create in two loads.
+ADDRESSES: Final = 250_000
 # Of the ledger's units; each cheque is of a few coins.
 FUNDS: Final = 10**30
 PAYMENT: Final = {"amount": "125.50", "currency": "USD", "to_currency": "USDT", "network": "ethereum"}
