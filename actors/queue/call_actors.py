@@ -17,7 +17,8 @@ import msgspec
 import structlog
 
 from actors.queue.broker import SluiceBroker
-from actors.queue.gathering import Gathering, redis_id
+from actors.queue.consumer import redis_id
+from actors.queue.gathering import Gathering, gathering_of
 from actors.queue.messages import UNDECIDED, Answer, CallMessage, CallReply, answer_key, bound_to
 from actors.queue.registry import Registration, register
 from core.errors import DomainError
@@ -75,16 +76,19 @@ def call_actor(
         def perform(info: CallInfo, payload: bytes) -> CallReply:
             return function(info, decode(payload))
 
-        def perform_together(asked: Sequence[tuple[CallInfo, bytes]]) -> Sequence[CallReply | None]:
-            return [] if together is None else together([(info, decode(payload)) for info, payload in asked])
-
         name = function.__name__
-        several = None if together is None else perform_together
+        several = None if together is None else functools.partial(_perform_together, together, decode)
         bind = functools.partial(_answering, perform, queue=queue, name=name, is_secret=secret, together=several)
         register(Registration(name=name, queue=queue, bind=bind))
         return function
 
     return decorate
+
+
+def _perform_together(
+    together: Together[B], decode: Callable[[bytes], B], asked: Sequence[tuple[CallInfo, bytes]]
+) -> Sequence[CallReply | None]:
+    return together([(info, decode(payload)) for info, payload in asked])
 
 
 def _answering(
@@ -100,8 +104,8 @@ def _answering(
         broker.gathered_actors.add(name)
 
     def answer(**arguments: Any) -> None:
-        gathering = arguments.get("gathering")
-        if isinstance(gathering, Gathering) and together is not None:
+        gathering = gathering_of(arguments)
+        if gathering is not None and together is not None:
             _answer_together(together, broker, queue, name, gathering)
             return
         message = _genuine(broker, queue, name, arguments)

@@ -68,18 +68,18 @@ class BlockingConsumer(Consumer):
 
     def ack(self, message: MessageProxy) -> None:
         """Remove a processed message, and send the answer that its actor left."""
-        self._settle("ack", message.options["redis_message_id"])
+        self._settle("ack", redis_id(message))
 
     def nack(self, message: MessageProxy) -> None:
         """Pass an unknown actor's message on to newer workers; put anything else among the dead letters."""
         if message.actor_name not in self._broker.actors and self._pass_on(message):
-            self._settle("ack", message.options["redis_message_id"])
+            self._settle("ack", redis_id(message))
         else:
-            self._settle("nack", message.options["redis_message_id"])
+            self._settle("nack", redis_id(message))
 
     def requeue(self, messages: Iterable[MessageProxy | Message[None]]) -> None:
         """Give back, at shutdown, the messages that no thread has begun."""
-        ids = [message.options["redis_message_id"] for message in messages]
+        ids = [redis_id(message) for message in messages]
         if ids:
             self._broker.dispatch("requeue", self._queue_name, *ids)
 
@@ -134,7 +134,7 @@ class BlockingConsumer(Consumer):
             with suppress(LinkDownError):
                 self._bury_undecodable()
             return None
-        self._in_hand.add(message.options["redis_message_id"])
+        self._in_hand.add(redis_id(message))
         return MessageProxy(message)
 
     def _pass_on(self, message: MessageProxy) -> bool:
@@ -152,15 +152,15 @@ class BlockingConsumer(Consumer):
             self._broker.settle(command, self._queue_name, *redis_ids)
         except LinkDownError:
             # The work is done and committed. A worker must not sit out the outage for the sake of a receipt.
-            self._unsaid.extend((command, redis_id) for redis_id in redis_ids)
+            self._unsaid.extend((command, each) for each in redis_ids)
         finally:
             self._in_hand.difference_update(redis_ids)
             self._slot_freed.set()
 
     def _say_unsaid(self) -> None:
         while self._unsaid:
-            command, redis_id = self._unsaid[0]
-            self._broker.dispatch(command, self._queue_name, redis_id)
+            command, settled = self._unsaid[0]
+            self._broker.dispatch(command, self._queue_name, settled)
             self._unsaid.popleft()
 
     def _take_back_delayed(self) -> None:
@@ -170,15 +170,20 @@ class BlockingConsumer(Consumer):
 
     def _bury_undecodable(self) -> None:
         """Move what cannot be read to the dead letters. Fetching names no ids, so look through all that are held."""
-        for redis_id, data in self._broker.held(self._queue_name).items():
+        for held, data in self._broker.held(self._queue_name).items():
             if decode(data, self._queue_name) is None:
-                log.error("queue.unreadable_message", queue=self._queue_name, redis_id=redis_id)
-                self._broker.dispatch("nack" if data else "ack", self._queue_name, redis_id)
+                log.error("queue.unreadable_message", queue=self._queue_name, redis_id=held)
+                self._broker.dispatch("nack" if data else "ack", self._queue_name, held)
 
     def _note_cut(self, error: LinkDownError) -> None:
         if not self._is_cut_off:
             log.warning("queue.redis_away", queue=self._queue_name, error=str(error))
         self._is_cut_off = True
+
+
+def redis_id(message: Message[None] | MessageProxy) -> str:
+    """Return the id under which Redis keeps a message."""
+    return str(message.options["redis_message_id"])
 
 
 def decode(data: bytes | None, queue_name: str) -> Message[None] | None:

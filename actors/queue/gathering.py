@@ -20,6 +20,7 @@ import math
 import threading
 import time
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, PriorityQueue
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dramatiq import Message
 from dramatiq.broker import MessageProxy
 
-from actors.queue.consumer import RECONNECT_PAUSE_S, BlockingConsumer, decode
+from actors.queue.consumer import BlockingConsumer, decode, redis_id
 from actors.queue.link import LinkDownError
 
 if TYPE_CHECKING:
@@ -46,11 +47,6 @@ class Gathering:
     messages: tuple[Message[None], ...]
     # The redis ids of those that nothing is left to be done for.
     settled: set[str] = field(default_factory=set)
-
-
-def redis_id(message: Message[None] | MessageProxy) -> str:
-    """Return the id under which Redis keeps a message."""
-    return str(message.options["redis_message_id"])
 
 
 class PulledConsumer(BlockingConsumer):
@@ -81,14 +77,7 @@ class PulledConsumer(BlockingConsumer):
 
     def pull(self) -> MessageProxy | None:
         """Return the next message, or a gathering as one, or None after the wait. By one thread at a time."""
-        if not self._fetched:
-            try:
-                self._fetch(GATHER_MAX)
-            except LinkDownError as error:
-                self._note_cut(error)
-                time.sleep(RECONNECT_PAUSE_S)
-                return None
-        first = self._hand_out()
+        first = super().__next__()
         if first is None or first.actor_name in self._broker.gathered_actors:
             return first and self._gather(first)
         if first.actor_name in self._broker.actors:
@@ -97,6 +86,9 @@ class PulledConsumer(BlockingConsumer):
         first.fail()
         self.nack(first)
         return None
+
+    def _refill(self) -> None:
+        self._fetch(GATHER_MAX)
 
     def _gather(self, first: MessageProxy) -> MessageProxy:
         """Return the message with those of its actor that have been fetched beside it."""
@@ -112,7 +104,7 @@ class PulledConsumer(BlockingConsumer):
 
     def ack(self, message: MessageProxy) -> None:
         """Remove what was processed, and send the answers that its actor left."""
-        gathering = gathering_of(message)
+        gathering = gathering_of(message.kwargs)
         if gathering is None:
             super().ack(message)
             return
@@ -133,9 +125,9 @@ def as_one(gathering: Gathering) -> MessageProxy:
     )
 
 
-def gathering_of(message: MessageProxy) -> Gathering | None:
-    """Return the gathering that a message stands for. Nothing that comes from Redis can look like one."""
-    found = message.kwargs.get("gathering")
+def gathering_of(arguments: Mapping[str, Any]) -> Gathering | None:
+    """Return the gathering that a message with these arguments stands for. Nothing from Redis can look like one."""
+    found = arguments.get("gathering")
     return found if isinstance(found, Gathering) else None
 
 
