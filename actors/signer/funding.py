@@ -16,7 +16,7 @@ from actors.signer.spend import Wallet
 from chains.base import Intent
 from core.catalogue.catalogue import Network
 from core.money import rescale_down
-from core.treasury import usd_units
+from core.rates.worth import usd_units
 from models.payouts import queue as payout_queue
 from models.spends import reads as spend_reads
 from models.treasury import sweeps

@@ -34,7 +34,7 @@ from chains.keystore import KeystoreError
 from chains.registry import gas_cap_units
 from core.catalogue.catalogue import Network, Pair
 from core.money import rescale_down
-from core.treasury import excess_units
+from core.rates.worth import excess_units
 from models.deposits import balances as probes
 from models.deposits import cursors
 from models.deposits.cursors import Cursor

@@ -37,7 +37,7 @@ class MovedClockError(Exception):
 
 def available() -> list[tuple[str, str]]:
     """Return (name, sql) of every migration, in order."""
-    folder = resources.files("models.migrations")
+    folder = resources.files("models.db.migrations")
     files = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
     return [(f.name, f.read_text(encoding="utf-8")) for f in files]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from core.catalogue.catalogue import Catalogue, Network
 from core.errors import InvoiceQuoteFailed
 from core.rates.pricing import Market, fee_in_coin, usd_cents
+from core.rates.worth import SweepPolicy, Verdict, is_dear, judge_sweep, sweep_cost
 from core.settings.settings import Settings
-from core.treasury import SweepPolicy, Verdict, is_dear, judge_sweep, sweep_cost
 from models.treasury import sweeps
 from models.treasury.sweeps import Unswept
 

@@ -62,7 +62,7 @@ def reachable(starts: Iterable[str]) -> dict[Deed, set[str]]:
 
 @functools.cache
 def _migrations() -> str:
-    return "\n".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "models/migrations").glob("*.sql")))
+    return "\n".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "models/db/migrations").glob("*.sql")))
 
 
 @functools.cache

@@ -8,7 +8,7 @@ import pytest
 
 from core.ids import uuid7
 from core.rates.pricing import Market
-from core.treasury import SweepPolicy
+from core.rates.worth import SweepPolicy
 from models.db.base import column, execute, one, rows, transaction
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.treasury import SweepPolicy, excess_units, judge_sweep, sweep_cost, usd_cents, usd_units
+from core.rates.worth import SweepPolicy, excess_units, judge_sweep, sweep_cost, usd_cents, usd_units
 
 USDT = 10**18
 DOLLAR = 10**18
