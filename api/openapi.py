@@ -96,6 +96,8 @@ _HEADERS: Final[Json] = {
 }
 
 
+_MESSAGE: Final[Json] = {"type": "string", "description": "In words, which may change."}
+
 _TOO_MANY: Final[Json] = {
     "description": "Too many requests; come back after Retry-After seconds.",
     "headers": {
@@ -106,7 +108,10 @@ _TOO_MANY: Final[Json] = {
             "schema": {
                 "type": "object",
                 "required": ["state", "message"],
-                "properties": {"state": {"type": "integer", "const": 1}, "message": {"type": "string"}},
+                "properties": {
+                    "state": {"type": "integer", "const": 1, "description": "Always 1."},
+                    "message": _MESSAGE,
+                },
             },
             "examples": {"example": {"value": {"state": 1, "message": "Too many requests; try again in 3 s."}}},
         }
@@ -198,7 +203,10 @@ def _envelope(result: Json) -> Json:
     return {
         "type": "object",
         "required": ["state", "result"],
-        "properties": {"state": {"type": "integer", "const": 0}, "result": result},
+        "properties": {
+            "state": {"type": "integer", "const": 0, "description": "Always 0."},
+            "result": {"description": "What was asked for."} | result,
+        },
     }
 
 
@@ -214,10 +222,15 @@ def _error_response(group: list[type[DomainError]]) -> Json:
     names += ["Retry-After"] if any(error.retry_after_s is not None for error in group) else []
     detail = {
         "type": "object",
+        "description": "Why there is no result.",
         "required": ["code", "message"],
         "properties": {
-            "code": {"type": "string", "enum": [error.code for error in group]},
-            "message": {"type": "string"},
+            "code": {
+                "type": "string",
+                "enum": [error.code for error in group],
+                "description": "What was refused, and why: branch on it.",
+            },
+            "message": _MESSAGE,
         },
     }
     return {

@@ -98,7 +98,7 @@ class BatchLookup(Request, kw_only=True, omit_defaults=True):
 
     refusals: ClassVar = {"batch_id": BatchBadId}
 
-    batch_id: Annotated[UuidText, Meta(min_length=1)]
+    batch_id: Annotated[UuidText, Meta(description="As its creation answered.", min_length=1)]
     limit: Annotated[int, Meta(description="Items shown: 1 to 5000; anything else, and no limit, is all.")] | None = (
         None
     )
@@ -135,16 +135,16 @@ class BatchCreated(Answer, kw_only=True):
     """A batch that was taken."""
 
     batch_id: Annotated[UuidText, Meta(description="The batch's identifier.")]
-    kind: BatchKind
+    kind: Annotated[BatchKind, Meta(description="What its items are.")]
     count: Annotated[int, Meta(description="Items taken.", examples=[2])]
-    status: Literal["pending"]
+    status: Annotated[Literal["pending"], Meta(description="pending: nothing is done yet.")]
 
 
 class BatchItemError(Answer, kw_only=True):
     """Why an item failed, as its own endpoint would have answered."""
 
     code: Annotated[str, Meta(description="batch.skipped: an item before it failed.", examples=["payment.bad_amount"])]
-    message: str
+    message: Annotated[str, Meta(description="In words, which may change.")]
 
 
 class BatchItem(Answer, kw_only=True):
@@ -152,24 +152,24 @@ class BatchItem(Answer, kw_only=True):
 
     index: Annotated[int, Meta(description="Its place in the request, from 0.")]
     order_id: Annotated[str, Meta(description="As sent; empty where it had none.")]
-    status: Literal["pending", "success", "error"]
+    status: Annotated[Literal["pending", "success", "error"], Meta(description="pending until its turn has come.")]
     result: Annotated[dict[str, Any] | None, Meta(description="The object as it was created; null without success.")]
-    error: BatchItemError | None
+    error: Annotated[BatchItemError | None, Meta(description="Why it failed; null unless it did.")]
 
 
 class BatchInfo(Answer, kw_only=True):
     """A batch with the outcome of its items, in their order."""
 
-    batch_id: UuidText
-    kind: BatchKind
+    batch_id: Annotated[UuidText, Meta(description="The batch's identifier.")]
+    kind: Annotated[BatchKind, Meta(description="What its items are.")]
     status: Annotated[
         Literal["pending", "processing", "completed"],
         Meta(description="completed: all items are handled, whether or not they succeeded."),
     ]
-    on_error: OnError
-    count: int
-    succeeded: int
-    failed: Annotated[int, Meta(description="Skipped items included.")]
-    created_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
-    completed_at: str | None
-    items: list[BatchItem]
+    on_error: Annotated[OnError, Meta(description="What a failure does to the items after it.")]
+    count: Annotated[int, Meta(description="Items in all.")]
+    succeeded: Annotated[int, Meta(description="Items that succeeded so far.")]
+    failed: Annotated[int, Meta(description="Items that failed, those skipped included.")]
+    created_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=["2026-01-31T12:00:00.000Z"])]
+    completed_at: Annotated[str | None, Meta(description="ISO 8601 in UTC; null until it is completed.")]
+    items: Annotated[list[BatchItem], Meta(description="Those asked for, in the request's order.")]

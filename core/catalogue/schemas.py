@@ -7,39 +7,40 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from core.http.answers import Answer
+from core.http.fields import CoinCode, NetworkCode
 
 
 class CurrencyNetwork(Answer, kw_only=True):
     """A network that carries a coin."""
 
-    network: str
+    network: NetworkCode
     contract: Annotated[str | None, Meta(description="null for the network's own coin.")]
-    decimals: int
-    precision: int
+    decimals: Annotated[int, Meta(description="Decimal places of the token's smallest unit there.")]
+    precision: Annotated[int, Meta(description="Decimal places that an amount may have there.")]
     min_minor: Annotated[str, Meta(description="The smallest deposit, in minor units of this network's token.")]
-    confirmations: int
-    maturity: int
-    is_available: bool
+    confirmations: Annotated[int, Meta(description="Confirmations from which a deposit is credited.")]
+    maturity: Annotated[int, Meta(description="Confirmations from which it can be spent.")]
+    is_available: Annotated[bool, Meta(description="Whether the gateway serves the network now.")]
 
 
 class Currency(Answer, kw_only=True):
     """A coin to be paid in."""
 
-    currency: str
-    name: str
-    networks: list[CurrencyNetwork]
+    currency: CoinCode
+    name: Annotated[str, Meta(description="Its name in words.")]
+    networks: Annotated[list[CurrencyNetwork], Meta(description="Those that carry it.")]
 
 
 class PricingCurrency(Answer, kw_only=True):
     """A currency to set prices in."""
 
-    currency: str
-    kind: Literal["fiat", "crypto"]
-    precision: int
+    currency: Annotated[str, Meta(description="The currency's code.")]
+    kind: Annotated[Literal["fiat", "crypto"], Meta(description="fiat: money of a state; crypto: a coin.")]
+    precision: Annotated[int, Meta(description="Decimal places that a price may have.")]
 
 
 class Currencies(Answer, kw_only=True):
     """The catalogue."""
 
-    currencies: list[Currency]
-    pricing_currencies: list[PricingCurrency]
+    currencies: Annotated[list[Currency], Meta(description="The coins to be paid in.")]
+    pricing_currencies: Annotated[list[PricingCurrency], Meta(description="The currencies to set prices in.")]

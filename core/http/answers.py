@@ -15,14 +15,14 @@ class Answer(Struct, forbid_unknown_fields=True, kw_only=True):
 class Health(Answer, kw_only=True):
     """How the process or the gateway is."""
 
-    status: Literal["ok"]
+    status: Annotated[Literal["ok"], Meta(description="Always ok.")]
 
 
 class Readiness(Answer, kw_only=True):
     """How the gateway is, and what an operator should look at."""
 
-    status: Literal["ok"]
+    status: Annotated[Literal["ok"], Meta(description="Always ok.")]
     attention: Annotated[list[str], Meta(description="What does not keep this process from serving.")]
     audit_passed_at: Annotated[
-        str | None, Meta(description="When the books were last found right; null: not yet, since the installation.")
+        str | None, Meta(description="When the books were last found right, as ISO 8601 in UTC; null: not yet.")
     ]

@@ -109,8 +109,10 @@ class Lookup(Request, kw_only=True, omit_defaults=True):
 
     unnamed: ClassVar[type[errors.DomainError]]
 
-    uuid: UuidText | None = None
-    order_id: Annotated[Text, Meta(max_length=255, examples=["order-1042"])] | None = None
+    uuid: Annotated[UuidText, Meta(description="Its identifier; comes before order_id.")] | None = None
+    order_id: (
+        Annotated[Text, Meta(max_length=255, description="The merchant's reference.", examples=["order-1042"])] | None
+    ) = None
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Refuse a lookup by nothing."""

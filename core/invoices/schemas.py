@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core import errors
 from core.http.answers import Answer
+from core.http.fields import CoinCode, CreatedAt, NetworkCode, NextCursor, OrderIdText, TxidText
 from core.http.requests import (
     Amount,
     Code,
@@ -62,7 +63,9 @@ class CreatePayment(Request, kw_only=True, omit_defaults=True):
         ]
         | None
     ) = None
-    lifetime: Annotated[int, Meta(description="Seconds, clamped to 300 to 43200.", examples=[3600])] | None = None
+    lifetime: (
+        Annotated[int, Meta(description="Seconds, clamped to 300 to 43200; 3600 without it.", examples=[3600])] | None
+    ) = None
     subtract: (
         Annotated[
             int,
@@ -99,8 +102,8 @@ class CreatePayment(Request, kw_only=True, omit_defaults=True):
         Annotated[Text, Meta(max_length=4096, description="Private; echoed in webhooks, never shown to the buyer.")]
         | None
     ) = None
-    payer_email: Email | None = None
-    theme: Literal["dark", "light", ""] | None = None
+    payer_email: Annotated[Email, Meta(description="The buyer's address, for the receipt.")] | None = None
+    theme: Annotated[Literal["dark", "light", ""], Meta(description="How the payment page looks.")] | None = None
     is_payment_multiple: Annotated[bool, Meta(description="The page invites the buyer to pay a remainder.")] = False
     is_refresh: Annotated[bool, Meta(description="Revive an expired invoice of this order_id.")] = False
 
@@ -122,7 +125,7 @@ class MethodChoice(Request, kw_only=True, omit_defaults=True):
 
     refusals: ClassVar = {"currency": errors.PayUnknownCurrency, "network": errors.PayMethodNotAccepted}
 
-    currency: Code
+    currency: Annotated[Code, Meta(description="The coin to pay in.")]
     network: Annotated[CodeOrEmpty, Meta(description="May be left out where the coin has one network.")] | None = None
 
 
@@ -138,30 +141,46 @@ class PublicPayment(Answer, kw_only=True):
     """A payment as its buyer sees it."""
 
     uuid: Annotated[UuidText, Meta(description="The payment's identifier.")]
-    order_id: str
+    order_id: OrderIdText
     amount: Annotated[str, Meta(description="The price in currency.", examples=["125.50"])]
-    payment_amount: Annotated[str | None, Meta(description="The confirmed sum; null before the first confirmation.")]
-    amount_paid: Annotated[str, Meta(description="Detected so far; empty before a coin is chosen.")]
-    amount_remaining: Annotated[str, Meta(description="Still due; empty before a coin is chosen.")]
+    payment_amount: Annotated[
+        str | None, Meta(description="The confirmed sum, in payer_currency; null before the first confirmation.")
+    ]
+    amount_paid: Annotated[str, Meta(description="Detected so far, in payer_currency; empty before a coin is chosen.")]
+    amount_remaining: Annotated[str, Meta(description="Still due, in payer_currency; empty before a coin is chosen.")]
     payer_amount: Annotated[str, Meta(description="What the buyer owes in payer_currency; empty before the choice.")]
     payer_currency: Annotated[str, Meta(description="The settlement coin; empty before it is chosen.")]
     currency: Annotated[str, Meta(description="The pricing currency.", examples=["USD"])]
-    network: str
+    network: Annotated[str, Meta(description="The settlement network; empty before a coin is chosen.")]
     address: Annotated[str, Meta(description="The deposit address; empty before a coin is chosen.")]
     address_qr_code: Annotated[str, Meta(description="A PNG data URI of the address.")]
-    payment_status: Literal["select", "check", "paid", "paid_over", "wrong_amount", "expired"]
+    payment_status: Annotated[
+        Literal["select", "check", "paid", "paid_over", "wrong_amount", "expired"],
+        Meta(
+            description="select: the buyer has yet to choose a coin; check: awaits payment; paid, paid_over: within"
+            " tolerance, above it; wrong_amount: short, or late; expired: nothing came in time."
+        ),
+    ]
     is_multi: Annotated[bool, Meta(description="Whether the buyer picks coin and network.")]
     url: Annotated[str, Meta(description="The hosted payment page.")]
-    expired_at: Annotated[int, Meta(description="Unix seconds.", examples=[1764000000])]
-    rate_expires_at: Annotated[int, Meta(description="Unix seconds.", examples=[1763997300])]
-    is_final: bool
-    created_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
-    updated_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
-    url_return: str
-    url_success: str
-    confirmations: int
-    required_confirmations: int
-    txid: str
+    expired_at: Annotated[int, Meta(description="When it expires, in Unix seconds.", examples=[1764000000])]
+    rate_expires_at: Annotated[
+        int, Meta(description="Until when the quote holds, in Unix seconds.", examples=[1763997300])
+    ]
+    is_final: Annotated[
+        bool, Meta(description="Whether the status is final. A late deposit, a reorg and is_refresh open it again.")
+    ]
+    created_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=["2026-01-31T12:00:00.000Z"])]
+    updated_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=["2026-01-31T12:00:00.000Z"])]
+    url_return: Annotated[str, Meta(description="Where the page's link back to the shop leads; empty without one.")]
+    url_success: Annotated[str, Meta(description="Where the page leads once it is paid; empty without one.")]
+    confirmations: Annotated[
+        int, Meta(description="Blocks on top of the deposits', of the lowest; 0 before the first.")
+    ]
+    required_confirmations: Annotated[
+        int, Meta(description="Confirmations from which a deposit counts; 0 before a coin is chosen.")
+    ]
+    txid: TxidText
     accepted: Annotated[
         list[AcceptedMethod] | UnsetType,
         Meta(description="What the buyer may choose; only while the status is select."),
@@ -171,36 +190,41 @@ class PublicPayment(Answer, kw_only=True):
 class Payment(PublicPayment, kw_only=True):
     """A payment as its merchant sees it."""
 
-    additional_data: str
-    payer_email: str
+    additional_data: Annotated[str, Meta(description="Private; as it was given.")]
+    payer_email: Annotated[str, Meta(description="The buyer's address; empty where none was given.")]
     payer_address: Annotated[str, Meta(description="The sender; empty where a network has no single one.")]
 
 
 class Refund(Answer, kw_only=True):
     """A refund of a payment, or of a stray deposit to its address."""
 
-    uuid: UuidText
-    status: str
-    amount: str
-    address: str
-    txid: str
-    is_final: bool
-    created_at: str
+    uuid: Annotated[UuidText, Meta(description="The refund's identifier; that of its payout.")]
+    status: Annotated[
+        str, Meta(description="That of its payout: check, awaiting_cosign, process, paid, fail or cancel.")
+    ]
+    amount: Annotated[str, Meta(description="What arrives, in the refund's coin.")]
+    address: Annotated[str, Meta(description="Where it goes.")]
+    txid: TxidText
+    is_final: Annotated[bool, Meta(description="true for paid, fail and cancel.")]
+    created_at: CreatedAt
     currency: Annotated[str | UnsetType, Meta(description="Only of a stray's, with its network.")] = UNSET
-    network: str | UnsetType = UNSET
+    network: Annotated[str | UnsetType, Meta(description="Only of a stray's: the network that carries it.")] = UNSET
 
 
 class StrayDeposit(Answer, kw_only=True):
     """A deposit of another asset, on another network, or too small to count."""
 
-    txid: str
-    currency: str
-    network: str
-    amount: str
+    txid: Annotated[str, Meta(description="The transaction's hash.")]
+    currency: Annotated[str, Meta(description="The coin that came.")]
+    network: Annotated[str, Meta(description="The network over which it came.")]
+    amount: Annotated[str, Meta(description="What came, in its coin.")]
     status: Annotated[
         str, Meta(description="refunding and refunded: it is being sent back, or was.", examples=["confirmed"])
     ]
-    reason: Literal["asset", "network", "dust"]
+    reason: Annotated[
+        Literal["asset", "network", "dust"],
+        Meta(description="asset: another coin; network: another network; dust: below the network's smallest deposit."),
+    ]
 
 
 class PaymentInfo(Payment, kw_only=True):
@@ -210,7 +234,9 @@ class PaymentInfo(Payment, kw_only=True):
         Literal["none", "partial", "full"], Meta(description="Pending refunds count; failed and cancelled ones do not.")
     ]
     refunds: Annotated[list[Refund], Meta(description="Oldest first; of more than 1000, the newest.")]
-    stray_deposits: list[StrayDeposit]
+    stray_deposits: Annotated[
+        list[StrayDeposit], Meta(description="What came to its address and does not count, oldest first.")
+    ]
 
 
 class PaymentHistory(Request, kw_only=True, omit_defaults=True):
@@ -222,12 +248,18 @@ class PaymentHistory(Request, kw_only=True, omit_defaults=True):
         "date_to": errors.PaymentBadDate,
     }
 
-    limit: Annotated[int, Meta(description="1 to 200; anything else is 50.")] | None = None
+    limit: Annotated[int, Meta(description="Items shown: 1 to 200; anything else is 50.")] | None = None
     cursor: Cursor | None = None
-    status: Literal["select", "check", "paid", "paid_over", "wrong_amount", "expired", ""] | None = None
+    status: (
+        Annotated[
+            Literal["select", "check", "paid", "paid_over", "wrong_amount", "expired", ""],
+            Meta(description="The payment_status; any without it."),
+        ]
+        | None
+    ) = None
     currency: Annotated[CodeOrEmpty, Meta(description="The pricing currency.")] | None = None
-    network: CodeOrEmpty | None = None
-    order_id: Annotated[Text, Meta(max_length=255)] | None = None
+    network: Annotated[CodeOrEmpty, Meta(description="The settlement network.")] | None = None
+    order_id: Annotated[Text, Meta(max_length=255, description="The merchant's reference.")] | None = None
     date_from: Annotated[Moment, Meta(description="Created at or after.")] | None = None
     date_to: Annotated[Moment, Meta(description="Created before.")] | None = None
 
@@ -235,8 +267,8 @@ class PaymentHistory(Request, kw_only=True, omit_defaults=True):
 class PaymentPage(Answer, kw_only=True):
     """Payments, and where the next page begins."""
 
-    items: list[Payment]
-    next_cursor: str | None
+    items: Annotated[list[Payment], Meta(description="Newest first.")]
+    next_cursor: NextCursor
 
 
 class ResolvePayment(PaymentLookup, kw_only=True, omit_defaults=True):
@@ -271,15 +303,15 @@ class ResolvePayment(PaymentLookup, kw_only=True, omit_defaults=True):
 class QueuedDelivery(Answer, kw_only=True):
     """A webhook that was queued again."""
 
-    delivery_id: str
-    event: str
-    status: str
+    delivery_id: Annotated[str, Meta(description="The X-Webhook-Id of every attempt.")]
+    event: Annotated[str, Meta(description="The event's name.")]
+    status: Annotated[str, Meta(description="pending: it waits for its next attempt.")]
 
 
 class Resent(Answer, kw_only=True):
     """The webhooks of a payment's latest status, queued again; none if no event has come yet."""
 
-    deliveries: list[QueuedDelivery]
+    deliveries: Annotated[list[QueuedDelivery], Meta(description="Those that are sent again.")]
 
 
 class Image(Answer, kw_only=True):
@@ -291,30 +323,30 @@ class Image(Answer, kw_only=True):
 class MethodLimit(Answer, kw_only=True):
     """The smallest and largest amount, in the coin."""
 
-    min_amount: str
-    max_amount: Annotated[str | None, Meta(description="null while the coin has no rate.")]
+    min_amount: Annotated[str, Meta(description="In the coin.")]
+    max_amount: Annotated[str | None, Meta(description="In the coin; null while it has no rate.")]
 
 
 class MethodCommission(Answer, kw_only=True):
     """What the gateway takes."""
 
-    percent: str
-    fixed_usd: str
+    percent: Annotated[str, Meta(description="Percent of what is credited.")]
+    fixed_usd: Annotated[str, Meta(description="US dollars, once for a payment.")]
 
 
 class PaymentMethod(Answer, kw_only=True):
     """A coin on a network, as the calling merchant may be paid in it."""
 
-    currency: str
-    network: str
-    is_available: bool
-    limit: MethodLimit
-    commission: MethodCommission
-    confirmations: int
-    discount_percent: float
+    currency: CoinCode
+    network: NetworkCode
+    is_available: Annotated[bool, Meta(description="Whether it can be paid in now.")]
+    limit: Annotated[MethodLimit, Meta(description="What can be paid.")]
+    commission: Annotated[MethodCommission, Meta(description="The merchant's platform fee.")]
+    confirmations: Annotated[int, Meta(description="Confirmations from which a deposit counts.")]
+    discount_percent: Annotated[float, Meta(description="Percent off the price; less than 0 raises it.")]
 
 
 class PaymentServices(Answer, kw_only=True):
     """Every method of the catalogue."""
 
-    items: list[PaymentMethod]
+    items: Annotated[list[PaymentMethod], Meta(description="One for each coin on a network.")]

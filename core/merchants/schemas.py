@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from core.errors import AllowlistBadIp
 from core.http.answers import Answer
+from core.http.fields import CoinCode
 from core.http.requests import Request
 from core.net import allowlist
 
@@ -43,30 +44,34 @@ class SetAllowlist(Struct, kw_only=True):
 class IpAllowlist(Answer, kw_only=True):
     """The source addresses from which a merchant's keys may sign; none stands for all."""
 
-    ips: list[str]
+    ips: Annotated[list[str], Meta(description="Addresses, and networks in CIDR notation.")]
 
 
 class BalanceItem(Answer, kw_only=True):
     """What a merchant holds of one coin, over all its networks."""
 
-    currency: str
-    available: Annotated[str, Meta(examples=["98.125"])]
+    currency: CoinCode
+    available: Annotated[str, Meta(description="What can be spent.", examples=["98.125"])]
     maturing: Annotated[str, Meta(description="Credited, not yet deep enough in the chain.", examples=["0"])]
-    payout_held: Annotated[str, Meta(examples=["0"])]
-    hold: Annotated[str, Meta(examples=["0"])]
-    debt: Annotated[str, Meta(examples=["0"])]
-    total: Annotated[str, Meta(examples=["98.125"])]
+    payout_held: Annotated[str, Meta(description="Set aside for payouts and payout links under way.", examples=["0"])]
+    hold: Annotated[str, Meta(description="Shares of split rules that wait for their release.", examples=["0"])]
+    debt: Annotated[
+        str, Meta(description="Owed after a reorg took what was spent already; repaid first.", examples=["0"])
+    ]
+    total: Annotated[str, Meta(description="available + maturing + payout_held + hold - debt.", examples=["98.125"])]
 
 
 class PersonalItem(Answer, kw_only=True):
     """What the merchant's owner holds of one coin."""
 
-    currency: str
-    available: Annotated[str, Meta(examples=["0"])]
+    currency: CoinCode
+    available: Annotated[str, Meta(description="What is there.", examples=["0"])]
 
 
 class Balance(Answer, kw_only=True):
     """Every coin, always."""
 
-    items: list[BalanceItem]
-    personal: list[PersonalItem]
+    items: Annotated[list[BalanceItem], Meta(description="The merchant's, in amounts of each coin.")]
+    personal: Annotated[
+        list[PersonalItem], Meta(description="The owner's, which all of his merchants share; empty without an owner.")
+    ]

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from core import errors
 from core.http.answers import Answer
+from core.http.fields import CoinCode, NetworkCode
 from core.http.requests import Code, CodeOrEmpty, Request
 
 # Repetitions included; the catalogue is far shorter.
@@ -22,7 +23,7 @@ _DIGITS: Final = MappingProxyType({"multipleOf": 0.0001})
 class MethodName(Struct, kw_only=True, omit_defaults=True):
     """A coin on a network, as a merchant names it."""
 
-    currency: Code
+    currency: Annotated[Code, Meta(description="The coin.")]
     network: Annotated[CodeOrEmpty, Meta(description="May be left out where the coin has one network.")] | None = None
 
 
@@ -43,8 +44,8 @@ class SetAccepted(Request, kw_only=True, omit_defaults=True):
 class AcceptedMethod(Answer, kw_only=True):
     """A coin on a network."""
 
-    currency: Annotated[str, Meta(examples=["USDT"])]
-    network: Annotated[str, Meta(examples=["ethereum"])]
+    currency: Annotated[str, Meta(description="The coin's code.", examples=["USDT"])]
+    network: Annotated[str, Meta(description="The network's code.", examples=["ethereum"])]
 
 
 class AcceptedMethods(Answer, kw_only=True):
@@ -72,7 +73,7 @@ class SetDiscount(Request, kw_only=True, omit_defaults=True):
             Meta(
                 ge=-DISCOUNT_MAX_PERCENT,
                 le=DISCOUNT_MAX_PERCENT,
-                description="At most 4 fractional digits. 0 ends the discount, less than 0 raises the price.",
+                description="Percent, at most 4 fractional digits. 0 ends the discount, less than 0 raises the price.",
                 extra_json_schema=dict(_DIGITS),
             ),
         ]
@@ -88,15 +89,15 @@ class SetDiscount(Request, kw_only=True, omit_defaults=True):
 class Discount(Answer, kw_only=True):
     """What is taken off the price where a buyer pays so."""
 
-    currency: str
-    network: str
-    discount_percent: Annotated[float, Meta(description="Less than 0 raises the price.")]
+    currency: CoinCode
+    network: NetworkCode
+    discount_percent: Annotated[float, Meta(description="Percent off the price; less than 0 raises it.")]
 
 
 class Discounts(Answer, kw_only=True):
     """A merchant's discounts; a method that is not there has none."""
 
-    items: list[Discount]
+    items: Annotated[list[Discount], Meta(description="One for each method that has a discount.")]
 
 
 class SetAccuracy(Request, kw_only=True, omit_defaults=True):
@@ -111,7 +112,7 @@ class SetAccuracy(Request, kw_only=True, omit_defaults=True):
             Meta(
                 ge=0,
                 le=ACCURACY_MAX_PERCENT,
-                description="From 1 while enabled; at most 4 fractional digits. Without it, as it was.",
+                description="Percent, from 1 while enabled; at most 4 fractional digits. Without it, as it was.",
                 extra_json_schema=dict(_DIGITS),
             ),
         ]
@@ -122,5 +123,5 @@ class SetAccuracy(Request, kw_only=True, omit_defaults=True):
 class Accuracy(Answer, kw_only=True):
     """The difference that a merchant tolerates where an invoice does not say."""
 
-    enabled: bool
-    accuracy_percent: Annotated[float, Meta(description="In force while enabled; 0 where none was ever set.")]
+    enabled: Annotated[bool, Meta(description="Whether a difference is tolerated at all.")]
+    accuracy_percent: Annotated[float, Meta(description="Percent, in force while enabled; 0 where none was ever set.")]

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from core.errors import TransferBadAmount, TransferUnknownCurrency
 from core.http.answers import Answer
+from core.http.fields import CoinCode
 from core.http.requests import Amount, Code, OrderId, Request
 
 
@@ -27,9 +28,9 @@ class ToPersonal(Request, kw_only=True, omit_defaults=True):
 class Transferred(Answer, kw_only=True):
     """A transfer that was made."""
 
-    currency: Annotated[str, Meta(examples=["USDT"])]
-    amount: Annotated[str, Meta(examples=["25.5"])]
-    direction: Literal["to_personal"]
+    currency: CoinCode
+    amount: Annotated[str, Meta(description="What was moved, in currency.", examples=["25.5"])]
+    direction: Annotated[Literal["to_personal"], Meta(description="From the merchant's balance to its owner's.")]
     personal_balance: Annotated[
         str, Meta(description="Of the personal wallet, which all of the owner's merchants share.", examples=["125.5"])
     ]

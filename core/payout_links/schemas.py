@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core import errors
 from core.http.answers import Answer
+from core.http.fields import CoinCode, NetworkCode
 from core.http.requests import Amount, Code, CodeOrEmpty, Email, Request, Text, UuidText
 from core.payout_links.states import LinkStatus
 from core.payouts.schemas import ADDRESS_CHARS_MAX, MEMO_CHARS_MAX, check_memo
@@ -31,7 +32,7 @@ class CreatePayoutLink(Request, kw_only=True, omit_defaults=True):
     }
 
     currency: Annotated[Code, Meta(description="The coin.")]
-    amount: Annotated[Amount, Meta(description="What arrives; the network fee is charged on top.")]
+    amount: Annotated[Amount, Meta(description="What arrives, in currency; the network fee is charged on top.")]
     network: (
         Annotated[CodeOrEmpty, Meta(description="May be left out where the coin has one.", examples=["ethereum"])]
         | None
@@ -46,9 +47,9 @@ class CreatePayoutLink(Request, kw_only=True, omit_defaults=True):
     title: Annotated[Text, Meta(max_length=255, description="Shown to the recipient.")] | None = None
     note: Annotated[Text, Meta(max_length=4096, description="A message to the recipient.")] | None = None
     email: Annotated[Email, Meta(description="Gets the claim link, as well as that is possible.")] | None = None
-    expires_in_hours: Annotated[int, Meta(description="Clamped to 1 to 720; 1 without it.", examples=[24])] | None = (
-        None
-    )
+    expires_in_hours: (
+        Annotated[int, Meta(description="Hours, clamped to 1 to 720; 1 without it.", examples=[24])] | None
+    ) = None
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Clamp the lifetime."""
@@ -84,13 +85,13 @@ class PayoutLinkLookup(Request, kw_only=True, omit_defaults=True):
     refusals: ClassVar = {"link_id": errors.PayoutlinkBadId}
 
     # The pattern of optional ids lets an empty text pass; a required field refuses that as missing.
-    link_id: Annotated[UuidText, Meta(min_length=1)]
+    link_id: Annotated[UuidText, Meta(description="As its creation answered.", min_length=1)]
 
 
 class PayoutLinkPage(Request, kw_only=True, omit_defaults=True):
     """A page of a merchant's payout links, newest first (POST /v1/payout/link/list)."""
 
-    limit: Annotated[int, Meta(description="1 to 200; anything else is 50.")] | None = None
+    limit: Annotated[int, Meta(description="Items shown: 1 to 200; anything else is 50.")] | None = None
     offset: Annotated[int, Meta(ge=0, le=OFFSET_MAX, description="Links passed over.")] = 0
 
 
@@ -102,7 +103,12 @@ class ClaimLink(Request, kw_only=True, omit_defaults=True):
 
     address: Annotated[
         Text,
-        Meta(min_length=1, max_length=ADDRESS_CHARS_MAX, examples=["0x52908400098527886E0F7030069857D2E4169EE7"]),
+        Meta(
+            min_length=1,
+            max_length=ADDRESS_CHARS_MAX,
+            description="The recipient's, on the link's network.",
+            examples=["0x52908400098527886E0F7030069857D2E4169EE7"],
+        ),
     ]
     memo: (
         Annotated[Text, Meta(description=f"On ton and solana: a comment, at most {MEMO_CHARS_MAX} characters.")] | None
@@ -127,18 +133,21 @@ class Claim(Struct, kw_only=True):
 class PayoutLink(Answer, kw_only=True):
     """A payout link."""
 
-    link_id: Annotated[UuidText, Meta(examples=[_LINK_ID])]
+    link_id: Annotated[UuidText, Meta(description="The link's identifier.", examples=[_LINK_ID])]
     batch_id: Annotated[UuidText | UnsetType, Meta(description="Only on links of a batch.")] = UNSET
-    status: LinkStatus
-    currency: str
-    network: str
-    amount: Annotated[str, Meta(examples=["25"])]
-    title: str
-    note: str
-    email: str
-    reference: str
-    expires_at: Annotated[str, Meta(description="ISO 8601.", examples=[_MOMENT])]
-    created_at: Annotated[str, Meta(description="ISO 8601.", examples=[_MOMENT])]
+    status: Annotated[
+        LinkStatus,
+        Meta(description="funded: waits for a claim; claiming: one is under way; the others are final."),
+    ]
+    currency: CoinCode
+    network: NetworkCode
+    amount: Annotated[str, Meta(description="What arrives, in currency.", examples=["25"])]
+    title: Annotated[str, Meta(description="Shown to the recipient; empty without one.")]
+    note: Annotated[str, Meta(description="A message to the recipient; empty without one.")]
+    email: Annotated[str, Meta(description="Who was sent the claim link; empty for none.")]
+    reference: Annotated[str, Meta(description="The merchant's own; empty without one.")]
+    expires_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=[_MOMENT])]
+    created_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=[_MOMENT])]
     payout_id: Annotated[UuidText | UnsetType, Meta(description="The payout; only after the claim.")] = UNSET
     claim_address: Annotated[str | UnsetType, Meta(description="Where it went; only after the claim.")] = UNSET
 
@@ -153,59 +162,68 @@ class CreatedPayoutLink(PayoutLink, kw_only=True):
 class BatchedPayoutLinkError(Answer, kw_only=True):
     """Why an item of a batch failed."""
 
-    code: Annotated[str, Meta(examples=["payoutlink.bad_amount"])]
-    message: str
+    code: Annotated[
+        str, Meta(description="As POST /v1/payout/link would have answered.", examples=["payoutlink.bad_amount"])
+    ]
+    message: Annotated[str, Meta(description="In words, which may change.")]
 
 
 class BatchedPayoutLink(Answer, kw_only=True):
     """The outcome of an item: a link's fields, or the error."""
 
-    index: Annotated[int, Meta(ge=0, description="The item's place in the request.")]
-    success: bool
-    error: BatchedPayoutLinkError | UnsetType = UNSET
-    link_id: UuidText | UnsetType = UNSET
-    batch_id: UuidText | UnsetType = UNSET
-    status: LinkStatus | UnsetType = UNSET
-    currency: str | UnsetType = UNSET
-    network: str | UnsetType = UNSET
-    amount: str | UnsetType = UNSET
-    title: str | UnsetType = UNSET
-    note: str | UnsetType = UNSET
-    email: str | UnsetType = UNSET
-    reference: str | UnsetType = UNSET
-    expires_at: str | UnsetType = UNSET
-    created_at: str | UnsetType = UNSET
-    claim_token: str | UnsetType = UNSET
-    claim_url: str | UnsetType = UNSET
+    index: Annotated[int, Meta(ge=0, description="The item's place in the request, from 0.")]
+    success: Annotated[bool, Meta(description="Whether it was made; the link's fields are there only then.")]
+    error: Annotated[BatchedPayoutLinkError | UnsetType, Meta(description="Why it was not made; only then.")] = UNSET
+    link_id: Annotated[UuidText | UnsetType, Meta(description="The link's identifier.")] = UNSET
+    batch_id: Annotated[UuidText | UnsetType, Meta(description="The batch's identifier.")] = UNSET
+    status: Annotated[LinkStatus | UnsetType, Meta(description="funded: waits for a claim.")] = UNSET
+    currency: Annotated[str | UnsetType, Meta(description="The coin's code.")] = UNSET
+    network: Annotated[str | UnsetType, Meta(description="The network's code.")] = UNSET
+    amount: Annotated[str | UnsetType, Meta(description="What arrives, in currency.")] = UNSET
+    title: Annotated[str | UnsetType, Meta(description="Shown to the recipient; empty without one.")] = UNSET
+    note: Annotated[str | UnsetType, Meta(description="A message to the recipient; empty without one.")] = UNSET
+    email: Annotated[str | UnsetType, Meta(description="Who was sent the claim link; empty for none.")] = UNSET
+    reference: Annotated[str | UnsetType, Meta(description="The merchant's own; empty without one.")] = UNSET
+    expires_at: Annotated[str | UnsetType, Meta(description="ISO 8601 in UTC.")] = UNSET
+    created_at: Annotated[str | UnsetType, Meta(description="ISO 8601 in UTC.")] = UNSET
+    claim_token: Annotated[str | UnsetType, Meta(description="Whoever has it can have the money; shown this once.")] = (
+        UNSET
+    )
+    claim_url: Annotated[
+        str | UnsetType, Meta(description="The page on which the recipient names the address; shown this once.")
+    ] = UNSET
 
 
 class PayoutLinkBatch(Answer, kw_only=True):
     """The outcome of a batch, item by item in the request's order."""
 
-    batch_id: UuidText
-    items: list[BatchedPayoutLink]
+    batch_id: Annotated[UuidText, Meta(description="The batch's identifier, which its links show.")]
+    items: Annotated[list[BatchedPayoutLink], Meta(description="One for each link of the request.")]
 
 
 class PayoutLinks(Answer, kw_only=True):
     """A page of payout links."""
 
-    links: list[PayoutLink]
+    links: Annotated[list[PayoutLink], Meta(description="Newest first.")]
 
 
 class PublicPayoutLink(Answer, kw_only=True):
     """A payout link as the holder of its token sees it."""
 
-    currency: str
-    network: str
-    amount: Annotated[str, Meta(examples=["25"])]
-    title: str
-    note: str
-    status: LinkStatus
-    expires_at: Annotated[str, Meta(description="ISO 8601.", examples=[_MOMENT])]
+    currency: CoinCode
+    network: NetworkCode
+    amount: Annotated[str, Meta(description="What arrives, in currency.", examples=["25"])]
+    title: Annotated[str, Meta(description="From the sender; empty without one.")]
+    note: Annotated[str, Meta(description="From the sender; empty without one.")]
+    status: Annotated[
+        LinkStatus,
+        Meta(description="funded: can be claimed; with any other, no longer."),
+    ]
+    expires_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=[_MOMENT])]
 
 
 class ClaimedLink(Answer, kw_only=True):
     """What a claim answers."""
 
-    status: LinkStatus
-    payout_id: UuidText
+    status: Annotated[LinkStatus, Meta(description="claiming until the payout is made, then claimed.")]
+    payout_id: Annotated[UuidText, Meta(description="The payout's identifier.")]

@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core import errors
 from core.http.answers import Answer
+from core.http.fields import CoinCode, NetworkCode, NextCursor
 from core.http.requests import (
     Amount,
     Code,
@@ -142,7 +143,13 @@ class PayoutLookup(Lookup, kw_only=True, omit_defaults=True):
     refusals: ClassVar = {"uuid": errors.PayoutBadUuid}
     unnamed: ClassVar = errors.PayoutNoLookup
 
-    order_id: Annotated[Text, Meta(max_length=ORDER_ID_CHARS_MAX, examples=["payout-77"])] | None = None
+    order_id: (
+        Annotated[
+            Text,
+            Meta(max_length=ORDER_ID_CHARS_MAX, description="The merchant's own number.", examples=["payout-77"]),
+        ]
+        | None
+    ) = None
 
 
 class PayoutHistory(Request, kw_only=True, omit_defaults=True):
@@ -154,12 +161,20 @@ class PayoutHistory(Request, kw_only=True, omit_defaults=True):
         "date_to": errors.PayoutBadDate,
     }
 
-    limit: Annotated[int, Meta(description="1 to 200; anything else is 50.")] | None = None
+    limit: Annotated[int, Meta(description="Items shown: 1 to 200; anything else is 50.")] | None = None
     cursor: Cursor | None = None
-    status: Literal["check", "process", "paid", "awaiting_cosign", "fail", "cancel", ""] | None = None
-    currency: CodeOrEmpty | None = None
-    network: CodeOrEmpty | None = None
-    order_id: Annotated[Text, Meta(max_length=ORDER_ID_CHARS_MAX)] | None = None
+    status: (
+        Annotated[
+            Literal["check", "process", "paid", "awaiting_cosign", "fail", "cancel", ""],
+            Meta(description="The status; any without it."),
+        ]
+        | None
+    ) = None
+    currency: Annotated[CodeOrEmpty, Meta(description="The coin.")] | None = None
+    network: Annotated[CodeOrEmpty, Meta(description="The network.")] | None = None
+    order_id: Annotated[Text, Meta(max_length=ORDER_ID_CHARS_MAX, description="The merchant's own number.")] | None = (
+        None
+    )
     date_from: Annotated[Moment, Meta(description="Created at or after.")] | None = None
     date_to: Annotated[Moment, Meta(description="Created before.")] | None = None
 
@@ -214,30 +229,36 @@ class PayoutFeeSettings(Request, kw_only=True, omit_defaults=True):
 class Payout(Answer, kw_only=True):
     """A payout."""
 
-    uuid: UuidText
-    order_id: Annotated[str, Meta(examples=["payout-77"])]
+    uuid: Annotated[UuidText, Meta(description="The payout's identifier.")]
+    order_id: Annotated[str, Meta(description="The merchant's own number.", examples=["payout-77"])]
     amount: Annotated[str, Meta(description="What was asked for, in currency.", examples=["25"])]
-    currency: Annotated[str, Meta(examples=["USDT"])]
-    network: Annotated[str, Meta(examples=["ethereum"])]
-    address: Annotated[str, Meta(examples=[_ADDRESS])]
+    currency: CoinCode
+    network: NetworkCode
+    address: Annotated[str, Meta(description="The recipient.", examples=[_ADDRESS])]
     txid: Annotated[str, Meta(description="Empty until it is sent.")]
-    status: Literal["check", "process", "paid", "awaiting_cosign", "fail", "cancel"]
+    status: Annotated[
+        Literal["check", "process", "paid", "awaiting_cosign", "fail", "cancel"],
+        Meta(
+            description="check: waits for an approval; awaiting_cosign: for another; process: approved, under way;"
+            " paid, fail and cancel are final."
+        ),
+    ]
     is_final: Annotated[bool, Meta(description="true for paid, fail and cancel.")]
     approval_required: Annotated[bool, Meta(description="Waits for a confirmation; false for payouts made with a key.")]
-    source: Source
-    memo: str
+    source: Annotated[Source, Meta(description="Who asked for it: api or manual.")]
+    memo: Annotated[str, Meta(description="The comment; empty without one.")]
     commission: Annotated[str, Meta(description="The network fee, in currency.", examples=["1.2"])]
-    confirmations: int
+    confirmations: Annotated[int, Meta(description="Blocks on top of its transaction's.")]
     error: Annotated[str | None, Meta(description="Why it failed; null unless the status is fail.")]
-    created_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
-    updated_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
+    created_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=["2026-01-31T12:00:00.000Z"])]
+    updated_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=["2026-01-31T12:00:00.000Z"])]
 
 
 class PayoutConversion(Answer, kw_only=True):
     """The conversion that paid for a payout."""
 
-    from_currency: Annotated[str, Meta(examples=["USDT"])]
-    to_currency: str
+    from_currency: Annotated[str, Meta(description="The coin that was taken.", examples=["USDT"])]
+    to_currency: Annotated[str, Meta(description="The coin that is sent.")]
     from_amount: Annotated[str, Meta(description="What was taken, in from_currency.", examples=["76.5"])]
     rate: Annotated[str, Meta(description="Payout units for one unit of from_currency.")]
 
@@ -251,67 +272,71 @@ class CreatedPayout(Payout, kw_only=True):
 class PayoutPage(Answer, kw_only=True):
     """Payouts, and where the next page begins."""
 
-    items: list[Payout]
-    next_cursor: str | None
+    items: Annotated[list[Payout], Meta(description="Newest first.")]
+    next_cursor: NextCursor
 
 
 class PayoutQuote(Answer, kw_only=True):
     """What a payout would cost and bring now."""
 
-    amount: Annotated[str, Meta(examples=["25"])]
-    currency: Annotated[str, Meta(examples=["USDT"])]
-    network: Annotated[str, Meta(examples=["ethereum"])]
+    amount: Annotated[str, Meta(description="What was asked for, in currency.", examples=["25"])]
+    currency: CoinCode
+    network: NetworkCode
     commission: Annotated[str, Meta(description="The network fee.", examples=["1.2"])]
-    merchant_amount: Annotated[str, Meta(description="What leaves the balance.", examples=["26.2"])]
-    to_amount: Annotated[str, Meta(description="What arrives at the address.", examples=["25"])]
+    merchant_amount: Annotated[str, Meta(description="What leaves the balance, in currency.", examples=["26.2"])]
+    to_amount: Annotated[str, Meta(description="What arrives at the address, in currency.", examples=["25"])]
 
 
 class PayoutLimit(Answer, kw_only=True):
     """The smallest and largest amount, in the coin."""
 
-    min_amount: Annotated[str, Meta(examples=["5"])]
-    max_amount: Annotated[str | None, Meta(description="null: the balance is the limit.")]
+    min_amount: Annotated[str, Meta(description="In the coin.", examples=["5"])]
+    max_amount: Annotated[str | None, Meta(description="In the coin; null: the balance is the limit.")]
 
 
 class PayoutCommission(Answer, kw_only=True):
     """What one payout costs now."""
 
-    fee_amount: Annotated[str | None, Meta(description="null while the network fee is not known.", examples=["1.2"])]
-    currency: Annotated[str, Meta(examples=["USDT"])]
+    fee_amount: Annotated[
+        str | None, Meta(description="In currency; null while the network fee is not known.", examples=["1.2"])
+    ]
+    currency: CoinCode
 
 
 class PayoutMethod(Answer, kw_only=True):
     """A coin on a network, as it can be paid out."""
 
-    currency: str
-    network: str
-    is_available: bool
-    limit: PayoutLimit
-    commission: PayoutCommission
+    currency: CoinCode
+    network: NetworkCode
+    is_available: Annotated[bool, Meta(description="Whether it can be paid out now.")]
+    limit: Annotated[PayoutLimit, Meta(description="What can be sent.")]
+    commission: Annotated[PayoutCommission, Meta(description="What it costs.")]
 
 
 class PayoutServices(Answer, kw_only=True):
     """Every method of the catalogue."""
 
-    items: list[PayoutMethod]
+    items: Annotated[list[PayoutMethod], Meta(description="One for each coin on a network.")]
 
 
 class MassItem(Answer, kw_only=True):
     """The outcome of one payout of a mass call."""
 
-    success: bool
+    success: Annotated[bool, Meta(description="Whether it was made.")]
     order_id: Annotated[str, Meta(description="As it was sent; empty where it was none.")]
-    uuid: UuidText | UnsetType = UNSET
-    status: str | UnsetType = UNSET
-    is_final: bool | UnsetType = UNSET
-    approval_required: bool | UnsetType = UNSET
+    uuid: Annotated[UuidText | UnsetType, Meta(description="The payout's identifier; only where it was made.")] = UNSET
+    status: Annotated[str | UnsetType, Meta(description="The payout's status; only where it was made.")] = UNSET
+    is_final: Annotated[bool | UnsetType, Meta(description="That of the payout; only where it was made.")] = UNSET
+    approval_required: Annotated[bool | UnsetType, Meta(description="That of the payout; only where it was made.")] = (
+        UNSET
+    )
     message: Annotated[str | UnsetType, Meta(description="Why it was not made.")] = UNSET
 
 
 class MassResult(Answer, kw_only=True):
     """The outcome of each, in the order in which they were sent."""
 
-    items: list[MassItem]
+    items: Annotated[list[MassItem], Meta(description="One for each payout of the request.")]
 
 
 class PayoutFees(Answer, kw_only=True):

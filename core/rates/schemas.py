@@ -19,7 +19,7 @@ class RateQuery(Request, kw_only=True, omit_defaults=True):
 class ExchangeRate(Answer, kw_only=True, rename={"from_": "from"}):
     """What one unit of a currency is worth."""
 
-    from_: Annotated[str, Meta(examples=["ETH"])]
-    to: Literal["USDT"]
+    from_: Annotated[str, Meta(description="The currency: a coin or a fiat currency.", examples=["ETH"])]
+    to: Annotated[Literal["USDT"], Meta(description="The currency in which the course is told.")]
     course: Annotated[str, Meta(description="USDT for one unit.", examples=["3001.25"])]
-    updated_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
+    updated_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=["2026-01-31T12:00:00.000Z"])]

@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from core import errors
 from core.http.answers import Answer
+from core.http.fields import CoinCode, NetworkCode
 from core.http.requests import Amount, CodeOrEmpty, Text, UuidText
 from core.invoices.schemas import Payment, PaymentLookup
 from core.payouts.schemas import ADDRESS_CHARS_MAX, Payout
@@ -61,25 +62,27 @@ class PaymentRefund(Answer, kw_only=True):
     """A refund, which is a payout of a payment."""
 
     uuid: Annotated[UuidText, Meta(description="The refund's identifier; that of its payout.")]
-    payment_uuid: UuidText
+    payment_uuid: Annotated[UuidText, Meta(description="The payment that is refunded.")]
     status: RefundStatus
-    amount: Annotated[str, Meta(description="What arrives.", examples=["10"])]
-    currency: str
-    network: str
-    address: str
+    amount: Annotated[str, Meta(description="What arrives, in currency.", examples=["10"])]
+    currency: CoinCode
+    network: NetworkCode
+    address: Annotated[str, Meta(description="Where it goes.")]
     txid: Annotated[str, Meta(description="Empty until it is sent.")]
-    approval_required: bool
-    is_final: bool
-    created_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
+    approval_required: Annotated[bool, Meta(description="Whether it waits for POST /v1/payout/approve.")]
+    is_final: Annotated[bool, Meta(description="true for paid, fail and cancel.")]
+    created_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=["2026-01-31T12:00:00.000Z"])]
 
 
 class ResolvedPayment(Payment, kw_only=True):
     """A payment after its resolution, with the refund if that was asked for."""
 
-    refund: PaymentRefund | UnsetType = UNSET
+    refund: Annotated[
+        PaymentRefund | UnsetType, Meta(description="What is sent back; only with the action refund.")
+    ] = UNSET
 
 
 class WalletRefunds(Answer, kw_only=True):
     """What a blocked wallet sends back, a payout for each coin."""
 
-    payouts: list[Payout]
+    payouts: Annotated[list[Payout], Meta(description="One for each coin on a network.")]

@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from core import errors
 from core.http.answers import Answer
+from core.http.fields import OrderIdText
 from core.http.requests import Code, CodeOrEmpty, OrderId, Request, UuidText
 
 OFFSET_MAX: Final = 10**9
@@ -45,7 +46,7 @@ class BlockWallet(Request, kw_only=True, omit_defaults=True):
 
     refusals: ClassVar = {"address": errors.WalletNoAddress}
 
-    address: AddressText
+    address: Annotated[AddressText, Meta(description="The wallet's address.")]
     is_force_block: Annotated[bool, Meta(description="false unblocks.")] = True
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
@@ -58,8 +59,10 @@ class WalletName(Request, kw_only=True, omit_defaults=True):
 
     refusals: ClassVar = {"uuid": errors.WalletBadUuid, "address": errors.WalletNoAddress}
 
-    uuid: UuidText | None = None
-    address: Annotated[str, Meta(extra_json_schema=_NO_NUL, examples=[_EXAMPLE])] | None = None
+    uuid: Annotated[UuidText, Meta(description="Its identifier; comes before address.")] | None = None
+    address: Annotated[str, Meta(extra_json_schema=_NO_NUL, description="Its address.", examples=[_EXAMPLE])] | None = (
+        None
+    )
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Refuse a lookup by nothing."""
@@ -92,26 +95,28 @@ class Wallet(Answer, kw_only=True):
 
     uuid: Annotated[UuidText, Meta(description="The wallet's identifier.")]
     address: Annotated[str, Meta(description="The permanent receiving address.")]
-    network: str
-    currency: str
-    order_id: str
+    network: Annotated[str, Meta(description="The network for which it was made.")]
+    currency: Annotated[
+        str, Meta(description="The coin for which it was made; others of its networks are credited too.")
+    ]
+    order_id: OrderIdText
     url: Annotated[str, Meta(description="Reserved, empty.")]
 
 
 class WalletBlock(Answer, kw_only=True):
     """Whether a static wallet is blocked."""
 
-    uuid: UuidText
-    address: str
-    blocked: bool
+    uuid: Annotated[UuidText, Meta(description="The wallet's identifier.")]
+    address: Annotated[str, Meta(description="The wallet's address.")]
+    blocked: Annotated[bool, Meta(description="Whether new deposits are held, not credited.")]
 
 
 class WalletDeposit(Answer, kw_only=True):
     """A deposit to a static wallet."""
 
-    txid: str
-    currency: str
-    amount: Annotated[str, Meta(description="Before the fee.", examples=["25.5"])]
+    txid: Annotated[str, Meta(description="The transaction's hash.")]
+    currency: Annotated[str, Meta(description="The coin that came.")]
+    amount: Annotated[str, Meta(description="In currency, before the fee.", examples=["25.5"])]
     status: Annotated[
         Literal["pending", "awaiting_quorum", "credited", "blocked", "stray", "refunding", "refunded", "reversed"],
         Meta(
@@ -122,12 +127,14 @@ class WalletDeposit(Answer, kw_only=True):
             )
         ),
     ]
-    at: Annotated[str, Meta(description="ISO 8601: when its block was made.", examples=["2026-01-31T12:00:00.000Z"])]
+    at: Annotated[
+        str, Meta(description="When its block was made, as ISO 8601 in UTC.", examples=["2026-01-31T12:00:00.000Z"])
+    ]
     network: Annotated[str | UnsetType, Meta(description="Only where it is not the wallet's.")] = UNSET
 
 
 class WalletInfo(Wallet, kw_only=True):
     """A static wallet with what came to it, newest first."""
 
-    blocked: bool
-    deposits: list[WalletDeposit]
+    blocked: Annotated[bool, Meta(description="Whether new deposits are held, not credited.")]
+    deposits: Annotated[list[WalletDeposit], Meta(description="Newest first.")]

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from core.errors import RequestBadField, WebhookBadCursor, WebhookBadUrl, WebhookNoUrl
 from core.http.answers import Answer
+from core.http.fields import NextCursor
 from core.http.requests import Cursor, Request, UuidText
 
 Event = Literal[
@@ -51,9 +52,9 @@ class RegisterWebhook(Request, kw_only=True, omit_defaults=True):
 class WebhookEndpoint(Answer, kw_only=True):
     """A registered endpoint; the secret is shown this once."""
 
-    endpoint_id: UuidText
-    url: str
-    secret: str
+    endpoint_id: Annotated[UuidText, Meta(description="The endpoint's identifier.")]
+    url: Annotated[str, Meta(description="Where webhooks go.")]
+    secret: Annotated[str, Meta(description="The key of X-Webhook-Signature.")]
 
 
 class ListDeliveries(Request, kw_only=True, omit_defaults=True):
@@ -61,11 +62,11 @@ class ListDeliveries(Request, kw_only=True, omit_defaults=True):
 
     refusals: ClassVar = {"cursor": WebhookBadCursor}
 
-    limit: Annotated[int, Meta(description="1 to 200; anything else is 50.")] | None = None
+    limit: Annotated[int, Meta(description="Items shown: 1 to 200; anything else is 50.")] | None = None
     cursor: Cursor | None = None
-    status: DeliveryStatus | Literal[""] | None = None
+    status: Annotated[DeliveryStatus | Literal[""] | None, Meta(description="The status; any without it.")] = None
     uuid: Annotated[UuidText, Meta(description="The payment, wallet or payout that the event is about.")] | None = None
-    event: Event | Literal[""] | None = None
+    event: Annotated[Event | Literal[""] | None, Meta(description="The event; any without it.")] = None
 
 
 class Redeliver(Request, kw_only=True, omit_defaults=True):
@@ -79,23 +80,23 @@ class Redeliver(Request, kw_only=True, omit_defaults=True):
 class TryWebhook(Request, kw_only=True, omit_defaults=True):
     """A webhook to try the endpoint with (POST /v1/webhooks/test)."""
 
-    event: Event | Literal[""] | None = None
+    event: Annotated[Event | Literal[""] | None, Meta(description="The event; invoice.paid without it.")] = None
 
 
 class Delivery(Answer, kw_only=True):
     """A webhook, and its outcome."""
 
     delivery_id: Annotated[UuidText, Meta(description="The X-Webhook-Id of every attempt.")]
-    event: Event
+    event: Annotated[Event, Meta(description="The event's name.")]
     uuid: Annotated[UuidText, Meta(description="The payment, wallet or payout that the event is about.")]
     url: Annotated[str, Meta(description="Where it goes next or, once finished, where it went last.")]
     status: Annotated[DeliveryStatus, Meta(description="dead: the last attempt has failed.")]
-    attempts: int
-    last_status_code: Annotated[int | None, Meta(description="null where no answer came.")]
+    attempts: Annotated[int, Meta(description="Attempts so far, since it was last queued.")]
+    last_status_code: Annotated[int | None, Meta(description="The HTTP status; null where no answer came.")]
     last_error: Annotated[str | None, Meta(description="null before the first failure, and after a success.")]
-    next_attempt_at: Annotated[str | None, Meta(description="ISO 8601; null once it is delivered or dead.")]
-    created_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
-    delivered_at: Annotated[str | None, Meta(description="ISO 8601.")]
+    next_attempt_at: Annotated[str | None, Meta(description="ISO 8601 in UTC; null once it is delivered or dead.")]
+    created_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=["2026-01-31T12:00:00.000Z"])]
+    delivered_at: Annotated[str | None, Meta(description="ISO 8601 in UTC.")]
     payload: Annotated[
         dict[str, Any] | None, Meta(description="The body; null once it is no longer kept, 30 days after the event.")
     ]
@@ -104,14 +105,14 @@ class Delivery(Answer, kw_only=True):
 class DeliveryPage(Answer, kw_only=True):
     """Deliveries, and where the next page begins."""
 
-    items: list[Delivery]
-    next_cursor: str | None
+    items: Annotated[list[Delivery], Meta(description="Newest first.")]
+    next_cursor: NextCursor
 
 
 class WebhookTrial(Answer, kw_only=True):
     """The outcome of a test webhook. It is not in the delivery log and not tried again."""
 
-    status_code: Annotated[int | None, Meta(description="null where no answer came.")]
+    status_code: Annotated[int | None, Meta(description="The HTTP status; null where no answer came.")]
     delivered: Annotated[bool, Meta(description="Whether the answer was 2xx.")]
-    duration_ms: int
+    duration_ms: Annotated[int, Meta(description="Milliseconds until the answer, or until the failure.")]
     error: Annotated[str | None, Meta(description="null where it was delivered.")]

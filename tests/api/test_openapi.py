@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,64 @@ def test_what_the_description_allows_is_what_the_types_allow() -> None:
         {"url_return": "javascript:x"},
     ):
         assert not check.is_valid({"amount": "1", "currency": "USD"} | bad), bad
+
+
+def properties(schema: Any, owner: str) -> Iterator[tuple[str, Any]]:
+    """Walk through a schema, as deep as it goes, and yield each property with its name."""
+    if isinstance(schema, list):
+        for item in schema:
+            yield from properties(item, owner)
+    if isinstance(schema, dict):
+        for name, value in schema.get("properties", {}).items():
+            yield f"{owner}.{name}", value
+        for key, value in schema.items():
+            if key not in {"example", "examples"}:
+                yield from properties(value, owner)
+
+
+def meaning(schema: Any) -> str:
+    """Return a property's description: its own, or that of the kind of value that it may have."""
+    own: str = schema.get("description", "")
+    return own or next(filter(None, map(meaning, schema.get("anyOf", ()))), "")
+
+
+def kinds(schema: Any) -> set[str]:
+    return {schema.get("type", "")}.union(*map(kinds, schema.get("anyOf", ())))
+
+
+PROPERTIES = [
+    found
+    for holder in (DOCUMENT["components"]["schemas"], DOCUMENT["paths"])
+    for name, schema in holder.items()
+    for found in properties(schema, name)
+]
+# What a unit or a format looks like, by what a property is called or holds. An amount says in which coin.
+UNITS = (
+    (r"_at$|^at$", r"ISO 8601|Unix seconds"),
+    (r"percent", r"[Pp]ercent"),
+    (r"amount$|^threshold$", r"currency|coin"),
+)
+COUNTED = (
+    r"(?i)seconds|hours|percent|status|confirmations|blocks|decimal places|places?\b|items|links|payments"
+    r"|deposits|rules|attempts|always"
+)
+
+
+def test_every_property_says_what_it_means() -> None:
+    """A field without: give its type a `Meta(description=…)` in the schemas, or use a type of core/http/fields."""
+    assert [name for name, schema in PROPERTIES if not re.fullmatch(r"\S.*\.", meaning(schema))] == []
+
+
+def test_every_moment_number_and_amount_has_its_format_or_its_unit() -> None:
+    found = [
+        name
+        for name, schema in PROPERTIES
+        for pattern, unit in UNITS
+        if re.search(pattern, name.rsplit(".", 1)[1]) and not re.search(unit, meaning(schema))
+    ]
+    counted = [n for n, s in PROPERTIES if kinds(s) & {"integer", "number"} and not re.search(COUNTED, meaning(s))]
+
+    assert found + counted == []
 
 
 def test_types_are_called_by_their_names_and_not_by_the_files_that_hold_them() -> None:
