@@ -44,28 +44,33 @@ def prepared(ctx: Context, item: Leased, spare: AddressReserve) -> Iterator[Call
 
     Both raise the DomainErrors with which the item's own endpoint would have answered.
     """
-    # That it is JSON was made sure when it was taken.
-    fields = json.loads(item.body)
     match item.of.kind:
         case "payment":
-            body = _read_payment(ctx, fields)
-            with invoice_orders.prepared(ctx, _call(item.of), body, may_take=spare.allows) as create:
+            body = read_payment(ctx, item)
+            with invoice_orders.prepared(ctx, call_of(item.of), body, may_take=spare.allows) as create:
                 yield create
         case "payout":
-            payout = payout_orders.read_item(ctx, fields)
+            payout = payout_orders.read_item(ctx, _fields(item))
             yield lambda: _send(item.of, lambda: payout_orders.create(ctx, _asker(item.of), payout))
         case "refund":
-            refund = refund_orders.read_item(ctx, fields)
+            refund = refund_orders.read_item(ctx, _fields(item))
             yield lambda: _send(item.of, lambda: refund_orders.create(ctx, _asker(item.of), refund))
 
 
-def _read_payment(ctx: Context, fields: object) -> CreatePayment:
+def _fields(item: Leased) -> Any:
+    # That it is JSON was made sure when it was taken.
+    return json.loads(item.body)
+
+
+def read_payment(ctx: Context, item: Leased) -> CreatePayment:
+    """Return what an item of a batch of payments asks for. Raises the DomainError of what it has wrong."""
+    fields = _fields(item)
     if not isinstance(fields, dict):
         raise RequestBadField("A payment must be an object.")
     return read_request(CreatePayment, fields, own_hosts=ctx.settings.own_hosts)
 
 
-def _call(of: BatchRow) -> CallInfo:
+def call_of(of: BatchRow) -> CallInfo:
     """Return a call without a waiting caller; the item itself knows whether it was done."""
     return CallInfo(
         call_id=uuid7(), merchant_id=of.merchant_id, request_id=of.request_id, idem_key=None, fingerprint=b""

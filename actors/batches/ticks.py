@@ -17,6 +17,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from actors.batches import items as batch_orders
+from actors.batches import together
 from actors.batches.items import AddressReserve
 from actors.context import Context, context
 from actors.queue.broker import doorbell, ring
@@ -111,6 +112,8 @@ class Run:
 
     def do(self, items: list[Leased]) -> None:
         """Do items of one batch, in order, until one shows that the next could not be done now."""
+        with bound_contextvars(request_id=items[0].of.request_id):
+            items = together.create_payments(self.ctx, items, self.spare)
         for number, item in enumerate(items):
             with bound_contextvars(request_id=item.of.request_id):
                 pause_s = self._end(item)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
 from actors.context import Context, context
 from actors.invoices import service as invoice_orders
-from actors.invoices.service import Ready
 from actors.queue.caller import CallInfo, CallReply, call_actor
 from core.catalogue.addresses import display
 from core.errors import (
@@ -42,18 +40,7 @@ TERMS_ATTEMPTS: Final = 3
 def _create_together(asked: Sequence[tuple[CallInfo, CreatePayment]]) -> list[CallReply | None]:
     """Create in one statement those invoices that are plainly new."""
     ctx = context()
-    ready: list[tuple[CallInfo, Ready]] = []
-    orders: set[tuple[UUID, str]] = set()
-    for info, body in asked:
-        if body.order_id:
-            if body.is_refresh or (order := (info.merchant(), body.order_id)) in orders:
-                continue
-            orders.add(order)
-        with contextlib.suppress(DomainError):
-            terms = ctx.terms.read(info.merchant())
-            planned = invoice_orders.plan(ctx, info.merchant(), body, terms)
-            ready.append((info, invoice_orders.make_ready(ctx, planned, terms_version=terms.version)))
-    made = invoice_orders.write_together(ctx, ready)
+    made = invoice_orders.write_together(ctx, invoice_orders.plainly_new(ctx, asked))
     return [CallReply(body=made[info.call_id].encode()) if info.call_id in made else None for info, _ in asked]
 
 

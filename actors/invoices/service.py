@@ -7,7 +7,7 @@ where it is part of an item's. No actor stands here.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -94,14 +94,37 @@ def write(ctx: Context, info: CallInfo, planned: Plan, *, terms_version: int) ->
     return outcome, answer
 
 
-def write_together(ctx: Context, ready: Sequence[tuple[CallInfo, Ready]]) -> dict[UUID, str]:
-    """Run the creating statement once for all that are plainly new, as a step; return their answers by call.
+def plainly_new(
+    ctx: Context, asked: Iterable[tuple[CallInfo, CreatePayment]], *, may_take: Callable[[str], bool] = lambda _: True
+) -> list[tuple[CallInfo, Ready]]:
+    """Get those payments ready that can be created side by side, outside any transaction. give_back() what is not.
 
-    Addresses that were not needed go back. What is not plainly new is not among the answers, and untouched.
+    Left out are what is to be refreshed, whatever follows another of its order, and what is refused.
     """
-    if not ready:
-        return {}
-    made = invoices.create_together([one.creation(info) for info, one in ready])
+    ready: list[tuple[CallInfo, Ready]] = []
+    orders: set[tuple[UUID, str]] = set()
+    for info, body in asked:
+        if body.order_id:
+            if body.is_refresh or (order := (info.merchant(), body.order_id)) in orders:
+                continue
+            orders.add(order)
+        found, _ = _try_ready(ctx, info.merchant(), body, ctx.terms.read(info.merchant()), may_take)
+        if found is not None:
+            ready.append((info, found))
+    return ready
+
+
+def create_together(ready: Sequence[tuple[CallInfo, Ready]]) -> dict[UUID, str]:
+    """Run the creating statement once for all that are plainly new; return their answers by call.
+
+    What is not plainly new is not among the answers, and untouched.
+    """
+    return invoices.create_together([one.creation(info) for info, one in ready]) if ready else {}
+
+
+def write_together(ctx: Context, ready: Sequence[tuple[CallInfo, Ready]]) -> dict[UUID, str]:
+    """Do create_together() as a step of its own; addresses that were not needed go back."""
+    made = create_together(ready)
     for info, one in ready:
         if info.call_id not in made:
             give_back(ctx, one)

@@ -6,15 +6,17 @@ holder of the lease, succeed() ends it. What is refused is rolled back and recor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+import msgspec
+
 from core.errors import BatchSkipped
 from core.ids import uuid7
-from models.db.base import execute, in_transaction, is_true, rows, touched, value
+from models.db.base import column, execute, in_transaction, is_true, rows, touched, value
 from models.db.table import Table
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ class ItemRow(Table, table="batch_items i"):
 
 
 _MINE: Final = "batch_id = %s AND position = %s AND lease = %s AND status = 'pending'"
+_MINE_OF: Final = "batch_id = %s AND position = ANY(%s::integer[]) AND lease = %s AND status = 'pending'"
 _DUE: Final = "i.batch_id = %s AND i.status = 'pending' AND i.due_at <= (SELECT app_now())"
 
 
@@ -117,6 +120,45 @@ def begin(item: Leased) -> int:
     if begun is None:
         raise LeaseLostError
     return begun
+
+
+def begin_together(items: Sequence[Leased]) -> list[Leased]:
+    """Note that a worker begins items of one batch side by side, in a step of its own, and return those it may.
+
+    Left out is what another worker has by now, and what was begun before without an end: that may be what ended its
+    worker, and is done alone, where begin() counts on.
+    """
+    begun = column(
+        "UPDATE batch_items SET begun = 1, due_at = app_now() + make_interval(secs => %s)"
+        f" WHERE {_MINE_OF} AND begun = 0 RETURNING position",
+        (LEASE_S, *_places(items)),
+    )
+    return [item for item in items if item.position in begun]
+
+
+def lock_together(items: Sequence[Leased]) -> list[Leased]:
+    """Lock items of one batch that runs in no order, as lock() does, and return those that are still to be done."""
+    if not in_transaction():
+        raise RuntimeError("items are locked in the transaction of their effect")
+    held = column(
+        f"SELECT position FROM batch_items WHERE {_MINE_OF} ORDER BY position FOR NO KEY UPDATE", _places(items)
+    )
+    return [item for item in items if item.position in held]
+
+
+def succeed_together(items: Sequence[Leased], results: Mapping[int, str]) -> None:
+    """Record what items made, by position, in the transaction that made it and that lock_together() opened."""
+    execute(
+        "UPDATE batch_items i SET status = 'success', result = made.result, body = '', lease = NULL"
+        " FROM json_each_text(%s) AS made (place, result)"
+        " WHERE i.batch_id = %s AND i.position = made.place::integer",
+        (msgspec.json.encode(results).decode(), items[0].of.id),
+    )
+
+
+def _places(items: Sequence[Leased]) -> tuple[object, ...]:
+    """Return what tells these leases, which one turn gave for one batch, from every other."""
+    return items[0].of.id, [item.position for item in items], items[0].lease
 
 
 def lock(item: Leased) -> None:

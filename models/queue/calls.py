@@ -184,9 +184,9 @@ def finish(call_id: UUID, response: str) -> None:
     execute("UPDATE calls SET response = %s WHERE call_id = %s", (response, call_id))
 
 
-def forget(call_id: UUID) -> None:
-    """Remove the row of a call without a waiting caller, in the transaction that wrote it."""
-    execute("DELETE FROM calls WHERE call_id = %s", (call_id,))
+def forget(*call_ids: UUID) -> None:
+    """Remove the rows of calls without a waiting caller, in the transaction that wrote them."""
+    execute("DELETE FROM calls WHERE call_id = ANY(%s)", (list(call_ids),))
 
 
 def abandon(info: CallInfo, *, life_left_s: float = 0.0) -> str | None:

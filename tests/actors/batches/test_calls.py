@@ -14,6 +14,7 @@ from actors.batches import ticks as batch_runs
 from core.errors import BatchDisabled
 from models.addresses.pool import STASH
 from models.addresses.reservations import level
+from models.batches.items import Leased
 from models.db.base import execute, one, rows
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
@@ -354,14 +355,14 @@ def test_what_the_gateway_cannot_do_just_now_is_tried_again_but_not_for_ever(sho
 
 def test_a_bug_fails_its_item_alone_and_says_nothing_of_itself(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     batch_id = take(shop, [{"amount": "1"}, AGNOSTIC])
-    read = batch_orders._read_payment
+    read = batch_orders.read_payment
 
-    def stumble(ctx: Any, fields: Any) -> Any:
-        if fields == {"amount": "1"}:
+    def stumble(ctx: Any, item: Leased) -> Any:
+        if item.position == 0:
             raise ZeroDivisionError("secret words")
-        return read(ctx, fields)
+        return read(ctx, item)
 
-    monkeypatch.setattr(batch_orders, "_read_payment", stumble)
+    monkeypatch.setattr(batch_orders, "read_payment", stumble)
     logged: list[tuple[str, int]] = []
     exception = SimpleNamespace(exception=lambda event, **told: logged.append((event, told["position"])))
     monkeypatch.setattr(batch_runs, "log", exception)

@@ -207,6 +207,8 @@ def test_what_was_made_is_sent_even_if_the_worker_fails_afterwards(
 def test_an_item_that_kills_its_workers_is_given_up_and_no_other(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     batch_id = take(shop, [AGNOSTIC] * 4)
     failing(monkeypatch, "lock", KilledError(), at=lambda item: item.position == 1 and item.body != "")
+    side_by_side = batch_items.lock_together
+    monkeypatch.setattr(batch_items, "lock_together", kill_after_commit(side_by_side))
 
     for _ in range(batch_runs.BEGUN_MAX):
         run_and_die()
