@@ -21,7 +21,7 @@ from actors.queue.consumer import redis_id
 from actors.queue.gathering import Gathering, gathering_of
 from actors.queue.messages import UNDECIDED, Answer, CallMessage, CallReply, answer_key, bound_to
 from actors.queue.registry import Registration, register
-from core.errors import DomainError
+from core.errors import DomainError, TooManyRequestsError
 from models.db.base import (
     LOCK_NOT_AVAILABLE,
     QUERY_CANCELED,
@@ -59,7 +59,8 @@ def call_actor(
     """Make `function(info, body) -> CallReply` the actor of its name, whose caller waits.
 
     It is given calls that a process of ours sent, and no others. It opens its own transaction, with recorded() or
-    around models.queue.calls.begin and finish, and refuses by raising a DomainError before anything is committed.
+    around models.queue.calls.begin and finish, and refuses by raising a DomainError or TooManyRequestsError before
+    anything is committed.
 
     secret: the answer is sealed on its way, stored nowhere, and its Idempotency-Key ignored, since it could not be
     replayed.
@@ -196,6 +197,8 @@ def _outcome(function: CallFunction, info: CallInfo, payload: bytes) -> Answer:
         reply = repeat_on_deadlock(function, info, payload)
     except DomainError as refusal:
         return Answer(kind="error", code=refusal.code, text=refusal.message)
+    except TooManyRequestsError as refusal:
+        return Answer(kind="too_many", retry_after_s=refusal.retry_after_s)
     except ReplayedError as replay:
         return _again(replay)
     except AbandonedError:

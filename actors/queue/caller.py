@@ -31,7 +31,7 @@ from actors.queue.messages import (
     bound_to,
 )
 from actors.queue.wire import Envelope, encode
-from core.errors import ERRORS, DomainError, GatewayBusy, IdempotencyUnavailable
+from core.errors import ERRORS, DomainError, GatewayBusy, IdempotencyUnavailable, TooManyRequestsError
 from core.secrets.secretbox import SecretBoxError
 from core.settings.settings import Settings
 from models.queue import calls
@@ -59,8 +59,8 @@ class Caller:
     def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
         """Have an actor do something and return its answer.
 
-        Raises the actor's DomainError; GatewayBusy where no slot is free or no answer came: then nothing happened, nor
-        will; IdempotencyUnavailable instead where a key was given and PostgreSQL is away.
+        Raises the actor's DomainError or TooManyRequestsError; GatewayBusy where no slot is free or no answer came: then
+        nothing happened, nor will; IdempotencyUnavailable instead where a key was given and PostgreSQL is away.
         """
         longest_s = self._wait_s if wait_s is None else wait_s
         with contextlib.ExitStack() as held:
@@ -101,6 +101,8 @@ class Caller:
                 return CallReply(body=self._open(answer, info), replayed=answer.replayed)
             case "error":
                 raise _refusal(answer)
+            case "too_many":
+                raise TooManyRequestsError(answer.retry_after_s)
             case _:
                 return self._decide(queue, info, life_left_s=max(0.0, ends_at - time.monotonic()))
 

@@ -46,12 +46,14 @@ class CallMessage(msgspec.Struct, kw_only=True):
 class Answer(msgspec.Struct, array_like=True, kw_only=True):
     """An answer on its way through Redis. undecided: the caller has to find out in PostgreSQL."""
 
-    kind: Literal["done", "error", "undecided"]
+    kind: Literal["done", "error", "too_many", "undecided"]
     body: bytes = b""
     replayed: bool = False
     is_sealed: bool = False
     code: str = ""
     text: str = ""
+    # When a limit that is used up has room again.
+    retry_after_s: int = 0
 
 
 class _Stamped(msgspec.Struct, array_like=True):

@@ -12,7 +12,6 @@ import msgspec
 import structlog
 from falcon import App, Request, Response
 
-from api.limits.limits import TooManyRequestsError
 from core.errors import (
     DomainError,
     GatewayBusy,
@@ -20,6 +19,7 @@ from core.errors import (
     RequestMalformed,
     RequestMethodNotAllowed,
     RequestNotFound,
+    TooManyRequestsError,
 )
 from models.db.base import LOCK_NOT_AVAILABLE, QUERY_CANCELED, StoreUnavailableError, pgcode
 

@@ -21,6 +21,7 @@ import structlog
 
 from actors.queue.link import Command, LinkDownError
 from api.limits.windows import Counter
+from core.errors import TooManyRequestsError
 from core.net.allowlist import Address
 from core.settings.settings import Settings
 
@@ -52,14 +53,6 @@ for i = 1, #KEYS, 2 do
 end
 return totals
 """
-
-
-class TooManyRequestsError(Exception):
-    """A limit is used up. It has no code: HTTP 429 has a shape of its own."""
-
-    def __init__(self, retry_after_s: int) -> None:
-        self.retry_after_s = retry_after_s
-        super().__init__(f"Too many requests; try again in {retry_after_s} s.")
 
 
 class Link(Protocol):

@@ -23,11 +23,11 @@ from api.gateway import Gateway
 from api.http import http_cache
 from api.http.client_ip import client_ip
 from api.http.errors import as_domain_error
-from api.limits.limits import TooManyRequestsError, source_name
+from api.limits.limits import source_name
 from api.pages import payment_stages
 from api.routes.invoices.pay import find, public_view
 from api.routes.payout_links.claims import find as find_claim
-from core.errors import DomainError, PayNotFound, RequestNotFound
+from core.errors import DomainError, PayNotFound, RequestNotFound, TooManyRequestsError
 from core.ids import is_uuid
 from models.db.base import app_now
 from models.invoices import arrivals

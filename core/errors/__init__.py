@@ -4,6 +4,7 @@
 
 from core.errors.base import ERRORS as ERRORS
 from core.errors.base import DomainError as DomainError
+from core.errors.base import TooManyRequestsError as TooManyRequestsError
 from core.errors.pay import *
 from core.errors.payment import *
 from core.errors.payout import *

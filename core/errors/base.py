@@ -1,4 +1,4 @@
-"""Holds the root of the error tree and its register. Raised on every refusal, answered by api in one place."""
+"""Holds the root of the error tree, its register, and the refusal without a code. Answered by api in one place."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -51,3 +51,14 @@ class DomainError(Exception):
         """Carry `message`, or the class's own text; it goes to the caller, so it holds no secret."""
         self.message = message or self.text
         super().__init__(self.message)
+
+
+class TooManyRequestsError(Exception):
+    """A limit is used up. It has no code: HTTP 429 has a shape of its own.
+
+    Raised by the API's limits, and by actors for what they count in PostgreSQL.
+    """
+
+    def __init__(self, retry_after_s: int) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(f"Too many requests; try again in {retry_after_s} s.")

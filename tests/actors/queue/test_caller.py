@@ -27,6 +27,7 @@ from core.errors import (
     IdempotencyKeyReused,
     IdempotencyUnavailable,
     PaymentBadAmount,
+    TooManyRequestsError,
 )
 from models.db import base
 from models.db.base import execute, one
@@ -107,6 +108,20 @@ def test_a_refusal_comes_back_as_it_was_raised_and_nothing_is_kept(broker: Sluic
         ask(caller, info)
 
     assert effects() == 0
+    assert state(info) is None
+
+
+def test_a_limit_that_an_actor_counts_comes_back_with_its_wait(broker: SluiceBroker, caller: Caller) -> None:
+    def refuse(info: CallInfo, payload: bytes) -> CallReply:
+        with recorded(info):
+            raise TooManyRequestsError(retry_after_s=len(payload))
+
+    declare_call(broker, refuse, name="work")
+    info = call_info("key")
+    with working(broker), pytest.raises(TooManyRequestsError) as refusal:
+        ask(caller, info)
+
+    assert refusal.value.retry_after_s == 2
     assert state(info) is None
 
 

@@ -16,9 +16,10 @@ from falcon import testing
 from actors.queue.link import LinkDownError, RedisLink
 from api.app import create_app
 from api.limits import limits
-from api.limits.limits import Limiter, LimitName, TooManyRequestsError, limits_of, source_name
+from api.limits.limits import Limiter, LimitName, limits_of, source_name
 from api.limits.windows import Window
 from api.routes import ENDPOINTS
+from core.errors import TooManyRequestsError
 from core.settings.settings import Settings
 from models.db import base
 from tests.api.conftest import NOW, Client, FakeCaller, FakeQueues, Keys, code_of, make_settings, path_of
