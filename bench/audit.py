@@ -7,18 +7,12 @@ The first checkpoint, an audit that begins at it, and a full one are timed apart
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
-from bench.quiet import beside
-from cli.embedded.servers.postgres import Postgres
-from cli.embedded.supervise.leash import Leash
-from cli.embedded.supervise.ports import free_port
+from bench.own_database import own_database
 from models.db import base
 from models.db.migrate import migrate
 from models.invariants import checkpoint
@@ -164,19 +158,8 @@ def main() -> None:
     parser.add_argument("--sales", action="store_true", help="generate invoices and deposits too, two a ten rows")
     options = parser.parse_args()
     count = ROWS_QUICK if options.quick else options.rows
-    folder = Path(tempfile.mkdtemp(prefix="sluice-bench-"))
-    folder.chmod(0o711)
-    leash = Leash()
-    server = Postgres(folder, port=free_port(), leash=leash, durable=False)
-    try:
-        server.start()
-        with beside():
-            is_met = measure(server.url, count, with_sales=options.sales)
-    finally:
-        base.close()
-        server.stop()
-        leash.release()
-        shutil.rmtree(folder, ignore_errors=True)
+    with own_database() as url:
+        is_met = measure(url, count, with_sales=options.sales)
     raise SystemExit(0 if is_met else 1)
 
 

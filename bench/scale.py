@@ -10,22 +10,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import psycopg2
 
+from bench.own_database import own_database
 from bench.queries import Step, steps
-from bench.quiet import beside
-from cli.embedded.servers.postgres import Postgres
-from cli.embedded.supervise.leash import Leash
-from cli.embedded.supervise.ports import free_port
 from models.db import base
 from models.db.migrate import migrate
 from models.invariants import checkpoint
@@ -164,29 +159,13 @@ def run(url: str, count: int) -> list[str]:
     return list(measure(count))
 
 
-def in_own_server(work: Callable[[str], list[str]]) -> list[str]:
-    """Do the work with a PostgreSQL that ends with it."""
-    folder = Path(tempfile.mkdtemp(prefix="sluice-bench-"))
-    folder.chmod(0o711)
-    leash = Leash()
-    server = Postgres(folder, port=free_port(), leash=leash, durable=False)
-    try:
-        server.start()
-        with beside():
-            return work(server.url)
-    finally:
-        base.close()
-        server.stop()
-        leash.release()
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def main() -> None:
     """Run it in a server of its own."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help=f"{ROWS_QUICK:,} invoices")
     count = ROWS_QUICK if parser.parse_args().quick else ROWS
-    over = in_own_server(lambda url: run(url, count))
+    with own_database() as url:
+        over = run(url, count)
     sys.exit(f"\nread too much: {', '.join(over)}" if over else 0)
 
 

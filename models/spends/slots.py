@@ -12,18 +12,24 @@ from models.db.base import column, rows
 # Whoever lost more than this lost more than commits.
 SLOTS_MAX: Final = 10_000
 
+# What tells of a slot, by what has an index each, and where it says at which height it was used: dead spends stand in
+# an index of their own.
 _KNOWN: Final = (
-    "WITH known AS (SELECT slot, mined_height AS height FROM spends WHERE network = %s AND sender = %s"
-    " UNION ALL SELECT slot, block_height FROM unknown_spends WHERE network = %s AND sender = %s"
-    "   AND block_height IS NOT NULL)"
+    (
+        "k.mined_height",
+        "FROM spends k WHERE k.network = %(network)s AND k.sender = %(sender)s AND k.state <> 'dead'",
+    ),
+    (
+        "k.mined_height",
+        "FROM spends k WHERE k.network = %(network)s AND k.sender = %(sender)s AND k.state = 'dead'",
+    ),
+    (
+        "k.block_height",
+        "FROM unknown_spends k WHERE k.network = %(network)s AND k.sender = %(sender)s AND k.block_height IS NOT NULL",
+    ),
 )
-
-# The same by what has an index each: dead spends stand in one of their own.
-_PARTS: Final = (
-    "FROM spends k WHERE k.network = %(network)s AND k.sender = %(sender)s AND k.state <> 'dead'",
-    "FROM spends k WHERE k.network = %(network)s AND k.sender = %(sender)s AND k.state = 'dead'",
-    "FROM unknown_spends k WHERE k.network = %(network)s AND k.sender = %(sender)s AND k.block_height IS NOT NULL",
-)
+_PARTS: Final = tuple(part for _, part in _KNOWN)
+_HEIGHTS: Final = " UNION ALL ".join(f"SELECT k.slot, {height} AS height {part}" for height, part in _KNOWN)
 _UNEXPLAINED: Final = (
     f"SELECT used.slot FROM (SELECT LEAST({', '.join(f'(SELECT min(k.slot) {part})' for part in _PARTS)}) AS slot)"
     " known, LATERAL generate_series(GREATEST(known.slot, %(first)s), %(last)s) AS used (slot)"
@@ -50,7 +56,8 @@ def unexplained(network: str, sender: str, used: int, *, limit: int) -> list[int
 def between(network: str, sender: str, slot: int) -> tuple[int | None, int | None]:
     """Return the blocks of a sender's slots before and after one; None if no row tells."""
     ((before, after),) = rows(
-        f"{_KNOWN} SELECT max(height) FILTER (WHERE slot < %s), min(height) FILTER (WHERE slot > %s) FROM known",
-        (network, sender, network, sender, slot, slot),
+        f"SELECT max(height) FILTER (WHERE slot < %(slot)s), min(height) FILTER (WHERE slot > %(slot)s)"
+        f" FROM ({_HEIGHTS}) AS known",
+        {"network": network, "sender": sender, "slot": slot},
     )
     return before, after

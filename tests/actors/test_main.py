@@ -72,52 +72,32 @@ def test_a_worker_that_cannot_start_says_why(environment: dict[str, str], queue:
 
 @pytest.mark.parametrize("queue", ["invoices", "payouts", "bulk", "batches", "webhooks", "maintenance"])
 def test_a_worker_that_signs_nothing_loads_nothing_that_signs(environment: dict[str, str], queue: str) -> None:
-    script = (
-        f"import sys; sys.argv = ['dramatiq', 'actors.main', '-Q', {queue!r}]; import actors.main;"
-        f"print([name for name in {SIGNING!r} if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
-
-    assert done.stdout.strip() == "[]"
+    assert told(environment, queue, f"[name for name in {SIGNING!r} if name in sys.modules]") == "[]"
 
 
 def test_a_worker_fills_its_stash_of_addresses_ahead(environment: dict[str, str]) -> None:
-    script = (
-        "import sys, threading; sys.argv = ['dramatiq', 'actors.main', '-Q', 'invoices']; import actors.main;"
-        "print('addresses' in [thread.name for thread in threading.enumerate()])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
-
-    assert done.stdout.strip() == "True"
+    assert told(environment, "invoices", "'addresses' in [one.name for one in threading.enumerate()]") == "True"
 
 
 @pytest.mark.parametrize(("queue", "reads_ahead"), [("invoices", True), ("payouts", True), ("webhooks", False)])
 def test_a_worker_that_is_waited_for_reads_ahead(environment: dict[str, str], queue: str, *, reads_ahead: bool) -> None:
-    script = (
-        f"import sys; sys.argv = ['dramatiq', 'actors.main', '-Q', {queue!r}]; import actors.main;"
-        "from models.db.ahead import ahead; ahead.note(print); print(ahead._thread is not None)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
-
-    assert done.stdout.strip() == str(reads_ahead)
+    assert told(environment, queue, "[ahead.note(print), ahead._thread is not None][1]") == str(reads_ahead)
 
 
 def test_collections_of_a_worker_pass_by_what_it_loaded(environment: dict[str, str]) -> None:
+    assert told(environment, "webhooks", "len(gc.get_objects()) < gc.get_freeze_count()") == "True"
+
+
+def told(environment: dict[str, str], queue: str, asked: str) -> str:
+    """Return what an expression gives in a process that did what a worker does before its first message."""
     script = (
-        "import gc, sys; sys.argv = ['dramatiq', 'actors.main', '-Q', 'webhooks']; import actors.main;"
-        "print(len(gc.get_objects()) < gc.get_freeze_count())"
+        f"import gc, sys, threading; sys.argv = ['dramatiq', 'actors.main', '-Q', {queue!r}]; import actors.main;"
+        f"from models.db.ahead import ahead; print({asked})"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
-
-    assert done.stdout.strip() == "True"
+    return done.stdout.strip()
 
 
 def test_a_missing_module_ends_the_process(environment: dict[str, str]) -> None:

@@ -1,0 +1,33 @@
+"""A PostgreSQL of a benchmark's own, which forgets everything with it. Used by bench.audit and bench.scale."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.quiet import beside
+from cli.embedded.servers.postgres import Postgres
+from cli.embedded.supervise.leash import Leash
+from cli.embedded.supervise.ports import free_port
+from models.db import base
+
+
+@contextlib.contextmanager
+def own_database() -> Iterator[str]:
+    """Start a server that waits for no disk, and yield its address; it ends with the caller, whatever happens."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp(prefix="sluice-bench-"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        # Not under a private home: PostgreSQL's own account has to reach it.
+        folder.chmod(0o711)
+        leash = Leash()
+        stack.callback(leash.release)
+        server = Postgres(folder, port=free_port(), leash=leash, durable=False)
+        stack.callback(server.stop)
+        stack.callback(base.close)
+        server.start()
+        with beside():
+            yield server.url
