@@ -59,8 +59,8 @@ class Caller:
     def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
         """Have an actor do something and return its answer.
 
-        Raises the actor's DomainError or TooManyRequestsError; GatewayBusy where no slot is free or no answer came: then
-        nothing happened, nor will; IdempotencyUnavailable instead where a key was given and PostgreSQL is away.
+        Raises the actor's DomainError or TooManyRequestsError; GatewayBusy where no slot is free or no answer came:
+        then nothing happened, nor will; IdempotencyUnavailable instead where a key was given and PostgreSQL is away.
         """
         longest_s = self._wait_s if wait_s is None else wait_s
         with contextlib.ExitStack() as held:
