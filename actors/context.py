@@ -10,6 +10,7 @@ from core.payouts.deny_list import DenyList, DenyListError
 from core.settings.settings import Settings, SettingsError
 from models.addresses.pool import AddressStash
 from models.deposits.offered import OfferedNetworks
+from models.merchants import emails
 from models.merchants.terms import TermsCache
 from models.rates.rates import MarketBoard
 
@@ -41,6 +42,7 @@ def configure(settings: Settings) -> Context:
         deny_list = DenyList(settings.deny_list)
     except DenyListError as error:
         raise SettingsError([str(error)]) from error
+    emails.use(settings)
     _Holder.context = Context(
         settings=settings,
         catalogue=load_catalogue(settings.environment),

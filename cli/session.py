@@ -7,6 +7,7 @@ from core.logs import log
 from core.settings.rules import Role
 from core.settings.settings import Settings, load_settings
 from models.db import base
+from models.merchants import emails
 
 
 def open_settings(role: Role = "cli") -> Settings:
@@ -21,6 +22,7 @@ def database() -> Iterator[Settings]:
     """Connect to the database of the settings for as long as the command runs."""
     settings = open_settings()
     base.connect(settings.database_url, application_name="sluice-cli")
+    emails.use(settings)
     try:
         yield settings
     finally:

@@ -74,6 +74,12 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return bells
 
 
+@pytest.fixture(autouse=True)
+def _no_post_office(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody write e-mails of their own accord, unless a test gives the actors a mail server."""
+    monkeypatch.setattr("models.merchants.emails._Process.post", None)
+
+
 def pytest_collection() -> None:
     """Look for no garbage while ten thousand tests are gathered: there is none, and looking takes half of the time."""
     gc.disable()

@@ -1,4 +1,4 @@
-"""Does what merchants decide on a payment afterwards: accept or send back what was paid, have webhooks sent again.
+"""Does what merchants want of a payment afterwards: accept or send back what was paid, send webhooks or an e-mail.
 
 The API waits for it.
 """
@@ -14,12 +14,13 @@ from actors.context import Context, context
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from actors.refunds import uncredited as suspense_refunds
 from actors.refunds.uncredited import Wanted
-from core.errors import PaymentNotFound
+from core.errors import EmailDisabled, EmailNoRecipient, PaymentNotFound
 from core.invoices import states
-from core.invoices.schemas import PaymentLookup, ResolvePayment
-from models.invoices import resolution, views
+from core.invoices.schemas import PaymentLookup, ResolvePayment, SendPaymentEmail
+from models.invoices import receipts, resolution, views
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
+from models.merchants import emails
 from models.queue.calls import Asker
 from models.refunds import views as refund_views
 from models.webhooks import outbox, redelivery
@@ -40,9 +41,7 @@ def resolve_payment(info: CallInfo, wanted: ResolvePayment) -> CallReply:
     """Accept or send back a wrong_amount payment, or a stray deposit of any payment, and return the payment."""
     ctx = context()
     with recorded(info) as record:
-        invoice = invoices.lock(_find(info, wanted).id)
-        if invoice is None:
-            raise PaymentNotFound
+        invoice = _locked(info, wanted)
         written: list[dict[str, Any]] = []
         if wanted.action == "refund":
             written = _send_back(ctx, info.asker(), invoice, wanted)
@@ -53,6 +52,20 @@ def resolve_payment(info: CallInfo, wanted: ResolvePayment) -> CallReply:
         shown = invoices.reread(invoice.id)
         view = views.payment(ctx.catalogue, shown, pay_url=ctx.settings.pay_url, public=False)
         return record.store(view | ({"refund": written[0]} if written else {}))
+
+
+@call_actor(queue="invoices", body=SendPaymentEmail)
+def send_payment_email(info: CallInfo, wanted: SendPaymentEmail) -> CallReply:
+    """Queue an e-mail of a payment: its receipt once it is paid, else the way to its page."""
+    with recorded(info) as record:
+        invoice = _locked(info, wanted)
+        post, recipient = emails.post(), wanted.email or invoice.payer_email
+        if post is None:
+            raise EmailDisabled
+        if not recipient:
+            raise EmailNoRecipient
+        receipts.write_asked(context().catalogue, invoice, post, recipient)
+        return record.store({"email": recipient, "queued": True})
 
 
 def _send_back(ctx: Context, asker: Asker, invoice: InvoiceRow, wanted: ResolvePayment) -> list[dict[str, Any]]:
@@ -67,6 +80,13 @@ def _send_back(ctx: Context, asker: Asker, invoice: InvoiceRow, wanted: ResolveP
 
 def _find(info: CallInfo, lookup: PaymentLookup) -> InvoiceRow:
     invoice = invoices.look_up(info.merchant(), uuid=lookup.uuid, order_id=lookup.order_id)
+    if invoice is None:
+        raise PaymentNotFound
+    return invoice
+
+
+def _locked(info: CallInfo, lookup: PaymentLookup) -> InvoiceRow:
+    invoice = invoices.lock(_find(info, lookup).id)
     if invoice is None:
         raise PaymentNotFound
     return invoice

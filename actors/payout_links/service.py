@@ -31,12 +31,12 @@ from core.payout_links.schemas import CreatePayoutLink
 from core.payout_links.tokens import ClaimTokens
 from core.secrets.secretbox import SecretBox
 from models.ledger.ledger import InsufficientFundsError
+from models.merchants import emails
 from models.merchants import rows as merchants
+from models.merchants.emails import Draft
 from models.payout_links import batches as payout_link_batches
-from models.payout_links import emails
 from models.payout_links import rows as payout_links
 from models.payout_links import views as payout_link_views
-from models.payout_links.emails import Draft
 from models.payout_links.rows import PayoutLinkRow
 from models.payouts import freezes
 from models.payouts import rules as payout_rules
@@ -141,7 +141,7 @@ def _write_emails(ctx: Context, tokens: ClaimTokens, links: Sequence[PayoutLinkR
     if not told:
         return
     sender = merchants.name_of(told[0].merchant_id)
-    emails.write(
+    emails.add(
         told[0].merchant_id,
         [_draft(ctx, link, tokens.token(link.id, tokens.current), sender) for link in told],
         kind="cheque",

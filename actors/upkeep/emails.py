@@ -13,12 +13,13 @@ from actors.context import context
 from actors.queue.broker import doorbell, ring
 from actors.upkeep.mail_server import MailServer, MailServerError
 from core.net import mail
-from core.net.mail import Body, MailRefusedError
+from core.net.letters import Body
+from core.net.mail import MailRefusedError
 from core.secrets.secretbox import SecretBox, SecretBoxError
 from core.settings.settings import Settings
 from models.db.base import StoreUnavailableError, in_transaction
-from models.payout_links import emails
-from models.payout_links.emails import EmailRow
+from models.merchants import emails
+from models.merchants.emails import EmailRow
 
 log = structlog.get_logger()
 

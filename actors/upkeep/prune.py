@@ -10,7 +10,7 @@ from typing import Final
 
 from actors.queue.broker import doorbell, ring
 from models.batches import rows as batches
-from models.payout_links import emails
+from models.merchants import emails
 from models.payouts import queue as payout_queue
 from models.queue import calls
 from models.webhooks import outbox

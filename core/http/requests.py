@@ -21,7 +21,9 @@ PAGE_MAX: Final = 200
 # `$` also matches before a last line feed, in Python though not in JSON Schema; `(?!\n)` makes the two agree.
 _END: Final = r"(?!\n)$"
 _HOST: Final = r"(?:\[[0-9A-Fa-f:.]+\]|[^\s\x00-\x20\x7f/?#\\@:\[\]]+)(?::[0-9]{1,5})?"
-_EMAIL_ATOM: Final = r"[^\s\x00-\x20\x7f@<>\"(),:;\\\[\].]+(?:\.[^\s\x00-\x20\x7f@<>\"(),:;\\\[\].]+)*"
+# Neither what ends a line somewhere, nor what turns or hides what stands beside it.
+_UNSEEN: Final = r"\x00-\x20\x7f-\xa0\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+_EMAIL_ATOM: Final = rf"[^\s{_UNSEEN}@<>\"(),:;\\\[\].]+(?:\.[^\s{_UNSEEN}@<>\"(),:;\\\[\].]+)*"
 
 # An empty optional text counts as absent, so every pattern of one lets it pass.
 Text = Annotated[str, Meta(pattern=r"^[^\x00]*$")]

@@ -300,6 +300,23 @@ class ResolvePayment(PaymentLookup, kw_only=True, omit_defaults=True):
     network: Annotated[CodeOrEmpty, Meta(description="For a refund: that of the money, if any.")] | None = None
 
 
+class SendPaymentEmail(PaymentLookup, kw_only=True, omit_defaults=True):
+    """Which payment is e-mailed of, and to whom (POST /v1/payment/send-email)."""
+
+    refusals: ClassVar = {"uuid": errors.PaymentBadUuid, "email": errors.EmailBadAddress}
+
+    email: Annotated[Email, Meta(description="Who it goes to; without it the payment's payer_email.")] | None = None
+
+
+class QueuedEmail(Answer, kw_only=True):
+    """An e-mail that waits to be sent."""
+
+    email: Annotated[str, Meta(description="The address that it goes to.", examples=["buyer@mail.example"])]
+    queued: Annotated[
+        bool, Meta(description="Always true: it is written, and is sent in the background.", examples=[True])
+    ]
+
+
 class QueuedDelivery(Answer, kw_only=True):
     """A webhook that was queued again."""
 

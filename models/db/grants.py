@@ -53,7 +53,8 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "deposit_quorums": ("r", "riu", "r"),
     "deposits": ("r", "riu", "ru"),
     "discounts": ("r", "rid", "r"),
-    "emails": ("", "riud", ""),
+    # The signer ends refunds, after which a payment may be paid.
+    "emails": ("", "riud", "ri"),
     "invoices": ("r", "riu", "ru"),
     # Written once and never changed: not by the signer, nor by anybody else.
     "ledger_scales": ("r", "ri", "ri"),

@@ -79,6 +79,7 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
     # Set while nobody can say what it costs: its quote ran out, extended once, and there is no rate for another.
     requote_after: datetime | None = None
     is_credit_due: bool | None = None
+    receipt_at: datetime | None = BY_DATABASE
     scanned_height: int | None = derived("c.height")
 
     @property

@@ -23,8 +23,8 @@ from models.db.base import app_now, execute, is_true, repeat_on_deadlock, transa
 from models.deposits import crediting
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
+from models.invoices import receipts, tallies, views
 from models.invoices import rows as invoices
-from models.invoices import tallies, views
 from models.invoices.rows import InvoiceRow, QuoteRow
 from models.invoices.tallies import Tally
 from models.webhooks import outbox
@@ -327,5 +327,8 @@ def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> 
 def _emit(catalogue: Catalogue, before: InvoiceRow, status: InvoiceStatus) -> None:
     if status == before.status or status not in states.INVOICE_EVENTS:
         return
-    body = msgspec.json.encode(views.payment_webhook(catalogue, invoices.reread(before.id))).decode()
+    after = invoices.reread(before.id)
+    if status in states.DECIDED_STATUSES:
+        receipts.write_once(catalogue, after)
+    body = msgspec.json.encode(views.payment_webhook(catalogue, after)).decode()
     outbox.emit(before.merchant_id, states.INVOICE_EVENTS[status], before.id, body, url_callback=before.url_callback)

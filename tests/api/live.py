@@ -17,7 +17,7 @@ from actors.queue import call_actors as answering
 from actors.queue.caller import CallInfo, CallReply
 from actors.queue.registry import REGISTRY, modules_for
 from api.app import create_app
-from core.errors import ERRORS, GatewayBusy
+from core.errors import ERRORS, GatewayBusy, TooManyRequestsError
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import Settings
 from models.db import base
@@ -50,6 +50,8 @@ class LocalCaller:
         answer = answering._outcome(bind.args[0], seen, payload)
         if answer.kind == "error":
             raise ERRORS[answer.code](answer.text)
+        if answer.kind == "too_many":
+            raise TooManyRequestsError(answer.retry_after_s)
         if answer.kind == "undecided":
             raise GatewayBusy
         return CallReply(body=answer.body, replayed=answer.replayed)

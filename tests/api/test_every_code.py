@@ -266,6 +266,7 @@ def sent_back(name: str, path: str, make: Make, field: str) -> dict[tuple[str, s
 
 REFUND: Final = "/v1/payment/refund"
 RESOLVE: Final = "/v1/payment/resolve"
+SEND_EMAIL: Final = "/v1/payment/send-email"
 WALLET_REFUND: Final = "/v1/wallet/blocked-address-refund"
 TO_ELSEWHERE: Final = {"refund_address": ELSEWHERE}
 
@@ -318,6 +319,13 @@ CASES: Final[dict[tuple[str, str], Case]] = {
     **lookups("getPayment", "/v1/payment/info"),
     **lookups("getPaymentQr", "/v1/payment/qr"),
     **lookups("resendPayment", "/v1/payment/resend"),
+    **lookups("sendPaymentEmail", SEND_EMAIL),
+    ("sendPaymentEmail", "email.bad_address"): sending(SEND_EMAIL, {"uuid": UNKNOWN, "email": "ann"}),
+    ("sendPaymentEmail", "email.disabled"): lambda live: live.post(SEND_EMAIL, {"uuid": live.invoice()}),
+    ("sendPaymentEmail", "email.no_recipient"): lambda live: (
+        live.configure(SMTP_URL="smtp://127.0.0.1:1"),
+        live.post(SEND_EMAIL, {"uuid": live.invoice()}),
+    )[1],
     **lookups("resolvePayment", "/v1/payment/resolve", action="accept"),
     ("resolvePayment", "payment.bad_action"): sending("/v1/payment/resolve", {"uuid": UNKNOWN, "action": "steal"}),
     ("resolvePayment", "payment.not_resolvable"): lambda live: live.post(
@@ -493,6 +501,7 @@ BAD_FIELDS: Final[dict[str, Any]] = {
     "getPaymentQr": {"order_id": 5},
     "resolvePayment": {"action": "accept", "order_id": 5},
     "resendPayment": {"order_id": 5},
+    "sendPaymentEmail": {"order_id": 5},
     "setAccuracy": {"enabled": "yes"},
     "createPaymentBatch": {"payments": 5},
     "createPayoutBatch": {"payouts": 5},

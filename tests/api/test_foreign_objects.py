@@ -69,6 +69,7 @@ FOREIGN: Final[dict[str, Pairs]] = {
     "getPayment": payments(),
     "getPaymentQr": payments(),
     "resendPayment": payments(),
+    "sendPaymentEmail": payments(email="ann@mail.example"),
     "resolvePayment": lambda theirs: [
         *payments(action="accept")(theirs),
         *payments(action="accept", txid=TXID)(theirs),

@@ -162,6 +162,7 @@ TEXTS: Final = {
     "createPayment": ("order_id", "additional_data", "payer_email", "url_return", "url_success", "theme", "network"),
     "getPayment": ("order_id", "uuid"),
     "listPayments": ("cursor", "status", "currency", "network", "order_id", "date_from"),
+    "sendPaymentEmail": ("uuid", "order_id", "email"),
     "createWallet": ("currency", "network", "order_id"),
     "getWallet": ("uuid", "address"),
     "blockWallet": ("address",),
@@ -237,8 +238,36 @@ def test_a_payment_is_made_as_if_forbidden_fields_were_not_there(live: Live) -> 
     assert base.rows("SELECT merchant_id, fee_ppm FROM invoices") == [(live.shop, 15_000)]
 
 
-@pytest.mark.parametrize(
-    "value", ["a\r\nBcc: x@mail.example", "a@b.example\nBcc: c@d.example", "a@b.example, c@d.example"]
+NO_ADDRESSES: Final = (
+    "a\r\nBcc: x@mail.example",
+    "a@b.example\nBcc: c@d.example",
+    "a@b.example\r\n",
+    "a@b.example, c@d.example",
+    "<script>alert(1)</script>@b.example",
+    '"a b"@b.example',
+    "a\x00@b.example",
+    "a\ud800@b.example",
+    f"a{RTL}@b.example",
+    "a@\u200fb.example",
+    "a\u200b@b.example",
+    "a\x85@b.example",
 )
+
+
+@pytest.mark.parametrize("value", NO_ADDRESSES)
 def test_an_email_address_injects_no_header(live: Live, value: str) -> None:
     assert code_of(live.post("/v1/payment", GOOD | {"payer_email": value})) == "request.bad_field"
+    sent = live.post("/v1/payment/send-email", {"uuid": live.invoice(), "email": value})
+    assert code_of(sent) == "email.bad_address"
+
+
+def test_a_sixth_email_within_the_hour_waits_in_the_shape_of_every_429(live: Live) -> None:
+    live.configure(SMTP_URL="smtp://127.0.0.1:1")
+    asked = {"uuid": live.invoice(), "email": "ann@mail.example"}
+
+    answers = [live.post("/v1/payment/send-email", asked) for _ in range(6)]
+
+    assert [answer.status_code for answer in answers] == [200] * 5 + [429]
+    assert answers[-1].json.keys() == {"state", "message"}
+    assert 3_590 < int(answers[-1].headers["retry-after"]) <= 3_600
+    assert count("emails") == 5

@@ -18,8 +18,10 @@ from core.invoices.schemas import (
     PaymentLookup,
     PaymentPage,
     PaymentServices,
+    QueuedEmail,
     Resent,
     ResolvePayment,
+    SendPaymentEmail,
 )
 from core.rates import pricing
 from core.refunds.schemas import ResolvedPayment
@@ -174,6 +176,25 @@ ENDPOINTS: Final = (
                     }
                 ]
             },
+        },
+    ),
+    Endpoint(
+        path="/v1/payment/send-email",
+        name="sendPaymentEmail",
+        tag="Payments",
+        summary="E-mail a payment's receipt or page",
+        description=(
+            "A payment that is paid or paid_over sends its receipt, any other the link to its page; to email, or else"
+            " to the payment's payer_email. Five an hour for one payment, then 429 with Retry-After."
+        ),
+        rights=PAYMENT_KEYS,
+        request=SendPaymentEmail,
+        result=QueuedEmail,
+        actor=Actor(name="send_payment_email", queue="invoices"),
+        errors=(*LOOKUP_ERRORS, errors.EmailNoRecipient, errors.EmailBadAddress, errors.EmailDisabled),
+        examples={
+            "request": {"order_id": "order-1042", "email": "buyer@mail.example"},
+            "result": {"email": "buyer@mail.example", "queued": True},
         },
     ),
 )

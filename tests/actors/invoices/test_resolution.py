@@ -1,4 +1,7 @@
-"""A webhook sent again is the same webhook: its id and body stay, its attempts start over."""
+"""A webhook sent again is the same webhook: its id and body stay, its attempts start over. E-mails go to whom they may.
+
+What e-mails say, and that they are counted, is tested with models.invoices.receipts.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ from uuid import UUID
 import pytest
 
 from actors.invoices import resolution as payment_upkeep
-from core.errors import PaymentNotFound
+from core.errors import EmailDisabled, EmailNoRecipient, PaymentNotFound
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import load_settings
 from models.db.base import execute, rows, transaction
+from models.queue.calls import ReplayedError
 from models.webhooks import outbox
 from tests.actors.asking import ask
 from tests.api.rows import add_invoice, add_merchant
@@ -85,3 +89,57 @@ def test_a_payment_without_an_event_has_nothing_to_send(merchant_id: UUID) -> No
 def test_a_foreign_payment_is_absent(merchant_id: UUID) -> None:
     with pytest.raises(PaymentNotFound):
         resend(merchant_id, add_invoice(add_merchant("Other"), status="paid", is_final=True))
+
+
+@pytest.fixture
+def post_office(merchant_id: UUID) -> UUID:
+    """Let the actors write e-mails."""
+    from actors import context  # noqa: PLC0415
+
+    context.configure(SETTINGS.model_copy(update={"smtp_url": "smtp://127.0.0.1:1"}))
+    return merchant_id
+
+
+def send_email(merchant_id: UUID, **body: Any) -> Any:
+    return ask(payment_upkeep.send_payment_email, info(merchant_id), body)
+
+
+@pytest.mark.parametrize("email", [None, "bob@mail.example"])
+def test_an_email_goes_to_who_is_named_or_else_to_the_payer(post_office: UUID, email: str | None) -> None:
+    invoice = add_invoice(post_office, payer_email="ann@mail.example", order_id="order-7")
+
+    answer = send_email(post_office, order_id="order-7", email=email)
+
+    recipient = email or "ann@mail.example"
+    assert answer == {"email": recipient, "queued": True}
+    assert rows("SELECT kind, object_id, recipient, status FROM emails") == [("payment", invoice, recipient, "pending")]
+
+
+def test_the_same_call_delivered_twice_writes_one_email(post_office: UUID) -> None:
+    invoice = add_invoice(post_office, payer_email="ann@mail.example")
+    call = info(post_office)
+    body = {"uuid": str(invoice)}
+
+    ask(payment_upkeep.send_payment_email, call, body)
+    with pytest.raises(ReplayedError):
+        ask(payment_upkeep.send_payment_email, call, body)
+
+    assert rows("SELECT count(*) FROM emails") == [(1,)]
+
+
+def test_the_email_of_a_payment_is_asked_for_by_its_merchant_alone(post_office: UUID) -> None:
+    theirs = add_invoice(add_merchant("Other"), payer_email="ann@mail.example")
+
+    with pytest.raises(PaymentNotFound):
+        send_email(post_office, uuid=str(theirs))
+    with pytest.raises(EmailNoRecipient):
+        send_email(post_office, uuid=str(add_invoice(post_office)))
+
+    assert rows("SELECT count(*) FROM emails") == [(0,)]
+
+
+def test_without_a_mail_server_no_email_is_written(merchant_id: UUID) -> None:
+    with pytest.raises(EmailDisabled):
+        send_email(merchant_id, uuid=str(add_invoice(merchant_id, payer_email="ann@mail.example")))
+
+    assert rows("SELECT count(*) FROM emails") == [(0,)]

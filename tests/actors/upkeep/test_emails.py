@@ -13,9 +13,11 @@ from actors.upkeep.emails import deliver_emails
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import DEVELOPMENT_SECRET_KEYS
 from models.db.base import execute, one, rows, transaction
-from models.payout_links import emails
+from models.merchants import emails
 from tests.actors.payout_links.world import ROTATED_AWAY, configure, create
+from tests.models.builders import Chain
 from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import invoice, paid
 from tests.models.payout_links.builders import advance, rich_merchant
 from tests.peers.smtp_server import SmtpServer
 
@@ -39,7 +41,7 @@ def shop() -> UUID:
 def write(merchant_id: UUID, recipient: str = "ann@mail.example", body: bytes = b'{"text":"t","html":"h"}') -> UUID:
     with transaction():
         draft = emails.Draft(object_id=merchant_id, recipient=recipient, subject="S", body=body)
-        return emails.write(merchant_id, [draft], kind="cheque", box=SecretBox(DEVELOPMENT_SECRET_KEYS))[0]
+        return emails.add(merchant_id, [draft], kind="cheque", box=SecretBox(DEVELOPMENT_SECRET_KEYS))[0]
 
 
 def state() -> list[tuple[Any, ...]]:
@@ -58,6 +60,20 @@ def test_a_cheque_reaches_its_recipient_with_its_button_and_is_forgotten(shop: U
     page = message.get_body(("html",))
     assert page is not None
     assert f'href="{link["claim_url"]}"' in page.get_content()
+    assert state() == [("sent", 1, True)]
+
+
+def test_a_receipt_reaches_the_buyer_as_text_and_as_a_page(shop: UUID, peer: SmtpServer, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop, payer_email="ann@mail.example", order_id="order-7"))
+
+    deliver_emails()
+
+    (message,) = peer.messages
+    assert (message["To"], message["Subject"]) == ("ann@mail.example", "Receipt for 10.00 USD")
+    parts = [message.get_body((kind,)) for kind in ("plain", "html")]
+    assert all(part is not None and "order-7" in part.get_content() for part in parts)
+    assert parts[1] is not None
+    assert f'href="https://pay.example/pay/{mine.id}"' in parts[1].get_content()
     assert state() == [("sent", 1, True)]
 
 

@@ -11,7 +11,8 @@ import pytest
 from actors.upkeep import mail_server
 from actors.upkeep.mail_server import MailServer, MailServerError
 from core.net import mail
-from core.net.mail import Body, MailRefusedError
+from core.net.letters import Body
+from core.net.mail import MailRefusedError
 from tests.peers.smtp_server import SmtpServer, certify
 
 ID = UUID("0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d")
@@ -112,7 +113,7 @@ def test_emails_go_out_over_one_session_as_they_were_composed() -> None:
     assert plain is not None
     assert page is not None
     assert plain.get_content().replace("\r\n", "\n") == body.text
-    assert page.get_content().strip() == body.html
+    assert page.get_content().replace("\r\n", "\n").strip() == body.html
 
 
 def test_tls_is_taken_where_it_is_offered_and_verified(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Keeps e-mails that wait to be sent, best effort.
+"""Keeps e-mails that wait to be sent, best effort: what merchants' buyers and recipients are told.
 
-Written with what they tell of; actors.upkeep.emails leases and sends them.
+Written with what they tell of (cheques, and models.invoices.receipts); actors.upkeep.emails leases and sends them.
 An e-mail is pending, then sent or dead, and in both cases empty: what a cheque's holds is as good as money.
 """
 
@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
+from core.settings.settings import Settings
 from models.db import turns
 from models.db.base import execute, in_transaction
 from models.db.bells import Bell, ring
@@ -26,6 +27,9 @@ ATTEMPTS_MAX: Final = len(DELAYS_S) + 1
 LEASE_S: Final = 300
 ERROR_CHARS_MAX: Final = 200
 KEPT_DAYS: Final = 30
+
+Kind = Literal["cheque", "receipt", "payment"]
+
 _FREE: Final = "(e.leased_until IS NULL OR e.leased_until <= app_now())"
 _DUE: Final = turns.fair(
     "emails e",
@@ -42,7 +46,7 @@ class EmailRow(Table, table="emails e"):
     id: UUID
     merchant_id: UUID
     object_id: UUID
-    kind: str
+    kind: Kind
     recipient: str
     subject: str
     body_box: str
@@ -69,7 +73,28 @@ class Draft:
     body: bytes
 
 
-def write(merchant_id: UUID, drafts: Sequence[Draft], *, kind: Literal["cheque"], box: SecretBox) -> list[UUID]:
+class Post(NamedTuple):
+    """What models need that write e-mails of their own accord: what seals them, and where payments' pages are."""
+
+    box: SecretBox
+    pay_url: str
+
+
+class _Process:
+    post: Post | None = None
+
+
+def use(settings: Settings) -> None:
+    """Have e-mails written by what the settings say, in the whole process; by settings without SMTP_URL, none."""
+    _Process.post = Post(SecretBox(settings.secret_keys), settings.pay_url) if settings.smtp_url else None
+
+
+def post() -> Post | None:
+    """Return what use() made known; None where this gateway sends no e-mail."""
+    return _Process.post
+
+
+def add(merchant_id: UUID, drafts: Sequence[Draft], *, kind: Kind, box: SecretBox) -> list[UUID]:
     """Write e-mails in the caller's transaction and return their ids."""
     if not in_transaction():
         raise RuntimeError("an e-mail is written in the transaction of what it tells of")

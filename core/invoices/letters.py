@@ -1,0 +1,80 @@
+"""Says what a buyer is e-mailed of a payment: its receipt, or the way to its page. Laid out by core.net.letters.
+
+Used by models.invoices.receipts. Subjects are of amounts and codes alone: nothing that a merchant wrote is in a header.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from core.net.letters import Body, Letter, laid_out
+
+
+class Told(NamedTuple):
+    """What e-mails tell of a payment, as texts; empty is what there is not."""
+
+    merchant: str
+    order_id: str
+    # The price, and what was received on which network: with their codes.
+    price: str
+    received: str
+    # What of it is more than was asked.
+    excess: str
+    txid: str
+    uuid: str
+    url: str
+    # When it was decided, or when it expires.
+    moment: datetime
+
+
+def receipt_subject(told: Told) -> str:
+    """Return the subject of a receipt."""
+    return f"Receipt for {told.price}"
+
+
+def receipt_body(told: Told) -> Body:
+    """Return the receipt of a payment that is paid."""
+    more = (f"That is {told.excess} more than was asked: please turn to {told.merchant} about it.",)
+    return laid_out(
+        Letter(
+            lead=f"{told.merchant} received your payment.",
+            headline=told.price,
+            said=more if told.excess else (),
+            facts=(
+                ("Received", told.received),
+                ("Order", told.order_id),
+                ("Date", _minute(told.moment)),
+                ("Transaction", told.txid),
+                ("Payment", told.uuid),
+            ),
+            button="See the payment",
+            url=told.url,
+            closing="Keep this e-mail as your receipt. It was sent because this address was given with the payment.",
+        )
+    )
+
+
+def link_subject(told: Told, *, is_open: bool) -> str:
+    """Return the subject of the e-mail that leads to a payment's page."""
+    return f"{'Your payment of' if is_open else 'About your payment of'} {told.price}"
+
+
+def link_body(told: Told, *, is_open: bool) -> Body:
+    """Return the e-mail that leads to a payment's page: to pay there, or to see what became of it."""
+    lead = f"{told.merchant} asks you for a payment." if is_open else f"This is about a payment to {told.merchant}."
+    closing = f"It can be paid until {_minute(told.moment)}." if is_open else "The page says what became of it."
+    return laid_out(
+        Letter(
+            lead=lead,
+            headline=told.price,
+            facts=(("Order", told.order_id), ("Payment", told.uuid)),
+            button="Pay now" if is_open else "See the payment",
+            url=told.url,
+            closing=closing,
+        )
+    )
+
+
+def _minute(moment: datetime) -> str:
+    return f"{moment:%d %B %Y, %H:%M} UTC"

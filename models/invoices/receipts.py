@@ -1,0 +1,94 @@
+"""Writes what buyers are e-mailed of their payments: the receipt, once, and what a merchant asks to have sent.
+
+Called by models.invoices.settlement and actors.invoices.resolution, in their transactions; actors.upkeep.emails sends.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from core.catalogue.catalogue import Catalogue
+from core.errors import TooManyRequestsError
+from core.http.render import coin_text, price_text
+from core.invoices import letters, states
+from core.invoices.letters import Told
+from core.net.letters import Body
+from models.db.base import one, touched
+from models.invoices.rows import InvoiceRow
+from models.merchants import emails
+from models.merchants import rows as merchants
+from models.merchants.emails import Draft, Post
+
+# What may be asked for in so many seconds, for one payment.
+ASKED_MAX: Final = 5
+ASKED_S: Final = 3_600
+
+
+def write_once(catalogue: Catalogue, paid: InvoiceRow) -> None:
+    """Write the receipt of a payment that was just decided; nothing where one was written before, whenever that was.
+
+    Nor without the buyer's address, nor where this gateway sends no e-mail. The invoice is locked by the caller.
+    """
+    post = emails.post()
+    if post is None or not paid.payer_email:
+        return
+    if touched("UPDATE invoices SET receipt_at = app_now() WHERE id = %s AND receipt_at IS NULL", (paid.id,)):
+        emails.add(paid.merchant_id, [_receipt(catalogue, paid, post, paid.payer_email)], kind="receipt", box=post.box)
+
+
+def write_asked(catalogue: Catalogue, invoice: InvoiceRow, post: Post, recipient: str) -> None:
+    """Write what a merchant asks for: the receipt of a payment that is paid, else the way to its page.
+
+    Raises TooManyRequestsError past ASKED_MAX. The invoice is locked by the caller: nobody else counts meanwhile.
+    """
+    _check_count(invoice)
+    make = _receipt if invoice.status in states.DECIDED_STATUSES else _link
+    emails.add(invoice.merchant_id, [make(catalogue, invoice, post, recipient)], kind="payment", box=post.box)
+
+
+def _check_count(invoice: InvoiceRow) -> None:
+    found = one(
+        "SELECT count(*), ceil(extract(epoch FROM min(created_at) - app_now()))::integer + %s FROM emails"
+        " WHERE object_id = %s AND kind = 'payment' AND created_at > app_now() - make_interval(secs => %s)",
+        (ASKED_S, invoice.id, ASKED_S),
+    )
+    if found is not None and found[0] >= ASKED_MAX:
+        raise TooManyRequestsError(max(1, found[1]))
+
+
+def _receipt(catalogue: Catalogue, paid: InvoiceRow, post: Post, recipient: str) -> Draft:
+    told = _told(catalogue, paid, post)
+    return _draft(paid, recipient, letters.receipt_subject(told), letters.receipt_body(told))
+
+
+def _link(catalogue: Catalogue, invoice: InvoiceRow, post: Post, recipient: str) -> Draft:
+    told, is_open = _told(catalogue, invoice, post), invoice.status in {"select", "check"}
+    return _draft(
+        invoice, recipient, letters.link_subject(told, is_open=is_open), letters.link_body(told, is_open=is_open)
+    )
+
+
+def _draft(invoice: InvoiceRow, recipient: str, subject: str, body: Body) -> Draft:
+    return Draft(object_id=invoice.id, recipient=recipient, subject=subject, body=msgspec.json.encode(body))
+
+
+def _told(catalogue: Catalogue, invoice: InvoiceRow, post: Post) -> Told:
+    excess_units = invoice.confirmed_units - (invoice.payer_units or 0) if invoice.status == "paid_over" else 0
+    network = catalogue.networks[invoice.network].name if invoice.network else ""
+    return Told(
+        merchant=merchants.name_of(invoice.merchant_id),
+        order_id=invoice.order_id or "",
+        price=f"{price_text(catalogue, invoice.price_currency, invoice.price_units)} {invoice.price_currency}",
+        received=f"{_coin(catalogue, invoice, invoice.confirmed_units)} on {network}" if network else "",
+        excess=_coin(catalogue, invoice, excess_units) if excess_units else "",
+        txid=invoice.txid,
+        uuid=str(invoice.id),
+        url=f"{post.pay_url}/pay/{invoice.id}",
+        moment=invoice.decided_at or invoice.expires_at,
+    )
+
+
+def _coin(catalogue: Catalogue, invoice: InvoiceRow, units: int) -> str:
+    return f"{coin_text(catalogue, invoice.pay_currency, units)} {invoice.pay_currency}"

@@ -1,0 +1,212 @@
+"""A payment that is paid has one receipt, whatever becomes of it; what is asked for besides is counted exactly."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from core.errors import TooManyRequestsError
+from core.net.letters import Body
+from core.settings.settings import load_settings
+from models.db.base import execute, rows, transaction, value
+from models.invoices import receipts, resolution, settlement
+from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow
+from models.merchants import emails
+from models.merchants.emails import EmailRow
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import PRICE, expired, invoice, paid, settled
+
+ANN: Final = "ann@mail.example"
+ENV: Final = {
+    "ENVIRONMENT": "development",
+    "DATABASE_URL": "postgresql://x@127.0.0.1/x",
+    "REDIS_URL": "redis://127.0.0.1",
+    "PAY_URL": "https://pay.example",
+}
+
+
+@pytest.fixture(autouse=True)
+def _post_office() -> None:
+    emails.use(load_settings(ENV | {"SMTP_URL": "smtp://127.0.0.1:1"}))
+
+
+def written() -> list[tuple[str, str]]:
+    return rows("SELECT kind, recipient FROM emails ORDER BY id")
+
+
+def said(email: EmailRow) -> Body:
+    post = emails.post()
+    assert post is not None
+    return msgspec.json.decode(email.open(post.box), type=Body)
+
+
+def only_email() -> EmailRow:
+    (found,) = EmailRow.read("true")
+    return found
+
+
+def ask(of: InvoiceRow, recipient: str = ANN) -> None:
+    with transaction():
+        post, locked = emails.post(), invoices.lock(of.id)
+        assert post is not None
+        assert locked is not None
+        receipts.write_asked(CATALOGUE, locked, post, recipient)
+
+
+def test_a_paid_payment_has_its_receipt_with_the_same_commit(shop: UUID, chain: Chain, rung: list[str]) -> None:
+    mine = invoice(shop, payer_email=ANN, order_id="order-7")
+    chain.pay_and_confirm(mine, PRICE, txid="0xpaid")
+
+    settlement.settle(CATALOGUE, mine.id)
+
+    email = only_email()
+    assert (email.kind, email.recipient, email.object_id, email.subject) == (
+        "receipt",
+        ANN,
+        mine.id,
+        "Receipt for 10.00 USD",
+    )
+    assert "deliver_emails" in rung
+    body = said(email)
+    for text in ("Shop received your payment", "10 USDT on Ethereum", "order-7", "0xpaid", str(mine.id)):
+        assert text in body.text
+        assert text in body.html
+    assert f'href="https://pay.example/pay/{mine.id}"' in body.html
+    assert "more than was asked" not in body.text
+
+
+def test_a_receipt_is_written_with_the_sale_or_not_at_all(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop, payer_email=ANN)
+    chain.pay_and_confirm(mine, PRICE)
+
+    with contextlib.suppress(ConnectionError), transaction():
+        settlement.settle_locked(CATALOGUE, mine.id)
+        raise ConnectionError
+    assert (written(), invoices.reread(mine.id).status) == ([], "check")
+
+    assert settled(mine).status == "paid"
+    assert written() == [("receipt", ANN)]
+
+
+def test_whoever_pays_too_much_is_told(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop, payer_email=ANN), PRICE + 2 * USDT)
+
+    assert mine.status == "paid_over"
+    assert "That is 2 USDT more than was asked" in said(only_email()).text
+
+
+def test_neither_without_an_address_nor_without_a_server(shop: UUID, chain: Chain) -> None:
+    paid(chain, invoice(shop))
+    emails.use(load_settings(ENV))
+    late = paid(chain, invoice(shop, payer_email=ANN))
+    assert written() == []
+
+    # Nor later, when there is one.
+    emails.use(load_settings(ENV | {"SMTP_URL": "smtp://127.0.0.1:1"}))
+    settled(late)
+    assert written() == []
+
+
+def test_an_accepted_payment_has_its_receipt(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop, payer_email=ANN)
+    paid(chain, mine, PRICE // 2)
+    assert expired(chain, mine).status == "wrong_amount"
+    assert written() == []
+
+    with transaction():
+        resolution.accept_payment(CATALOGUE, invoices.reread(mine.id))
+
+    assert written() == [("receipt", ANN)]
+    assert "5 USDT on Ethereum" in said(only_email()).text
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True])
+def test_a_payment_that_is_paid_again_has_no_second_receipt(shop: UUID, chain: Chain, *, is_forgotten: bool) -> None:
+    mine = invoice(shop, payer_email=ANN)
+    chain.mine()
+    assert paid(chain, mine).status == "paid"
+    first = written()
+    if is_forgotten:
+        execute("DELETE FROM emails")
+        first = []
+
+    chain.reorg(CATALOGUE.networks["ethereum"].confirmations)
+    assert invoices.reread(mine.id).status == "check"
+    assert paid(chain, mine).status == "paid"
+    assert paid(chain, mine, USDT).status == "paid_over"
+
+    assert written() == first
+
+
+def test_two_workers_that_settle_at_once_write_one(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop, payer_email=ANN)
+    chain.pay_and_confirm(mine, PRICE)
+
+    assert not [error for error in at_once(4, lambda _: settlement.settle(CATALOGUE, mine.id)) if error]
+
+    assert written() == [("receipt", ANN)]
+    assert_sound()
+
+
+def test_an_open_payment_leads_to_its_page_and_a_paid_one_has_its_receipt_again(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    ask(mine)
+    email = only_email()
+    assert (email.kind, email.subject) == ("payment", "Your payment of 10.00 USD")
+    assert "Pay now" in said(email).html
+    assert f"https://pay.example/pay/{mine.id}" in said(email).text
+
+    execute("DELETE FROM emails")
+    ask(paid(chain, mine))
+    email = only_email()
+    assert (email.kind, email.subject) == ("payment", "Receipt for 10.00 USD")
+
+    execute("DELETE FROM emails")
+    other = invoice(shop)
+    ask(expired(chain, other))
+    assert only_email().subject == "About your payment of 10.00 USD"
+    assert "Pay now" not in said(only_email()).html
+
+
+def test_five_an_hour_are_exact_when_all_ask_at_once(shop: UUID) -> None:
+    mine, other = invoice(shop), invoice(shop)
+    ask(other)
+
+    answers = at_once(9, lambda _: ask(mine))
+
+    refused = [answer for answer in answers if answer]
+    assert len(refused) == 4
+    assert all(isinstance(error, TooManyRequestsError) for error in refused)
+    assert value("SELECT count(*) FROM emails WHERE object_id = %s", (mine.id,)) == 5
+
+
+def test_the_wait_ends_when_the_first_is_an_hour_old(shop: UUID) -> None:
+    mine = invoice(shop)
+    for _ in range(5):
+        ask(mine)
+    execute("UPDATE emails SET created_at = created_at - interval '50 minutes'")
+    with pytest.raises(TooManyRequestsError) as refusal:
+        ask(mine)
+    assert 500 < refusal.value.retry_after_s <= 600
+
+    execute("UPDATE emails SET created_at = created_at - interval '10 minutes'")
+    ask(mine)
+
+
+def test_what_a_merchant_wrote_stands_in_no_header_and_in_no_markup(shop: UUID, chain: Chain) -> None:
+    nasty: Any = "x\r\nBcc: all@mail.example\n<script>alert(1)</script>\u202e\x1b"
+    execute("UPDATE merchants SET name = %s WHERE id = %s", (nasty, shop))
+    paid(chain, invoice(shop, payer_email=ANN, order_id=nasty))
+
+    email = only_email()
+    body = said(email)
+    assert (email.subject, email.recipient) == ("Receipt for 10.00 USD", ANN)
+    assert "<script" not in body.html
+    assert not {"\u202e", "\x1b", "\r"} & set(body.text + body.html)
+    assert not [line for line in body.text.splitlines() if line.startswith("Bcc")]
