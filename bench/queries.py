@@ -34,9 +34,10 @@ from models.invoices import rows as invoices
 from models.ledger import balances as ledger_balances
 from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, Account
+from models.merchants import emails
 from models.merchants import rows as merchants
 from models.merchants.terms import load_terms
-from models.payout_links import claims, emails
+from models.payout_links import claims
 from models.payout_links import rows as payout_links
 from models.payouts import conversion, history, rules
 from models.payouts import queue as payout_queue
