@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -193,8 +194,10 @@ class Drain:
             return
         attempts = [_attempt(delivery, outcome) for delivery, outcome in self._settled]
         statuses = _persistently(lambda: outbox.record_attempts(attempts))
+        is_told = log.is_enabled_for(logging.DEBUG)
         for (delivery, outcome), status in zip(self._settled, statuses, strict=True):
-            _report(delivery, outcome, status)
+            if is_told or status != "delivered":
+                _report(delivery, outcome, status)
         self._settled.clear()
 
     def _wind_down(self) -> None:
@@ -215,7 +218,7 @@ def _lease(lanes: Lanes, *, limit: int, after: str = outbox.START) -> Leased:
 
 
 def _attempt(delivery: Delivery, outcome: Outcome) -> Attempt:
-    return Attempt(id=delivery.id, lease=delivery.lease, status_code=outcome.status_code, error=outcome.error)
+    return Attempt(delivery.id, delivery.lease, outcome.status_code, outcome.error)
 
 
 def _persistently(step: Callable[[], T]) -> T:

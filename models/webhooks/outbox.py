@@ -10,7 +10,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -152,9 +151,9 @@ def lease_due(*, limit: int, per_merchant: int, allowances: Mapping[str, int], a
     """
     lease = str(uuid7())
     *leased, end = rows_as(
-        partial(Delivery, lease=lease),
-        "SELECT * FROM lease_webhooks(%s, %s, %s, %s, %s, %s, %s::uuid[], %s::integer[])",
-        (lease, LEASE_S, after, limit, WALK_MAX, per_merchant, _array(allowances), list(allowances.values())),
+        Delivery,
+        "SELECT *, %s AS lease FROM lease_webhooks(%s, %s, %s, %s, %s, %s, %s::uuid[], %s::integer[])",
+        (lease, lease, LEASE_S, after, limit, WALK_MAX, per_merchant, _array(allowances), list(allowances.values())),
     )
     return Leased(deliveries=tuple(leased), reached=end.merchant_id)
 

@@ -35,7 +35,8 @@ def log_calls(tree: ast.AST) -> Iterator[tuple[ast.Call, set[str]]]:
     loggers = {ast.unparse(target) for target, value in assigned if "get_logger(" in ast.unparse(value)}
 
     def levels(node: ast.AST) -> set[str]:
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in loggers:
+        # Asking whether a level is written writes nothing.
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in loggers and node.attr != "is_enabled_for":
             return {LEVELS[node.attr]}
         return set()
 
