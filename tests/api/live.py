@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -104,7 +105,7 @@ def later() -> dict[str, Any]:
     return {"created_at": now, "updated_at": now, "expires_at": end, "rate_expires_at": end}
 
 
-def open_live(keys: Keys, queues: FakeQueues, database_url: str) -> Live:
+def open_live(keys: Keys, queues: FakeQueues, database_url: str, *, now: Callable[[], float] = lambda: NOW) -> Live:
     """Set a gateway up on a fresh database, with rates and addresses."""
     shop, stranger = add_merchant("Shop"), add_merchant("Stranger")
     for kind in ("unified", "payment", "payout"):
@@ -120,5 +121,5 @@ def open_live(keys: Keys, queues: FakeQueues, database_url: str) -> Live:
         add_chunk(chunk)
     settings = make_settings(DATABASE_URL=database_url, ADDRESS_PUBLIC_KEY=PUBLIC_KEY)
     context.configure(settings)
-    app = create_app(settings, caller=LocalCaller(), queues=queues, find_key=keys.find, now=lambda: NOW)
+    app = create_app(settings, caller=LocalCaller(), queues=queues, find_key=keys.find, now=now)
     return Live(Client(app), keys, queues, settings, shop, stranger)
