@@ -27,6 +27,7 @@ from api.limits.limits import Limiter, Link, limits_of
 from api.pages.pages import ClaimPage, PaymentPage, static_files
 from api.routes import ENDPOINTS
 from core.catalogue.catalogue import load_catalogue
+from core.http.encoding import Packed, pack
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import Settings
 from models.deposits import cursors
@@ -105,8 +106,12 @@ def _gateway(
         readiness=Readiness(store_checks(queues)),
         attention=Attention(settings, queues.signs),
         metrics=metrics,
-        openapi=functools.cache(lambda: msgspec.json.encode(openapi.describe(ENDPOINTS, base_url=settings.base_url))),
+        openapi=functools.cache(functools.partial(_description, settings.base_url)),
     )
+
+
+def _description(base_url: str) -> Packed:
+    return pack(msgspec.json.encode(openapi.describe(ENDPOINTS, base_url=base_url)))
 
 
 def _in_slot(reads: Slots, find_key: Callable[[str], ApiKeyRow | None]) -> Callable[[str], ApiKeyRow | None]:

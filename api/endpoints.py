@@ -37,6 +37,7 @@ from core.errors import (
     RequestTooLarge,
 )
 from core.http.answers import Answer
+from core.http.encoding import Packed
 from core.http.requests import Request
 from core.net.allowlist import Address
 from models.merchants.rows import KeyKind
@@ -93,6 +94,8 @@ class Reply:
     body: bytes
     content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
+    # The body in both of its forms, where it may be sent compressed.
+    packed: Packed | None = None
 
 
 Reader = Callable[[Gateway, Call], Reply]

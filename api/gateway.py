@@ -10,6 +10,7 @@ from actors.queue.broker import Backlog
 from actors.queue.caller import CallInfo, CallReply
 from api.limits.limits import Limiter
 from core.catalogue.catalogue import Catalogue
+from core.http.encoding import Packed
 from core.settings.settings import Settings
 from models.deposits.offered import OfferedNetworks
 
@@ -72,5 +73,5 @@ class Gateway:
     readiness: Readiness
     attention: Attention
     metrics: Metrics
-    # Returns the description of this API as JSON, made at the first call.
-    openapi: Callable[[], bytes]
+    # Returns the description of this API as JSON, made and compressed at the first call.
+    openapi: Callable[[], Packed]

@@ -8,13 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
+from api import events
 from api.endpoints import ANY_KEY, JSON, Endpoint
 from api.http.dispatch import IDEMPOTENCY_KEY_CHARS_MAX
 from core.errors import DomainError
+from core.http.requests import SCHEMA_REFERENCE
 
 Json = dict[str, Any]
 
-_SCHEMAS: Final = "#/components/schemas/{name}"
 _PARAMETERS: Final = "#/components/parameters/"
 
 DESCRIPTION: Final = """\
@@ -121,8 +122,9 @@ _TOO_MANY: Final[Json] = {
 
 def describe(endpoints: Sequence[Endpoint], *, base_url: str) -> Json:
     """Return the OpenAPI document of these endpoints."""
-    types = list(dict.fromkeys(t for e in endpoints for t in (e.request, e.result) if t is not None))
-    references, schemas = msgspec.json.schema_components(types, ref_template=_SCHEMAS)
+    named = dict.fromkeys(t for e in endpoints for t in (e.request, e.result) if t is not None)
+    types = [*named, *events.body_types()]
+    references, schemas = msgspec.json.schema_components(types, ref_template=SCHEMA_REFERENCE)
     by_type = dict(zip(types, references, strict=True))
     paths: dict[str, Json] = defaultdict(dict)
     for endpoint in endpoints:
@@ -131,8 +133,9 @@ def describe(endpoints: Sequence[Endpoint], *, base_url: str) -> Json:
         "openapi": "3.1.0",
         "info": {"title": "Sluice API", "version": "1", "description": DESCRIPTION},
         "servers": [{"url": base_url}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(endpoint.tag for endpoint in endpoints)],
+        "tags": [{"name": tag} for tag in dict.fromkeys((*(endpoint.tag for endpoint in endpoints), "Events"))],
         "paths": paths,
+        "webhooks": events.webhooks(by_type),
         "components": {
             "schemas": schemas,
             "parameters": _PARAMETER_TABLE,
@@ -191,9 +194,9 @@ def _success(endpoint: Endpoint, by_type: dict[Any, Json]) -> Json:
         if not endpoint.bare:
             content = {"schema": _envelope(result), "examples": _examples({"state": 0, "result": example})}
     elif endpoint.content_type == JSON:
-        content = {"schema": {"type": "object"}}
+        content = {"schema": {"type": "object"}, "examples": _examples(endpoint.examples["result"])}
     else:
-        content = {"schema": {"type": "string"}}
+        content = {"schema": {"type": "string"}, "examples": _examples(endpoint.examples["result"])}
     description = "Created." if endpoint.status != 200 else "Done."  # noqa: PLR2004 - the status is the meaning
     media_type = endpoint.content_type.partition(";")[0]
     return {"description": description, "headers": _headers(*names), "content": {media_type: content}}

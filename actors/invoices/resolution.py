@@ -6,9 +6,6 @@ The API waits for it.
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
-
-import msgspec
 
 from actors.context import Context, context
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
@@ -17,13 +14,13 @@ from actors.refunds.uncredited import Wanted
 from core.errors import EmailDisabled, EmailNoRecipient, PaymentNotFound
 from core.invoices import states
 from core.invoices.schemas import PaymentLookup, ResolvePayment, SendPaymentEmail
-from models.invoices import receipts, resolution, views
+from models.invoices import receipts, resolution, settlement, views
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.merchants import emails
 from models.queue.calls import Asker
 from models.refunds import views as refund_views
-from models.webhooks import outbox, redelivery
+from models.webhooks import redelivery
 from models.webhooks.redelivery import Requeued
 
 
@@ -32,7 +29,7 @@ def resend_payment(info: CallInfo, lookup: PaymentLookup) -> CallReply:
     """Queue the webhook of a payment's latest status again; it is written now if there was no endpoint then."""
     with recorded(info) as record:
         invoice = _find(info, lookup)
-        queued = _requeue(invoice.merchant_id, invoice)
+        queued = _requeue(invoice)
         return record.store({"deliveries": [found.view() for found in queued]})
 
 
@@ -92,13 +89,12 @@ def _locked(info: CallInfo, lookup: PaymentLookup) -> InvoiceRow:
     return invoice
 
 
-def _requeue(merchant_id: UUID, invoice: InvoiceRow) -> list[Requeued]:
+def _requeue(invoice: InvoiceRow) -> list[Requeued]:
     event = states.INVOICE_EVENTS.get(invoice.status)
     if event is None:
         return []
     found = redelivery.requeue_latest(invoice.id, event)
     if found is None:
-        body = msgspec.json.encode(views.payment_webhook(context().catalogue, invoice)).decode()
-        outbox.emit(merchant_id, event, invoice.id, body, url_callback=invoice.url_callback)
+        settlement.tell(context().catalogue, invoice, event)
         found = redelivery.requeue_latest(invoice.id, event)
     return [found] if found else []

@@ -61,7 +61,7 @@ class Ready:
             quote_s=self.plan.quote_s,
             family=self.plan.family,
             response=self.response,
-            invoice=self.invoice,
+            invoice=self.invoice.but(request_id=info.request_id),
         )
 
 

@@ -44,6 +44,7 @@ def create_wallet(info: CallInfo, body: CreateWallet) -> CallReply:
         address_ordinal=ordinal,
         address=address,
         fee_ppm=terms.fee_ppm,
+        request_id=info.request_id,
     )
     return _create(ctx, info, new, family)
 

@@ -32,6 +32,7 @@ from core.errors import (
     MerchantWrongKeyKind,
     PayNotFound,
 )
+from core.http.encoding import GZIP, Packed, takes_gzip
 from core.http.requests import read_request
 from core.ids import is_uuid, uuid7
 from models.db.base import StoreUnavailableError
@@ -206,7 +207,17 @@ class Operation:
 
     def _send(self, req: Request, resp: Response, reply: Reply) -> None:
         resp.set_headers(reply.headers)
-        if self._endpoint.cached and http_cache.is_known(req, resp, reply.body):
+        body = reply.body if reply.packed is None else _choose(req, resp, reply.packed)
+        if self._endpoint.cached and http_cache.is_known(req, resp, body):
             return
         resp.content_type = reply.content_type
-        resp.data = reply.body
+        resp.data = body
+
+
+def _choose(req: Request, resp: Response, packed: Packed) -> bytes:
+    """Return the form that the caller takes. Each has an ETag of its own; Vary tells caches on the way of the other."""
+    resp.set_header("Vary", "Accept-Encoding")
+    if not takes_gzip(req.env.get("HTTP_ACCEPT_ENCODING", "")):
+        return packed.plain
+    resp.set_header("Content-Encoding", GZIP)
+    return packed.gzipped

@@ -43,7 +43,8 @@ def read_metrics(gateway: Gateway, _call: Call) -> Reply:
 
 def read_openapi(gateway: Gateway, _call: Call) -> Reply:
     """Return the description of this API."""
-    return Reply(body=gateway.openapi(), headers={"Cache-Control": "public, max-age=300"})
+    packed = gateway.openapi()
+    return Reply(body=packed.plain, packed=packed, headers={"Cache-Control": "public, max-age=300"})
 
 
 ENDPOINTS: Final = (
@@ -98,6 +99,7 @@ ENDPOINTS: Final = (
         bare=True,
         is_guarded=True,
         content_type=metrics.CONTENT_TYPE,
+        examples={"result": "sluice_outbox_due 0.0\n"},
     ),
     Endpoint(
         method="GET",
@@ -111,5 +113,6 @@ ENDPOINTS: Final = (
         takes_slot=False,
         bare=True,
         cached=True,
+        examples={"result": {"openapi": "3.1.0", "info": {"title": "Sluice API", "version": "1"}, "paths": {}}},
     ),
 )

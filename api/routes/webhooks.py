@@ -36,6 +36,7 @@ EXAMPLE: Final[dict[str, Any]] = {
     "next_attempt_at": "2026-01-31T12:10:10.000Z",
     "created_at": "2026-01-31T12:10:00.000Z",
     "delivered_at": None,
+    "request_id": "0190b3c6-5a3e-7bb1-8c4d-2e3f4a5b6c7d",
     "payload": {
         "type": "payment",
         "uuid": "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d",

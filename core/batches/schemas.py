@@ -13,16 +13,17 @@ from msgspec import Meta, Struct
 
 from core.errors import BatchBadId, BatchBadOnError, BatchEmpty, BatchTooLarge
 from core.http.answers import Answer
-from core.http.requests import Request, UuidText
-from core.payouts.schemas import ORDER_ID_CHARS_MAX
+from core.http.requests import Request, UuidText, any_of, items_of
+from core.invoices.schemas import CreatePayment, Payment
+from core.payouts.schemas import ORDER_ID_CHARS_MAX, CreatedPayout, CreatePayout
+from core.refunds.schemas import CreateRefund, PaymentRefund
 
 ITEMS_MAX: Final = 5_000
 OFFSET_MAX: Final = 10**9
 
 BatchKind = Literal["payment", "payout", "refund"]
 OnError = Literal["continue", "stop"]
-
-_EXTENT: Final = {"minItems": 1, "maxItems": ITEMS_MAX}
+_RESULTS: Final = any_of(Payment, CreatedPayout, PaymentRefund)
 
 
 class NewBatch(Struct, kw_only=True):
@@ -66,7 +67,11 @@ class CreatePaymentBatch(CreateBatch, kw_only=True, omit_defaults=True):
     absences: ClassVar = {"payments": BatchEmpty}
 
     payments: Annotated[
-        list[Any], Meta(extra_json_schema=_EXTENT, description="Each shaped like the body of POST /v1/payment.")
+        list[Any],
+        Meta(
+            extra_json_schema=items_of(CreatePayment, items_max=ITEMS_MAX),
+            description="As POST /v1/payment takes them; a malformed one fails alone.",
+        ),
     ]
 
 
@@ -78,7 +83,10 @@ class CreatePayoutBatch(CreateBatch, kw_only=True, omit_defaults=True):
 
     payouts: Annotated[
         list[Any],
-        Meta(extra_json_schema=_EXTENT, description="Each shaped like the body of POST /v1/payout, order_id included."),
+        Meta(
+            extra_json_schema=items_of(CreatePayout, items_max=ITEMS_MAX),
+            description="As POST /v1/payout takes them; a malformed one fails alone.",
+        ),
     ]
 
 
@@ -89,7 +97,11 @@ class CreateRefundBatch(CreateBatch, kw_only=True, omit_defaults=True):
     absences: ClassVar = {"refunds": BatchEmpty}
 
     refunds: Annotated[
-        list[Any], Meta(extra_json_schema=_EXTENT, description="Each shaped like the body of POST /v1/payment/refund.")
+        list[Any],
+        Meta(
+            extra_json_schema=items_of(CreateRefund, items_max=ITEMS_MAX),
+            description="As POST /v1/payment/refund takes them; a malformed one fails alone.",
+        ),
     ]
 
 
@@ -153,7 +165,10 @@ class BatchItem(Answer, kw_only=True):
     index: Annotated[int, Meta(description="Its place in the request, from 0.")]
     order_id: Annotated[str, Meta(description="As sent; empty where it had none.")]
     status: Annotated[Literal["pending", "success", "error"], Meta(description="pending until its turn has come.")]
-    result: Annotated[dict[str, Any] | None, Meta(description="The object as it was created; null without success.")]
+    result: Annotated[
+        Annotated[dict[str, Any], Meta(extra_json_schema=_RESULTS)] | None,
+        Meta(description="The object as it was created; null without success."),
+    ]
     error: Annotated[BatchItemError | None, Meta(description="Why it failed; null unless it did.")]
 
 

@@ -15,6 +15,9 @@ from msgspec import Meta, Struct, inspect
 from core import errors
 from core.net.egress import EgressRefused, check_public_url
 
+# Where the API's description keeps a type.
+SCHEMA_REFERENCE: Final = "#/components/schemas/{name}"
+
 PAGE_DEFAULT: Final = 50
 PAGE_MAX: Final = 200
 
@@ -90,6 +93,20 @@ R = TypeVar("R", bound=Request)
 
 class Empty(Request, kw_only=True, omit_defaults=True):
     """A body that says nothing."""
+
+
+def items_of(schema: type[Struct], *, items_max: int) -> dict[str, Any]:
+    """Describe a list of what is read one by one: each is of this type, though one that is none fails alone."""
+    return {"minItems": 1, "maxItems": items_max, "items": _reference(schema)}
+
+
+def any_of(*schemas: type[Struct]) -> dict[str, Any]:
+    """Describe an object that is of one of these types."""
+    return {"anyOf": [_reference(schema) for schema in schemas]}
+
+
+def _reference(schema: type[Struct]) -> dict[str, str]:
+    return {"$ref": SCHEMA_REFERENCE.format(name=schema.__name__)}
 
 
 def page_size(limit: int | None) -> int:

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core import errors
 from core.http.answers import Answer
 from core.http.fields import CoinCode, NetworkCode
-from core.http.requests import Amount, Code, CodeOrEmpty, Email, Request, Text, UuidText
+from core.http.requests import Amount, Code, CodeOrEmpty, Email, Request, Text, UuidText, items_of
 from core.payout_links.states import LinkStatus
 from core.payouts.schemas import ADDRESS_CHARS_MAX, MEMO_CHARS_MAX, check_memo
 
@@ -61,7 +61,13 @@ class CreatePayoutLinks(Request, kw_only=True, omit_defaults=True):
 
     refusals: ClassVar = {"links": errors.PayoutlinkEmptyBatch}
 
-    links: Annotated[list[Any], Meta(description="1 to 500 items, shaped like POST /v1/payout/link.")]
+    links: Annotated[
+        list[Any],
+        Meta(
+            extra_json_schema=items_of(CreatePayoutLink, items_max=BATCH_MAX),
+            description="As POST /v1/payout/link takes them; a malformed one fails alone.",
+        ),
+    ]
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Refuse too few and too many."""

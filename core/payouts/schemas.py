@@ -22,6 +22,7 @@ from core.http.requests import (
     UuidText,
     WebUrl,
     check_callback,
+    items_of,
 )
 
 MEMO_CHARS_MAX: Final = 120
@@ -188,13 +189,8 @@ class MassPayout(Request, kw_only=True, omit_defaults=True):
     payouts: Annotated[
         list[Any],
         Meta(
-            description="Each shaped like POST /v1/payout; a malformed one fails alone.",
-            extra_json_schema={
-                "minItems": 1,
-                "maxItems": MASS_MAX,
-                # Not CreatePayout itself: what is none is taken, and answered as an item that failed.
-                "items": {"description": "A payout as CreatePayout describes it."},
-            },
+            description="As POST /v1/payout takes them; a malformed one fails alone.",
+            extra_json_schema=items_of(CreatePayout, items_max=MASS_MAX),
         ),
     ]
     source: Annotated[Literal["api", "manual", ""], Meta(description="That of the payouts that name none.")] | None = (

@@ -13,22 +13,8 @@ from core.errors import RequestBadField, WebhookBadCursor, WebhookBadUrl, Webhoo
 from core.http.answers import Answer
 from core.http.fields import NextCursor
 from core.http.requests import Cursor, Request, UuidText
+from core.webhooks.events import BODIES, Event
 
-Event = Literal[
-    "invoice.paid",
-    "invoice.paid_over",
-    "invoice.wrong_amount",
-    "invoice.expired",
-    "wallet.paid",
-    "payout.pending",
-    "payout.approved",
-    "payout.awaiting_cosign",
-    "payout.broadcasting",
-    "payout.sent",
-    "payout.confirmed",
-    "payout.failed",
-    "payout.cancelled",
-]
 DeliveryStatus = Literal["pending", "retrying", "delivered", "dead"]
 
 
@@ -97,8 +83,12 @@ class Delivery(Answer, kw_only=True):
     next_attempt_at: Annotated[str | None, Meta(description="ISO 8601 in UTC; null once it is delivered or dead.")]
     created_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=["2026-01-31T12:00:00.000Z"])]
     delivered_at: Annotated[str | None, Meta(description="ISO 8601 in UTC.")]
+    request_id: Annotated[
+        str, Meta(description="The X-Request-Id of the call that made the object; empty where none is known.")
+    ]
     payload: Annotated[
-        dict[str, Any] | None, Meta(description="The body; null once it is no longer kept, 30 days after the event.")
+        Annotated[dict[str, Any], Meta(extra_json_schema=BODIES)] | None,
+        Meta(description="The body; null once it is no longer kept, 30 days after the event."),
     ]
 
 

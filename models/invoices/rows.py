@@ -80,6 +80,8 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
     requote_after: datetime | None = None
     is_credit_due: bool | None = None
     receipt_at: datetime | None = BY_DATABASE
+    # The X-Request-Id of the call that created it; None for those of earlier versions.
+    request_id: str | None = None
     scanned_height: int | None = derived("c.height")
 
     @property

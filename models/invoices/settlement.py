@@ -330,5 +330,16 @@ def _emit(catalogue: Catalogue, before: InvoiceRow, status: InvoiceStatus) -> No
     after = invoices.reread(before.id)
     if status in states.DECIDED_STATUSES:
         receipts.write_once(catalogue, after)
-    body = msgspec.json.encode(views.payment_webhook(catalogue, after)).decode()
-    outbox.emit(before.merchant_id, states.INVOICE_EVENTS[status], before.id, body, url_callback=before.url_callback)
+    tell(catalogue, after, states.INVOICE_EVENTS[status])
+
+
+def tell(catalogue: Catalogue, invoice: InvoiceRow, event: str) -> None:
+    """Write an event of an invoice as it is now, in the caller's transaction."""
+    outbox.emit(
+        invoice.merchant_id,
+        event,
+        invoice.id,
+        msgspec.json.encode(views.payment_webhook(catalogue, invoice)).decode(),
+        url_callback=invoice.url_callback,
+        request_id=invoice.request_id or "",
+    )

@@ -67,7 +67,7 @@ def webhook(catalogue: Catalogue, shown: WalletRow, deposit: Deposit) -> dict[st
         "uuid": str(shown.id),
         "order_id": shown.order_id,
         "address": _address(catalogue, shown),
-        "network": shown.network,
+        "network": deposit.network,
         "currency": shown.currency,
         "payment_amount": coin_text(catalogue, deposit.currency, deposit.amount_units),
         "payer_currency": deposit.currency,

@@ -27,6 +27,7 @@ def delivery(shown: DeliveryRecord) -> dict[str, Any]:
         "next_attempt_at": _moment(shown.next_attempt_at),
         "created_at": iso_time(shown.created_at),
         "delivered_at": _moment(shown.delivered_at),
+        "request_id": shown.request_id,
         "payload": msgspec.Raw(shown.body.encode()) if shown.body else None,
     }
 

@@ -6,7 +6,7 @@ import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -15,6 +15,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from api.openapi import describe
 from api.routes import ENDPOINTS
 from core.errors import ERRORS
+from core.webhooks.events import Event
+from models.webhooks import views
 from tests.api.conftest import BASE_URL, Client
 
 ROOT = Path(__file__).parents[2]
@@ -154,7 +156,10 @@ def examples() -> list[Any]:
             else [*described["responses"].values()]
         )
         for content in (c for body in bodies for c in body.get("content", {}).values()):
-            found += [(f"{method} {path}", content["schema"], e["value"]) for e in content.get("examples", {}).values()]
+            found += [(f"{method} {path}", content["schema"], e["value"]) for e in content["examples"].values()]
+    for event, described in DOCUMENT["webhooks"].items():
+        content = described["post"]["requestBody"]["content"]["application/json"]
+        found += [(event, content["schema"], e["value"]) for e in content["examples"].values()]
     return found
 
 
@@ -166,10 +171,63 @@ def test_every_example_is_one(name: str, schema: Any, example: Any) -> None:
     validator(schema).validate(example)
 
 
-def test_every_endpoint_with_a_body_or_a_result_has_examples() -> None:
-    for endpoint in ENDPOINTS:
-        assert endpoint.request is None or "request" in endpoint.examples
-        assert endpoint.result is None or "result" in endpoint.examples
+def test_every_request_and_every_answer_has_examples() -> None:
+    """Errors have theirs from their register; what has no body, as 304, needs none."""
+    bodies = [
+        (f"{method} {path}", body)
+        for method, path in ROUTES
+        for body in (operation(method, path).get("requestBody", {}), *operation(method, path)["responses"].values())
+    ]
+    contents = [(name, content) for name, body in bodies for content in body.get("content", {}).values()]
+
+    assert [name for name, content in contents if not content["examples"]] == []
+    assert len(contents) > 5 * len(ROUTES)
+
+
+def test_every_event_is_described_with_its_body_and_the_headers_that_sign_it() -> None:
+    described = DOCUMENT["webhooks"]
+
+    assert set(described) == set(get_args(Event))
+    for event, path in described.items():
+        operation = path["post"]
+        assert {p["name"] for p in operation["parameters"]} == {
+            "X-Webhook-Event", "X-Webhook-Id", "X-Webhook-Timestamp", "X-Webhook-Signature",
+        }  # fmt: skip
+        content = operation["requestBody"]["content"]["application/json"]
+        validator(content["schema"]).validate(views.trial(event))
+
+
+@pytest.mark.parametrize(
+    ("owner", "field", "item"),
+    [
+        ("CreatePaymentBatch", "payments", "CreatePayment"),
+        ("CreatePayoutBatch", "payouts", "CreatePayout"),
+        ("CreateRefundBatch", "refunds", "CreateRefund"),
+        ("MassPayout", "payouts", "CreatePayout"),
+        ("CreatePayoutLinks", "links", "CreatePayoutLink"),
+    ],
+)
+def test_items_that_are_read_one_by_one_refer_to_their_type(owner: str, field: str, item: str) -> None:
+    described = DOCUMENT["components"]["schemas"][owner]["properties"][field]
+
+    assert described["items"] == {"$ref": f"#/components/schemas/{item}"}
+
+
+def references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, list):
+        for item in schema:
+            yield from references(item)
+    if isinstance(schema, dict):
+        if "$ref" in schema:
+            yield schema["$ref"]
+        for value in schema.values():
+            yield from references(value)
+
+
+def test_whatever_is_referred_to_is_there() -> None:
+    known = {f"#/components/{kind}/{name}" for kind, named in DOCUMENT["components"].items() for name in named}
+
+    assert set(references(DOCUMENT)) <= known
 
 
 def test_what_the_description_allows_is_what_the_types_allow() -> None:
@@ -216,7 +274,7 @@ def kinds(schema: Any) -> set[str]:
 
 PROPERTIES = [
     found
-    for holder in (DOCUMENT["components"]["schemas"], DOCUMENT["paths"])
+    for holder in (DOCUMENT["components"]["schemas"], DOCUMENT["paths"], DOCUMENT["webhooks"])
     for name, schema in holder.items()
     for found in properties(schema, name)
 ]

@@ -64,6 +64,7 @@ def test_each_of_sixteen_gets_its_own_invoice_as_if_it_had_been_alone(shop: UUID
     assert all(answer.keys() == alone.keys() for answer in answers)
     assert len({answer["address"] for answer in answers}) == 16
     assert free_addresses() == 0
+    assert set(column("SELECT request_id FROM invoices")) == {info(shop).request_id}
     # A repetition gets the answer that was given.
     assert ask(create_invoice, calls[3], GOOD | {"order_id": "o-3"}) == answers[3]
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from api.http.http_cache import etag_of, matches
+from core.http.encoding import pack, takes_gzip
 from tests.api.conftest import Client
 
 
@@ -20,6 +23,44 @@ def test_an_answer_that_is_known_is_not_sent_again(client: Client, path: str) ->
     assert again.headers["etag"] == etag
     assert again.headers["cache-control"] == first.headers["cache-control"]
     assert (stale.status_code, stale.content) == (200, first.content)
+
+
+def test_the_description_is_sent_compressed_to_who_takes_that(client: Client) -> None:
+    plain = client.simulate_get("/openapi.json")
+    packed = client.simulate_get("/openapi.json", headers={"Accept-Encoding": "br, gzip;q=0.8"})
+
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(packed.content) == plain.content
+    assert len(packed.content) * 10 < len(plain.content)
+    assert plain.headers["vary"] == packed.headers["vary"] == "Accept-Encoding"
+
+
+def test_each_form_of_the_description_has_its_own_version(client: Client) -> None:
+    gzip_too = {"Accept-Encoding": "gzip"}
+    plain = client.simulate_get("/openapi.json").headers["etag"]
+    packed = client.simulate_get("/openapi.json", headers=gzip_too).headers["etag"]
+
+    known = client.simulate_get("/openapi.json", headers=gzip_too | {"If-None-Match": packed})
+    other = client.simulate_get("/openapi.json", headers=gzip_too | {"If-None-Match": plain})
+
+    assert plain != packed
+    assert (known.status_code, known.headers["vary"], other.status_code) == (304, "Accept-Encoding", 200)
+
+
+def test_another_process_packs_to_the_same_version() -> None:
+    # The bytes from the fourth to the seventh are a file's time, which would tell processes apart.
+    assert pack(b"{}").gzipped[4:8] == bytes(4)
+
+
+@pytest.mark.parametrize("header", ["gzip", "GZIP", "deflate, gzip", "gzip;q=0.5", "gzip ; Q=1.0", "*", "br, *;q=0.1"])
+def test_who_names_gzip_takes_it(header: str) -> None:
+    assert takes_gzip(header)
+
+
+@pytest.mark.parametrize("header", ["", "br", "identity", "gzip;q=0.000", "gzip;q=0, *", "*;q=0", "xgzip", "gzip;q"])
+def test_who_does_not_name_it_or_refuses_it_does_not(header: str) -> None:
+    assert not takes_gzip(header)
 
 
 @pytest.mark.parametrize("header", ['"a"', 'W/"a"', '"b", "a"', '"b","a"', "*", " * "])

@@ -22,12 +22,18 @@ from core.secrets.secretbox import SecretBox
 from core.settings.settings import load_settings
 from core.webhooks.schemas import Delivery, DeliveryPage, WebhookTrial
 from models.db import base
+from models.invoices import rows as invoices
+from models.invoices import settlement as invoice_settlement
+from models.wallets import rows as wallets
+from models.wallets import settlement as wallet_settlement
 from models.webhooks import outbox
 from models.webhooks.outbox import ATTEMPTS_MAX, Attempt
 from tests.actors.asking import ask
 from tests.api.conftest import Called, Client, FakeCaller, Keys, code_of, message_of
-from tests.api.rows import add_merchant
+from tests.api.live import Live
+from tests.api.rows import UNIT, add_merchant
 from tests.core.net.ssrf_corpus import FORBIDDEN_HOSTS
+from tests.models.builders import CATALOGUE, Chain
 from tests.peers.receiver import Answer, Receiver
 
 DELIVERIES, REDELIVER, TEST = "/v1/webhooks/deliveries", "/v1/webhooks/redeliver", "/v1/webhooks/test"
@@ -88,6 +94,50 @@ def items(answer: Any) -> list[dict[str, Any]]:
 
 def column(answer: Any, name: str = "uuid") -> list[Any]:
     return [item[name] for item in items(answer)]
+
+
+# Who asked -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "settle"),
+    [
+        (
+            "/v1/payment",
+            {"amount": "10", "currency": "USDT", "network": "ethereum"},
+            lambda made: invoice_settlement.settle(CATALOGUE, made.id),
+        ),
+        (
+            "/v1/wallet",
+            {"currency": "USDT", "network": "ethereum"},
+            lambda made: wallet_settlement.settle(CATALOGUE, made.id),
+        ),
+    ],
+)
+def test_an_event_names_the_call_that_made_what_it_tells_of(
+    live: Live, chain: Chain, path: str, body: Any, settle: Callable[[Any], None]
+) -> None:
+    live.webhook_endpoint(live.shop)
+    request_id = "0190b3c6-5a3e-7bb1-8c4d-2e3f4a5b6c7d"
+    made_id = uuid.UUID(live.post(path, body, headers={"X-Request-Id": request_id}).json["result"]["uuid"])
+    made = invoices.find_public(made_id) or wallets.find(live.shop, wallet_id=made_id)
+    assert made is not None
+
+    chain.pay_and_confirm(made, 10 * UNIT)
+    settle(made)
+
+    (shown,) = items(live.post(DELIVERIES, {}))
+    assert (shown["uuid"], shown["request_id"]) == (str(made_id), request_id)
+
+
+def test_what_an_earlier_version_made_names_no_call(live: Live) -> None:
+    live.webhook_endpoint(live.shop)
+    before = live.invoice(status="paid", is_final=True)
+
+    live.post("/v1/payment/resend", {"uuid": before})
+
+    (shown,) = items(live.post(DELIVERIES, {}))
+    assert (shown["uuid"], shown["request_id"]) == (before, "")
 
 
 # Registering ---------------------------------------------------------------------------------------------------------
@@ -182,6 +232,7 @@ def test_a_delivery_that_waits_shows_where_it_will_go(client: Client, merchant_i
         "next_attempt_at": item["next_attempt_at"],
         "created_at": item["created_at"],
         "delivered_at": None,
+        "request_id": "",
         "payload": json.loads(BODY),
     }
     assert item["next_attempt_at"][:16] == item["created_at"][:16]

@@ -10,7 +10,7 @@ import pytest
 
 from core.ids import NIL
 from core.invoices import states
-from core.webhooks.schemas import Event
+from core.webhooks.events import Event
 from models.webhooks.views import trial
 
 PAGE = (Path(__file__).parents[3] / "docs" / "webhooks.md").read_text(encoding="utf-8")
