@@ -39,7 +39,7 @@ from models.merchants import rows as merchants
 from models.merchants.terms import load_terms
 from models.payout_links import claims
 from models.payout_links import rows as payout_links
-from models.payouts import conversion, history, rules
+from models.payouts import conversion, history, rules, withdrawal_walk
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.queue import calls
@@ -99,6 +99,8 @@ def steps(count: int, shops: int) -> Iterator[Step]:
     yield Step(name="addresses to reclaim", run=partial(reservations.reclaim, "evm"), adds_up=reservations.RECLAIM_STEP)
     unexplained = partial(slots.unexplained, NETWORK, HOT, count - 3_000, limit=10)
     yield Step(name="slots that no row explains", run=unexplained, adds_up=slots.SLOTS_MAX)
+    # A page of rules, with the balances and keys of each.
+    yield Step(name="balances to withdraw", run=_reached, adds_up=withdrawal_walk.PAGE)
     yield from _named(_for_the_signer())
     # What is open is counted; there are some thousands.
     yield from _named(_gauges(), adds_up=6_000)
@@ -245,6 +247,11 @@ def _due() -> Iterator[tuple[str, Callable[[], object]]]:
 def _lease_turn() -> None:
     with base.transaction():
         batches.lease_turn(limit=PORTION, after=NIL)
+
+
+def _reached() -> None:
+    with base.transaction():
+        withdrawal_walk.next_reached(limit=PORTION)
 
 
 def _for_the_signer() -> Iterator[tuple[str, Callable[[], object]]]:

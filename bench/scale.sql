@@ -162,6 +162,12 @@ INSERT INTO batch_items (batch_id, position, order_id, body, status, result)
 INSERT INTO sanction_verdicts (network, address, is_sanctioned, checked_at)
     SELECT 'ethereum', address, false, at FROM sales WHERE n %% 20 = 0;
 
+-- Every merchant there is wants what it has sent by itself, and a million more of which there is nothing else.
+INSERT INTO withdrawal_rules (merchant_id, currency, network, address, threshold_units, is_enabled, set_by)
+    SELECT id, 'USDT', 'ethereum', pg_temp.address(1), 1e30::numeric, true, 'pk_bench' FROM merchants
+    UNION ALL SELECT pg_temp.id(15, n), 'USDT', 'ethereum', pg_temp.address(1), 1e30::numeric, true, 'pk_bench'
+        FROM generate_series(1, %(rows)s) AS n;
+
 INSERT INTO balances (account_id, units)
     SELECT a.id, COALESCE(sum(s.units), 0) FROM accounts a
     LEFT JOIN (SELECT credit_account AS id, sum(units) AS units FROM ledger_transfers GROUP BY 1

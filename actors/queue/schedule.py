@@ -63,6 +63,7 @@ _ROWS: Final = (
     Doorbell(actor="deliver_emails", queue="emails", every_ms=5_000),
     Doorbell(actor="settle_due_invoices", queue="maintenance", every_ms=1_000),
     Doorbell(actor="requote_invoices", queue="maintenance", every_ms=1_000),
+    Doorbell(actor="withdraw_balances", queue="maintenance", every_ms=1_000),
     Doorbell(actor="repay_debts", queue="maintenance", every_ms=5_000),
     Doorbell(actor="credit_unblocked_wallets", queue="maintenance", every_ms=5_000),
     Doorbell(actor="refresh_rates", queue="maintenance", every_ms=10_000),

@@ -76,6 +76,15 @@ def check_size(ctx: Context, currency: str, units: int, *, error: type[DomainErr
         raise error(f"One payout may be worth {ctx.settings.signer_payout_max_usd} USD at most.")
 
 
+def largest_units(ctx: Context, currency: str) -> int:
+    """Return the most of a coin that one payout may be now, in the ledger's units. Raises NoRateError."""
+    rate = market(ctx).rates.get(currency)
+    if not rate:
+        raise NoRateError(f"no rate for {currency}")
+    limit_cents = ctx.settings.signer_payout_max_usd * CENTS
+    return pricing.units_worth(limit_cents, rate=rate, scale=ctx.catalogue.scale(currency))
+
+
 def allow(settings: Settings, network: str, cents: int, *, merchant_id: UUID, spend_id: UUID) -> None:
     """Count a payout that is signed in the caller's transaction. Raises LimitReachedError, having counted nothing."""
     signer_counters.lock()

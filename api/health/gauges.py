@@ -23,7 +23,7 @@ from models.db import base
 from models.deposits import witnesses as quorum
 from models.invariants import checkpoint
 from models.invariants.money_in import INVARIANTS
-from models.payouts import freezes
+from models.payouts import freezes, withdrawal_walk
 from models.payouts import queue as payout_queue
 from models.spends import reads as spend_reads
 from models.spends import signing
@@ -197,6 +197,12 @@ def payout_gauges() -> Iterator[Metric]:
         "Payouts that moved something else than they were to move: `sluice payouts settle` ends them.",
         "network",
         spend_reads.unclear_by_network(),
+    )
+    yield _gauge(
+        "sluice_withdrawals_waiting",
+        "Rules of automatic withdrawals that something keeps from their payout.",
+        "reason",
+        withdrawal_walk.waiting(),
     )
     yield from _counted(
         ("sluice_spends_waiting", "Signed transactions of ours that are in no block."),

@@ -10,6 +10,7 @@ from api.routes.invoices import pay
 from api.routes.invoices import terms as payment_terms
 from api.routes.payout_links import calls as payout_links
 from api.routes.payout_links import claims
+from api.routes.payouts import auto_withdraw
 from api.routes.payouts import calls as payouts
 from api.routes.payouts import decisions as payout_decisions
 from api.routes.payouts import history as payout_history
@@ -28,6 +29,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *payouts.ENDPOINTS,
     *payout_history.ENDPOINTS,
     *payout_decisions.ENDPOINTS,
+    *auto_withdraw.ENDPOINTS,
     *payout_links.ENDPOINTS,
     *claims.ENDPOINTS,
     *wallets.ENDPOINTS,

@@ -11,7 +11,7 @@ from typing import Final, Literal
 PayoutStatus = Literal[
     "pending", "awaiting_cosign", "approved", "broadcasting", "sent", "confirmed", "failed", "cancelled"
 ]
-PayoutKind = Literal["payout", "cheque", "refund", "resolve", "stray", "wallet_refund"]
+PayoutKind = Literal["payout", "cheque", "refund", "resolve", "stray", "wallet_refund", "autowithdraw"]
 
 # From each status to those it may reach. What a reorg takes goes back to sent; what is provably dead before anything
 # was included goes back to approved, to be sent anew.

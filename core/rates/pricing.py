@@ -136,6 +136,11 @@ def usd_cents(units: int, *, rate: int, scale: int, up: bool = False) -> int:
     return rounded(units, rate * CENTS, 10 ** (scale + RATE_DIGITS))
 
 
+def units_worth(usd_cents: int, *, rate: int, scale: int) -> int:
+    """Return how much is worth so many US cents, rounded down."""
+    return mul_div_down(usd_cents, 10 ** (scale + RATE_DIGITS), rate * CENTS)
+
+
 def quote(
     catalogue: Catalogue,
     market: Market,
@@ -219,7 +224,7 @@ def _fixed_fee(catalogue: Catalogue, rates: Rates, currency: str, usd_cents: int
     rate = rates.get(currency)
     if not rate:
         raise errors.InvoiceFeeQuoteFailed
-    return mul_div_down(usd_cents, 10 ** (catalogue.scale(currency) + RATE_DIGITS), CENTS * rate)
+    return units_worth(usd_cents, rate=rate, scale=catalogue.scale(currency))
 
 
 def split_credit(*, units: int, fee_ppm: int, fee_fixed_due_units: int, step: int) -> CreditSplit:

@@ -98,6 +98,8 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "wallets": ("r", "riu", "ru"),
     "webhook_deliveries": ("r", "riu", "ri"),
     "webhook_endpoints": ("r", "riu", "r"),
+    "withdrawal_rules": ("r", "riu", ""),
+    "withdrawal_walk": ("", "ru", ""),
 }
 SEQUENCES: Final = frozenset({"address_claims_evm"})
 # Sealed secrets, and the answers that held some: for no reader's eyes.

@@ -54,6 +54,7 @@ OWN_ETHER: Final = (
 )
 ABSENT: Final = object()
 PAYOUT: Final = WALLET | {"order_id": "p", "amount": "25", "address": "0x52908400098527886E0F7030069857D2E4169EE7"}
+AUTO_WITHDRAW: Final = WALLET | {"address": PAYOUT["address"], "threshold": "500"}
 CONVERTED: Final = {"currency": "ETH", "amount": "0.01", "from_currency": "USDT", "fee": 10**15}
 BY_NAME: Final = {endpoint.name: endpoint for endpoint in ENDPOINTS}
 
@@ -150,12 +151,15 @@ def paying(*, fee: int | None = UNIT, sql: str = "SELECT 1", funds: int = 100, *
     return case
 
 
-def paying_a_denied_address(live: Live) -> testing.Result:
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as denied:
-        denied.write(str(PAYOUT["address"]))
-        denied.flush()
-        live.configure(DENY_LIST=denied.name)
-    return live.post("/v1/payout", PAYOUT)
+def naming_a_denied_address(path: str, body: Any) -> Case:
+    def case(live: Live) -> testing.Result:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8") as denied:
+            denied.write(str(body["address"]))
+            denied.flush()
+            live.configure(DENY_LIST=denied.name)
+        return live.post(path, body)
+
+    return case
 
 
 def paying_out_what_matures(live: Live) -> testing.Result:
@@ -414,6 +418,15 @@ CASES: Final[dict[tuple[str, str], Case]] = {
     ("getWallet", "wallet.static_not_found"): sending("/v1/wallet/info", {"uuid": UNKNOWN}),
     ("renderQr", "qr.no_address"): sending("/v1/wallet/qr", {}),
     ("renderQr", "request.bad_field"): sending("/v1/wallet/qr", {"address": "\x00"}),
+    **{
+        ("setAutoWithdraw", code): sending("/v1/auto-withdraw", AUTO_WITHDRAW | body)
+        for code, body in {
+            "autowithdraw.unknown_currency": {"currency": "USD"},
+            "autowithdraw.bad_address": {"address": "0x1"},
+            "autowithdraw.bad_threshold": {"threshold": "0"},
+        }.items()
+    },
+    ("setAutoWithdraw", "compliance.address_blocked"): naming_a_denied_address("/v1/auto-withdraw", AUTO_WITHDRAW),
     **batches("createPaymentBatch", "/v1/payment/batch", "payments"),
     **batches("createPayoutBatch", "/v1/payout/batch", "payouts"),
     **batches("createRefundBatch", "/v1/refund/batch", "refunds"),
@@ -454,7 +467,7 @@ CASES: Final[dict[tuple[str, str], Case]] = {
             "payout.convert_insufficient": CONVERTED | {"funds": 1, "sql": OWN_ETHER},
         }.items()
     },
-    ("createPayout", "compliance.address_blocked"): paying_a_denied_address,
+    ("createPayout", "compliance.address_blocked"): naming_a_denied_address("/v1/payout", PAYOUT),
     ("createPayout", "payout.funds_maturing"): paying_out_what_matures,
     ("createPayout", "payout.duplicate_reference"): paying_twice_at_the_same_moment,
     ("calculatePayout", "payout.bad_amount"): reckoning(amount="0"),
@@ -520,6 +533,7 @@ BAD_FIELDS: Final[dict[str, Any]] = {
     "listPayouts": {"status": "sent"},
     "createPayouts": {"payouts": "many"},
     "setPayoutFees": {"is_subtract": "yes"},
+    "setAutoWithdraw": {"enabled": "yes"},
     "approvePayout": {"order_id": 5},
     "cancelPayout": {"order_id": 5},
     "transferToPersonal": TRANSFER | {"order_id": "refund:1"},

@@ -54,6 +54,7 @@ EXPECTED = {
     ("POST", "/v1/payout/services"),
     ("POST", "/v1/payout/mass"),
     ("POST", "/v1/payout/fee-settings"),
+    ("POST", "/v1/auto-withdraw"),
     ("POST", "/v1/payout/link"),
     ("POST", "/v1/payout/link/batch"),
     ("POST", "/v1/payout/link/list"),

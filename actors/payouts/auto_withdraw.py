@@ -1,0 +1,98 @@
+"""Keeps the rules by which balances are sent to their merchant by themselves. The API calls it and waits."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from actors.context import Context, context
+from actors.payouts.withdrawing import DESTINATION_ERRORS, METHOD_ERRORS
+from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
+from core.catalogue.addresses import display
+from core.catalogue.catalogue import Pair
+from core.errors import AutowithdrawBadAddress, AutowithdrawBadThreshold, AutowithdrawUnknownCurrency
+from core.payouts.withdrawal_schemas import SetAutoWithdraw
+from models.payouts import rules as payout_rules
+from models.payouts import withdrawals
+from models.payouts.withdrawals import WithdrawalRule
+
+
+@call_actor(queue="payouts", body=SetAutoWithdraw)
+def set_auto_withdraw(info: CallInfo, wanted: SetAutoWithdraw) -> CallReply:
+    """Set the rule of a coin and return all of them; if nothing is to be set, return those that are meant."""
+    ctx, merchant_id, among = context(), info.merchant(), None
+    with recorded(info) as record:
+        if wanted.currency is not None and wanted.currency not in ctx.catalogue.assets:
+            raise AutowithdrawUnknownCurrency
+        if wanted.is_change:
+            _change(ctx, merchant_id, wanted, principal=info.principal())
+        else:
+            among = wanted.currency
+        items = [withdrawals.shown(ctx.catalogue, rule) for rule in withdrawals.listing(merchant_id, among)]
+        return record.store({"items": items})
+
+
+def _change(ctx: Context, merchant_id: UUID, wanted: SetAutoWithdraw, *, principal: str) -> None:
+    """Change a coin's rule, or make one. Raises autowithdraw.* and compliance.* errors."""
+    before = withdrawals.lock(merchant_id, wanted.currency or "")
+    if before is not None and wanted.network not in {None, before.network}:
+        before = None
+    if before is not None and wanted.enabled is False and wanted.address is None and wanted.threshold is None:
+        # Whatever became of its network and its address.
+        withdrawals.switch_off(before)
+    else:
+        withdrawals.put(_rule(ctx, merchant_id, before, wanted, principal=principal))
+
+
+def _rule(
+    ctx: Context, merchant_id: UUID, before: WithdrawalRule | None, wanted: SetAutoWithdraw, *, principal: str
+) -> WithdrawalRule:
+    """Return the rule that a request makes of the one before, having checked all of it."""
+    pair = payout_rules.choose_pair(
+        ctx.catalogue,
+        ctx.available,
+        currency=wanted.currency or "",
+        network=before.network if before else wanted.network,
+        errors=METHOD_ERRORS,
+    )
+    address = payout_rules.check_destination(
+        ctx.catalogue,
+        ctx.deny_list,
+        network=pair.network,
+        address=_address(ctx, before, wanted),
+        errors=DESTINATION_ERRORS,
+    )
+    return WithdrawalRule(
+        merchant_id=merchant_id,
+        currency=pair.currency,
+        network=pair.network,
+        address=address,
+        threshold_units=_threshold(ctx, pair, before, wanted),
+        is_enabled=wanted.enabled if wanted.enabled is not None else before is None or before.is_enabled,
+        # Who names the address is who co-signing has to differ from, whatever others change.
+        set_by=principal if before is None or wanted.address is not None else before.set_by,
+    )
+
+
+def _address(ctx: Context, before: WithdrawalRule | None, wanted: SetAutoWithdraw) -> str:
+    """Return the address that is named, or else the one there is, if its key still vouches for it."""
+    if wanted.address is not None:
+        return wanted.address
+    if before is None:
+        raise AutowithdrawBadAddress("address: is missing")
+    if not before.is_vouched:
+        raise AutowithdrawBadAddress("The key that named the address is revoked: name the address again.")
+    return display(ctx.catalogue.networks[before.network].family, before.address)
+
+
+def _threshold(ctx: Context, pair: Pair, before: WithdrawalRule | None, wanted: SetAutoWithdraw) -> int:
+    """Return the threshold that is named, or else the one there is."""
+    if wanted.threshold is not None:
+        units = payout_rules.amount_units(
+            ctx.catalogue, pair.currency, wanted.threshold, error=AutowithdrawBadThreshold
+        )
+    elif before is not None:
+        units = before.threshold_units
+    else:
+        raise AutowithdrawBadThreshold("threshold: is missing")
+    payout_rules.check_minimum(ctx.catalogue, pair, units, error=AutowithdrawBadThreshold)
+    return units

@@ -1,0 +1,125 @@
+"""Makes the payout that a rule of automatic withdrawal asks for, or notes why there is none. No actor.
+
+Called by actors.payouts.ticks; actors.payouts.auto_withdraw refuses by the same errors. Each rule has a transaction of
+its own, which holds its lock.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import structlog
+
+from actors.context import Context
+from actors.signer import limits as signer_policy
+from actors.signer.limits import NoRateError
+from core.catalogue.addresses import display
+from core.catalogue.catalogue import Pair
+from core.errors import AutowithdrawBadAddress, AutowithdrawUnknownCurrency, DomainError, PayoutFrozen
+from core.ids import uuid7
+from core.rates.pricing import PERCENT
+from models.db.base import part, transaction
+from models.ledger import ledger
+from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, Account
+from models.payouts import freezes, withdrawal_walk
+from models.payouts import rows as payouts
+from models.payouts import rules as payout_rules
+from models.payouts.rows import PayoutRow
+from models.payouts.rules import DestinationErrors, MethodErrors
+from models.payouts.withdrawals import Key, WithdrawalRule
+
+log = structlog.get_logger()
+
+METHOD_ERRORS: Final = MethodErrors(unknown_currency=AutowithdrawUnknownCurrency, network=AutowithdrawUnknownCurrency)
+DESTINATION_ERRORS: Final = DestinationErrors(
+    bad=AutowithdrawBadAddress, mismatch=AutowithdrawBadAddress, internal=AutowithdrawBadAddress
+)
+
+# What keeps a rule from its payout is looked at again after so long.
+WAIT_S: Final = 300
+NO_RATE: Final = "no rate"
+# Of what the signer lets go at once: the rate may rise until it signs.
+LIMIT_PERCENT: Final = 90
+
+
+def withdraw(ctx: Context, key: Key) -> bool:
+    """Order what a rule asks for, all that is available at this moment; False if there is nothing to order now."""
+    with transaction():
+        rule = withdrawal_walk.take(key)
+        if rule is None or (rule.payout_id is not None and not withdrawal_walk.note_end(rule)):
+            return False
+        try:
+            with part():
+                made = _order(ctx, rule)
+        except DomainError as refusal:
+            return _wait(rule, refusal.code)
+        except NoRateError:
+            return _wait(rule, NO_RATE)
+    return made
+
+
+def _wait(rule: WithdrawalRule, reason: str) -> bool:
+    if withdrawal_walk.wait(rule.key, seconds=WAIT_S, reason=reason):
+        log.warning("autowithdraw.waits", merchant=str(rule.merchant_id), currency=rule.currency, reason=reason)
+    return False
+
+
+def _order(ctx: Context, rule: WithdrawalRule) -> bool:
+    """Hold the money and write the payout. Raises the DomainError, or NoRateError, of what keeps it back."""
+    if freezes.is_frozen(rule.merchant_id, rule.network, rule.currency):
+        raise PayoutFrozen
+    catalogue = ctx.catalogue
+    pair = payout_rules.choose_pair(
+        catalogue, ctx.available, currency=rule.currency, network=rule.network, errors=METHOD_ERRORS
+    )
+    address = payout_rules.check_destination(
+        catalogue,
+        ctx.deny_list,
+        network=pair.network,
+        address=display(catalogue.networks[pair.network].family, rule.address),
+        errors=DESTINATION_ERRORS,
+    )
+    fee_units = payout_rules.fee_units(catalogue, ctx.market.read(), pair.currency, pair.network)
+    units = _units(ctx, rule, pair, fee_units)
+    if units is None:
+        return False
+    payout_rules.check_minimum(catalogue, pair, units)
+    new = _planned(rule, address, payout_rules.amounts(units, fee_units, is_fee_on_top=False))
+    payouts.insert(catalogue, new)
+    withdrawal_walk.note_made(rule, new.id)
+    return True
+
+
+def _units(ctx: Context, rule: WithdrawalRule, pair: Pair, fee_units: int) -> int | None:
+    """Return what is to leave the balance, locked here: all of it, as far as the signer lets so much go at once.
+
+    None if the balance has not come so far any more. Raises NoRateError.
+    """
+    available, _ = ledger.lock_balances(
+        *(Account(rule.merchant_id, kind, pair.currency) for kind in (AVAILABLE, PAYOUT_HELD))
+    )
+    if available < rule.threshold_units:
+        return None
+    most = signer_policy.largest_units(ctx, pair.currency) * LIMIT_PERCENT // PERCENT + fee_units
+    units = min(available, most)
+    return units - units % payout_rules.step(ctx.catalogue, pair.currency)
+
+
+def _planned(rule: WithdrawalRule, address: str, amounts: payout_rules.Amounts) -> PayoutRow:
+    payout_id = uuid7()
+    return PayoutRow(
+        id=payout_id,
+        merchant_id=rule.merchant_id,
+        order_id=f"autowithdraw:{payout_id}",
+        kind="autowithdraw",
+        currency=rule.currency,
+        network=rule.network,
+        address=address,
+        amount_units=amounts.amount_units,
+        fee_units=amounts.fee_units,
+        to_units=amounts.to_units,
+        is_fee_on_top=amounts.is_fee_on_top,
+        status=payout_rules.read_terms(rule.merchant_id).first_status,
+        source="manual",
+        created_by=rule.set_by,
+    )

@@ -1,0 +1,96 @@
+"""Keeps the rules by which merchants have balances sent to themselves, one for each coin. Shows them, too.
+
+Written by actors.payouts.auto_withdraw; what they make is in models.payouts.withdrawal_walk. A rule is locked before
+its merchant's balances. Source: API reference, "Other endpoints".
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from core.catalogue.addresses import display
+from core.catalogue.catalogue import Catalogue
+from core.http.render import coin_text
+from models.db.base import execute
+from models.db.table import BY_DATABASE, Table, Units, derived
+
+
+class WithdrawalRule(Table, table="withdrawal_rules r", joins="LEFT JOIN api_keys k ON k.public_id = r.set_by"):
+    """One coin of a merchant, to be sent as soon as enough is available. The address is in the stored form."""
+
+    merchant_id: UUID
+    currency: str
+    network: str
+    address: str
+    threshold_units: Units
+    is_enabled: bool
+    set_by: str
+    payout_id: UUID | None = None
+    failures: int = 0
+    due_at: datetime = BY_DATABASE
+    wait_reason: str = ""
+    # What a lost key named must not outlive the key.
+    is_vouched: bool = derived("k.revoked_at IS NULL")
+
+    @property
+    def key(self) -> Key:
+        """Return what names the rule."""
+        return Key(self.merchant_id, self.currency)
+
+
+class WithdrawalWalk(Table, table="withdrawal_walk"):
+    """Behind which rule the next step begins."""
+
+    only_row: bool
+    merchant_id: UUID
+    currency: str
+
+
+class Key(NamedTuple):
+    """Names a rule: there is one for each coin of a merchant."""
+
+    merchant_id: UUID
+    currency: str
+
+
+def listing(merchant_id: UUID, currency: str | None = None) -> list[WithdrawalRule]:
+    """Return a merchant's rules, or that of one coin."""
+    return WithdrawalRule.read(
+        "r.merchant_id = %s AND (%s::text IS NULL OR r.currency = %s) ORDER BY r.currency",
+        (merchant_id, currency, currency),
+    )
+
+
+def lock(merchant_id: UUID, currency: str) -> WithdrawalRule | None:
+    """Lock a merchant's rule of a coin until the transaction ends."""
+    return WithdrawalRule.first("r.merchant_id = %s AND r.currency = %s FOR UPDATE OF r", (merchant_id, currency))
+
+
+def put(rule: WithdrawalRule) -> None:
+    """Write a rule in the place of the one that its coin has; what kept that one back is forgotten."""
+    rule.write(
+        "ON CONFLICT (merchant_id, currency) DO UPDATE SET network = EXCLUDED.network, address = EXCLUDED.address,"
+        " threshold_units = EXCLUDED.threshold_units, is_enabled = EXCLUDED.is_enabled, set_by = EXCLUDED.set_by,"
+        " payout_id = NULL, failures = 0, due_at = EXCLUDED.due_at, wait_reason = ''"
+    )
+
+
+def switch_off(rule: WithdrawalRule) -> None:
+    """Have a rule make no payout any more; one that it has made goes on."""
+    execute(
+        "UPDATE withdrawal_rules SET is_enabled = false, wait_reason = '' WHERE merchant_id = %s AND currency = %s",
+        tuple(rule.key),
+    )
+
+
+def shown(catalogue: Catalogue, rule: WithdrawalRule) -> dict[str, Any]:
+    """Return a rule as POST /v1/auto-withdraw shows it."""
+    return {
+        "currency": rule.currency,
+        "network": rule.network,
+        "address": display(catalogue.networks[rule.network].family, rule.address),
+        "threshold": coin_text(catalogue, rule.currency, rule.threshold_units),
+        "enabled": rule.is_enabled and rule.is_vouched,
+    }

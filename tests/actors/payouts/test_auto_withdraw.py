@@ -1,0 +1,185 @@
+"""A merchant says what is sent to him by itself: one rule a coin, checked as a payout's order is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from core.errors import (
+    AutowithdrawBadAddress,
+    AutowithdrawBadThreshold,
+    AutowithdrawUnknownCurrency,
+    ComplianceAddressBlocked,
+    DomainError,
+)
+from core.money import format_coin
+from models.db.base import execute
+from models.payouts import withdrawals
+from models.payouts.withdrawals import WithdrawalRule
+from tests.actors.asking import configure
+from tests.actors.payouts.withdrawals import KEY, RULE, add_key, set_rule
+from tests.models.addresses.test_pool import add_chunk, addresses_of
+from tests.models.builders import CATALOGUE, merchant
+from tests.models.payouts.builders import RECIPIENT, USDT
+
+# One step less than the smallest payout.
+LEAST = format_coin(CATALOGUE.pairs["USDT", "ethereum"].min_payout_units - 1, 6)
+ELSEWHERE = "0x8617E340B3D01FA5F11F306F4090FD50E238070D"
+
+
+@pytest.fixture(autouse=True)
+def _gateway(database: str) -> None:
+    configure(database)
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    return merchant()
+
+
+def rule(merchant_id: UUID) -> WithdrawalRule:
+    [found] = withdrawals.listing(merchant_id)
+    return found
+
+
+def test_a_rule_is_set_told_and_kept(shop: UUID) -> None:
+    assert set_rule(shop, {}) == []
+
+    assert set_rule(shop) == [RULE | {"enabled": True}]
+
+    assert set_rule(shop, {}) == [RULE | {"enabled": True}]
+    found = rule(shop)
+    assert (found.address, found.threshold_units, found.set_by) == (RECIPIENT.lower(), 50 * USDT, KEY)
+
+
+@pytest.mark.parametrize(
+    "change", [{"address": ELSEWHERE}, {"threshold": "7.5"}, {"enabled": False}, {"enabled": True, "threshold": "9"}]
+)
+def test_what_is_left_out_stays_as_it_was(shop: UUID, change: dict[str, Any]) -> None:
+    set_rule(shop)
+
+    assert set_rule(shop, {"currency": "USDT"} | change) == [RULE | {"enabled": True} | change]
+
+
+def test_each_coin_has_a_rule_of_its_own_and_may_be_asked_for_alone(shop: UUID) -> None:
+    set_rule(shop)
+    ether = {"currency": "ETH", "network": "ethereum", "address": ELSEWHERE, "threshold": "1", "enabled": False}
+
+    assert set_rule(shop, ether) == [ether, RULE | {"enabled": True}]
+    assert set_rule(shop, {"currency": "ETH"}) == [ether]
+    assert set_rule(shop, {"currency": "DAI"}) == []
+
+
+def test_another_network_makes_a_new_rule_in_place_of_the_old_one(shop: UUID) -> None:
+    set_rule(shop, RULE | {"enabled": False})
+    moved = RULE | {"network": "bsc"}
+    for missing, error in (("address", AutowithdrawBadAddress), ("threshold", AutowithdrawBadThreshold)):
+        with pytest.raises(error):
+            set_rule(shop, {name: text for name, text in moved.items() if name != missing})
+
+    assert set_rule(shop, moved) == [moved | {"enabled": True}]
+
+
+def test_the_network_of_a_coin_that_has_one_is_filled_in(shop: UUID) -> None:
+    currency, network = next(
+        (code, CATALOGUE.networks_of(code)[0])
+        for code in CATALOGUE.assets
+        if len(CATALOGUE.networks_of(code)) == 1 and CATALOGUE.networks_of(code)[0] in {"ethereum", "bsc"}
+    )
+    body = {"currency": currency, "address": RECIPIENT, "threshold": "1000"}
+
+    assert set_rule(shop, body) == [body | {"network": network, "enabled": True}]
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"currency": "NONE"}, AutowithdrawUnknownCurrency),
+        ({"currency": "usdt"}, AutowithdrawUnknownCurrency),
+        ({"currency": "USD"}, AutowithdrawUnknownCurrency),
+        ({"network": "polygon"}, AutowithdrawUnknownCurrency),  # not served
+        ({"network": "bitcoin"}, AutowithdrawUnknownCurrency),
+        ({"address": "nonsense"}, AutowithdrawBadAddress),
+        ({"address": RECIPIENT.replace("E0F", "e0F")}, AutowithdrawBadAddress),
+        ({"address": "0x" + "0" * 40}, AutowithdrawBadAddress),
+        ({"address": "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"}, AutowithdrawBadAddress),
+        ({"address": "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"}, AutowithdrawBadAddress),
+        ({"address": CATALOGUE.pairs["USDC", "ethereum"].contract}, AutowithdrawBadAddress),
+        ({"threshold": "0"}, AutowithdrawBadThreshold),
+        ({"threshold": LEAST}, AutowithdrawBadThreshold),  # below the smallest payout
+        ({"threshold": "50.0000001"}, AutowithdrawBadThreshold),
+    ],
+)
+def test_what_no_rule_can_be_is_refused(shop: UUID, change: dict[str, Any], error: type[DomainError]) -> None:
+    with pytest.raises(error):
+        set_rule(shop, RULE | change)
+
+    assert withdrawals.listing(shop) == []
+
+
+def test_a_change_without_a_coin_is_refused(shop: UUID) -> None:
+    with pytest.raises(AutowithdrawUnknownCurrency):
+        set_rule(shop, {"enabled": False})
+
+
+def test_nothing_is_sent_to_ourselves(shop: UUID) -> None:
+    add_chunk(0)
+
+    with pytest.raises(AutowithdrawBadAddress):
+        set_rule(shop, RULE | {"address": addresses_of(0)[3]})
+
+
+def test_a_blocked_address_is_refused_also_where_it_only_stays(shop: UUID, database: str, tmp_path: Path) -> None:
+    set_rule(shop)
+    deny_list = tmp_path / "deny"
+    deny_list.write_text(RECIPIENT)
+    configure(database, DENY_LIST=str(deny_list))
+
+    for body in (RULE, {"currency": "USDT", "threshold": "60"}, {"currency": "USDT", "enabled": True}):
+        with pytest.raises(ComplianceAddressBlocked):
+            set_rule(shop, body)
+    assert set_rule(shop, {"currency": "USDT", "enabled": False}) == [RULE | {"enabled": False}]
+
+
+def test_a_rule_can_be_switched_off_when_its_network_is_gone(shop: UUID, database: str) -> None:
+    set_rule(shop)
+    configure(database, ETHEREUM_RPC_URLS="")
+
+    with pytest.raises(AutowithdrawUnknownCurrency):
+        set_rule(shop, {"currency": "USDT", "threshold": "60"})
+    assert set_rule(shop, {"currency": "USDT", "enabled": False}) == [RULE | {"enabled": False}]
+
+
+def test_whoever_names_the_address_answers_for_it(shop: UUID) -> None:
+    set_rule(shop)
+
+    set_rule(shop, {"currency": "USDT", "threshold": "60", "enabled": True}, by="pk_second")
+    assert rule(shop).set_by == KEY
+    set_rule(shop, {"currency": "USDT", "address": RECIPIENT}, by="pk_second")
+    assert rule(shop).set_by == "pk_second"
+
+
+def test_a_revoked_keys_address_is_to_be_named_again(shop: UUID) -> None:
+    add_key(shop)
+    set_rule(shop)
+    execute("UPDATE api_keys SET revoked_at = app_now()")
+
+    assert set_rule(shop, {}) == [RULE | {"enabled": False}]
+    with pytest.raises(AutowithdrawBadAddress):
+        set_rule(shop, {"currency": "USDT", "enabled": True}, by="pk_second")
+
+    assert set_rule(shop, RULE, by="pk_second") == [RULE | {"enabled": True}]
+
+
+def test_a_merchant_has_its_own_rules_alone(shop: UUID) -> None:
+    set_rule(shop)
+    other = merchant()
+
+    assert set_rule(other, {}) == []
+    set_rule(other, RULE | {"threshold": "9"})
+    set_rule(other, {"currency": "USDT", "enabled": False})
+    assert set_rule(shop, {}) == [RULE | {"enabled": True}]

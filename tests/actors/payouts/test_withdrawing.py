@@ -1,0 +1,449 @@
+"""What is available leaves by itself once it has come to the threshold: all of it, one payout of a coin at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from uuid import UUID
+
+import psycopg2.errors
+import pytest
+from structlog.testing import capture_logs
+
+from actors import context
+from actors.payouts import ticks, withdrawing
+from actors.payouts.approvals import approve_payout, cancel_payout
+from actors.payouts.ticks import withdraw_balances
+from core.errors import PayoutApproverIsCreator
+from core.ids import uuid7
+from models.db.base import close, execute, transaction
+from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
+from models.outcomes import endings as payout_endings
+from models.payouts import freezes, withdrawal_walk, withdrawals
+from models.payouts.withdrawals import Key
+from tests.actors.asking import ask, configure
+from tests.actors.payouts.withdrawals import KEY, RULE, add_key, made, set_rule
+from tests.models.addresses.test_pool import add_chunk
+from tests.models.builders import assert_sound, merchant
+from tests.models.db.collisions import at_once
+from tests.models.ledger.figures import held
+from tests.models.payout_links.builders import advance
+from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, lend, rich_shop, trade
+from tests.models.payouts.held import payout, require_cosign, taken
+from tests.models.queue.builders import info
+
+
+@pytest.fixture(autouse=True)
+def _gateway(database: str) -> Iterator[None]:
+    configure(database)
+    charge()
+    charge(network="bsc")
+    trade(USDT="1")
+    yield
+    assert_sound()
+
+
+@pytest.fixture
+def shop() -> UUID:
+    """A merchant with 100 USDT, which are to be sent."""
+    merchant_id = rich_shop()
+    set_rule(merchant_id)
+    return merchant_id
+
+
+def pay(merchant_id: UUID, ending: payout_endings.Ending = "confirmed") -> None:
+    """End the last payout of a merchant's rule."""
+    last = made(merchant_id)[-1]
+    if ending == "confirmed":
+        taken(last, "broadcasting", "sent", "confirmed")
+        return
+    with transaction():
+        payout_endings.end(context.context().catalogue, last.id, ending)
+
+
+def waits(merchant_id: UUID) -> str:
+    [rule] = withdrawals.listing(merchant_id)
+    return rule.wait_reason
+
+
+def test_all_that_is_available_leaves_less_the_fee(shop: UUID, rung: list[str]) -> None:
+    withdraw_balances()
+
+    [sent] = made(shop)
+    assert (sent.order_id, sent.source, sent.status, sent.created_by) == (
+        f"autowithdraw:{sent.id}", "manual", "approved", KEY,
+    )  # fmt: skip
+    assert (sent.address, sent.network, sent.is_approval_required) == (RECIPIENT.lower(), "ethereum", False)
+    assert (sent.amount_units, sent.fee_units, sent.to_units) == (100 * USDT, FEE, 100 * USDT - FEE)
+    assert held(shop) == {PAYOUT_HELD: 100 * USDT}
+    assert events_of(sent.id) == ["payout.approved"]
+    assert "broadcast:ethereum" in rung
+
+
+def test_what_is_finer_than_the_coin_stays(shop: UUID) -> None:
+    fund(shop, 7)
+
+    withdraw_balances()
+
+    assert held(shop) == {PAYOUT_HELD: 100 * USDT, AVAILABLE: 7}
+
+
+def test_less_than_the_threshold_waits_for_more(shop: UUID) -> None:
+    set_rule(shop, {"currency": "USDT", "threshold": "100.000001"})
+    withdraw_balances()
+    assert made(shop) == []
+
+    fund(shop, USDT // 10**6)
+    withdraw_balances()
+
+    assert [row.amount_units for row in made(shop)] == [100 * USDT + USDT // 10**6]
+
+
+def test_one_payout_of_a_coin_is_open_at_a_time(shop: UUID) -> None:
+    withdraw_balances()
+    fund(shop, 70 * USDT)
+    # Not even where the rule is another one meanwhile.
+    set_rule(shop, RULE | {"network": "bsc", "threshold": "60"})
+    withdraw_balances()
+    assert len(made(shop)) == 1
+
+    pay(shop)
+    withdraw_balances()
+
+    assert [(row.network, row.amount_units) for row in made(shop)] == [
+        ("ethereum", 100 * USDT), ("bsc", 70 * USDT),
+    ]  # fmt: skip
+
+
+def test_the_database_itself_allows_no_second_open_one(shop: UUID) -> None:
+    withdraw_balances()
+    fund(shop, 70 * USDT)
+
+    new = uuid7()
+    with pytest.raises(psycopg2.errors.UniqueViolation, match="payouts_open_withdrawal"):
+        payout(shop, id=new, order_id=f"autowithdraw:{new}", kind="autowithdraw", source="manual", is_fee_on_top=False)
+
+
+def test_many_at_once_make_one(shop: UUID) -> None:
+    others = [rich_shop() for _ in range(3)]
+    for other in others:
+        set_rule(other)
+    key = Key(shop, "USDT")
+
+    def attend(number: int) -> bool | None:
+        if number % 2:
+            return withdrawing.withdraw(context.context(), key)
+        withdraw_balances()
+        return None
+
+    results = at_once(6, attend)
+
+    assert [type(result) for result in results if isinstance(result, Exception)] == []
+    withdraw_balances()
+    assert [len(made(each)) for each in (shop, *others)] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("change", [{"enabled": False}, {"threshold": "101"}])
+def test_a_rule_that_is_changed_meanwhile_makes_nothing(shop: UUID, change: dict[str, object]) -> None:
+    set_rule(shop, {"currency": "USDT"} | change)
+
+    assert not withdrawing.withdraw(context.context(), Key(shop, "USDT"))
+    withdraw_balances()
+
+    assert made(shop) == []
+
+
+def test_a_rule_switched_off_leaves_its_open_payout_alone(shop: UUID) -> None:
+    withdraw_balances()
+    set_rule(shop, {"currency": "USDT", "enabled": False})
+
+    pay(shop)
+    fund(shop, 100 * USDT)
+    withdraw_balances()
+
+    assert [row.status for row in made(shop)] == ["confirmed"]
+
+
+def test_a_revoked_key_sends_nothing(shop: UUID) -> None:
+    add_key(shop)
+    execute("UPDATE api_keys SET revoked_at = app_now()")
+    withdraw_balances()
+    assert not withdrawing.withdraw(context.context(), Key(shop, "USDT"))
+    assert made(shop) == []
+
+    set_rule(shop, by="pk_second")
+    withdraw_balances()
+
+    assert [row.created_by for row in made(shop)] == ["pk_second"]
+
+
+def freeze_all(shop: UUID) -> None:
+    del shop
+    freezes.freeze("all", reason="test", frozen_by="test")
+
+
+def freeze_network(shop: UUID) -> None:
+    del shop
+    freezes.freeze("network", "ethereum", reason="test", frozen_by="test")
+
+
+def freeze_coin(shop: UUID) -> None:
+    del shop
+    freezes.freeze("coin", "USDT:ethereum", reason="test", frozen_by="test")
+
+
+def freeze_merchant(shop: UUID) -> None:
+    freezes.freeze("merchant", str(shop), reason="test", frozen_by="test")
+
+
+def stop_signing(shop: UUID) -> None:
+    del shop
+    freezes.freeze("network", "ethereum", reason="test", frozen_by=freezes.RECOVERY)
+
+
+def forget_fee(shop: UUID) -> None:
+    del shop
+    execute("DELETE FROM network_fees")
+
+
+def forget_rate(shop: UUID) -> None:
+    del shop
+    execute("DELETE FROM rates")
+
+
+def owe(shop: UUID) -> None:
+    lend(shop, USDT)
+
+
+def raise_fee(shop: UUID) -> None:
+    del shop
+    charge(units=100 * USDT)
+
+
+def take_address(shop: UUID) -> None:
+    add_chunk(0)
+    execute("UPDATE pool_addresses SET address = %s WHERE ordinal = 3", (RECIPIENT.lower(),))
+    del shop
+
+
+HINDRANCES = {
+    freeze_all: "payout.frozen",
+    freeze_network: "payout.frozen",
+    freeze_coin: "payout.frozen",
+    freeze_merchant: "payout.frozen",
+    stop_signing: "payout.frozen",
+    owe: "payout.frozen",
+    forget_fee: "payout.fee_unavailable",
+    forget_rate: "no rate",
+    raise_fee: "payout.amount_below_fee",
+    take_address: "autowithdraw.bad_address",
+}
+
+
+@pytest.mark.parametrize("hinder", HINDRANCES, ids=lambda each: each.__name__)
+def test_what_keeps_a_payout_back_is_said_once_and_looked_at_rarely(shop: UUID, hinder: Callable[[UUID], None]) -> None:
+    hinder(shop)
+    context.context().market.forget()
+    with capture_logs() as logs:
+        for _ in range(2):
+            withdraw_balances()
+            advance(withdrawing.WAIT_S / 3600 + 0.001)
+
+    assert [(line["event"], line["reason"]) for line in logs] == [("autowithdraw.waits", HINDRANCES[hinder])]
+    assert (made(shop), waits(shop), withdrawal_walk.waiting()) == (
+        [], HINDRANCES[hinder], [(HINDRANCES[hinder], 1)],
+    )  # fmt: skip
+    assert held(shop)[AVAILABLE] == 100 * USDT
+
+
+def test_what_waits_is_not_looked_at_before_its_time_and_goes_on_by_itself(shop: UUID) -> None:
+    freeze_all(shop)
+    withdraw_balances()
+    freezes.unfreeze("all")
+
+    withdraw_balances()
+    assert made(shop) == []
+    advance(withdrawing.WAIT_S / 3600 + 0.001)
+    charge()
+    trade(USDT="1")
+    context.context().market.forget()
+    withdraw_balances()
+
+    assert (len(made(shop)), waits(shop)) == (1, "")
+
+
+def test_an_address_that_is_blocked_later_gets_nothing(shop: UUID, database: str, tmp_path: Path) -> None:
+    deny_list = tmp_path / "deny"
+    deny_list.write_text(RECIPIENT.lower())
+    configure(database, DENY_LIST=str(deny_list))
+
+    withdraw_balances()
+
+    assert (made(shop), waits(shop)) == ([], "compliance.address_blocked")
+
+
+def test_a_network_that_is_served_no_more_makes_it_wait(shop: UUID, database: str) -> None:
+    configure(database, ETHEREUM_RPC_URLS="")
+
+    withdraw_balances()
+
+    assert (made(shop), waits(shop)) == ([], "autowithdraw.unknown_currency")
+
+
+def test_more_than_the_signer_lets_go_at_once_leaves_in_parts(shop: UUID, database: str) -> None:
+    configure(database, SIGNER_PAYOUT_MAX_USD="60")
+    trade(USDT="1.5")
+    context.context().market.forget()
+
+    withdraw_balances()
+
+    # 90 percent of 40 arrive: the rate may rise until it is signed.
+    assert [row.to_units for row in made(shop)] == [36 * USDT]
+    assert held(shop) == {AVAILABLE: 64 * USDT - FEE, PAYOUT_HELD: 36 * USDT + FEE}
+    pay(shop)
+    withdraw_balances()
+    assert [row.to_units for row in made(shop)] == [36 * USDT, 36 * USDT]
+
+
+def test_with_cosigning_it_waits_for_another_principal(shop: UUID) -> None:
+    require_cosign(shop)
+    withdraw_balances()
+    [waiting] = made(shop)
+    assert waiting.status == "awaiting_cosign"
+    assert events_of(waiting.id) == ["payout.awaiting_cosign"]
+    lookup = {"order_id": waiting.order_id}
+
+    with pytest.raises(PayoutApproverIsCreator):
+        ask(approve_payout, info(shop, principal=KEY), lookup)
+    answer = ask(approve_payout, info(shop, principal="pk_second"), lookup)
+
+    assert (answer["status"], answer["order_id"]) == ("process", waiting.order_id)
+
+
+@pytest.mark.parametrize("ending", ["failed", "cancelled"])
+def test_what_ended_unpaid_is_made_anew_ever_more_rarely(shop: UUID, ending: payout_endings.Ending) -> None:
+    pauses_s = [withdrawal_walk.AGAIN_AFTER_S, 2 * withdrawal_walk.AGAIN_AFTER_S, 4 * withdrawal_walk.AGAIN_AFTER_S]
+    for number, pause_s in enumerate(pauses_s, start=1):
+        withdraw_balances()
+        assert len(made(shop)) == number
+        pay(shop, ending)
+        for part in (0.4, 0.5):
+            withdraw_balances()
+            advance(pause_s * part / 3600)
+        withdraw_balances()
+        assert (len(made(shop)), waits(shop)) == (number, f"payout.{ending}")
+        advance(pause_s * 0.11 / 3600)
+        charge()
+        trade(USDT="1")
+        context.context().market.forget()
+
+
+def test_a_paid_one_and_a_new_word_of_the_merchant_end_the_pauses(shop: UUID) -> None:
+    for _ in range(2):
+        withdraw_balances()
+        pay(shop, "failed")
+        withdraw_balances()
+        set_rule(shop)
+    withdraw_balances()
+    assert len(made(shop)) == 3
+    pay(shop)
+    fund(shop, 100 * USDT)
+
+    withdraw_balances()
+
+    assert len(made(shop)) == 4
+    [rule] = withdrawals.listing(shop)
+    assert (rule.failures, rule.payout_id) == (0, made(shop)[-1].id)
+
+
+def test_the_pause_has_an_end(shop: UUID) -> None:
+    withdraw_balances()
+    pay(shop, "failed")
+    execute("UPDATE withdrawal_rules SET failures = 1000")
+    withdraw_balances()
+    advance(withdrawal_walk.AGAIN_AFTER_MAX_S / 3600 + 0.01)
+    charge()
+    trade(USDT="1")
+    context.context().market.forget()
+
+    withdraw_balances()
+
+    assert len(made(shop)) == 2
+
+
+def test_the_merchant_may_take_it_back(shop: UUID) -> None:
+    withdraw_balances()
+
+    answer = ask(cancel_payout, info(shop, principal=KEY), {"order_id": made(shop)[0].order_id})
+
+    assert (answer["status"], held(shop)) == ("cancel", {AVAILABLE: 100 * USDT})
+    withdraw_balances()
+    assert len(made(shop)) == 1
+
+
+def test_a_broken_rule_holds_up_no_other_and_is_not_tried_at_once(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = rich_shop()
+    set_rule(other)
+    order = withdrawing._order
+
+    def break_one(ctx: context.Context, rule: withdrawals.WithdrawalRule) -> bool:
+        if rule.merchant_id == shop:
+            raise ZeroDivisionError
+        return order(ctx, rule)
+
+    monkeypatch.setattr(withdrawing, "_order", break_one)
+    withdraw_balances()
+    assert ([len(made(each)) for each in (shop, other)], waits(shop)) == ([0, 1], ticks.FAULT)
+    monkeypatch.undo()
+
+    withdraw_balances()
+
+    assert made(shop) == []
+
+
+# The walk -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_walk_goes_round_page_by_page(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    del database
+    monkeypatch.setattr(withdrawal_walk, "PAGE", 2)
+    shops = sorted(rich_shop(units) for units in (100 * USDT, USDT, 100 * USDT, 100 * USDT, USDT))
+    for each in shops:
+        set_rule(each)
+    counts = []
+    for _ in range(3):
+        withdraw_balances()
+        counts.append(sum(len(made(each)) for each in shops))
+    assert counts == [1, 3, 3]
+
+    fund(shops[1], 100 * USDT)
+    withdraw_balances()
+
+    assert len(made(shops[1])) == 1
+
+
+def test_more_than_a_step_does_is_gone_on_with_at_once(
+    database: str, monkeypatch: pytest.MonkeyPatch, rung: list[str]
+) -> None:
+    del database
+    monkeypatch.setattr(ticks, "DUE_PER_STEP", 2)
+    for _ in range(3):
+        set_rule(rich_shop())
+    rung.clear()
+
+    withdraw_balances()
+    assert rung.count("withdraw_balances") == 1
+    withdraw_balances()
+
+    assert rung.count("withdraw_balances") == 1
+    assert sum(1 for bell in rung if bell == "broadcast:ethereum") == 3
+
+
+def test_an_empty_gateway_walks_nowhere(database: str) -> None:
+    del database
+    merchant()
+
+    withdraw_balances()
+
+    assert withdrawal_walk.waiting() == []
+    close()
