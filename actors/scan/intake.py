@@ -81,10 +81,10 @@ def found_in(ctx: Context, network: Network, block: Block, transfer: Transfer, o
 def _stray_reason(owner: Owner, network: Network, transfer: Transfer, *, dust: bool) -> str | None:
     """Say why a deposit does not count; the right asset always counts, however small.
 
-    A wallet takes every asset of its own network.
+    A wallet takes every asset, over every network on which its address is watched.
     """
     if owner.kind == "wallet":
-        return None if owner.network == network.code else "network"
+        return None
     if owner.network == network.code and owner.pay_currency == transfer.currency:
         return None
     if dust:

@@ -67,7 +67,7 @@ def _create(ctx: Context, info: CallInfo, new: WalletRow, family: str) -> CallRe
     is_used = False
     try:
         with recorded(info) as record:
-            created = wallets.create(new, family=family)
+            created = wallets.create(new, family=family, probed=ctx.catalogue.with_own_coin(family))
             wallet = created or wallets.find_by_order(new.merchant_id, new.currency, new.network, new.order_id)
             if wallet is None:
                 raise LookupError("a wallet that was there is gone")

@@ -116,6 +116,10 @@ class Catalogue:
         """Return the networks that carry a coin; none for a code that is no coin."""
         return self.networks_by_currency.get(currency, ())
 
+    def with_own_coin(self, family: str) -> tuple[str, ...]:
+        """Return the networks of a family whose own coin is offered."""
+        return tuple(n.code for n in self.networks.values() if n.family == family and n.native is not None)
+
     def pairs_on(self, network: str) -> tuple[Pair, ...]:
         """Return the coins of a network; none for an unknown one."""
         return self.pairs_by_network.get(network, ())

@@ -118,11 +118,11 @@ class WalletDeposit(Answer, kw_only=True):
     currency: Annotated[str, Meta(description="The coin that came.")]
     amount: Annotated[str, Meta(description="In currency, before the fee.", examples=["25.5"])]
     status: Annotated[
-        Literal["pending", "awaiting_quorum", "credited", "blocked", "stray", "refunding", "refunded", "reversed"],
+        Literal["pending", "awaiting_quorum", "credited", "blocked", "refunding", "refunded", "reversed"],
         Meta(
             description=(
                 "awaiting_quorum: a second provider has yet to tell the same of it; blocked: held, the wallet is"
-                " blocked; stray: held, it came over another network; refunding and refunded: it is being sent back, or"
+                " blocked; refunding and refunded: it is being sent back, or"
                 " was; reversed: its block left the chain."
             )
         ),

@@ -8,6 +8,7 @@ which it appeared.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final, cast
 
 from models.db.base import column, execute, rows, value
@@ -47,9 +48,10 @@ def due_wallets(network: str, *, limit: int) -> list[str]:
     )
 
 
-def watch_wallet(network: str, address: str) -> None:
-    """Put a wallet's address into the rotation; called inside the transaction that makes the wallet."""
-    BalanceProbe(network=network, address=address, owner_kind="wallet").write("ON CONFLICT DO NOTHING")
+def watch_wallet(networks: Collection[str], address: str) -> None:
+    """Put a wallet's address into the rotations of networks; called inside the transaction that makes the wallet."""
+    watched = [BalanceProbe(network=network, address=address, owner_kind="wallet") for network in networks]
+    BalanceProbe.write_all(watched, "ON CONFLICT DO NOTHING")
 
 
 def note(network: str, address: str, *, kind: OwnerKind, height: int | None) -> None:

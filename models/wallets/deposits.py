@@ -12,7 +12,7 @@ from models.deposits.rows import Deposit
 
 
 def blocked(wallet_id: UUID, *, limit: int) -> list[Deposit]:
-    """Return deposits that a blocked wallet holds back, strays left out. Its row is locked.
+    """Return deposits that a blocked wallet holds back. Its row is locked.
 
     The largest first: a crowd of specks must not stand before them.
     """

@@ -5,6 +5,7 @@ Written by actors.wallets.calls (create, block) and, for what an unblocked one s
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
@@ -39,13 +40,15 @@ class WalletRow(Table, table="wallets w"):
         return self.blocked_at is not None
 
 
-def create(new: WalletRow, *, family: str) -> WalletRow | None:
-    """Write a wallet and that the address is its own, in an open transaction; None if there is such a wallet."""
+def create(new: WalletRow, *, family: str, probed: Collection[str]) -> WalletRow | None:
+    """Write a wallet and that the address is its own, in an open transaction; None if there is such a wallet.
+
+    probed: the networks on which coin may come that shows in the balance alone, a contract having passed it on.
+    """
     stored = new.stored("ON CONFLICT (merchant_id, currency, network, order_id) DO NOTHING")
     if stored is not None:
         AddressOwner(family=family, ordinal=new.address_ordinal, owner_kind="wallet", owner_id=new.id).write()
-        # What a contract passes on shows in the balance alone.
-        probes.watch_wallet(new.network, new.address)
+        probes.watch_wallet(probed, new.address)
     return stored
 
 

@@ -54,10 +54,8 @@ def _deposit(catalogue: Catalogue, shown: WalletRow, deposit: Deposit) -> dict[s
 
 
 def _deposit_status(deposit: Deposit) -> str:
-    """A confirmed deposit that is not credited says what keeps it: its network, or the block."""
-    if deposit.shown_status != "confirmed":
-        return deposit.shown_status
-    return "blocked" if deposit.stray_reason is None else "stray"
+    """A confirmed deposit that is not credited says what keeps it: the block."""
+    return "blocked" if deposit.shown_status == "confirmed" else deposit.shown_status
 
 
 def webhook(catalogue: Catalogue, shown: WalletRow, deposit: Deposit) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from tests.models.builders import USDT, Chain, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import address
 from tests.models.ledger.figures import held
+from tests.models.payouts.builders import charge
 from tests.models.queue.builders import info
 from tests.models.refunds.builders import FEE, end, suspense
 from tests.models.wallets.builders import received, set_blocked, settled, statuses, wallet
@@ -118,15 +119,24 @@ def test_a_crowd_of_specks_does_not_stand_before_the_money(
     assert send_back(mine)[0].amount == "0.9"
 
 
-def test_what_was_credited_and_what_strayed_is_not_sent_back(shop: UUID, chain: Chain) -> None:
+def test_what_was_credited_is_not_sent_back(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     received(chain, mine, USDT)
-    bsc = Chain("bsc")
-    received(bsc, mine, USDT, stray="network")
+    received(Chain("bsc"), mine, USDT)
 
     refused(RefundNothingToRefund, mine)
     refused(RefundNothingToRefund, set_blocked(mine, is_blocked=True))
-    assert statuses(mine) == ["credited", "confirmed"]
+    assert statuses(mine) == ["credited", "credited"]
+
+
+def test_each_network_has_a_refund_of_its_own(shop: UUID, chain: Chain) -> None:
+    charge("USDT", "bsc", units=USDT // 10)
+    mine = blocked(shop, chain, USDT=USDT)
+    received(Chain("bsc"), mine, USDT)
+
+    sent = send_back(mine)
+
+    assert {refund.network for refund in sent} == {"ethereum", "bsc"}
 
 
 def test_what_is_not_confirmed_yet_is_not_sent_back(shop: UUID, chain: Chain) -> None:

@@ -198,7 +198,7 @@ def test_what_was_swept_is_no_news_and_what_comes_after_is(world: World) -> None
 def test_wallets_are_looked_at_in_rotation(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(actor, "WALLETS_PER_STEP", 2)
     for number in range(5):
-        probes.watch_wallet("ethereum", f"0x{number:040x}")
+        probes.watch_wallet(["ethereum"], f"0x{number:040x}")
     seen: list[str] = []
     monkeypatch.setattr(actor.deposits, "match", lambda _family, due: seen.extend(due) or {})  # type: ignore[func-returns-value]
     world.probe()

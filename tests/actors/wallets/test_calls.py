@@ -84,6 +84,14 @@ def test_a_wallet_has_an_address_of_the_pool_in_its_shown_form(shop: UUID) -> No
     assert count("calls") == 1
 
 
+def test_its_balance_is_watched_wherever_a_contract_may_pass_coin_on_to_it(shop: UUID) -> None:
+    wallet = create(shop)
+
+    found = rows("SELECT network, address FROM balance_probes")
+
+    assert set(found) == {(n, wallet["address"].lower()) for n in ("ethereum", "bsc", "polygon", "avalanche")}
+
+
 def test_a_repetition_returns_the_wallet_and_takes_no_address(shop: UUID) -> None:
     first = create(shop)
 

@@ -175,7 +175,7 @@ def test_info_shows_what_came_newest_first(shop: Client, merchant_id: uuid.UUID)
     wallet_id = uuid.UUID(wallet["uuid"])
     add_deposit(merchant_id, wallet_id, **came, status="credited", seen_at=CREATED.replace(hour=1))
     add_deposit(merchant_id, wallet_id, **came, ordinal="1", amount_units=UNIT // 2, seen_at=CREATED.replace(hour=2))
-    add_deposit(merchant_id, wallet_id, **came | {"stray_reason": "network"}, network="bsc", ordinal="2")
+    add_deposit(merchant_id, wallet_id, **came, network="bsc", ordinal="2")
 
     by_uuid = shop.post("/v1/wallet/info", {"uuid": wallet["uuid"].upper()}).json["result"]
     by_address = shop.post("/v1/wallet/info", {"address": wallet["address"]}).json["result"]
@@ -185,7 +185,7 @@ def test_info_shows_what_came_newest_first(shop: Client, merchant_id: uuid.UUID)
     assert {name: by_uuid[name] for name in wallet} == wallet
     one = {"txid": "0x" + "ab" * 32, "currency": "USDC"}
     assert by_uuid["deposits"] == [
-        one | {"amount": "5", "status": "stray", "at": "2026-01-31T12:00:00.123Z", "network": "bsc"},
+        one | {"amount": "5", "status": "blocked", "at": "2026-01-31T12:00:00.123Z", "network": "bsc"},
         one | {"amount": "0.5", "status": "blocked", "at": "2026-01-31T02:00:00.123Z"},
         one | {"amount": "5", "status": "credited", "at": "2026-01-31T01:00:00.123Z"},
     ]

@@ -27,7 +27,7 @@ def new_wallet(merchant_id: UUID, **columns: Any) -> WalletRow:
 def wallet(merchant_id: UUID | None = None, **columns: Any) -> WalletRow:
     """Create such a wallet, of a merchant of its own unless one is given."""
     with transaction():
-        made = wallets.create(new_wallet(merchant_id or merchant(), **columns), family="evm")
+        made = wallets.create(new_wallet(merchant_id or merchant(), **columns), family="evm", probed=["ethereum"])
     assert made is not None
     return made
 

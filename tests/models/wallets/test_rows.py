@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("sound")
 
 def create(new: WalletRow) -> bool:
     with transaction():
-        return wallets.create(new, family="evm") is not None
+        return wallets.create(new, family="evm", probed=["ethereum"]) is not None
 
 
 def owned() -> int:

@@ -1,4 +1,4 @@
-"""What comes to a wallet is credited and told of once: every coin, every amount; blocked and strayed money is held."""
+"""What comes to a wallet is credited and told of once: every coin, amount and network; blocked money is held."""
 
 from __future__ import annotations
 
@@ -249,25 +249,50 @@ def test_nothing_happens_to_what_is_no_wallet(shop: UUID, chain: Chain) -> None:
     assert suspense(shop) == 0
 
 
-# Strays -----------------------------------------------------------------------------------------------------
+# Other networks ---------------------------------------------------------------------------------------------
 
 
-def test_what_comes_over_another_network_is_held_and_not_told_of(shop: UUID, chain: Chain) -> None:
+def test_what_comes_over_another_network_is_credited_and_told_of_with_it(shop: UUID, chain: Chain) -> None:
     mine, bsc = wallet(shop), Chain("bsc")
-    bsc.pay_and_confirm(mine, GROSS, stray="network")
+    bsc.pay_and_confirm(mine, GROSS, txid="0xb5c")
     del chain
 
+    assert settled(mine)
+
+    assert (statuses(mine), held(shop), suspense(shop)) == (["credited"], {MATURING: NET}, 0)
+    (body,) = map(json.loads, bodies(mine))
+    assert (body["network"], body["currency"], body["payment_amount"], body["txid"]) == ("bsc", "USDT", "10", "0xb5c")
+    assert body["address"].lower() == mine.address
+    bsc.mature()
+    crediting.release_matured(CATALOGUE.networks["bsc"], limit=10)
+    assert held(shop) == {AVAILABLE: NET}
+
+
+def test_a_block_holds_what_comes_over_another_network_too(shop: UUID, chain: Chain) -> None:
+    mine, bsc = set_blocked(wallet(shop), is_blocked=True), Chain("bsc")
+    bsc.pay_and_confirm(mine, GROSS)
+    del chain
     assert not settled(mine)
-
     assert (statuses(mine), held(shop), suspense(shop)) == (["confirmed"], {}, GROSS)
-    assert not unblock(set_blocked(mine, is_blocked=True))
-    assert (statuses(mine), told(shop)) == (["confirmed"], 0)
-    assert not reread(mine.id).is_credit_due
+
+    assert unblock(mine)
+
+    assert (statuses(mine), held(shop)) == (["credited"], {MATURING: NET})
 
 
-def test_a_stray_waits_for_its_own_network(shop: UUID, chain: Chain) -> None:
+def test_what_the_version_before_calls_a_stray_counts(shop: UUID, chain: Chain) -> None:
     mine, bsc = wallet(shop), Chain("bsc")
-    bsc.pay(mine, GROSS, stray="network")
+    del chain
+
+    bsc.pay_and_confirm(mine, GROSS, stray="network")
+
+    assert settled(mine)
+    assert held(shop) == {MATURING: NET}
+
+
+def test_a_deposit_waits_for_its_own_network(shop: UUID, chain: Chain) -> None:
+    mine, bsc = wallet(shop), Chain("bsc")
+    bsc.pay(mine, GROSS)
     chain.mine(100)
 
     settled(mine)
@@ -452,14 +477,14 @@ def test_a_reorg_takes_a_held_deposit_back(shop: UUID, chain: Chain) -> None:
     assert (statuses(mine), held(shop), told(shop)) == (["reversed"], {}, 0)
 
 
-def test_a_reorg_takes_a_stray_back(shop: UUID, chain: Chain) -> None:
-    del chain
+def test_a_reorg_of_another_network_takes_back_what_came_over_it(shop: UUID, chain: Chain) -> None:
     mine, bsc = wallet(shop), Chain("bsc")
-    received(bsc, mine, GROSS, stray="network")
+    received(chain, mine, GROSS)
+    received(bsc, mine, GROSS)
 
     bsc.reorg(bsc.network.confirmations)
 
-    assert (statuses(mine), suspense(shop)) == (["reversed"], 0)
+    assert (sorted(statuses(mine)), held(shop)) == (["credited", "reversed"], {MATURING: NET})
 
 
 def test_the_same_deposit_included_again_is_credited_again_and_not_told_of_again(shop: UUID, chain: Chain) -> None:
