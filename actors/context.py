@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from actors.queue import watermark
 from core.catalogue.catalogue import Catalogue, load_catalogue
 from core.payouts.deny_list import DenyList, DenyListError
 from core.settings.settings import Settings, SettingsError
 from models.addresses.pool import AddressStash
+from models.addresses.spare import AddressReserve
 from models.deposits.offered import OfferedNetworks
 from models.merchants import emails
 from models.merchants.terms import TermsCache
+from models.payment_links.cache import LinksCache
 from models.rates.rates import MarketBoard
+
+# In so short a time few addresses are sold, and many checkouts done.
+SPARE_FRESH_S: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +33,10 @@ class Context:
     offered: OfferedNetworks
     market: MarketBoard
     terms: TermsCache
+    links: LinksCache
     addresses: AddressStash
+    # Whether there are addresses for what buyers do over payment links.
+    spare: AddressReserve
     # Addresses that the operator lets nothing go to.
     deny_list: DenyList
 
@@ -50,7 +59,9 @@ def configure(settings: Settings) -> Context:
         offered=OfferedNetworks(frozenset(settings.rpc_urls)),
         market=MarketBoard(),
         terms=TermsCache(),
+        links=LinksCache(),
         addresses=AddressStash(settings.address_public_key, is_current=watermark.is_current),
+        spare=AddressReserve(settings.pool_low // 2, fresh_s=SPARE_FRESH_S),
         deny_list=deny_list,
     )
     return _Holder.context

@@ -24,6 +24,7 @@ from api.http.dispatch import Resource
 from api.http.middleware import Frame
 from api.http.slots import Slots
 from api.limits.limits import Limiter, Link, limits_of
+from api.pages.link_page import LinkPage
 from api.pages.pages import ClaimPage, PaymentPage, static_files
 from api.routes import ENDPOINTS
 from core.catalogue.catalogue import load_catalogue
@@ -78,6 +79,7 @@ def create_app(
     app.add_route("/static/{name}", static)
     app.add_route("/pay/{invoice_id}", PaymentPage(gateway, static))
     app.add_route("/claim/{token}", ClaimPage(gateway, static))
+    app.add_route("/link/{link_id}", LinkPage(gateway, static))
     return app
 
 

@@ -76,6 +76,13 @@ _PARAMETER_TABLE: Final[Json] = {
         "description": "The payment's uuid.",
         "schema": {"type": "string", "format": "uuid"},
     },
+    "link_id": {
+        "name": "link_id",
+        "in": "path",
+        "required": True,
+        "description": "The payment link's link_id.",
+        "schema": {"type": "string", "format": "uuid"},
+    },
     "token": {
         "name": "token",
         "in": "path",

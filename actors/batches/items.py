@@ -17,25 +17,11 @@ from core.errors import MerchantUnknownKey, RequestBadField
 from core.http.requests import read_request
 from core.ids import uuid7
 from core.invoices.schemas import CreatePayment
-from models.addresses.reservations import level
+from models.addresses.spare import AddressReserve
 from models.batches.items import Leased
 from models.batches.rows import BatchRow
 from models.merchants import rows as merchants
 from models.queue.calls import Asker, CallInfo
-
-
-class AddressReserve:
-    """Whether the address pool has addresses for batches. Asked once a family: make one for a few items."""
-
-    def __init__(self, ctx: Context) -> None:
-        self._reserved = ctx.settings.pool_low // 2
-        self._found: dict[str, bool] = {}
-
-    def allows(self, family: str) -> bool:
-        """Tell whether there are more than single payments may need before the signer has made others."""
-        if family not in self._found:
-            self._found[family] = level(family) > self._reserved
-        return self._found[family]
 
 
 @contextlib.contextmanager

@@ -18,12 +18,12 @@ from structlog.contextvars import bound_contextvars
 
 from actors.batches import items as batch_orders
 from actors.batches import together
-from actors.batches.items import AddressReserve
 from actors.context import Context, context
 from actors.queue.broker import doorbell, ring
 from core.errors import DomainError, GatewayBusy, GatewayInternalError, PayoutDuplicateReference
 from core.errors.base import SERVER_ERROR
 from core.ids import NIL
+from models.addresses.spare import AddressReserve
 from models.batches import items as batch_items
 from models.batches import rows as batches
 from models.batches.items import Leased, LeaseLostError
@@ -93,7 +93,7 @@ def run_batches() -> None:
 
 def _run(turn: LeasedRound) -> None:
     ctx = context()
-    run = Run(ctx=ctx, spare=batch_orders.AddressReserve(ctx))
+    run = Run(ctx=ctx, spare=AddressReserve(ctx.settings.pool_low // 2))
     for _, items in itertools.groupby(turn.items, key=lambda item: item.of.id):
         run.do(list(items))
 

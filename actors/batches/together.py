@@ -13,12 +13,12 @@ from uuid import UUID
 import structlog
 
 from actors.batches import items as batch_orders
-from actors.batches.items import AddressReserve
 from actors.context import Context
 from actors.invoices import service as invoice_orders
 from actors.invoices.service import Ready
 from core.errors import DomainError
 from core.invoices.schemas import CreatePayment
+from models.addresses.spare import AddressReserve
 from models.batches import items as batch_items
 from models.batches.items import Leased
 from models.db.base import StoreUnavailableError, transaction
@@ -63,9 +63,7 @@ def _create(ctx: Context, begun: Sequence[Leased], spare: AddressReserve) -> set
     try:
         made = _write({info.call_id: item for item, info, _ in asked}, ready)
     finally:
-        for info, one in ready:
-            if info.call_id not in made:
-                invoice_orders.give_back(ctx, one)
+        invoice_orders.give_back_unused(ctx, ready, made)
     return {item.position for item, info, _ in asked if info.call_id in made}
 
 

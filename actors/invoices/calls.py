@@ -15,6 +15,7 @@ from core.errors import (
     GatewayBusy,
     IdempotencyInProgress,
     IdempotencyKeyReused,
+    InvoiceAddressFailed,
     InvoiceExpired,
     PayBelowMinimum,
     PaymentBelowMinimum,
@@ -154,6 +155,8 @@ def select_method(info: CallInfo, choice: SelectMethod) -> CallReply:
     terms = ctx.terms.refresh(before.merchant_id)
     method = _selected(ctx, terms, choice)
     family = ctx.catalogue.networks[method[1]].family
+    if before.link_id is not None and not ctx.spare.allows(family):
+        raise InvoiceAddressFailed
     ordinal, address = ctx.addresses.take(family)
     try:
         with transaction():

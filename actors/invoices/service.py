@@ -7,7 +7,7 @@ where it is part of an item's. No actor stands here.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from actors.context import Context
 from core.catalogue.addresses import display
 from core.errors import DomainError, GatewayBusy, InvoiceAddressFailed
 from core.invoices.schemas import CreatePayment, clamp_lifetime
-from core.rates.pricing import Market, Terms
+from core.rates.pricing import Market, Method, Terms
 from models.db.base import repeat_on_deadlock
 from models.deposits import rows as deposits
 from models.invoices import plan as invoice_plan
@@ -65,16 +65,21 @@ class Ready:
         )
 
 
-def make_ready(ctx: Context, planned: Plan, *, terms_version: int) -> Ready:
+def make_ready(
+    ctx: Context, planned: Plan, *, terms_version: int, methods: Sequence[Method] = (), public: bool = False
+) -> Ready:
     """Give a plan an address of the pool, outside any transaction. give_back() what was not needed.
 
-    Raises InvoiceAddressFailed.
+    public: it is answered to its buyer, with the methods to choose from while nothing is chosen. Raises
+    InvoiceAddressFailed.
     """
     invoice = planned.invoice
     if planned.family:
         ordinal, address = ctx.addresses.take(planned.family)
         invoice = invoice.but(address_ordinal=ordinal, address=display(planned.family, address))
-    core = views.payment_core(ctx.catalogue, invoice, pay_url=ctx.settings.pay_url, public=False)
+    core = views.payment_core(ctx.catalogue, invoice, pay_url=ctx.settings.pay_url, public=public)
+    if public and not planned.family:
+        core["accepted"] = views.accepted(methods)
     response = msgspec.json.encode(core).decode()[:-1]
     return Ready(plan=planned, invoice=invoice, response=response, terms_version=terms_version)
 
@@ -125,10 +130,15 @@ def create_together(ready: Sequence[tuple[CallInfo, Ready]]) -> dict[UUID, str]:
 def write_together(ctx: Context, ready: Sequence[tuple[CallInfo, Ready]]) -> dict[UUID, str]:
     """Do create_together() as a step of its own; addresses that were not needed go back."""
     made = create_together(ready)
+    give_back_unused(ctx, ready, made)
+    return made
+
+
+def give_back_unused(ctx: Context, ready: Sequence[tuple[CallInfo, Ready]], made: Container[UUID]) -> None:
+    """Return the addresses of those payments whose calls are not among what was made."""
     for info, one in ready:
         if info.call_id not in made:
             give_back(ctx, one)
-    return made
 
 
 def rendered(ctx: Context, invoice: InvoiceRow, *, public: bool = False) -> bytes:

@@ -19,6 +19,8 @@ QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
         "actors.batches.calls",
         "actors.invoices.calls",
         "actors.invoices.resolution",
+        "actors.payment_links.calls",
+        "actors.payment_links.checkouts",
         "actors.merchants.terms",
         "actors.wallets.calls",
         "actors.webhooks.calls",

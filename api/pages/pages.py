@@ -159,6 +159,11 @@ class HostedPage:
     def _network_name(self, network: str | None) -> str:
         return self._gateway.catalogue.networks[network].name if network else ""
 
+    def _method(self, method: Mapping[str, str]) -> dict[str, Any]:
+        """Return what a buyer may choose with the names that people call it by."""
+        asset = self._gateway.catalogue.assets[method["currency"]]
+        return {**method, "name": asset.name, "network_name": self._network_name(method["network"])}
+
 
 class PaymentPage(HostedPage):
     """GET /pay/<uuid>."""
@@ -188,10 +193,6 @@ class PaymentPage(HostedPage):
         # The countdown goes by the gateway's clock, not by the device's. Not in the page: it would never be the same.
         resp.set_header(CLOCK_HEADER, str(int(now.timestamp() * 1000)))
         return None if http_cache.is_known(req, resp, text.encode()) else text
-
-    def _method(self, method: Mapping[str, str]) -> dict[str, Any]:
-        asset = self._gateway.catalogue.assets[method["currency"]]
-        return {**method, "name": asset.name, "network_name": self._network_name(method["network"])}
 
 
 class ClaimPage(HostedPage):

@@ -8,6 +8,8 @@ from api.routes.invoices import calls as payments
 from api.routes.invoices import history as payment_history
 from api.routes.invoices import pay
 from api.routes.invoices import terms as payment_terms
+from api.routes.payment_links import buyers
+from api.routes.payment_links import calls as payment_links
 from api.routes.payout_links import calls as payout_links
 from api.routes.payout_links import claims
 from api.routes.payouts import auto_withdraw
@@ -21,6 +23,8 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *payment_history.ENDPOINTS,
     *payment_terms.ENDPOINTS,
     *pay.ENDPOINTS,
+    *payment_links.ENDPOINTS,
+    *buyers.ENDPOINTS,
     *currencies.ENDPOINTS,
     *rates.ENDPOINTS,
     *refunds.ENDPOINTS,

@@ -7,7 +7,7 @@ Rates are US dollars per unit of a currency, as integers scaled by 10**RATE_DIGI
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -109,11 +109,14 @@ def only_network(catalogue: Catalogue, currency: str) -> str | None:
 
 def acceptable_methods(catalogue: Catalogue, terms: Terms, available: frozenset[str]) -> list[Method]:
     """Return the methods that a buyer of this merchant may choose from, in the catalogue's order."""
-    return [
-        method
-        for method in catalogue.pairs
-        if method[1] in available and (terms.accepted is None or method in terms.accepted)
-    ]
+    return offered_methods(catalogue, terms.accepted, available)
+
+
+def offered_methods(
+    catalogue: Catalogue, accepted: Collection[Method] | None, available: frozenset[str]
+) -> list[Method]:
+    """Return what is available of the methods that a merchant accepts, None being all, in the catalogue's order."""
+    return [method for method in catalogue.pairs if method[1] in available and (accepted is None or method in accepted)]
 
 
 def require_acceptable(methods: list[Method]) -> None:

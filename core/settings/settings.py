@@ -186,6 +186,10 @@ class Settings(BaseModel):
     # What whoever reads /metrics has to show; production without one has no such page.
     metrics_token: str | None = Field(None, pattern=r"^[\x21-\x7e]{16,256}$", repr=False)
     payout_links_enabled: bool = True
+    # false: no payment link is made, shown or checked out; what was checked out goes on.
+    payment_links_enabled: bool = True
+    # Payments of one payment link that may wait for their buyers at a time.
+    payment_link_unpaid_max: int = Field(200, ge=1, le=10_000)
     webhook_allow_private: bool = False
     # A file with addresses that nothing is sent to.
     deny_list: Path | None = None

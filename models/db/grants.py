@@ -67,6 +67,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     ),
     "network_fees": ("r", "riu", "r"),
     "owners": ("", "", ""),
+    "payment_links": ("r", "riu(is_active,updated_at)", "r"),
     "payout_approvals": ("r", "ri", ""),
     "payout_freezes": ("r", "riu", "riud"),
     "payout_links": ("r", "riud", ""),

@@ -82,6 +82,8 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
     receipt_at: datetime | None = BY_DATABASE
     # The X-Request-Id of the call that created it; None for those of earlier versions.
     request_id: str | None = None
+    # The payment link that it was checked out by.
+    link_id: UUID | None = None
     scanned_height: int | None = derived("c.height")
 
     @property
@@ -203,6 +205,11 @@ def create_together(news: Sequence[Creation]) -> dict[UUID, str]:
     No two may share a key or an order. Returns the answers by call; of a call that is not among them nothing is
     written.
     """
+    return dict(rows("SELECT call_id, response FROM create_invoices(%s)", (as_calls(news),)))
+
+
+def as_calls(news: Sequence[Creation]) -> str:
+    """Return new invoices and their calls in JSON, as create_invoices in the migrations takes them."""
     calls = [
         msgspec.structs.asdict(new)
         | {
@@ -213,7 +220,7 @@ def create_together(news: Sequence[Creation]) -> dict[UUID, str]:
         }
         for new in news
     ]
-    return dict(rows("SELECT call_id, response FROM create_invoices(%s)", (msgspec.json.encode(calls).decode(),)))
+    return msgspec.json.encode(calls).decode()
 
 
 def due_for_settlement(limit: int) -> list[UUID]:

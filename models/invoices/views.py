@@ -77,8 +77,13 @@ def payment(
         "updated_at": iso_time(invoice.updated_at),
     }
     if public and invoice.status == "select":
-        body["accepted"] = [{"currency": currency, "network": network} for currency, network in methods]
+        body["accepted"] = accepted(methods)
     return body
+
+
+def accepted(methods: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    """Return what a buyer may choose from."""
+    return [{"currency": currency, "network": network} for currency, network in methods]
 
 
 def payment_webhook(catalogue: Catalogue, invoice: InvoiceRow) -> dict[str, Any]:

@@ -15,14 +15,16 @@ import pytest
 from falcon import testing
 
 from actors import context
+from api.app import create_app
 from api.endpoints import ANY_KEY, Endpoint
 from api.routes import ENDPOINTS
 from core.errors import ERRORS, DomainError, GatewayBusy, IdempotencyInProgress, IdempotencyKeyReused
 from models.db import base
 from models.db.base import StoreUnavailableError
 from models.ledger.ledger import MATURING
-from tests.api.conftest import Client, FakeCaller, Keys, code_of, path_of
+from tests.api.conftest import Client, FakeCaller, Keys, code_of, make_settings, path_of
 from tests.api.live import Live
+from tests.api.routes.payment_links.rows import FIXED, checked_out, opened
 from tests.api.routes.payout_links.rows import ANN, BOB, LINK, enrich, linked, turn
 from tests.api.routes.payouts.rows import held_payout
 from tests.api.routes.refunds.rows import (
@@ -268,6 +270,36 @@ def sent_back(name: str, path: str, make: Make, field: str) -> dict[tuple[str, s
     }
 
 
+def checking_out(*, sql: str = "SELECT 1", of: dict[str, Any] | None = None, **order: Any) -> Case:
+    """Check a link of 10 USD out, or one with other fields, after some SQL."""
+
+    def case(live: Live) -> testing.Result:
+        link_id = opened(live, **(of or {}))
+        base.execute(sql)
+        context.context().market.forget()
+        return checked_out(live, link_id, **order)
+
+    return case
+
+
+def with_links_disabled(live: Live) -> testing.Result:
+    settings = make_settings(DATABASE_URL=live.settings.database_url, PAYMENT_LINKS_ENABLED="0")
+    return Client(create_app(settings, caller=FakeCaller(), queues=live.queues)).simulate_get(f"/v1/link/{UNKNOWN}")
+
+
+def checking_out_with(**env: str) -> Case:
+    def case(live: Live) -> testing.Result:
+        link_id = opened(live)
+        live.configure(**env)
+        return checked_out(live, link_id, **IN_USDT)
+
+    return case
+
+
+PAYMENT_LINK: Final = "/v1/payment/link"
+IN_USDT: Final = {"currency": "USDT", "network": "ethereum"}
+OPEN: Final = {"amount_mode": "open", "amount_min": "5"}
+RANGE: Final = {"amount_mode": "range", "amount_min": "5", "amount_max": "9"}
 REFUND: Final = "/v1/payment/refund"
 RESOLVE: Final = "/v1/payment/resolve"
 SEND_EMAIL: Final = "/v1/payment/send-email"
@@ -362,6 +394,51 @@ CASES: Final[dict[tuple[str, str], Case]] = {
     ("selectMethod", "invoice.quote_failed"): choosing_without_rates(),
     ("selectMethod", "invoice.fee_quote_failed"): choosing_without_rates(price_currency="ETH", price_units=UNIT),
     ("selectMethod", "invoice.address_failed"): choosing_without_addresses,
+    **{
+        ("createPaymentLink", code): sending(PAYMENT_LINK, FIXED | body)
+        for code, body in {
+            "paylink.bad_mode": {"amount_mode": "any"},
+            "paylink.unknown_currency": {"currency": "KZT"},
+            "paylink.bad_amount": {"amount_fixed": "0"},
+            "paylink.bad_min": RANGE | {"amount_min": "0"},
+            "paylink.bad_max": RANGE | {"amount_max": None},
+            "paylink.bad_range": RANGE | {"amount_min": "10"},
+            "paylink.bad_pin": {"pinned_network": "ethereum"},
+        }.items()
+    },
+    ("createPaymentLink", "paylink.disabled"): configured(PAYMENT_LINK, FIXED, PAYMENT_LINKS_ENABLED="0"),
+    **{
+        (name, code): sending(path, {"link_id": link_id, "active": True})
+        for name, path in (("getPaymentLink", "/v1/payment/link/info"), ("togglePaymentLink", f"{PAYMENT_LINK}/toggle"))
+        for code, link_id in (("paylink.bad_id", "x"), ("paylink.not_found", UNKNOWN))
+    },
+    ("getLink", "paylink.bad_id"): lambda live: live.client.simulate_get("/v1/link/x"),
+    ("getLink", "paylink.not_found"): lambda live: live.client.simulate_get(f"/v1/link/{UNKNOWN}"),
+    ("getLink", "paylink.disabled"): with_links_disabled,
+    ("checkOutLink", "paylink.bad_id"): lambda live: checked_out(live, "x"),
+    ("checkOutLink", "paylink.not_found"): lambda live: checked_out(live, UNKNOWN),
+    ("checkOutLink", "paylink.disabled"): checking_out_with(PAYMENT_LINKS_ENABLED="0"),
+    ("checkOutLink", "invoice.address_failed"): checking_out_with(),
+    **{
+        ("checkOutLink", code): checking_out(**case)
+        for code, case in {
+            "paylink.amount_required": {"of": OPEN},
+            "paylink.not_positive": {"of": OPEN, "amount": "0"},
+            "paylink.below_min": {"of": OPEN, "amount": "4.99"},
+            "paylink.above_max": {"of": RANGE, "amount": "9.01"},
+            "pay.unknown_currency": {"currency": "DOGE"},
+            "pay.method_not_accepted": {"currency": "DAI", "network": "bsc"},
+            "pay.below_minimum": {"of": {"amount_fixed": "0.01"}} | IN_USDT,
+            "payment.bad_amount": {"of": {"amount_fixed": "10000001"}},
+            "invoice.quote_failed": {"sql": "DELETE FROM rates"} | IN_USDT,
+            "invoice.fee_quote_failed": {
+                "of": {"currency": "ETH", "amount_fixed": "1"},
+                "sql": "DELETE FROM rates",
+                "currency": "ETH",
+                "network": "ethereum",
+            },
+        }.items()
+    },
     **{
         ("createPayoutLink", code): linking(**body)
         for code, body in {
@@ -520,6 +597,11 @@ BAD_FIELDS: Final[dict[str, Any]] = {
     "createPayoutBatch": {"payouts": 5},
     "createRefundBatch": {"refunds": 5},
     "getBatch": {"batch_id": UNKNOWN, "offset": -1},
+    "createPaymentLink": FIXED | {"expires_in": -1},
+    "listPaymentLinks": {"offset": -1},
+    "getPaymentLink": {"link_id": UNKNOWN, "offset": 10_001},
+    "togglePaymentLink": {"link_id": UNKNOWN},
+    "checkOutLink": {"payer_email": "nobody"},
     "createPayoutLink": LINK | {"email": "nobody"},
     "listPayoutLinks": {"offset": -1},
     "claimPayoutLink": {"address": BOB, "memo": 5},

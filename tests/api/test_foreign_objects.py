@@ -18,6 +18,7 @@ from api.routes import ENDPOINTS
 from models.db import base
 from models.ledger.ledger import Account, Transfer, post
 from tests.api.live import Live
+from tests.api.routes.payment_links.rows import opened
 from tests.api.routes.payout_links.rows import linked
 from tests.api.routes.payouts.rows import held_payout
 from tests.api.rows import UNIT, add_deposit, add_invoice
@@ -42,6 +43,7 @@ class Theirs:
     payout: str
     payout_order: str
     link: str
+    payment_link: str
     batch: str
 
 
@@ -96,6 +98,12 @@ FOREIGN: Final[dict[str, Pairs]] = {
     ],
     "getBatch": lambda theirs: [({"batch_id": theirs.batch}, {"batch_id": NOBODYS})],
     "listWebhookDeliveries": lambda theirs: [({"uuid": theirs.invoice}, {"uuid": NOBODYS}), ({}, {})],
+    "getPaymentLink": lambda theirs: [({"link_id": theirs.payment_link}, {"link_id": NOBODYS})],
+    "togglePaymentLink": lambda theirs: [
+        ({"link_id": theirs.payment_link, "active": active}, {"link_id": NOBODYS, "active": active})
+        for active in (True, False)
+    ],
+    "listPaymentLinks": lambda _theirs: [({"limit": 9}, {"limit": 9, "offset": 9})],
     "getPayoutLink": lambda theirs: [({"link_id": theirs.link}, {"link_id": NOBODYS})],
     "cancelPayoutLink": lambda theirs: [({"link_id": theirs.link}, {"link_id": NOBODYS})],
     "listPayoutLinks": lambda _theirs: [({"limit": 9}, {"limit": 9, "offset": 9})],
@@ -116,6 +124,7 @@ OWN: Final = {
     "listPaymentMethods": "the caller's terms",
     "listExchangeRates": "the same for everybody",
     "getBalance": "the caller's balance",
+    "createPaymentLink": "takes no id at all",
     "createPayout": "an order_id is one of the caller's own; the address is the recipient's",
     "createPayouts": "as createPayout",
     "calculatePayout": "the caller's terms",
@@ -164,6 +173,7 @@ def theirs(live: Live) -> Theirs:
         payout=str(payout.id),
         payout_order=payout.order_id,
         link=link["link_id"],
+        payment_link=opened(live, public_id="pk_stranger"),
         batch=batch["batch_id"],
     )
 
@@ -183,6 +193,7 @@ def _untouched(live: Live, theirs: Theirs) -> Iterator[None]:
                 "webhook_endpoints",
                 "payouts",
                 "payout_links",
+                "payment_links",
                 "batches",
             )
         ]

@@ -12,6 +12,7 @@ from falcon import testing
 from api.endpoints import Endpoint
 from api.routes import ENDPOINTS
 from tests.api.live import Live
+from tests.api.routes.payment_links.rows import opened
 from tests.api.routes.payout_links.rows import ANN, linked
 from tests.api.rows import UNIT
 
@@ -44,9 +45,17 @@ def cheque(live: Live) -> str:
     return token
 
 
+def payment_link(live: Live) -> str:
+    return opened(live, title="Coffee")
+
+
 ASKED: Final[dict[str, Ask]] = {
     "getPublicPayment": get("/v1/pay/{invoice}"),
     "selectMethod": lambda live, invoice: live.choose(invoice),
+    "getLink": lambda live, _: live.client.simulate_get(f"/v1/link/{payment_link(live)}"),
+    "checkOutLink": lambda live, _: live.client.public_post(
+        f"/v1/link/{payment_link(live)}/checkout", {"payer_email": PRIVATE["payer_email"]}
+    ),
     "getClaim": lambda live, _: live.client.simulate_get(f"/v1/claim/{cheque(live)}"),
     "claimPayoutLink": lambda live, _: live.client.public_post(f"/v1/claim/{cheque(live)}", {"address": ANN}),
     "listCurrencies": get("/v1/currencies"),
@@ -57,6 +66,7 @@ ASKED: Final[dict[str, Ask]] = {
 }
 PAGES: Final[dict[str, Ask]] = {
     "page": get("/pay/{invoice}"),
+    "link page": lambda live, _: live.client.simulate_get(f"/link/{payment_link(live)}"),
     "claim page": lambda live, _: live.client.simulate_get(f"/claim/{cheque(live)}"),
 }
 
@@ -85,6 +95,9 @@ def test_a_public_answer_holds_nothing_private(live: Live, name: str, state: str
     # The description of the API speaks of merchants, being no answer about one.
     if name == "getOpenapi":
         secrets = [MARK, str(live.shop), secrets[2], "pk_unified"]
+    # Who is paid is what a link tells.
+    if name in {"getLink", "link page"}:
+        secrets = [secret for secret in secrets if secret not in {"Shop", "merchant"}]
     # One of the things that can be frozen is "merchant"; which one is not told.
     if name == "getMetrics":
         secrets.remove("merchant")

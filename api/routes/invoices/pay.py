@@ -59,7 +59,7 @@ def choice_message(call: Call) -> SelectMethod:
     return SelectMethod(invoice_id=wanted, currency=choice.currency, network=choice.network)
 
 
-_PUBLIC_EXAMPLE: Final = {name: value for name, value in EXAMPLE.items() if name not in PRIVATE}
+PUBLIC_EXAMPLE: Final = {name: value for name, value in EXAMPLE.items() if name not in PRIVATE}
 
 ENDPOINTS: Final = (
     Endpoint(
@@ -77,7 +77,7 @@ ENDPOINTS: Final = (
         reader=read_payment,
         cached=True,
         errors=(errors.PayBadUuid, errors.PayNotFound),
-        examples={"result": _PUBLIC_EXAMPLE},
+        examples={"result": PUBLIC_EXAMPLE},
     ),
     Endpoint(
         path=f"{PATH}/select",
@@ -106,6 +106,6 @@ ENDPOINTS: Final = (
             errors.InvoiceFeeQuoteFailed,
             errors.InvoiceAddressFailed,
         ),
-        examples={"request": {"currency": "USDT", "network": "ethereum"}, "result": _PUBLIC_EXAMPLE},
+        examples={"request": {"currency": "USDT", "network": "ethereum"}, "result": PUBLIC_EXAMPLE},
     ),
 )

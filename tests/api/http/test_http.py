@@ -21,7 +21,7 @@ GOOD = {"amount": "10", "currency": "USD"}
 SIGNED = [endpoint for endpoint in ENDPOINTS if endpoint.rights is not None]
 CROSS_ORIGIN = {
     "GET /v1/pay/{invoice_id}", "POST /v1/pay/{invoice_id}/select", "GET /v1/currencies", "GET /v1/claim/{token}",
-    "POST /v1/claim/{token}",
+    "POST /v1/claim/{token}", "GET /v1/link/{link_id}", "POST /v1/link/{link_id}/checkout",
 }  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""Actors of payment links."""

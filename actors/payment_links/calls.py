@@ -1,0 +1,72 @@
+"""Creates payment links and switches them. The API calls it through the queue and waits for the answer."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from actors.context import Context, context
+from actors.payment_links.service import require_enabled
+from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
+from core.errors import PaylinkBadPin, PaylinkNotFound
+from core.ids import uuid7
+from core.payment_links.amounts import read_bounds
+from core.payment_links.schemas import CreatePaymentLink, TogglePaymentLink
+from core.rates import pricing
+from core.rates.pricing import Method
+from models.db.base import app_now
+from models.payment_links import rows as payment_links
+from models.payment_links import views as payment_link_views
+from models.payment_links.rows import PaymentLinkRow
+
+
+@call_actor(queue="invoices", body=CreatePaymentLink)
+def create_payment_link(info: CallInfo, body: CreatePaymentLink) -> CallReply:
+    """Write a link."""
+    ctx = context()
+    require_enabled(ctx)
+    bounds = read_bounds(ctx.catalogue, body)
+    pin_currency, pin_network = _pin(ctx, body) or (None, None)
+    with recorded(info) as record:
+        now = app_now()
+        new = PaymentLinkRow(
+            id=uuid7(),
+            merchant_id=info.merchant(),
+            title=body.title or "",
+            description=body.description or "",
+            amount_mode=bounds.mode,
+            currency=bounds.currency,
+            fixed_units=bounds.fixed_units,
+            min_units=bounds.min_units,
+            max_units=bounds.max_units,
+            pinned_currency=pin_currency,
+            pinned_network=pin_network,
+            expires_at=now + timedelta(seconds=body.expires_in) if body.expires_in else None,
+            created_by=info.principal(),
+            created_at=now,
+        )
+        new.write()
+        return record.store(payment_link_views.created(new.id, pay_url=ctx.settings.pay_url))
+
+
+def _pin(ctx: Context, body: CreatePaymentLink) -> Method | None:
+    """Return the coin and network that a link is paid in, None if its buyers choose. Raises paylink.bad_pin."""
+    currency, network = body.pinned_currency, body.pinned_network
+    if not currency and not network:
+        return None
+    if currency and not network:
+        network = pricing.only_network(ctx.catalogue, currency)
+    if not currency or not network:
+        raise PaylinkBadPin
+    if ctx.catalogue.pair(currency, network) is None or network not in ctx.offered.read():
+        raise PaylinkBadPin("This coin is not offered on this network.")
+    return currency, network
+
+
+@call_actor(queue="invoices", body=TogglePaymentLink)
+def toggle_payment_link(info: CallInfo, body: TogglePaymentLink) -> CallReply:
+    """Switch a link on or off; what was checked out lives on."""
+    with recorded(info) as record:
+        if not payment_links.switch(info.merchant(), UUID(body.link_id), is_active=body.active):
+            raise PaylinkNotFound
+        return record.store({"link_id": str(UUID(body.link_id)), "active": body.active})

@@ -1,0 +1,93 @@
+"""Checks payment links out: buyers get payments of their own. The API calls it through the queue and waits."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+from uuid import UUID
+
+from actors.context import Context, context
+from actors.invoices import service as invoice_orders
+from actors.invoices.service import Ready
+from actors.payment_links import service as payment_link_orders
+from actors.queue.caller import CallInfo, CallReply, call_actor
+from core.errors import DomainError, GatewayBusy, PaylinkNotFound, TooManyRequestsError
+from core.payment_links.schemas import CheckOut
+from models.db.base import repeat_on_deadlock, transaction
+from models.payment_links import checkouts
+from models.payment_links import rows as payment_links
+from models.payment_links.checkouts import Outcome
+from models.payment_links.rows import PaymentLinkRow
+from models.queue import calls
+
+# When a link with too many unpaid payments may have room again: they live for an hour.
+FULL_RETRY_S: Final = 60
+# Terms may change between reading and writing.
+TERMS_ATTEMPTS: Final = 3
+
+_REFUSALS: Final[Mapping[Outcome, Callable[[], Exception]]] = MappingProxyType(
+    {"not_found": PaylinkNotFound, "full": lambda: TooManyRequestsError(FULL_RETRY_S), "left": GatewayBusy}
+)
+
+
+def _check_out_together(asked: Sequence[tuple[CallInfo, CheckOut]]) -> list[CallReply | None]:
+    """Create in one statement what can be created and has room; the rest is told alone why not."""
+    ctx = context()
+    ready: list[tuple[CallInfo, Ready]] = []
+    for info, wanted in asked:
+        with contextlib.suppress(DomainError):
+            payment_link_orders.require_enabled(ctx)
+            link = ctx.links.read(wanted.link_id)
+            ready.append((info, payment_link_orders.make_ready(ctx, link, wanted, ctx.terms.read(link.merchant_id))))
+    made = _write(ctx, ready)
+    answers = [made.get(info.call_id, ("left", None))[1] for info, _ in asked]
+    return [None if answer is None else CallReply(body=answer.encode()) for answer in answers]
+
+
+@call_actor(queue="invoices", body=CheckOut, together=_check_out_together)
+def check_out_link(info: CallInfo, wanted: CheckOut) -> CallReply:
+    """Create a payment of a link, if that is open and has room."""
+    ctx = context()
+    payment_link_orders.require_enabled(ctx)
+    link = ctx.links.read(wanted.link_id)
+    try:
+        outcome, answer = _attempt(ctx, info, link, wanted)
+    except DomainError as error:
+        # A link that is off says no more of itself than one that never was.
+        refusal: Exception = error if payment_links.is_open(link.id) else PaylinkNotFound()
+    else:
+        if answer is not None:
+            return CallReply(body=answer.encode())
+        refusal = _REFUSALS[outcome]()
+    with transaction():
+        # Raises what an earlier delivery of this call was answered with.
+        calls.begin(info)
+        raise refusal
+
+
+def _attempt(ctx: Context, info: CallInfo, link: PaymentLinkRow, wanted: CheckOut) -> tuple[Outcome, str | None]:
+    """Plan and write under terms that may be of an earlier version: such neither create nor refuse anything."""
+    terms = ctx.terms.read(link.merchant_id)
+    for _ in range(TERMS_ATTEMPTS):
+        try:
+            ready = payment_link_orders.make_ready(ctx, link, wanted, terms)
+        except DomainError:
+            if ctx.terms.refresh(link.merchant_id).version == terms.version:
+                raise
+        else:
+            outcome, answer = _write(ctx, [(info, ready)])[info.call_id]
+            if outcome != "left":
+                return outcome, answer
+        terms = ctx.terms.refresh(link.merchant_id)
+    return "left", None
+
+
+def _write(ctx: Context, ready: Sequence[tuple[CallInfo, Ready]]) -> Mapping[UUID, tuple[Outcome, str | None]]:
+    """Run the statement that checks out, as a step of its own; addresses that were not needed go back."""
+    news = [one.creation(info) for info, one in ready]
+    made = repeat_on_deadlock(checkouts.create, news, unpaid_max=ctx.settings.payment_link_unpaid_max)
+    created = {call_id for call_id, (outcome, _) in made.items() if outcome == "created"}
+    invoice_orders.give_back_unused(ctx, ready, created)
+    return made

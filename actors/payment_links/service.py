@@ -1,0 +1,92 @@
+"""Gets checkouts of payment links ready: what a buyer asks becomes a payment of the link's merchant.
+
+Used by actors.payment_links.calls and actors.payment_links.checkouts. No actor stands here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+
+from actors.context import Context
+from actors.invoices import service as invoice_orders
+from actors.invoices.service import Ready
+from core.errors import (
+    InvoiceAddressFailed,
+    InvoiceNoPayAsset,
+    PayBelowMinimum,
+    PaylinkDisabled,
+    PaymentBelowMinimum,
+    PaymentNetworkRequired,
+    PaymentUnknownToCurrency,
+    PaymentUnsupportedNetwork,
+    PayMethodNotAccepted,
+    PayUnknownCurrency,
+)
+from core.invoices.schemas import CreatePayment
+from core.payment_links.amounts import buyers_price
+from core.payment_links.schemas import CheckOut
+from core.rates import pricing
+from core.rates.pricing import Terms
+from models.payment_links.rows import PaymentLinkRow
+
+
+def require_enabled(ctx: Context) -> None:
+    """Refuse where the operator wants no payment links. What was checked out lives on."""
+    if not ctx.settings.payment_links_enabled:
+        raise PaylinkDisabled
+
+
+def make_ready(ctx: Context, link: PaymentLinkRow, wanted: CheckOut, terms: Terms) -> Ready:
+    """Get a buyer's payment ready, outside any transaction. invoice_orders.give_back() what was not needed.
+
+    Raises the paylink.*, pay.*, payment.bad_amount or invoice.* error that forbids it.
+    """
+    body = _payment(ctx, link, wanted)
+    with _as_buyers_are_told():
+        planned = invoice_orders.plan(ctx, link.merchant_id, body, terms)
+    if planned.family and not ctx.spare.allows(planned.family):
+        raise InvoiceAddressFailed
+    planned = replace(planned, invoice=planned.invoice.but(link_id=link.id))
+    methods = pricing.acceptable_methods(ctx.catalogue, terms, ctx.offered.read())
+    return invoice_orders.make_ready(ctx, planned, terms_version=terms.version, methods=methods, public=True)
+
+
+def _payment(ctx: Context, link: PaymentLinkRow, wanted: CheckOut) -> CreatePayment:
+    """Return the payment that a buyer asks for: in the link's price and coin where it has them."""
+    price = buyers_price(ctx.catalogue, link.bounds, wanted.amount)
+    currency, network = _method(link, wanted)
+    return CreatePayment(
+        amount=price,
+        currency=link.currency,
+        to_currency=currency,
+        network=network,
+        payer_email=wanted.payer_email,
+    )
+
+
+def _method(link: PaymentLinkRow, wanted: CheckOut) -> tuple[str | None, str | None]:
+    """Return the coin and network of a checkout. A buyer who names another than the pinned one is refused."""
+    if link.pinned_currency is None:
+        # A network without a coin is no choice.
+        if wanted.network and not wanted.currency:
+            raise PayUnknownCurrency
+        return wanted.currency or None, wanted.network or None
+    for named, pinned in ((wanted.currency, link.pinned_currency), (wanted.network, link.pinned_network)):
+        if named and named != pinned:
+            raise PayMethodNotAccepted
+    return link.pinned_currency, link.pinned_network
+
+
+@contextlib.contextmanager
+def _as_buyers_are_told() -> Iterator[None]:
+    """Tell buyers by the codes of their page what merchants are told by those of payments."""
+    try:
+        yield
+    except PaymentBelowMinimum:
+        raise PayBelowMinimum from None
+    except PaymentUnknownToCurrency:
+        raise PayUnknownCurrency from None
+    except (PaymentNetworkRequired, PaymentUnsupportedNetwork, InvoiceNoPayAsset):
+        raise PayMethodNotAccepted from None

@@ -1,0 +1,126 @@
+"""Shows payment links to buyers and lets them check out: public, known by their id alone."""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+from uuid import UUID
+
+import msgspec
+
+from api.endpoints import PUBLIC, Actor, Call, Endpoint, Reply, envelope
+from api.gateway import Gateway
+from api.routes.invoices.pay import PUBLIC_EXAMPLE
+from api.routes.payment_links.calls import EXAMPLE
+from core import errors
+from core.ids import is_uuid
+from core.invoices.schemas import PublicPayment
+from core.payment_links.schemas import BuyersOrder, CheckOut, PublicPaymentLink
+from core.rates import pricing
+from models.payment_links import rows as payment_links
+from models.payment_links import views as payment_link_views
+from models.payment_links.rows import PaymentLinkRow
+
+PATH: Final = "/v1/link/{link_id}"
+
+
+def link_id(text: str) -> UUID:
+    """Return the id in a path; only one spelling of a UUID is one."""
+    if not is_uuid(text):
+        raise errors.PaylinkBadId
+    return UUID(text)
+
+
+def find(gateway: Gateway, text: str) -> PaymentLinkRow:
+    """Return the link of a path. Raises paylink.bad_id, .disabled, and .not_found for what is off, over or missing."""
+    wanted = link_id(text)
+    if not gateway.settings.payment_links_enabled:
+        raise errors.PaylinkDisabled
+    row = payment_links.find_open(wanted)
+    if row is None:
+        raise errors.PaylinkNotFound
+    return row
+
+
+def public_view(gateway: Gateway, row: PaymentLinkRow) -> dict[str, Any]:
+    """Return a link as its buyers see it, with what they may pay in."""
+    methods = pricing.offered_methods(gateway.catalogue, row.accepted_methods, gateway.offered.read())
+    if row.pinned_currency is not None:
+        methods = [method for method in methods if method == (row.pinned_currency, row.pinned_network)]
+    return payment_link_views.public(gateway.catalogue, row, methods, pay_url=gateway.settings.pay_url)
+
+
+def read_link(gateway: Gateway, call: Call) -> Reply:
+    """Return a link to the one who holds its id."""
+    view = public_view(gateway, find(gateway, call.params["link_id"]))
+    return Reply(body=envelope(msgspec.json.encode(view)), headers={"Cache-Control": "no-cache"})
+
+
+def order_message(call: Call) -> CheckOut:
+    """Return what the actor needs to know of a checkout."""
+    order = cast("BuyersOrder", call.body)
+    return CheckOut(
+        link_id=link_id(call.params["link_id"]),
+        amount=order.amount,
+        currency=order.currency,
+        network=order.network,
+        payer_email=order.payer_email,
+    )
+
+
+ENDPOINTS: Final = (
+    Endpoint(
+        method="GET",
+        path=PATH,
+        name="getLink",
+        tag="Payment links",
+        summary="Read a payment link as a buyer",
+        description="A link that is off or over answers as one that there never was.",
+        rights=PUBLIC,
+        cors=True,
+        limit="public",
+        result=PublicPaymentLink,
+        reader=read_link,
+        cached=True,
+        errors=(errors.PaylinkBadId, errors.PaylinkNotFound, errors.PaylinkDisabled),
+        examples={
+            "result": EXAMPLE
+            | {"merchant_name": "Corner Shop", "accepted": [{"currency": "USDT", "network": "ethereum"}]}
+        },
+    ),
+    Endpoint(
+        path=f"{PATH}/checkout",
+        name="checkOutLink",
+        tag="Payment links",
+        summary="Check a payment link out",
+        description=(
+            "Makes a payment of its own. Where no coin is pinned and none is named, its status is select. A pinned coin"
+            " may be named or left out. 429 also while too many of the link's payments wait for their buyers."
+        ),
+        rights=PUBLIC,
+        cors=True,
+        limit="buyer",
+        request=BuyersOrder,
+        result=PublicPayment,
+        actor=Actor(name="check_out_link", queue="invoices", message=order_message),
+        errors=(
+            errors.PaylinkBadId,
+            errors.PaylinkNotFound,
+            errors.PaylinkDisabled,
+            errors.PaylinkAmountRequired,
+            errors.PaylinkNotPositive,
+            errors.PaylinkBelowMin,
+            errors.PaylinkAboveMax,
+            errors.PayUnknownCurrency,
+            errors.PayMethodNotAccepted,
+            errors.PayBelowMinimum,
+            errors.PaymentBadAmount,
+            errors.InvoiceQuoteFailed,
+            errors.InvoiceFeeQuoteFailed,
+            errors.InvoiceAddressFailed,
+        ),
+        examples={
+            "request": {"amount": "125.50", "currency": "USDT", "network": "ethereum", "payer_email": "b@mail.example"},
+            "result": PUBLIC_EXAMPLE,
+        },
+    ),
+)

@@ -1,0 +1,1 @@
+"""Payment links and what is bought over them."""
