@@ -119,7 +119,8 @@ def open_live(keys: Keys, queues: FakeQueues, database_url: str, *, now: Callabl
     begin_scans()
     for chunk in range(2):
         add_chunk(chunk)
-    settings = make_settings(DATABASE_URL=database_url, ADDRESS_PUBLIC_KEY=PUBLIC_KEY)
+    # So that the two chunks are more than what is kept for signed calls.
+    settings = make_settings(DATABASE_URL=database_url, ADDRESS_PUBLIC_KEY=PUBLIC_KEY, POOL_LOW="2")
     context.configure(settings)
     app = create_app(settings, caller=LocalCaller(), queues=queues, find_key=keys.find, now=now)
     return Live(Client(app), keys, queues, settings, shop, stranger)
