@@ -138,6 +138,16 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         " ON o.owner_id = i.id AND o.ordinal = i.address_ordinal AND p.address IN (i.address, lower(i.address))"
         " WHERE i.pay_currency IS NOT NULL AND o.owner_id IS NULL",
     ),
+    "links_sell_for_their_merchants": (
+        "a payment of a link is of the link's merchant, in its currency and pinned coin, and within its bounds",
+        "SELECT i.id, i.link_id FROM invoices i LEFT JOIN payment_links l ON l.id = i.link_id"
+        " WHERE i.link_id IS NOT NULL AND (l.id IS NULL OR i.order_id IS NOT NULL"
+        " OR (l.merchant_id, l.currency) <> (i.merchant_id, i.price_currency)"
+        " OR i.price_units < COALESCE(l.fixed_units, l.min_units, 1)"
+        " OR i.price_units > COALESCE(l.fixed_units, l.max_units)"
+        " OR (l.pinned_currency, l.pinned_network) IS DISTINCT FROM (i.pay_currency, i.network)"
+        "   AND l.pinned_currency IS NOT NULL)",
+    ),
     "wallets_have_their_addresses": (
         "the address of a static wallet comes from the pool and belongs to it alone",
         "SELECT w.id, w.address FROM wallets w LEFT JOIN"

@@ -66,6 +66,7 @@ _SCOPES: Final[Mapping[str, str]] = {
     "invoices_follow_their_quotes": _SALES,
     "addresses_have_one_owner": _SALES,
     "deposits_have_owners": _SALES,
+    "links_sell_for_their_merchants": _SALES,
     "wallets_have_their_addresses": _WALLETS,
     "wallets_credit_what_confirms": _DEPOSITS,
     "wallets_pay_the_percent_fee": _DEPOSITS,

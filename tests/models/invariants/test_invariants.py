@@ -9,7 +9,7 @@ import pytest
 
 from core.ids import uuid7
 from models.db import base
-from models.db.base import column, execute, in_transaction, rows, transaction
+from models.db.base import app_now, column, execute, in_transaction, rows, transaction
 from models.deposits import crediting
 from models.invariants import scope as audit_scope
 from models.invariants.checkpoint import FULL_EVERY_S
@@ -17,11 +17,12 @@ from models.invariants.money_in import INVARIANTS, MONEY, ROWS_SHOWN_MAX, check
 from models.invariants.scope import YOUNG_S
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import AVAILABLE, CUSTODY, GAS, GATEWAY, Account, Transfer, post
+from models.payment_links.rows import PaymentLinkRow
 from models.treasury import topups
 from models.wallets import settlement as wallet_settlement
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, endpoint, merchant
 from tests.models.invariants.payout_story import PAYOUT_CORRUPTIONS, pay_out
-from tests.models.invoices.builders import PRICE, agnostic_invoice, create, expired, invoice, paid, settled
+from tests.models.invoices.builders import PRICE, agnostic_invoice, create, expired, invoice, new_invoice, paid, settled
 from tests.models.ledger.figures import held
 from tests.models.refunds.builders import refund, send_back
 from tests.models.treasury.builders import spend, topup
@@ -91,6 +92,15 @@ CORRUPTIONS: Final[dict[str, list[str]]] = {
         "UPDATE invoices SET address_ordinal = address_ordinal + 1 WHERE status = 'wrong_amount'",
         "UPDATE address_owners SET owner_id = gen_random_uuid()",
     ],
+    "links_sell_for_their_merchants": [
+        "DELETE FROM payment_links WHERE fixed_units IS NOT NULL",
+        "UPDATE payment_links SET merchant_id = gen_random_uuid()",
+        "UPDATE payment_links SET currency = 'EUR'",
+        "UPDATE payment_links SET fixed_units = fixed_units + 1 WHERE fixed_units IS NOT NULL",
+        "UPDATE payment_links SET fixed_units = fixed_units - 1 WHERE fixed_units IS NOT NULL",
+        "UPDATE payment_links SET pinned_network = 'bsc' WHERE pinned_network IS NOT NULL",
+        "UPDATE invoices SET order_id = 'o' WHERE link_id IS NOT NULL",
+    ],
     "wallets_have_their_addresses": [
         "UPDATE wallets SET address = '0xbad' WHERE blocked_at IS NULL",
         "UPDATE wallets SET address_ordinal = address_ordinal + 1",
@@ -147,9 +157,22 @@ def shop(database: str) -> UUID:
     paid(chain, invoice(merchant_id), PRICE + 7)
     settled(invoice(merchant_id))
     create(agnostic_invoice(merchant_id), quote_s=None)
+    sell_by_links(merchant_id)
     give_to_wallets(merchant_id, chain)
     give_back(chain, sold)
     return merchant_id
+
+
+def sell_by_links(merchant_id: UUID) -> None:
+    """Let buyers check out a link with a price and a pinned coin, and one with neither."""
+    asked = {"merchant_id": merchant_id, "currency": "USD", "created_by": "pk_test", "created_at": app_now()}
+    pinned = {"pinned_currency": "USDT", "pinned_network": "ethereum"}
+    for link in (
+        PaymentLinkRow(id=uuid7(), amount_mode="fixed", fixed_units=1000, **pinned, **asked),
+        PaymentLinkRow(id=uuid7(), amount_mode="open", **asked),
+    ):
+        link.write()
+        create(new_invoice(merchant_id, link_id=link.id))
 
 
 def fill_treasury(chain: Chain) -> None:

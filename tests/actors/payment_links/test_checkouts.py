@@ -1,0 +1,314 @@
+"""Checkouts side by side and at the same moment as other things: the cap holds, and nobody gets what is off."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from actors import context
+from actors.invoices.calls import select_method
+from actors.payment_links.checkouts import _check_out_together, check_out_link
+from core.errors import (
+    GatewayBusy,
+    InvoiceAddressFailed,
+    PaylinkAmountRequired,
+    PaylinkDisabled,
+    PaylinkNotFound,
+    PayMethodNotAccepted,
+    TooManyRequestsError,
+)
+from core.ids import uuid7
+from core.payment_links.schemas import CheckOut
+from models.db.base import close, column, execute, transaction, value
+from models.payment_links import rows as payment_links
+from models.queue import calls
+from models.queue.calls import AbandonedError, CallInfo, ReplayedError
+from tests.actors.asking import ask
+from tests.actors.payment_links.world import (
+    IN_USDT,
+    buyers_call,
+    fill,
+    free_addresses,
+    link,
+    open_gateway,
+    sold,
+    switch,
+)
+from tests.models.builders import merchant
+from tests.models.db.collisions import at_once, wait_until_somebody_waits
+
+pytestmark = pytest.mark.usefixtures("sound")
+
+
+@pytest.fixture(autouse=True)
+def _gateway(database: str) -> None:
+    fill(database)
+
+
+def order(link_id: UUID, **fields: Any) -> dict[str, Any]:
+    return {"link_id": str(link_id)} | fields
+
+
+def check_out(link_id: UUID, call: CallInfo | None = None, **fields: Any) -> Any:
+    return ask(check_out_link, call or buyers_call(), order(link_id, **fields))
+
+
+def together(*asked: tuple[CallInfo, dict[str, Any]]) -> list[dict[str, Any] | None]:
+    """Ask as the queue does; return the answers, None for those that are to be run alone."""
+    replies = _check_out_together([(call, msgspec.convert(body, CheckOut)) for call, body in asked])
+    return [None if reply is None else msgspec.json.decode(reply.body) for reply in replies]
+
+
+def test_several_are_created_by_one_statement_as_each_is_alone(shop: UUID) -> None:
+    first, other = link(shop), link(merchant(), amount_mode="open")
+    asked = [order(first, **IN_USDT), order(first), order(other, amount="7.5", **IN_USDT), order(other, amount="1")]
+    mine = [buyers_call() for _ in asked]
+
+    made = together(*zip(mine, asked, strict=True))
+
+    alone = [check_out(UUID(one["link_id"]), **{k: v for k, v in one.items() if k != "link_id"}) for one in asked]
+    assert [answer and answer.keys() for answer in made] == [answer.keys() for answer in alone]
+    assert [answer and answer["amount"] for answer in made] == ["10.00", "10.00", "7.50", "1.00"]
+    assert "accepted" in alone[1]
+    assert (sold(first), sold(other)) == (4, 4)
+    # A repetition gets the answer that was given.
+    with pytest.raises(ReplayedError) as again:
+        check_out(first, mine[0], **IN_USDT)
+    assert msgspec.json.decode(again.value.response or "") == made[0]
+    assert sold(first) == 4
+
+
+@pytest.mark.parametrize(
+    ("fields", "asked"),
+    [
+        ({}, {"currency": "DOGE"}),
+        ({"amount_mode": "open"}, {}),
+        ({"amount_mode": "open"}, {"amount": "0.01", **IN_USDT}),
+        ({"pinned_currency": "USDT", "pinned_network": "bsc"}, {"currency": "ETH"}),
+    ],
+)
+def test_one_that_is_refused_is_left_to_itself(shop: UUID, fields: dict[str, str], asked: dict[str, str]) -> None:
+    good, bad = link(shop), link(shop, **fields)
+
+    made = together((buyers_call(), order(good)), (buyers_call(), order(bad, **asked)), (buyers_call(), order(uuid7())))
+
+    assert [answer is None for answer in made] == [False, True, True]
+    assert sold(bad) == 0
+
+
+def test_nobody_gets_what_is_off_or_over_though_the_worker_knows_it(shop: UUID) -> None:
+    off, over = link(shop), link(shop, expires_in=60)
+    for one in (off, over):
+        check_out(one)
+    switch(shop, off, active=False)
+    execute("UPDATE payment_links SET expires_at = app_now() WHERE id = %s", (over,))
+
+    assert together((buyers_call(), order(off, **IN_USDT)), (buyers_call(), order(over))) == [None, None]
+    for one in (off, over):
+        with pytest.raises(PaylinkNotFound):
+            check_out(one, **IN_USDT)
+        assert sold(one) == 1
+    assert free_addresses() == 3
+    with pytest.raises(PaylinkNotFound):
+        check_out(uuid7())
+
+
+def test_a_gathering_sells_as_much_as_there_is_room_for(shop: UUID, database: str) -> None:
+    open_gateway(database, PAYMENT_LINK_UNPAID_MAX="3")
+    crowded, other = link(shop), link(shop)
+    check_out(crowded)
+    asked = [order(one, **IN_USDT) for one in (crowded, other, crowded, crowded, other)]
+
+    made = together(*[(buyers_call(), one) for one in asked])
+
+    assert [answer is None for answer in made] == [False, False, False, True, False]
+    assert free_addresses() == 1
+    with pytest.raises(TooManyRequestsError) as full:
+        check_out(crowded)
+    assert full.value.retry_after_s == 60
+
+
+@pytest.mark.parametrize(("status", "waits"), [("select", True), ("check", True), ("paid", False), ("expired", False)])
+def test_what_is_counted_is_what_waits_for_its_buyer(shop: UUID, database: str, status: str, *, waits: bool) -> None:
+    open_gateway(database, PAYMENT_LINK_UNPAID_MAX="1")
+    one = link(shop)
+    check_out(one)
+    execute("UPDATE invoices SET status = %s WHERE link_id = %s", (status, one))
+
+    assert (together((buyers_call(), order(one))) == [None]) is waits
+    execute("UPDATE invoices SET status = 'select' WHERE link_id = %s", (one,))
+
+
+def test_of_a_hundred_at_once_as_many_are_sold_as_may_be(shop: UUID, database: str) -> None:
+    open_gateway(database, PAYMENT_LINK_UNPAID_MAX="37")
+    one = link(shop)
+
+    def work(number: int) -> list[Any]:
+        asked = [(buyers_call(), order(one)) for _ in range(10)]
+        return together(*asked) if number % 2 else [_outcome(one) for _ in asked]
+
+    found = [answer for several in at_once(10, work) for answer in several]  # type: ignore[union-attr]
+
+    assert sold(one) == 37
+    assert sum(isinstance(answer, dict) for answer in found) == 37
+    assert {type(answer) for answer in found} <= {dict, type(None), TooManyRequestsError}
+
+
+def _outcome(link_id: UUID) -> Any:
+    try:
+        return check_out(link_id)
+    except TooManyRequestsError as full:
+        return full
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        "UPDATE payment_links SET is_active = false",
+        "UPDATE payment_links SET expires_at = app_now()",
+    ],
+)
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_checkout_waits_for_who_ends_the_link_at_the_same_moment(shop: UUID, ends: str, *, alone: bool) -> None:
+    one = link(shop)
+    check_out(one)
+    answers: list[Any] = []
+
+    def buy() -> None:
+        try:
+            answers.append(check_out(one) if alone else together((buyers_call(), order(one)))[0])
+        except PaylinkNotFound as refusal:
+            answers.append(refusal)
+        finally:
+            close()
+
+    with transaction():
+        execute(ends)
+        buyer = threading.Thread(target=buy)
+        buyer.start()
+        wait_until_somebody_waits()
+    buyer.join()
+
+    assert isinstance(answers[0], PaylinkNotFound) if alone else answers == [None]
+    assert sold(one) == 1
+
+
+def test_who_ends_a_link_waits_for_the_checkout_at_the_same_moment(shop: UUID) -> None:
+    one = link(shop)
+
+    def toggle() -> None:
+        with transaction():
+            payment_links.switch(shop, one, is_active=False)
+        close()
+
+    toggler = threading.Thread(target=toggle)
+    with transaction():
+        check_out_alone = together((buyers_call(), order(one)))
+        toggler.start()
+        wait_until_somebody_waits()
+    toggler.join()
+
+    assert check_out_alone != [None]
+    assert not payment_links.is_open(one)
+
+
+@pytest.mark.parametrize("asked", [{}, {"currency": "DOGE"}])
+def test_a_call_that_was_given_up_takes_no_effect_and_is_not_answered(shop: UUID, asked: dict[str, str]) -> None:
+    one, call = link(shop), buyers_call()
+    assert calls.abandon(call) is None
+
+    assert together((call, order(one, **asked))) == [None]
+    with pytest.raises(AbandonedError):
+        check_out(one, call, **asked)
+    assert sold(one) == 0
+
+
+def test_a_call_that_comes_again_is_answered_as_it_was_though_it_could_not_be_made_now(shop: UUID) -> None:
+    one, call = link(shop), buyers_call()
+    first = check_out(one, call, **IN_USDT)
+    switch(shop, one, active=False)
+    for _ in range(2):
+        with pytest.raises(ReplayedError) as again:
+            check_out(one, call, **IN_USDT)
+        assert msgspec.json.decode(again.value.response or "") == first
+        execute("DELETE FROM rates")
+        context.context().market.forget()
+
+
+def test_terms_that_changed_meanwhile_are_those_of_the_payment(shop: UUID) -> None:
+    one = link(shop)
+    check_out(one, **IN_USDT)
+    execute("UPDATE merchants SET fee_ppm = 77, terms_version = terms_version + 1 WHERE id = %s", (shop,))
+
+    assert together((buyers_call(), order(one, **IN_USDT))) == [None]
+    check_out(one, **IN_USDT)
+
+    assert column("SELECT fee_ppm FROM invoices ORDER BY created_at, id")[1:] == [77]
+    assert free_addresses() == 2
+
+
+def test_terms_that_changed_meanwhile_refuse_and_allow(shop: UUID) -> None:
+    one = link(shop)
+    check_out(one, **IN_USDT)
+    accept = "INSERT INTO accepted_methods (merchant_id, currency, network) VALUES (%s, 'ETH', 'ethereum')"
+    for change in (accept, "DELETE FROM accepted_methods WHERE merchant_id = %s"):
+        execute(change, (shop,))
+        execute("UPDATE merchants SET terms_version = terms_version + 1 WHERE id = %s", (shop,))
+        if change == accept:
+            with pytest.raises(PayMethodNotAccepted):
+                check_out(one, **IN_USDT)
+    assert check_out(one, **IN_USDT)["payer_currency"] == "USDT"
+
+
+def test_terms_that_never_stand_still_are_told_as_busy(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = link(shop)
+    stale = context.context().terms.refresh(shop)
+    execute("UPDATE merchants SET terms_version = terms_version + 1 WHERE id = %s", (shop,))
+    monkeypatch.setattr(type(context.context().terms), "refresh", lambda *_: stale)
+
+    with pytest.raises(GatewayBusy):
+        check_out(one, **IN_USDT)
+    assert sold(one) == 0
+
+
+# The pool -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_last_addresses_are_for_signed_calls(shop: UUID, database: str) -> None:
+    """A payment that is chosen on its page counts as the link's, too."""
+    one = link(shop)
+    agnostic = check_out(one)
+    signed = value("SELECT gen_random_uuid()::text")
+    execute(
+        "INSERT INTO invoices SELECT n.* FROM invoices i,"
+        " jsonb_populate_record(i, jsonb_build_object('id', %s::text, 'link_id', NULL)) AS n",
+        (signed,),
+    )
+    open_gateway(database, POOL_LOW="400")
+
+    for ask_for in (
+        lambda: check_out(one, **IN_USDT),
+        lambda: ask(select_method, buyers_call(), {"invoice_id": agnostic["uuid"], **IN_USDT}),
+    ):
+        with pytest.raises(InvoiceAddressFailed):
+            ask_for()
+    assert together((buyers_call(), order(one, **IN_USDT)), (buyers_call(), order(one)))[0] is None
+    assert ask(select_method, buyers_call(), {"invoice_id": signed, **IN_USDT})["payment_status"] == "check"
+    open_gateway(database)
+    assert ask(select_method, buyers_call(), {"invoice_id": agnostic["uuid"], **IN_USDT})["address"]
+
+
+def test_where_no_link_is_wanted_none_is_checked_out(shop: UUID, database: str) -> None:
+    one = link(shop)
+    open_gateway(database, PAYMENT_LINKS_ENABLED="0")
+
+    assert together((buyers_call(), order(one))) == [None]
+    with pytest.raises(PaylinkDisabled):
+        check_out(one)
+    open_gateway(database)
+    with pytest.raises(PaylinkAmountRequired):
+        check_out(link(shop, amount_mode="open"))
