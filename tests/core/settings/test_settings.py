@@ -328,6 +328,7 @@ def test_emails_come_from_the_pages_host_unless_told_otherwise() -> None:
     assert problems(settings | {"MAIL_FROM": "a@b\r\nBcc: c@d"})[0].startswith("MAIL_FROM:")
 
 
-def test_payout_links_are_on_unless_they_are_switched_off() -> None:
-    assert load_settings(DEVELOPMENT).payout_links_enabled
-    assert not load_settings(DEVELOPMENT | {"PAYOUT_LINKS_ENABLED": "0"}).payout_links_enabled
+@pytest.mark.parametrize("name", ["payout_links_enabled", "payment_links_enabled"])
+def test_links_are_on_unless_they_are_switched_off(name: str) -> None:
+    assert getattr(load_settings(DEVELOPMENT), name)
+    assert not getattr(load_settings(DEVELOPMENT | {name.upper(): "0"}), name)

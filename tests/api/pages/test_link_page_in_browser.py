@@ -1,0 +1,76 @@
+"""The page of a payment link in a real browser: a buyer says how much and in what, and is led to the payment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from models.db import base
+from tests.api.live import Live
+from tests.api.pages.test_claim_page_in_browser import open_page, site
+from tests.api.pages.test_page_in_browser import browser
+from tests.api.routes.payment_links.rows import opened, switch
+
+__all__ = ["browser", "site"]  # the fixtures: a module has one browser
+
+
+@pytest.fixture
+def page(browser: Browser, site: str) -> Iterator[Page]:
+    """A page that must not log a single error or violation, but for what the API refuses."""
+    del site  # it serves until the page is closed
+    opened_page, complaints = open_page(browser)
+    yield opened_page
+    opened_page.close()
+    assert [text for text in complaints if not any(status in text for status in ("400 (", "404 ("))] == []
+
+
+def fits(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
+
+
+def test_a_buyer_names_an_amount_and_a_coin_and_sees_what_to_send(page: Page, site: str, live: Live) -> None:
+    script = "</h1><script>document.title='owned'</script>"
+    link_id = opened(
+        live, amount_mode="range", amount_min="5", amount_max="500", title=script, description=f"{script}\n{'x' * 500}"
+    )
+    page.goto(f"{site}/link/{link_id}")
+    assert page.inner_text("#title") == page.title() == script
+    assert page.inner_text("#bounds") == "From 5.00 to 500.00 USD"
+    assert fits(page)
+
+    page.fill("#amount", "1")
+    page.click("#submit")
+    page.wait_for_selector("text=below the link's minimum")
+    assert page.get_attribute("#amount", "aria-invalid") == "true"
+
+    page.fill("#amount", " 12,5 ")
+    page.check("input[data-currency=USDT][data-network=bsc]")
+    page.fill("#email", "b@mail.example")
+    page.click("#submit")
+    page.wait_for_url(f"{site}/pay/*")
+
+    assert "12.50 USD" in page.inner_text("header")
+    assert "USDT" in page.inner_text("#view-pay")
+    assert base.rows("SELECT network, payer_email FROM invoices") == [("bsc", "b@mail.example")]
+    page.go_back()
+    assert page.is_enabled("#submit")
+
+
+def test_a_pinned_link_needs_one_click_and_one_that_is_switched_off_says_so(page: Page, site: str, live: Live) -> None:
+    link_id = opened(live, pinned_currency="USDT", pinned_network="ethereum", title="Coffee")
+    page.goto(f"{site}/link/{link_id}")
+    assert "10.00 USD" in page.inner_text("header")
+    assert "Tether" in page.inner_text("#pinned")
+    assert not page.query_selector("#amount")
+    switch(live, link_id, active=False)
+
+    page.click("#submit")
+    page.wait_for_selector("text=There is no such payment link")
+
+    switch(live, link_id, active=True)
+    page.reload()
+    page.click("#submit")
+    page.wait_for_url(f"{site}/pay/*")
+    assert fits(page)
