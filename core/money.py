@@ -14,6 +14,8 @@ QUOTE_DIGITS_MAX: Final = 8
 """Quoted coin amounts carry no more fractional digits than this, so that a buyer can type them."""
 
 PPM_PER_PERCENT: Final = 10_000
+# A percentage with as many fractional digits is whole parts per million.
+PPM_DIGITS: Final = 4
 PPM: Final = 1_000_000
 
 Refusal = Callable[[str], Exception]
@@ -40,19 +42,20 @@ def parse_units(text: object, *, digits: int, error: Refusal, name: str = "amoun
     return int(whole + fraction.ljust(digits, "0"))
 
 
-def parse_percent_ppm(value: object, *, lo_ppm: int, hi_ppm: int, error: Refusal, name: str = "percent") -> int:
+def parse_percent_ppm(
+    value: object, *, lo_ppm: int, hi_ppm: int, error: Refusal, name: str = "percent", digits: int = PPM_DIGITS
+) -> int:
     """Read a JSON number of percent into parts per million (0.3 is 3000), or raise `error` naming the field.
 
-    Both bounds are allowed; what is finer than one part per million is refused, not rounded.
+    Both bounds are allowed; what has more fractional digits is refused, not rounded.
     """
     percent = _exact(value)
     if percent is None or not lo_ppm <= percent * PPM_PER_PERCENT <= hi_ppm:
-        lo, hi = (format_coin(bound, 4) for bound in (lo_ppm, hi_ppm))
+        lo, hi = (format_coin(bound, PPM_DIGITS) for bound in (lo_ppm, hi_ppm))
         raise error(f"{name} must be a number from {lo} to {hi}.")
-    ppm = percent * PPM_PER_PERCENT
-    if ppm.denominator != 1:
-        raise error(f"{name} must have at most 4 fractional digits.")
-    return ppm.numerator
+    if (percent * 10**digits).denominator != 1:
+        raise error(f"{name} must have at most {digits} fractional digits.")
+    return int(percent * PPM_PER_PERCENT)
 
 
 def _exact(value: object) -> Fraction | None:

@@ -65,6 +65,7 @@ _ROWS: Final = (
     Doorbell(actor="requote_invoices", queue="maintenance", every_ms=1_000),
     Doorbell(actor="withdraw_balances", queue="maintenance", every_ms=1_000),
     Doorbell(actor="repay_debts", queue="maintenance", every_ms=5_000),
+    Doorbell(actor="release_splits", queue="maintenance", every_ms=5_000),
     Doorbell(actor="credit_unblocked_wallets", queue="maintenance", every_ms=5_000),
     Doorbell(actor="refresh_rates", queue="maintenance", every_ms=10_000),
     Doorbell(actor="expire_payout_links", queue="maintenance", every_ms=60_000),

@@ -1,6 +1,7 @@
 """Makes refunds of credited payments, inside the caller's transaction. Called by actors.refunds.calls and by batches.
 
-A refund is a payout from available. It delivers exactly its amount; the network fee is charged on top.
+A refund is a payout from available, and from others' shares in the payment that still wait in hold. It delivers exactly
+its amount; the network fee is charged on top.
 """
 
 from __future__ import annotations
@@ -192,7 +193,7 @@ def _make(
         payout_rules.raise_shortage(
             asker.merchant_id,
             currency,
-            new.to_units + new.fee_units,
+            refunds.own_units(ctx.catalogue, new),
             insufficient=RefundInsufficientFunds,
             maturing=RefundFundsMaturing,
         )

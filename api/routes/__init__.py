@@ -3,7 +3,7 @@
 from typing import Final
 
 from api.endpoints import Endpoint
-from api.routes import allowlist, balance, batches, currencies, rates, system, transfers, wallets, webhooks
+from api.routes import allowlist, balance, batches, currencies, rates, splits, system, transfers, wallets, webhooks
 from api.routes.invoices import calls as payments
 from api.routes.invoices import history as payment_history
 from api.routes.invoices import pay
@@ -40,5 +40,6 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *batches.ENDPOINTS,
     *webhooks.ENDPOINTS,
     *allowlist.ENDPOINTS,
+    *splits.ENDPOINTS,
     *system.ENDPOINTS,
 )

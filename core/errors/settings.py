@@ -29,6 +29,10 @@ class SplitOver100(DomainError, code="split.over_100", status=400):
     """All rules together give more than 100 percent."""
 
 
+class SplitTooManyRules(DomainError, code="split.too_many_rules", status=409):
+    """There are as many rules as a merchant may have."""
+
+
 class SplitUnknownRecipient(DomainError, code="split.unknown_recipient", status=400):
     """The recipient is unknown."""
 

@@ -1,6 +1,6 @@
 """Makes terms of what a merchant asks for, and what a merchant is shown of terms.
 
-Pure; called by actors.merchants.terms.
+Pure; called by actors.merchants.terms and actors.merchants.splits.
 Source: API reference, "Payments".
 """
 
@@ -21,11 +21,14 @@ from core.merchants.terms_schemas import (
     Discounts,
     MethodName,
 )
-from core.money import PPM_PER_PERCENT, Refusal, parse_percent_ppm
+from core.money import PPM, PPM_PER_PERCENT, Refusal, parse_percent_ppm
 from core.rates.pricing import Method, only_network
 
 ACCURACY_MIN_PPM: Final = PPM_PER_PERCENT
 ACCURACY_MAX_PPM: Final = ACCURACY_MAX_PERCENT * PPM_PER_PERCENT
+# A share is from one of its steps, 0.01 percent, to all.
+SPLIT_DIGITS: Final = 2
+SPLIT_STEP_PPM: Final = PPM_PER_PERCENT // 10**SPLIT_DIGITS
 DISCOUNT_MAX_PPM: Final = DISCOUNT_MAX_PERCENT * PPM_PER_PERCENT
 
 
@@ -67,6 +70,13 @@ def discount_ppm(percent: float) -> int:
 def accuracy_ppm(percent: float, *, error: Refusal = errors.AccuracyBadPercent, name: str = "accuracy_percent") -> int:
     """Read a tolerance that need not be in force, or raise accuracy.bad_percent or another error."""
     return parse_percent_ppm(percent, lo_ppm=0, hi_ppm=ACCURACY_MAX_PPM, error=error, name=name)
+
+
+def split_ppm(percent: float) -> int:
+    """Read a share, or raise split.bad_percent."""
+    return parse_percent_ppm(
+        percent, lo_ppm=SPLIT_STEP_PPM, hi_ppm=PPM, error=errors.SplitBadPercent, digits=SPLIT_DIGITS
+    )
 
 
 def check_accuracy(*, enabled: bool, ppm: int | None) -> None:

@@ -62,7 +62,8 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "maturing_credits": ("r", "rid", "ri"),
     "merchants": (
         "r",
-        "ru(terms_version,accuracy_ppm,accuracy_enabled,ip_allowlist,is_payout_fee_on_top)",
+        "ru(terms_version,accuracy_ppm,accuracy_enabled,ip_allowlist,is_payout_fee_on_top,is_split_enabled,"
+        "split_hold_hours)",
         "r",
     ),
     "network_fees": ("r", "riu", "r"),
@@ -89,6 +90,11 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "spend_accounts": ("", "", "riu"),
     "spend_attempts": ("", "r", "riu"),
     "spends": ("r", "r", "riu"),
+    "split_earnings": ("r", "riu", ""),
+    "split_rules": ("r", "rid", "r"),
+    # The signer ends refunds, and settles the payments whose they were.
+    "split_shares": ("", "riu", "riu"),
+    "split_takes": ("", "ri", "r"),
     "treasury_addresses": ("r", "r", "riu"),
     "treasury_topups": ("r", "riu", "r"),
     "treasury_walks": ("", "riu", "riu"),

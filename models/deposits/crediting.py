@@ -1,10 +1,12 @@
 """Books deposits: into suspense, to the merchant, back again. Callers hold the transaction and the owner's lock.
 
-Locks are taken in one order everywhere: the row of the maturing credit, the merchant's debt, balances.
+Locks are taken in one order everywhere: the row of the maturing credit, others' shares in it, the merchant's debt,
+balances.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue, Network
@@ -12,13 +14,14 @@ from core.rates.pricing import CreditSplit, split_credit
 from models.db.base import repeat_on_deadlock, rows, transaction, value
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
-from models.ledger import debts, ledger, maturity
+from models.ledger import debts, ledger, maturity, shares
 from models.ledger.ledger import (
     AVAILABLE,
     CUSTODY,
     DEBT,
     FEES,
     GATEWAY,
+    HOLD,
     MATURING,
     ROUNDING,
     SUSPENSE,
@@ -65,35 +68,44 @@ def credit(
 ) -> CreditSplit | None:
     """Divide a confirmed deposit and give its merchant what is left after the fees; None when somebody was first."""
     asset = catalogue.assets[deposit.currency]
+    step = 10 ** (asset.scale - asset.precision)
     split = split_credit(
-        units=deposit.amount_units,
-        fee_ppm=fee_ppm,
-        fee_fixed_due_units=fee_fixed_due_units,
-        step=10 ** (asset.scale - asset.precision),
+        units=deposit.amount_units, fee_ppm=fee_ppm, fee_fixed_due_units=fee_fixed_due_units, step=step
     )
-    if not deposits.credit(
+    rules = deposits.credit(
         deposit.id,
         net=split.net_units,
         fee=split.fee_units,
         fee_fixed=split.fee_fixed_units,
         rounding=split.rounding_units,
-    ):
+    )
+    if rules is None:
         return None
-    book_credited(deposit, merchant_id, split, catalogue.networks[deposit.network])
+    shared = shares.Credit(deposit.id, deposit.round, merchant_id, deposit.currency, step)
+    _book_credited(deposit, shared, rules, split, catalogue.networks[deposit.network])
     return split
 
 
-def book_credited(deposit: Deposit, merchant_id: UUID, split: CreditSplit, network: Network) -> None:
-    """Give a confirmed deposit to its merchant: debts first, then maturing, or available if nothing matures."""
-    currency, suspense = deposit.currency, _suspense(deposit, merchant_id)
+def _book_credited(
+    deposit: Deposit, shared: shares.Credit, rules: Sequence[shares.Rule], split: CreditSplit, network: Network
+) -> None:
+    """Give a confirmed deposit to its merchant: debts first, then others' shares, which wait in hold.
+
+    The rest goes to maturing, or to available if nothing matures.
+    """
+    merchant_id, currency = shared.merchant_id, deposit.currency
+    suspense, hold = _suspense(deposit, merchant_id), Account(merchant_id, HOLD, currency)
     matures = network.maturity > network.confirmations
     kind = MATURING if matures else AVAILABLE
     repaid, kept = debts.give(merchant_id, currency, split.net_units, out_of=suspense, kind=kind)
+    others_units = shares.put_aside(shared, rules, kept.units) if rules else 0
+    own = kept._replace(units=kept.units - others_units)
     ledger.post(
         f"deposit:{deposit.id}:{deposit.round}:credit",
         [
             repaid,
-            kept,
+            own,
+            Transfer(suspense, hold, others_units),
             Transfer(suspense, Account(GATEWAY, FEES, currency), split.fee_units + split.fee_fixed_units),
             Transfer(suspense, Account(GATEWAY, ROUNDING, currency), split.rounding_units),
         ],
@@ -106,12 +118,14 @@ def book_credited(deposit: Deposit, merchant_id: UUID, split: CreditSplit, netwo
             network=deposit.network,
             block_height=deposit.block_height,
             currency=currency,
-            units=kept.units,
+            units=own.units,
         ).write()
 
 
 def book_reversed(deposit: Deposit, merchant_id: UUID) -> None:
-    """Take a reorged deposit back: from maturing, then available; what they lack becomes the merchant's debt.
+    """Take a reorged deposit back: from others' shares in hold, maturing, then available; the rest becomes debt.
+
+    All of it is the merchant's, also what a share's recipient received already.
 
     So does what available lacks of what a refund sent back, or holds for that and cannot let go any more.
     """
@@ -132,15 +146,16 @@ def book_reversed(deposit: Deposit, merchant_id: UUID) -> None:
 
 def _uncredit(deposit: Deposit, merchant_id: UUID, suspense: Account) -> list[Transfer]:
     currency = deposit.currency
-    maturing, available = (Account(merchant_id, kind, currency) for kind in (MATURING, AVAILABLE))
-    waiting = _stop_maturing(deposit)
+    hold, maturing, available = (Account(merchant_id, kind, currency) for kind in (HOLD, MATURING, AVAILABLE))
+    waiting, others = _stop_maturing(deposit), shares.end(deposit.id, deposit.round)
     ledger.lock_debt(merchant_id, currency)
-    _, spendable = ledger.lock_balances(maturing, available)
-    from_available = min(deposit.net_units - waiting, spendable)
-    owed = deposit.net_units - waiting - from_available
+    _, _, spendable = ledger.lock_balances(hold, maturing, available)
+    from_available = min(deposit.net_units - waiting - others, spendable)
+    owed = deposit.net_units - waiting - others - from_available
     if owed:
         debts.note(merchant_id, currency)
     return [
+        Transfer(hold, suspense, others),
         Transfer(maturing, suspense, waiting),
         Transfer(available, suspense, from_available),
         Transfer(Account(merchant_id, DEBT, currency), suspense, owed),

@@ -15,8 +15,9 @@ import msgspec
 from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from core.payouts.states import PayoutStatus
-from models.db.base import column, execute, is_true, rows, rows_as, touched
+from models.db.base import column, execute, is_true, rows, rows_as, touched, value
 from models.db.table import BY_DATABASE, Big, Table, Units, derived
+from models.ledger.shares import IN_FORCE, Rule, rules_of
 
 OwnerKind = Literal["invoice", "wallet"]
 
@@ -283,13 +284,18 @@ def confirm(deposit_id: UUID) -> bool:
     )
 
 
-def credit(deposit_id: UUID, *, net: int, fee: int, fee_fixed: int, rounding: int) -> bool:
-    """Mark a confirmed deposit credited and keep how it was divided; False when somebody was first."""
-    return touched(
-        "UPDATE deposits SET status = 'credited', net_units = %s, fee_units = %s, fee_fixed_units = %s,"
-        " rounding_units = %s WHERE id = %s AND status = 'confirmed' AND refund_id IS NULL",
+def credit(deposit_id: UUID, *, net: int, fee: int, fee_fixed: int, rounding: int) -> list[Rule] | None:
+    """Mark a confirmed deposit credited and keep how it was divided; None when somebody was first.
+
+    Returns who else has a share in it, by the rules that its merchant has at this moment.
+    """
+    found = value(
+        "UPDATE deposits d SET status = 'credited', net_units = %s, fee_units = %s, fee_fixed_units = %s,"
+        " rounding_units = %s WHERE d.id = %s AND d.status = 'confirmed' AND d.refund_id IS NULL"
+        f" RETURNING {IN_FORCE}",
         (net, fee, fee_fixed, rounding, deposit_id),
     )
+    return None if found is None else rules_of(found)
 
 
 def take(refund_id: UUID, deposit_ids: Sequence[UUID], units: Sequence[int]) -> int:

@@ -11,6 +11,7 @@ from models.invariants import checkpoint
 from models.invariants import scope as audit_scope
 from models.invariants.checkpoint import DIFFERENCES
 from models.invariants.money_out import PAYOUT_INVARIANTS
+from models.invariants.splits import FULL_SPLIT_INVARIANTS, SPLIT_INVARIANTS
 from models.ledger.ledger import MOVES
 
 ROWS_SHOWN_MAX: Final = 20
@@ -208,6 +209,7 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         " OR d.fee_units <> trunc(d.amount_units * w.fee_ppm / 1000000))",
     ),
     **PAYOUT_INVARIANTS,
+    **SPLIT_INVARIANTS,
 }
 
 # What only a full audit looks at: it reads the whole ledger.
@@ -216,6 +218,7 @@ FULL_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         "the sums that an audit begins with are those of the ledger's rows, none of which was changed",
         DIFFERENCES,
     ),
+    **FULL_SPLIT_INVARIANTS,
 }
 
 # Those without which nobody knows what may leave: while one is broken, nothing does.

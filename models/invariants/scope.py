@@ -53,6 +53,14 @@ _PAYOUTS: Final = """
         (SELECT * FROM public.spends WHERE payout_id = p.id AND state <> 'dead' OFFSET 0) s
         UNION ALL SELECT * FROM public.spends WHERE state = 'dead' AND payout_id IN (SELECT id FROM payouts))
 """
+# A share's deposit is older than it by minutes, so that it may be too old to be young.
+_SHARES: Final = """
+    WITH split_shares AS MATERIALIZED (
+        SELECT * FROM public.split_shares WHERE id >= '{since}'
+        UNION SELECT * FROM public.split_shares WHERE left_units > 0),
+    deposits AS MATERIALIZED (SELECT d.* FROM (SELECT DISTINCT deposit_id AS id FROM split_shares) y
+        CROSS JOIN LATERAL (SELECT * FROM public.deposits WHERE id = y.id OFFSET 0) d)
+"""
 _CHEQUES: Final = """
     WITH payout_links AS MATERIALIZED (SELECT * FROM public.payout_links
         WHERE id >= '{since}' OR status IN ('funded', 'claiming'))
@@ -70,6 +78,10 @@ _SCOPES: Final[Mapping[str, str]] = {
     "wallets_have_their_addresses": _WALLETS,
     "wallets_credit_what_confirms": _DEPOSITS,
     "wallets_pay_the_percent_fee": _DEPOSITS,
+    "shares_never_exceed_their_credit": _SHARES,
+    "shares_are_put_aside": _SHARES,
+    "refunds_took_what_shares_gave": _SHARES,
+    "refunds_hold_what_shares_gave": _PAYOUTS,
     "cheques_hold_their_money": _CHEQUES,
     "payouts_hold_their_money": _PAYOUTS,
     "payouts_are_booked_as_they_ended": _PAYOUTS,

@@ -59,6 +59,44 @@ class DebtorMark(Table, table="debtors"):
     looked_at: datetime = BY_DATABASE
 
 
+class SplitShare(Table, table="split_shares s"):
+    """A part of a credit that waits, or waited, in its merchant's hold for a recipient, and where its units are."""
+
+    id: UUID
+    deposit_id: UUID
+    round: int
+    rule_id: UUID
+    merchant_id: UUID
+    recipient_id: UUID
+    currency: str
+    percent_ppm: int
+    units: Units
+    left_units: Units
+    taken_units: Units
+    released_units: Units
+    reversed_units: Units
+    # A reorg took its deposit; what a refund gives back is its merchant's then.
+    is_reversed: bool
+    release_at: datetime
+    created_at: datetime
+
+
+class SplitTake(Table, table="split_takes"):
+    """What a refund took out of a share."""
+
+    payout_id: UUID
+    share_id: UUID
+    units: Units
+
+
+class SplitEarnings(Table, table="split_earnings e"):
+    """What a merchant received of others' sales."""
+
+    recipient_id: UUID
+    currency: str
+    units: Units
+
+
 class LedgerScale(Table, table="ledger_scales"):
     """The scale that a coin's stored units have."""
 

@@ -58,6 +58,8 @@ class Merchant(Table, table="merchants m", joins="JOIN owners o ON o.id = m.owne
     accuracy_enabled: bool
     is_cosign_required: bool
     is_payout_fee_on_top: bool
+    is_split_enabled: bool
+    split_hold_hours: int
     owner_name: str = derived("o.name")
 
 

@@ -1,7 +1,7 @@
 """Ends a payout: its money leaves the books, or goes back to where it came from. Each in the caller's transaction.
 
-Locks are taken in one order everywhere: invoice or wallet, payout, debt, balances. A payout of an invoice or a wallet
-is therefore ended with end(), which locks that first.
+Locks are taken in one order everywhere: invoice or wallet, payout, others' shares, debt, balances. A payout of an
+invoice or a wallet is therefore ended with end(), which locks that first.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from core.catalogue.catalogue import Catalogue
 from core.payouts.states import UNSIGNED_PAYOUTS
 from models.db.base import rows
 from models.invoices import rows as invoices
-from models.ledger import debts, ledger
-from models.ledger.ledger import CUSTODY, GATEWAY, NETWORK_FEES, Account, Transfer
+from models.ledger import debts, ledger, shares
+from models.ledger.ledger import CUSTODY, GATEWAY, HOLD, NETWORK_FEES, Account, Transfer
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
@@ -103,11 +103,13 @@ def _book_left(payout: PayoutRow) -> None:
 
 
 def _book_returned(payout: PayoutRow) -> None:
-    """Give what was held back to the merchant, less what of the fee is kept: debts first, then available."""
-    returned = payout.held_units - payout.kept_units
+    """Give what was held back, less what of the fee is kept: others' shares, then debts, then available."""
+    others_units = shares.give_back(payout.id) if payout.kind == "refund" else 0
+    returned = payout.held_units - payout.kept_units - others_units
     ledger.post(
         f"payout:{payout.id}:return",
         [
+            Transfer(payout.held, Account(payout.merchant_id, HOLD, payout.currency), others_units),
             *debts.give(payout.merchant_id, payout.currency, returned, out_of=payout.held),
             Transfer(payout.held, Account(GATEWAY, NETWORK_FEES, payout.currency), payout.kept_units),
         ],

@@ -1,8 +1,8 @@
 """Keeps refunds: payouts of what came for a payment or to a static wallet. Tells what may be refunded, and whence.
 
 Called by actors.refunds.service and actors.refunds.uncredited, in their transactions and with the owner locked, and by
-models.outcomes.reversals. A refund of credited money comes from available; one of money that waits in suspense takes
-its deposits, which nobody may credit then.
+models.outcomes.reversals. A refund of credited money comes from others' shares in it and from available; one of money
+that waits in suspense takes its deposits, which nobody may credit then.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from core.money import round_down
 from models.db.base import column, execute, value
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
-from models.ledger import ledger
-from models.ledger.ledger import GATEWAY, ROUNDING, Account, Transfer
+from models.ledger import ledger, shares
+from models.ledger.ledger import GATEWAY, HOLD, ROUNDING, Account, Transfer
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.payouts.rules import step
@@ -65,11 +65,36 @@ def _find(condition: str, params: tuple[object, ...]) -> PayoutRow | None:
 
 
 def pay(catalogue: Catalogue, new: PayoutRow, *, is_rest: bool) -> PayoutRow:
-    """Write a refund from available. is_rest: its amount was not named. Raises ledger.InsufficientFundsError."""
+    """Write a refund of credited money: out of others' shares what they bear of it, else from available.
+
+    is_rest: its amount was not named. Raises ledger.InsufficientFundsError.
+    """
+    borne = _borne(catalogue, new)
+    borne_units = sum(part.units for part in borne)
+    if borne:
+        new = new.but(hold_reference=f"payout:{new.id}:hold")
+        hold = Account(new.merchant_id, HOLD, new.currency)
+        available = payouts.source_account(new.merchant_id, "available", new.currency)
+        rest_units = new.to_units + new.fee_units - borne_units
+        ledger.post(
+            new.hold_reference, [Transfer(available, new.held, rest_units), Transfer(hold, new.held, borne_units)]
+        )
     refund = payouts.insert(catalogue, new)
+    shares.take(refund.id, borne)
     if is_rest:
         execute("UPDATE payouts SET is_rest = true WHERE id = %s", (refund.id,))
     return refund
+
+
+def own_units(catalogue: Catalogue, new: PayoutRow) -> int:
+    """Return what of a refund has to come from available: what others' shares do not bear."""
+    return new.to_units + new.fee_units - sum(part.units for part in _borne(catalogue, new))
+
+
+def _borne(catalogue: Catalogue, new: PayoutRow) -> list[shares.Part]:
+    if new.invoice_id is None:
+        return []
+    return shares.for_refund(new.invoice_id, new.amount_units, step=step(catalogue, new.currency))
 
 
 def send_back(catalogue: Catalogue, new: PayoutRow, taken: Sequence[Deposit]) -> PayoutRow:

@@ -64,7 +64,7 @@ class Chain:
 
     def __init__(self, network: str = "ethereum") -> None:
         self.network = CATALOGUE.networks[network]
-        self.height = 100
+        self.height = self.first_height = 100
         self.time = app_now()
         self._branch = 0
         self._txids = count(1)

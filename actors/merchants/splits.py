@@ -1,0 +1,38 @@
+"""Sets by which rules a merchant shares what it is credited. The API calls it through the queue and waits."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
+from core.errors import SplitRuleNotFound
+from core.merchants.split_schemas import AddRule, DeletedRule, RuleLookup, SetSplits
+from core.merchants.terms_rules import split_ppm
+from models.merchants import splits
+
+
+@call_actor(queue="payouts", body=AddRule)
+def add_split_rule(info: CallInfo, wanted: AddRule) -> CallReply:
+    """Put a rule into force for whatever is credited from now on, and return it."""
+    percent_ppm = split_ppm(wanted.percent)
+    with recorded(info) as record:
+        recipient_id = UUID(wanted.recipient_merchant_id)
+        made = splits.add(info.merchant(), recipient_id, percent_ppm=percent_ppm, title=wanted.title or "")
+        return record.store(splits.show_rule(made))
+
+
+@call_actor(queue="payouts", body=RuleLookup)
+def delete_split_rule(info: CallInfo, wanted: RuleLookup) -> CallReply:
+    """Take a rule out of force; what it shared already goes its way."""
+    with recorded(info) as record:
+        if not splits.delete(info.merchant(), UUID(wanted.rule_id)):
+            raise SplitRuleNotFound
+        return record.store(DeletedRule(rule_id=str(UUID(wanted.rule_id)), deleted=True))
+
+
+@call_actor(queue="payouts", body=SetSplits)
+def set_splits(info: CallInfo, wanted: SetSplits) -> CallReply:
+    """Change how rules apply to whatever is credited from now on, and return that."""
+    with recorded(info) as record:
+        splits.set_config(info.merchant(), enabled=wanted.enabled, hold_hours=wanted.refund_hold_hours)
+        return record.store(splits.show_config(info.merchant()))

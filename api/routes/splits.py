@@ -1,0 +1,122 @@
+"""Declares how a merchant shares what it is credited with other merchants: rules, and how they apply."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
+from api.gateway import Gateway
+from core import errors
+from core.http.requests import Empty
+from core.merchants.split_schemas import (
+    AddRule,
+    DeletedRule,
+    RuleLookup,
+    SetSplits,
+    SplitConfig,
+    SplitRule,
+    SplitRules,
+)
+from models.merchants import splits
+
+_RULE_ID: Final = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
+_WANTED: Final[dict[str, Any]] = {
+    "recipient_merchant_id": "0190b3c6-77aa-7d10-8a4f-1f2e3d4c5b6a",
+    "percent": 12.5,
+    "title": "Marketplace",
+}
+_RULE: Final = {"rule_id": _RULE_ID, **_WANTED, "created_at": "2026-01-31T12:00:00.000Z"}
+_CONFIG: Final[dict[str, Any]] = {"enabled": True, "refund_hold_hours": 72}
+_TOLD: Final = _CONFIG | {"earnings_by_asset": {"USDT": "12500000000000000000"}}
+
+
+def read_rules(_gateway: Gateway, call: Call) -> Reply:
+    """Return a merchant's rules."""
+    found = splits.listing(call.merchant().merchant_id)
+    return answered(SplitRules(items=[splits.show_rule(rule) for rule in found]))
+
+
+def read_config(_gateway: Gateway, call: Call) -> Reply:
+    """Return how a merchant's rules apply, and what it received."""
+    return answered(splits.show_config(call.merchant().merchant_id))
+
+
+ENDPOINTS: Final = (
+    Endpoint(
+        path="/v1/split/rule",
+        name="addSplitRule",
+        tag="Splits",
+        summary="Share credits with another merchant",
+        description=(
+            "From now on that percentage of each credit of payments and static wallets, after fees and after what"
+            " repays a debt, waits in hold and then goes to the recipient. It is rounded down to the coin's precision."
+            " Two rules may name the same recipient; send an Idempotency-Key, so that a repeat makes no second one."
+        ),
+        rights=PAYOUT_KEYS,
+        request=AddRule,
+        result=SplitRule,
+        actor=Actor(name="add_split_rule", queue="payouts"),
+        creates=True,
+        errors=(
+            errors.SplitBadPercent,
+            errors.SplitOver100,
+            errors.SplitTooManyRules,
+            errors.SplitUnknownRecipient,
+        ),
+        examples={"request": _WANTED, "result": _RULE},
+    ),
+    Endpoint(
+        path="/v1/split/rule/list",
+        name="listSplitRules",
+        tag="Splits",
+        summary="List the rules",
+        description="All rules in force, newest first. A merchant has at most 100.",
+        rights=PAYOUT_KEYS,
+        request=Empty,
+        result=SplitRules,
+        reader=read_rules,
+        examples={"request": {}, "result": {"items": [_RULE]}},
+    ),
+    Endpoint(
+        path="/v1/split/rule/delete",
+        name="deleteSplitRule",
+        tag="Splits",
+        summary="Delete a rule",
+        description="It shares no later credit. Shares that wait in hold already go to their recipient all the same.",
+        rights=PAYOUT_KEYS,
+        request=RuleLookup,
+        result=DeletedRule,
+        actor=Actor(name="delete_split_rule", queue="payouts"),
+        errors=(errors.SplitRuleNotFound,),
+        examples={"request": {"rule_id": _RULE_ID}, "result": {"rule_id": _RULE_ID, "deleted": True}},
+    ),
+    Endpoint(
+        path="/v1/split/config/get",
+        name="getSplitConfig",
+        tag="Splits",
+        summary="Read how rules apply",
+        description="And what the merchant received so far by the rules of others.",
+        rights=PAYOUT_KEYS,
+        request=Empty,
+        result=SplitConfig,
+        reader=read_config,
+        examples={"request": {}, "result": _TOLD},
+    ),
+    Endpoint(
+        path="/v1/split/config/set",
+        name="setSplitConfig",
+        tag="Splits",
+        summary="Set how rules apply",
+        description=(
+            "Whether rules apply to credits from now on (true at first), and for how many hours their shares then wait"
+            " in hold (0 at first), in which refunds take from them. Shares that wait already keep their time. What is"
+            " not given stays."
+        ),
+        rights=PAYOUT_KEYS,
+        request=SetSplits,
+        result=SplitConfig,
+        actor=Actor(name="set_splits", queue="payouts"),
+        errors=(errors.SplitBadHold,),
+        examples={"request": _CONFIG, "result": _TOLD},
+    ),
+)

@@ -1,0 +1,116 @@
+"""Declares requests and answers about splits: rules, and how they apply. Read as core.http.requests is."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Annotated, ClassVar, Final
+
+from msgspec import Meta
+
+from core import errors
+from core.http.answers import Answer
+from core.http.requests import Request, Text, UuidText
+
+PERCENT_MIN: Final = 0.01
+PERCENT_MAX: Final = 100
+HOLD_HOURS_MAX: Final = 2160
+# Each rule is a share of every credit.
+RULES_MAX: Final = 100
+# How JSON Schema says "at most 2 fractional digits".
+_DIGITS: Final = MappingProxyType({"multipleOf": 0.01})
+_RULE_ID: Final = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
+_RECIPIENT: Final = "0190b3c6-77aa-7d10-8a4f-1f2e3d4c5b6a"
+
+RuleId = Annotated[UuidText, Meta(description="Of a rule.", examples=[_RULE_ID])]
+RecipientId = Annotated[UuidText, Meta(description="The merchant that receives.", examples=[_RECIPIENT])]
+
+
+class AddRule(Request, kw_only=True, omit_defaults=True):
+    """Who else gets a part of what is credited (POST /v1/split/rule)."""
+
+    refusals: ClassVar = {"recipient_merchant_id": errors.SplitUnknownRecipient, "percent": errors.SplitBadPercent}
+
+    # The pattern of optional ids lets an empty text pass; a required field refuses that as missing.
+    recipient_merchant_id: Annotated[RecipientId, Meta(min_length=1, description="Another merchant of this gateway.")]
+    percent: Annotated[
+        float,
+        Meta(
+            ge=PERCENT_MIN,
+            le=PERCENT_MAX,
+            description="Of the net credit; at most 2 fractional digits. All rules together: at most 100.",
+            examples=[12.5],
+            extra_json_schema=dict(_DIGITS),
+        ),
+    ]
+    title: (
+        Annotated[Text, Meta(max_length=255, description="A name for yourself.", examples=["Marketplace"])] | None
+    ) = None
+
+
+class RuleLookup(Request, kw_only=True, omit_defaults=True):
+    """Which rule is meant (POST /v1/split/rule/delete)."""
+
+    refusals: ClassVar = {"rule_id": errors.SplitRuleNotFound}
+    absences: ClassVar = {"rule_id": errors.RequestBadField}
+
+    rule_id: Annotated[RuleId, Meta(min_length=1)]
+
+
+class SetSplits(Request, kw_only=True, omit_defaults=True):
+    """How rules apply from now on (POST /v1/split/config/set)."""
+
+    refusals: ClassVar = {"refund_hold_hours": errors.SplitBadHold}
+
+    enabled: Annotated[bool, Meta(description="Whether rules apply. Without it, as it was.")] | None = None
+    refund_hold_hours: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                le=HOLD_HOURS_MAX,
+                description="For how many hours shares wait from their credit on. Without it, as it was.",
+                examples=[72],
+            ),
+        ]
+        | None
+    ) = None
+
+
+# Answers ------------------------------------------------------------------------------------------------------------
+
+
+class SplitRule(Answer, kw_only=True):
+    """A rule in force."""
+
+    rule_id: RuleId
+    recipient_merchant_id: RecipientId
+    percent: Annotated[float, Meta(description="Of the net credit.", examples=[12.5])]
+    title: Annotated[str, Meta(description="As it was given; empty without one.", examples=["Marketplace"])]
+    created_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
+
+
+class SplitRules(Answer, kw_only=True):
+    """All rules of a merchant, newest first."""
+
+    items: Annotated[list[SplitRule], Meta(max_length=RULES_MAX, description="Newest first; all that there are.")]
+
+
+class DeletedRule(Answer, kw_only=True):
+    """A rule that was taken out of force."""
+
+    rule_id: RuleId
+    deleted: Annotated[bool, Meta(description="Always true.")]
+
+
+class SplitConfig(Answer, kw_only=True):
+    """How a merchant's rules apply, and what it received by the rules of others."""
+
+    enabled: Annotated[bool, Meta(description="Whether rules apply to new credits.")]
+    refund_hold_hours: Annotated[int, Meta(description="For how many hours new shares wait.", examples=[72])]
+    earnings_by_asset: Annotated[
+        dict[str, str],
+        Meta(
+            description="By coin, in minor units of the ledger's scale: what came from others, debts included.",
+            examples=[{"USDT": "12500000000000000000"}],
+        ),
+    ]

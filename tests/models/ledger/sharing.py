@@ -1,0 +1,66 @@
+"""Rules and shares for tests that need a database: made as the API makes them, released as the doorbell does."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from actors.merchants.shares import release_splits
+from core.merchants.terms_rules import split_ppm
+from models.db.base import execute, rows, transaction
+from models.deposits import crediting
+from models.ledger.ledger import HOLD
+from models.merchants import splits
+from models.merchants.splits import SplitRuleRow
+from tests.models.builders import Chain, assert_sound, merchant
+from tests.models.ledger.figures import held
+
+HOLD_HOURS = 72
+
+
+def share_with(shop: UUID, percent: float, recipient: UUID | None = None) -> UUID:
+    """Let a merchant share with another one, a new one unless it is given; return that."""
+    recipient_id = recipient or merchant()
+    add_rule(shop, recipient_id, percent)
+    return recipient_id
+
+
+def add_rule(shop: UUID, recipient_id: UUID, percent: float) -> SplitRuleRow:
+    with transaction():
+        return splits.add(shop, recipient_id, percent_ppm=split_ppm(percent), title="")
+
+
+def hold_for(shop: UUID, hours: int = HOLD_HOURS) -> None:
+    """Let a merchant's shares of credits from now on wait for so many hours."""
+    with transaction():
+        splits.set_config(shop, enabled=None, hold_hours=hours)
+
+
+def mature(chain: Chain) -> None:
+    """Bury all that came so deep that it is mature, and make that so."""
+    chain.mature()
+    crediting.release_matured(chain.network, limit=1_000)
+    assert_sound()
+
+
+def hours_pass(hours: int = HOLD_HOURS) -> None:
+    """Let the hold of every share end so much sooner."""
+    execute("UPDATE split_shares SET release_at = release_at - make_interval(hours => %s)", (hours,))
+
+
+def release() -> None:
+    """Give recipients what is due; nothing that must always hold may be broken then."""
+    release_splits()
+    assert_sound()
+
+
+def in_hold(shop: UUID) -> int:
+    return held(shop).get(HOLD, 0)
+
+
+def places(shop: UUID) -> list[tuple[int, int, int, int]]:
+    """Where a merchant's shares are, oldest first: (left, taken, released, reversed)."""
+    return rows(
+        "SELECT left_units, taken_units, released_units, reversed_units FROM split_shares WHERE merchant_id = %s"
+        " ORDER BY id",
+        (shop,),
+    )

@@ -1,0 +1,537 @@
+"""A share of a credit waits in hold, bears its part of refunds and reorgs, and reaches its recipient once."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from actors.merchants import shares as share_ticks
+from models.db.base import execute, transaction
+from models.invoices.rows import InvoiceRow
+from models.ledger import releases
+from models.ledger.debts import Debtor
+from models.ledger.ledger import AVAILABLE, DEBT, HOLD, MATURING, PAYOUT_HELD, InsufficientFundsError
+from models.merchants import splits
+from models.outcomes import debt_repayment
+from models.payouts import queue as payout_queue
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
+from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import PRICE, invoice, paid, settled
+from tests.models.ledger.figures import held, owes
+from tests.models.ledger.sharing import (
+    HOLD_HOURS,
+    add_rule,
+    hold_for,
+    hours_pass,
+    in_hold,
+    mature,
+    places,
+    release,
+    share_with,
+)
+from tests.models.payouts.builders import fund, lend
+from tests.models.refunds.builders import FEE, accept, end, refund, reread, sent, short
+from tests.models.wallets.builders import received, wallet
+
+pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
+
+NETWORK = CATALOGUE.networks["ethereum"]
+HALF = PRICE // 2
+# In the ledger's units, one of the coin's precision: USDT has six digits of eighteen.
+STEP = 10**12
+
+
+def sale(chain: Chain, shop: UUID, units: int = PRICE) -> InvoiceRow:
+    """Sell something without a fee, credited."""
+    free = {"fee_ppm": 0, "fee_fixed_units": 0, "fee_fixed_usd_cents": 0}
+    return paid(chain, invoice(shop, payer_units=units, **free))
+
+
+def lose_all(chain: Chain) -> None:
+    """Replace every block since the chain began."""
+    chain.reorg(chain.height - chain.first_height)
+
+
+# Credits ------------------------------------------------------------------------------------------------------
+
+
+def test_rules_share_what_is_left_after_the_fees(shop: UUID, chain: Chain) -> None:
+    net = PRICE - 15 * USDT // 100 - 3 * USDT // 10
+    share_with(shop, 50)
+    share_with(shop, 12.34)
+
+    paid(chain, invoice(shop))
+
+    expected = [net // 2 // STEP * STEP, net * 1234 // 10_000 // STEP * STEP]
+    assert [left for left, *_ in places(shop)] == expected
+    assert held(shop) == {HOLD: sum(expected), MATURING: net - sum(expected)}
+
+
+def test_a_share_is_rounded_down_to_the_precision_of_the_coin(shop: UUID, chain: Chain) -> None:
+    share_with(shop, 33.33)
+
+    sale(chain, shop, 100 * STEP + 1)
+
+    assert places(shop) == [(33 * STEP, 0, 0, 0)]
+
+
+def test_a_share_of_nothing_is_none(shop: UUID, chain: Chain) -> None:
+    share_with(shop, 0.01)
+
+    sale(chain, shop, 100 * STEP)
+
+    assert places(shop) == []
+    assert held(shop) == {MATURING: 100 * STEP}
+
+
+def test_all_of_a_credit_can_be_shared(shop: UUID, chain: Chain) -> None:
+    first, second = share_with(shop, 99.99), share_with(shop, 0.01)
+
+    sale(chain, shop)
+    assert held(shop) == {HOLD: PRICE}
+    mature(chain)
+    release()
+
+    assert held(shop) == {}
+    assert (held(first), held(second)) == ({AVAILABLE: PRICE - PRICE // 10_000}, {AVAILABLE: PRICE // 10_000})
+
+
+def test_a_wallet_and_an_accepted_stray_are_shared_too_each_in_its_coin(shop: UUID, chain: Chain) -> None:
+    share_with(shop, 10)
+    received(chain, wallet(shop, fee_ppm=0), 10 * USDT)
+    mine = short(chain, shop)
+    chain.pay_and_confirm(mine, 5 * USDT, txid="0xstray", currency="DAI", stray="asset")
+    settled(mine)
+
+    accept(mine, "0xstray")
+
+    net = 5 * USDT - 5 * USDT * 15 // 1000
+    assert (in_hold(shop), held(shop, "DAI")[HOLD]) == (USDT, net // 10)
+
+
+def test_an_accepted_short_payment_is_shared(shop: UUID, chain: Chain) -> None:
+    share_with(shop, 50)
+    mine = short(chain, shop)
+    assert in_hold(shop) == 0
+
+    accept(mine)
+
+    assert in_hold(shop) > 0
+
+
+def test_the_rules_at_the_credit_count(shop: UUID, chain: Chain) -> None:
+    rule = add_rule(shop, merchant(), 30)
+    sale(chain, shop)
+    assert splits.delete(shop, rule.id)
+    sale(chain, shop)
+
+    assert places(shop) == [(3 * USDT, 0, 0, 0)]
+    mature(chain)
+    release()
+    assert held(rule.recipient_id) == {AVAILABLE: 3 * USDT}, "a deleted rule's share goes its way"
+
+
+def test_splits_that_are_off_share_nothing_and_keep_what_waits(shop: UUID, chain: Chain) -> None:
+    recipient = share_with(shop, 30)
+    sale(chain, shop)
+    splits.set_config(shop, enabled=False, hold_hours=None)
+    sale(chain, shop)
+
+    assert in_hold(shop) == 3 * USDT
+    mature(chain)
+    release()
+    assert held(recipient) == {AVAILABLE: 3 * USDT}
+
+
+def test_a_rule_of_another_merchant_shares_nothing(shop: UUID, chain: Chain) -> None:
+    share_with(merchant(), 30, shop)
+
+    sale(chain, shop)
+
+    assert in_hold(shop) == 0
+
+
+def test_a_debt_is_repaid_before_anybody_shares(shop: UUID, chain: Chain) -> None:
+    lend(shop, 4 * USDT)
+    share_with(shop, 50)
+
+    sale(chain, shop)
+
+    assert owes(shop) == 0
+    assert held(shop) == {HOLD: 3 * USDT, MATURING: 3 * USDT}
+
+
+# Release ------------------------------------------------------------------------------------------------------
+
+
+def test_a_share_waits_for_maturity_and_for_its_hold(shop: UUID, chain: Chain) -> None:
+    recipient = share_with(shop, 30)
+    hold_for(shop)
+    sale(chain, shop)
+    hours_pass()
+    release()
+    assert held(recipient) == {}, "the credit is not mature"
+
+    sale(chain, shop)
+    mature(chain)
+    release()
+
+    assert held(recipient) == {AVAILABLE: 3 * USDT}, "the second one's hold is not over"
+    assert held(shop) == {HOLD: 3 * USDT, AVAILABLE: 14 * USDT}
+    assert releases.earnings(recipient) == {"USDT": 3 * USDT}
+
+
+def test_a_hold_is_as_long_as_it_was_at_the_credit(shop: UUID, chain: Chain) -> None:
+    recipient = share_with(shop, 30)
+    hold_for(shop, HOLD_HOURS)
+    sale(chain, shop)
+    hold_for(shop, 0)
+    mature(chain)
+    hours_pass(HOLD_HOURS - 1)
+    release()
+    assert held(recipient) == {}
+
+    hours_pass(1)
+    release()
+
+    assert held(recipient) == {AVAILABLE: 3 * USDT}
+
+
+def test_a_recipient_s_debt_is_repaid_first(shop: UUID, chain: Chain) -> None:
+    recipient = share_with(shop, 20)
+    share_with(shop, 30, recipient)
+    sale(chain, shop)
+    mature(chain)
+    lend(recipient, 4 * USDT)
+
+    release()
+
+    assert (owes(recipient), held(recipient)) == (0, {AVAILABLE: USDT})
+    assert releases.earnings(recipient) == {"USDT": 5 * USDT}, "what repaid a debt was received too"
+
+
+def test_shares_are_released_once_however_often_and_by_whom(shop: UUID, chain: Chain) -> None:
+    recipients = [share_with(shop, 10) for _ in range(3)]
+    for _ in range(3):
+        sale(chain, shop)
+    mature(chain)
+
+    outcomes = at_once(4, lambda _: share_ticks.release_splits())
+    release()
+
+    assert outcomes == [None] * 4
+    assert [held(recipient) for recipient in recipients] == [{AVAILABLE: 3 * USDT}] * 3
+    assert held(shop) == {AVAILABLE: 21 * USDT}
+
+
+def test_whoever_releases_passes_by_what_another_has_in_hand(shop: UUID, chain: Chain) -> None:
+    recipient = share_with(shop, 10)
+    sale(chain, shop)
+    mature(chain)
+
+    with transaction():
+        execute("SELECT 1 FROM split_shares FOR UPDATE")
+        (got,) = at_once(1, lambda _: releases.release(releases.Receipt(recipient, "USDT"), limit=10))
+
+    assert got == 0
+
+
+def test_a_step_is_bounded_and_rings_for_the_rest(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch, rung: list[str]
+) -> None:
+    monkeypatch.setattr(share_ticks, "SHARES_AT_ONCE", 2)
+    recipient = share_with(shop, 10)
+    for _ in range(3):
+        sale(chain, shop)
+    mature(chain)
+
+    release()
+    assert held(recipient) == {AVAILABLE: 2 * USDT}
+    assert "release_splits" in rung
+    rung.clear()
+    release()
+
+    assert held(recipient) == {AVAILABLE: 3 * USDT}
+    assert rung == []
+
+
+def test_one_recipient_whose_step_fails_holds_up_no_other(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlucky, other = share_with(shop, 10), share_with(shop, 10)
+    sale(chain, shop)
+    mature(chain)
+    do = releases.release
+
+    def fail(receipt: releases.Receipt, *, limit: int) -> int:
+        if receipt.recipient_id == unlucky:
+            raise ValueError("unlucky")
+        return do(receipt, limit=limit)
+
+    monkeypatch.setattr(releases, "release", fail)
+    release()
+
+    assert (held(unlucky), held(other)) == ({}, {AVAILABLE: USDT})
+
+
+# Refunds ------------------------------------------------------------------------------------------------------
+
+
+def test_a_refund_takes_each_share_s_percent_from_hold(shop: UUID, chain: Chain) -> None:
+    share_with(shop, 50)
+    share_with(shop, 20)
+    sold = sale(chain, shop)
+    mature(chain)
+
+    refund(sold, 4 * USDT)
+
+    assert places(shop) == [(3 * USDT, 2 * USDT, 0, 0), (2 * USDT - 8 * USDT // 10, 8 * USDT // 10, 0, 0)]
+    own = 4 * USDT * 3 // 10 + FEE
+    assert held(shop) == {HOLD: 42 * USDT // 10, AVAILABLE: 3 * USDT - own, PAYOUT_HELD: 4 * USDT + FEE}
+
+
+def test_a_refund_takes_no_more_than_is_left_of_a_share(shop: UUID, chain: Chain) -> None:
+    """The fee is not returned, so the whole price is more than what was shared."""
+    share_with(shop, 50)
+    sold = paid(chain, invoice(shop))
+    mature(chain)
+    fund(shop, PRICE)
+    shared = in_hold(shop)
+
+    refund(sold, PRICE)
+
+    assert (in_hold(shop), places(shop)) == (0, [(0, shared, 0, 0)])
+    assert held(shop)[PAYOUT_HELD] == PRICE + FEE
+
+
+def test_a_refund_falls_on_every_deposit_by_its_part(shop: UUID, chain: Chain) -> None:
+    """The second deposit came under another rule."""
+    rule = add_rule(shop, merchant(), 50)
+    sold = sale(chain, shop)
+    splits.delete(shop, rule.id)
+    add_rule(shop, merchant(), 10)
+    chain.pay_and_confirm(sold, 3 * PRICE)
+    settled(sold)
+    mature(chain)
+
+    refund(sold, 4 * USDT)
+
+    assert [taken for _, taken, *_ in places(shop)] == [USDT // 2, 3 * USDT // 10]
+
+
+def test_what_a_refund_takes_is_rounded_down_to_the_precision(shop: UUID, chain: Chain) -> None:
+    share_with(shop, 33.33)
+    sold = sale(chain, shop)
+    mature(chain)
+
+    refund(sold, 100 * STEP)
+
+    assert [taken for _, taken, *_ in places(shop)] == [33 * STEP]
+
+
+def test_after_release_all_of_a_refund_is_the_merchant_s(shop: UUID, chain: Chain) -> None:
+    recipient = share_with(shop, 50)
+    sold = sale(chain, shop)
+    mature(chain)
+    release()
+
+    refund(sold, 4 * USDT)
+
+    assert held(shop) == {AVAILABLE: USDT - FEE, PAYOUT_HELD: 4 * USDT + FEE}
+    assert held(recipient) == {AVAILABLE: HALF}
+
+
+def test_a_refund_of_one_sale_leaves_the_shares_of_others_alone(shop: UUID, chain: Chain) -> None:
+    share_with(shop, 50)
+    sold, _ = sale(chain, shop), sale(chain, shop)
+    mature(chain)
+
+    refund(sold, 4 * USDT)
+
+    assert [taken for _, taken, *_ in places(shop)] == [2 * USDT, 0]
+
+
+@pytest.mark.parametrize("ending", ["failed", "cancelled"])
+def test_a_refund_that_fails_restores_hold_and_available(shop: UUID, chain: Chain, ending: str) -> None:
+    share_with(shop, 50)
+    sold = sale(chain, shop)
+    mature(chain)
+    made = refund(sold, 4 * USDT)
+
+    end(made, ending)  # type: ignore[arg-type]
+
+    assert held(shop) == {HOLD: HALF, AVAILABLE: HALF}
+    assert places(shop) == [(HALF, 0, 0, 0)]
+
+
+def test_what_a_failed_refund_keeps_of_its_fee_is_the_merchant_s(shop: UUID, chain: Chain) -> None:
+    share_with(shop, 50)
+    sold = sale(chain, shop)
+    mature(chain)
+
+    end(refund(sold, 4 * USDT), "failed", kept_units=FEE)
+
+    assert held(shop) == {HOLD: HALF, AVAILABLE: HALF - FEE}
+
+
+def test_what_comes_back_after_the_rest_was_released_follows_it(shop: UUID, chain: Chain) -> None:
+    recipient = share_with(shop, 50)
+    sold = sale(chain, shop)
+    mature(chain)
+    made = refund(sold, 4 * USDT)
+    release()
+    assert held(recipient) == {AVAILABLE: 3 * USDT}
+
+    end(made, "failed")
+    release()
+
+    assert held(recipient) == {AVAILABLE: HALF}
+    assert held(shop) == {AVAILABLE: HALF}
+    assert releases.earnings(recipient) == {"USDT": HALF}
+
+
+def test_a_confirmed_refund_leaves_the_rest_to_the_recipient(shop: UUID, chain: Chain) -> None:
+    recipient = share_with(shop, 50)
+    sold = sale(chain, shop)
+    mature(chain)
+
+    end(refund(sold, 4 * USDT), "confirmed")
+    release()
+
+    assert held(recipient) == {AVAILABLE: 3 * USDT}
+    assert places(shop) == [(0, 2 * USDT, 3 * USDT, 0)]
+
+
+def test_a_refund_that_available_does_not_cover_takes_nothing(shop: UUID, chain: Chain) -> None:
+    share_with(shop, 90)
+    sold = sale(chain, shop)
+
+    with pytest.raises(InsufficientFundsError):
+        refund(sold, 4 * USDT)
+
+    assert places(shop) == [(9 * USDT, 0, 0, 0)]
+
+
+def test_a_refund_out_of_shares_leaves_once_their_credit_is_mature(shop: UUID, chain: Chain) -> None:
+    """Else a merchant could share all with itself and have refunded what a reorg still takes."""
+    share_with(shop, 100)
+    sold = sale(chain, shop)
+    fund(shop, FEE)
+    made = refund(sold, 4 * USDT)
+    assert payout_queue.due(NETWORK, limit=10) == []
+    assert not payout_queue.is_here(NETWORK, made.id)
+
+    mature(chain)
+
+    assert payout_queue.due(NETWORK, limit=10) == [made.id]
+    assert payout_queue.is_here(NETWORK, made.id)
+
+
+def test_a_debt_cancels_a_refund_and_what_it_took_of_shares_goes_back(shop: UUID, chain: Chain) -> None:
+    share_with(shop, 50)
+    sold = sale(chain, shop)
+    mature(chain)
+    refund(sold, 4 * USDT)
+    lend(shop, USDT)
+
+    assert debt_repayment.repay(CATALOGUE, Debtor(shop, "USDT")) is False
+    execute("INSERT INTO debtors (merchant_id, currency) VALUES (%s, 'USDT')", (shop,))
+    assert debt_repayment.repay(CATALOGUE, Debtor(shop, "USDT"))
+
+    assert (owes(shop), held(shop)) == (0, {HOLD: HALF, AVAILABLE: HALF - USDT})
+
+
+# Reorgs -------------------------------------------------------------------------------------------------------
+
+
+def test_a_reorg_takes_shares_out_of_hold(shop: UUID, chain: Chain) -> None:
+    recipient = share_with(shop, 50)
+    sale(chain, shop)
+
+    chain.reorg(NETWORK.confirmations)
+
+    assert (held(shop), owes(shop)) == ({}, 0)
+    assert places(shop) == [(0, 0, 0, HALF)]
+    release()
+    assert held(recipient) == {}
+    assert_sound()
+
+
+def test_a_deposit_that_comes_back_is_shared_anew_by_the_rules_of_then(shop: UUID, chain: Chain) -> None:
+    rule = add_rule(shop, merchant(), 50)
+    free = {"fee_ppm": 0, "fee_fixed_units": 0, "fee_fixed_usd_cents": 0}
+    mine = invoice(shop, **free)
+    found = chain.pay_and_confirm(mine, PRICE)
+    settled(mine)
+    chain.reorg(NETWORK.confirmations)
+    splits.delete(shop, rule.id)
+    add_rule(shop, merchant(), 10)
+
+    chain.mine(1, found)
+    chain.confirm()
+    settled(mine)
+
+    assert places(shop) == [(0, 0, 0, HALF), (USDT, 0, 0, 0)]
+    assert held(shop) == {HOLD: USDT, MATURING: 9 * USDT}
+
+
+def test_after_release_a_reorg_is_the_merchant_s_debt(shop: UUID, chain: Chain) -> None:
+    recipient = share_with(shop, 30)
+    sale(chain, shop)
+    mature(chain)
+    release()
+
+    lose_all(chain)
+
+    assert (held(shop), owes(shop)) == ({DEBT: 3 * USDT}, 3 * USDT)
+    assert held(recipient) == {AVAILABLE: 3 * USDT}, "what was received stays"
+    assert places(shop) == [(0, 0, 3 * USDT, 0)]
+    assert_sound()
+
+
+def test_a_reorg_between_takes_what_waits_and_the_rest_from_the_merchant(shop: UUID, chain: Chain) -> None:
+    """The first sale's share was released, those of the second have a hold."""
+    gone = share_with(shop, 30)
+    sale(chain, shop)
+    share_with(shop, 20)
+    hold_for(shop)
+    sale(chain, shop)
+    mature(chain)
+    release()
+    assert held(shop) == {HOLD: 5 * USDT, AVAILABLE: 12 * USDT}
+
+    lose_all(chain)
+
+    assert (held(shop), owes(shop)) == ({DEBT: 3 * USDT}, 3 * USDT)
+    assert held(gone) == {AVAILABLE: 3 * USDT}
+    assert_sound()
+
+
+def test_a_reorg_cancels_an_unsigned_refund_before_it_takes_the_share(shop: UUID, chain: Chain) -> None:
+    share_with(shop, 50)
+    sold = sale(chain, shop)
+    mature(chain)
+    made = refund(sold, 4 * USDT)
+
+    lose_all(chain)
+
+    assert reread(made).status == "cancelled"
+    assert (held(shop), owes(shop), places(shop)) == ({}, 0, [(0, 0, 0, HALF)])
+    assert_sound()
+
+
+@pytest.mark.parametrize("ending", ["failed", "confirmed"])
+def test_a_signed_refund_of_what_a_reorg_took_is_the_merchant_s(shop: UUID, chain: Chain, ending: str) -> None:
+    share_with(shop, 50)
+    sold = sale(chain, shop)
+    mature(chain)
+    made = sent(refund(sold, 4 * USDT))
+
+    lose_all(chain)
+    assert owes(shop) == 4 * USDT + FEE
+    end(made, ending)  # type: ignore[arg-type]
+
+    # What the refund took of the share goes to whoever paid for the deposit.
+    assert owes(shop) == (0 if ending == "failed" else 4 * USDT + FEE)
+    assert (held(shop), in_hold(shop)) == ({} if ending == "failed" else {DEBT: 4 * USDT + FEE}, 0)
