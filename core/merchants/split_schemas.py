@@ -51,7 +51,6 @@ class RuleLookup(Request, kw_only=True, omit_defaults=True):
     """Which rule is meant (POST /v1/split/rule/delete)."""
 
     refusals: ClassVar = {"rule_id": errors.SplitRuleNotFound}
-    absences: ClassVar = {"rule_id": errors.RequestBadField}
 
     rule_id: Annotated[RuleId, Meta(min_length=1)]
 

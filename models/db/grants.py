@@ -93,8 +93,8 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "split_earnings": ("r", "riu", ""),
     "split_rules": ("r", "rid", "r"),
     # The signer ends refunds, and settles the payments whose they were.
-    "split_shares": ("", "riu", "riu"),
-    "split_takes": ("", "ri", "r"),
+    "split_shares": ("r", "riu", "riu"),
+    "split_takes": ("r", "ri", "r"),
     "treasury_addresses": ("r", "r", "riu"),
     "treasury_topups": ("r", "riu", "r"),
     "treasury_walks": ("", "riu", "riu"),

@@ -53,12 +53,13 @@ _PAYOUTS: Final = """
         (SELECT * FROM public.spends WHERE payout_id = p.id AND state <> 'dead' OFFSET 0) s
         UNION ALL SELECT * FROM public.spends WHERE state = 'dead' AND payout_id IN (SELECT id FROM payouts))
 """
-# A share's deposit is older than it by minutes, so that it may be too old to be young.
+# All shares of a deposit are looked at where one of them is; the deposit may be older than young by itself.
 _SHARES: Final = """
-    WITH split_shares AS MATERIALIZED (
-        SELECT * FROM public.split_shares WHERE id >= '{since}'
-        UNION SELECT * FROM public.split_shares WHERE left_units > 0),
-    deposits AS MATERIALIZED (SELECT d.* FROM (SELECT DISTINCT deposit_id AS id FROM split_shares) y
+    WITH shared AS MATERIALIZED (SELECT deposit_id AS id FROM public.split_shares WHERE id >= '{since}'
+        UNION SELECT deposit_id FROM public.split_shares WHERE left_units > 0),
+    split_shares AS MATERIALIZED (SELECT s.* FROM shared y
+        CROSS JOIN LATERAL (SELECT * FROM public.split_shares WHERE deposit_id = y.id OFFSET 0) s),
+    deposits AS MATERIALIZED (SELECT d.* FROM shared y
         CROSS JOIN LATERAL (SELECT * FROM public.deposits WHERE id = y.id OFFSET 0) d)
 """
 _CHEQUES: Final = """

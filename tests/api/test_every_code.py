@@ -19,6 +19,7 @@ from api.app import create_app
 from api.endpoints import ANY_KEY, Endpoint
 from api.routes import ENDPOINTS
 from core.errors import ERRORS, DomainError, GatewayBusy, IdempotencyInProgress, IdempotencyKeyReused
+from core.merchants.split_schemas import RULES_MAX
 from models.db import base
 from models.db.base import StoreUnavailableError
 from models.ledger.ledger import MATURING
@@ -270,6 +271,18 @@ def sent_back(name: str, path: str, make: Make, field: str) -> dict[tuple[str, s
     }
 
 
+def sharing(percent: float, *, before: int = 1) -> Case:
+    """Share with the stranger once more than so many times."""
+
+    def case(live: Live) -> testing.Result:
+        body = {"recipient_merchant_id": str(live.stranger), "percent": percent}
+        for _ in range(before):
+            live.post(SPLIT_RULE, body)
+        return live.post(SPLIT_RULE, body)
+
+    return case
+
+
 def checking_out(*, sql: str = "SELECT 1", of: dict[str, Any] | None = None, **order: Any) -> Case:
     """Check a link of 10 USD out, or one with other fields, after some SQL."""
 
@@ -300,6 +313,7 @@ PAYMENT_LINK: Final = "/v1/payment/link"
 IN_USDT: Final = {"currency": "USDT", "network": "ethereum"}
 OPEN: Final = {"amount_mode": "open", "amount_min": "5"}
 RANGE: Final = {"amount_mode": "range", "amount_min": "5", "amount_max": "9"}
+SPLIT_RULE: Final = "/v1/split/rule"
 REFUND: Final = "/v1/payment/refund"
 RESOLVE: Final = "/v1/payment/resolve"
 SEND_EMAIL: Final = "/v1/payment/send-email"
@@ -514,6 +528,12 @@ CASES: Final[dict[tuple[str, str], Case]] = {
     ("listWebhookDeliveries", "webhook.bad_cursor"): sending("/v1/webhooks/deliveries", {"cursor": "x"}),
     ("redeliverWebhook", "webhook.not_found"): sending("/v1/webhooks/redeliver", {"delivery_id": UNKNOWN}),
     ("testWebhook", "webhook.no_url"): sending("/v1/webhooks/test", {}),
+    ("addSplitRule", "split.bad_percent"): sending(SPLIT_RULE, {"recipient_merchant_id": UNKNOWN, "percent": 0}),
+    ("addSplitRule", "split.unknown_recipient"): sending(SPLIT_RULE, {"recipient_merchant_id": UNKNOWN, "percent": 1}),
+    ("addSplitRule", "split.over_100"): sharing(60),
+    ("addSplitRule", "split.too_many_rules"): sharing(0.01, before=RULES_MAX),
+    ("deleteSplitRule", "split.rule_not_found"): sending("/v1/split/rule/delete", {"rule_id": UNKNOWN}),
+    ("setSplitConfig", "split.bad_hold"): sending("/v1/split/config/set", {"refund_hold_hours": 2161}),
     ("setIpAllowlist", "allowlist.bad_ip"): sending("/v1/ip-allowlist", {"ips": ["x"]}),
     ("setIpAllowlist", "allowlist.locks_you_out"): sending("/v1/ip-allowlist", {"ips": ["203.0.113.7"]}),
     **{
@@ -602,6 +622,8 @@ BAD_FIELDS: Final[dict[str, Any]] = {
     "getPaymentLink": {"link_id": UNKNOWN, "offset": 10_001},
     "togglePaymentLink": {"link_id": UNKNOWN},
     "checkOutLink": {"payer_email": "nobody"},
+    "addSplitRule": {"recipient_merchant_id": UNKNOWN, "percent": 1, "title": 5},
+    "setSplitConfig": {"enabled": "yes"},
     "createPayoutLink": LINK | {"email": "nobody"},
     "listPayoutLinks": {"offset": -1},
     "claimPayoutLink": {"address": BOB, "memo": 5},

@@ -45,6 +45,7 @@ class Theirs:
     link: str
     payment_link: str
     batch: str
+    rule: str
 
 
 Pair = tuple[Any, Any]
@@ -111,6 +112,10 @@ FOREIGN: Final[dict[str, Pairs]] = {
     "getPayout": payouts(),
     "listPayouts": lambda theirs: [({"order_id": theirs.payout_order}, {"order_id": "nobody's"}), ({}, {})],
     "cancelPayout": payouts(),
+    "deleteSplitRule": lambda theirs: [
+        ({"rule_id": theirs.rule}, {"rule_id": NOBODYS}),
+        ({"rule_id": theirs.rule.upper()}, {"rule_id": NOBODYS}),
+    ],
     "redeliverWebhook": lambda theirs: [({"delivery_id": theirs.delivery}, {"delivery_id": NOBODYS})],
 }
 
@@ -140,9 +145,24 @@ OWN: Final = {
     "renderQr": "draws any text",
     "registerWebhook": "the caller's endpoint",
     "testWebhook": "the caller's endpoint",
+    "addSplitRule": "the caller's own rule; its recipient is any other merchant",
+    "listSplitRules": "the caller's rules",
+    "getSplitConfig": "the caller's terms, and what it received",
+    "setSplitConfig": "the caller's terms",
     "setIpAllowlist": "the caller's list",
 }
-IDS: Final = {"uuid", "order_id", "address", "delivery_id", "txid", "wallet_id", "link_id", "batch_id", "payout_id"}
+IDS: Final = {
+    "uuid",
+    "order_id",
+    "address",
+    "delivery_id",
+    "txid",
+    "wallet_id",
+    "link_id",
+    "batch_id",
+    "payout_id",
+    "rule_id",
+}
 
 
 @pytest.fixture
@@ -161,6 +181,7 @@ def theirs(live: Live) -> Theirs:
     )
     wallet = live.post("/v1/wallet", WALLET, public_id="pk_stranger").json["result"]
     batch = live.post("/v1/payment/batch", {"payments": [{}]}, public_id="pk_stranger").json["result"]
+    shared = {"recipient_merchant_id": str(live.shop), "percent": 5}
     row = base.one("SELECT id FROM webhook_deliveries")
     assert row is not None
     return Theirs(
@@ -175,6 +196,7 @@ def theirs(live: Live) -> Theirs:
         link=link["link_id"],
         payment_link=opened(live, public_id="pk_stranger"),
         batch=batch["batch_id"],
+        rule=live.post("/v1/split/rule", shared, public_id="pk_stranger").json["result"]["rule_id"],
     )
 
 
@@ -195,6 +217,7 @@ def _untouched(live: Live, theirs: Theirs) -> Iterator[None]:
                 "payout_links",
                 "payment_links",
                 "batches",
+                "split_rules",
             )
         ]
 
@@ -266,6 +289,9 @@ def test_settings_and_reads_are_of_the_callers_own_merchant(live: Live) -> None:
     assert live.post("/v1/ip-allowlist", {}, public_id="pk_stranger").json["result"] == {"ips": []}
     live.post("/v1/payment/discount", WALLET | {"discount_percent": 50}, public_id="pk_stranger")
     assert live.post("/v1/payment/discount", {}).json["result"] == {"items": []}
+    live.post("/v1/split/config/set", {"enabled": False}, public_id="pk_stranger")
+    assert live.post("/v1/split/rule/list", {}).json["result"] == {"items": []}
+    assert live.post("/v1/split/config/get", {}).json["result"]["enabled"] is True
     custody = Account(UUID(int=0), "custody", "USDT", "bsc")
     with base.transaction():
         post("test", [Transfer(custody, Account(live.stranger, "available", "USDT"), 7 * UNIT)])

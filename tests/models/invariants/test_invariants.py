@@ -24,6 +24,7 @@ from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, endpoint
 from tests.models.invariants.payout_story import PAYOUT_CORRUPTIONS, pay_out
 from tests.models.invoices.builders import PRICE, agnostic_invoice, create, expired, invoice, new_invoice, paid, settled
 from tests.models.ledger.figures import held
+from tests.models.ledger.sharing import mature, release, share_with
 from tests.models.refunds.builders import refund, send_back
 from tests.models.treasury.builders import spend, topup
 from tests.models.wallets.builders import set_blocked, wallet
@@ -134,6 +135,38 @@ CORRUPTIONS: Final[dict[str, list[str]]] = {
         "UPDATE deposits SET fee_fixed_units = 1 WHERE owner_kind = 'wallet' AND status = 'credited'",
     ],
     **PAYOUT_CORRUPTIONS,
+    "holds_equal_open_shares": [
+        "UPDATE split_shares SET left_units = left_units - 1, taken_units = taken_units + 1 WHERE left_units > 0",
+        "UPDATE balances SET units = units + 1 WHERE account_id IN (SELECT id FROM accounts WHERE kind = 'hold')",
+        "DELETE FROM split_shares WHERE left_units > 0",
+    ],
+    "shares_never_exceed_their_credit": [
+        "UPDATE split_shares SET percent_ppm = percent_ppm - 100",
+        "UPDATE deposits SET net_units = net_units - 1, rounding_units = 1 WHERE status = 'credited'",
+        "UPDATE deposits SET status = 'reversed' WHERE status = 'credited'",
+        "UPDATE deposits SET round = round + 1",
+        "UPDATE split_shares SET percent_ppm = 600000 WHERE is_reversed",
+    ],
+    "shares_are_put_aside": [
+        "DELETE FROM split_shares s WHERE EXISTS"
+        " (SELECT 1 FROM split_shares o WHERE o.deposit_id = s.deposit_id AND o.id < s.id)",
+        "UPDATE split_shares SET units = units + 1, released_units = released_units + 1 WHERE released_units > 0",
+        "DELETE FROM ledger_transfers WHERE reference LIKE 'deposit:%:credit'",
+    ],
+    "refunds_took_what_shares_gave": [
+        "UPDATE split_takes SET units = units + 1",
+        "DELETE FROM split_takes",
+        "UPDATE payouts SET status = 'cancelled' WHERE kind = 'refund'",
+    ],
+    "refunds_hold_what_shares_gave": [
+        "UPDATE split_takes SET units = units + 1",
+        "UPDATE payouts SET hold_reference = hold_reference || 'x' WHERE kind = 'refund'",
+    ],
+    "earnings_are_what_holds_gave": [
+        "UPDATE split_earnings SET units = units + 1",
+        "DELETE FROM split_earnings",
+        "DELETE FROM ledger_transfers WHERE reference LIKE 'split:%'",
+    ],
 }
 
 
@@ -149,6 +182,7 @@ def shop(database: str) -> UUID:
     sold = paid(chain, invoice(merchant_id))
     chain.mature()
     crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)
+    share(chain)
     short, never = invoice(merchant_id, lifetime_s=300), invoice(merchant_id, lifetime_s=300)
     chain.pay(short, USDT)
     chain.pay_and_confirm(short, 5 * 10**18, currency="DAI", stray="asset")
@@ -192,6 +226,21 @@ def give_back(chain: Chain, sold: InvoiceRow) -> None:
     short = invoice(sold.merchant_id)
     paid(chain, short, 2 * USDT)
     send_back(expired(chain, short))
+
+
+def share(chain: Chain) -> None:
+    """Share three sales: the first one's shares were released, a refund took of the second's, a reorg the third."""
+    shop = merchant(fee_ppm=0, fee_fixed_usd_cents=0)
+    endpoint(shop)
+    share_with(shop, 40)
+    share_with(shop, 40)
+    free = {"fee_ppm": 0, "fee_fixed_units": 0, "fee_fixed_usd_cents": 0}
+    paid(chain, invoice(shop, **free))
+    mature(chain)
+    release()
+    refund(paid(chain, invoice(shop, **free)), 2 * USDT)
+    paid(chain, invoice(shop, **free))
+    chain.reorg(CATALOGUE.networks["ethereum"].confirmations)
 
 
 def give_to_wallets(merchant_id: UUID, chain: Chain) -> None:
@@ -302,7 +351,7 @@ def identifiers() -> list[UUID]:
     """Return where "young" may begin in the story: at each of its objects, and behind them all."""
     found = [
         row[0]
-        for table in ("invoices", "deposits", "payouts", "payout_links", "wallets")
+        for table in ("invoices", "deposits", "payouts", "payout_links", "wallets", "split_shares")
         for row in rows(f"SELECT id FROM {table}")
     ]
     return [*sorted(found), UUID(int=2**128 - 1)]
@@ -323,6 +372,21 @@ def test_objects_that_ended_long_ago_are_looked_at_by_a_full_audit_alone() -> No
     assert check(since=behind) == []
     assert "sums_are_kept" in {violation.name for violation in check(is_full=True, since=behind)}
     assert "sums_are_kept" in broken()
+
+
+@pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE split_shares SET units = units - 1, released_units = released_units - 1 WHERE released_units > 0",
+        "DELETE FROM split_shares WHERE released_units > 0",
+    ],
+)
+def test_a_full_audit_adds_up_what_recipients_received(change: str) -> None:
+    assert check(is_full=True) == []
+    corrupt(change)
+
+    assert "earnings_equal_released_shares" in {violation.name for violation in check(is_full=True)}
 
 
 @pytest.mark.usefixtures("shop")

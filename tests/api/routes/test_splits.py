@@ -1,0 +1,178 @@
+"""Rules and their settings over HTTP with the real actors behind: what is taken, what is refused, what repeats do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from falcon import testing
+
+from core.ids import NIL
+from core.merchants.split_schemas import RULES_MAX
+from models.db.base import execute
+from models.ledger.rows import SplitEarnings
+from tests.api.conftest import code_of
+from tests.api.live import Live
+from tests.models.db.collisions import at_once
+from tests.models.ledger.sharing import add_rule
+
+RULE, LIST, DELETE = "/v1/split/rule", "/v1/split/rule/list", "/v1/split/rule/delete"
+GET, SET = "/v1/split/config/get", "/v1/split/config/set"
+NOBODYS = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
+
+
+def add(live: Live, percent: Any = 12.5, *, to: Any = None, **more: Any) -> testing.Result:
+    return live.post(RULE, {"recipient_merchant_id": str(to or live.stranger), "percent": percent} | more)
+
+
+def listed(live: Live) -> Any:
+    return live.post(LIST, {}).json["result"]["items"]
+
+
+def test_a_rule_is_shown_as_it_was_made_until_it_is_deleted(live: Live) -> None:
+    first = add(live, 100 / 3 // 0.01 / 100, title="Märkte").json["result"]
+    second = add(live, 50).json["result"]
+
+    assert first.keys() == {"rule_id", "recipient_merchant_id", "percent", "title", "created_at"}
+    assert (first["recipient_merchant_id"], first["percent"], first["title"]) == (str(live.stranger), 33.33, "Märkte")
+    assert (second["percent"], second["title"]) == (50, "")
+    assert listed(live) == [second, first], "newest first"
+
+    gone = live.post(DELETE, {"rule_id": first["rule_id"].upper()})
+    assert gone.json["result"] == {"rule_id": first["rule_id"], "deleted": True}
+    assert listed(live) == [second]
+    assert code_of(live.post(DELETE, {"rule_id": first["rule_id"]})) == "split.rule_not_found"
+
+
+def test_a_repeat_with_its_key_makes_one_rule(live: Live) -> None:
+    body = {"recipient_merchant_id": str(live.stranger), "percent": 5}
+
+    answers = [live.post(RULE, body, headers={"Idempotency-Key": "once"}).json["result"] for _ in range(2)]
+
+    assert answers[0] == answers[1]
+    assert len(listed(live)) == 1
+
+
+@pytest.mark.parametrize("percent", [0, 0.001, 0.009, 100.01, 101, -1, 33.333, "5", "NaN", None, True, [5], 1e300])
+def test_a_percentage_that_is_none_is_refused(live: Live, percent: Any) -> None:
+    answer = add(live, percent)
+
+    assert (answer.status_code, code_of(answer)) == (400, "split.bad_percent")
+    assert listed(live) == []
+
+
+def test_what_is_no_json_number_is_no_json(live: Live) -> None:
+    raw = f'{{"recipient_merchant_id": "{live.stranger}", "percent": NaN}}'.encode()
+
+    assert code_of(live.client.signed(RULE, raw)) == "request.bad_json"
+
+
+@pytest.mark.parametrize("percent", [0.01, 1, 1.0, 12.5, 99.99, 100, 1e2])
+def test_what_is_a_percentage_is_taken(live: Live, percent: float) -> None:
+    assert add(live, percent).json["result"]["percent"] == percent
+
+
+def test_all_rules_together_are_no_more_than_all(live: Live) -> None:
+    add(live, 60)
+    add(live, 39.99)
+
+    assert code_of(add(live, 0.02)) == "split.over_100"
+    assert add(live, 0.01).status_code == 200
+    assert code_of(add(live, 0.01)) == "split.over_100"
+
+
+def test_rules_made_at_the_same_moment_are_no_more_than_all_either(live: Live) -> None:
+    outcomes = at_once(4, lambda _: add_rule(live.shop, live.stranger, 40))
+
+    assert sum(isinstance(outcome, Exception) for outcome in outcomes) == 2
+    assert [rule["percent"] for rule in listed(live)] == [40, 40]
+
+
+def test_a_merchant_has_so_many_rules_and_no_more(live: Live) -> None:
+    """Ten thousand of a hundredth percent would be a share each of every credit."""
+    execute(
+        "INSERT INTO split_rules (id, merchant_id, recipient_id, percent_ppm)"
+        " SELECT gen_random_uuid(), %s, %s, 100 FROM generate_series(1, %s)",
+        (live.shop, live.stranger, RULES_MAX - 1),
+    )
+
+    assert add(live, 0.01).status_code == 200
+    refused = add(live, 0.01)
+
+    assert (refused.status_code, code_of(refused)) == (409, "split.too_many_rules")
+    assert len(listed(live)) == RULES_MAX
+
+
+@pytest.mark.parametrize("to", ["x", NOBODYS, "{%s}", "urn:uuid:%s", "%s ", "%s\n", "", 7, None, str(NIL)])
+def test_a_recipient_is_another_merchant_of_the_gateway(live: Live, to: Any) -> None:
+    named = to % live.stranger if isinstance(to, str) and "%s" in to else to
+
+    answer = live.post(RULE, {"recipient_merchant_id": named, "percent": 1})
+
+    assert (answer.status_code, code_of(answer)) == (400, "split.unknown_recipient")
+
+
+def test_nobody_shares_with_himself_and_ids_may_be_in_capitals(live: Live) -> None:
+    assert code_of(add(live, to=live.shop)) == "split.unknown_recipient"
+    assert add(live, to=str(live.stranger).upper()).json["result"]["recipient_merchant_id"] == str(live.stranger)
+
+
+NO_RULES = ("", "x", NOBODYS, f"{{{NOBODYS}}}", f"{NOBODYS}\n", None, 7, [])
+
+
+@pytest.mark.parametrize("body", [{}] + [{"rule_id": given} for given in NO_RULES])
+def test_a_rule_that_is_none_is_not_found(live: Live, body: Any) -> None:
+    answer = live.post(DELETE, body)
+
+    assert (answer.status_code, code_of(answer)) == (404, "split.rule_not_found")
+
+
+@pytest.mark.parametrize("title", ["\x00", "\ud800", "x" * 256, 5])
+def test_a_title_that_is_no_text_is_refused(live: Live, title: Any) -> None:
+    assert code_of(add(live, title=title)) == "request.bad_field"
+
+
+@pytest.mark.parametrize("title", ["\r\nBcc: x", "\u202etfel", "<script>alert(1)</script>", "x" * 255])
+def test_any_other_text_is_a_title_and_comes_back_as_it_was(live: Live, title: str) -> None:
+    assert add(live, title=title).json["result"]["title"] == title
+
+
+# Settings -----------------------------------------------------------------------------------------------------
+
+
+def test_settings_change_by_what_is_given(live: Live) -> None:
+    assert live.post(GET, {}).json["result"] == {"enabled": True, "refund_hold_hours": 0, "earnings_by_asset": {}}
+
+    changed = live.post(SET, {"refund_hold_hours": 2160}).json["result"]
+    assert (changed["enabled"], changed["refund_hold_hours"]) == (True, 2160)
+    changed = live.post(SET, {"enabled": False}).json["result"]
+    assert (changed["enabled"], changed["refund_hold_hours"]) == (False, 2160)
+    assert live.post(SET, {}).json["result"] == changed == live.post(GET, {}).json["result"]
+
+
+@pytest.mark.parametrize("hours", [-1, 2161, 10**30, 1.5, "5", True, None, []])
+def test_a_hold_that_is_none_is_refused(live: Live, hours: Any) -> None:
+    answer = live.post(SET, {"enabled": False, "refund_hold_hours": hours})
+
+    if hours is None:
+        assert answer.status_code == 200, "as without it"
+        return
+    assert (answer.status_code, code_of(answer)) == (400, "split.bad_hold")
+    assert live.post(GET, {}).json["result"]["enabled"] is True, "nothing of it took effect"
+
+
+@pytest.mark.parametrize("enabled", ["yes", 1, []])
+def test_enabled_is_true_or_false(live: Live, enabled: Any) -> None:
+    assert code_of(live.post(SET, {"enabled": enabled})) == "request.bad_field"
+
+
+def test_earnings_are_told_in_minor_units(live: Live) -> None:
+    for recipient, currency in ((live.shop, "USDT"), (live.shop, "ETH"), (live.stranger, "DAI")):
+        SplitEarnings(recipient_id=recipient, currency=currency, units=10**27).write()
+
+    assert live.post(GET, {}).json["result"]["earnings_by_asset"] == {"ETH": str(10**27), "USDT": str(10**27)}
+
+
+@pytest.mark.parametrize("path", [RULE, LIST, DELETE, GET, SET])
+def test_a_payment_key_shares_nothing(live: Live, path: str) -> None:
+    assert code_of(live.post(path, {}, public_id="pk_payment")) == "merchant.wrong_key_kind"
