@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from core import errors
 from core.http.answers import Answer
+from core.http.fields import CreatedAt
 from core.http.requests import Request, Text, UuidText
 
 PERCENT_MIN: Final = 0.01
@@ -37,7 +38,7 @@ class AddRule(Request, kw_only=True, omit_defaults=True):
         Meta(
             ge=PERCENT_MIN,
             le=PERCENT_MAX,
-            description="Of the net credit; at most 2 fractional digits. All rules together: at most 100.",
+            description="Percent of the net credit, 2 fractional digits at most. All rules together: at most 100.",
             examples=[12.5],
             extra_json_schema=dict(_DIGITS),
         ),
@@ -83,9 +84,9 @@ class SplitRule(Answer, kw_only=True):
 
     rule_id: RuleId
     recipient_merchant_id: RecipientId
-    percent: Annotated[float, Meta(description="Of the net credit.", examples=[12.5])]
+    percent: Annotated[float, Meta(description="Percent of the net credit.", examples=[12.5])]
     title: Annotated[str, Meta(description="As it was given; empty without one.", examples=["Marketplace"])]
-    created_at: Annotated[str, Meta(description="ISO 8601.", examples=["2026-01-31T12:00:00.000Z"])]
+    created_at: CreatedAt
 
 
 class SplitRules(Answer, kw_only=True):
