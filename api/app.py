@@ -11,7 +11,8 @@ import falcon
 import msgspec
 from falcon import App, Request, Response
 
-from api import openapi
+from api import availability, openapi
+from api.availability import Availability, Usable
 from api.endpoints import Endpoint
 from api.gateway import Caller, Gateway, Queues
 from api.health.attention import Attention
@@ -27,7 +28,7 @@ from api.limits.limits import Limiter, Link, limits_of
 from api.pages.link_page import LinkPage
 from api.pages.pages import ClaimPage, PaymentPage, static_files
 from api.routes import ENDPOINTS
-from core.catalogue.catalogue import load_catalogue
+from core.catalogue.catalogue import Catalogue, load_catalogue
 from core.http.encoding import Packed, pack
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import Settings
@@ -45,6 +46,7 @@ def create_app(
     link: Link | None = None,
     find_key: Callable[[str], ApiKeyRow | None] = merchants.find_key,
     find_begun: Callable[[Collection[str]], Collection[str]] = cursors.begun,
+    read_usable: Callable[[Catalogue, frozenset[str]], Usable] = availability.read_usable,
     now: Callable[[], float] = time.time,
 ) -> App[Request, Response]:
     """Return the application. The process has pointed models.db.base at its database; now is the real clock.
@@ -67,6 +69,7 @@ def create_app(
         limiter=limiter,
         reads=reads,
         find_begun=find_begun,
+        read_usable=read_usable,
     )
     app = falcon.App(middleware=[Frame(gateway.metrics)])
     errors.install(app)
@@ -92,14 +95,17 @@ def _gateway(
     limiter: Limiter,
     reads: Slots,
     find_begun: Callable[[Collection[str]], Collection[str]],
+    read_usable: Callable[[Catalogue, frozenset[str]], Usable],
 ) -> Gateway:
     metrics = Metrics()
     metrics.register(gauges(queues, settings))
+    catalogue, served = load_catalogue(settings.environment), frozenset(settings.rpc_urls)
     return Gateway(
         settings=settings,
-        catalogue=load_catalogue(settings.environment),
-        available=frozenset(settings.rpc_urls),
-        offered=OfferedNetworks(frozenset(settings.rpc_urls), find_begun=find_begun),
+        catalogue=catalogue,
+        available=served,
+        offered=OfferedNetworks(served, find_begun=find_begun),
+        availability=Availability(functools.partial(read_usable, catalogue, served)),
         own_hosts=settings.own_hosts,
         caller=caller,
         authenticator=authenticator,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from actors.queue.broker import Backlog
 from actors.queue.caller import CallInfo, CallReply
+from api.availability import Availability
 from api.limits.limits import Limiter
 from core.catalogue.catalogue import Catalogue
 from core.http.encoding import Packed
@@ -61,8 +62,10 @@ class Gateway:
     catalogue: Catalogue
     # The networks that this gateway has providers for.
     available: frozenset[str]
-    # Those of them that buyers may pay on.
+    # Those of them on which payments are made.
     offered: OfferedNetworks
+    # Which methods work at this moment.
+    availability: Availability
     # Where the gateway itself is reached; no webhook may lead there.
     own_hosts: frozenset[str]
     caller: Caller

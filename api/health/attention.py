@@ -16,7 +16,7 @@ from actors.queue.registry import QUEUES
 from api.gateway import Signs
 from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import Settings
-from models.db import base
+from models.deposits import scans
 from models.invariants import checkpoint
 from models.rates import rates
 
@@ -103,12 +103,14 @@ def _unpriced(settings: Settings) -> Iterator[str]:
 
 
 def _unscanned(settings: Settings) -> Iterator[str]:
-    begun = dict(base.rows("SELECT network, halted_reason <> '' FROM chain_cursors"))
+    begun = scans.read(load_catalogue(settings.environment).networks)
     for network in settings.rpc_urls:
         if network not in begun:
             yield f"{network} was never scanned"
-        elif begun[network]:
+        elif begun[network].is_halted:
             yield f"{network} stands still, the log says why"
+        elif not begun[network].is_current:
+            yield f"{network} is {begun[network].lag_blocks:.0f} blocks behind its chain"
 
 
 def _old_audit() -> Iterator[str]:

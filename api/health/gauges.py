@@ -20,6 +20,7 @@ from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import Settings
 from models.addresses.reservations import SEQUENCES, level
 from models.db import base
+from models.deposits import scans
 from models.deposits import witnesses as quorum
 from models.invariants import checkpoint
 from models.invariants.money_in import INVARIANTS
@@ -37,8 +38,6 @@ log = structlog.get_logger("sluice.api")
 SCRAPE_S: Final = 1.0
 # These sum up the whole ledger.
 LEDGER_SCRAPE_S: Final = 60.0
-# A scan is asked for a few times a block and takes its time: a pause so long is no lag.
-IDLE_GRACE_S: Final = 10.0
 LEDGER_INVARIANTS: Final = (
     "zero_sum",
     "balances_equal_transfers",
@@ -106,17 +105,9 @@ def sign_gauges(queues: Queues) -> Iterator[Metric]:
 
 
 def scanner_gauges(settings: Settings) -> Iterator[Metric]:
-    """Read how far each network's scan is behind its chain, and since when it stands."""
-    cursors = base.rows(
-        "SELECT network, head_height - height, extract(epoch FROM app_now() - moved_at)::float8 FROM chain_cursors"
-    )
-    networks = load_catalogue(settings.environment).networks
-    lags = dict.fromkeys(settings.rpc_urls, math.inf)
-    lags |= {
-        network: blocks_behind(told, idle_s=idle_s, block_time_ms=networks[network].block_time_ms)
-        for network, told, idle_s in cursors
-        if network in networks
-    }
+    """Read how far each network's scan is behind its chain, since when it stands, and whether it was halted."""
+    begun = scans.read(load_catalogue(settings.environment).networks)
+    lags = dict.fromkeys(settings.rpc_urls, math.inf) | {network: scan.lag_blocks for network, scan in begun.items()}
     yield _gauge(
         "sluice_scanner_lag_blocks",
         "Blocks between the scan and the head, or that the chain must have made since the scan last moved.",
@@ -127,27 +118,18 @@ def scanner_gauges(settings: Settings) -> Iterator[Metric]:
         "sluice_scanner_idle_seconds",
         "Time since the scan last moved.",
         "network",
-        ((network, idle_s) for network, _, idle_s in cursors),
+        ((network, scan.idle_s) for network, scan in begun.items()),
     )
-
-
-def blocks_behind(told: int, *, idle_s: float, block_time_ms: int) -> float:
-    """Return a scan's lag: by the head that was last told, or by the time since it moved, whichever is more.
-
-    A dead node tells no new head, while its chain goes on.
-    """
-    return max(told, (idle_s - IDLE_GRACE_S) * 1000 // block_time_ms)
-
-
-def trust_gauges() -> Iterator[Metric]:
-    """Read which scans stand still, and what waits for a second provider's word."""
-    halted = base.rows("SELECT network, (halted_reason <> '')::int FROM chain_cursors")
     yield _gauge(
         "sluice_scanner_halted",
         "Whether a network's scan stands still and needs an operator: the log says why.",
         "network",
-        halted,
+        ((network, float(scan.is_halted)) for network, scan in begun.items()),
     )
+
+
+def trust_gauges() -> Iterator[Metric]:
+    """Read what waits for a second provider's word."""
     yield from _counted(
         ("sluice_deposits_awaiting_quorum", "Deposits that one provider alone is not believed for."),
         ("sluice_deposits_awaiting_quorum_seconds", "How long the oldest of them waits."),

@@ -10,17 +10,19 @@ from api.endpoints import PUBLIC, Call, Endpoint, Reply, envelope
 from api.gateway import Gateway
 from core.catalogue.catalogue import Asset, Catalogue, Pair
 from core.catalogue.schemas import Currencies
+from core.rates.pricing import Method
 
-CACHE_S: Final = 60
+# As long as the gateway itself believes what is available.
+CACHE_S: Final = 1
 
 
 def read_currencies(gateway: Gateway, _call: Call) -> Reply:
-    """Return every coin and currency; a network that is not scanned stands there as unavailable."""
-    view = render(gateway.catalogue, gateway.offered.read())
+    """Return every coin and currency, and which coins can be paid with at this moment."""
+    view = render(gateway.catalogue, gateway.availability.read().payments)
     return Reply(body=envelope(msgspec.json.encode(view)), headers={"Cache-Control": f"public, max-age={CACHE_S}"})
 
 
-def render(catalogue: Catalogue, available: frozenset[str]) -> dict[str, Any]:
+def render(catalogue: Catalogue, usable: frozenset[Method]) -> dict[str, Any]:
     """Return the catalogue as GET /v1/currencies shows it."""
     return {
         "currencies": [
@@ -28,8 +30,8 @@ def render(catalogue: Catalogue, available: frozenset[str]) -> dict[str, Any]:
                 "currency": asset.code,
                 "name": asset.name,
                 "networks": [
-                    _network(catalogue, asset, pair, is_available=pair.network in available)
-                    for pair in catalogue.pairs.values()
+                    _network(catalogue, asset, pair, is_available=method in usable)
+                    for method, pair in catalogue.pairs.items()
                     if pair.currency == asset.code
                 ],
             }

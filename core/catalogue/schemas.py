@@ -20,7 +20,7 @@ class CurrencyNetwork(Answer, kw_only=True):
     min_minor: Annotated[str, Meta(description="The smallest deposit, in minor units of this network's token.")]
     confirmations: Annotated[int, Meta(description="Confirmations from which a deposit is credited.")]
     maturity: Annotated[int, Meta(description="Confirmations from which it can be spent.")]
-    is_available: Annotated[bool, Meta(description="Whether the gateway serves the network now.")]
+    is_available: Annotated[bool, Meta(description="Whether it can be paid in now.")]
 
 
 class Currency(Answer, kw_only=True):

@@ -119,6 +119,11 @@ def offered_methods(
     return [method for method in catalogue.pairs if method[1] in available and (accepted is None or method in accepted)]
 
 
+def accepted(terms: Terms, methods: frozenset[Method]) -> frozenset[Method]:
+    """Return those of some methods that a merchant accepts."""
+    return methods if terms.accepted is None else methods & terms.accepted
+
+
 def require_acceptable(methods: list[Method]) -> None:
     """Refuse an agnostic invoice that no coin could pay."""
     if not methods:

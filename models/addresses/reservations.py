@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from models.db import locks
-from models.db.base import column, execute, transaction, value
+from models.db.base import column, execute, is_true, transaction, value
 from models.db.locks import LockSeed
 
 CHUNK: Final = 64
@@ -43,6 +43,14 @@ def level(family: str) -> int:
     """Return how many addresses can still be handed out."""
     free = _number(f"SELECT count(*) FROM address_returns r WHERE r.family = %s AND {_IS_FREE}", family)
     return next_chunk(family) * CHUNK - 1 - _last_reserved(family) + free
+
+
+def is_any_left(family: str) -> bool:
+    """Return whether an address can still be handed out; a family without a pool has none."""
+    if family not in SEQUENCES:
+        return False
+    has_new = next_chunk(family) * CHUNK - 1 > _last_reserved(family)
+    return has_new or is_true(f"SELECT 1 FROM address_returns r WHERE r.family = %s AND {_IS_FREE} LIMIT 1", (family,))
 
 
 def reserve(family: str, limit: int) -> list[int]:

@@ -6,11 +6,13 @@ commits signed bytes: a freeze therefore holds from the moment that its row is t
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Final, Literal, get_args
 from uuid import UUID
 
 from core.errors import PayoutConvertFrozen, PayoutFrozen
+from core.rates.pricing import Method
 from models.db.base import column, execute, is_true, rows
 from models.db.table import Table
 from models.ledger import ledger
@@ -79,6 +81,12 @@ def check_conversion() -> None:
 def coin(currency: str, network: str) -> str:
     """Return the name of a coin on one network, for the scope of that name."""
     return f"{currency}:{network}"
+
+
+def frozen_methods(methods: Collection[Method]) -> set[Method]:
+    """Return those of the methods by which nobody's payout leaves: all are frozen, the network, or the coin on it."""
+    found = set(rows("SELECT scope, name FROM payout_freezes WHERE scope IN ('all', 'network', 'coin')"))
+    return {m for m in methods if found & {("all", ""), ("network", m[1]), ("coin", coin(*m))}}
 
 
 def frozen_coins(network: str) -> set[str]:

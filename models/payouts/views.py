@@ -82,12 +82,12 @@ def quote(catalogue: Catalogue, reckoned: Amounts, *, currency: str, network: st
     }
 
 
-def method(catalogue: Catalogue, pair: Pair, *, fee_units: int | None, is_served: bool) -> dict[str, Any]:
+def method(catalogue: Catalogue, pair: Pair, *, fee_units: int | None, is_usable: bool) -> dict[str, Any]:
     """Return a coin on a network as it can be paid out; not while its fee is unknown."""
     return {
         "currency": pair.currency,
         "network": pair.network,
-        "is_available": is_served and fee_units is not None,
+        "is_available": is_usable and fee_units is not None,
         "limit": {"min_amount": format_coin(pair.min_payout_units, pair.decimals), "max_amount": None},
         "commission": {
             "fee_amount": None if fee_units is None else coin_text(catalogue, pair.currency, fee_units),

@@ -18,7 +18,9 @@ from falcon.routing import compiled
 from actors.queue.broker import Backlog
 from actors.queue.caller import CallInfo, CallReply
 from api.app import create_app
+from api.availability import Usable
 from api.endpoints import Endpoint
+from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
 from core.secrets.signing import sign_request
@@ -192,6 +194,12 @@ def make_settings(**env: str) -> Settings:
     )
 
 
+def all_usable(catalogue: Catalogue, served: frozenset[str]) -> Usable:
+    """Tell of every method of the served networks that it works, as PostgreSQL would while all is well."""
+    methods = frozenset(method for method in catalogue.pairs if method[1] in served)
+    return Usable(payments=methods, payouts=methods)
+
+
 @pytest.fixture
 def settings() -> Settings:
     return make_settings()
@@ -219,7 +227,13 @@ def keys(settings: Settings) -> Keys:
 @pytest.fixture
 def client(settings: Settings, caller: FakeCaller, queues: FakeQueues, keys: Keys) -> Client:
     app = create_app(
-        settings, caller=caller, queues=queues, find_key=keys.find, find_begun=lambda codes: codes, now=lambda: NOW
+        settings,
+        caller=caller,
+        queues=queues,
+        find_key=keys.find,
+        find_begun=lambda codes: codes,
+        read_usable=all_usable,
+        now=lambda: NOW,
     )
     return Client(app)
 
@@ -234,6 +248,7 @@ def make_client(caller: FakeCaller, queues: FakeQueues, keys: Keys) -> Callable[
                 queues=queues,
                 find_key=keys.find,
                 find_begun=lambda codes: codes,
+                read_usable=all_usable,
                 now=lambda: NOW,
             )
         )

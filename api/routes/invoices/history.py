@@ -53,7 +53,7 @@ def read_qr(gateway: Gateway, call: Call) -> Reply:
 def read_services(gateway: Gateway, call: Call) -> Reply:
     """Return every method of the catalogue with this merchant's terms."""
     terms = load_terms(call.merchant().merchant_id)
-    usable = frozenset(pricing.acceptable_methods(gateway.catalogue, terms, gateway.offered.read()))
+    usable = pricing.accepted(terms, gateway.availability.read().payments)
     items = service_views.payment_methods(gateway.catalogue, terms, load_market(), usable)
     return answered({"items": items})
 
@@ -101,7 +101,11 @@ ENDPOINTS: Final = (
         name="listPaymentMethods",
         tag="Payments",
         summary="List payment methods",
-        description="Every coin on every network, with limits, fees and whether this merchant can be paid in it now.",
+        description=(
+            "Every coin on every network, with limits, fees and whether this merchant can be paid in it now:"
+            " is_available is false for what it does not accept, and while the network's scan is halted or behind, no"
+            " address is left, or the coin has no fresh rate."
+        ),
         rights=PAYMENT_KEYS,
         request=Empty,
         result=PaymentServices,

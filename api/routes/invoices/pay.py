@@ -42,7 +42,8 @@ def public_view(gateway: Gateway, row: InvoiceRow) -> dict[str, Any]:
     """Return the public payment object, with what may be chosen while nothing is."""
     methods: list[tuple[str, str]] = []
     if row.status == "select":
-        methods = pricing.acceptable_methods(gateway.catalogue, load_terms(row.merchant_id), gateway.offered.read())
+        usable = pricing.accepted(load_terms(row.merchant_id), gateway.availability.read().payments)
+        methods = [method for method in gateway.catalogue.pairs if method in usable]
     return views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=True, methods=methods)
 
 

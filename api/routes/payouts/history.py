@@ -37,13 +37,13 @@ def read_history(gateway: Gateway, call: Call) -> Reply:
 def read_services(gateway: Gateway, call: Call) -> Reply:
     """Return every method of the catalogue, with what a payout costs by it now."""
     del call
-    catalogue, market = gateway.catalogue, load_market()
+    catalogue, market, usable = gateway.catalogue, load_market(), gateway.availability.read().payouts
     items = [
         payout_views.method(
             catalogue,
             pair,
             fee_units=payout_rules.known_fee_units(catalogue, market, method),
-            is_served=pair.network in gateway.available,
+            is_usable=method in usable,
         )
         for method, pair in catalogue.pairs.items()
     ]
@@ -95,7 +95,8 @@ ENDPOINTS: Final = (
         summary="List payout methods",
         description=(
             "Every coin on every network, with its smallest amount and what one payout costs now. is_available is"
-            " false where this gateway does not serve the network, or does not know its fee at the moment."
+            " false while a payout would not be taken or not leave: this gateway does not serve the network or is"
+            " behind its chain, does not know the fee or the coin's rate, has no addresses left, or payouts are frozen."
         ),
         rights=PAYOUT_KEYS,
         request=Empty,

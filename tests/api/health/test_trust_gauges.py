@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from api.health.gauges import freeze_gauges, trust_gauges
+from api.health.gauges import freeze_gauges, scanner_gauges, trust_gauges
 from models.deposits import cursors
 from models.deposits import witnesses as quorum
 from models.payouts import freezes
+from tests.api.conftest import make_settings
 from tests.models.builders import Chain
 from tests.models.invoices.builders import invoice
 
@@ -15,7 +16,7 @@ from tests.models.invoices.builders import invoice
 def gauge(name: str) -> dict[str, float]:
     return {
         sample.labels["network"]: sample.value
-        for metric in trust_gauges()
+        for metric in (*trust_gauges(), *scanner_gauges(make_settings()))
         if metric.name == name
         for sample in metric.samples
     }

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page
 from api.app import create_app
 from core.errors import PayMethodNotAccepted
 from models.db import base
-from tests.api.conftest import FakeCaller, FakeQueues, Keys, make_settings
+from tests.api.conftest import FakeCaller, FakeQueues, Keys, all_usable, make_settings
 from tests.api.rows import ADDRESS, UNIT, add_deposit, add_invoice, add_merchant
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -60,7 +60,12 @@ def site(caller: FakeCaller, queues: FakeQueues, keys: Keys, database: str) -> I
     url = f"http://127.0.0.1:{server.server_port}"
     server.set_app(
         create_app(
-            make_settings(PAY_URL=url), caller=caller, queues=queues, find_key=keys.find, find_begun=lambda codes: codes
+            make_settings(PAY_URL=url),
+            caller=caller,
+            queues=queues,
+            find_key=keys.find,
+            find_begun=lambda codes: codes,
+            read_usable=all_usable,
         )
     )
     thread = threading.Thread(target=server.serve_forever)

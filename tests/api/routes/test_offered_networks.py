@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from api import availability
 from models.db import base
 from models.deposits import offered
 from tests.api.conftest import code_of
@@ -17,7 +18,8 @@ USDT = {"amount": "10", "currency": "USD", "to_currency": "USDT"}
 
 @pytest.fixture(autouse=True)
 def _bsc_has_not_begun(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offered, "CACHE_S", 0.0)
+    for module in (offered, availability):
+        monkeypatch.setattr(module, "CACHE_S", 0.0)
     base.execute("DELETE FROM chain_cursors WHERE network = 'bsc'")
     live.configure(ADDRESS_PUBLIC_KEY=live.settings.address_public_key)
 

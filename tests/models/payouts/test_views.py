@@ -139,7 +139,7 @@ def test_a_method_is_there_where_it_is_served_and_its_fee_is_known(
     served: bool,  # noqa: FBT001
     available: bool,  # noqa: FBT001
 ) -> None:
-    body = payout_views.method(CATALOGUE, CATALOGUE.pairs["USDT", "bsc"], fee_units=fee, is_served=served)
+    body = payout_views.method(CATALOGUE, CATALOGUE.pairs["USDT", "bsc"], fee_units=fee, is_usable=served)
 
     least = CATALOGUE.pairs["USDT", "bsc"].min_payout_units // 10**18
     assert body == {

@@ -1,0 +1,72 @@
+"""Tells by which methods can be paid and paid out at this moment, from rows alone. Used by routes and pages.
+
+It is what merchants and buyers are told. What is ordered all the same is judged by the actors, by what they know then.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from core.catalogue.catalogue import Catalogue
+from core.rates.pricing import Method
+from models.addresses import reservations
+from models.db.ahead import ahead
+from models.deposits import scans
+from models.payouts import freezes
+from models.rates.rates import load_market
+
+# For so long an answer is good enough.
+CACHE_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usable:
+    """The methods that work now."""
+
+    payments: frozenset[Method]
+    payouts: frozenset[Method]
+
+
+def read_usable(catalogue: Catalogue, served: frozenset[str]) -> Usable:
+    """Return which methods of the served networks work now.
+
+    A payment needs a scan that is not halted and keeps up, an address and a rate; a payout all of that, too (the signer
+    makes the addresses, and signs nothing without a rate), and a known fee, and a network that is not frozen.
+    """
+    market = load_market()
+    families = {network.family for code, network in catalogue.networks.items() if code in served}
+    with_addresses = {family for family in families if reservations.is_any_left(family)}
+    current = {
+        code
+        for code, scan in scans.read({code: catalogue.networks[code] for code in served}).items()
+        if scan.is_current and catalogue.networks[code].family in with_addresses
+    }
+    payments = frozenset(m for m in catalogue.pairs if m[1] in current and m[0] in market.rates)
+    payouts = payments & market.network_fees.keys()
+    return Usable(payments=payments, payouts=payouts - freezes.frozen_methods(payouts))
+
+
+class Availability:
+    """Keeps that for a second. One per process; safe to share between threads."""
+
+    def __init__(self, read: Callable[[], Usable]) -> None:
+        self._read = read
+        self._lock = threading.Lock()
+        # With when its reading began.
+        self._known = float("-inf"), Usable(payments=frozenset(), payouts=frozenset())
+
+    def read(self) -> Usable:
+        """Return what works, as it was a second ago at most."""
+        ahead.note(self._load)
+        with self._lock:
+            if time.monotonic() - self._known[0] > CACHE_S:
+                self._load()
+            return self._known[1]
+
+    def _load(self) -> None:
+        began_at = time.monotonic()
+        self._known = began_at, self._read()

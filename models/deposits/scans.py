@@ -1,0 +1,56 @@
+"""Tells how the scans of networks do: begun or not, how far behind, halted or not. Read by gauges, checks and the API.
+
+One rule for all of them: a dead node tells no new head, while its chain goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from core.catalogue.catalogue import Network
+from models.db.base import rows
+
+# A scan is asked for a few times a block and takes its time: a pause so long is no lag.
+IDLE_GRACE_S: Final = 10.0
+# Who is further behind than its chain makes blocks in so long finds payments too late to be offered.
+LAG_MAX_S: Final = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """A scan that has begun."""
+
+    # Between it and its chain's head; see blocks_behind().
+    lag_blocks: float
+    idle_s: float
+    is_halted: bool
+    block_time_ms: int
+
+    @property
+    def is_current(self) -> bool:
+        """Tell whether what is paid now is found in time."""
+        return not self.is_halted and self.lag_blocks * self.block_time_ms <= LAG_MAX_S * 1000
+
+
+def read(networks: Mapping[str, Network]) -> dict[str, Scan]:
+    """Return the scans of these networks; one that has not begun is absent."""
+    return {
+        code: Scan(
+            lag_blocks=blocks_behind(told, idle_s=idle_s, block_time_ms=networks[code].block_time_ms),
+            idle_s=idle_s,
+            is_halted=is_halted,
+            block_time_ms=networks[code].block_time_ms,
+        )
+        for code, told, idle_s, is_halted in rows(
+            "SELECT network, head_height - height, extract(epoch FROM app_now() - moved_at)::float8,"
+            " halted_reason <> '' FROM chain_cursors"
+        )
+        if code in networks
+    }
+
+
+def blocks_behind(told: int, *, idle_s: float, block_time_ms: int) -> float:
+    """Return a scan's lag: by the head that was last told, or by the time since it moved, whichever is more."""
+    return max(told, (idle_s - IDLE_GRACE_S) * 1000 // block_time_ms)

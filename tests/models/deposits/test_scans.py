@@ -1,0 +1,53 @@
+"""How far a scan is behind, and whether what is paid now is found in time."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.db.base import execute
+from models.deposits import cursors, scans
+from models.deposits.scans import IDLE_GRACE_S, LAG_MAX_S, Scan, blocks_behind
+from tests.models.builders import CATALOGUE, Chain
+
+
+@pytest.mark.parametrize(
+    ("told", "idle_s", "blocks"),
+    [(0, 0, 0), (7, 5, 7), (0, IDLE_GRACE_S + 11.9, 0), (0, IDLE_GRACE_S + 12.1, 1), (3, 610, 50), (99, 610, 99)],
+)
+def test_a_lag_is_the_larger_of_what_was_told_and_what_must_have_come(told: int, idle_s: float, blocks: int) -> None:
+    assert blocks_behind(told, idle_s=idle_s, block_time_ms=12_000) == blocks
+
+
+@pytest.mark.parametrize(
+    ("lag_blocks", "block_time_ms", "is_halted", "is_current"),
+    [
+        (0, 12_000, False, True),
+        (10, 12_000, False, True),
+        (11, 12_000, False, False),
+        (480, 250, False, True),
+        (481, 250, False, False),
+        (0, 12_000, True, False),
+    ],
+)
+def test_a_scan_keeps_up_while_its_chain_is_two_minutes_ahead_at_most(
+    lag_blocks: float, block_time_ms: int, *, is_halted: bool, is_current: bool
+) -> None:
+    scan = Scan(lag_blocks=lag_blocks, idle_s=0, is_halted=is_halted, block_time_ms=block_time_ms)
+
+    assert LAG_MAX_S == 120
+    assert scan.is_current == is_current
+
+
+def test_scans_are_told_of_the_networks_that_are_meant(database: str) -> None:
+    del database
+    for network in ("ethereum", "bsc", "polygon"):
+        Chain(network)
+    cursors.halt("ethereum", "providers disagree")
+    cursors.seen_head("bsc", 10_000)
+    execute("UPDATE chain_cursors SET network = 'gone' WHERE network = 'polygon'")
+
+    found = scans.read({code: CATALOGUE.networks[code] for code in ("ethereum", "bsc", "base")})
+
+    assert {code: (scan.is_halted, scan.is_current) for code, scan in found.items()} == {
+        "ethereum": (True, False), "bsc": (False, False),
+    }  # fmt: skip
