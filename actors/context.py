@@ -58,7 +58,7 @@ def configure(settings: Settings) -> Context:
         available=frozenset(settings.rpc_urls),
         offered=OfferedNetworks(frozenset(settings.rpc_urls)),
         market=MarketBoard(),
-        terms=TermsCache(),
+        terms=TermsCache(settings.standard_terms),
         links=LinksCache(),
         addresses=AddressStash(settings.address_public_key, is_current=watermark.is_current),
         spare=AddressReserve(settings.pool_low // 2, fresh_s=SPARE_FRESH_S),

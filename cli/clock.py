@@ -10,7 +10,8 @@ from cli.output import CommandError, JsonFlag, show
 from cli.session import database
 from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import Settings
-from models.db.base import app_now, execute
+from models.db.base import app_now, execute, transaction
+from models.rates import rates
 
 # A clock that has come further than this is a typing error.
 ADVANCE_S_MAX = 10 * 366 * 86_400
@@ -26,7 +27,7 @@ def _group() -> None:
 
 @clock_app.command("advance")
 def advance(seconds: Annotated[int, typer.Argument(min=1, max=ADVANCE_S_MAX)], *, as_json: JsonFlag = False) -> None:
-    """Move the clock forward; signing windows and webhook timestamps keep the real one."""
+    """Move the clock forward; rates keep their age, signing windows and webhook timestamps the real clock."""
     with database() as settings:
         if settings.environment == "production":
             raise CommandError("a production gateway's clock is the real one")
@@ -36,7 +37,9 @@ def advance(seconds: Annotated[int, typer.Argument(min=1, max=ADVANCE_S_MAX)], *
             _ask(network, node, "eth_chainId")
         target_s = int(app_now().timestamp()) + seconds
         moved = {network: _advance_chain(network, node, target_s) for network, node in nodes.items()}
-        execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
+        with transaction():
+            rates.carry_over(seconds)
+            execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
         now = app_now().isoformat()
     chains = [
         f"{network} {'moved along' if is_moved else 'keeps a clock of its own'}" for network, is_moved in moved.items()

@@ -1,17 +1,22 @@
 """`sluice merchant` and `sluice key`: say who may use the gateway. Run by operators; a key's secret is shown once."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 import typer
 
 from cli.output import JsonFlag, show
 from cli.session import database
+from core.money import CENT_DIGITS, PPM, PPM_DIGITS, format_coin, parse_units
 from core.secrets.secretbox import SecretBox
 from models.db.base import transaction
-from models.merchants import allowlists
+from models.merchants import allowlists, term_changes
 from models.merchants import rows as merchants
 from models.merchants.rows import LIST_MAX, KeyKind, Merchant
+
+FEE_FIXED_MAX_CENTS: Final = 1_000_000
+# What ends a fee of a merchant's own.
+DEFAULT: Final = "default"
 
 merchant_app = typer.Typer(no_args_is_help=True, help="Merchants and their owners.")
 key_app = typer.Typer(no_args_is_help=True, help="API keys of merchants.")
@@ -48,15 +53,35 @@ def set_merchant(
     merchant_id: UUID,
     *,
     cosign: Annotated[
-        bool, typer.Option("--cosign/--no-cosign", help="Whether payouts need a second principal's approval.")
-    ],
+        bool | None, typer.Option("--cosign/--no-cosign", help="Whether payouts need a second principal's approval.")
+    ] = None,
+    fee_percent: Annotated[
+        str | None, typer.Option(help="The platform fee, in percent of what is credited; default: FEE_PERCENT.")
+    ] = None,
+    fee_fixed_usd: Annotated[
+        str | None, typer.Option(help="Its fixed part, in US dollars for a payment; default: FEE_FIXED_USD.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Change how a merchant's payouts are released; those that wait already are not changed."""
-    with database():
-        merchants.set_cosign(merchant_id, is_required=cosign)
-    line = "payouts need a second approval" if cosign else "payouts made with a key are sent at once"
-    show({"merchant_id": str(merchant_id), "cosign": cosign}, [line], as_json=as_json)
+    """Change a merchant's terms. Payouts that wait already, and payments and wallets that are there, keep theirs."""
+    ppm = _own_fee(fee_percent, digits=PPM_DIGITS, highest=PPM)
+    cents = _own_fee(fee_fixed_usd, digits=CENT_DIGITS, highest=FEE_FIXED_MAX_CENTS)
+    lines = []
+    if cosign is None and fee_percent is None and fee_fixed_usd is None:
+        raise typer.BadParameter("say what to set")
+    with database(), transaction():
+        if cosign is not None:
+            merchants.set_cosign(merchant_id, is_required=cosign)
+            lines.append("payouts need a second approval" if cosign else "payouts made with a key are sent at once")
+        if fee_percent is not None:
+            term_changes.set_fee_percent(merchant_id, ppm)
+            lines.append(f"fee: {fee_percent} percent")
+        if fee_fixed_usd is not None:
+            term_changes.set_fee_fixed(merchant_id, cents)
+            lines.append(f"fixed fee: {fee_fixed_usd} USD")
+    said = {"cosign": cosign, "fee_percent": fee_percent, "fee_fixed_usd": fee_fixed_usd}
+    changed = {name: value for name, value in said.items() if value is not None}
+    show({"merchant_id": str(merchant_id), **changed}, lines, as_json=as_json)
 
 
 @merchant_app.command("unlock")
@@ -93,6 +118,16 @@ def revoke_key(public_id: str, *, as_json: JsonFlag = False) -> None:
     show({"public_id": public_id, "revoked": True, "changed": was_active}, [line], as_json=as_json)
 
 
+def _own_fee(text: str | None, *, digits: int, highest: int) -> int | None:
+    """Read a merchant's own fee in whole units; None where it has none, or none is given."""
+    if text in {None, DEFAULT}:
+        return None
+    units = parse_units(text, digits=digits, error=typer.BadParameter, name="the fee")
+    if units > highest:
+        raise typer.BadParameter(f"the fee is at most {format_coin(highest, digits)}")
+    return units
+
+
 def _owner(text: str | None) -> str | UUID | None:
     try:
         return UUID(text) if text else None
@@ -107,7 +142,13 @@ def _document(merchant: Merchant) -> dict[str, Any]:
         "owner_id": str(merchant.owner_id),
         "owner": merchant.owner_name,
         "created_at": merchant.created_at.isoformat(),
+        "fee_percent": _shown(merchant.own_fee_ppm, PPM_DIGITS),
+        "fee_fixed_usd": _shown(merchant.own_fee_fixed_usd_cents, CENT_DIGITS),
     }
+
+
+def _shown(own_fee: int | None, digits: int) -> str:
+    return DEFAULT if own_fee is None else format_coin(own_fee, digits)
 
 
 def _lines(merchant: Merchant) -> list[str]:

@@ -13,10 +13,11 @@ from typing import Final
 QUOTE_DIGITS_MAX: Final = 8
 """Quoted coin amounts carry no more fractional digits than this, so that a buyer can type them."""
 
-PPM_PER_PERCENT: Final = 10_000
 # A percentage with as many fractional digits is whole parts per million.
 PPM_DIGITS: Final = 4
+PPM_PER_PERCENT: Final = 10**PPM_DIGITS
 PPM: Final = 1_000_000
+CENT_DIGITS: Final = 2
 
 Refusal = Callable[[str], Exception]
 """Makes the exception of a refused value out of its message: mostly a DomainError's class."""

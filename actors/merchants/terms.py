@@ -5,10 +5,13 @@ A request that changes nothing reads. Invoices made after the answer, by whichev
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from actors.context import context
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.merchants import terms_rules
 from core.merchants.terms_schemas import SetAccepted, SetAccuracy, SetDiscount
+from core.rates.pricing import Terms
 from models.merchants import term_changes
 from models.merchants.terms import load_terms
 
@@ -21,8 +24,7 @@ def set_accepted(info: CallInfo, wanted: SetAccepted) -> CallReply:
         if wanted.accepted is not None:
             methods = terms_rules.accepted_methods(context().catalogue, wanted.accepted)
             term_changes.replace_accepted(merchant_id, methods)
-        shown = terms_rules.show_accepted(load_terms(merchant_id).accepted)
-        return record.store(shown)
+        return record.store(terms_rules.show_accepted(_terms(merchant_id).accepted))
 
 
 @call_actor(queue="invoices", body=SetDiscount)
@@ -36,8 +38,11 @@ def set_discount(info: CallInfo, wanted: SetDiscount) -> CallReply:
             ppm = terms_rules.discount_ppm(wanted.discount_percent)
             term_changes.set_discount(merchant_id, among, ppm)
             among = frozenset(catalogue.pairs)
-        shown = terms_rules.show_discounts(load_terms(merchant_id).discounts_ppm, among)
-        return record.store(shown)
+        return record.store(terms_rules.show_discounts(_terms(merchant_id).discounts_ppm, among))
+
+
+def _terms(merchant_id: UUID) -> Terms:
+    return load_terms(merchant_id, context().settings.standard_terms)
 
 
 @call_actor(queue="invoices", body=SetAccuracy)

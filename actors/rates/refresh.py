@@ -59,10 +59,12 @@ def refresh_from_table(ctx: Context) -> None:
         raise StaticRatesRefusedError("static rates are for development only")
     if _reminders.allows("static"):
         log.warning("rates.static", what="rates come from a static table: for development only, never for money")
-    now = app_now()
-    rates.store_rates(
-        {currency: Rate(usd=usd, as_of=now, sources=("static",)) for currency, usd in static_rates().items()}
-    )
+    with transaction():
+        rates.keep_clock()
+        now = app_now()
+        rates.store_rates(
+            {currency: Rate(usd=usd, as_of=now, sources=("static",)) for currency, usd in static_rates().items()}
+        )
 
 
 def refresh_from_sources(ctx: Context) -> None:
@@ -73,6 +75,7 @@ def refresh_from_sources(ctx: Context) -> None:
         return
     answers = {name: _understood(name, body) for name, body in fetch_all({name: urls[name] for name in due}).items()}
     with transaction():
+        rates.keep_clock()
         before = rate_sources.lock_all()
         for name, answer in answers.items():
             _record(load_sources()[name], name, answer)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from core.catalogue.catalogue import Catalogue, Pair
 from core.merchants.terms_rules import percent_number
-from core.money import PPM_PER_PERCENT, format_coin, format_fiat, mul_div_down
-from core.rates.pricing import PRICE_MAX_USD, RATE_DIGITS, Market, Method, Terms
-
-PERCENT_DIGITS: Final = len(str(PPM_PER_PERCENT)) - 1
-CENT_DIGITS: Final = 2
+from core.money import CENT_DIGITS, PPM_DIGITS, format_coin, format_fiat, mul_div_down
+from core.rates.pricing import RATE_DIGITS, Market, Method, Terms
 
 
 def payment_methods(
@@ -31,7 +28,7 @@ def _method(catalogue: Catalogue, pair: Pair, terms: Terms, market: Market, *, u
         "is_available": usable,
         "limit": {
             "min_amount": format_coin(pair.min_deposit_units, pair.decimals),
-            "max_amount": format_coin(_max_units(rate, scale, catalogue.digits(pair.currency)), scale)
+            "max_amount": format_coin(_max_units(terms, rate, scale, catalogue.digits(pair.currency)), scale)
             if rate
             else None,
         },
@@ -46,11 +43,11 @@ def _method(catalogue: Catalogue, pair: Pair, terms: Terms, market: Market, *, u
 
 def percent_text(ppm: int) -> str:
     """Return parts per million as percent: 15000 is 1.5."""
-    return format_coin(ppm, PERCENT_DIGITS)
+    return format_coin(ppm, PPM_DIGITS)
 
 
-def _max_units(rate: int, scale: int, precision: int) -> int:
+def _max_units(terms: Terms, rate: int, scale: int, precision: int) -> int:
     """Return the most that a payer may owe, in whole steps of the coin's precision."""
-    units = mul_div_down(PRICE_MAX_USD, 10 ** (scale + RATE_DIGITS), rate)
+    units = mul_div_down(terms.price_max_usd, 10 ** (scale + RATE_DIGITS), rate)
     step: int = 10 ** (scale - precision)
     return units - units % step

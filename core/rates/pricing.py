@@ -18,10 +18,18 @@ from core.money import PPM, mul_div_down, mul_div_up, quote_step, round_up
 RATE_DIGITS: Final = 18
 CENTS: Final = 100
 PERCENT: Final = 100
-PRICE_MAX_USD: Final = 10_000_000
 
 Rates = Mapping[str, int]
 Method = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandardTerms:
+    """The gateway's terms: for merchants without a fee of their own, and the largest price that anybody may ask."""
+
+    fee_ppm: int
+    fee_fixed_usd_cents: int
+    price_max_usd: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +45,8 @@ class Terms:
     accepted: frozenset[Method] | None
     # Positive lowers the price, negative raises it.
     discounts_ppm: Mapping[Method, int]
+    # The gateway's, whoever the merchant is.
+    price_max_usd: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,14 +188,14 @@ def quote(
     # Before the limits: where price and coin are the same, the fee is the first to miss a rate.
     fee_fixed_units = _fixed_fee(catalogue, market.rates, currency, terms.fee_fixed_usd_cents)
     if is_limited:
-        _check_limits(catalogue, market.rates, pair, payer_units)
+        _check_limits(catalogue, market.rates, pair, payer_units, max_usd=terms.price_max_usd)
     return Quote(payer_units=payer_units, fee_fixed_units=fee_fixed_units, discount_ppm=discount_ppm)
 
 
-def check_price(catalogue: Catalogue, market: Market, price: Price) -> None:
+def check_price(catalogue: Catalogue, market: Market, price: Price, *, max_usd: int) -> None:
     """Refuse a price above the gateway's limit, if no coin is known whose amount could be compared."""
     digits = price_digits(catalogue, price.currency)
-    if price.units * rate_of(market.rates, price.currency) > PRICE_MAX_USD * 10 ** (digits + RATE_DIGITS):
+    if price.units * rate_of(market.rates, price.currency) > max_usd * 10 ** (digits + RATE_DIGITS):
         raise errors.PaymentBadAmount("The amount is above the limit of this gateway.")
 
 
@@ -218,11 +228,11 @@ def _step(catalogue: Catalogue, price: Price, currency: str) -> int:
     return quote_step(scale=asset.scale, precision=asset.precision)
 
 
-def _check_limits(catalogue: Catalogue, rates: Rates, pair: Pair, payer_units: int) -> None:
+def _check_limits(catalogue: Catalogue, rates: Rates, pair: Pair, payer_units: int, *, max_usd: int) -> None:
     scale = catalogue.scale(pair.currency)
     if payer_units < pair.to_ledger(pair.min_deposit_units, scale):
         raise errors.PaymentBelowMinimum
-    if payer_units * rate_of(rates, pair.currency) > PRICE_MAX_USD * 10 ** (scale + RATE_DIGITS):
+    if payer_units * rate_of(rates, pair.currency) > max_usd * 10 ** (scale + RATE_DIGITS):
         raise errors.PaymentBadAmount("The amount is above the limit of this gateway.")
 
 

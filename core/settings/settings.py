@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from core.catalogue.addresses import parse
+from core.money import CENT_DIGITS, PPM_DIGITS, parse_units
+from core.rates.pricing import StandardTerms
 from core.secrets.secretbox import SecretKeysError, parse_secret_keys
 from core.settings.rates import rate_problems, rate_urls, variable
 from core.settings.rules import (
@@ -121,6 +123,17 @@ def _freeze(urls: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]
     return MappingProxyType(dict(urls))
 
 
+def _decimal(digits: int, *, highest: int) -> AfterValidator:
+    """Take a decimal number, which stays text: what it comes to in whole units is for who uses it."""
+
+    def check(text: str) -> str:
+        if parse_units(text, digits=digits, error=ValueError, name="it") > highest * 10**digits:
+            raise ValueError(f"must be at most {highest}")
+        return text
+
+    return AfterValidator(check)
+
+
 HttpUrl = Annotated[str, _url_check("http", "https")]
 
 
@@ -185,6 +198,12 @@ class Settings(BaseModel):
     mail_from: str | None = Field(None, pattern=r"^[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}$")
     # What whoever reads /metrics has to show; production without one has no such page.
     metrics_token: str | None = Field(None, pattern=r"^[\x21-\x7e]{16,256}$", repr=False)
+    # The platform fee of merchants without one of their own: percent of what is credited, and US dollars once for a
+    # payment.
+    fee_percent: Annotated[str, _decimal(PPM_DIGITS, highest=100)] = "1.5"
+    fee_fixed_usd: Annotated[str, _decimal(CENT_DIGITS, highest=10_000)] = "0.30"
+    # The largest price of a payment.
+    price_max_usd: int = Field(10_000_000, ge=1, le=1_000_000_000)
     payout_links_enabled: bool = True
     # false: no payment link is made, shown or checked out; what was checked out goes on.
     payment_links_enabled: bool = True
@@ -269,6 +288,15 @@ class Settings(BaseModel):
     def reads_max(self) -> int:
         """Return how many threads of a web process may read PostgreSQL at once."""
         return self.read_slots or max(1, self.web_threads * 3 // 4)
+
+    @property
+    def standard_terms(self) -> StandardTerms:
+        """Return the gateway's terms, in whole units."""
+        return StandardTerms(
+            fee_ppm=parse_units(self.fee_percent, digits=PPM_DIGITS, error=ValueError),
+            fee_fixed_usd_cents=parse_units(self.fee_fixed_usd, digits=CENT_DIGITS, error=ValueError),
+            price_max_usd=self.price_max_usd,
+        )
 
     @property
     def own_hosts(self) -> frozenset[str]:

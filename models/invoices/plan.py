@@ -61,7 +61,7 @@ def plan_invoice(
     invoice = _agnostic(body, merchant_id, price, terms)
     lifetime_s = clamp_lifetime(body.lifetime)
     if method is None:
-        pricing.check_price(catalogue, market, price)
+        pricing.check_price(catalogue, market, price, max_usd=terms.price_max_usd)
         return Plan(invoice=invoice, lifetime_s=lifetime_s, quote_s=None, family="")
     quote = pricing.quote(
         catalogue, market, price=price, method=method, terms=terms, subtract_percent=invoice.subtract_percent

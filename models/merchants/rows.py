@@ -50,6 +50,7 @@ class Merchant(Table, table="merchants m", joins="JOIN owners o ON o.id = m.owne
     owner_id: UUID
     name: str
     terms_version: int
+    # What the version before reads; the merchant's own fee is below.
     fee_ppm: int
     fee_fixed_usd_cents: int
     accuracy_ppm: int | None
@@ -60,6 +61,9 @@ class Merchant(Table, table="merchants m", joins="JOIN owners o ON o.id = m.owne
     is_payout_fee_on_top: bool
     is_split_enabled: bool
     split_hold_hours: int
+    # None: as the settings say.
+    own_fee_ppm: int | None
+    own_fee_fixed_usd_cents: int | None
     owner_name: str = derived("o.name")
 
 

@@ -1,4 +1,4 @@
-"""Changes a merchant's terms, each counted in the transaction that makes it. Called by actors.merchants.terms.
+"""Changes a merchant's terms, each counted in the transaction that makes it. Called by actors.merchants.terms and cli.
 
 The count is what finds out terms that a process has cached: whoever writes with terms compares it
 (models.merchants.terms).
@@ -13,7 +13,7 @@ from uuid import UUID
 from core.merchants import terms_rules
 from core.rates.pricing import Method
 from models.db.base import execute, one_as
-from models.merchants.rows import AcceptedMethod, Discount
+from models.merchants.rows import AcceptedMethod, Discount, UnknownMerchantError
 
 
 class Accuracy(NamedTuple):
@@ -26,6 +26,25 @@ class Accuracy(NamedTuple):
 def _count(merchant_id: UUID) -> None:
     """Count a change. First of all, since it locks the merchant: changes at once take turns."""
     execute("UPDATE merchants SET terms_version = terms_version + 1 WHERE id = %s", (merchant_id,))
+
+
+def set_fee_percent(merchant_id: UUID, ppm: int | None) -> None:
+    """Give a merchant a percent fee of its own, in parts per million; None takes it away, and the settings say it.
+
+    What is created from now on has it. Raises UnknownMerchantError.
+    """
+    _set_own(merchant_id, "own_fee_ppm", ppm)
+
+
+def set_fee_fixed(merchant_id: UUID, usd_cents: int | None) -> None:
+    """Give a merchant a fixed fee of its own, as set_fee_percent() does."""
+    _set_own(merchant_id, "own_fee_fixed_usd_cents", usd_cents)
+
+
+def _set_own(merchant_id: UUID, column: str, value: int | None) -> None:
+    sql = f"UPDATE merchants SET {column} = %s, terms_version = terms_version + 1 WHERE id = %s"
+    if not execute(sql, (value, merchant_id)):
+        raise UnknownMerchantError(f"there is no merchant {merchant_id}")
 
 
 def replace_accepted(merchant_id: UUID, methods: Collection[Method]) -> None:

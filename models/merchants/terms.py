@@ -6,12 +6,12 @@ import threading
 from typing import Final
 from uuid import UUID
 
-from core.rates.pricing import Terms
+from core.rates.pricing import StandardTerms, Terms
 from models.db.base import one
 
 # In one statement, which sees one moment: a version never stands beside terms of another.
 _TERMS: Final = (
-    "SELECT terms_version, fee_ppm, fee_fixed_usd_cents, CASE WHEN accuracy_enabled THEN accuracy_ppm END,"
+    "SELECT terms_version, own_fee_ppm, own_fee_fixed_usd_cents, CASE WHEN accuracy_enabled THEN accuracy_ppm END,"
     " (SELECT json_agg(json_build_array(a.currency, a.network)) FROM accepted_methods a WHERE a.merchant_id = m.id),"
     " (SELECT json_agg(json_build_array(d.currency, d.network, d.discount_ppm)) FROM discounts d"
     "  WHERE d.merchant_id = m.id)"
@@ -19,16 +19,17 @@ _TERMS: Final = (
 )
 
 
-def load_terms(merchant_id: UUID) -> Terms:
-    """Read a merchant's terms. The merchant exists: its key was verified."""
+def load_terms(merchant_id: UUID, standard: StandardTerms) -> Terms:
+    """Read a merchant's terms, the gateway's where it has none of its own. It exists: its key was verified."""
     found = one(_TERMS, (merchant_id,))
     if found is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
     version, fee_ppm, fee_fixed_usd_cents, accuracy_ppm, accepted, discounts = found
     return Terms(
         version=version,
-        fee_ppm=fee_ppm,
-        fee_fixed_usd_cents=fee_fixed_usd_cents,
+        fee_ppm=standard.fee_ppm if fee_ppm is None else fee_ppm,
+        fee_fixed_usd_cents=standard.fee_fixed_usd_cents if fee_fixed_usd_cents is None else fee_fixed_usd_cents,
+        price_max_usd=standard.price_max_usd,
         accuracy_ppm=accuracy_ppm,
         accepted=None if accepted is None else frozenset((currency, network) for currency, network in accepted),
         discounts_ppm={(currency, network): ppm for currency, network, ppm in discounts or ()},
@@ -38,7 +39,8 @@ def load_terms(merchant_id: UUID) -> Terms:
 class TermsCache:
     """Terms of the merchants that this process served lately; a stale entry is found out by its version."""
 
-    def __init__(self, *, size: int = 10_000) -> None:
+    def __init__(self, standard: StandardTerms, *, size: int = 10_000) -> None:
+        self._standard = standard
         self._size = size
         self._lock = threading.Lock()
         self._terms: dict[UUID, Terms] = {}
@@ -50,7 +52,7 @@ class TermsCache:
 
     def refresh(self, merchant_id: UUID) -> Terms:
         """Read the terms anew and keep them."""
-        terms = load_terms(merchant_id)
+        terms = load_terms(merchant_id, self._standard)
         with self._lock:
             if len(self._terms) >= self._size:
                 self._terms.clear()

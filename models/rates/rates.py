@@ -103,6 +103,21 @@ def store_rates(new: Mapping[str, Rate]) -> None:
     )
 
 
+def keep_clock() -> None:
+    """Keep the clock where it is until the transaction ends: what is of now stays so until it is written."""
+    execute("LOCK TABLE rates IN ROW EXCLUSIVE MODE")
+
+
+def carry_over(seconds: int) -> None:
+    """Let all quotes be of later, in the transaction that moves the clock so far: none is older than it was before.
+
+    Whoever writes quotes waits for its end, or it for theirs.
+    """
+    execute("LOCK TABLE rates, network_fees, rate_sources IN SHARE ROW EXCLUSIVE MODE")
+    for table, moment in (("rates", "quoted_at"), ("network_fees", "quoted_at"), ("rate_sources", "answered_at")):
+        execute(f"UPDATE {table} SET {moment} = {moment} + make_interval(secs => %s)", (seconds,))
+
+
 def unpriced_networks(networks: Collection[str]) -> list[str]:
     """Return those networks of which no fresh fee is known."""
     return column(

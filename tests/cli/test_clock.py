@@ -8,6 +8,7 @@ import pytest
 
 from cli.embedded.servers.anvil import Anvil
 from models.db import base
+from models.rates.rates import load_market
 from tests.cli.conftest import CommandLine
 from tests.peers.json_rpc_node import JsonRpcNode, Refusal
 
@@ -31,6 +32,15 @@ def test_the_clock_moves_and_adds_up(sluice_db: CommandLine) -> None:
     assert sluice_db("clock", "advance", "3600", "--json").json["advanced_s"] == 3600
     assert sluice_db("clock", "advance", "60").code == 0
     assert ahead_s(sluice_db) == 3660
+
+
+def test_rates_are_as_fresh_as_before(sluice_db: CommandLine) -> None:
+    base.connect(sluice_db.env["DATABASE_URL"])
+    base.execute("INSERT INTO rates (currency, usd, source, quoted_at) VALUES ('USDT', 1, 'test', app_now())")
+
+    assert sluice_db("clock", "advance", "86400").code == 0
+
+    assert load_market().rates.keys() == {"USDT"}
 
 
 def test_a_development_chain_moves_along(sluice_db: CommandLine, node: JsonRpcNode) -> None:

@@ -133,6 +133,36 @@ def test_cosigning_is_switched_on_and_off(sluice_db: CommandLine, merchant: str)
     assert not is_required()
 
 
+def test_a_merchants_fee_is_set_and_given_back_to_the_settings(sluice_db: CommandLine, merchant: str) -> None:
+    def own() -> object:
+        with connected(sluice_db):
+            sql = "SELECT own_fee_ppm, own_fee_fixed_usd_cents, terms_version FROM merchants WHERE id = %s"
+            return one(sql, (merchant,))
+
+    both = ("--fee-percent", "0.75", "--fee-fixed-usd", "0", "--json")
+    assert sluice_db("merchant", "set", merchant, *both).json == {
+        "merchant_id": merchant,
+        "fee_percent": "0.75",
+        "fee_fixed_usd": "0",
+    }
+    assert own() == (7_500, 0, 3)
+    (shown,) = sluice_db("merchant", "list", "--json").json["items"]
+    assert (shown["fee_percent"], shown["fee_fixed_usd"]) == ("0.75", "0")
+
+    assert sluice_db("merchant", "set", merchant, "--fee-percent", "default").code == 0
+    assert own() == (None, 0, 4)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [("--fee-percent", "100.1"), ("--fee-percent", "1e1"), ("--fee-fixed-usd", "0.001"), ("--fee-fixed-usd", "-1")],
+)
+def test_a_fee_that_cannot_be_changes_nothing(sluice_db: CommandLine, merchant: str, wrong: tuple[str, str]) -> None:
+    assert sluice_db("merchant", "set", merchant, "--cosign", *wrong).code == 2
+    with connected(sluice_db):
+        assert one("SELECT is_cosign_required, terms_version FROM merchants WHERE id = %s", (merchant,)) == (False, 1)
+
+
 def test_cosigning_is_set_for_a_merchant_that_exists_and_only_as_said(sluice_db: CommandLine, merchant: str) -> None:
     unknown: Outcome = sluice_db("merchant", "set", str(uuid4()), "--cosign")
     assert (unknown.code, unknown.err.startswith("sluice: there is no merchant")) == (1, True)

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import load_catalogue
 from core.ids import uuid7
+from core.rates.pricing import StandardTerms
 from models.db import base
 from models.db.base import app_now, execute, transaction
 from models.deposits import cursors
@@ -27,6 +28,7 @@ from tests.peers.worker_database import WorkerDatabase
 
 CATALOGUE: Final = load_catalogue("development")
 USDT: Final = 10**18
+STANDARD: Final = StandardTerms(fee_ppm=15_000, fee_fixed_usd_cents=30, price_max_usd=10_000_000)
 SENDER: Final = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
 # Whoever is young now is so until the tests end.
 _LOOKED_AT: Final = tuple(
@@ -42,7 +44,7 @@ def merchant(
     if owner is None:
         execute("INSERT INTO owners (id, name) VALUES (%s, 'Owner')", (owner_id,))
     execute(
-        "INSERT INTO merchants (id, owner_id, name, fee_ppm, fee_fixed_usd_cents, accuracy_ppm)"
+        "INSERT INTO merchants (id, owner_id, name, own_fee_ppm, own_fee_fixed_usd_cents, accuracy_ppm)"
         " VALUES (%s, %s, 'Shop', %s, %s, %s)",
         (merchant_id, owner_id, fee_ppm, fee_fixed_usd_cents, accuracy_ppm),
     )

@@ -161,7 +161,7 @@ def test_terms_that_change_in_between_are_read_again(
     shop: UUID, alone: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch_id = take(shop, [AGNOSTIC] * 2)
-    change = "UPDATE merchants SET fee_ppm = 0, terms_version = terms_version + 1"
+    change = "UPDATE merchants SET own_fee_ppm = 0, terms_version = terms_version + 1"
     instead(monkeypatch, batch_items, "lock_together", lambda: execute(change))
 
     run_all()

@@ -99,7 +99,7 @@ def test_two_of_one_order_are_one_invoice(shop: UUID) -> None:
 def test_terms_that_changed_meanwhile_are_those_of_the_invoice(shop: UUID) -> None:
     """They are read once a process, and looked at again by the statement."""
     together((info(shop), GOOD))
-    execute("UPDATE merchants SET fee_ppm = 77, terms_version = terms_version + 1 WHERE id = %s", (shop,))
+    execute("UPDATE merchants SET own_fee_ppm = 77, terms_version = terms_version + 1 WHERE id = %s", (shop,))
     mine, other = info(shop), info(merchant())
 
     made = together((mine, GOOD), (other, GOOD))

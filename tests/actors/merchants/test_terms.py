@@ -38,7 +38,7 @@ from models.queue.calls import AbandonedError, ReplayedError, abandon
 from tests.actors import asking
 from tests.actors.asking import configure
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
-from tests.models.builders import begin_scans, merchant
+from tests.models.builders import STANDARD, begin_scans, merchant
 from tests.models.db.collisions import at_once
 from tests.models.queue.builders import info
 
@@ -64,7 +64,7 @@ class Process:
     """What a process of the gateway knows by itself: its cached terms. One at a time runs."""
 
     def __init__(self) -> None:
-        self.terms = TermsCache()
+        self.terms = TermsCache(STANDARD)
 
     def run(self, actor: Callable[..., CallReply], merchant_id: UUID | None, body: object) -> Any:
         object.__setattr__(context.context(), "terms", self.terms)
@@ -107,7 +107,7 @@ def test_accepted_methods_are_read_set_and_given_up(shop: UUID) -> None:
     }
     assert ask(set_accepted, shop, {"accepted": None})["accepted"][1:] == [BSC, ETHEREUM]
     assert accept(shop) == ask(set_accepted, shop, {}) == {"accepted": []}
-    assert load_terms(shop).version == 3
+    assert load_terms(shop, STANDARD).version == 3
 
 
 def test_discounts_are_read_by_name_and_returned_whole_when_changed(shop: UUID) -> None:
@@ -158,11 +158,11 @@ def test_the_tolerance_is_read_and_changed_in_parts(shop: UUID) -> None:
 def test_what_is_refused_leaves_nothing(
     shop: UUID, actor: Callable[..., CallReply], body: object, error: type[DomainError]
 ) -> None:
-    before = load_terms(shop)
+    before = load_terms(shop, STANDARD)
 
     with pytest.raises(error):
         ask(actor, shop, body)
-    assert load_terms(shop) == before
+    assert load_terms(shop, STANDARD) == before
     assert one("SELECT count(*) FROM calls") == (0,)
 
 
@@ -170,7 +170,7 @@ def test_reading_counts_as_no_change(shop: UUID) -> None:
     for actor in (set_accepted, set_discount, set_accuracy):
         ask(actor, shop, {})
 
-    assert load_terms(shop).version == 1
+    assert load_terms(shop, STANDARD).version == 1
 
 
 def test_a_call_takes_effect_once_or_never(shop: UUID) -> None:
@@ -183,7 +183,7 @@ def test_a_call_takes_effect_once_or_never(shop: UUID) -> None:
     assert abandon(given_up) is None
     with pytest.raises(AbandonedError):
         asking.ask(set_accepted, given_up, {"accepted": []})
-    assert load_terms(shop).version == 2
+    assert load_terms(shop, STANDARD).version == 2
 
 
 def test_terms_are_their_merchants_alone(shop: UUID) -> None:
@@ -209,7 +209,7 @@ def test_a_discount_is_in_force_at_once_here_and_elsewhere(shop: UUID) -> None:
         for process in (here, elsewhere):
             made = process.run(create_invoice, shop, price("1000"))
             assert Decimal(made["payer_amount"]) == 10 * (100 - Decimal(str(percent)))
-    assert elsewhere.terms.read(shop).version == load_terms(shop).version
+    assert elsewhere.terms.read(shop).version == load_terms(shop, STANDARD).version
 
 
 def test_what_is_accepted_is_in_force_at_once_here_and_elsewhere(shop: UUID) -> None:

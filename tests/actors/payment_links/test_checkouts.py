@@ -242,7 +242,7 @@ def test_a_call_that_comes_again_is_answered_as_it_was_though_it_could_not_be_ma
 def test_terms_that_changed_meanwhile_are_those_of_the_payment(shop: UUID) -> None:
     one = link(shop)
     check_out(one, **IN_USDT)
-    execute("UPDATE merchants SET fee_ppm = 77, terms_version = terms_version + 1 WHERE id = %s", (shop,))
+    execute("UPDATE merchants SET own_fee_ppm = 77, terms_version = terms_version + 1 WHERE id = %s", (shop,))
 
     assert together((buyers_call(), order(one, **IN_USDT))) == [None]
     check_out(one, **IN_USDT)

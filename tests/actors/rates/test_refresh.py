@@ -64,7 +64,15 @@ def rate(currency: str) -> Decimal:
 
 def invoice(price_currency: str = "EUR", *, units: int = 10_000, currency: str = "USDT") -> Quote:
     """Price an invoice of 100.00 by the rates of now."""
-    terms = Terms(version=1, fee_ppm=15_000, fee_fixed_usd_cents=30, accuracy_ppm=None, accepted=None, discounts_ppm={})
+    terms = Terms(
+        version=1,
+        fee_ppm=15_000,
+        fee_fixed_usd_cents=30,
+        accuracy_ppm=None,
+        accepted=None,
+        discounts_ppm={},
+        price_max_usd=10_000_000,
+    )
     return quote(
         load_catalogue("production"),
         load_market(),

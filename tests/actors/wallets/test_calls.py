@@ -212,10 +212,10 @@ def test_the_only_network_of_a_coin_is_filled_in(shop: UUID, currency: str, netw
 
 def test_the_fee_is_the_merchants_of_that_moment(shop: UUID) -> None:
     context.context().terms.read(shop)
-    execute("UPDATE merchants SET fee_ppm = 7, terms_version = terms_version + 1 WHERE id = %s", (shop,))
+    execute("UPDATE merchants SET own_fee_ppm = 7, terms_version = terms_version + 1 WHERE id = %s", (shop,))
 
     first = create(shop)
-    execute("UPDATE merchants SET fee_ppm = 9, terms_version = terms_version + 1 WHERE id = %s", (shop,))
+    execute("UPDATE merchants SET own_fee_ppm = 9, terms_version = terms_version + 1 WHERE id = %s", (shop,))
 
     assert reread(UUID(first["uuid"])).fee_ppm == 7
 

@@ -60,7 +60,13 @@ RATES: Final = {
 }  # fmt: skip
 MARKET: Final = Market(rates=RATES, network_fees={("USDT", "ethereum"): 2 * USDT, ("ETH", "ethereum"): 3})
 TERMS: Final = Terms(
-    version=1, fee_ppm=15_000, fee_fixed_usd_cents=30, accuracy_ppm=None, accepted=None, discounts_ppm={}
+    version=1,
+    fee_ppm=15_000,
+    fee_fixed_usd_cents=30,
+    accuracy_ppm=None,
+    accepted=None,
+    discounts_ppm={},
+    price_max_usd=10_000_000,
 )
 
 
@@ -291,14 +297,24 @@ def test_a_payer_owes_at_most_ten_million_dollars(usd_cents: int, is_refused: bo
     [("USD", 10_000_000_00), ("KRW", 14_705_882_352), ("ETH", 10**22 // 3), ("BTC", 10_526_315_789)],
 )
 def test_an_agnostic_price_has_the_same_limit(currency: str, highest: int) -> None:
-    check_price(CATALOGUE, MARKET, Price(currency=currency, units=highest))
+    check_price(CATALOGUE, MARKET, Price(currency=currency, units=highest), max_usd=10_000_000)
     with pytest.raises(PaymentBadAmount):
-        check_price(CATALOGUE, MARKET, Price(currency=currency, units=highest + 1))
+        check_price(CATALOGUE, MARKET, Price(currency=currency, units=highest + 1), max_usd=10_000_000)
+
+
+def test_the_largest_price_is_the_gateways_to_say() -> None:
+    terms = replace(TERMS, price_max_usd=500)
+
+    assert quoted("USD", 500_00, ("USDT", "bsc"), terms=terms).payer_units == 500 * USDT
+    with pytest.raises(PaymentBadAmount):
+        quoted("USD", 500_01, ("USDT", "bsc"), terms=terms)
+    with pytest.raises(PaymentBadAmount):
+        check_price(CATALOGUE, MARKET, Price(currency="USD", units=500_01), max_usd=500)
 
 
 def test_an_agnostic_price_that_cannot_be_valued_is_refused() -> None:
     with pytest.raises(InvoiceQuoteFailed):
-        check_price(CATALOGUE, without("USD"), Price(currency="USD", units=1))
+        check_price(CATALOGUE, without("USD"), Price(currency="USD", units=1), max_usd=10_000_000)
 
 
 FREE: Final = replace(TERMS, fee_fixed_usd_cents=0)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from core.rates.pricing import StandardTerms
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS, Role
 from core.settings.settings import Settings, SettingsError, load_settings
 
@@ -44,6 +45,27 @@ def test_development_is_loud_about_what_is_unsafe() -> None:
         "WEBHOOK_ALLOW_PRIVATE",
         "WALLET_MNEMONIC",
     ]
+
+
+def test_the_gateways_terms_are_settings() -> None:
+    assert load_settings(PRODUCTION).standard_terms == StandardTerms(
+        fee_ppm=15_000, fee_fixed_usd_cents=30, price_max_usd=10_000_000
+    )
+    own = {"FEE_PERCENT": "0.0001", "FEE_FIXED_USD": "1.5", "PRICE_MAX_USD": "500"}
+    assert load_settings(PRODUCTION | own).standard_terms == StandardTerms(
+        fee_ppm=1, fee_fixed_usd_cents=150, price_max_usd=500
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("FEE_PERCENT", text) for text in ("-1", "100.0001", "0.00001", "1,5", "1e1", "NaN", "1_0")]
+    + [("FEE_FIXED_USD", text) for text in ("-0.01", "10000.01", "0.001", "free")]
+    + [("PRICE_MAX_USD", text) for text in ("0", "1000000001", "1.5")],
+)
+def test_terms_that_cannot_be_are_refused(name: str, text: str) -> None:
+    (problem,) = problems(PRODUCTION | {name: text})
+    assert problem.startswith(f"{name}: ")
 
 
 def test_production_has_nothing_to_be_loud_about() -> None:

@@ -31,7 +31,13 @@ AVAILABLE: Final = frozenset({"ethereum", "bsc"})
 RATES: Final = {"USD": 10**RATE_DIGITS, "USDT": 10**RATE_DIGITS, "ETH": 3000 * 10**RATE_DIGITS, "JPY": 10**16}
 MARKET: Final = Market(rates=RATES, network_fees={("USDT", "ethereum"): USDT})
 TERMS: Final = Terms(
-    version=3, fee_ppm=15_000, fee_fixed_usd_cents=30, accuracy_ppm=None, accepted=None, discounts_ppm={}
+    version=3,
+    fee_ppm=15_000,
+    fee_fixed_usd_cents=30,
+    accuracy_ppm=None,
+    accepted=None,
+    discounts_ppm={},
+    price_max_usd=10_000_000,
 )
 SHOP: Final = uuid7()
 

@@ -11,40 +11,66 @@ import pytest
 
 from core.errors import AccuracyBadPercent
 from core.ids import uuid7
-from core.rates.pricing import Terms
+from core.rates.pricing import StandardTerms, Terms
 from models.db.base import execute, one, transaction
 from models.merchants import term_changes
+from models.merchants.rows import UnknownMerchantError, create_merchant
 from models.merchants.term_changes import Accuracy
 from models.merchants.terms import TermsCache, load_terms
-from tests.models.builders import merchant
+from tests.models.builders import STANDARD, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import create, new_invoice
 
 BSC, TRON, BITCOIN = ("USDT", "bsc"), ("USDT", "tron"), ("BTC", "bitcoin")
-FRESH = Terms(version=1, fee_ppm=15_000, fee_fixed_usd_cents=30, accuracy_ppm=None, accepted=None, discounts_ppm={})
+FRESH = Terms(
+    version=1,
+    fee_ppm=15_000,
+    fee_fixed_usd_cents=30,
+    accuracy_ppm=None,
+    accepted=None,
+    discounts_ppm={},
+    price_max_usd=10_000_000,
+)
 
 
 def accept(shop: UUID, *methods: tuple[str, str]) -> Terms:
     with transaction():
         term_changes.replace_accepted(shop, methods)
-    return load_terms(shop)
+    return load_terms(shop, STANDARD)
 
 
 def discount(shop: UUID, ppm: int, *methods: tuple[str, str]) -> Terms:
     with transaction():
         term_changes.set_discount(shop, methods, ppm)
-    return load_terms(shop)
+    return load_terms(shop, STANDARD)
 
 
 def tolerate(shop: UUID, *, enabled: bool | None = None, ppm: int | None = None) -> Terms:
     with transaction():
         term_changes.set_accuracy(shop, enabled=enabled, ppm=ppm)
-    return load_terms(shop)
+    return load_terms(shop, STANDARD)
 
 
 def test_a_new_merchant_accepts_everything_and_tolerates_nothing(shop: UUID) -> None:
-    assert load_terms(shop) == FRESH
+    assert load_terms(shop, STANDARD) == FRESH
     assert term_changes.read_accuracy(shop) == Accuracy(enabled=False, ppm=None)
+
+
+def test_a_fee_of_its_own_goes_before_the_gateways(database: str) -> None:
+    del database
+    shop, other = create_merchant("Shop").id, create_merchant("Other").id
+    dearer = StandardTerms(fee_ppm=20_000, fee_fixed_usd_cents=50, price_max_usd=7)
+    assert load_terms(shop, dearer) == replace(FRESH, fee_ppm=20_000, fee_fixed_usd_cents=50, price_max_usd=7)
+
+    term_changes.set_fee_percent(shop, 0)
+    assert load_terms(shop, dearer) == replace(FRESH, version=2, fee_ppm=0, fee_fixed_usd_cents=50, price_max_usd=7)
+    term_changes.set_fee_fixed(shop, 0)
+    term_changes.set_fee_percent(shop, None)
+
+    assert load_terms(shop, dearer) == replace(FRESH, version=4, fee_ppm=20_000, fee_fixed_usd_cents=0, price_max_usd=7)
+    assert load_terms(other, dearer).version == 1
+    with pytest.raises(UnknownMerchantError):
+        term_changes.set_fee_fixed(uuid7(), 1)
 
 
 def test_accepted_methods_are_replaced_and_none_stands_for_all(shop: UUID) -> None:
@@ -73,7 +99,7 @@ def test_a_refused_tolerance_changes_nothing(shop: UUID, *, enabled: bool, ppm: 
     with pytest.raises(AccuracyBadPercent):
         tolerate(shop, enabled=enabled, ppm=ppm)
 
-    assert load_terms(shop) == FRESH
+    assert load_terms(shop, STANDARD) == FRESH
 
 
 def test_what_is_in_force_cannot_be_lowered_below_1_percent(shop: UUID) -> None:
@@ -81,7 +107,7 @@ def test_what_is_in_force_cannot_be_lowered_below_1_percent(shop: UUID) -> None:
 
     with pytest.raises(AccuracyBadPercent):
         tolerate(shop, ppm=0)
-    assert load_terms(shop).accuracy_ppm == 30_000
+    assert load_terms(shop, STANDARD).accuracy_ppm == 30_000
     assert tolerate(shop, enabled=False, ppm=0).accuracy_ppm is None
 
 
@@ -109,17 +135,20 @@ def test_terms_are_their_merchants_alone(shop: UUID) -> None:
     discount(other, 10_000, BSC)
     tolerate(other, enabled=True, ppm=10_000)
 
-    assert load_terms(shop) == FRESH
-    assert load_terms(other).version == 4
+    assert load_terms(shop, STANDARD) == FRESH
+    assert load_terms(other, STANDARD).version == 4
     discount(shop, 0, BSC)
     accept(shop)
-    assert (load_terms(other).accepted, load_terms(other).discounts_ppm) == (frozenset({BSC}), {BSC: 10_000})
+    assert (load_terms(other, STANDARD).accepted, load_terms(other, STANDARD).discounts_ppm) == (
+        frozenset({BSC}),
+        {BSC: 10_000},
+    )
 
 
 def test_a_merchant_that_does_not_exist_has_no_terms(shop: UUID) -> None:
     del shop
     with pytest.raises(LookupError):
-        load_terms(uuid7())
+        load_terms(uuid7(), STANDARD)
     with pytest.raises(LookupError):
         term_changes.read_accuracy(uuid7())
 
@@ -132,7 +161,7 @@ def test_a_change_that_is_rolled_back_is_not_counted(shop: UUID) -> None:
 
     with pytest.raises(ZeroDivisionError):
         change()
-    assert load_terms(shop) == FRESH
+    assert load_terms(shop, STANDARD) == FRESH
 
 
 def test_changes_at_once_take_turns_and_each_is_counted(shop: UUID) -> None:
@@ -148,7 +177,7 @@ def test_changes_at_once_take_turns_and_each_is_counted(shop: UUID) -> None:
     outcomes = at_once(24, change)
 
     assert [outcome for outcome in outcomes if isinstance(outcome, Exception)] == []
-    after = load_terms(shop)
+    after = load_terms(shop, STANDARD)
     assert after.version == 25
     assert after.accepted == {BSC, TRON}
     assert len(set(after.discounts_ppm.values())) == 1
@@ -163,9 +192,9 @@ def test_a_version_never_stands_beside_terms_of_another(shop: UUID) -> None:
             for version in range(2, 102):
                 discount(shop, 1_000 * version, BSC)
             return []
-        seen = [load_terms(shop)]
+        seen = [load_terms(shop, STANDARD)]
         while seen[-1].version < 101:
-            seen.append(load_terms(shop))
+            seen.append(load_terms(shop, STANDARD))
         return seen
 
     outcomes = at_once(3, work)
@@ -176,7 +205,7 @@ def test_a_version_never_stands_beside_terms_of_another(shop: UUID) -> None:
 
 
 def test_a_cache_keeps_terms_and_their_use_finds_out_that_they_changed(shop: UUID) -> None:
-    here, elsewhere = TermsCache(), TermsCache()
+    here, elsewhere = TermsCache(STANDARD), TermsCache(STANDARD)
     for cache in (here, elsewhere):
         assert cache.read(shop) == FRESH
 

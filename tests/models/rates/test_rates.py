@@ -1,5 +1,6 @@
 """Rates are refused once they are stale, and shown against USDT."""
 
+import time
 from collections.abc import Mapping
 from datetime import timedelta
 from decimal import Decimal
@@ -10,8 +11,9 @@ from core.rates.consensus import Rate
 from core.rates.pricing import RATE_DIGITS, Market
 from core.rates.view import exchange_rates
 from models.db.ahead import ReadAhead
-from models.db.base import app_now, execute, one
+from models.db.base import app_now, execute, one, transaction
 from models.rates import rates
+from tests.models.db.collisions import at_once, wait_until_somebody_waits
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -44,6 +46,48 @@ def test_a_stale_rate_is_absent_though_it_is_still_what_a_new_one_is_held_agains
     store(age_s=rates.STALE_AFTER_S + 1, ETH="3000")
     assert rates.load_market().rates.keys() == {"BTC"}
     assert rates.last_rates().keys() == {"BTC", "ETH"}
+
+
+def advance(seconds: int) -> None:
+    """Move the clock as `sluice clock advance` does."""
+    with transaction():
+        rates.carry_over(seconds)
+        execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
+
+
+def test_quotes_keep_their_age_where_the_clock_is_moved() -> None:
+    store(age_s=rates.STALE_AFTER_S - 60, BTC="95000")
+    store(age_s=rates.STALE_AFTER_S + 60, ETH="3000")
+    rates.store_network_fee("USDT", "ethereum", 7)
+    execute("INSERT INTO rate_sources (source, ask_at, answered_at) VALUES ('kraken', app_now(), app_now())")
+
+    advance(86_400)
+
+    market = rates.load_market()
+    assert (market.rates.keys(), market.network_fees) == ({"BTC"}, {("USDT", "ethereum"): 7})
+    assert one("SELECT answered_at > app_now() - interval '1 minute' FROM rate_sources") == (True,)
+
+
+def test_who_is_about_to_write_rates_of_now_does_so_before_the_clock_moves() -> None:
+    def take_part(number: int) -> None:
+        if number:
+            wait_until_somebody_holds_the_clock()
+            advance(86_400)
+        else:
+            with transaction():
+                rates.keep_clock()
+                as_of = app_now()
+                wait_until_somebody_waits()
+                rates.store_rates({"BTC": Rate(usd=Decimal(95_000), as_of=as_of, sources=("static",))})
+
+    assert at_once(2, take_part) == [None, None]
+
+    assert rates.load_market().rates.keys() == {"BTC"}
+
+
+def wait_until_somebody_holds_the_clock() -> None:
+    while not one("SELECT 1 FROM pg_locks WHERE relation = 'rates'::regclass AND mode = 'RowExclusiveLock'"):
+        time.sleep(0.01)
 
 
 def test_a_whole_rate_is_a_decimal_like_any_other() -> None:

@@ -142,7 +142,7 @@ def test_the_smallest_amount_is_credited_too(shop: UUID, chain: Chain) -> None:
 
 def test_the_fee_is_the_wallets_own(shop: UUID, chain: Chain) -> None:
     free, dear = wallet(shop, fee_ppm=0), wallet(shop, order_id="dear", fee_ppm=PPM)
-    execute("UPDATE merchants SET fee_ppm = 500000")
+    execute("UPDATE merchants SET own_fee_ppm = 500000")
     chain.pay(free, GROSS)
     chain.pay_and_confirm(dear, GROSS)
 

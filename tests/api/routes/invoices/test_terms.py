@@ -13,10 +13,12 @@ from api.app import create_app
 from core.catalogue.catalogue import load_catalogue
 from core.invoices.schemas import PaymentServices
 from core.merchants.terms_schemas import AcceptedMethods, Accuracy, Discounts
+from models.db import base
 from models.db.base import execute
+from models.merchants import term_changes
 from tests.api.conftest import NOW, Client, FakeCaller, FakeQueues, Keys, code_of, make_settings
-from tests.api.live import LocalCaller
-from tests.api.rows import add_merchant
+from tests.api.live import Live, LocalCaller
+from tests.api.rows import UNIT, add_merchant
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.builders import begin_scans
 
@@ -207,6 +209,42 @@ def test_services_show_what_is_accepted_and_the_discounts(shop: Client) -> None:
         ("USDT", "ethereum"): 12.5,
         ("USDT", "bsc"): -3,
     }
+
+
+def test_a_payment_and_a_wallet_freeze_the_fee_of_their_creation(live: Live) -> None:
+    def fees(body: dict[str, Any]) -> Any:
+        made = live.post("/v1/payment", body).json["result"]["uuid"]
+        return base.one("SELECT fee_ppm, fee_fixed_usd_cents, fee_fixed_units FROM invoices WHERE id = %s", (made,))
+
+    assert fees(PRICE) == (15_000, 30, 3 * UNIT // 10)
+    live.configure(FEE_PERCENT="2", FEE_FIXED_USD="0.50", ADDRESS_PUBLIC_KEY=PUBLIC_KEY)
+    assert fees(PRICE) == (20_000, 50, UNIT // 2)
+    term_changes.set_fee_percent(live.shop, 0)
+    assert fees(PRICE) == (0, 50, UNIT // 2)
+    live.post("/v1/wallet", ETHEREUM)
+    assert base.column("SELECT fee_ppm FROM wallets") == [0]
+    assert base.column("SELECT DISTINCT fee_ppm FROM invoices ORDER BY fee_ppm") == [0, 15_000, 20_000]
+
+
+def test_no_price_is_above_the_gateways_largest(live: Live) -> None:
+    live.configure(PRICE_MAX_USD="50", ADDRESS_PUBLIC_KEY=PUBLIC_KEY)
+
+    for body in (PRICE, AGNOSTIC):
+        assert live.post("/v1/payment", body | {"amount": "50"}).status_code == 200
+        assert code_of(live.post("/v1/payment", body | {"amount": "50.01"})) == "payment.bad_amount"
+
+
+def test_services_show_the_gateways_fee_and_largest_price(keys: Keys, database: str) -> None:
+    del database
+    keys.add("pk_unified", "unified", add_merchant())
+    base.execute("INSERT INTO rates (currency, usd, source, quoted_at) VALUES ('USDT', 1, 'test', app_now())")
+    settings = make_settings(FEE_PERCENT="2.25", FEE_FIXED_USD="1", PRICE_MAX_USD="500")
+    app = create_app(settings, caller=FakeCaller(), queues=FakeQueues(), find_key=keys.find, now=lambda: NOW)
+
+    item = services(Client(app))["USDT", "ethereum"]
+
+    assert (item.commission.percent, item.commission.fixed_usd) == ("2.25", "1.00")
+    assert item.limit.max_amount == "500"
 
 
 def test_a_payment_has_the_discount_of_its_first_quote(shop: Client) -> None:
