@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 import falcon
 import msgspec
@@ -32,8 +32,6 @@ from core.catalogue.catalogue import Catalogue, load_catalogue
 from core.http.encoding import Packed, pack
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import Settings
-from models.deposits import cursors
-from models.deposits.offered import OfferedNetworks
 from models.merchants import rows as merchants
 from models.merchants.rows import ApiKeyRow
 
@@ -45,7 +43,6 @@ def create_app(
     queues: Queues,
     link: Link | None = None,
     find_key: Callable[[str], ApiKeyRow | None] = merchants.find_key,
-    find_begun: Callable[[Collection[str]], Collection[str]] = cursors.begun,
     read_usable: Callable[[Catalogue, frozenset[str]], Usable] = availability.read_usable,
     now: Callable[[], float] = time.time,
 ) -> App[Request, Response]:
@@ -68,7 +65,6 @@ def create_app(
         authenticator=authenticator,
         limiter=limiter,
         reads=reads,
-        find_begun=find_begun,
         read_usable=read_usable,
     )
     app = falcon.App(middleware=[Frame(gateway.metrics)])
@@ -94,7 +90,6 @@ def _gateway(
     authenticator: Authenticator,
     limiter: Limiter,
     reads: Slots,
-    find_begun: Callable[[Collection[str]], Collection[str]],
     read_usable: Callable[[Catalogue, frozenset[str]], Usable],
 ) -> Gateway:
     metrics = Metrics()
@@ -104,7 +99,6 @@ def _gateway(
         settings=settings,
         catalogue=catalogue,
         available=served,
-        offered=OfferedNetworks(served, find_begun=find_begun),
         availability=Availability(functools.partial(read_usable, catalogue, served)),
         own_hosts=settings.own_hosts,
         caller=caller,

@@ -13,7 +13,6 @@ from api.limits.limits import Limiter
 from core.catalogue.catalogue import Catalogue
 from core.http.encoding import Packed
 from core.settings.settings import Settings
-from models.deposits.offered import OfferedNetworks
 
 if TYPE_CHECKING:
     from api.health.attention import Attention
@@ -62,8 +61,6 @@ class Gateway:
     catalogue: Catalogue
     # The networks that this gateway has providers for.
     available: frozenset[str]
-    # Those of them on which payments are made.
-    offered: OfferedNetworks
     # Which methods work at this moment.
     availability: Availability
     # Where the gateway itself is reached; no webhook may lead there.

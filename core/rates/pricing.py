@@ -118,20 +118,16 @@ def only_network(catalogue: Catalogue, currency: str) -> str | None:
 
 
 def acceptable_methods(catalogue: Catalogue, terms: Terms, available: frozenset[str]) -> list[Method]:
-    """Return the methods that a buyer of this merchant may choose from, in the catalogue's order."""
-    return offered_methods(catalogue, terms.accepted, available)
-
-
-def offered_methods(
-    catalogue: Catalogue, accepted: Collection[Method] | None, available: frozenset[str]
-) -> list[Method]:
-    """Return what is available of the methods that a merchant accepts, None being all, in the catalogue's order."""
+    """Return the methods of some networks that a merchant accepts, in the catalogue's order."""
+    accepted = terms.accepted
     return [method for method in catalogue.pairs if method[1] in available and (accepted is None or method in accepted)]
 
 
-def accepted(terms: Terms, methods: frozenset[Method]) -> frozenset[Method]:
-    """Return those of some methods that a merchant accepts."""
-    return methods if terms.accepted is None else methods & terms.accepted
+def offered_methods(
+    catalogue: Catalogue, accepted: Collection[Method] | None, usable: frozenset[Method]
+) -> list[Method]:
+    """Return those of the usable methods that a merchant accepts, None being all, in the catalogue's order."""
+    return [method for method in catalogue.pairs if method in usable and (accepted is None or method in accepted)]
 
 
 def require_acceptable(methods: list[Method]) -> None:

@@ -1,4 +1,4 @@
-"""Tells which networks are offered to buyers: those with providers whose scan has begun. Used by actors and the API.
+"""Tells which networks are offered to buyers: those with providers whose scan has begun. Used by actors.
 
 A scan begins at the head of its chain. An address that is paid into before would lose that money below its first block.
 """

@@ -231,7 +231,6 @@ def client(settings: Settings, caller: FakeCaller, queues: FakeQueues, keys: Key
         caller=caller,
         queues=queues,
         find_key=keys.find,
-        find_begun=lambda codes: codes,
         read_usable=all_usable,
         now=lambda: NOW,
     )
@@ -247,7 +246,6 @@ def make_client(caller: FakeCaller, queues: FakeQueues, keys: Keys) -> Callable[
                 caller=caller,
                 queues=queues,
                 find_key=keys.find,
-                find_begun=lambda codes: codes,
                 read_usable=all_usable,
                 now=lambda: NOW,
             )

@@ -13,6 +13,7 @@ from models.db import base
 from models.deposits import cursors
 from models.payouts import freezes
 from tests.api.live import Live
+from tests.api.routes.payment_links.rows import opened, shown
 from tests.models.payouts.builders import charge
 
 ETHEREUM: Final = ("USDT", "ethereum")
@@ -54,10 +55,14 @@ def to_choose(live: Live) -> set[tuple[str, str]]:
     return METHODS & {(method["currency"], method["network"]) for method in shown}
 
 
+def to_check_out(live: Live) -> set[tuple[str, str]]:
+    return METHODS & {(m["currency"], m["network"]) for m in shown(live, opened(live)).json["result"]["accepted"]}
+
+
 def told(live: Live) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
     """Return what can be paid with, as all say alike, and what can be paid out."""
     payments = to_pay(live)
-    assert payments == listed(live) == to_choose(live)
+    assert payments == listed(live) == to_choose(live) == to_check_out(live)
     return payments, to_pay_out(live)
 
 

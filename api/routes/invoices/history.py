@@ -53,8 +53,8 @@ def read_qr(gateway: Gateway, call: Call) -> Reply:
 def read_services(gateway: Gateway, call: Call) -> Reply:
     """Return every method of the catalogue with this merchant's terms."""
     terms = load_terms(call.merchant().merchant_id, gateway.settings.standard_terms)
-    usable = pricing.accepted(terms, gateway.availability.read().payments)
-    items = service_views.payment_methods(gateway.catalogue, terms, load_market(), usable)
+    usable = pricing.offered_methods(gateway.catalogue, terms.accepted, gateway.availability.read().payments)
+    items = service_views.payment_methods(gateway.catalogue, terms, load_market(), frozenset(usable))
     return answered({"items": items})
 
 

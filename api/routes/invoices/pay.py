@@ -42,9 +42,8 @@ def public_view(gateway: Gateway, row: InvoiceRow) -> dict[str, Any]:
     """Return the public payment object, with what may be chosen while nothing is."""
     methods: list[tuple[str, str]] = []
     if row.status == "select":
-        terms = load_terms(row.merchant_id, gateway.settings.standard_terms)
-        usable = pricing.accepted(terms, gateway.availability.read().payments)
-        methods = [method for method in gateway.catalogue.pairs if method in usable]
+        accepted = load_terms(row.merchant_id, gateway.settings.standard_terms).accepted
+        methods = pricing.offered_methods(gateway.catalogue, accepted, gateway.availability.read().payments)
     return views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=True, methods=methods)
 
 

@@ -43,7 +43,7 @@ def find(gateway: Gateway, text: str) -> PaymentLinkRow:
 
 def public_view(gateway: Gateway, row: PaymentLinkRow) -> dict[str, Any]:
     """Return a link as its buyers see it, with what they may pay in."""
-    methods = pricing.offered_methods(gateway.catalogue, row.accepted_methods, gateway.offered.read())
+    methods = pricing.offered_methods(gateway.catalogue, row.accepted_methods, gateway.availability.read().payments)
     if row.pinned_currency is not None:
         methods = [method for method in methods if method == (row.pinned_currency, row.pinned_network)]
     return payment_link_views.public(gateway.catalogue, row, methods, pay_url=gateway.settings.pay_url)

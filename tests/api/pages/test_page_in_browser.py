@@ -64,7 +64,6 @@ def site(caller: FakeCaller, queues: FakeQueues, keys: Keys, database: str) -> I
             caller=caller,
             queues=queues,
             find_key=keys.find,
-            find_begun=lambda codes: codes,
             read_usable=all_usable,
         )
     )
