@@ -29,6 +29,7 @@ from core.invoices.schemas import CreatePayment, SelectMethod
 from core.rates import pricing
 from core.rates.pricing import Method, Quote, Terms
 from models.db.base import transaction
+from models.invoices import events
 from models.invoices import plan as invoice_plan
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
@@ -170,6 +171,7 @@ def select_method(info: CallInfo, choice: SelectMethod) -> CallReply:
                 family=family,
                 quote_s=invoice_plan.quote_lifetime_s(before.price_currency, method),
             )
+            events.note(before.id, "selected", {"currency": method[0], "network": method[1]})
             return _finish(ctx, info, invoices.reread(before.id), public=True)
     except BaseException:
         ctx.addresses.give_back(family, ordinal)

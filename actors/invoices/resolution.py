@@ -14,7 +14,7 @@ from actors.refunds.uncredited import Wanted
 from core.errors import EmailDisabled, EmailNoRecipient, PaymentNotFound
 from core.invoices import states
 from core.invoices.schemas import PaymentLookup, ResolvePayment, SendPaymentEmail
-from models.invoices import receipts, resolution, settlement, views
+from models.invoices import events, receipts, resolution, settlement, views
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.merchants import emails
@@ -72,7 +72,9 @@ def _send_back(ctx: Context, asker: Asker, invoice: InvoiceRow, wanted: ResolveP
         refunds = suspense_refunds.return_stray(ctx, asker, invoice, wanted.txid, to)
     else:
         refunds = [suspense_refunds.resolve(ctx, asker, invoice, to)]
-    return [refund_views.refund(ctx.catalogue, refund) for refund in refunds]
+    written = [refund_views.refund(ctx.catalogue, refund) for refund in refunds]
+    events.note_sent_back(invoice.id, written, txid=wanted.txid)
+    return written
 
 
 def _find(info: CallInfo, lookup: PaymentLookup) -> InvoiceRow:

@@ -10,6 +10,7 @@ from api.routes.invoices import pay
 from api.routes.invoices import terms as payment_terms
 from api.routes.payment_links import buyers
 from api.routes.payment_links import calls as payment_links
+from api.routes.invoices import timeline as payment_timeline
 from api.routes.payout_links import calls as payout_links
 from api.routes.payout_links import claims
 from api.routes.payouts import auto_withdraw
@@ -22,6 +23,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *payments.ENDPOINTS,
     *payment_history.ENDPOINTS,
     *payment_terms.ENDPOINTS,
+    *payment_timeline.ENDPOINTS,
     *pay.ENDPOINTS,
     *payment_links.ENDPOINTS,
     *buyers.ENDPOINTS,

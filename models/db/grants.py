@@ -55,6 +55,8 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "discounts": ("r", "rid", "r"),
     # The signer ends refunds, after which a payment may be paid.
     "emails": ("", "riud", "ri"),
+    # Nobody changes what happened.
+    "invoice_events": ("r", "ri", "ri"),
     "invoices": ("r", "riu", "ru"),
     # Written once and never changed: not by the signer, nor by anybody else.
     "ledger_scales": ("r", "ri", "ri"),

@@ -186,6 +186,7 @@ def record(found: Deposit) -> bool:
             " currency = EXCLUDED.currency, amount_units = EXCLUDED.amount_units, address = EXCLUDED.address,"
             " sender = EXCLUDED.sender, owner_kind = EXCLUDED.owner_kind, owner_id = EXCLUDED.owner_id,"
             " merchant_id = EXCLUDED.merchant_id, stray_reason = EXCLUDED.stray_reason, confirmed_at = NULL,"
+            " detected_at = app_now(),"
             " block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, block_time = EXCLUDED.block_time,"
             f" is_announced = d.is_announced AND {_IS_THE_SAME},"
             # What was sent back before the reorg was this money, if it is this money that came back.

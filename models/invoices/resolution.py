@@ -7,7 +7,7 @@ from core.errors import PaymentNotResolvable
 from models.db.base import execute
 from models.deposits import crediting
 from models.deposits import rows as deposits
-from models.invoices import settlement
+from models.invoices import events, settlement
 from models.invoices.rows import InvoiceRow
 
 
@@ -21,6 +21,7 @@ def accept_payment(catalogue: Catalogue, invoice: InvoiceRow) -> None:
     if deposits.is_refund_under_way(invoice.id):
         raise PaymentNotResolvable("A refund of the payment is under way.")
     execute("UPDATE invoices SET accepted_units = confirmed_units WHERE id = %s", (invoice.id,))
+    events.note_accepted(catalogue, invoice)
     settlement.settle_locked(catalogue, invoice.id)
 
 
@@ -33,6 +34,7 @@ def accept_stray(catalogue: Catalogue, invoice: InvoiceRow, txid: str) -> None:
     strays = deposits.undecided_strays(invoice.id, txid, limit=settlement.DEPOSITS_PER_PAGE)
     if not strays:
         raise PaymentNotResolvable
+    events.note_strays_accepted(catalogue, invoice, strays)
     for stray in strays:
         crediting.credit(catalogue, stray, invoice.merchant_id, fee_ppm=invoice.fee_ppm, fee_fixed_due_units=0)
     settlement.settle_locked(catalogue, invoice.id)

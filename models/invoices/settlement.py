@@ -23,7 +23,7 @@ from models.db.base import app_now, execute, is_true, repeat_on_deadlock, transa
 from models.deposits import crediting
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
-from models.invoices import receipts, tallies, views
+from models.invoices import events, receipts, tallies, views
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow, QuoteRow
 from models.invoices.tallies import Tally
@@ -328,6 +328,7 @@ def _emit(catalogue: Catalogue, before: InvoiceRow, status: InvoiceStatus) -> No
     if status == before.status or status not in states.INVOICE_EVENTS:
         return
     after = invoices.reread(before.id)
+    events.note_expired(catalogue, after, before=before.status)
     if status in states.DECIDED_STATUSES:
         receipts.write_once(catalogue, after)
     tell(catalogue, after, states.INVOICE_EVENTS[status])

@@ -16,8 +16,8 @@ from models.db.base import execute, repeat_on_deadlock, transaction, value
 from models.deposits import crediting
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
+from models.invoices import events, settlement
 from models.invoices import rows as invoices
-from models.invoices import settlement
 from models.invoices.rows import InvoiceRow
 from models.outcomes import endings as payout_endings
 from models.payouts import rows as payouts
@@ -60,6 +60,7 @@ def reverse_of_invoice(catalogue: Catalogue, deposit_id: UUID, invoice_id: UUID,
         _stop_refund_of(catalogue, deposit_id)
         deposit = deposits.reverse(deposit_id)
         if deposit is not None:
+            events.note_reorged(catalogue, deposit)
             _take_back(catalogue, invoice, deposit)
         # Where somebody was first, the caller's others of this invoice may wait for the judgement all the same.
         if is_judged:

@@ -370,6 +370,7 @@ CASES: Final[dict[tuple[str, str], Case]] = {
     **lookups("getPaymentQr", "/v1/payment/qr"),
     **lookups("resendPayment", "/v1/payment/resend"),
     **lookups("sendPaymentEmail", SEND_EMAIL),
+    **lookups("getPaymentTimeline", "/v1/payment/timeline"),
     ("sendPaymentEmail", "email.bad_address"): sending(SEND_EMAIL, {"uuid": UNKNOWN, "email": "ann"}),
     ("sendPaymentEmail", "email.disabled"): lambda live: live.post(SEND_EMAIL, {"uuid": live.invoice()}),
     ("sendPaymentEmail", "email.no_recipient"): lambda live: (
@@ -612,6 +613,7 @@ BAD_FIELDS: Final[dict[str, Any]] = {
     "resolvePayment": {"action": "accept", "order_id": 5},
     "resendPayment": {"order_id": 5},
     "sendPaymentEmail": {"order_id": 5},
+    "getPaymentTimeline": {"order_id": 5},
     "setAccuracy": {"enabled": "yes"},
     "createPaymentBatch": {"payments": 5},
     "createPayoutBatch": {"payouts": 5},

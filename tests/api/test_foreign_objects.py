@@ -72,6 +72,7 @@ FOREIGN: Final[dict[str, Pairs]] = {
     "getPayment": payments(),
     "getPaymentQr": payments(),
     "resendPayment": payments(),
+    "getPaymentTimeline": payments(),
     "sendPaymentEmail": payments(email="ann@mail.example"),
     "resolvePayment": lambda theirs: [
         *payments(action="accept")(theirs),

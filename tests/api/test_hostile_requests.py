@@ -162,6 +162,7 @@ TEXTS: Final = {
     "createPayment": ("order_id", "additional_data", "payer_email", "url_return", "url_success", "theme", "network"),
     "getPayment": ("order_id", "uuid"),
     "listPayments": ("cursor", "status", "currency", "network", "order_id", "date_from"),
+    "getPaymentTimeline": ("uuid", "order_id"),
     "sendPaymentEmail": ("uuid", "order_id", "email"),
     "createWallet": ("currency", "network", "order_id"),
     "getWallet": ("uuid", "address"),

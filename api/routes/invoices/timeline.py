@@ -1,0 +1,62 @@
+"""Declares the endpoint that tells a merchant what happened to a payment, and why it is not paid."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from api.endpoints import PAYMENT_KEYS, Call, Endpoint, Reply, answered
+from api.gateway import Gateway
+from api.routes.invoices.calls import find_payment
+from api.routes.invoices.history import LOOKUP_ERRORS
+from core.invoices.schemas import PaymentLookup
+from core.invoices.timeline_schemas import Timeline
+from models.invoices import timeline
+
+
+def read_timeline(gateway: Gateway, call: Call) -> Reply:
+    """Return what happened to a payment; another merchant's is as absent as a missing one."""
+    return answered({"items": timeline.read(gateway.catalogue, find_payment(call))})
+
+
+ENDPOINTS: Final = (
+    Endpoint(
+        path="/v1/payment/timeline",
+        name="getPaymentTimeline",
+        tag="Payments",
+        summary="Read what happened to a payment",
+        description=(
+            "Its events, oldest first, at most 1000: of more, that it was created and the newest. detail says what a"
+            " deposit waits for, and what an expired payment lacks."
+        ),
+        rights=PAYMENT_KEYS,
+        request=PaymentLookup,
+        result=Timeline,
+        reader=read_timeline,
+        errors=LOOKUP_ERRORS,
+        examples={
+            "request": {"order_id": "order-1042"},
+            "result": {
+                "items": [
+                    {
+                        "at": "2026-01-31T12:00:00.000Z",
+                        "event": "created",
+                        "detail": {"amount": "125.50", "currency": "USD", "expired_at": 1769864400},
+                    },
+                    {
+                        "at": "2026-01-31T12:04:07.311Z",
+                        "event": "confirmation",
+                        "detail": {
+                            "txid": "0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060",
+                            "amount": "125.5628",
+                            "currency": "USDT",
+                            "network": "ethereum",
+                            "block_height": 24310077,
+                            "depth": "3 of 12",
+                            "waiting_for": "confirmations",
+                        },
+                    },
+                ]
+            },
+        },
+    ),
+)

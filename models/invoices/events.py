@@ -1,0 +1,140 @@
+"""Notes what happens to an invoice and no other row tells, in the transaction that does it; nothing changes later.
+
+Called by models.invoices.settlement and resolution, models.outcomes.reversals and actors.invoices; read by
+models.invoices.timeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final, Literal, Protocol
+from uuid import UUID
+
+from psycopg2.extras import Json
+
+from core.catalogue.catalogue import Catalogue
+from core.http.render import coin_text, iso_time
+from core.ids import uuid7
+from core.invoices.states import InvoiceStatus
+from models.db.base import execute, value
+from models.db.table import BY_DATABASE, Table
+from models.deposits.rows import Deposit
+from models.invoices.rows import InvoiceRow
+
+Kind = Literal["selected", "reorged", "expired", "resolved"]
+
+# From where an invoice comes that ends because its time is over. One that expired is short by a late deposit alone.
+_ENDINGS: Final[dict[InvoiceStatus, frozenset[InvoiceStatus]]] = {
+    "expired": frozenset({"select", "check", "paid", "paid_over", "wrong_amount"}),
+    "wrong_amount": frozenset({"select", "check", "paid", "paid_over"}),
+}
+
+
+class InvoiceEvent(Table, table="invoice_events"):
+    """Something that happened to an invoice, with its detail as it is shown."""
+
+    invoice_id: UUID
+    id: UUID
+    at: datetime = BY_DATABASE
+    event: Kind
+    detail: dict[str, Any]
+
+
+def note(invoice_id: UUID, event: Kind, detail: dict[str, Any]) -> None:
+    """Write an event in the caller's transaction, which has locked the invoice."""
+    execute(
+        "INSERT INTO invoice_events (invoice_id, id, event, detail) VALUES (%s, %s, %s, %s)",
+        (invoice_id, uuid7(), event, Json(detail)),
+    )
+
+
+def note_reorged(catalogue: Catalogue, lost: Deposit) -> None:
+    """Note that a reorg took a deposit, as it was before: its row may begin another life, and forgets this one's."""
+    moments = {
+        "detected_at": lost.detected_at,
+        "confirmed_at": lost.confirmed_at,
+        "credited_at": _credited_at(lost) if lost.status == "credited" else None,
+    }
+    detail = told(catalogue, lost) | {"status": lost.status, "reason": "left_chain"}
+    note(lost.owner_id, "reorged", detail | {name: iso_time(moment) for name, moment in moments.items() if moment})
+
+
+def _credited_at(lost: Deposit) -> datetime | None:
+    sql = "SELECT booked_at FROM ledger_transfers WHERE reference = %s ORDER BY leg LIMIT 1"
+    found: datetime | None = value(sql, (f"deposit:{lost.id}:{lost.round}:credit",))
+    return found
+
+
+def note_expired(catalogue: Catalogue, invoice: InvoiceRow, *, before: InvoiceStatus) -> None:
+    """Note that an invoice's time was over before it was paid, and what it lacks; nothing where it is not so."""
+    if before not in _ENDINGS.get(invoice.status, ()):
+        return
+    detail: dict[str, Any] = {"status": invoice.status, "reason": _shortcoming(invoice)}
+    note(invoice.id, "expired", detail | sums(catalogue, invoice))
+
+
+def _shortcoming(invoice: InvoiceRow) -> str:
+    if invoice.status == "expired":
+        return "unpaid"
+    return "short" if invoice.confirmed_units else "stray"
+
+
+def sums(catalogue: Catalogue, invoice: InvoiceRow) -> dict[str, str]:
+    """Return what an invoice asked for and what it has; nothing before a coin is chosen."""
+    if invoice.pay_currency is None or invoice.payer_units is None:
+        return {}
+    units = {
+        "payer_amount": invoice.payer_units,
+        "payment_amount": invoice.confirmed_units,
+        "amount_paid": invoice.detected_units,
+        "amount_remaining": max(0, invoice.payer_units - invoice.detected_units),
+    }
+    shown = {name: coin_text(catalogue, invoice.pay_currency, number) for name, number in units.items()}
+    return {"currency": invoice.pay_currency, **shown}
+
+
+def note_accepted(catalogue: Catalogue, invoice: InvoiceRow) -> None:
+    """Note that a merchant took what was paid for what was asked."""
+    note(invoice.id, "resolved", {"action": "accept"} | sums(catalogue, invoice))
+
+
+def note_strays_accepted(catalogue: Catalogue, invoice: InvoiceRow, strays: Iterable[Deposit]) -> None:
+    """Note that a merchant took what came in other coins, or over other networks."""
+    for stray in strays:
+        note(invoice.id, "resolved", {"action": "accept"} | told(catalogue, stray))
+
+
+def note_sent_back(invoice_id: UUID, refunds: Iterable[Mapping[str, Any]], *, txid: str | None) -> None:
+    """Note that a merchant sent back what was paid, or the strays of a transaction; by refunds as they are shown."""
+    for refund in refunds:
+        shown = {name: refund[name] for name in ("uuid", "amount", "currency", "network", "address")}
+        note(invoice_id, "resolved", {"action": "refund", **shown} | ({"txid": txid} if txid else {}))
+
+
+class Seen(Protocol):
+    """A deposit, as far as every event of it tells."""
+
+    @property
+    def txid(self) -> str: ...  # noqa: D102
+    @property
+    def currency(self) -> str: ...  # noqa: D102
+    @property
+    def network(self) -> str: ...  # noqa: D102
+    @property
+    def amount_units(self) -> int: ...  # noqa: D102
+    @property
+    def block_height(self) -> int: ...  # noqa: D102
+    @property
+    def stray_reason(self) -> str | None: ...  # noqa: D102
+
+
+def told(catalogue: Catalogue, deposit: Seen) -> dict[str, Any]:
+    """Return what every event of a deposit says of it."""
+    return {
+        "txid": deposit.txid,
+        "amount": coin_text(catalogue, deposit.currency, deposit.amount_units),
+        "currency": deposit.currency,
+        "network": deposit.network,
+        "block_height": deposit.block_height,
+    } | ({"stray_reason": deposit.stray_reason} if deposit.stray_reason else {})

@@ -1,0 +1,173 @@
+"""Tells what happened to an invoice, in order: from the rows that there are, and what models.invoices.events noted.
+
+Read by api.routes.invoices.timeline. It is the merchant's alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from core.catalogue.addresses import display
+from core.catalogue.catalogue import Catalogue
+from core.http.render import coin_text, iso_time, price_text
+from core.invoices.timeline_schemas import EVENTS, EventName
+from core.payouts.states import FINAL_PAYOUTS, SHOWN
+from models.invoices import timeline_rows
+from models.invoices.events import InvoiceEvent, told
+from models.invoices.rows import InvoiceRow, QuoteRow
+from models.invoices.timeline_rows import Delivery, Found, Refund
+
+# Of more the newest are told, and that it was created.
+EVENTS_MAX: Final = 1000
+
+_RANKS: Final = {event: rank for rank, event in enumerate(EVENTS)}
+# What a lost life of a deposit leaves with the event that tells of its loss, and which events that were.
+_LOST: Final[dict[str, EventName]] = {
+    "detected_at": "detected",
+    "confirmed_at": "confirmation",
+    "credited_at": "credited",
+}
+Detail = dict[str, Any]
+
+
+class _Moment(NamedTuple):
+    at: datetime
+    event: EventName
+    # Made for those alone that are shown.
+    detail: Callable[[], Detail]
+
+
+def read(catalogue: Catalogue, invoice: InvoiceRow) -> list[Detail]:
+    """Return an invoice's events, oldest first: at, event and detail of each. At most EVENTS_MAX."""
+    found = [
+        *_quotes(catalogue, invoice),
+        *_deposits(catalogue, invoice),
+        *_noted(invoice),
+        *_refunds(catalogue, invoice),
+        *_deliveries(invoice),
+    ]
+    found.sort(key=lambda moment: (moment.at, _RANKS[moment.event]))
+    created = _Moment(invoice.created_at, "created", partial(_created, catalogue, invoice))
+    return [
+        {"at": iso_time(moment.at), "event": moment.event, "detail": moment.detail()}
+        for moment in (created, *found[1 - EVENTS_MAX :])
+    ]
+
+
+def _created(catalogue: Catalogue, invoice: InvoiceRow) -> Detail:
+    return {
+        "amount": price_text(catalogue, invoice.price_currency, invoice.price_units),
+        "currency": invoice.price_currency,
+        "expired_at": int(invoice.expires_at.timestamp()),
+    }
+
+
+def _quotes(catalogue: Catalogue, invoice: InvoiceRow) -> Iterator[_Moment]:
+    newest = QuoteRow.read("invoice_id = %s ORDER BY generation DESC LIMIT %s", (invoice.id, EVENTS_MAX))
+    for quote in newest:
+        yield _Moment(quote.valid_from, "quoted", partial(_quoted, catalogue, invoice, quote))
+
+
+def _quoted(catalogue: Catalogue, invoice: InvoiceRow, quote: QuoteRow) -> Detail:
+    is_without_rate = invoice.is_unpriced and quote.generation == invoice.generation
+    return {
+        "generation": quote.generation,
+        "payer_amount": coin_text(catalogue, invoice.pay_currency, quote.payer_units),
+        "currency": invoice.pay_currency,
+        "network": invoice.network,
+        "rate_expires_at": int(quote.rate_expires_at.timestamp()),
+    } | ({"waiting_for": "rate"} if is_without_rate else {})
+
+
+def _deposits(catalogue: Catalogue, invoice: InvoiceRow) -> Iterator[_Moment]:
+    for found in timeline_rows.deposits(invoice.id, limit=EVENTS_MAX):
+        yield _Moment(found.detected_at, "detected", partial(_detected, catalogue, invoice, found))
+        counted_at = found.confirmed_at or found.counted_at
+        yield _Moment(counted_at, "confirmation", partial(_confirmation, catalogue, invoice, found))
+        if found.credited_at is not None:
+            yield _Moment(found.credited_at, "credited", partial(_credited, catalogue, found))
+
+
+def _detected(catalogue: Catalogue, invoice: InvoiceRow, found: Found) -> Detail:
+    is_late = found.seen_at > invoice.expires_at
+    return told(catalogue, found) | {"seen_at": iso_time(found.seen_at), "is_late": is_late}
+
+
+def _confirmation(catalogue: Catalogue, invoice: InvoiceRow, found: Found) -> Detail:
+    needed = catalogue.networks[found.network].confirmations
+    depth = needed if found.confirmed_at else max(0, min(found.depth, needed))
+    detail = told(catalogue, found) | {"depth": f"{depth} of {needed}"}
+    waiting = _waiting(invoice, found, is_deep=depth == needed)
+    doubt = {"witness_reason": found.doubt, "witnesses": found.witnesses} if found.doubt else {}
+    return detail | ({"waiting_for": waiting} if waiting else {}) | doubt
+
+
+def _waiting(invoice: InvoiceRow, found: Found, *, is_deep: bool) -> str | None:
+    """Return what keeps a deposit from being credited, if anything does."""
+    if found.stray_reason == "dust" or found.has_refund or found.status == "credited":
+        return None
+    if found.status == "pending":
+        if found.is_scan_halted:
+            return "scan"
+        return "confirmations" if not is_deep else "witnesses" if found.doubt else None
+    if found.stray_reason is not None or invoice.status == "wrong_amount":
+        return "resolve"
+    return "rest" if invoice.status == "check" else None
+
+
+def _credited(catalogue: Catalogue, found: Found) -> Detail:
+    shares = {"net_amount": found.net_units, "fee": found.fee_units}
+    return told(catalogue, found) | {name: coin_text(catalogue, found.currency, u) for name, u in shares.items()}
+
+
+def _noted(invoice: InvoiceRow) -> Iterator[_Moment]:
+    newest = InvoiceEvent.read("invoice_id = %s ORDER BY id DESC LIMIT %s", (invoice.id, EVENTS_MAX))
+    for noted in newest:
+        yield _Moment(noted.at, noted.event, partial(dict, noted.detail))
+        if noted.event == "reorged":
+            yield from _lost_life(noted.detail)
+
+
+def _lost_life(detail: Detail) -> Iterator[_Moment]:
+    """Tell what became of a deposit before a reorg took it: its row tells of a later life, or of none."""
+    base = {name: shown for name, shown in detail.items() if name not in {*_LOST, "status", "reason"}}
+    for name, event in _LOST.items():
+        if name in detail:
+            yield _Moment(datetime.fromisoformat(detail[name]), event, partial(dict, base))
+
+
+def _refunds(catalogue: Catalogue, invoice: InvoiceRow) -> Iterator[_Moment]:
+    for refund in timeline_rows.refunds(invoice.id, limit=EVENTS_MAX):
+        yield _Moment(refund.created_at, "refunded", partial(_refunded, catalogue, refund))
+
+
+def _refunded(catalogue: Catalogue, refund: Refund) -> Detail:
+    return {
+        "uuid": str(refund.id),
+        "status": SHOWN[refund.status],
+        "amount": coin_text(catalogue, refund.currency, refund.amount_units),
+        "currency": refund.currency,
+        "network": refund.network,
+        "address": display(catalogue.networks[refund.network].family, refund.address),
+        "txid": refund.txid,
+        **({"error": refund.error} if refund.status == "failed" and refund.error else {}),
+    } | ({"ended_at": iso_time(refund.updated_at)} if refund.status in FINAL_PAYOUTS else {})
+
+
+def _deliveries(invoice: InvoiceRow) -> Iterator[_Moment]:
+    for sent in timeline_rows.deliveries(invoice.id, limit=EVENTS_MAX):
+        yield _Moment(sent.created_at, "webhook", partial(_delivery, sent))
+
+
+def _delivery(sent: Delivery) -> Detail:
+    told_of = {"last_status_code": sent.last_status_code, "last_error": sent.last_error}
+    return {
+        "delivery_id": str(sent.id),
+        "event": sent.event,
+        "status": sent.status,
+        "attempts": sent.attempts,
+        **{name: shown for name, shown in told_of.items() if shown is not None},
+    } | ({"delivered_at": iso_time(sent.delivered_at)} if sent.delivered_at else {})

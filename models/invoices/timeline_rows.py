@@ -1,0 +1,102 @@
+"""Reads what an invoice's timeline is told from besides its own rows: deposits, refunds and deliveries, newest first.
+
+Read as tuples, since a thousand of them are told at once. Called by models.invoices.timeline.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from core.payouts.states import PayoutStatus
+from models.db.base import rows
+
+_DEPOSITS: Final = """
+SELECT d.txid, d.currency, d.network, d.amount_units, d.block_height, d.stray_reason, d.status, d.refund_id IS NOT NULL,
+    d.seen_at, d.detected_at, d.confirmed_at,
+    CASE WHEN d.status = 'credited' THEN (SELECT l.booked_at FROM ledger_transfers l
+        WHERE l.reference = 'deposit:' || d.id || ':' || d.round || ':credit' ORDER BY l.leg LIMIT 1) END,
+    d.net_units, d.fee_units + d.fee_fixed_units,
+    COALESCE(c.height - d.block_height + 1, 0), GREATEST(c.moved_at, d.detected_at),
+    COALESCE(c.halted_reason, '') <> '', q.reason, split_part(q.problem, ';', 1)
+FROM deposits d LEFT JOIN chain_cursors c ON c.network = d.network
+LEFT JOIN deposit_quorums q ON q.deposit_id = d.id AND q.round = d.round AND q.agreed_at IS NULL
+WHERE d.owner_id = %s AND d.status <> 'reversed' ORDER BY d.detected_at DESC, d.id DESC LIMIT %s
+"""
+_REFUNDS: Final = """
+SELECT p.id, p.status, p.amount_units, p.currency, p.network, p.address, p.txid, p.error, p.created_at, p.updated_at
+FROM payouts p WHERE p.invoice_id = %s ORDER BY p.created_at DESC, p.id DESC LIMIT %s
+"""
+_DELIVERIES: Final = """
+SELECT w.id, w.event, w.status, w.attempts, w.last_status_code, w.last_error, w.created_at, w.delivered_at
+FROM webhook_deliveries w WHERE w.object_id = %s ORDER BY w.created_at DESC, w.id DESC LIMIT %s
+"""
+
+
+class Found(NamedTuple):
+    """A deposit on the chain, with the confirmations by the scan of its network."""
+
+    txid: str
+    currency: str
+    network: str
+    amount_units: int
+    block_height: int
+    stray_reason: str | None
+    status: str
+    has_refund: bool
+    seen_at: datetime
+    detected_at: datetime
+    confirmed_at: datetime | None
+    credited_at: datetime | None
+    net_units: int
+    fee_units: int
+    depth: int
+    counted_at: datetime
+    is_scan_halted: bool
+    # Why one provider is not believed for it, and what the others said so far; None where nobody need be asked.
+    doubt: str | None
+    witnesses: str | None
+
+
+class Refund(NamedTuple):
+    """A refund of the payment, or of a stray."""
+
+    id: UUID
+    status: PayoutStatus
+    amount_units: int
+    currency: str
+    network: str
+    address: str
+    txid: str
+    error: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class Delivery(NamedTuple):
+    """A webhook that told of the payment."""
+
+    id: UUID
+    event: str
+    status: str
+    attempts: int
+    last_status_code: int | None
+    last_error: str | None
+    created_at: datetime
+    delivered_at: datetime | None
+
+
+def deposits(invoice_id: UUID, *, limit: int) -> list[Found]:
+    """Return the newest deposits that are on the chain."""
+    return list(map(Found._make, rows(_DEPOSITS, (invoice_id, limit))))
+
+
+def refunds(invoice_id: UUID, *, limit: int) -> list[Refund]:
+    """Return the newest refunds, strays' among them."""
+    return list(map(Refund._make, rows(_REFUNDS, (invoice_id, limit))))
+
+
+def deliveries(invoice_id: UUID, *, limit: int) -> list[Delivery]:
+    """Return the newest webhooks."""
+    return list(map(Delivery._make, rows(_DELIVERIES, (invoice_id, limit))))
