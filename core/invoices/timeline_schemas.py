@@ -47,7 +47,7 @@ class TimelineDetail(Answer, kw_only=True, omit_defaults=True):
     txid: Annotated[str | UnsetType, Meta(description="The transaction; of a refund, empty before there is one.")] = (
         UNSET
     )
-    block_height: Annotated[int | UnsetType, Meta(description="The height of the deposit's block.")] = UNSET
+    block_height: Annotated[int | UnsetType, Meta(description="How many blocks came before the deposit's.")] = UNSET
     expired_at: Annotated[int | UnsetType, Meta(description="created: the expiry, in Unix seconds.")] = UNSET
     rate_expires_at: Annotated[
         int | UnsetType, Meta(description="quoted: until when its rate was to hold, in Unix seconds.")
@@ -153,9 +153,9 @@ class TimelineDetail(Answer, kw_only=True, omit_defaults=True):
     event: Annotated[
         str | UnsetType, Meta(description="webhook: what it told the merchant.", examples=["invoice.paid"])
     ] = UNSET
-    attempts: Annotated[int | UnsetType, Meta(description="webhook: how often it was sent.", examples=[1])] = UNSET
+    attempts: Annotated[int | UnsetType, Meta(description="webhook: attempts so far.", examples=[1])] = UNSET
     last_status_code: Annotated[
-        int | UnsetType, Meta(description="webhook: what the last attempt was answered.", examples=[200])
+        int | UnsetType, Meta(description="webhook: the HTTP status of the last attempt.", examples=[200])
     ] = UNSET
     last_error: Annotated[str | UnsetType, Meta(description="webhook: what was wrong with the last attempt.")] = UNSET
     delivered_at: Annotated[_Moment | UnsetType, Meta(description="webhook: when it was taken; ISO 8601.")] = UNSET

@@ -298,7 +298,7 @@ UNITS = (
 )
 COUNTED = (
     r"(?i)seconds|hours|percent|status|confirmations|blocks|decimal places|places?\b|items|links|payments"
-    r"|deposits|rules|attempts|always"
+    r"|deposits|rules|attempts|quotes|always"
 )
 
 
