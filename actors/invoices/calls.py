@@ -163,6 +163,7 @@ def select_method(info: CallInfo, choice: SelectMethod) -> CallReply:
         with transaction():
             calls.begin(info)
             quote = _require_selectable(ctx, choice.invoice_id, method, terms)
+            events.note(before.id, "selected", {"currency": method[0], "network": method[1]})
             invoices.choose(
                 before,
                 invoice_plan.chosen(ctx.catalogue, method, quote, generation=1),
@@ -171,7 +172,6 @@ def select_method(info: CallInfo, choice: SelectMethod) -> CallReply:
                 family=family,
                 quote_s=invoice_plan.quote_lifetime_s(before.price_currency, method),
             )
-            events.note(before.id, "selected", {"currency": method[0], "network": method[1]})
             return _finish(ctx, info, invoices.reread(before.id), public=True)
     except BaseException:
         ctx.addresses.give_back(family, ordinal)
