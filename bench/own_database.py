@@ -1,4 +1,4 @@
-"""A PostgreSQL of a benchmark's own, which forgets everything with it. Used by bench.audit and bench.scale."""
+"""A PostgreSQL of a benchmark's own, which forgets everything with it. Used by bench.audit, bench.scale and bench.timeline."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from models.deposits import crediting, witnesses
 from models.deposits import rows as deposits
 from models.invariants import checkpoint, money_in
 from models.invariants import scope as audit_scope
-from models.invoices import arrivals, tallies
+from models.invoices import arrivals, tallies, timeline
 from models.invoices import history as invoice_list
 from models.invoices import rows as invoices
 from models.ledger import balances as ledger_balances
@@ -191,6 +191,7 @@ def _infos(big: UUID, small: UUID) -> Iterator[tuple[str, Callable[[], object]]]
     yield "a payment's tally", partial(tallies.of_invoice, sold.id, expires_at=sold.expires_at, moments=[])
     yield "a payment's refunds", partial(refund_reads.of_payment, catalogue, sold)
     yield "a payment's refunded part", partial(refunds.refunded_units, sold.id)
+    yield "what happened to a payment", partial(timeline.read, catalogue, sold)
     yield "a payment's deposits", partial(deposits.of_owner, sold.id)
     yield "payout by uuid", partial(payouts.look_up, big, uuid=str(paid.id), order_id=None)
     yield "payout by order_id", partial(payouts.look_up, big, uuid=None, order_id=paid.order_id)

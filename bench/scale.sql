@@ -75,6 +75,9 @@ INSERT INTO invoices (id, merchant_id, order_id, status, is_final, is_multi, pri
     FROM sales;
 INSERT INTO quotes (invoice_id, generation, payer_units, fee_fixed_units, valid_from, rate_expires_at)
     SELECT invoice_id, 0, 1000, 0, at, at FROM sales WHERE status <> 'select';
+INSERT INTO invoice_events (invoice_id, id, at, event, detail)
+    SELECT invoice_id, pg_temp.id(11, n), at, 'expired', '{"status":"expired","reason":"unpaid"}'
+    FROM sales WHERE status IN ('expired', 'wrong_amount');
 INSERT INTO deposits (id, network, txid, ordinal, currency, amount_units, address, owner_kind, owner_id, merchant_id,
         status, block_height, block_hash, block_time, seen_at, detected_at, confirmed_at, net_units, fee_units, sweep_id)
     SELECT deposit_id, 'ethereum', sales.address, 'native', 'USDT', CASE status WHEN 'wrong_amount' THEN 900 ELSE 1000 END,

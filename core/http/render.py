@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def iso_time(moment: datetime) -> str:
     """Write a moment as ISO 8601 in UTC with milliseconds, as the database function of that name does."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03}Z"
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def price_text(catalogue: Catalogue, currency: str, units: int) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
 from core.catalogue.addresses import display
@@ -84,22 +84,24 @@ def _quoted(catalogue: Catalogue, invoice: InvoiceRow, quote: QuoteRow) -> Detai
 
 def _deposits(catalogue: Catalogue, invoice: InvoiceRow) -> Iterator[_Moment]:
     for found in timeline_rows.deposits(invoice.id, limit=EVENTS_MAX):
-        yield _Moment(found.detected_at, "detected", partial(_detected, catalogue, invoice, found))
+        # What its events have in common is made once.
+        common = cache(partial(told, catalogue, found))
+        yield _Moment(found.detected_at, "detected", partial(_detected, invoice, found, common))
         counted_at = found.confirmed_at or found.counted_at
-        yield _Moment(counted_at, "confirmation", partial(_confirmation, catalogue, invoice, found))
+        yield _Moment(counted_at, "confirmation", partial(_confirmation, catalogue, invoice, found, common))
         if found.credited_at is not None:
-            yield _Moment(found.credited_at, "credited", partial(_credited, catalogue, found))
+            yield _Moment(found.credited_at, "credited", partial(_credited, catalogue, found, common))
 
 
-def _detected(catalogue: Catalogue, invoice: InvoiceRow, found: Found) -> Detail:
+def _detected(invoice: InvoiceRow, found: Found, common: Callable[[], Detail]) -> Detail:
     is_late = found.seen_at > invoice.expires_at
-    return told(catalogue, found) | {"seen_at": iso_time(found.seen_at), "is_late": is_late}
+    return common() | {"seen_at": iso_time(found.seen_at), "is_late": is_late}
 
 
-def _confirmation(catalogue: Catalogue, invoice: InvoiceRow, found: Found) -> Detail:
+def _confirmation(catalogue: Catalogue, invoice: InvoiceRow, found: Found, common: Callable[[], Detail]) -> Detail:
     needed = catalogue.networks[found.network].confirmations
     depth = needed if found.confirmed_at else max(0, min(found.depth, needed))
-    detail = told(catalogue, found) | {"depth": f"{depth} of {needed}"}
+    detail = common() | {"depth": f"{depth} of {needed}"}
     waiting = _waiting(invoice, found, is_deep=depth == needed)
     doubt = {"witness_reason": found.doubt, "witnesses": found.witnesses} if found.doubt else {}
     return detail | ({"waiting_for": waiting} if waiting else {}) | doubt
@@ -118,9 +120,9 @@ def _waiting(invoice: InvoiceRow, found: Found, *, is_deep: bool) -> str | None:
     return "rest" if invoice.status == "check" else None
 
 
-def _credited(catalogue: Catalogue, found: Found) -> Detail:
+def _credited(catalogue: Catalogue, found: Found, common: Callable[[], Detail]) -> Detail:
     shares = {"net_amount": found.net_units, "fee": found.fee_units}
-    return told(catalogue, found) | {name: coin_text(catalogue, found.currency, u) for name, u in shares.items()}
+    return common() | {name: coin_text(catalogue, found.currency, u) for name, u in shares.items()}
 
 
 def _noted(invoice: InvoiceRow) -> Iterator[_Moment]:

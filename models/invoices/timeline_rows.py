@@ -22,7 +22,7 @@ SELECT d.txid, d.currency, d.network, d.amount_units, d.block_height, d.stray_re
     COALESCE(c.halted_reason, '') <> '', q.reason, split_part(q.problem, ';', 1)
 FROM deposits d LEFT JOIN chain_cursors c ON c.network = d.network
 LEFT JOIN deposit_quorums q ON q.deposit_id = d.id AND q.round = d.round AND q.agreed_at IS NULL
-WHERE d.owner_id = %s AND d.status <> 'reversed' ORDER BY d.detected_at DESC, d.id DESC LIMIT %s
+WHERE d.owner_id = %s AND d.status <> 'reversed' ORDER BY d.seen_at DESC, d.id DESC LIMIT %s
 """
 _REFUNDS: Final = """
 SELECT p.id, p.status, p.amount_units, p.currency, p.network, p.address, p.txid, p.error, p.created_at, p.updated_at
