@@ -1,4 +1,4 @@
-"""A PostgreSQL of a benchmark's own, which forgets everything with it. Used by bench.audit, bench.scale and bench.timeline."""
+"""A PostgreSQL of a benchmark's own, which forgets everything with it. Used by those that need no Redis."""
 
 from __future__ import annotations
 
