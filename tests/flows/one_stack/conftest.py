@@ -15,12 +15,21 @@ from core.secrets.secretbox import SecretBox
 from models.db import base
 from models.merchants import rows as merchants
 from tests.flows.stack import Stack
+from tests.peers.smtp_server import SmtpServer
 
 
 @pytest.fixture(scope="package")
-def one_stack(tmp_path_factory: pytest.TempPathFactory, anvil_program: object) -> Iterator[Stack]:
+def mailbox() -> Iterator[SmtpServer]:
+    """The mail server of the stack, with what buyers were sent."""
+    with SmtpServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="package")
+def one_stack(tmp_path_factory: pytest.TempPathFactory, anvil_program: object, mailbox: SmtpServer) -> Iterator[Stack]:
     del anvil_program  # without anvil there is no story
-    with Stack(tmp_path_factory.mktemp("stack"), networks="ethereum,bsc") as running:
+    env = {"SMTP_URL": mailbox.url}
+    with Stack(tmp_path_factory.mktemp("stack"), networks="ethereum,bsc", env=env) as running:
         yield running
 
 

@@ -16,6 +16,7 @@ from tests.flows.one_stack.conftest import with_own_merchants
 from tests.flows.stack import Stack
 from tests.flows.test_paid_invoices import DECIMALS, register
 from tests.peers.receiver import Receiver
+from tests.peers.smtp_server import SmtpServer
 
 WAIT_S = 30.0
 HOUR = 3600
@@ -72,6 +73,13 @@ class Story:
         self.buyer.reorg(depth)
         self.buyer.nonce = int(self.buyer.rpc("eth_getTransactionCount", self.buyer.account.address, "pending"), 16)
 
+    def told(self, invoice: dict[str, Any], event: str) -> list[dict[str, Any]]:
+        """Return what the timeline's events of a name say."""
+        items = self.merchant.post("/v1/payment/timeline", {"uuid": invoice["uuid"]}).result["items"]
+        assert [item["at"] for item in items] == sorted(item["at"] for item in items)
+        assert items[0]["event"] == "created"
+        return [item["detail"] for item in items if item["event"] == event]
+
     def resolve(self, invoice: dict[str, Any], **more: Any) -> Answer:
         return self.merchant.post("/v1/payment/resolve", {"uuid": invoice["uuid"], "action": "accept"} | more)
 
@@ -100,6 +108,7 @@ def test_a_choice_in_time_leads_to_check_and_moves_no_expiry(story: Story) -> No
     assert chosen["payment_status"] == "check"
     assert chosen["expired_at"] == agnostic["expired_at"]
     assert chosen["address"].startswith("0x")
+    assert story.told(agnostic, "selected") == [{"currency": "ETH", "network": "ethereum"}]
 
 
 def test_nothing_paid_expires_with_its_event(story: Story) -> None:
@@ -111,15 +120,39 @@ def test_nothing_paid_expires_with_its_event(story: Story) -> None:
     for invoice in (agnostic, chosen):
         story.until(invoice, payment_status="expired", is_final=True)
         assert story.events(invoice, 1) == ["invoice.expired"]
+        assert [over["reason"] for over in story.told(invoice, "expired")] == ["unpaid"]
 
 
-def test_a_sum_within_the_tolerance_is_paid(story: Story) -> None:
-    invoice = story.create(accuracy_payment_percent=1)
+def test_a_sum_within_the_tolerance_is_paid_and_its_buyer_has_a_receipt(story: Story, mailbox: SmtpServer) -> None:
+    invoice = story.create(accuracy_payment_percent=1, payer_email="buyer@mail.example", order_id="with-receipt")
 
     story.pay(invoice, "0.99")
 
     story.until(invoice, payment_status="paid", is_final=True, amount_remaining="0", payment_amount="19.8")
     assert story.events(invoice, 1) == ["invoice.paid"]
+    page = received(mailbox, invoice)
+    for told in ("20 USDT", "19.8 USDT on Ethereum", "with-receipt", story.info(invoice)["txid"]):
+        assert told in page
+    asked = {"uuid": invoice["uuid"], "email": "accountant@mail.example"}
+    assert story.merchant.post("/v1/payment/send-email", asked).result == {
+        "email": "accountant@mail.example",
+        "queued": True,
+    }
+    assert received(mailbox, invoice, to="accountant@mail.example") == page
+
+
+def received(mailbox: SmtpServer, invoice: dict[str, Any], to: str = "buyer@mail.example") -> str:
+    """Return the page that an address was sent of a payment, which was one."""
+    end = time.monotonic() + WAIT_S
+    while not (found := [message for message in mailbox.messages if message["To"] == to]):
+        assert time.monotonic() < end, mailbox.messages
+        time.sleep(0.1)
+    (message,) = found
+    body = message.get_body(("html",))
+    assert body is not None
+    page = str(body.get_content())
+    assert f'href="{invoice["url"]}"' in page
+    return page
 
 
 def test_more_than_the_tolerance_is_paid_over(story: Story) -> None:
@@ -149,12 +182,17 @@ def test_a_part_is_wrong_amount_at_the_expiry_grows_and_is_accepted(story: Story
 
     story.advance(HOUR + 60)
     story.until(invoice, payment_status="wrong_amount", is_final=False, amount_remaining="10")
+    [over] = story.told(invoice, "expired")
+    assert (over["reason"], over["payer_amount"], over["payment_amount"]) == ("short", "20", "10")
+    assert [at["waiting_for"] for at in story.told(invoice, "confirmation")] == ["resolve"]
     story.pay(invoice, "0.25")
     story.until(invoice, payment_status="wrong_amount", payment_amount="15")
     assert story.resolve(invoice).result["payment_status"] == "paid"
 
     story.until(invoice, payment_status="paid", is_final=True, amount_remaining="0")
     assert story.events(invoice, 2) == ["invoice.wrong_amount", "invoice.paid"]
+    assert [done["action"] for done in story.told(invoice, "resolved")] == ["accept"]
+    assert len(story.told(invoice, "credited")) == 2
     assert story.resolve(invoice).body["error"]["code"] == "payment.not_resolvable"
 
 
@@ -167,19 +205,25 @@ def test_a_late_deposit_opens_an_expired_invoice_again(story: Story) -> None:
 
     story.until(invoice, payment_status="wrong_amount", is_final=False, amount_remaining="0", payment_amount="20")
     assert story.events(invoice, 2) == ["invoice.expired", "invoice.wrong_amount"]
+    [late] = story.told(invoice, "detected")
+    assert (late["is_late"], late["amount"]) == (True, "20")
+    assert [at["waiting_for"] for at in story.told(invoice, "confirmation")] == ["resolve"]
 
 
 def test_a_reorg_takes_paid_back_to_check_in_silence(story: Story) -> None:
     invoice = story.create()
-    story.pay(invoice)
+    txid = story.pay(invoice)
     story.until(invoice, payment_status="paid")
     assert story.events(invoice, 1) == ["invoice.paid"]
 
     story.reorg(8)
 
     story.until(invoice, payment_status="check", is_final=False, payment_amount=None, txid="")
+    [lost] = story.told(invoice, "reorged")
+    assert (lost["txid"], lost["status"], lost["reason"]) == (txid, "credited", "left_chain")
     story.pay(invoice)
     story.until(invoice, payment_status="paid")
+    assert [at["txid"] == txid for at in story.told(invoice, "detected")] == [True, False]
     assert story.events(invoice, 2) == ["invoice.paid", "invoice.paid"]
 
 
@@ -206,6 +250,9 @@ def test_a_stray_is_shown_accepted_in_its_own_coin_and_ends_its_invoice(story: S
         shown = story.info(invoice)
     [stray] = shown["stray_deposits"]
     assert (stray["txid"], stray["currency"], stray["amount"], stray["reason"]) == (txid, "USDC", "7", "asset")
+    assert [(at["stray_reason"], at["waiting_for"]) for at in story.told(invoice, "confirmation")] == [
+        ("asset", "resolve")
+    ]
 
     story.advance(HOUR + 60)
     story.until(invoice, payment_status="wrong_amount", is_final=False, payment_amount=None)
