@@ -8,9 +8,9 @@ from api.routes.invoices import calls as payments
 from api.routes.invoices import history as payment_history
 from api.routes.invoices import pay
 from api.routes.invoices import terms as payment_terms
+from api.routes.invoices import timeline as payment_timeline
 from api.routes.payment_links import buyers
 from api.routes.payment_links import calls as payment_links
-from api.routes.invoices import timeline as payment_timeline
 from api.routes.payout_links import calls as payout_links
 from api.routes.payout_links import claims
 from api.routes.payouts import auto_withdraw
