@@ -539,10 +539,10 @@ def _gateway(database: str) -> None:
     )
 
 
-def play(histories: int, steps: int, part: int = 0) -> None:
-    machine = type("Machine", (MoneyMachine,), {"chain": Chain()})
+def play(histories: int, steps: int, part: int = 0, machine: type[RuleBasedStateMachine] = MoneyMachine) -> None:
+    """Play so many histories of at most so many steps, always the same of a part."""
     run_state_machine_as_test(
-        seed(part)(machine),
+        seed(part)(type("Machine", (machine,), {"chain": Chain()})),
         settings=settings(
             max_examples=histories,
             stateful_step_count=steps,

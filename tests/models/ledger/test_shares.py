@@ -7,7 +7,9 @@ from uuid import UUID
 import pytest
 
 from actors.merchants import shares as share_ticks
+from models.db import base
 from models.db.base import execute, transaction
+from models.invoices import settlement
 from models.invoices.rows import InvoiceRow
 from models.ledger import releases
 from models.ledger.debts import Debtor
@@ -15,6 +17,7 @@ from models.ledger.ledger import AVAILABLE, DEBT, HOLD, MATURING, PAYOUT_HELD, I
 from models.merchants import splits
 from models.outcomes import debt_repayment
 from models.payouts import queue as payout_queue
+from models.wallets import settlement as wallet_settlement
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import PRICE, invoice, paid, settled
@@ -150,6 +153,68 @@ def test_a_rule_of_another_merchant_shares_nothing(shop: UUID, chain: Chain) -> 
     sale(chain, shop)
 
     assert in_hold(shop) == 0
+
+
+def test_a_credit_asks_nothing_more_for_rules_and_ten_of_them_cost_a_statement(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(10):
+        share_with(shop, 1)
+    asked: list[str] = []
+    do = base.run
+    monkeypatch.setattr(base, "run", lambda sql, params=(): asked.append(sql) or do(sql, params))
+
+    def credit(merchant_id: UUID) -> list[str]:
+        mine = wallet(merchant_id, fee_ppm=0)
+        # The second time its accounts are there.
+        for _ in range(2):
+            chain.pay_and_confirm(mine, PRICE)
+            asked.clear()
+            wallet_settlement.settle(CATALOGUE, mine.id)
+        return list(asked)
+
+    without, with_ten = credit(merchant()), credit(shop)
+
+    assert [sql for sql in with_ten if sql not in without] == [sql for sql in with_ten if "INTO split_shares" in sql]
+    # Its hold is one balance more.
+    assert len(with_ten) == len(without) + 2
+
+
+@pytest.mark.parametrize("first", ["delete", "credit"])
+def test_a_rule_that_is_deleted_while_it_is_read_counts_wholly(shop: UUID, chain: Chain, first: str) -> None:
+    rule = add_rule(shop, merchant(), 30)
+    mine = invoice(shop, fee_ppm=0, fee_fixed_units=0, fee_fixed_usd_cents=0)
+    chain.pay_and_confirm(mine, PRICE)
+
+    with transaction():
+        if first == "delete":
+            assert splits.delete(shop, rule.id)
+            # Not committed yet, so it is in force for everybody else.
+            at_once(1, lambda _: settled(mine))
+        else:
+            settlement.settle_locked(CATALOGUE, mine.id)
+            assert at_once(1, lambda _: splits.delete(shop, rule.id)) == [True]
+
+    assert_sound()
+    assert in_hold(shop) == 3 * USDT
+    assert splits.listing(shop) == []
+
+
+def test_credits_and_deletions_of_rules_at_once_leave_sound_books(shop: UUID, chain: Chain) -> None:
+    rules = [add_rule(shop, merchant(), 10) for _ in range(4)]
+    mine = [invoice(shop) for _ in range(4)]
+    for sold in mine:
+        chain.pay(sold, PRICE)
+    chain.confirm()
+
+    def work(number: int) -> None:
+        if number % 2:
+            assert splits.delete(shop, rules[number // 2].id)
+        else:
+            settlement.settle(CATALOGUE, mine[number // 2].id)
+
+    assert at_once(8, work) == [None] * 8
+    assert_sound()
 
 
 def test_a_debt_is_repaid_before_anybody_shares(shop: UUID, chain: Chain) -> None:
