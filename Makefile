@@ -41,6 +41,7 @@ soak: $(STAMP) ## run the long tests
 bench: $(STAMP) ## measure against the frozen baselines
 	$(BIN)/python -m bench.rpc $(ARGS)
 	$(BIN)/python -m bench.api $(ARGS)
+	$(BIN)/python -m bench.links $(ARGS)
 	$(BIN)/python -m bench.scan $(ARGS)
 	$(BIN)/python -m bench.webhooks $(ARGS)
 	$(BIN)/python -m bench.batch $(ARGS)

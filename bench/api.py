@@ -14,7 +14,7 @@ from typing import Any, Final
 from bench.harness import Round, Site, Target, finish, run_json, start_load
 from bench.pool import claim_ratios
 from bench.quiet import beside, until_it_holds
-from bench.report import Figure, show, show_cpu
+from bench.report import Figure, median_cpu, show, show_cpu
 from bench.targets import Baselines, Product
 
 CLIENTS: Final = 16
@@ -110,13 +110,7 @@ def main() -> None:
         idle_ms = run_idle(targets, extent)
         show("POST /v1/payment", ratios(found, idle_ms))
         show("Address pool", claim_ratios(product.database_url, product.public_key, quick=extent is QUICK))
-        loaded = {t.name: found[t.name]["loaded"] for t in targets}
-        show_cpu(
-            {
-                name: {program: median(r.cpu_ms[program] for r in rounds) for program in rounds[0].cpu_ms}
-                for name, rounds in loaded.items()
-            }
-        )
+        show_cpu(median_cpu({t.name: found[t.name]["loaded"] for t in targets}))
 
 
 if __name__ == "__main__":

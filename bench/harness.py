@@ -130,10 +130,10 @@ class Target:
     def plan(self, **how: object) -> dict[str, object]:
         return {"label": self.name, "port": self.port, "public_id": self.public_id, "secret": self.secret, **how}
 
-    def pour(self, *, clients: int, seconds: float) -> Round:
-        """Keep so many clients busy for so long."""
+    def pour(self, *, clients: int, seconds: float, **how: object) -> Round:
+        """Keep so many clients busy for so long; how: what else the plan says."""
         meter = Meter(self.programs)
-        found = finish(start_load(self.plan(clients=clients, seconds=seconds)))
+        found = finish(start_load(self.plan(clients=clients, seconds=seconds, **how)))
         return read_round(found, meter)
 
 

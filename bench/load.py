@@ -39,6 +39,7 @@ class Load:
     """Requests to send and what came of them."""
 
     requests: list[bytes]
+    answer_start: bytes = ANSWER_START
     sent: int = 0
     latencies_ns: list[int] = field(default_factory=list)
 
@@ -52,7 +53,7 @@ class Load:
     def receive(self, client: Client) -> bool:
         """Take what has come; True once it is a whole answer."""
         client.buffer += client.sock.recv(65_536)
-        if not is_whole(client.buffer):
+        if not is_whole(client.buffer, self.answer_start):
             return False
         self.latencies_ns.append(time.perf_counter_ns() - client.sent_ns)
         return True
@@ -61,8 +62,8 @@ class Load:
         return self.sent < len(self.requests)
 
 
-def is_whole(answer: bytes) -> bool:
-    """Whether all of an answer is there. It has to be 200 with an invoice; anything else ends the benchmark."""
+def is_whole(answer: bytes, start: bytes) -> bool:
+    """Whether all of an answer is there. It has to be 200 and begin as it is to; anything else ends the benchmark."""
     head, blank, body = answer.partition(b"\r\n\r\n")
     if not blank:
         if not answer:
@@ -73,13 +74,15 @@ def is_whole(answer: bytes) -> bool:
     at = head.lower().index(b"content-length:") + len(b"content-length:")
     if len(body) < int(head[at:].split(b"\r\n", 1)[0]):
         return False
-    if not body.startswith(ANSWER_START):
-        raise SystemExit(f"no invoice: {body[:500]!r}")
+    if not body.startswith(start):
+        raise SystemExit(f"not what was asked for: {body[:500]!r}")
     return True
 
 
 def build(plan: dict[str, Any], number: int) -> bytes:
-    """Return one signed request, for an order of its own."""
+    """Return one request: the next of those that the plan names, or a signed one for an order of its own."""
+    if "public" in plan:
+        return build_public(*plan["public"][number % len(plan["public"])])
     name = f"{plan['label']}-{os.getpid()}-{number}"
     order = {"amount": "125.50", "currency": "USD", "to_currency": "USDT", "network": "ethereum", "order_id": name}
     body = json.dumps(order, separators=(",", ":")).encode()
@@ -90,6 +93,16 @@ def build(plan: dict[str, Any], number: int) -> bytes:
         f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         f"X-Public-Id: {plan['public_id']}\r\nX-Timestamp: {timestamp}\r\nX-Signature: {signature}\r\n"
         f"Idempotency-Key: {name}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def build_public(method: str, path: str, text: str) -> bytes:
+    """Return a request that nobody signs."""
+    body = text.encode()
+    head = (
+        f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
 
@@ -142,7 +155,8 @@ def main() -> None:
     plan = json.load(sys.stdin)
     is_idle = "every_s" in plan
     count = plan["count"] if is_idle else int(REQUESTS_PER_S * plan["seconds"]) + plan["clients"]
-    load = Load(requests=[build(plan, number) for number in range(count)])
+    requests = [build(plan, number) for number in range(count)]
+    load = Load(requests=requests, answer_start=plan.get("answer_start", ANSWER_START.decode()).encode())
     cpu_at = time.process_time()
     elapsed_s = (drip if is_idle else pour)(plan, load)
     cpu_ms = 1000 * (time.process_time() - cpu_at)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal
+
+from bench.harness import Round
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +34,14 @@ def show(title: str, figures: list[Figure]) -> None:
     print(f"\n{title}")
     for figure in figures:
         print(figure.line())
+
+
+def median_cpu(found: Mapping[str, Sequence[Round]]) -> dict[str, dict[str, float]]:
+    """Return what a request costs by program, the median of each target's rounds."""
+    return {
+        name: {program: median(each.cpu_ms[program] for each in rounds) for program in rounds[0].cpu_ms}
+        for name, rounds in found.items()
+    }
 
 
 def show_cpu(cpu_ms: Mapping[str, Mapping[str, float]]) -> None:

@@ -46,10 +46,11 @@ def make_ready(ctx: Context, link: PaymentLinkRow, wanted: CheckOut, terms: Term
     body = _payment(ctx, link, wanted)
     with _as_buyers_are_told():
         planned = invoice_orders.plan(ctx, link.merchant_id, body, terms)
-    if planned.family and not ctx.spare.allows(planned.family):
+    is_chosen = bool(planned.family)
+    if is_chosen and not ctx.spare.allows(planned.family):
         raise InvoiceAddressFailed
     planned = replace(planned, invoice=planned.invoice.but(link_id=link.id))
-    methods = pricing.acceptable_methods(ctx.catalogue, terms, ctx.offered.read())
+    methods = [] if is_chosen else pricing.acceptable_methods(ctx.catalogue, terms, ctx.offered.read())
     return invoice_orders.make_ready(ctx, planned, terms_version=terms.version, methods=methods, public=True)
 
 

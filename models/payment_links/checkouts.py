@@ -43,7 +43,10 @@ def create(news: Sequence[Creation], *, unpaid_max: int) -> Mapping[UUID, tuple[
     """
     if not news:
         return {}
-    made = rows("SELECT call_id, outcome, response FROM check_out(%s, %s)", (invoices.as_calls(news), unpaid_max))
+    made = rows(
+        "SELECT call_id, outcome, response FROM check_out(%s, %s::uuid[], %s::uuid[], %s)",
+        (invoices.as_calls(news), [new.call_id for new in news], [new.invoice.link_id for new in news], unpaid_max),
+    )
     return {call_id: (outcome, response) for call_id, outcome, response in made}
 
 

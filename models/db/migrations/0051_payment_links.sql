@@ -30,35 +30,34 @@ CREATE INDEX payment_links_by_merchant ON payment_links (merchant_id, id DESC);
 -- compares instead.
 ALTER TABLE invoices ADD COLUMN link_id uuid;
 
--- p_calls: as create_invoices() takes them, each with its link's id inside its invoice. outcome: created (response: the
--- answer); not_found (the link is off, over, or there is none); full (it has p_unpaid_max payments that wait for their
--- buyers); left (create_invoices() left it). Nothing is written but for what was created.
-CREATE FUNCTION check_out(p_calls json, p_unpaid_max integer)
+-- p_calls: as create_invoices() takes them; p_call_ids, p_link_ids: their ids and those of their links, in their order.
+-- outcome: created (response: the answer); not_found (the link is off, over, or there is none); full (it has p_unpaid_max
+-- payments that wait for their buyers); left (create_invoices() left it). Nothing is written but what was created.
+CREATE FUNCTION check_out(p_calls json, p_call_ids uuid[], p_link_ids uuid[], p_unpaid_max integer)
 RETURNS TABLE (call_id uuid, outcome text, response text) LANGUAGE plpgsql AS $$
 DECLARE
-    wanted uuid[];
+    refusals text[];
 BEGIN
-    SELECT array_agg(DISTINCT (c.call #>> '{invoice,link_id}')::uuid) INTO wanted
-        FROM json_array_elements(p_calls) AS c (call);
     -- Locked in one order, and in a statement of their own: the next one counts what those committed who had a lock
     -- before, and sees whether the link was switched off.
-    PERFORM FROM payment_links l WHERE l.id = ANY (wanted) ORDER BY l.id FOR NO KEY UPDATE;
-    RETURN QUERY WITH open AS MATERIALIZED (
+    PERFORM FROM payment_links l WHERE l.id = ANY (p_link_ids) ORDER BY l.id FOR NO KEY UPDATE;
+    WITH open AS MATERIALIZED (
         SELECT l.id, (SELECT count(*) FROM (SELECT FROM invoices i
             WHERE i.link_id = l.id AND i.status IN ('select', 'check') LIMIT p_unpaid_max) u) AS unpaid
         FROM payment_links l
-        WHERE l.id = ANY (wanted) AND l.is_active AND (l.expires_at IS NULL OR l.expires_at > app_now())
-    ), judged AS MATERIALIZED (
-        SELECT c.call, (c.call ->> 'call_id')::uuid AS call_id, CASE
+        WHERE l.id = ANY (p_link_ids) AND l.is_active AND (l.expires_at IS NULL OR l.expires_at > app_now())
+    ), judged AS (
+        SELECT c.place, CASE
                 WHEN o.id IS NULL THEN 'not_found'
                 WHEN o.unpaid + row_number() OVER (PARTITION BY o.id ORDER BY c.place) > p_unpaid_max THEN 'full'
             END AS refusal
-        FROM json_array_elements(p_calls) WITH ORDINALITY AS c (call, place)
-            LEFT JOIN open o ON o.id = (c.call #>> '{invoice,link_id}')::uuid
-    ), made AS MATERIALIZED (
-        SELECT m.call_id, m.response
-        FROM create_invoices((SELECT json_agg(j.call) FROM judged j WHERE j.refusal IS NULL)) m
-    )
-    SELECT j.call_id, COALESCE(j.refusal, CASE WHEN m.call_id IS NULL THEN 'left' ELSE 'created' END), m.response
-    FROM judged j LEFT JOIN made m ON m.call_id = j.call_id;
+        FROM unnest(p_link_ids) WITH ORDINALITY AS c (link_id, place) LEFT JOIN open o ON o.id = c.link_id
+    ) SELECT array_agg(j.refusal ORDER BY j.place) INTO refusals FROM judged j;
+    IF array_remove(refusals, NULL) <> '{}' THEN
+        SELECT COALESCE(json_agg(c.call), '[]') INTO p_calls
+            FROM json_array_elements(p_calls) WITH ORDINALITY AS c (call, place) WHERE refusals[c.place] IS NULL;
+    END IF;
+    RETURN QUERY WITH made AS MATERIALIZED (SELECT m.call_id, m.response FROM create_invoices(p_calls) m)
+        SELECT c.call_id, COALESCE(c.refusal, CASE WHEN m.call_id IS NULL THEN 'left' ELSE 'created' END), m.response
+        FROM unnest(p_call_ids, refusals) AS c (call_id, refusal) LEFT JOIN made m ON m.call_id = c.call_id;
 END $$;
