@@ -35,8 +35,9 @@ _SOLD: Final = """
     INSERT INTO invoices (id, merchant_id, status, is_final, is_multi, price_currency, price_units, fee_ppm,
         fee_fixed_usd_cents, created_at, updated_at, expires_at, rate_expires_at, link_id)
     SELECT (lpad(to_hex(1700000000000 + n), 12, '0') || '7000' || '8' || lpad(to_hex(n), 15, '0'))::uuid,
-        l.merchant_id, 'expired', true, true, 'USD', 12550, 15000, 30, now(), now(), now(), now(), l.id
-    FROM generate_series(1, %s) AS n, payment_links l WHERE l.id = %s
+        l.merchant_id, 'expired', true, true, 'USD', 12550, 15000, 30, at, at, at, at, l.id
+    FROM generate_series(1, %s) AS n CROSS JOIN LATERAL (SELECT now() - interval '1 minute' * n AS at) a,
+        payment_links l WHERE l.id = %s
 """
 
 

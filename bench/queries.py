@@ -14,6 +14,7 @@ from api.health import gauges
 from core.catalogue.catalogue import load_catalogue
 from core.ids import NIL
 from core.invoices.schemas import PaymentHistory
+from core.payment_links.schemas import PAYMENTS_OFFSET_MAX
 from core.payouts.schemas import PayoutHistory
 from core.rates.pricing import StandardTerms
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
@@ -38,6 +39,8 @@ from models.ledger.ledger import AVAILABLE, Account
 from models.merchants import emails
 from models.merchants import rows as merchants
 from models.merchants.terms import load_terms
+from models.payment_links import checkouts
+from models.payment_links import rows as payment_links
 from models.payout_links import claims
 from models.payout_links import rows as payout_links
 from models.payouts import conversion, history, rules, withdrawal_walk
@@ -70,6 +73,7 @@ EXEMPT: Final = {
     "the hot wallet's books": "exempt: they add up all that the hot wallet ever sent",
     "cheques, a deep page": OFFSET,
     "a wallet's deposits, a deep page": OFFSET,
+    "a link's payments, a deep page": OFFSET,
 }
 
 
@@ -146,12 +150,21 @@ def _lists(merchant_id: UUID) -> Iterator[tuple[str, Callable[[], object]]]:
     yield from _pages("payouts", PayoutHistory, history.read_page, merchant_id, paid_out)
     yield from _pages("deliveries", ListDeliveries, deliveries.read_page, merchant_id, sent)
     yield "cheques", partial(payout_links.page, merchant_id, limit=PAGE, offset=0)
+    yield "payment links", partial(payment_links.page, merchant_id, limit=PAGE, offset=0)
+    yield "a link's payments", partial(checkouts.page, merchant_id, limit=PAGE, offset=0)
+    yield "a link's room for a checkout", partial(_room, merchant_id)
 
 
 def _deep_offsets(merchant_id: UUID) -> Iterator[tuple[str, Callable[[], object]]]:
     wallet_id = base.value("SELECT owner_id FROM deposits WHERE owner_kind = 'wallet' LIMIT 1")
     yield "cheques, a deep page", partial(payout_links.page, merchant_id, limit=PAGE, offset=9_000)
     yield "a wallet's deposits, a deep page", partial(wallet_deposits.page, wallet_id, limit=PAGE, offset=9_000)
+    yield "a link's payments, a deep page", partial(checkouts.page, merchant_id, limit=PAGE, offset=PAYMENTS_OFFSET_MAX)
+
+
+def _room(link_id: UUID) -> None:
+    """Have a checkout judged that creates nothing."""
+    base.rows("SELECT outcome FROM check_out('[]', %s::uuid[], %s::uuid[], 200)", ([NIL], [link_id]))
 
 
 def _span(moment: Any) -> dict[str, str]:

@@ -45,10 +45,14 @@ INSERT INTO treasury_addresses (network, role, address) VALUES ('ethereum', 'hot
 -- its deposit came to a wallet.
 CREATE TEMP TABLE sales ON COMMIT DROP AS
     SELECT n, %(rows)s - n AS age, pg_temp.at(n) AS at, pg_temp.id(1, n) AS invoice_id, pg_temp.id(2, n) AS deposit_id,
+        CASE WHEN n %% 4 = 0 AND n %% 10 <> 0 THEN merchant_id END AS link_id,
         pg_temp.address(n) AS address, merchant_id, suspense, maturing, available, held,
         CASE WHEN %(rows)s - n < 500 THEN 'select' WHEN %(rows)s - n < 2300 THEN 'check'
             WHEN %(rows)s - n < 3300 THEN 'wrong_amount' WHEN n %% 50 = 7 THEN 'expired' ELSE 'paid' END AS status
     FROM generate_series(1, %(rows)s) AS n JOIN shops ON number = pg_temp.shop(n);
+-- A fifth of all is sold by a link of its merchant, which has the merchant's id.
+INSERT INTO payment_links (id, merchant_id, amount_mode, currency, created_by)
+    SELECT id, id, 'open', 'USD', 'pk' FROM merchants;
 INSERT INTO pool_addresses (family, ordinal, address) SELECT 'evm', n, address FROM sales;
 INSERT INTO pool_addresses (family, ordinal, address)
     SELECT 'evm', %(rows)s + w, pg_temp.address(%(rows)s + w) FROM generate_series(1, 1000) AS w;
@@ -63,15 +67,16 @@ INSERT INTO wallets (id, merchant_id, currency, network, order_id, address_ordin
 INSERT INTO balance_probes (network, address, owner_kind) SELECT network, address, 'wallet' FROM wallets;
 INSERT INTO invoices (id, merchant_id, order_id, status, is_final, is_multi, price_currency, price_units, pay_currency,
         network, payer_units, address_ordinal, address, fee_ppm, fee_fixed_usd_cents, fee_fixed_units, confirmed_units,
-        detected_units, created_at, updated_at, expires_at, rate_expires_at)
-    SELECT invoice_id, merchant_id, 'order-' || n, status, status IN ('paid', 'expired'), false,
+        detected_units, created_at, updated_at, expires_at, rate_expires_at, link_id)
+    SELECT invoice_id, merchant_id, CASE WHEN link_id IS NULL THEN 'order-' || n END, status,
+        status IN ('paid', 'expired'), false,
         CASE n %% 10 WHEN 0 THEN 'EUR' WHEN 1 THEN 'CHF' ELSE 'USD' END, 1000, CASE WHEN status <> 'select' THEN 'USDT' END,
         CASE WHEN status <> 'select' THEN 'ethereum' END, CASE WHEN status <> 'select' THEN 1000 END,
         CASE WHEN status <> 'select' THEN n END, CASE WHEN status <> 'select' THEN address ELSE '' END, 15000, 0, 0,
         CASE status WHEN 'paid' THEN 1000 WHEN 'wrong_amount' THEN 900 ELSE 0 END,
         CASE WHEN status = 'paid' OR age BETWEEN 1000 AND 1999 THEN 1000 WHEN status = 'wrong_amount' THEN 900 ELSE 0 END,
         at, at, CASE WHEN age < 2000 THEN now() + interval '1 hour' ELSE at + interval '30 minutes' END,
-        CASE WHEN age < 2000 THEN now() + interval '1 hour' ELSE at + interval '30 minutes' END
+        CASE WHEN age < 2000 THEN now() + interval '1 hour' ELSE at + interval '30 minutes' END, link_id
     FROM sales;
 INSERT INTO quotes (invoice_id, generation, payer_units, fee_fixed_units, valid_from, rate_expires_at)
     SELECT invoice_id, 0, 1000, 0, at, at FROM sales WHERE status <> 'select';

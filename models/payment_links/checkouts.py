@@ -21,8 +21,8 @@ Outcome = Literal["created", "not_found", "full", "left"]
 # The ids first, from their index alone: what is passed over is never read.
 _PAGE: Final = (
     "SELECT i.id, i.status, i.price_units, i.price_currency, i.created_at FROM ("
-    "SELECT id FROM invoices WHERE link_id = %s ORDER BY id DESC LIMIT %s OFFSET %s"
-    ") AS p JOIN invoices i ON i.id = p.id ORDER BY i.id DESC"
+    "SELECT id FROM invoices WHERE link_id = %s ORDER BY created_at DESC, id DESC LIMIT %s OFFSET %s"
+    ") AS p JOIN invoices i ON i.id = p.id ORDER BY i.created_at DESC, i.id DESC"
 )
 
 

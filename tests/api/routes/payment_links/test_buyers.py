@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from api.app import create_app
+from api.routes.payment_links.buyers import ENDPOINTS
 from models.db import base
 from tests.api.conftest import Client, FakeCaller, code_of, make_settings
 from tests.api.live import Live
@@ -164,12 +165,11 @@ def test_a_checkout_that_cannot_be(live: Live, order: dict[str, Any], code: str)
     assert base.value("SELECT count(*) FROM invoices") == 0
 
 
-@pytest.mark.parametrize(
-    "amount", [5, 5.0, "-5", "0", "0.00", "5.001", "1e1", " 5", "", "\ud800", ["5"], {"a": "5"}, True]
-)
-def test_an_amount_that_is_not_positive(live: Live, amount: Any) -> None:
-    assert code_of(checked_out(live, opened(live, **OPEN), amount=amount)) == "paylink.not_positive"
-    assert result(checked_out(live, opened(live), amount=amount))["amount"] == "10.00", "a price of its own"
+def test_an_amount_that_is_not_positive_is_refused_where_it_is_read(live: Live) -> None:
+    asks, has_price = opened(live, **OPEN), opened(live)
+    for amount in (5, 5.0, "-5", "0", "0.00", "5.001", "1e1", " 5", "", "\ud800", ["5"], {"a": "5"}, True, "9" * 50):
+        assert code_of(checked_out(live, asks, amount=amount)) == "paylink.not_positive", amount
+        assert result(checked_out(live, has_price, amount=amount))["amount"] == "10.00", amount
 
 
 @pytest.mark.parametrize(
@@ -251,6 +251,10 @@ def test_the_workers_learn_nothing_but_the_order(client: Client, caller: FakeCal
         "link_id": NOBODYS, "amount": "", "currency": "USDT", "network": "bsc", "payer_email": "b@mail.example",
     }  # fmt: skip
     assert (caller.last.info.merchant_id, caller.last.info.idem_key) == (None, None)
+
+
+def test_a_checkout_counts_as_a_purchase_and_a_look_as_a_read() -> None:
+    assert {endpoint.name: endpoint.limit for endpoint in ENDPOINTS} == {"getLink": "public", "checkOutLink": "buyer"}
 
 
 # The page -----------------------------------------------------------------------------------------------------------

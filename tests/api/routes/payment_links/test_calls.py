@@ -16,6 +16,9 @@ OPEN = {"amount_mode": "open", "currency": "USD"}
 RANGE = {"amount_mode": "range", "currency": "USD", "amount_min": "5", "amount_max": "500"}
 YEN = {"currency": "JPY", "amount_fixed": "100"}
 TEN_YEARS_S = 315_360_000
+NO_AMOUNTS = [
+    10, 1e3, True, [], {}, "1e3", " 5", "5 ", "", "-1", "+1", "0", "0.00", "1.001", "\u0663", "9" * 31, "\ud800", "NaN",
+]  # fmt: skip
 NOBODYS = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
 # As it reaches us: odd characters that are texts, and have to come back as they went.
 ODD = "line\r\nnext \u202e<script>alert(1)</script> \u200f\U0001f600"
@@ -81,9 +84,6 @@ def test_a_coin_with_one_network_has_it_filled_in(live: Live, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    "amount", [10, 1e3, "1e3", " 5", "5 ", "", "-1", "+1", "0", "0.00", "1.001", "٣", "9" * 31, [], "\ud800"]
-)
-@pytest.mark.parametrize(
     ("body", "field", "code"),
     [
         (FIXED, "amount_fixed", "paylink.bad_amount"),
@@ -92,8 +92,9 @@ def test_a_coin_with_one_network_has_it_filled_in(live: Live, monkeypatch: pytes
         (RANGE, "amount_max", "paylink.bad_max"),
     ],
 )
-def test_an_amount_is_a_positive_decimal_string(live: Live, body: Any, field: str, amount: Any, code: str) -> None:
-    assert code_of(create(live, **body | {field: amount})) == code
+def test_an_amount_is_a_positive_decimal_string(live: Live, body: Any, field: str, code: str) -> None:
+    for amount in NO_AMOUNTS:
+        assert code_of(create(live, **body | {field: amount})) == code, amount
 
 
 @pytest.mark.parametrize(
