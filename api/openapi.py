@@ -74,6 +74,7 @@ _PARAMETER_TABLE: Final[Json] = {
         "in": "path",
         "required": True,
         "description": "The payment's uuid.",
+        "example": "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d",
         "schema": {"type": "string", "format": "uuid"},
     },
     "link_id": {
@@ -81,6 +82,7 @@ _PARAMETER_TABLE: Final[Json] = {
         "in": "path",
         "required": True,
         "description": "The payment link's link_id.",
+        "example": "0190b3c6-7d3b-7f62-9e4c-7a6f5e4d3c2b",
         "schema": {"type": "string", "format": "uuid"},
     },
     "token": {
@@ -88,6 +90,7 @@ _PARAMETER_TABLE: Final[Json] = {
         "in": "path",
         "required": True,
         "description": "A payout link's claim_token.",
+        "example": "q3VxYt0m1bq2zD0t8m2o6S1y9cXvJ4eN7hTqLrWkPZs",
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},
     },
 }

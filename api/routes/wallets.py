@@ -40,7 +40,7 @@ def read_qr(gateway: Gateway, call: Call) -> Reply:
 
 
 _UUID: Final = "0190b3c6-6b1f-7d40-8c2a-5e4d3c2b1a09"
-_ADDRESS: Final = "0x52908400098527886E0F7030069857D2E4169EE7"
+_ADDRESS: Final = "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb"
 EXAMPLE: Final[dict[str, Any]] = {
     "uuid": _UUID,
     "address": _ADDRESS,

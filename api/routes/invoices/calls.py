@@ -56,7 +56,7 @@ EXAMPLE: Final[dict[str, Any]] = {
     "payer_currency": "USDT",
     "currency": "USD",
     "network": "ethereum",
-    "address": "0x52908400098527886E0F7030069857D2E4169EE7",
+    "address": "0x8617E340B3D01FA5F11F306F4090FD50E238070D",
     "address_qr_code": "data:image/png;base64,iVBORw0KGgo=",
     "payment_status": "check",
     "is_multi": False,

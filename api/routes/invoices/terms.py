@@ -8,7 +8,7 @@ from api.endpoints import PAYMENT_KEYS, Actor, Endpoint
 from core import errors
 from core.merchants.terms_schemas import AcceptedMethods, Accuracy, Discounts, SetAccepted, SetAccuracy, SetDiscount
 
-_ACCEPTED: Final = [{"currency": "ETH", "network": "ethereum"}, {"currency": "USDT", "network": "bsc"}]
+_ACCEPTED: Final = [{"currency": "USDT", "network": "bsc"}, {"currency": "USDT", "network": "ethereum"}]
 _DISCOUNT: Final = {"currency": "USDT", "network": "bsc", "discount_percent": 2.5}
 _ACCURACY: Final = {"enabled": True, "accuracy_percent": 1.5}
 

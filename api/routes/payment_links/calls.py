@@ -143,8 +143,8 @@ ENDPOINTS: Final = (
         actor=Actor(name="toggle_payment_link", queue="invoices"),
         errors=(errors.PaylinkBadId, errors.PaylinkNotFound),
         examples={
-            "request": {"link_id": LINK_ID, "active": False},
-            "result": {"link_id": LINK_ID, "active": False},
+            "request": {"link_id": LINK_ID, "active": True},
+            "result": {"link_id": LINK_ID, "active": True},
         },
     ),
 )
