@@ -7,6 +7,7 @@ balances.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue, Network
@@ -81,22 +82,21 @@ def credit(
     )
     if rules is None:
         return None
-    shared = shares.Credit(deposit.id, deposit.round, merchant_id, deposit.currency, step)
-    _book_credited(deposit, shared, rules, split, catalogue.networks[deposit.network])
+    network = catalogue.networks[deposit.network]
+    matures = network.maturity > network.confirmations
+    shared = shares.Credit(deposit.id, deposit.round, merchant_id, deposit.currency, step, matures)
+    _book_credited(deposit, shared, rules, split)
     return split
 
 
-def _book_credited(
-    deposit: Deposit, shared: shares.Credit, rules: Sequence[shares.Rule], split: CreditSplit, network: Network
-) -> None:
+def _book_credited(deposit: Deposit, shared: shares.Credit, rules: Sequence[shares.Rule], split: CreditSplit) -> None:
     """Give a confirmed deposit to its merchant: debts first, then others' shares, which wait in hold.
 
     The rest goes to maturing, or to available if nothing matures.
     """
     merchant_id, currency = shared.merchant_id, deposit.currency
     suspense, hold = _suspense(deposit, merchant_id), Account(merchant_id, HOLD, currency)
-    matures = network.maturity > network.confirmations
-    kind = MATURING if matures else AVAILABLE
+    kind = MATURING if shared.matures else AVAILABLE
     repaid, kept = debts.give(merchant_id, currency, split.net_units, out_of=suspense, kind=kind)
     others_units = shares.put_aside(shared, rules, kept.units) if rules else 0
     own = kept._replace(units=kept.units - others_units)
@@ -110,7 +110,7 @@ def _book_credited(
             Transfer(suspense, Account(GATEWAY, ROUNDING, currency), split.rounding_units),
         ],
     )
-    if matures:
+    if shared.matures:
         MaturingCredit(
             deposit_id=deposit.id,
             round=deposit.round,
@@ -182,13 +182,19 @@ def release_matured(network: Network, *, limit: int) -> int:
     return sum(repeat_on_deadlock(_release, deposit_id, life) for deposit_id, life in due)
 
 
+# Others' shares in it are mature with it.
+_MATURE: Final = (
+    "WITH mature AS (DELETE FROM maturing_credits WHERE deposit_id = %s AND round = %s RETURNING *),"
+    " shared AS (UPDATE split_shares s SET is_mature = true FROM mature m"
+    " WHERE s.deposit_id = m.deposit_id AND s.round = m.round)"
+    f" SELECT {MaturingCredit.LIST} FROM mature AS maturing_credits"
+)
+
+
 def _release(deposit_id: UUID, life: int) -> bool:
     """Move one credit from maturing to available, debts first; False when somebody was first."""
     with transaction():
-        released = MaturingCredit.rows_of(
-            f"DELETE FROM maturing_credits WHERE deposit_id = %s AND round = %s RETURNING {MaturingCredit.LIST}",
-            (deposit_id, life),
-        )
+        released = MaturingCredit.rows_of(_MATURE, (deposit_id, life))
         for credit in released:
             maturing = Account(credit.merchant_id, MATURING, credit.currency)
             legs = debts.give(credit.merchant_id, credit.currency, credit.units, out_of=maturing)

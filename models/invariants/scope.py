@@ -81,6 +81,7 @@ _SCOPES: Final[Mapping[str, str]] = {
     "wallets_pay_the_percent_fee": _DEPOSITS,
     "shares_never_exceed_their_credit": _SHARES,
     "shares_are_put_aside": _SHARES,
+    "shares_mature_with_their_credit": _SHARES,
     "refunds_took_what_shares_gave": _SHARES,
     "refunds_hold_what_shares_gave": _PAYOUTS,
     "cheques_hold_their_money": _CHEQUES,

@@ -48,6 +48,11 @@ SPLIT_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
             )
         ),
     ),
+    "shares_mature_with_their_credit": (
+        "a share is mature as soon as its credit is, and no earlier",
+        "SELECT s.id, s.deposit_id, s.round FROM split_shares s WHERE NOT s.is_reversed AND s.is_mature = EXISTS"
+        " (SELECT 1 FROM maturing_credits m WHERE m.deposit_id = s.deposit_id AND m.round = s.round)",
+    ),
     "refunds_took_what_shares_gave": (
         "a share gave what the refunds took of it that are neither failed nor cancelled",
         "SELECT s.id, s.taken_units FROM split_shares s WHERE s.taken_units <> (SELECT COALESCE(sum(t.units), 0)"

@@ -1,7 +1,6 @@
 """Gives shares that waited long enough to their recipients, and tells what those received.
 
-Called by actors.merchants.shares. A share is due once its hold is over and its credit is mature: as long as it matures
-it has a row among the maturing credits, whose reorg would take the share too.
+Called by actors.merchants.shares. A share is due once its hold is over and its credit is mature.
 """
 
 from __future__ import annotations
@@ -15,10 +14,7 @@ from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, DEBT, HOLD, Account, Transfer
 from models.ledger.rows import SplitEarnings, SplitShare
 
-_DUE: Final = (
-    "s.left_units > 0 AND s.release_at <= app_now() AND NOT EXISTS"
-    " (SELECT 1 FROM maturing_credits c WHERE c.deposit_id = s.deposit_id AND c.round = s.round)"
-)
+_DUE: Final = "s.left_units > 0 AND s.is_mature AND s.release_at <= app_now()"
 
 
 class Receipt(NamedTuple):

@@ -79,6 +79,8 @@ class SplitShare(Table, table="split_shares s"):
     is_reversed: bool
     release_at: datetime
     created_at: datetime
+    # Its credit waits for no depth any more.
+    is_mature: bool
 
 
 class SplitTake(Table, table="split_takes"):

@@ -37,13 +37,17 @@ class Rule(NamedTuple):
 
 
 class Credit(NamedTuple):
-    """What is shared: one life of a merchant's deposit. step: the ledger's units in one of the coin's precision."""
+    """What is shared: one life of a merchant's deposit, and whether it still has to mature.
+
+    step: the ledger's units in one of the coin's precision.
+    """
 
     deposit_id: UUID
     round: int
     merchant_id: UUID
     currency: str
     step: int
+    matures: bool
 
 
 class Part(NamedTuple):
@@ -67,11 +71,11 @@ def put_aside(credit: Credit, rules: Sequence[Rule], units: int) -> int:
     made = [(uuid7(), *rule, part) for rule, part in parts if part]
     if made:
         execute(
-            "INSERT INTO split_shares (deposit_id, round, merchant_id, currency, id, rule_id, recipient_id,"
-            " percent_ppm, release_at, units, left_units) SELECT %s, %s, %s, %s, id, rule, recipient, ppm,"
+            "INSERT INTO split_shares (deposit_id, round, merchant_id, currency, is_mature, id, rule_id, recipient_id,"
+            " percent_ppm, release_at, units, left_units) SELECT %s, %s, %s, %s, %s, id, rule, recipient, ppm,"
             " app_now() + make_interval(hours => hours), units, units FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[],"
             " %s::integer[], %s::integer[], %s::numeric[]) AS made (id, rule, recipient, ppm, hours, units)",
-            (*credit[:4], *([row[place] for row in made] for place in range(6))),
+            (*credit[:4], not credit.matures, *([row[place] for row in made] for place in range(6))),
         )
     return sum(part for _, part in parts)
 

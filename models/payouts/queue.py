@@ -26,7 +26,7 @@ REFUSED_PAUSE_MAX_S: Final = 300
 # but for others' shares, out of which a refund may be paid while their credit matures.
 _HERE: Final = (
     "(p.kind <> 'refund' OR NOT EXISTS (SELECT 1 FROM split_takes t JOIN split_shares s ON s.id = t.share_id"
-    " JOIN maturing_credits m ON m.deposit_id = s.deposit_id AND m.round = s.round WHERE t.payout_id = p.id)) AND "
+    " WHERE t.payout_id = p.id AND NOT s.is_mature AND NOT s.is_reversed)) AND "
     "(p.funded_from = 'available' OR NOT EXISTS (SELECT 1 FROM deposits d LEFT JOIN chain_cursors c"
     f" ON c.network = d.network WHERE d.refund_id = p.id AND {maturity.condition('d')} IS NOT TRUE))"
 )

@@ -153,6 +153,10 @@ CORRUPTIONS: Final[dict[str, list[str]]] = {
         "UPDATE split_shares SET units = units + 1, released_units = released_units + 1 WHERE released_units > 0",
         "DELETE FROM ledger_transfers WHERE reference LIKE 'deposit:%:credit'",
     ],
+    "shares_mature_with_their_credit": [
+        "UPDATE split_shares SET is_mature = NOT is_mature WHERE left_units > 0",
+        "UPDATE split_shares SET is_mature = false WHERE released_units > 0",
+    ],
     "refunds_took_what_shares_gave": [
         "UPDATE split_takes SET units = units + 1",
         "DELETE FROM split_takes",
