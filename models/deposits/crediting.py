@@ -83,21 +83,28 @@ def credit(
     if rules is None:
         return None
     network = catalogue.networks[deposit.network]
-    matures = network.maturity > network.confirmations
-    shared = shares.Credit(deposit.id, deposit.round, merchant_id, deposit.currency, step, matures)
-    _book_credited(deposit, shared, rules, split)
+    book_credited(deposit, merchant_id, split, network, rules=rules, step=step)
     return split
 
 
-def _book_credited(deposit: Deposit, shared: shares.Credit, rules: Sequence[shares.Rule], split: CreditSplit) -> None:
+def book_credited(
+    deposit: Deposit,
+    merchant_id: UUID,
+    split: CreditSplit,
+    network: Network,
+    *,
+    rules: Sequence[shares.Rule] = (),
+    step: int = 1,
+) -> None:
     """Give a confirmed deposit to its merchant: debts first, then others' shares, which wait in hold.
 
-    The rest goes to maturing, or to available if nothing matures.
+    The rest goes to maturing, or to available if nothing matures. step: that of the coin's precision.
     """
-    merchant_id, currency = shared.merchant_id, deposit.currency
-    suspense, hold = _suspense(deposit, merchant_id), Account(merchant_id, HOLD, currency)
-    kind = MATURING if shared.matures else AVAILABLE
+    currency, suspense = deposit.currency, _suspense(deposit, merchant_id)
+    matures = network.maturity > network.confirmations
+    kind = MATURING if matures else AVAILABLE
     repaid, kept = debts.give(merchant_id, currency, split.net_units, out_of=suspense, kind=kind)
+    shared = shares.Credit(deposit.id, deposit.round, merchant_id, currency, step, matures)
     others_units = shares.put_aside(shared, rules, kept.units) if rules else 0
     own = kept._replace(units=kept.units - others_units)
     ledger.post(
@@ -105,12 +112,12 @@ def _book_credited(deposit: Deposit, shared: shares.Credit, rules: Sequence[shar
         [
             repaid,
             own,
-            Transfer(suspense, hold, others_units),
+            Transfer(suspense, Account(merchant_id, HOLD, currency), others_units),
             Transfer(suspense, Account(GATEWAY, FEES, currency), split.fee_units + split.fee_fixed_units),
             Transfer(suspense, Account(GATEWAY, ROUNDING, currency), split.rounding_units),
         ],
     )
-    if shared.matures:
+    if matures:
         MaturingCredit(
             deposit_id=deposit.id,
             round=deposit.round,
