@@ -98,7 +98,7 @@ _PARAMETER_TABLE: Final[Json] = {
 _HEADERS: Final[Json] = {
     "X-Request-Id": {"description": "Names this request in logs.", "schema": {"type": "string", "format": "uuid"}},
     "ETag": {"description": "The version of this answer.", "schema": {"type": "string"}},
-    "Cache-Control": {"schema": {"type": "string"}},
+    "Cache-Control": {"description": "Whether, and how long, it may be kept.", "schema": {"type": "string"}},
     "Retry-After": {"description": "Seconds.", "schema": {"type": "string", "pattern": "^[0-9]+$"}},
     "Idempotent-Replayed": {
         "description": "Present where the answer is a stored one.",
