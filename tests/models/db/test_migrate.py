@@ -152,3 +152,58 @@ def test_a_migration_does_not_queue_for_long_in_front_of_the_writers(
         patience.cancel()
 
     assert migrate(url) == ["0002_two.sql"]
+
+
+def until(name: str) -> Files:
+    """Return the real migrations up to one, which is the last of them."""
+    return [file for file in available() if file[0][:4] <= name]
+
+
+def test_what_wallets_held_of_other_networks_is_credited_with_the_update(url: str, files: Files) -> None:
+    files.extend(until("0059"))
+    migrate(url)
+    with closing(psycopg2.connect(url)) as session, session, session.cursor() as cursor:
+        cursor.execute(
+            """
+            SET session_replication_role = replica;
+            INSERT INTO wallets
+                (id, merchant_id, currency, network, order_id, address_ordinal, address, fee_ppm, blocked_at)
+                SELECT md5(name)::uuid, md5('m')::uuid, 'USDT', 'ethereum', name, 1, name, 0, blocked_at
+                FROM (VALUES ('open', NULL), ('blocked', now()), ('refunded', NULL)) AS w (name, blocked_at);
+            INSERT INTO deposits (id, network, txid, ordinal, currency, amount_units, address, sender, owner_kind,
+                    owner_id, merchant_id, status, stray_reason, block_height, block_hash, block_time, seen_at,
+                    refund_id, refund_units)
+                SELECT gen_random_uuid(), 'bsc', name, '0', 'USDT', 1, name, '', kind, md5(name)::uuid,
+                    md5('m')::uuid, 'confirmed', 'network', 1, '', now(), now(), refund_id,
+                    CASE WHEN refund_id IS NOT NULL THEN 1 END
+                FROM (VALUES ('open', 'wallet', NULL), ('blocked', 'wallet', NULL), ('sale', 'invoice', NULL),
+                    ('refunded', 'wallet', md5('r')::uuid)) AS d (name, kind, refund_id);
+            INSERT INTO chain_cursors (network, height, hash, block_time, head_height)
+                SELECT code, 1, '', now(), 1 FROM unnest(ARRAY['ethereum', 'bsc']) AS n (code);
+            """
+        )
+    files[:] = until("0060")
+
+    migrate(url)
+
+    assert query(url, "SELECT order_id FROM wallets WHERE is_credit_due") == [("open",)]
+    assert query(url, "SELECT txid FROM deposits WHERE stray_reason IS NOT NULL") == [("sale",)]
+    assert query(url, "SELECT count(DISTINCT (network, address)) FROM balance_probes") == [(6,)]
+
+
+def test_a_fee_that_was_a_merchants_own_stays_so(url: str, files: Files) -> None:
+    files.extend(until("0060"))
+    migrate(url)
+    with closing(psycopg2.connect(url)) as session, session, session.cursor() as cursor:
+        cursor.execute(
+            "SET session_replication_role = replica;"
+            "INSERT INTO merchants (id, owner_id, name, fee_ppm, fee_fixed_usd_cents) SELECT gen_random_uuid(),"
+            " gen_random_uuid(), ppm || ' ' || cents, ppm, cents"
+            " FROM (VALUES (15000, 30), (15000, 0), (7, 30)) AS m (ppm, cents)"
+        )
+    files[:] = until("0061")
+
+    migrate(url)
+
+    own = query(url, "SELECT own_fee_ppm, own_fee_fixed_usd_cents FROM merchants ORDER BY name")
+    assert own == [(None, 0), (None, None), (7, None)]
