@@ -12,9 +12,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from cli import session
 from models.db import base
 from models.db.base import one
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
+from models.merchants import emails
 from models.payouts import freezes
 from models.payouts.freezes import RECONCILER
 from tests.cli.conftest import CommandLine, Outcome
@@ -246,3 +248,14 @@ def test_nothing_is_settled_without_a_yes(sluice_db: CommandLine, monkeypatch: p
     assert sluice_db("payouts", "settle", payout_id, "--as", "unknown", "--yes").code == 2
     with connected(sluice_db):
         assert base.rows("SELECT status FROM payouts") == [("sent",)]
+
+
+@pytest.mark.parametrize("url", ["", "smtp://127.0.0.1:1"])
+def test_what_an_operator_decides_sends_receipts_where_the_settings_say_so(
+    sluice_db: CommandLine, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    for name, value in (sluice_db.env | {"SMTP_URL": url}).items():
+        monkeypatch.setenv(name, value)
+
+    with session.database():
+        assert (emails.post() is not None) == bool(url)

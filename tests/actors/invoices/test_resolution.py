@@ -20,6 +20,7 @@ from models.queue.calls import ReplayedError
 from models.webhooks import outbox
 from tests.actors.asking import ask
 from tests.api.rows import add_invoice, add_merchant
+from tests.models.db.collisions import at_once
 from tests.models.queue.builders import info
 
 SETTINGS = load_settings(
@@ -143,3 +144,12 @@ def test_without_a_mail_server_no_email_is_written(merchant_id: UUID) -> None:
         send_email(merchant_id, uuid=str(add_invoice(merchant_id, payer_email="ann@mail.example")))
 
     assert rows("SELECT count(*) FROM emails") == [(0,)]
+
+
+def test_five_an_hour_are_exact_when_all_ask_at_once(post_office: UUID) -> None:
+    body = {"uuid": str(add_invoice(post_office, payer_email="ann@mail.example"))}
+
+    answers = at_once(9, lambda _: ask(payment_upkeep.send_payment_email, info(post_office), body))
+
+    assert sorted(type(answer).__name__ for answer in answers) == ["TooManyRequestsError"] * 4 + ["dict"] * 5
+    assert rows("SELECT count(*) FROM emails") == [(5,)]
