@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 
+from api import availability
 from api.health import gauges
 from core.catalogue.catalogue import load_catalogue
 from core.ids import NIL
@@ -257,6 +258,8 @@ def _due() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "top-ups to book", partial(topups.book_matured, network, limit=PORTION)
     yield "top-ups to witness", partial(topup_doubts.due, NETWORK, limit=PORTION)
     yield "the pool's level", partial(reservations.level, "evm")
+    yield "is an address left", partial(reservations.is_any_left, "evm")
+    yield "what works now", partial(availability.read_usable, catalogue, frozenset(catalogue.networks))
 
 
 def _lease_turn() -> None:

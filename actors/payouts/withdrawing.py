@@ -18,7 +18,7 @@ from core.catalogue.catalogue import Pair
 from core.errors import AutowithdrawBadAddress, AutowithdrawUnknownCurrency, DomainError, PayoutFrozen
 from core.ids import uuid7
 from core.rates.pricing import PERCENT
-from models.db.base import part, transaction
+from models.db.base import transaction
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, Account
 from models.payouts import freezes, withdrawal_walk
@@ -49,13 +49,11 @@ def withdraw(ctx: Context, key: Key) -> bool:
         if rule is None or (rule.payout_id is not None and not withdrawal_walk.note_end(rule)):
             return False
         try:
-            with part():
-                made = _order(ctx, rule)
+            return _order(ctx, rule)
         except DomainError as refusal:
             return _wait(rule, refusal.code)
         except NoRateError:
             return _wait(rule, NO_RATE)
-    return made
 
 
 def _wait(rule: WithdrawalRule, reason: str) -> bool:
@@ -65,7 +63,10 @@ def _wait(rule: WithdrawalRule, reason: str) -> bool:
 
 
 def _order(ctx: Context, rule: WithdrawalRule) -> bool:
-    """Hold the money and write the payout. Raises the DomainError, or NoRateError, of what keeps it back."""
+    """Hold the money and write the payout.
+
+    Raises the DomainError, or NoRateError, of what keeps it back, before anything is written.
+    """
     if freezes.is_frozen(rule.merchant_id, rule.network, rule.currency):
         raise PayoutFrozen
     catalogue = ctx.catalogue

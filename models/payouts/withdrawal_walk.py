@@ -85,7 +85,7 @@ def note_end(rule: WithdrawalRule) -> bool:
         "  SELECT 0 AS failures, app_now() AS due_at, '' AS wait_reason FROM payouts"
         "   WHERE id = %(payout)s AND status = 'confirmed'"
         "  UNION ALL SELECT %(failures)s + 1, updated_at"
-        "    + make_interval(secs => LEAST(%(most)s, %(least)s * 2.0 ^ LEAST(%(failures)s, 20))), 'payout.' || status"
+        "    + make_interval(secs => LEAST(%(most)s, %(least)s * 2.0 ^ %(failures)s)), 'payout.' || status"
         "   FROM payouts WHERE id = %(payout)s AND status IN ('failed', 'cancelled')) e"
         " WHERE r.merchant_id = %(merchant)s AND r.currency = %(currency)s RETURNING r.due_at <= app_now()",
         {

@@ -16,6 +16,7 @@ from actors.payouts.approvals import approve_payout, cancel_payout
 from actors.payouts.ticks import withdraw_balances
 from core.errors import PayoutApproverIsCreator
 from core.ids import uuid7
+from models.db import locks
 from models.db.base import close, execute, transaction
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
 from models.outcomes import endings as payout_endings
@@ -305,6 +306,24 @@ def test_more_than_the_signer_lets_go_at_once_leaves_in_parts(shop: UUID, databa
     assert [row.to_units for row in made(shop)] == [36 * USDT, 36 * USDT]
 
 
+def test_where_the_signer_lets_less_go_than_the_smallest_payout_it_waits(shop: UUID, database: str) -> None:
+    configure(database, SIGNER_PAYOUT_MAX_USD="0")
+    charge(units=USDT // 10**6)
+
+    withdraw_balances()
+
+    assert (made(shop), waits(shop)) == ([], "payout.bad_amount")
+
+
+def test_a_rule_that_is_switched_off_waits_for_nothing(shop: UUID) -> None:
+    freeze_all(shop)
+    withdraw_balances()
+
+    set_rule(shop, {"currency": "USDT", "enabled": False})
+
+    assert withdrawal_walk.waiting() == []
+
+
 def test_with_cosigning_it_waits_for_another_principal(shop: UUID) -> None:
     require_cosign(shop)
     withdraw_balances()
@@ -437,6 +456,16 @@ def test_more_than_a_step_does_is_gone_on_with_at_once(
 
     assert rung.count("withdraw_balances") == 1
     assert sum(1 for bell in rung if bell == "broadcast:ethereum") == 3
+
+
+def test_one_process_walks_at_a_time(shop: UUID) -> None:
+    with transaction():
+        assert locks.try_turn("withdrawals")
+        [found] = at_once(1, lambda _: withdraw_balances())
+
+    assert (found, made(shop)) == (None, [])
+    withdraw_balances()
+    assert len(made(shop)) == 1
 
 
 def test_an_empty_gateway_walks_nowhere(database: str) -> None:
