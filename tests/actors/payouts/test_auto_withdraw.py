@@ -126,6 +126,11 @@ def test_a_change_without_a_coin_is_refused(shop: UUID) -> None:
         set_rule(shop, {"enabled": False})
 
 
+def test_rules_of_no_coin_are_refused(shop: UUID) -> None:
+    with pytest.raises(AutowithdrawUnknownCurrency):
+        set_rule(shop, {"currency": "NONE"})
+
+
 def test_nothing_is_sent_to_ourselves(shop: UUID) -> None:
     add_chunk(0)
 
