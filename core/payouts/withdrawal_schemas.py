@@ -41,7 +41,7 @@ class SetAutoWithdraw(Request, kw_only=True, omit_defaults=True):
         Annotated[
             Text,
             Meta(
-                extra_json_schema={"maxLength": ADDRESS_CHARS_MAX},
+                max_length=ADDRESS_CHARS_MAX,
                 description="Where it is sent. Without it, as it was.",
                 examples=[_ADDRESS],
             ),
@@ -61,13 +61,6 @@ class SetAutoWithdraw(Request, kw_only=True, omit_defaults=True):
     enabled: (
         Annotated[bool, Meta(description="Whether it is sent. Without it, as it was; true for a new rule.")] | None
     ) = None
-
-    def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
-        """Refuse what names no coin, and an address that none can be."""
-        if self.currency is None and self.is_change:
-            raise errors.AutowithdrawUnknownCurrency("currency: is missing")
-        if self.address is not None and len(self.address) > ADDRESS_CHARS_MAX:
-            raise errors.AutowithdrawBadAddress("address: is too long")
 
     @property
     def is_change(self) -> bool:

@@ -14,6 +14,7 @@ from models.deposits import cursors
 from models.payouts import freezes
 from tests.api.live import Live
 from tests.api.routes.payment_links.rows import opened, shown
+from tests.models.builders import CATALOGUE
 from tests.models.payouts.builders import charge
 
 ETHEREUM: Final = ("USDT", "ethereum")
@@ -131,6 +132,15 @@ def test_each_cause_takes_it_away_and_its_end_gives_it_back(live: Live, cause: s
     end()
 
     assert told(live) == (METHODS, METHODS)
+
+
+def test_whoever_asks_for_it_alone_is_told_the_same() -> None:
+    served = frozenset({"ethereum"})
+    assert availability.read_usable(CATALOGUE, served).payouts == {ETHEREUM, ETHER}
+
+    base.execute("DELETE FROM network_fees WHERE currency = 'ETH'")
+
+    assert availability.read_usable(CATALOGUE, served).payouts == {ETHEREUM}
 
 
 def test_the_last_address_that_came_back_counts(live: Live) -> None:
