@@ -35,9 +35,9 @@ from models.invoices import arrivals, tallies, timeline
 from models.invoices import history as invoice_list
 from models.invoices import rows as invoices
 from models.ledger import balances as ledger_balances
-from models.ledger import debts, ledger
+from models.ledger import debts, ledger, releases, shares
 from models.ledger.ledger import AVAILABLE, Account
-from models.merchants import emails
+from models.merchants import emails, splits
 from models.merchants import rows as merchants
 from models.merchants.terms import load_terms
 from models.payment_links import checkouts
@@ -220,6 +220,9 @@ def _infos(big: UUID, small: UUID) -> Iterator[tuple[str, Callable[[], object]]]
     yield "balances", partial(ledger_balances.read, big)
     yield "a balance", partial(ledger.balance, Account(small, AVAILABLE, "USDT"))
     yield "a debt", partial(ledger.debt, big, "USDT")
+    yield "rules of splits", partial(splits.listing, big)
+    yield "what a recipient received", partial(releases.earnings, big)
+    yield "shares that a refund takes of", partial(shares.for_refund, sold.id, 100, step=1)
     yield "terms", partial(load_terms, big, StandardTerms(fee_ppm=0, fee_fixed_usd_cents=0, price_max_usd=1))
     yield "API key", partial(merchants.find_key, "pk_none")
     yield "is an address ours", partial(rules.is_internal, "evm", sold.address)
@@ -246,6 +249,7 @@ def _due() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "wallets to probe", partial(probes.due_wallets, NETWORK, limit=PORTION)
     yield "wallets to credit", partial(wallets.credit_due, PORTION)
     yield "debtors", partial(debts.due, PORTION)
+    yield "shares to release", partial(releases.due, PORTION)
     yield "payouts to sign", partial(payout_queue.due, network, limit=PORTION)
     yield "is a payout due", partial(payout_queue.is_any_due, network)
     yield "cheques to expire", partial(payout_links.due_for_expiry, PORTION)
@@ -322,7 +326,7 @@ def _retention() -> Iterator[tuple[str, Callable[[], object]]]:
 def _invariants(count: int, shops: int) -> Iterator[Step]:
     """Yield each as the audit of every minute asks it: of what is young or open, and of all accounts."""
     since = audit_scope.young_since()
-    looked_at = count // 60 + 4 * shops + 10_000
+    looked_at = count // 60 + 8 * shops + 10_000
     for name, (_, query) in money_in.INVARIANTS.items():
         asked = partial(_must_hold, name, f"{audit_scope.narrowed(name, query, since)} LIMIT {money_in.ROWS_SHOWN_MAX}")
         yield Step(name=f"invariant: {name}", run=asked, adds_up=looked_at, exempt=EXEMPT.get(name, ""))

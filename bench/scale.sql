@@ -23,13 +23,14 @@ INSERT INTO merchants (id, owner_id, name)
 INSERT INTO webhook_endpoints (id, merchant_id, url, secret_box) SELECT id, id, 'https://shop.test/', '' FROM merchants;
 INSERT INTO accounts (holder, kind, currency, network)
     SELECT id, kind, 'USDT', '' FROM merchants,
-        unnest(ARRAY['suspense', 'maturing', 'available', 'payout_held']) AS kind
+        unnest(ARRAY['suspense', 'maturing', 'available', 'payout_held', 'hold']) AS kind
     UNION ALL SELECT '00000000-0000-0000-0000-000000000000', kind, 'USDT', network
         FROM (VALUES ('custody', 'ethereum'), ('fees', '')) AS own (kind, network);
 CREATE TEMP TABLE shops ON COMMIT DROP AS
     SELECT ('x' || right(m.id::text, 8))::bit(32)::int AS number, m.id AS merchant_id,
         max(a.id) FILTER (WHERE a.kind = 'suspense') AS suspense, max(a.id) FILTER (WHERE a.kind = 'maturing') AS maturing,
-        max(a.id) FILTER (WHERE a.kind = 'available') AS available, max(a.id) FILTER (WHERE a.kind = 'payout_held') AS held
+        max(a.id) FILTER (WHERE a.kind = 'available') AS available, max(a.id) FILTER (WHERE a.kind = 'payout_held') AS held,
+        max(a.id) FILTER (WHERE a.kind = 'hold') AS hold
     FROM merchants m JOIN accounts a ON a.holder = m.id GROUP BY m.id;
 CREATE TEMP TABLE own ON COMMIT DROP AS
     SELECT max(id) FILTER (WHERE kind = 'custody') AS custody, max(id) FILTER (WHERE kind = 'fees') AS fees FROM accounts;
@@ -46,7 +47,8 @@ INSERT INTO treasury_addresses (network, role, address) VALUES ('ethereum', 'hot
 CREATE TEMP TABLE sales ON COMMIT DROP AS
     SELECT n, %(rows)s - n AS age, pg_temp.at(n) AS at, pg_temp.id(1, n) AS invoice_id, pg_temp.id(2, n) AS deposit_id,
         CASE WHEN n %% 4 = 0 AND n %% 10 <> 0 THEN merchant_id END AS link_id,
-        pg_temp.address(n) AS address, merchant_id, suspense, maturing, available, held,
+        pg_temp.address(n) AS address, merchant_id, suspense, maturing, available, held, hold,
+        n %% 5 = 4 AND %(rows)s - n >= 3300 AS is_shared,
         CASE WHEN %(rows)s - n < 500 THEN 'select' WHEN %(rows)s - n < 2300 THEN 'check'
             WHEN %(rows)s - n < 3300 THEN 'wrong_amount' WHEN n %% 50 = 7 THEN 'expired' ELSE 'paid' END AS status
     FROM generate_series(1, %(rows)s) AS n JOIN shops ON number = pg_temp.shop(n);
@@ -96,17 +98,36 @@ INSERT INTO deposits (id, network, txid, ordinal, currency, amount_units, addres
     FROM sales LEFT JOIN wallets w ON status = 'expired' AND w.order_id = (n / 50 %% 1000 + 1)::text
     WHERE status IN ('paid', 'wrong_amount', 'expired') OR age BETWEEN 1000 AND 1999;
 INSERT INTO maturing_credits (deposit_id, round, merchant_id, network, block_height, currency, units)
-    SELECT deposit_id, 0, merchant_id, 'ethereum', n, 'USDT', 985 FROM sales WHERE status = 'paid' AND age < 5000;
+    SELECT deposit_id, 0, merchant_id, 'ethereum', n, 'USDT', CASE WHEN is_shared THEN 885 ELSE 985 END
+    FROM sales WHERE status = 'paid' AND age < 5000;
 INSERT INTO ledger_transfers (reference, leg, debit_account, credit_account, currency, units, booked_at)
     SELECT 'deposit:' || deposit_id || ':0:' || what, leg, debit, credit, 'USDT', units, at
     FROM sales LEFT JOIN shops w ON w.number = 1 CROSS JOIN own, LATERAL (VALUES
         ('confirm', 0, custody, CASE status WHEN 'expired' THEN w.suspense ELSE sales.suspense END,
             CASE status WHEN 'wrong_amount' THEN 900 ELSE 1000 END),
         ('credit', 0, CASE status WHEN 'expired' THEN w.suspense ELSE sales.suspense END,
-            CASE WHEN status = 'expired' THEN w.available WHEN age < 5000 THEN sales.maturing ELSE sales.available END, 985),
+            CASE WHEN status = 'expired' THEN w.available WHEN age < 5000 THEN sales.maturing ELSE sales.available END,
+            CASE WHEN is_shared THEN 885 ELSE 985 END),
+        ('credit', 2, sales.suspense, sales.hold, CASE WHEN is_shared THEN 100 END),
         ('credit', 1, CASE status WHEN 'expired' THEN w.suspense ELSE sales.suspense END, fees, 15))
         AS legs (what, leg, debit, credit, units)
-    WHERE status IN ('paid', 'expired') OR (status = 'wrong_amount' AND what = 'confirm');
+    WHERE units IS NOT NULL AND (status IN ('paid', 'expired') OR (status = 'wrong_amount' AND what = 'confirm'));
+
+-- One sale in five is shared with another merchant. The newest shares wait for maturity, or for their hold.
+INSERT INTO split_rules (id, merchant_id, recipient_id, percent_ppm)
+    SELECT gen_random_uuid(), p.merchant_id, r.merchant_id, 1000 FROM shops p, shops r WHERE p.number = 1 AND r.number BETWEEN 2 AND 101;
+INSERT INTO split_shares (id, deposit_id, round, rule_id, merchant_id, recipient_id, currency, percent_ppm, units, left_units,
+        released_units, release_at, created_at, is_mature)
+    SELECT pg_temp.id(12, n), deposit_id, 0, gen_random_uuid(), s.merchant_id, r.merchant_id, 'USDT', 110000, 100,
+        CASE WHEN age < 6000 THEN 100 ELSE 0 END, CASE WHEN age < 6000 THEN 0 ELSE 100 END,
+        CASE WHEN age < 5000 THEN at ELSE at + interval '400 days' END, at, age >= 5000
+    FROM sales s JOIN shops r ON r.number = 2 - n %% 2 WHERE is_shared;
+INSERT INTO ledger_transfers (reference, leg, debit_account, credit_account, currency, units)
+    SELECT 'split:' || s.id || ':0:release', 0, p.hold, r.available, 'USDT', 100
+    FROM split_shares s JOIN shops p ON p.merchant_id = s.merchant_id JOIN shops r ON r.merchant_id = s.recipient_id
+    WHERE released_units > 0;
+INSERT INTO split_earnings (recipient_id, currency, units)
+    SELECT recipient_id, 'USDT', sum(released_units) FROM split_shares WHERE released_units > 0 GROUP BY recipient_id;
 
 -- Payouts: the newest wait for a decision, for the signer, for the chain; one in a hundred failed.
 CREATE TEMP TABLE orders ON COMMIT DROP AS
@@ -180,4 +201,4 @@ INSERT INTO balances (account_id, units)
     SELECT a.id, COALESCE(sum(s.units), 0) FROM accounts a
     LEFT JOIN (SELECT credit_account AS id, sum(units) AS units FROM ledger_transfers GROUP BY 1
         UNION ALL SELECT debit_account, -sum(units) FROM ledger_transfers GROUP BY 1) s ON s.id = a.id
-    WHERE a.kind IN ('maturing', 'available', 'payout_held') GROUP BY a.id;
+    WHERE a.kind IN ('maturing', 'available', 'payout_held', 'hold') GROUP BY a.id;

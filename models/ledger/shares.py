@@ -84,7 +84,7 @@ def end(deposit_id: UUID, life: int) -> int:
     """End the shares of a deposit that a reorg took; return what of them was still in hold."""
     found: int = value(
         "WITH ended AS (UPDATE split_shares SET is_reversed = true, reversed_units = left_units, left_units = 0"
-        " WHERE deposit_id = %s AND round = %s AND NOT is_reversed RETURNING reversed_units)"
+        " WHERE deposit_id = %s AND round = %s RETURNING reversed_units)"
         " SELECT COALESCE(sum(reversed_units), 0) FROM ended",
         (deposit_id, life),
     )

@@ -45,6 +45,7 @@ from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import PRICE, address, agnostic_invoice, invoice, paid
 from tests.models.invoices.builders import create as create_invoice
 from tests.models.ledger.figures import held
+from tests.models.ledger.sharing import share_with
 from tests.models.payouts.builders import rich_shop, trade
 from tests.models.queue.builders import info
 from tests.models.refunds.builders import FEE, end, reread
@@ -335,6 +336,20 @@ def test_money_that_is_not_there_is_told_from_money_that_matures(database: str, 
     # The platform fee is not returned: all of it is more than there is.
     refused(RefundInsufficientFunds, mine)
     assert refund(mine, amount="5")["status"] == "process"
+
+
+def test_what_others_shares_bear_need_not_be_there(database: str, chain: Chain) -> None:
+    """Of 5 USDT nine tenths come out of hold: what matures will do for the rest, though not for all."""
+    del database
+    poor = merchant()
+    share_with(poor, 90)
+    mine = paid(chain, invoice(poor))
+
+    refused(RefundFundsMaturing, mine, amount="5")
+    chain.mature()
+    crediting.release_matured(chain.network, limit=10)
+    assert refund(mine, amount="5")["status"] == "process"
+    assert held(poor)[PAYOUT_HELD] == 5 * USDT + FEE
 
 
 def test_another_merchants_payment_is_absent(shop: UUID, chain: Chain) -> None:

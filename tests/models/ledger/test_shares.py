@@ -493,6 +493,22 @@ def test_a_refund_out_of_shares_leaves_once_their_credit_is_mature(shop: UUID, c
     assert payout_queue.is_here(NETWORK, made.id)
 
 
+def test_a_refund_whose_share_a_reorg_took_waits_for_no_maturity_of_that(shop: UUID, chain: Chain) -> None:
+    """Another deposit of the payment is left, and covers it."""
+    share_with(shop, 50)
+    sold = sale(chain, shop)
+    chain.pay_and_confirm(sold, PRICE)
+    settled(sold)
+    fund(shop, PRICE)
+    made = refund(sold, 4 * USDT)
+
+    chain.reorg(NETWORK.confirmations)
+
+    assert reread(made).status == "approved"
+    mature(chain)
+    assert payout_queue.due(NETWORK, limit=10) == [made.id]
+
+
 def test_a_debt_cancels_a_refund_and_what_it_took_of_shares_goes_back(shop: UUID, chain: Chain) -> None:
     share_with(shop, 50)
     sold = sale(chain, shop)
