@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -342,3 +343,23 @@ def test_the_static_table_is_refused_outside_of_development(database_url: str) -
     with pytest.raises(rates.StaticRatesRefusedError):
         rates.refresh_from_table(replace(ctx, settings=production))
     assert last_rates() == {}
+
+
+@pytest.mark.parametrize("kind", ["static", "live"])
+def test_the_clock_stays_while_rates_of_now_are_written(
+    sources: RateServer, database_url: str, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    configure(database_url, **sources.env, RATES_SOURCE=kind)
+    store, kept = rates.rates.store_rates, []
+
+    def store_and_look(new: Any) -> None:
+        kept.append(
+            one("SELECT count(*) FROM pg_locks WHERE relation = 'rates'::regclass AND mode = 'RowExclusiveLock'")
+        )
+        store(new)
+
+    monkeypatch.setattr(rates.rates, "store_rates", store_and_look)
+
+    rates.refresh_rates()
+
+    assert kept == [(1,)]

@@ -86,7 +86,9 @@ def test_who_is_about_to_write_rates_of_now_does_so_before_the_clock_moves() -> 
 
 
 def wait_until_somebody_holds_the_clock() -> None:
+    until = time.monotonic() + 30
     while not one("SELECT 1 FROM pg_locks WHERE relation = 'rates'::regclass AND mode = 'RowExclusiveLock'"):
+        assert time.monotonic() < until, "nobody holds it"
         time.sleep(0.01)
 
 
