@@ -100,8 +100,9 @@ def for_refund(invoice_id: UUID, units: int, *, step: int) -> list[Part]:
     found = rows(
         "SELECT s.id, s.left_units, s.percent_ppm, d.amount_units, (SELECT sum(amount_units) FROM deposits WHERE"
         " owner_id = d.owner_id AND stray_reason IS NULL AND status = 'credited')"
-        " FROM deposits d JOIN split_shares s ON s.deposit_id = d.id AND s.round = d.round"
-        " WHERE d.owner_id = %s AND d.stray_reason IS NULL AND d.status = 'credited' AND s.left_units > 0"
+        # What is left of a share is of a deposit that is credited.
+        " FROM deposits d JOIN split_shares s ON s.deposit_id = d.id"
+        " WHERE d.owner_id = %s AND d.stray_reason IS NULL AND s.left_units > 0"
         " ORDER BY s.left_units DESC, s.id LIMIT %s FOR UPDATE OF s",
         (invoice_id, TAKEN_FROM_MAX),
     )

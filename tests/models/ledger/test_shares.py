@@ -11,7 +11,7 @@ from models.db import base
 from models.db.base import execute, transaction
 from models.invoices import settlement
 from models.invoices.rows import InvoiceRow
-from models.ledger import releases
+from models.ledger import releases, shares
 from models.ledger.debts import Debtor
 from models.ledger.ledger import AVAILABLE, DEBT, HOLD, MATURING, PAYOUT_HELD, InsufficientFundsError
 from models.merchants import splits
@@ -383,6 +383,33 @@ def test_a_refund_falls_on_every_deposit_by_its_part(shop: UUID, chain: Chain) -
     refund(sold, 4 * USDT)
 
     assert [taken for _, taken, *_ in places(shop)] == [USDT // 2, 3 * USDT // 10]
+
+
+def test_a_refund_of_a_payment_takes_nothing_of_a_stray_s_share(shop: UUID, chain: Chain) -> None:
+    share_with(shop, 50)
+    sold = sale(chain, shop)
+    chain.pay_and_confirm(sold, PRICE, txid="0xstray", stray="network")
+    settled(sold)
+    accept(sold, "0xstray")
+    mature(chain)
+
+    refund(sold, 4 * USDT)
+
+    assert [taken for _, taken, *_ in places(shop)] == [2 * USDT, 0]
+
+
+def test_a_refund_takes_of_no_more_shares_than_it_may_and_of_the_largest(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shares, "TAKEN_FROM_MAX", 1)
+    share_with(shop, 10)
+    share_with(shop, 20)
+    sold = sale(chain, shop)
+    mature(chain)
+
+    refund(sold, 5 * USDT)
+
+    assert [taken for _, taken, *_ in places(shop)] == [0, USDT]
 
 
 def test_what_a_refund_takes_is_rounded_down_to_the_precision(shop: UUID, chain: Chain) -> None:
