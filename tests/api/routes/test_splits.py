@@ -81,6 +81,13 @@ def test_all_rules_together_are_no_more_than_all(live: Live) -> None:
     assert code_of(add(live, 0.01)) == "split.over_100"
 
 
+def test_what_others_share_counts_for_them_alone(live: Live) -> None:
+    add_rule(live.stranger, live.shop, 100)
+
+    assert add(live, 100).status_code == 200
+    assert len(listed(live)) == 1
+
+
 def test_rules_made_at_the_same_moment_are_no_more_than_all_either(live: Live) -> None:
     outcomes = at_once(4, lambda _: add_rule(live.shop, live.stranger, 40))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -245,6 +246,19 @@ def test_a_share_waits_for_maturity_and_for_its_hold(shop: UUID, chain: Chain) -
     assert held(recipient) == {AVAILABLE: 3 * USDT}, "the second one's hold is not over"
     assert held(shop) == {HOLD: 3 * USDT, AVAILABLE: 14 * USDT}
     assert releases.earnings(recipient) == {"USDT": 3 * USDT}
+
+
+def test_where_nothing_matures_a_share_waits_for_its_hold_alone(shop: UUID, chain: Chain) -> None:
+    recipient = share_with(shop, 30)
+    mine = invoice(shop, fee_ppm=0, fee_fixed_units=0, fee_fixed_usd_cents=0)
+    chain.pay_and_confirm(mine, PRICE)
+    at_once_there = replace(NETWORK, maturity=NETWORK.confirmations)
+    settlement.settle(replace(CATALOGUE, networks={**CATALOGUE.networks, "ethereum": at_once_there}), mine.id)
+    assert held(shop) == {HOLD: 3 * USDT, AVAILABLE: 7 * USDT}
+
+    release()
+
+    assert held(recipient) == {AVAILABLE: 3 * USDT}
 
 
 def test_a_hold_is_as_long_as_it_was_at_the_credit(shop: UUID, chain: Chain) -> None:
