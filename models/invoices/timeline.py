@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from core.catalogue.addresses import display
@@ -84,23 +84,36 @@ def _quoted(catalogue: Catalogue, invoice: InvoiceRow, quote: QuoteRow) -> Detai
 
 def _deposits(catalogue: Catalogue, invoice: InvoiceRow) -> Iterator[_Moment]:
     for found in timeline_rows.deposits(invoice.id, limit=EVENTS_MAX):
-        # What its events have in common is made once.
-        common = cache(partial(told, catalogue, found))
+        common = _Common(catalogue, found)
         yield _Moment(found.detected_at, "detected", partial(_detected, invoice, found, common))
-        counted_at = found.confirmed_at or found.counted_at
-        yield _Moment(counted_at, "confirmation", partial(_confirmation, catalogue, invoice, found, common))
+        yield _Moment(found.counted_at, "confirmation", partial(_confirmation, catalogue, invoice, found, common))
         if found.credited_at is not None:
             yield _Moment(found.credited_at, "credited", partial(_credited, catalogue, found, common))
 
 
-def _detected(invoice: InvoiceRow, found: Found, common: Callable[[], Detail]) -> Detail:
+class _Common:
+    """What all events of a deposit say: made once, and only where one is shown."""
+
+    __slots__ = ("_catalogue", "_found", "_told")
+
+    def __init__(self, catalogue: Catalogue, found: Found) -> None:
+        self._catalogue, self._found = catalogue, found
+        self._told: Detail | None = None
+
+    def __call__(self) -> Detail:
+        if self._told is None:
+            self._told = told(self._catalogue, self._found)
+        return self._told
+
+
+def _detected(invoice: InvoiceRow, found: Found, common: _Common) -> Detail:
     is_late = found.seen_at > invoice.expires_at
     return common() | {"seen_at": iso_time(found.seen_at), "is_late": is_late}
 
 
-def _confirmation(catalogue: Catalogue, invoice: InvoiceRow, found: Found, common: Callable[[], Detail]) -> Detail:
+def _confirmation(catalogue: Catalogue, invoice: InvoiceRow, found: Found, common: _Common) -> Detail:
     needed = catalogue.networks[found.network].confirmations
-    depth = needed if found.confirmed_at else max(0, min(found.depth, needed))
+    depth = needed if found.is_confirmed else max(0, min(found.depth, needed))
     detail = common() | {"depth": f"{depth} of {needed}"}
     waiting = _waiting(invoice, found, is_deep=depth == needed)
     doubt = {"witness_reason": found.doubt, "witnesses": found.witnesses} if found.doubt else {}
@@ -120,7 +133,7 @@ def _waiting(invoice: InvoiceRow, found: Found, *, is_deep: bool) -> str | None:
     return "rest" if invoice.status == "check" else None
 
 
-def _credited(catalogue: Catalogue, found: Found, common: Callable[[], Detail]) -> Detail:
+def _credited(catalogue: Catalogue, found: Found, common: _Common) -> Detail:
     shares = {"net_amount": found.net_units, "fee": found.fee_units}
     return common() | {name: coin_text(catalogue, found.currency, u) for name, u in shares.items()}
 

@@ -14,12 +14,13 @@ from models.db.base import rows
 
 _DEPOSITS: Final = """
 SELECT d.txid, d.currency, d.network, d.amount_units, d.block_height, d.stray_reason, d.status, d.refund_id IS NOT NULL,
-    d.seen_at, d.detected_at, d.confirmed_at,
+    d.seen_at, d.detected_at, d.confirmed_at IS NOT NULL, COALESCE(d.confirmed_at, GREATEST(c.moved_at, d.detected_at)),
     CASE WHEN d.status = 'credited' THEN (SELECT l.booked_at FROM ledger_transfers l
         WHERE l.reference = 'deposit:' || d.id || ':' || d.round || ':credit' ORDER BY l.leg LIMIT 1) END,
-    d.net_units, d.fee_units + d.fee_fixed_units,
-    COALESCE(c.height - d.block_height + 1, 0), GREATEST(c.moved_at, d.detected_at),
-    COALESCE(c.halted_reason, '') <> '', q.reason, split_part(q.problem, ';', 1)
+    CASE WHEN d.status = 'credited' THEN d.net_units END,
+    CASE WHEN d.status = 'credited' THEN d.fee_units + d.fee_fixed_units END,
+    COALESCE(c.height - d.block_height + 1, 0), COALESCE(c.halted_reason, '') <> '', q.reason,
+    split_part(q.problem, ';', 1)
 FROM deposits d LEFT JOIN chain_cursors c ON c.network = d.network
 LEFT JOIN deposit_quorums q ON q.deposit_id = d.id AND q.round = d.round AND q.agreed_at IS NULL
 WHERE d.owner_id = %s AND d.status <> 'reversed' ORDER BY d.seen_at DESC, d.id DESC LIMIT %s
@@ -47,12 +48,14 @@ class Found(NamedTuple):
     has_refund: bool
     seen_at: datetime
     detected_at: datetime
-    confirmed_at: datetime | None
-    credited_at: datetime | None
-    net_units: int
-    fee_units: int
-    depth: int
+    is_confirmed: bool
+    # When it was confirmed; before that, the last block that was scanned.
     counted_at: datetime
+    # Of what is credited alone, as what follows.
+    credited_at: datetime | None
+    net_units: int | None
+    fee_units: int | None
+    depth: int
     is_scan_halted: bool
     # Why one provider is not believed for it, and what the others said so far; None where nobody need be asked.
     doubt: str | None
