@@ -197,6 +197,30 @@ def test_a_checkout_waits_for_who_ends_the_link_at_the_same_moment(shop: UUID, e
     assert sold(one) == 1
 
 
+def test_links_are_locked_in_the_order_of_their_ids_whatever_order_they_are_asked_and_kept_in(shop: UUID) -> None:
+    first, second = link(shop), link(shop)
+    # Moved behind the second.
+    execute("UPDATE payment_links SET title = 'moved' WHERE id = %s", (first,))
+    made: list[Any] = []
+
+    def buy() -> None:
+        # As a planner reads a small table: from its beginning.
+        execute("SET enable_indexscan = off; SET enable_bitmapscan = off")
+        made.extend(together((buyers_call(), order(second)), (buyers_call(), order(first))))
+        close()
+
+    lock = "SELECT 1 FROM payment_links WHERE id = %s FOR UPDATE NOWAIT"
+    with transaction():
+        assert value(lock, (first,))
+        buyer = threading.Thread(target=buy)
+        buyer.start()
+        wait_until_somebody_waits()
+        assert value(lock, (second,)), "who waits for the first holds the second"
+    buyer.join()
+
+    assert None not in made
+
+
 def test_who_ends_a_link_waits_for_the_checkout_at_the_same_moment(shop: UUID) -> None:
     one = link(shop)
 

@@ -13,6 +13,7 @@ from tests.api.conftest import Client, FakeCaller, code_of, make_settings
 from tests.api.live import Live
 from tests.api.routes.payment_links.rows import IN_USDT, checked_out, info, opened, shown, switch
 from tests.api.rows import UNIT, add_deposit
+from tests.models.db.collisions import at_once
 
 NOBODYS = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
 OPEN = {"amount_mode": "open", "amount_fixed": None}
@@ -230,6 +231,39 @@ def test_no_more_than_so_many_payments_of_a_link_wait_for_their_buyers(live: Liv
     base.execute("UPDATE invoices SET status = 'paid' WHERE id = %s", (first["uuid"],))
     assert result(checked_out(live, link_id))
     assert checked_out(live, link_id).status_code == 429
+
+
+def test_of_a_hundred_checkouts_at_once_as_many_are_done_as_may_be(live: Live) -> None:
+    link_id = opened(live)
+    live.configure(PAYMENT_LINK_UNPAID_MAX="33", ADDRESS_PUBLIC_KEY=live.settings.address_public_key, POOL_LOW="2")
+
+    answers = at_once(10, lambda _: [checked_out(live, link_id).status_code for _ in range(10)])
+
+    found = [status for several in answers for status in several]  # type: ignore[union-attr]
+    assert (found.count(200), found.count(429)) == (33, 67)
+    assert base.value("SELECT count(*) FROM invoices WHERE link_id = %s", (link_id,)) == 33
+
+
+@pytest.mark.parametrize("ends", ["switched off", "over"])
+def test_from_the_moment_in_which_a_link_ends_nobody_checks_it_out(live: Live, ends: str) -> None:
+    link_id = opened(live)
+
+    def work(number: int) -> list[int]:
+        if number:
+            return [checked_out(live, link_id).status_code for _ in range(8)]
+        checked_out(live, link_id)
+        if ends == "over":
+            base.execute(OVER)
+        else:
+            switch(live, link_id, active=False)
+        return [int(base.value("SELECT count(*) FROM invoices")), *(checked_out(live, link_id).status_code,) * 2]
+
+    (until_then, *after), *others = at_once(5, work)  # type: ignore[misc]
+
+    assert after == [404, 404]
+    assert {status for several in others for status in several} <= {200, 404}  # type: ignore[union-attr]
+    done = sum(status == 200 for several in others for status in several) + 1  # type: ignore[union-attr]
+    assert until_then == done == base.value("SELECT count(*) FROM invoices")
 
 
 def test_a_payment_of_a_link_that_was_switched_off_is_found_by_its_merchant_and_its_buyer(live: Live) -> None:
