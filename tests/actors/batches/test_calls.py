@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -22,6 +21,7 @@ from models.merchants import rows as merchants
 from models.queue.calls import ReplayedError
 from tests.actors.batches.world import (
     AGNOSTIC,
+    FREE_ADDRESSES,
     PAYMENT,
     PAYOUT,
     configure,
@@ -35,28 +35,14 @@ from tests.actors.batches.world import (
     take,
     work_on,
 )
-from tests.models.addresses.test_pool import add_chunk
-from tests.models.builders import Chain, assert_sound, merchant
+from tests.models.builders import Chain, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import paid
 from tests.models.ledger.figures import held
-from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, rich_shop, trade
+from tests.models.payouts.builders import FEE, RECIPIENT, USDT, events_of, rich_shop, trade
 from tests.models.queue.builders import info
 
-FREE_ADDRESSES = 128
-
-
-@pytest.fixture(autouse=True)
-def _gateway(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A gateway with rates, fees and addresses, whose workers begin their round anew."""
-    configure(database)
-    monkeypatch.setattr(batch_runs, "_round", batch_runs._Round())
-    charge()
-    trade(USD="1", USDT="1", ETH="2000")
-    for chunk in range(FREE_ADDRESSES // 64):
-        add_chunk(chunk)
-    yield
-    assert_sound()
+pytestmark = pytest.mark.usefixtures("free_addresses")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count as count_up
 from typing import Any
 from uuid import UUID
@@ -20,7 +20,6 @@ from models.db.base import StoreUnavailableError, execute, one, rows, transactio
 from tests.actors.batches.world import (
     AGNOSTIC,
     PAYOUT,
-    configure,
     count,
     items_of,
     key_of,
@@ -31,24 +30,16 @@ from tests.actors.batches.world import (
     take,
     work_on,
 )
-from tests.models.builders import assert_sound, merchant
+from tests.models.builders import merchant
 from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import held
-from tests.models.payouts.builders import FEE, USDT, charge, rich_shop, trade
+from tests.models.payouts.builders import FEE, USDT, rich_shop, trade
+
+pytestmark = pytest.mark.usefixtures("gateway")
 
 
 class KilledError(BaseException):
     """Ends a worker in the middle, as SIGKILL does: nothing that it would do afterwards is done."""
-
-
-@pytest.fixture(autouse=True)
-def _gateway(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    configure(database)
-    monkeypatch.setattr(batch_runs, "_round", batch_runs._Round())
-    charge()
-    trade(USD="1", USDT="1", ETH="2000")
-    yield
-    assert_sound()
 
 
 @pytest.fixture

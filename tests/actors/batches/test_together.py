@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -26,27 +26,15 @@ from tests.actors.batches.world import (
     statuses,
     take,
 )
-from tests.models.addresses.test_pool import add_chunk
-from tests.models.builders import assert_sound, merchant
-from tests.models.payouts.builders import charge, trade
+from tests.models.builders import merchant
+
+pytestmark = pytest.mark.usefixtures("free_addresses")
 
 BELOW_MINIMUM = PAYMENT | {"amount": "0.01"}
 
 
 class KilledError(BaseException):
     """Ends a worker in the middle, as SIGKILL does."""
-
-
-@pytest.fixture(autouse=True)
-def _gateway(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    configure(database)
-    monkeypatch.setattr(batch_runs, "_round", batch_runs._Round())
-    charge()
-    trade(USD="1", USDT="1", ETH="2000")
-    add_chunk(0)
-    add_chunk(1)
-    yield
-    assert_sound()
 
 
 @pytest.fixture

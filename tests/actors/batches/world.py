@@ -32,6 +32,8 @@ from tests.models.queue.builders import info
 PAYMENT: Final = {"amount": "10", "currency": "USD", "to_currency": "USDT", "network": "ethereum"}
 AGNOSTIC: Final = {"amount": "10", "currency": "USD"}
 PAYOUT: Final = {"amount": "1", "currency": "USDT", "network": "ethereum", "address": RECIPIENT}
+# Where a test has addresses: two chunks of them.
+FREE_ADDRESSES: Final = 128
 # More rings than any batch of a test needs.
 RINGS_MAX: Final = 200
 

@@ -15,13 +15,14 @@ from actors.rates.client import fetch_all
 from core.catalogue.catalogue import load_catalogue
 from core.errors import InvoiceFeeQuoteFailed, InvoiceQuoteFailed
 from core.logs.throttle import LogThrottle
-from core.rates.pricing import Price, Quote, Terms, quote
+from core.rates.pricing import Price, Quote, quote
 from core.rates.sources import load_sources
 from core.settings.settings import load_settings
 from models.db import base
 from models.db.base import execute, in_transaction, one
 from models.rates import sources as rate_sources
 from models.rates.rates import last_rates, load_market
+from tests.core.rates.builders import TERMS
 from tests.peers.rate_server import DOLLARS, Failure, RateServer
 
 # Of what answers at once, even on a busy machine, and still short for what never answers.
@@ -65,21 +66,12 @@ def rate(currency: str) -> Decimal:
 
 def invoice(price_currency: str = "EUR", *, units: int = 10_000, currency: str = "USDT") -> Quote:
     """Price an invoice of 100.00 by the rates of now."""
-    terms = Terms(
-        version=1,
-        fee_ppm=15_000,
-        fee_fixed_usd_cents=30,
-        accuracy_ppm=None,
-        accepted=None,
-        discounts_ppm={},
-        price_max_usd=10_000_000,
-    )
     return quote(
         load_catalogue("production"),
         load_market(),
         price=Price(currency=price_currency, units=units),
         method=(currency, "ethereum"),
-        terms=terms,
+        terms=TERMS,
         subtract_percent=0,
     )
 

@@ -42,6 +42,7 @@ from core.rates.pricing import (
     require_acceptable,
     split_credit,
 )
+from tests.core.rates.builders import TERMS
 
 CATALOGUE: Final = load_catalogue("production")
 EVERYWHERE: Final = frozenset(CATALOGUE.networks)
@@ -59,15 +60,6 @@ RATES: Final = {
     "BTC": rate("95000"),
 }  # fmt: skip
 MARKET: Final = Market(rates=RATES, network_fees={("USDT", "ethereum"): 2 * USDT, ("ETH", "ethereum"): 3})
-TERMS: Final = Terms(
-    version=1,
-    fee_ppm=15_000,
-    fee_fixed_usd_cents=30,
-    accuracy_ppm=None,
-    accepted=None,
-    discounts_ppm={},
-    price_max_usd=10_000_000,
-)
 
 
 def quoted(

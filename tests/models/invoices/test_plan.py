@@ -23,6 +23,7 @@ from core.ids import uuid7
 from core.invoices.schemas import CreatePayment
 from core.rates.pricing import RATE_DIGITS, Market, Terms
 from models.invoices.plan import QUOTE_S, Plan, clamp_lifetime, plan_invoice, quote_again, quote_choice
+from tests.core.rates import builders
 from tests.models.builders import USDT, merchant
 from tests.models.invoices.builders import invoice
 
@@ -30,15 +31,7 @@ CATALOGUE: Final = load_catalogue("development")
 AVAILABLE: Final = frozenset({"ethereum", "bsc"})
 RATES: Final = {"USD": 10**RATE_DIGITS, "USDT": 10**RATE_DIGITS, "ETH": 3000 * 10**RATE_DIGITS, "JPY": 10**16}
 MARKET: Final = Market(rates=RATES, network_fees={("USDT", "ethereum"): USDT})
-TERMS: Final = Terms(
-    version=3,
-    fee_ppm=15_000,
-    fee_fixed_usd_cents=30,
-    accuracy_ppm=None,
-    accepted=None,
-    discounts_ppm={},
-    price_max_usd=10_000_000,
-)
+TERMS: Final = replace(builders.TERMS, version=3)
 SHOP: Final = uuid7()
 
 

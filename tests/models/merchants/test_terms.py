@@ -17,20 +17,12 @@ from models.merchants import term_changes
 from models.merchants.rows import UnknownMerchantError, create_merchant
 from models.merchants.term_changes import Accuracy
 from models.merchants.terms import TermsCache, load_terms
+from tests.core.rates.builders import TERMS
 from tests.models.builders import STANDARD, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import create, new_invoice
 
 BSC, TRON, BITCOIN = ("USDT", "bsc"), ("USDT", "tron"), ("BTC", "bitcoin")
-FRESH = Terms(
-    version=1,
-    fee_ppm=15_000,
-    fee_fixed_usd_cents=30,
-    accuracy_ppm=None,
-    accepted=None,
-    discounts_ppm={},
-    price_max_usd=10_000_000,
-)
 
 
 def accept(shop: UUID, *methods: tuple[str, str]) -> Terms:
@@ -52,7 +44,7 @@ def tolerate(shop: UUID, *, enabled: bool | None = None, ppm: int | None = None)
 
 
 def test_a_new_merchant_accepts_everything_and_tolerates_nothing(shop: UUID) -> None:
-    assert load_terms(shop, STANDARD) == FRESH
+    assert load_terms(shop, STANDARD) == TERMS
     assert term_changes.read_accuracy(shop) == Accuracy(enabled=False, ppm=None)
 
 
@@ -60,34 +52,34 @@ def test_a_fee_of_its_own_goes_before_the_gateways(database: str) -> None:
     del database
     shop, other = create_merchant("Shop").id, create_merchant("Other").id
     dearer = StandardTerms(fee_ppm=20_000, fee_fixed_usd_cents=50, price_max_usd=7)
-    assert load_terms(shop, dearer) == replace(FRESH, fee_ppm=20_000, fee_fixed_usd_cents=50, price_max_usd=7)
+    assert load_terms(shop, dearer) == replace(TERMS, fee_ppm=20_000, fee_fixed_usd_cents=50, price_max_usd=7)
 
     term_changes.set_fee_percent(shop, 0)
-    assert load_terms(shop, dearer) == replace(FRESH, version=2, fee_ppm=0, fee_fixed_usd_cents=50, price_max_usd=7)
+    assert load_terms(shop, dearer) == replace(TERMS, version=2, fee_ppm=0, fee_fixed_usd_cents=50, price_max_usd=7)
     term_changes.set_fee_fixed(shop, 0)
     term_changes.set_fee_percent(shop, None)
 
-    assert load_terms(shop, dearer) == replace(FRESH, version=4, fee_ppm=20_000, fee_fixed_usd_cents=0, price_max_usd=7)
+    assert load_terms(shop, dearer) == replace(TERMS, version=4, fee_ppm=20_000, fee_fixed_usd_cents=0, price_max_usd=7)
     assert load_terms(other, dearer).version == 1
     with pytest.raises(UnknownMerchantError):
         term_changes.set_fee_fixed(uuid7(), 1)
 
 
 def test_accepted_methods_are_replaced_and_none_stands_for_all(shop: UUID) -> None:
-    assert accept(shop, BSC, TRON) == replace(FRESH, version=2, accepted=frozenset({BSC, TRON}))
-    assert accept(shop, BSC, BITCOIN) == replace(FRESH, version=3, accepted=frozenset({BSC, BITCOIN}))
-    assert accept(shop) == replace(FRESH, version=4)
+    assert accept(shop, BSC, TRON) == replace(TERMS, version=2, accepted=frozenset({BSC, TRON}))
+    assert accept(shop, BSC, BITCOIN) == replace(TERMS, version=3, accepted=frozenset({BSC, BITCOIN}))
+    assert accept(shop) == replace(TERMS, version=4)
 
 
 def test_discounts_are_set_changed_and_taken_away_by_method(shop: UUID) -> None:
     assert discount(shop, 25_000, BSC, TRON).discounts_ppm == {BSC: 25_000, TRON: 25_000}
     assert discount(shop, -990_000, TRON).discounts_ppm == {BSC: 25_000, TRON: -990_000}
-    assert discount(shop, 0, BSC, BITCOIN) == replace(FRESH, version=4, discounts_ppm={TRON: -990_000})
+    assert discount(shop, 0, BSC, BITCOIN) == replace(TERMS, version=4, discounts_ppm={TRON: -990_000})
 
 
 def test_a_tolerance_is_in_force_while_it_is_enabled_and_outlives_being_off(shop: UUID) -> None:
-    assert tolerate(shop, ppm=20_000) == replace(FRESH, version=2)
-    assert tolerate(shop, enabled=True) == replace(FRESH, version=3, accuracy_ppm=20_000)
+    assert tolerate(shop, ppm=20_000) == replace(TERMS, version=2)
+    assert tolerate(shop, enabled=True) == replace(TERMS, version=3, accuracy_ppm=20_000)
     assert tolerate(shop, ppm=10_000).accuracy_ppm == 10_000
     assert tolerate(shop, enabled=False).accuracy_ppm is None
     assert term_changes.read_accuracy(shop) == Accuracy(enabled=False, ppm=10_000)
@@ -99,7 +91,7 @@ def test_a_refused_tolerance_changes_nothing(shop: UUID, *, enabled: bool, ppm: 
     with pytest.raises(AccuracyBadPercent):
         tolerate(shop, enabled=enabled, ppm=ppm)
 
-    assert load_terms(shop, STANDARD) == FRESH
+    assert load_terms(shop, STANDARD) == TERMS
 
 
 def test_what_is_in_force_cannot_be_lowered_below_1_percent(shop: UUID) -> None:
@@ -135,7 +127,7 @@ def test_terms_are_their_merchants_alone(shop: UUID) -> None:
     discount(other, 10_000, BSC)
     tolerate(other, enabled=True, ppm=10_000)
 
-    assert load_terms(shop, STANDARD) == FRESH
+    assert load_terms(shop, STANDARD) == TERMS
     assert load_terms(other, STANDARD).version == 4
     discount(shop, 0, BSC)
     accept(shop)
@@ -161,7 +153,7 @@ def test_a_change_that_is_rolled_back_is_not_counted(shop: UUID) -> None:
 
     with pytest.raises(ZeroDivisionError):
         change()
-    assert load_terms(shop, STANDARD) == FRESH
+    assert load_terms(shop, STANDARD) == TERMS
 
 
 def test_changes_at_once_take_turns_and_each_is_counted(shop: UUID) -> None:
@@ -207,7 +199,7 @@ def test_a_version_never_stands_beside_terms_of_another(shop: UUID) -> None:
 def test_a_cache_keeps_terms_and_their_use_finds_out_that_they_changed(shop: UUID) -> None:
     here, elsewhere = TermsCache(STANDARD), TermsCache(STANDARD)
     for cache in (here, elsewhere):
-        assert cache.read(shop) == FRESH
+        assert cache.read(shop) == TERMS
 
     changes: list[Callable[[], Terms]] = [
         lambda: accept(shop, BSC),
