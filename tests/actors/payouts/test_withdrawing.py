@@ -125,6 +125,17 @@ def test_the_database_itself_allows_no_second_open_one(shop: UUID) -> None:
         payout(shop, id=new, order_id=f"autowithdraw:{new}", kind="autowithdraw", source="manual", is_fee_on_top=False)
 
 
+@pytest.mark.parametrize(
+    "change",
+    ["order_id = 'mine'", "source = 'api'", "is_fee_on_top = true", "funded_from = 'suspense'"],
+)
+def test_nothing_else_passes_for_a_rules_payout(shop: UUID, change: str) -> None:
+    withdraw_balances()
+
+    with pytest.raises(psycopg2.errors.CheckViolation, match="payouts_made_by_a_rule"):
+        execute(f"UPDATE payouts SET {change} WHERE merchant_id = %s", (shop,))
+
+
 def test_many_at_once_make_one(shop: UUID) -> None:
     others = [rich_shop() for _ in range(3)]
     for other in others:
