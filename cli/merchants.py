@@ -13,6 +13,7 @@ from models.db.base import transaction
 from models.merchants import allowlists, term_changes
 from models.merchants import rows as merchants
 from models.merchants.rows import LIST_MAX, KeyKind, Merchant
+from models.payouts import withdrawals
 
 FEE_FIXED_MAX_CENTS: Final = 1_000_000
 # What ends a fee of a merchant's own.
@@ -114,8 +115,12 @@ def revoke_key(public_id: str, *, as_json: JsonFlag = False) -> None:
     """Revoke an API key for good."""
     with database():
         was_active = merchants.revoke_key(public_id)
-    line = f"{public_id} is revoked" if was_active else f"{public_id} was revoked before"
-    show({"public_id": public_id, "revoked": True, "changed": was_active}, [line], as_json=as_json)
+        stopped = withdrawals.named_by(public_id)
+    lines = [f"{public_id} is revoked" if was_active else f"{public_id} was revoked before"]
+    if stopped:
+        lines.append(f"not sent by itself until another key names its address: {', '.join(stopped)}")
+    told = {"public_id": public_id, "revoked": True, "changed": was_active, "stopped_withdrawals": stopped}
+    show(told, lines, as_json=as_json)
 
 
 def _own_fee(text: str | None, *, digits: int, highest: int) -> int | None:

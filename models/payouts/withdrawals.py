@@ -13,7 +13,7 @@ from uuid import UUID
 from core.catalogue.addresses import display
 from core.catalogue.catalogue import Catalogue
 from core.http.render import coin_text
-from models.db.base import execute
+from models.db.base import column, execute
 from models.db.table import BY_DATABASE, Table, Units, derived
 
 
@@ -60,6 +60,15 @@ def listing(merchant_id: UUID, currency: str | None = None) -> list[WithdrawalRu
     return WithdrawalRule.read(
         "r.merchant_id = %s AND (%s::text IS NULL OR r.currency = %s) ORDER BY r.currency",
         (merchant_id, currency, currency),
+    )
+
+
+def named_by(public_id: str) -> list[str]:
+    """Return the coins whose rules stand on a key's word: they make nothing once it is revoked."""
+    return column(
+        "SELECT currency FROM withdrawal_rules WHERE is_enabled AND set_by = %s AND merchant_id ="
+        " (SELECT merchant_id FROM api_keys WHERE public_id = %s) ORDER BY currency",
+        (public_id, public_id),
     )
 
 

@@ -7,6 +7,7 @@ from core.secrets.secretbox import SecretBox
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.db import base
 from models.merchants.rows import find_key, open_secret
+from models.payouts.withdrawals import WithdrawalRule
 from tests.cli.conftest import CommandLine
 
 
@@ -59,6 +60,26 @@ def test_a_key_is_revoked_and_revoking_again_changes_nothing(sluice_db: CommandL
     assert sluice_db("key", "revoke", public_id, "--json").json["changed"] is False
     base.connect(sluice_db.env["DATABASE_URL"])
     assert find_key(public_id) is None
+
+
+def test_revoking_names_the_coins_that_are_not_sent_by_themselves_any_more(sluice_db: CommandLine) -> None:
+    merchant = sluice_db("merchant", "create", "Shop", "--json").json["merchant_id"]
+    keys = [sluice_db("key", "create", merchant, "--json").json["public_id"] for _ in range(2)]
+    base.connect(sluice_db.env["DATABASE_URL"])
+    for currency, is_enabled, key in (("USDT", True, 0), ("ETH", True, 0), ("DAI", False, 0), ("USDC", True, 1)):
+        rule = WithdrawalRule(
+            merchant_id=UUID(merchant),
+            currency=currency,
+            network="ethereum",
+            address="0x1",
+            threshold_units=1,
+            is_enabled=is_enabled,
+            set_by=keys[key],
+        )
+        assert rule.write()
+
+    assert sluice_db("key", "revoke", keys[0], "--json").json["stopped_withdrawals"] == ["ETH", "USDT"]
+    assert "its address: USDC" in sluice_db("key", "revoke", keys[1]).out
 
 
 def test_mistakes_are_answered_in_a_line(sluice_db: CommandLine) -> None:
