@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from uuid import UUID
 
@@ -16,11 +17,11 @@ from models.ledger import releases, shares
 from models.ledger.debts import Debtor
 from models.ledger.ledger import AVAILABLE, DEBT, HOLD, MATURING, PAYOUT_HELD, InsufficientFundsError
 from models.merchants import splits
-from models.outcomes import debt_repayment
+from models.outcomes import debt_repayment, reversals
 from models.payouts import queue as payout_queue
 from models.wallets import settlement as wallet_settlement
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
-from tests.models.db.collisions import at_once
+from tests.models.db.collisions import at_once, wait_until_somebody_waits
 from tests.models.invoices.builders import PRICE, invoice, paid, settled
 from tests.models.ledger.figures import held, owes
 from tests.models.ledger.sharing import (
@@ -578,6 +579,33 @@ def test_a_reorg_takes_shares_out_of_hold(shop: UUID, chain: Chain) -> None:
     release()
     assert held(recipient) == {}
     assert_sound()
+
+
+def test_a_reorg_waits_for_hold_before_it_locks_what_comes_after_it(shop: UUID, chain: Chain) -> None:
+    """Balances are locked in the order of their ids, so that two steps never wait for each other."""
+    share_with(shop, 50)
+    sale(chain, shop)
+    mature(chain)
+    locked = "SELECT 1 FROM balances WHERE account_id = (SELECT id FROM accounts WHERE holder = %s AND kind = %s)"
+    chain.fork(chain.height - chain.first_height)
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction():
+            execute(f"{locked} FOR UPDATE", (shop, HOLD))
+            reversal = pool.submit(_reverse_all, chain)
+            wait_until_somebody_waits()
+            # Held by the reversal already, if it had not waited.
+            execute(f"{locked} FOR UPDATE NOWAIT", (shop, AVAILABLE))
+        reversal.result()
+
+    assert held(shop) == {}
+
+
+def _reverse_all(chain: Chain) -> None:
+    try:
+        reversals.reverse_orphans(CATALOGUE, chain.network.code)
+    finally:
+        base.close()
 
 
 def test_a_deposit_that_comes_back_is_shared_anew_by_the_rules_of_then(shop: UUID, chain: Chain) -> None:
