@@ -32,7 +32,7 @@ from core.secrets.signing import sign_request
 from models.rates.rates import store_network_fee
 from tests.api.conftest import BASE_URL, NOW, SECRET, FakeQueues, Keys, make_settings
 from tests.api.live import Live, open_live
-from tests.models.addresses.test_pool import add_chunk
+from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.payouts.builders import fund
 
 EXAMPLES: Final = 12
@@ -105,6 +105,7 @@ def clock() -> Clock:
 def live(module_database: str, clock: Clock) -> Iterator[Live]:
     """A gateway that can do everything: with money, rates, fees, addresses and an endpoint. Its tests share it."""
     opened = open_live(Keys(SecretBox(make_settings().secret_keys)), FakeQueues(), module_database, now=clock)
+    opened.configure(ADDRESS_PUBLIC_KEY=PUBLIC_KEY, SMTP_URL="smtp://127.0.0.1:1")
     for chunk in range(2, 20):
         add_chunk(chunk)
     for currency, network in load_catalogue("development").pairs:
