@@ -22,6 +22,7 @@ from schemathesis.config import GenerationConfig, SchemathesisConfig
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi import checks
 
+from actors import context
 from api.endpoints import Endpoint
 from api.http.middleware import raw_target
 from api.openapi import describe
@@ -29,6 +30,7 @@ from api.routes import ENDPOINTS
 from core.catalogue.catalogue import load_catalogue
 from core.secrets.secretbox import SecretBox
 from core.secrets.signing import sign_request
+from models.merchants import emails
 from models.rates.rates import store_network_fee
 from tests.api.conftest import BASE_URL, NOW, SECRET, FakeQueues, Keys, make_settings
 from tests.api.live import Live, open_live
@@ -176,6 +178,8 @@ def described(live: Live, clock: Clock) -> Any:
 @pytest.fixture
 def api_schema(described: Any, clock: Clock) -> Any:
     clock.now += A_DAY_S
+    # Each test begins with a process that sends none.
+    emails.use(context.context().settings)
     return described
 
 
