@@ -29,8 +29,11 @@ from models.queue import calls
 from models.queue.calls import CallInfo
 
 
-def plan(ctx: Context, merchant_id: UUID, body: CreatePayment, terms: Terms) -> Plan:
-    """Decide everything about a payment but its address. Raises the payment.* or invoice.* error that forbids it."""
+def plan(ctx: Context, merchant_id: UUID, body: CreatePayment, terms: Terms, *, link_id: UUID | None = None) -> Plan:
+    """Decide everything about a payment but its address. Raises the payment.* or invoice.* error that forbids it.
+
+    link_id: the payment link that it is checked out by.
+    """
     return invoice_plan.plan_invoice(
         body,
         merchant_id=merchant_id,
@@ -38,6 +41,7 @@ def plan(ctx: Context, merchant_id: UUID, body: CreatePayment, terms: Terms) -> 
         terms=terms,
         market=ctx.market.read(),
         available=ctx.offered.read(),
+        link_id=link_id,
     )
 
 

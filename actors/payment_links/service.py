@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import replace
 
 from actors.context import Context
 from actors.invoices import service as invoice_orders
@@ -45,11 +44,10 @@ def make_ready(ctx: Context, link: PaymentLinkRow, wanted: CheckOut, terms: Term
     """
     body = _payment(ctx, link, wanted)
     with _as_buyers_are_told():
-        planned = invoice_orders.plan(ctx, link.merchant_id, body, terms)
+        planned = invoice_orders.plan(ctx, link.merchant_id, body, terms, link_id=link.id)
     is_chosen = bool(planned.family)
     if is_chosen and not ctx.spare.allows(planned.family):
         raise InvoiceAddressFailed
-    planned = replace(planned, invoice=planned.invoice.but(link_id=link.id))
     methods = [] if is_chosen else pricing.acceptable_methods(ctx.catalogue, terms, ctx.offered.read())
     return invoice_orders.make_ready(ctx, planned, terms_version=terms.version, methods=methods, public=True)
 

@@ -43,8 +43,12 @@ def plan_invoice(
     terms: Terms,
     market: Market,
     available: frozenset[str],
+    link_id: UUID | None = None,
 ) -> Plan:
-    """Decide everything about a new invoice, or raise the payment.* or invoice.* error that forbids it."""
+    """Decide everything about a new invoice, or raise the payment.* or invoice.* error that forbids it.
+
+    link_id: the payment link that it is checked out by.
+    """
     method = pricing.choose_method(
         catalogue,
         currency=body.currency,
@@ -58,7 +62,7 @@ def plan_invoice(
     elif method not in methods:
         raise PaymentUnsupportedNetwork
     price = _price(catalogue, body)
-    invoice = _agnostic(body, merchant_id, price, terms)
+    invoice = _agnostic(body, merchant_id, price, terms, link_id)
     lifetime_s = clamp_lifetime(body.lifetime)
     if method is None:
         pricing.check_price(catalogue, market, price, max_usd=terms.price_max_usd)
@@ -137,7 +141,7 @@ def _price(catalogue: Catalogue, body: CreatePayment) -> Price:
     )
 
 
-def _agnostic(body: CreatePayment, merchant_id: UUID, price: Price, terms: Terms) -> InvoiceRow:
+def _agnostic(body: CreatePayment, merchant_id: UUID, price: Price, terms: Terms, link_id: UUID | None) -> InvoiceRow:
     """Return the invoice as it is before a coin is chosen."""
     return InvoiceRow(
         id=uuid7(),
@@ -158,6 +162,7 @@ def _agnostic(body: CreatePayment, merchant_id: UUID, price: Price, terms: Terms
         payer_email=body.payer_email or "",
         theme=body.theme or "light",
         is_payment_multiple=bool(body.is_payment_multiple),
+        link_id=link_id,
     )
 
 

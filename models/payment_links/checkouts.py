@@ -5,7 +5,7 @@ Written by actors.payment_links.checkouts; listed by api.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
 from uuid import UUID
@@ -45,9 +45,19 @@ def create(news: Sequence[Creation], *, unpaid_max: int) -> Mapping[UUID, tuple[
         return {}
     made = rows(
         "SELECT call_id, outcome, response FROM check_out(%s, %s::uuid[], %s::uuid[], %s)",
-        (invoices.as_calls(news), [new.call_id for new in news], [new.invoice.link_id for new in news], unpaid_max),
+        (
+            invoices.as_calls(news),
+            _array(new.call_id for new in news),
+            _array(new.invoice.link_id for new in news),
+            unpaid_max,
+        ),
     )
     return {call_id: (outcome, response) for call_id, outcome, response in made}
+
+
+def _array(ids: Iterable[UUID | None]) -> str:
+    """Return identifiers as PostgreSQL writes an array: each as a parameter of its own takes three times as long."""
+    return "{" + ",".join(map(str, ids)) + "}"
 
 
 def page(link_id: UUID, *, limit: int, offset: int) -> list[Bought]:
