@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -22,6 +24,8 @@ from cli.output import CommandError
 
 Job = Callable[[Stack, Console], int]
 
+# When a signal whose exception was lost comes again.
+AGAIN_S: Final = 0.05
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _EXPECTED: Final = (StartError, NoAnvilError, ProviderError, ProcfileError, UnsafeFolderError, OSError)
 
@@ -87,6 +91,18 @@ def _signals_stop() -> Iterator[None]:
     def stop(_number: int, _frame: FrameType | None) -> NoReturn:
         raise Stopped
 
+    def again(lost: sys.UnraisableHookArgs) -> None:
+        if lost.exc_type is not Stopped:
+            told(lost)
+            return
+        # Raised where no exception gets out of: in a destructor, or in what imports call when a lock is dropped.
+        timer = threading.Timer(AGAIN_S, os.kill, (os.getpid(), signal.SIGTERM))
+        timer.daemon = True
+        timers.append(timer)
+        timer.start()
+
+    timers: list[threading.Timer] = []
+    told, sys.unraisablehook = sys.unraisablehook, again
     before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     for number in STOP_SIGNALS:
         # Under nohup the end of the terminal is nothing to us.
@@ -97,3 +113,6 @@ def _signals_stop() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = told
+        for timer in timers:
+            timer.cancel()

@@ -109,7 +109,13 @@ class Running:
         """Kill a program and wait until another runs in its place."""
         before = self.pids[name]
         os.kill(before[0], signal.SIGKILL)
-        wait_for(lambda: bool(self.pids[name]) and not set(self.pids[name]) & set(before), limit_s=SERVES_LIMIT_S)
+
+        def replaced() -> bool:
+            # One look: between two of them those who run may turn into nobody.
+            now = self.pids[name]
+            return bool(now) and not set(now) & set(before)
+
+        wait_for(replaced, limit_s=SERVES_LIMIT_S)
         assert is_running(self.pids[name][0])
         wait_for(lambda: not any(is_running(pid) for pid in before))
 
@@ -128,6 +134,16 @@ def start(*words: str, log: Path) -> subprocess.Popen[bytes]:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+
+
+def ended(process: subprocess.Popen[bytes], log: Path) -> int:
+    """Wait for the end of a stack that was asked to end, and return its code."""
+    try:
+        return process.wait(60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise AssertionError(f"it does not end:\n{log.read_text()}") from None
 
 
 @contextlib.contextmanager
@@ -389,7 +405,7 @@ def test_a_stack_that_is_asked_to_end_while_it_starts_leaves_nobody(anvil_progra
 
     process.terminate()
 
-    assert process.wait(60) == 0, log.read_text()
+    assert ended(process, log) == 0, log.read_text()
     assert not ready_file.exists()
     commands = [_command(int(entry.name)) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     assert not [command for command in commands if str(data).encode() in command]

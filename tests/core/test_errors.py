@@ -49,7 +49,7 @@ CODES = {
         payout.insufficient_funds payout.funds_maturing payout.duplicate_reference batch.skipped
         payoutlink.insufficient_funds payoutlink.funds_maturing payoutlink.not_cancellable
         payoutlink.claim_in_progress payoutlink.duplicate_reference refund.insufficient_funds
-        refund.funds_maturing allowlist.locks_you_out
+        refund.funds_maturing allowlist.locks_you_out split.too_many_rules
     """,
     410: "payoutlink.expired payoutlink.cancelled",
     411: "request.length_required",

@@ -259,6 +259,7 @@ TAMPERED: Final[dict[str, Any]] = {
     "is_sealed": True,
     "code": "payment.bad_amount",
     "text": "no",
+    "retry_after_s": 1,
 }
 
 

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,44 @@ def test_a_signal_ends_the_job_and_stops_the_stack(
 
     assert go(lambda *_: send(number), tmp_path) == 0
     assert stopped == [True]
+
+
+class Grave:
+    """What an exception cannot get out of: Python drops those of destructors."""
+
+    def __del__(self) -> None:
+        send(signal.SIGTERM)
+        # The handler runs here at the latest.
+        list(range(3))
+
+
+def test_a_signal_whose_exception_got_lost_comes_again(stack: type[FakeStack], tmp_path: Path) -> None:
+    stopped: list[bool] = []
+    stack.stops = lambda _self: stopped.append(True)
+
+    def bury(*_: object) -> int:
+        grave = Grave()
+        del grave
+        time.sleep(10)
+        return 1
+
+    assert go(bury, tmp_path) == 0
+    assert stopped == [True]
+
+
+def test_what_else_is_lost_is_told_as_ever(
+    stack: type[FakeStack], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del stack
+    told: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: told.append(lost.exc_type))
+
+    class Broken:
+        def __del__(self) -> None:
+            raise ZeroDivisionError
+
+    assert go(lambda *_: [Broken()].clear() or 0, tmp_path) == 0
+    assert told == [ZeroDivisionError]
 
 
 def test_a_job_that_was_cut_short_may_count_as_failed(stack: type[FakeStack], tmp_path: Path) -> None:
