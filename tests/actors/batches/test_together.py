@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from actors.batches import ticks as batch_runs
+from actors.batches import together
 from actors.context import Context
 from actors.invoices import service as invoice_orders
 from actors.invoices.service import Ready
@@ -218,3 +220,18 @@ def test_a_batch_leaves_addresses_for_single_payments(database: str, shop: UUID,
 def test_items_are_locked_in_the_transaction_of_their_effect() -> None:
     with pytest.raises(RuntimeError, match="transaction of their effect"):
         batch_items.lock_together([])
+
+
+def test_a_thread_rests_after_it_created_side_by_side_and_not_without_end(
+    shop: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rested: list[float] = []
+    moments = iter((10.0, 10.1, 20.0, 29.0))
+    monkeypatch.setattr(together, "time", SimpleNamespace(monotonic=lambda: next(moments), sleep=rested.append))
+    take(shop, [AGNOSTIC] * (batch_runs.ITEMS_A_RING + 2))
+
+    batch_runs.run_batches()
+    batch_runs.run_batches()
+
+    assert rested == [pytest.approx(0.4), together.REST_MAX_S]
+    assert count("invoices") == batch_runs.ITEMS_A_RING + 2
