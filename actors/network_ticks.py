@@ -9,13 +9,14 @@ import structlog
 
 from actors.context import Context, context
 from actors.queue.broker import doorbell, ring, single_flight
-from chains.base import ChainAdapter, ProviderError
-from chains.registry import adapter
+from chains.base import ProviderError
+from chains.family import Reader
+from chains.registry import reader
 from core.catalogue.catalogue import Network
 
 log = structlog.get_logger()
 
-Step = Callable[[Context, "Network", ChainAdapter], bool | None]
+Step = Callable[[Context, "Network", Reader], bool | None]
 
 
 def network_tick(flight: str, *, queue: str = "chain") -> Callable[[Step], Callable[[str], None]]:
@@ -35,7 +36,7 @@ def network_tick(flight: str, *, queue: str = "chain") -> Callable[[Step], Calla
             with single_flight(f"{flight}:{network}") as is_mine:
                 if not is_mine:
                     return
-                chain = adapter(known, ctx.settings)
+                chain = reader(known, ctx.settings)
                 try:
                     with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
                         is_more = step(ctx, known, chain)

@@ -11,7 +11,7 @@ from actors.queue.caller import CallInfo, CallReply
 from api.availability import Availability
 from api.limits.limits import Limiter
 from core.catalogue.catalogue import Catalogue
-from core.http.encoding import Packed
+from core.net.encoding import Packed
 from core.settings.settings import Settings
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ import psycopg2
 
 from bench.harness import Site
 from bench.quiet import beside, until_it_holds
-from chains.evm.adapter import EvmAdapter
-from chains.evm.nodes.providers import Providers
+from chains.evm.reader import EvmReader
+from chains.net.providers import Providers
 from cli.embedded.servers.anvil import Anvil
 from cli.embedded.servers.anvil_binary import find_anvil
 from cli.embedded.story.tokens import install_tokens
@@ -108,13 +108,13 @@ def measure_blocks(node: Anvil, size: Size) -> None:
         return ()
 
     def one_by_one() -> int:
-        adapter = EvmAdapter(network, pairs, providers)
+        adapter = EvmReader(network, pairs, providers)
         for height in range(first, last + 1):
             assert adapter.scan_block(height, nobody) is not None
         return size.blocks
 
     def by_range() -> int:
-        adapter, at = EvmAdapter(network, pairs, providers), first
+        adapter, at = EvmReader(network, pairs, providers), first
         while at <= last:
             scans = adapter.scan_ahead(at, last + 1_000, nobody)
             at = scans[-1].block.height + 1

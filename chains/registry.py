@@ -1,24 +1,24 @@
-"""Finds a network's adapter and its spender. Called by actors; families are imported when first needed."""
+"""Finds a network's reader and its spender. Called by actors; families are imported when first needed."""
 
 import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from chains.base import ChainAdapter, Spender
+from chains.family import Reader, Spender
 from core.catalogue.catalogue import Environment, Network, load_catalogue
 from core.settings.settings import Settings
 
 if TYPE_CHECKING:
-    from chains.evm.nodes.providers import Providers
+    from chains.net.providers import Providers
 
 WEI_PER_GWEI: Final = 10**9
-Builder = Callable[[Network, tuple[str, ...], float, Environment], ChainAdapter]
+Builder = Callable[[Network, tuple[str, ...], float, Environment], Reader]
 SpenderBuilder = Callable[[Network, tuple[str, ...], float, str | None], Spender]
 
 
-def adapter(network: Network, settings: Settings) -> ChainAdapter:
-    """Return the adapter of a network, the same one each time, so that its connections are kept.
+def reader(network: Network, settings: Settings) -> Reader:
+    """Return the reader of a network, the same one each time, so that its connections are kept.
 
     LookupError where the network has no RPC URL or its family is not served.
     """
@@ -30,7 +30,7 @@ def adapter(network: Network, settings: Settings) -> ChainAdapter:
 
 
 def spender(network: Network, settings: Settings) -> Spender:
-    """Return the spender of a network, the same one each time; it shares the adapter's connections.
+    """Return the spender of a network, the same one each time; it shares the reader's connections.
 
     LookupError where the network has no RPC URL or its family is not served.
     """
@@ -53,11 +53,11 @@ def gas_cap_units(network: Network, settings: Settings) -> int:
 
 
 @functools.cache
-def _evm(network: Network, urls: tuple[str, ...], timeout_s: float, environment: Environment) -> ChainAdapter:
-    from chains.evm.adapter import EvmAdapter  # noqa: PLC0415 - a process loads the families that it serves
+def _evm(network: Network, urls: tuple[str, ...], timeout_s: float, environment: Environment) -> Reader:
+    from chains.evm.reader import EvmReader  # noqa: PLC0415 - a process loads the families that it serves
 
     pairs = load_catalogue(environment).pairs_on(network.code)
-    return EvmAdapter(network, pairs, _evm_providers(network, urls, timeout_s))
+    return EvmReader(network, pairs, _evm_providers(network, urls, timeout_s))
 
 
 @functools.cache
@@ -70,7 +70,7 @@ def _evm_spender(network: Network, urls: tuple[str, ...], timeout_s: float, sanc
 
 @functools.cache
 def _evm_providers(network: Network, urls: tuple[str, ...], timeout_s: float) -> "Providers":
-    from chains.evm.nodes.providers import Providers  # noqa: PLC0415 - as above
+    from chains.net.providers import Providers  # noqa: PLC0415 - as above
 
     return Providers(network, urls, timeout_s=timeout_s)
 

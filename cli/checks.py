@@ -14,9 +14,9 @@ from actors.queue.link import RedisLink
 from actors.queue.signs import Signs
 from api.health.attention import concerns
 from chains.base import ProviderError
-from chains.evm.nodes.rpc import JsonRpc
-from chains.evm.nodes.wire import quantity
 from chains.evm.scan import methods as evm_methods
+from chains.evm.wire import quantity
+from chains.net.json_rpc import JsonRpc
 from core.catalogue.catalogue import Network, load_catalogue
 from core.payouts.deny_list import DenyList
 from core.settings import signer_rates

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from chains.base import ProviderError
-from chains.evm.nodes.rpc import JsonRpc, RpcError
+from chains.net.json_rpc import JsonRpc, RpcError
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
 from core.catalogue.catalogue import load_catalogue

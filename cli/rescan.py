@@ -6,8 +6,9 @@ import typer
 
 from actors import context as process
 from actors.scan.rescan import reread
-from chains.base import ChainAdapter, ProviderError
-from chains.registry import adapter
+from chains.base import ProviderError
+from chains.family import Reader
+from chains.registry import reader
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
 from models.deposits import cursors
@@ -29,7 +30,7 @@ def rescan(
         known = ctx.catalogue.networks.get(network)
         if known is None or network not in settings.rpc_urls:
             raise CommandError(f"{network} has no providers here")
-        chain = adapter(known, settings)
+        chain = reader(known, settings)
         try:
             found = [reread(ctx, known, chain, height) for height in _heights(chain, network, first, last, txid)]
         except ProviderError as error:
@@ -45,7 +46,7 @@ def rescan(
     show(document, [f"{name.replace('_', ' ')}: {value}" for name, value in document.items()], as_json=as_json)
 
 
-def _heights(chain: ChainAdapter, network: str, first: int | None, last: int | None, txid: str | None) -> range:
+def _heights(chain: Reader, network: str, first: int | None, last: int | None, txid: str | None) -> range:
     if (txid is None) == (first is None):
         raise CommandError("give either --from (and --to) or --txid")
     if txid is not None:

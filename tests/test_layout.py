@@ -20,7 +20,7 @@ NAMES_MAX: Final = 20
 LATE: Final = {
     ("chains.evm.spends.fate", "web3"): "chains.evm.spends.library alone loads web3, and silences what it warns of",
     ("chains.evm.spends.library", "web3"): "half a second and 34 MB, at first use",
-    ("chains.registry", "chains.evm.nodes.providers"): "a process loads the families that it serves",
+    ("chains.registry", "chains.net.providers"): "a process loads the families that it serves",
     ("cli.demo", "cli.embedded.stack"): "as for cli.dev",
     ("cli.demo", "cli.embedded.story.console"): "as for cli.dev",
     ("cli.dev", "cli.embedded.stack"): "what it needs may be missing, and takes a second to import",
@@ -97,7 +97,7 @@ def closes_circle(edge: tuple[str, str], graph: grimp.ImportGraph) -> bool:
     ("edge", "closes"),
     [
         (("models.payouts.views", "models.payouts.rules"), True),  # of modules
-        (("core.http.render", "core.catalogue.catalogue"), True),  # of folders
+        (("core.net.render", "core.catalogue.catalogue"), True),  # of folders
         (("api.app", "core.ids"), False),
         (("api.app", "uuid"), False),
     ],

@@ -23,9 +23,9 @@ from core.errors import (
     PayoutlinkUnknownCurrency,
     PayoutlinkUnsupportedNetwork,
 )
-from core.http.render import coin_text
 from core.ids import uuid7
 from core.net import mail
+from core.net.render import coin_text
 from core.payout_links import tokens as claim_tokens
 from core.payout_links.schemas import CreatePayoutLink
 from core.payout_links.tokens import ClaimTokens

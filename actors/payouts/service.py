@@ -20,8 +20,8 @@ from core.errors import (
     PayoutInsufficientFunds,
     RequestBadField,
 )
-from core.http.requests import read_request
 from core.ids import uuid7
+from core.net.requests import read_request
 from core.payouts.schemas import CreatePayout, Source
 from models.db import locks
 from models.ledger.ledger import InsufficientFundsError

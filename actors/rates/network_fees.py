@@ -6,7 +6,7 @@ import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
-from chains.base import ChainAdapter
+from chains.family import Reader
 from chains.registry import gas_cap_units
 from core.catalogue.catalogue import Network
 from core.errors import InvoiceQuoteFailed
@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 
 @network_tick("fees")
-def refresh_network_fees(ctx: Context, network: Network, chain: ChainAdapter) -> None:
+def refresh_network_fees(ctx: Context, network: Network, chain: Reader) -> None:
     """Ask the chain for its price of a transfer and write a quote for every coin of the network."""
     cap_units, catalogue, gas = gas_cap_units(network, ctx.settings), ctx.catalogue, network.gas_currency
     costs = {pair.currency: chain.transfer_fee(pair, cap_units=cap_units) for pair in catalogue.pairs_on(network.code)}

@@ -26,9 +26,9 @@ from core.errors import (
     RefundNothingToRefund,
     RequestBadField,
 )
-from core.http.requests import read_request
 from core.ids import uuid7
 from core.money import round_down
+from core.net.requests import read_request
 from core.payouts.states import PayoutKind, PayoutStatus
 from core.rates.pricing import Method
 from core.refunds.schemas import CreateRefund

@@ -15,7 +15,8 @@ import structlog
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan.intake import Matching, found_in, settle_owners, take, take_late
-from chains.base import Block, ChainAdapter, ProviderError, Transfer
+from chains.base import Block, ProviderError, Transfer
+from chains.family import Reader
 from core.catalogue.catalogue import Network, Pair
 from models.db.base import transaction
 from models.deposits import balances as probes
@@ -32,7 +33,7 @@ WALLETS_PER_STEP: Final = 5
 
 
 @network_tick("probes")
-def probe_balances(ctx: Context, network: Network, chain: ChainAdapter) -> None:
+def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
     """Look at the addresses of open invoices that await the network's coin, and at a few wallets."""
     pair = next((pair for pair in ctx.catalogue.pairs_on(network.code) if pair.contract is None), None)
     cursor = cursors.read(network.code)
@@ -49,7 +50,7 @@ def probe_balances(ctx: Context, network: Network, chain: ChainAdapter) -> None:
 class _Probe:
     """One address, compared with what is known of it."""
 
-    def __init__(self, ctx: Context, network: Network, chain: ChainAdapter, pair: Pair, owner: Owner) -> None:
+    def __init__(self, ctx: Context, network: Network, chain: Reader, pair: Pair, owner: Owner) -> None:
         self._ctx, self._network, self._chain, self._pair = ctx, network, chain, pair
         self._address, self._owner = owner.address, owner
 

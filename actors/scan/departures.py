@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import structlog
 
 from actors.context import Context
-from chains.base import BlockScan, ChainAdapter, Departure
+from chains.base import BlockScan, Departure
+from chains.family import Reader
 from core.catalogue.catalogue import Network
 from models.spends import unknown as unknown_spends
 from models.spends.unknown import UnknownRow
@@ -16,7 +17,7 @@ log = structlog.get_logger()
 
 
 def unknown_in(
-    ctx: Context, network: Network, chain: ChainAdapter, scans: Iterable[BlockScan]
+    ctx: Context, network: Network, chain: Reader, scans: Iterable[BlockScan]
 ) -> dict[str, list[UnknownRow]]:
     """Return, by block hash, what one of our keys signed in these blocks and no row knows. Raises ProviderError.
 

@@ -14,7 +14,8 @@ from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan import departures, missing
 from actors.scan.intake import SETTLE, Matching, settle_owners, take_transfer
-from chains.base import Block, BlockScan, ChainAdapter, ProviderError
+from chains.base import Block, BlockScan, ProviderError
+from chains.family import Reader
 from core.catalogue.catalogue import Network
 from models.db.base import repeat_on_deadlock, transaction
 from models.deposits import crediting, cursors
@@ -36,7 +37,7 @@ RELEASED_PER_STEP: Final = 500
 
 
 @network_tick("poll")
-def poll_network(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
+def poll_network(ctx: Context, network: Network, chain: Reader) -> bool:
     """Scan a network's new blocks and settle what they bring; return whether there are more."""
     try:
         more = _scan(ctx, network, chain)
@@ -50,7 +51,7 @@ def poll_network(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
     return more
 
 
-def _scan(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
+def _scan(ctx: Context, network: Network, chain: Reader) -> bool:
     """Scan up to BLOCKS_PER_STEP blocks; return whether there are more."""
     # Seen before the head is asked for: whatever was signed before the stop is in a block up to there, or in none yet.
     is_stopped = signing.watch(network.code) is not None
@@ -69,9 +70,7 @@ def _scan(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
         cursors.seen_final(network.code, final)
 
 
-def _scan_on(
-    ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, head: int, *, is_stopped: bool
-) -> bool:
+def _scan_on(ctx: Context, network: Network, chain: Reader, cursor: Cursor, head: int, *, is_stopped: bool) -> bool:
     first, ours = cursor.height, Matching(network)
     while cursor.height - first < BLOCKS_PER_STEP:
         if cursor.height >= head:
@@ -85,7 +84,7 @@ def _scan_on(
     return cursor.height < head
 
 
-def _first_cursor(network: Network, chain: ChainAdapter, head: int) -> Cursor | None:
+def _first_cursor(network: Network, chain: Reader, head: int) -> Cursor | None:
     """Begin at the head: no address was given out before."""
     block = chain.block(head)
     if block is None:
@@ -104,7 +103,7 @@ def _row(network: Network, block: Block) -> ChainBlock:
     )
 
 
-def _check_tip(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, head: int) -> bool:
+def _check_tip(ctx: Context, network: Network, chain: Reader, cursor: Cursor, head: int) -> bool:
     """Notice a tip that was replaced by another of the same height, or blocks below it on a shorter chain.
 
     A head that went back is no reorg while the blocks up to it are the scanned ones: its node lags.
@@ -118,7 +117,7 @@ def _check_tip(ctx: Context, network: Network, chain: ChainAdapter, cursor: Curs
 
 
 def _scan_next(
-    ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, head: int, ours: Matching, *, whole: bool
+    ctx: Context, network: Network, chain: Reader, cursor: Cursor, head: int, ours: Matching, *, whole: bool
 ) -> Cursor | None:
     """Record the next blocks' deposits and move the cursor; None when there is nothing to go on with."""
     at = cursor
@@ -140,7 +139,7 @@ def _scan_next(
 def _record(
     ctx: Context,
     network: Network,
-    chain: ChainAdapter,
+    chain: Reader,
     cursor: Cursor,
     scan: BlockScan,
     ours: Matching,
@@ -158,7 +157,7 @@ def _record(
     return True
 
 
-def _walk_back(ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor) -> Cursor | None:
+def _walk_back(ctx: Context, network: Network, chain: Reader, cursor: Cursor) -> Cursor | None:
     """Find the last kept block that the chain still has, take back what came after it, and resume there.
 
     None where there is nothing to go on with: what the node lacks it may not have seen yet, so that only another block
@@ -183,7 +182,7 @@ def _walk_back(ctx: Context, network: Network, chain: ChainAdapter, cursor: Curs
     return cursors.read(network.code)
 
 
-def _fork(chain: ChainAdapter, kept: Sequence[tuple[int, str]]) -> tuple[int, tuple[int, str] | None] | None:
+def _fork(chain: Reader, kept: Sequence[tuple[int, str]]) -> tuple[int, tuple[int, str] | None] | None:
     """Return the newest kept height that the chain still has, and the kept block above it that it replaced.
 
     None where it has none of them. Ours are a chain and so are theirs, so that a bisection finds where they part; what
@@ -205,7 +204,7 @@ def _fork(chain: ChainAdapter, kept: Sequence[tuple[int, str]]) -> tuple[int, tu
     return kept[low][0], kept[low - 1] if low > ended else None
 
 
-def _is_disputed(network: Network, chain: ChainAdapter, replaced: tuple[int, str]) -> bool:
+def _is_disputed(network: Network, chain: Reader, replaced: tuple[int, str]) -> bool:
     """Return whether as many providers still have our block as have another in its place."""
     if chain.providers == 1:
         return False
@@ -218,7 +217,7 @@ def _is_disputed(network: Network, chain: ChainAdapter, replaced: tuple[int, str
 
 
 def _from_the_start(
-    ctx: Context, network: Network, chain: ChainAdapter, cursor: Cursor, kept: Sequence[tuple[int, str]]
+    ctx: Context, network: Network, chain: Reader, cursor: Cursor, kept: Sequence[tuple[int, str]]
 ) -> Cursor | None:
     """Go on after a reorg that reaches below all kept blocks: possible only if the scan itself began there."""
     started = cursors.started_height(network.code)
@@ -247,7 +246,7 @@ def _reverse_orphans(ctx: Context, network: Network) -> None:
     reversals.reverse_orphans(ctx.catalogue, network.code)
 
 
-def _settle(ctx: Context, network: Network, chain: ChainAdapter) -> None:
+def _settle(ctx: Context, network: Network, chain: Reader) -> None:
     for kind in SETTLE:
         due = deposits.owners_due(network.code, kind=kind, confirmations=network.confirmations, limit=SETTLED_PER_STEP)
         settle_owners(ctx, ((kind, owner_id) for owner_id in due))

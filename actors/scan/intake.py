@@ -12,7 +12,8 @@ from uuid import UUID
 
 from actors.context import Context
 from actors.queue.isolated import isolated
-from chains.base import NATIVE, Block, BlockScan, ChainAdapter, Transfer
+from chains.base import NATIVE, Block, BlockScan, Transfer
+from chains.family import Reader
 from core.catalogue.catalogue import Catalogue, Network
 from core.ids import uuid7
 from core.rates.pricing import CENTS, usd_cents
@@ -92,7 +93,7 @@ def _stray_reason(owner: Owner, network: Network, transfer: Transfer, *, dust: b
     return "network" if owner.network != network.code else "asset"
 
 
-def take(ctx: Context, chain: ChainAdapter, found: Deposit) -> bool:
+def take(ctx: Context, chain: Reader, found: Deposit) -> bool:
     """Record a deposit once, and decide whether one provider is believed for it. Call inside a transaction.
 
     With one provider alone nobody else can be asked; production starts like that only where the operator said so.
@@ -107,7 +108,7 @@ def take(ctx: Context, chain: ChainAdapter, found: Deposit) -> bool:
 
 
 def take_transfer(
-    ctx: Context, network: Network, chain: ChainAdapter, block: Block, transfer: Transfer, ours: Matching
+    ctx: Context, network: Network, chain: Reader, block: Block, transfer: Transfer, ours: Matching
 ) -> bool:
     """Record a transfer as what it is; return whether it was new. Call inside a transaction."""
     if treasury.is_own_move(network.code, transfer.txid, transfer.sender):
@@ -117,7 +118,7 @@ def take_transfer(
     return take(ctx, chain, found_in(ctx, network, block, transfer, ours.owners[transfer.recipient]))
 
 
-def _take_topup(ctx: Context, chain: ChainAdapter, new: Topup) -> bool:
+def _take_topup(ctx: Context, chain: Reader, new: Topup) -> bool:
     """Record a top-up as take() records a deposit: conversions will sell it."""
     if not topups.record(new):
         return False
@@ -145,7 +146,7 @@ def _topup(ctx: Context, network: Network, block: Block, transfer: Transfer) -> 
 def take_late(
     ctx: Context,
     network: Network,
-    chain: ChainAdapter,
+    chain: Reader,
     scan: BlockScan,
     ours: Matching,
     left: Mapping[str, Sequence[UnknownRow]] = MappingProxyType({}),

@@ -16,7 +16,8 @@ import structlog
 from actors.context import Context
 from actors.scan import departures
 from actors.scan.intake import Matching, settle_owners, take_late
-from chains.base import ChainAdapter, ProviderError
+from chains.base import ProviderError
+from chains.family import Reader
 from core.catalogue.catalogue import Network
 from models.deposits import cursors
 from models.spends import signing, slots
@@ -32,7 +33,7 @@ REST_S: Final = 60.0
 _rests_until: dict[str, float] = {}
 
 
-def seek(ctx: Context, network: Network, chain: ChainAdapter) -> int:
+def seek(ctx: Context, network: Network, chain: Reader) -> int:
     """Find a few of a stopped network's missing transactions, once the scan has stood at the head; return how many.
 
     Call outside of transactions. Failing nodes are no error: it is tried again.
@@ -57,12 +58,12 @@ def seek(ctx: Context, network: Network, chain: ChainAdapter) -> int:
     return found
 
 
-def _missing(network: Network, chain: ChainAdapter, sender: str, height: int) -> list[int]:
+def _missing(network: Network, chain: Reader, sender: str, height: int) -> list[int]:
     used = chain.used_slots(sender, height)
     return slots.unexplained(network.code, sender, used, limit=SOUGHT_PER_STEP)
 
 
-def _find(ctx: Context, network: Network, chain: ChainAdapter, sender: str, slot: int, scanned: int) -> bool:
+def _find(ctx: Context, network: Network, chain: Reader, sender: str, slot: int, scanned: int) -> bool:
     """Find the block in which a slot was used, and read it whole; return whether what used it is noted now."""
     before, after = slots.between(network.code, sender, slot)
     if before is None:

@@ -15,7 +15,8 @@ from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan import departures
 from actors.scan.intake import Matching, settle_owners, take_late
-from chains.base import BlockScan, ChainAdapter
+from chains.base import BlockScan
+from chains.family import Reader
 from core.catalogue.catalogue import Network
 from models.deposits import cursors
 from models.deposits import rows as deposits
@@ -42,7 +43,7 @@ class Reread:
 
 
 @network_tick("rescan")
-def rescan_recent(ctx: Context, network: Network, chain: ChainAdapter) -> bool:
+def rescan_recent(ctx: Context, network: Network, chain: Reader) -> bool:
     """Read on where the last step ended, but never further back than the settings say."""
     cursor = cursors.read(network.code)
     if cursor is None or ctx.settings.rescan_s == 0:
@@ -66,7 +67,7 @@ def _span(network: Network, scanned: int, *, depth: int) -> tuple[int, int]:
     return max(oldest, (cursors.reread_height(network.code) or 0) + 1), scanned - BEHIND
 
 
-def reread(ctx: Context, network: Network, chain: ChainAdapter, height: int) -> Reread:
+def reread(ctx: Context, network: Network, chain: Reader, height: int) -> Reread:
     """Read a block again and record what was missed; safe to run any number of times. Raises ProviderError."""
     ours = Matching(network)
     scan = chain.scan_block(height, ours, thorough=True)
@@ -80,7 +81,7 @@ def reread(ctx: Context, network: Network, chain: ChainAdapter, height: int) -> 
     return Reread(height=height, block_hash=scan.block.hash, found=found, doubted=doubted)
 
 
-def _doubt_absent(network: Network, chain: ChainAdapter, scan: BlockScan) -> int:
+def _doubt_absent(network: Network, chain: Reader, scan: BlockScan) -> int:
     """Ask for witnesses of what is recorded in a block and was not seen in it again; too late once it is confirmed."""
     shown = {(transfer.txid, transfer.ordinal) for transfer in scan.transfers}
     absent = [

@@ -14,7 +14,8 @@ import structlog
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan.intake import settle_owners
-from chains.base import Agreement, ChainAdapter, Sighting
+from chains.base import Agreement, Sighting
+from chains.family import Reader
 from core.catalogue.catalogue import Catalogue, Network
 from models.deposits import witnesses as quorum
 from models.deposits.rows import Deposit
@@ -29,7 +30,7 @@ WITNESSES_MIN: Final = 2
 
 
 @network_tick("quorum")
-def seek_second_opinions(ctx: Context, network: Network, chain: ChainAdapter) -> None:
+def seek_second_opinions(ctx: Context, network: Network, chain: Reader) -> None:
     """Ask about the deposits and top-ups of a network that are due, and settle the deposits that are agreed on."""
     quorum.forget_hours()
     code = network.code
@@ -42,7 +43,7 @@ def seek_second_opinions(ctx: Context, network: Network, chain: ChainAdapter) ->
     settle_owners(ctx, {(asked.owner_kind, asked.owner_id) for asked in agreed})
 
 
-def _is_agreed(catalogue: Catalogue, chain: ChainAdapter, asked: Deposit) -> bool:
+def _is_agreed(catalogue: Catalogue, chain: Reader, asked: Deposit) -> bool:
     problem = _objection(catalogue, chain, asked, units=asked.amount_units, recipient=asked.address)
     if problem:
         quorum.put_off(asked, problem)
@@ -50,7 +51,7 @@ def _is_agreed(catalogue: Catalogue, chain: ChainAdapter, asked: Deposit) -> boo
     return quorum.agree(asked)
 
 
-def _judge(catalogue: Catalogue, chain: ChainAdapter, asked: Topup, hot: str) -> None:
+def _judge(catalogue: Catalogue, chain: Reader, asked: Topup, hot: str) -> None:
     problem = _objection(catalogue, chain, asked, units=asked.units, recipient=hot)
     if problem:
         topup_doubts.put_off(asked, problem)
@@ -58,7 +59,7 @@ def _judge(catalogue: Catalogue, chain: ChainAdapter, asked: Topup, hot: str) ->
         topup_doubts.agree(asked)
 
 
-def _objection(catalogue: Catalogue, chain: ChainAdapter, asked: Deposit | Topup, *, units: int, recipient: str) -> str:
+def _objection(catalogue: Catalogue, chain: Reader, asked: Deposit | Topup, *, units: int, recipient: str) -> str:
     """Return what stands against what one provider showed; nothing if enough others tell the same."""
     pair = catalogue.pairs[asked.currency, asked.network]
     answer = chain.second_opinion(

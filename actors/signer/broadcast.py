@@ -21,10 +21,11 @@ from actors.signer import spend as spending
 from actors.signer import watch as spend_watch
 from actors.signer.limits import LimitReachedError, NoRateError
 from actors.signer.spend import SigningStoppedError, Wallet
-from chains.base import ChainAdapter, InsufficientCoinError, Intent, ProviderError, SpendRefusedError
-from chains.budget import BudgetSpentError, budget
+from chains.base import InsufficientCoinError, Intent, ProviderError, SpendRefusedError
 from chains.evm.spends.sanctions import is_sanctioned
+from chains.family import Reader
 from chains.keystore import KeystoreError
+from chains.net.budget import BudgetSpentError, budget
 from core.catalogue.catalogue import Network
 from core.invoices.states import ForbiddenTransitionError
 from core.logs.checkpoints import reached
@@ -59,7 +60,7 @@ class _UnsoundError(Exception):
 
 
 @network_tick("broadcast", queue="signer")
-def broadcast(ctx: Context, network: Network, _chain: ChainAdapter) -> bool:
+def broadcast(ctx: Context, network: Network, _chain: Reader) -> bool:
     """Take a network's spends and payouts a step further; return whether more of these may be due."""
     # Half for each, so that many under way keep nothing new from its turn.
     seconds, requests = ctx.settings.rpc_step_s / 2, ctx.settings.rpc_step_requests // 2

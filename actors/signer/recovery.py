@@ -16,7 +16,8 @@ from actors.context import Context
 from actors.queue import watermark
 from actors.queue.isolated import isolated
 from actors.signer import spend as spending
-from chains.base import ProviderError, Spender
+from chains.base import ProviderError
+from chains.family import Spender
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
 from models.outcomes import spends as payout_spends

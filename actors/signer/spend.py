@@ -22,7 +22,8 @@ import structlog
 
 from actors.context import Context, context
 from chains import registry
-from chains.base import Attempt, Fee, InsufficientCoinError, Intent, ProviderError, Sending, Spender
+from chains.base import Attempt, Fee, InsufficientCoinError, Intent, ProviderError, Sending
+from chains.family import Spender
 from chains.keys import Keys, load_keys
 from chains.keystore import KeystoreError
 from core.catalogue.catalogue import Network

@@ -26,9 +26,9 @@ from chains.base import (
     FeeTooHighError,
     InsufficientCoinError,
     ProviderError,
-    Spender,
     SpendRefusedError,
 )
+from chains.family import Spender
 from core.catalogue.catalogue import Network
 from core.logs.checkpoints import reached
 from core.money import rescale_down

@@ -18,7 +18,8 @@ from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.signer.intents import as_meant, intent_of
 from chains import registry
-from chains.base import ChainAdapter, FateKind, ProviderError, Spender
+from chains.base import FateKind, ProviderError
+from chains.family import Reader, Spender
 from core.catalogue.catalogue import Network, Pair
 from core.money import format_coin, rescale_down
 from models.deposits import balances as probes
@@ -75,7 +76,7 @@ def coins_of(ctx: Context, network: Network) -> list[Coin]:
 
 
 @network_tick("reconcile")
-def reconcile(ctx: Context, network: Network, _chain: ChainAdapter) -> None:
+def reconcile(ctx: Context, network: Network, _chain: Reader) -> None:
     """Compare a network's addresses with the rows about them, once for each block that the scan stands on."""
     books = reconciliation.read_books(network.code)
     if books is None or books.cursor.height <= reconciliation.last_height(network.code):
@@ -90,7 +91,7 @@ def compare(ctx: Context, network: Network, books: Books) -> list[Finding] | Non
     None where it cannot be told: too much is under way, or a reorg took the block meanwhile.
     """
     settings = ctx.settings
-    with registry.adapter(network, settings).budget(seconds=settings.rpc_step_s, requests=settings.rpc_step_requests):
+    with registry.reader(network, settings).budget(seconds=settings.rpc_step_s, requests=settings.rpc_step_requests):
         findings = _Check(ctx, network, books).run()
     return findings if reconciliation.is_scanned(network.code, books.cursor) else None
 
@@ -126,9 +127,7 @@ def _adopt(ctx: Context, network: Network, books: Books, found: Finding, coin: C
     """
     spender = registry.spender(network, ctx.settings)
     try:
-        with registry.adapter(network, ctx.settings).budget(
-            seconds=ctx.settings.rpc_step_s, requests=ADOPTION_REQUESTS
-        ):
+        with registry.reader(network, ctx.settings).budget(seconds=ctx.settings.rpc_step_s, requests=ADOPTION_REQUESTS):
             held = coin.to_ledger(spender.balance_at(books.hot, coin.pair, books.cursor.hash, witnesses=WITNESSES_MIN))
     except ProviderError as error:
         log.warning("reconciliation.surplus_unconfirmed", network=network.code, error=str(error))

@@ -20,16 +20,15 @@ from actors.signer import funding
 from actors.signer import spend as spending
 from actors.signer.spend import Wallet
 from chains.base import (
-    ChainAdapter,
     DisagreementError,
     Fee,
     FeeTooHighError,
     InsufficientCoinError,
     Intent,
-    Spender,
     SpendRefusedError,
     UnderfundedError,
 )
+from chains.family import Reader, Spender
 from chains.keystore import KeystoreError
 from chains.registry import gas_cap_units
 from core.catalogue.catalogue import Network, Pair
@@ -55,7 +54,7 @@ COLLECTED_PER_STEP: Final = 20
 
 
 @network_tick("treasury", queue="signer")
-def keep_treasury(ctx: Context, network: Network, _chain: ChainAdapter) -> None:
+def keep_treasury(ctx: Context, network: Network, _chain: Reader) -> None:
     """Sweep what is worth it, and move what is too much."""
     watermark.look()
     keeper = None if signing.watch(network.code) is not None else _open_treasury(ctx, network)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.catalogue.catalogue import Catalogue
-from core.http.render import coin_text
 from core.invoices import states
+from core.net.render import coin_text
 from models.invoices.arrivals import Arrivals
 from models.invoices.rows import InvoiceRow
 

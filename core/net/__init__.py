@@ -1,1 +1,1 @@
-"""Where the gateway may connect to, who may connect from where, and mail."""
+"""What the HTTP edge reads and answers, where the gateway may connect to, who may connect from where, and mail."""

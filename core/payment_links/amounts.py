@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from core import errors
 from core.catalogue.catalogue import Catalogue
-from core.http.render import price_text
 from core.money import parse_units, rescale
+from core.net.render import price_text
 from core.payment_links.schemas import AmountMode, CreatePaymentLink, read_amount
 from core.rates.pricing import price_digits
 

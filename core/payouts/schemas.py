@@ -1,4 +1,4 @@
-"""Declares requests and answers of payouts. Read as core.http.requests is."""
+"""Declares requests and answers of payouts. Read as core.net.requests is."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core import errors
-from core.http.answers import Answer
-from core.http.fields import CoinCode, NetworkCode, NextCursor
-from core.http.requests import (
+from core.net.answers import Answer
+from core.net.fields import CoinCode, NetworkCode, NextCursor
+from core.net.requests import (
     Amount,
     Code,
     CodeOrEmpty,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from core.http.render import iso_time
 from core.money import format_coin
+from core.net.render import iso_time
 
 AGAINST: Final = "USDT"
 COURSE_DIGITS: Final = 12

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from core.catalogue.addresses import display
 from core.errors import InvoiceAddressFailed
-from core.http.qr import qr_data_uri
+from core.net.qr import qr_data_uri
 from models.addresses import reservations
 from models.addresses.reservations import CHUNK
 from models.addresses.rows import AddressChunk

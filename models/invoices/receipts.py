@@ -11,10 +11,10 @@ import msgspec
 
 from core.catalogue.catalogue import Catalogue
 from core.errors import TooManyRequestsError
-from core.http.render import coin_text, price_text
 from core.invoices import letters, states
 from core.invoices.letters import Told
 from core.net.letters import Body
+from core.net.render import coin_text, price_text
 from models.db.base import one, touched
 from models.invoices.rows import InvoiceRow
 from models.merchants import emails

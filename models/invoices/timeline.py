@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from core.catalogue.addresses import display
 from core.catalogue.catalogue import Catalogue
-from core.http.render import coin_text, iso_time, price_text
 from core.invoices.timeline_schemas import EVENTS, EventName
+from core.net.render import coin_text, iso_time, price_text
 from core.payouts.states import FINAL_PAYOUTS, SHOWN
 from models.invoices import timeline_rows
 from models.invoices.events import InvoiceEvent, told

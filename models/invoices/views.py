@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from core.catalogue.catalogue import Catalogue
-from core.http.qr import qr_data_uri
-from core.http.render import coin_text, iso_time, price_text
+from core.net.qr import qr_data_uri
+from core.net.render import coin_text, iso_time, price_text
 from models.invoices.rows import InvoiceRow
 
 

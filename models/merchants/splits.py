@@ -10,11 +10,11 @@ from typing import NamedTuple
 from uuid import UUID
 
 from core import errors
-from core.http.render import iso_time
 from core.ids import uuid7
 from core.merchants import split_schemas as schemas
 from core.merchants.terms_rules import percent_number
 from core.money import PPM
+from core.net.render import iso_time
 from models.db.base import execute, is_true, one_as, rows, touched
 from models.db.table import BY_DATABASE, Table
 from models.ledger import releases

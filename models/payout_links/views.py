@@ -12,7 +12,7 @@ from uuid import UUID
 
 from core.catalogue.addresses import display
 from core.catalogue.catalogue import Catalogue
-from core.http.render import coin_text, iso_time
+from core.net.render import coin_text, iso_time
 from core.payout_links.tokens import ClaimTokens, claim_url
 from models.payout_links.rows import PayoutLinkRow
 

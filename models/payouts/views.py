@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from core.catalogue.addresses import display
 from core.catalogue.catalogue import Catalogue, Pair
-from core.http.render import coin_text, iso_time
 from core.money import format_coin
+from core.net.render import coin_text, iso_time
 from core.payouts.states import FINAL_PAYOUTS, SHOWN
 
 if TYPE_CHECKING:

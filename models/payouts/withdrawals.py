@@ -12,7 +12,7 @@ from uuid import UUID
 
 from core.catalogue.addresses import display
 from core.catalogue.catalogue import Catalogue
-from core.http.render import coin_text
+from core.net.render import coin_text
 from models.db.base import column, execute
 from models.db.table import BY_DATABASE, Table, Units, derived
 

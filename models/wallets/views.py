@@ -7,8 +7,8 @@ from typing import Any
 
 from core.catalogue.addresses import display
 from core.catalogue.catalogue import Catalogue
-from core.http.qr import QrTooLong, qr_data_uri
-from core.http.render import coin_text, iso_time
+from core.net.qr import QrTooLong, qr_data_uri
+from core.net.render import coin_text, iso_time
 from models.deposits.rows import Deposit
 from models.wallets.rows import WalletRow
 

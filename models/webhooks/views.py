@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from core.http.render import iso_time
 from core.ids import NIL
+from core.net.render import iso_time
 from models.webhooks.rows import DeliveryRecord
 
 

@@ -306,7 +306,7 @@ COUNTED = (
 
 
 def test_every_property_says_what_it_means() -> None:
-    """A field without: give its type a `Meta(description=…)` in the schemas, or use a type of core/http/fields."""
+    """A field without: give its type a `Meta(description=…)` in the schemas, or use a type of core/net/fields."""
     assert [name for name, schema in PROPERTIES if not re.fullmatch(r"\S.*\.", meaning(schema))] == []
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 
 from chains.base import BlockScan
-from chains.evm.adapter import EvmAdapter
-from chains.evm.nodes.providers import Providers
+from chains.evm.reader import EvmReader
+from chains.net.providers import Providers
 from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story.tokens import install_code, install_tokens
 from core.catalogue.catalogue import Pair, load_catalogue
@@ -23,7 +23,7 @@ FORGER = "0x" + "f1" * 20
 @dataclass
 class Chain:
     node: HandMined
-    adapter: EvmAdapter
+    reader: EvmReader
 
     def pair(self, currency: str) -> Pair:
         return CATALOGUE.pairs[currency, "ethereum"]
@@ -35,9 +35,7 @@ class Chain:
         return self.node.send(self.contract(currency), data=calldata("transfer(address,uint256)", to, units))
 
     def scan(self, height: int | None = None) -> BlockScan:
-        scan = self.adapter.scan_block(
-            self.node.height() if height is None else height, lambda seen: {OURS} & set(seen)
-        )
+        scan = self.reader.scan_block(self.node.height() if height is None else height, lambda seen: {OURS} & set(seen))
         assert scan is not None
         return scan
 
@@ -46,9 +44,9 @@ class Chain:
         return [(found.ordinal, found.currency, found.units) for found in self.scan(self.node.mine()).transfers]
 
 
-def evm_adapter(url: str, *, network: str = "ethereum", timeout_s: float = 5.0) -> EvmAdapter:
+def evm_reader(url: str, *, network: str = "ethereum", timeout_s: float = 5.0) -> EvmReader:
     known = CATALOGUE.networks[network]
-    return EvmAdapter(known, CATALOGUE.pairs_on(network), Providers(known, [url], timeout_s=timeout_s))
+    return EvmReader(known, CATALOGUE.pairs_on(network), Providers(known, [url], timeout_s=timeout_s))
 
 
 @pytest.fixture
@@ -67,4 +65,4 @@ def chain(ethereum: HandMined) -> Chain:
     install_tokens(ethereum.url, CATALOGUE.pairs_on("ethereum"), BUYER, 1_000_000)
     install_code(ethereum.rpc, FORWARDER, "forwarder")
     install_code(ethereum.rpc, FORGER, "forger")
-    return Chain(ethereum, evm_adapter(ethereum.url))
+    return Chain(ethereum, evm_reader(ethereum.url))

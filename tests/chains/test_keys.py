@@ -177,7 +177,7 @@ def test_importing_the_keys_loads_no_chain_library() -> None:
     import subprocess  # noqa: PLC0415 - for a process of its own
 
     code = (
-        "import sys, chains.keys, chains.evm.adapter, chains.evm.spends.spender, chains.evm.spends.tx; "
+        "import sys, chains.keys, chains.evm.reader, chains.evm.spends.spender, chains.evm.spends.tx; "
         "import chains.registry; print(*sys.modules)"
     )
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()

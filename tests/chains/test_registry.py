@@ -1,10 +1,10 @@
-"""From a network to its adapter, its spender and its cap."""
+"""From a network to its reader, its spender and its cap."""
 
 import pytest
 
-from chains.evm.adapter import EvmAdapter
+from chains.evm.reader import EvmReader
 from chains.evm.spends.spender import EvmSpender
-from chains.registry import adapter, gas_cap_units, spender
+from chains.registry import gas_cap_units, reader, spender
 from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import Settings, load_settings
 
@@ -21,40 +21,40 @@ def settings(**urls: str) -> Settings:
 
 
 def test_a_network_keeps_its_adapter_and_so_its_connections() -> None:
-    first, again = (adapter(NETWORKS["ethereum"], settings(ETHEREUM_RPC_URLS="http://127.0.0.1:1")) for _ in range(2))
+    first, again = (reader(NETWORKS["ethereum"], settings(ETHEREUM_RPC_URLS="http://127.0.0.1:1")) for _ in range(2))
 
-    assert isinstance(first, EvmAdapter)
+    assert isinstance(first, EvmReader)
     assert first is again
 
 
 def test_networks_do_not_share_an_adapter() -> None:
     both = settings(ETHEREUM_RPC_URLS="http://127.0.0.1:1", BSC_RPC_URLS="http://127.0.0.1:1")
 
-    assert adapter(NETWORKS["ethereum"], both) is not adapter(NETWORKS["bsc"], both)
+    assert reader(NETWORKS["ethereum"], both) is not reader(NETWORKS["bsc"], both)
 
 
 @pytest.mark.parametrize("code", [code for code, network in NETWORKS.items() if network.family == "evm"])
 def test_every_evm_network_of_the_catalogue_is_served(code: str) -> None:
-    assert adapter(NETWORKS[code], settings(**{f"{code.upper()}_RPC_URLS": "http://127.0.0.1:1"}))
+    assert reader(NETWORKS[code], settings(**{f"{code.upper()}_RPC_URLS": "http://127.0.0.1:1"}))
 
 
 def test_a_network_without_providers_is_not_served() -> None:
     with pytest.raises(LookupError, match="bsc is not served"):
-        adapter(NETWORKS["bsc"], settings(ETHEREUM_RPC_URLS="http://127.0.0.1:1"))
+        reader(NETWORKS["bsc"], settings(ETHEREUM_RPC_URLS="http://127.0.0.1:1"))
 
 
 def test_a_family_that_this_version_does_not_know_is_not_served() -> None:
     with pytest.raises(LookupError, match="bitcoin is not served"):
-        adapter(NETWORKS["bitcoin"], settings().model_copy(update={"rpc_urls": {"bitcoin": ("http://127.0.0.1:1",)}}))
+        reader(NETWORKS["bitcoin"], settings().model_copy(update={"rpc_urls": {"bitcoin": ("http://127.0.0.1:1",)}}))
 
 
 def test_a_network_keeps_its_spender_which_shares_the_adapters_connections() -> None:
     urls = settings(ETHEREUM_RPC_URLS="http://127.0.0.1:1")
     first, again = (spender(NETWORKS["ethereum"], urls) for _ in range(2))
-    scanner = adapter(NETWORKS["ethereum"], urls)
+    scanner = reader(NETWORKS["ethereum"], urls)
 
     assert isinstance(first, EvmSpender)
-    assert isinstance(scanner, EvmAdapter)
+    assert isinstance(scanner, EvmReader)
     assert first is again
     assert first.providers is scanner._providers
 

@@ -88,8 +88,8 @@ def test_production_refuses(sluice_db: CommandLine, node: JsonRpcNode) -> None:
 
 
 def test_the_blocks_of_a_real_chain_carry_the_moved_time(sluice_db: CommandLine, anvil: "Callable[..., Anvil]") -> None:
-    from chains.evm.nodes.rpc import JsonRpc  # noqa: PLC0415
-    from chains.evm.nodes.wire import quantity  # noqa: PLC0415
+    from chains.evm.wire import quantity  # noqa: PLC0415
+    from chains.net.json_rpc import JsonRpc  # noqa: PLC0415
 
     chain = anvil("ethereum")
     rpc = JsonRpc(chain.url, timeout_s=5)

@@ -22,7 +22,7 @@ import redis
 import urllib3
 
 from chains.base import ProviderError
-from chains.evm.nodes.rpc import JsonRpc
+from chains.net.json_rpc import JsonRpc
 from cli.client import ApiError, Client
 from cli.embedded.plan import ROOT
 from cli.embedded.supervise.leash import MARK

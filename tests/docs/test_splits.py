@@ -11,8 +11,8 @@ import msgspec
 
 from api.routes import splits
 from core.errors import ERRORS
-from core.http.requests import read_request
 from core.merchants import split_schemas as schemas
+from core.net.requests import read_request
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "splits.md").read_text(encoding="utf-8")
 SAMPLES: Final[list[Any]] = [

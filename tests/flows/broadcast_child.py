@@ -12,7 +12,7 @@ from typing import Final
 # What a signer loads at its first use, loaded once for all of them: each is a fork.
 import embit.bip39
 
-import chains.evm.adapter
+import chains.evm.reader
 import chains.evm.spends.spender
 from actors import context
 from actors.scan import follow as polling
@@ -29,7 +29,7 @@ from models.db.base import execute
 from models.treasury import writeoffs
 from tests.peers.anvil import BUYER, HandMined
 
-LOADED: Final = (chains.evm.adapter, chains.evm.spends.spender, embit.bip39, library.account())
+LOADED: Final = (chains.evm.reader, chains.evm.spends.spender, embit.bip39, library.account())
 ETHEREUM: Final = load_catalogue("development").networks["ethereum"]
 PATIENCE_S: Final = 61
 

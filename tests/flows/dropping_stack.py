@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from chains.evm.nodes.rpc import JsonRpc, RpcError
+from chains.net.json_rpc import JsonRpc, RpcError
 from cli.__main__ import main
 from cli.embedded.stack import Stack
 from tests.peers.json_rpc_node import JsonRpcNode, Raw

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from chains.evm.nodes.rpc import JsonRpc
+from chains.net.json_rpc import JsonRpc
 from cli.embedded.story.tokens import install_token
 from core.catalogue.catalogue import load_catalogue
 from tests.flows.buyer import Buyer

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from chains.evm.nodes.rpc import JsonRpc
+from chains.net.json_rpc import JsonRpc
 from core.catalogue.addresses import keccak256
 
 # The first account of the mnemonic "test test … junk", known to everybody.

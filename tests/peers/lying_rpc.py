@@ -9,7 +9,7 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from chains.evm.nodes.rpc import JsonRpc, RpcError
+from chains.net.json_rpc import JsonRpc, RpcError
 from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal
 
 Lie = Callable[[Any, list[Any]], object] | object

@@ -9,8 +9,6 @@ from api.gateway import Gateway
 from api.routes.invoices.calls import EXAMPLE, find_payment
 from api.routes.refunds.calls import SENDING_ERRORS
 from core import errors
-from core.http.qr import qr_data_uri
-from core.http.requests import Empty, page_size
 from core.invoices import methods as service_views
 from core.invoices.schemas import (
     Image,
@@ -23,6 +21,8 @@ from core.invoices.schemas import (
     ResolvePayment,
     SendPaymentEmail,
 )
+from core.net.qr import qr_data_uri
+from core.net.requests import Empty, page_size
 from core.rates import pricing
 from core.refunds.schemas import ResolvedPayment
 from models.invoices import history as invoice_history

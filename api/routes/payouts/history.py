@@ -8,7 +8,7 @@ from api.endpoints import PAYOUT_KEYS, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from api.routes.payouts.calls import EXAMPLE
 from core.errors import PayoutBadCursor, PayoutBadDate, PayoutBadUuid, PayoutNoLookup, PayoutNotFound
-from core.http.requests import Empty, page_size
+from core.net.requests import Empty, page_size
 from core.payouts.schemas import Payout, PayoutHistory, PayoutLookup, PayoutPage, PayoutServices
 from models.payouts import history as payout_list
 from models.payouts import rows as payouts

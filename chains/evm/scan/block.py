@@ -1,6 +1,6 @@
 """Reads one block from one node, and refuses what cannot be the whole of it.
 
-Called by chains.evm.adapter and chains.evm.scan.range.
+Called by chains.evm.reader and chains.evm.scan.range.
 A node that leaves out logs is the one that loses a sale in silence. So what the header's bloom filter admits and the
 logs do not show is looked up in the receipts of the whole block, whose logs have to fill the filter again.
 """
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from chains.base import NATIVE, Block, BlockScan, Matcher, MissingLogsError, ProviderError, Transfer
-from chains.evm.nodes import wire
-from chains.evm.nodes.rpc import Rpc, RpcError
+from chains.evm import wire
 from chains.evm.scan import bloom
 from chains.evm.scan.receipts import ReceiptBook, Receipts
+from chains.net.json_rpc import Rpc, RpcError
 from core.catalogue.catalogue import Pair
 
 # keccak256("Transfer(address,address,uint256)"), of ERC-20 and ERC-721 alike.

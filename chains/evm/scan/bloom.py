@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from chains.base import ProviderError
-from chains.evm.nodes import wire
+from chains.evm import wire
 from core.catalogue.addresses import keccak256
 
 BLOOM_BYTES: Final = 256

@@ -1,6 +1,6 @@
 """Finds coin that contracts passed on: in no transaction and no log, only in balances and traces.
 
-Called by chains.evm.adapter.
+Called by chains.evm.reader.
 """
 
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from chains.base import Block, ProviderError, Transfer
-from chains.evm.nodes import wire
-from chains.evm.nodes.rpc import Rpc, RpcError
+from chains.evm import wire
+from chains.net.json_rpc import Rpc, RpcError
 
 # Of these types alone a frame moves coin of its own; a delegate call repeats its caller's value.
 MOVING: Final = frozenset({"CALL", "SELFDESTRUCT", "CREATE", "CREATE2"})

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from chains.evm.nodes.rpc import Rpc, RpcError
 from chains.evm.scan.block import TRANSFER_TOPIC
+from chains.net.json_rpc import Rpc, RpcError
 
 NOBODY: Final = "0x" + "00" * 20
 

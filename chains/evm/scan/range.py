@@ -1,4 +1,4 @@
-"""Catches up: reads many blocks at once while the scan is far behind the head. Called by chains.evm.adapter.
+"""Catches up: reads many blocks at once while the scan is far behind the head. Called by chains.evm.reader.
 
 Where the coin is offered, every block is still read in full, several at a time; only the logs come by range. Where only
 tokens are, blocks that hold nothing for us are skipped: their headers are not read, so such a range must lie deeper
@@ -12,11 +12,11 @@ from contextvars import copy_context
 from typing import Final
 
 from chains.base import BlockScan, Matcher, MissingLogsError, NotYetError, ProviderError
-from chains.evm.nodes import wire
-from chains.evm.nodes.providers import Providers
-from chains.evm.nodes.rpc import JsonRpc, Rpc
+from chains.evm import wire
 from chains.evm.scan.block import Assets, BlockReader, Candidate
 from chains.evm.scan.receipts import FETCHERS, ReceiptBook
+from chains.net.json_rpc import JsonRpc, Rpc
+from chains.net.providers import Providers
 
 LogsByBlock = Mapping[int, Sequence[wire.Log]]
 

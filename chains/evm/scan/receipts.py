@@ -13,9 +13,9 @@ from contextvars import copy_context
 from typing import Final
 
 from chains.base import Block, ProviderError
-from chains.budget import BudgetSpentError
-from chains.evm.nodes import wire
-from chains.evm.nodes.rpc import RateLimitedError, Rpc
+from chains.evm import wire
+from chains.net.budget import BudgetSpentError
+from chains.net.json_rpc import RateLimitedError, Rpc
 
 Receipts = Mapping[str, wire.Receipt]
 

@@ -1,14 +1,14 @@
 """Asks what one node says about a deposit that another one showed: the same, or something else.
 
-Called by chains.evm.adapter.
+Called by chains.evm.reader.
 The transaction itself is asked for anew; nothing that the first node said is taken over but the sighting.
 """
 
 from chains.base import NATIVE, ProviderError, Sighting
-from chains.evm.nodes import wire
-from chains.evm.nodes.rpc import Rpc
+from chains.evm import wire
 from chains.evm.scan.block import TRANSFER_TOPIC
 from chains.evm.scan.internal import balance
+from chains.net.json_rpc import Rpc
 
 
 def is_same(node: Rpc, sighting: Sighting, contract: str | None) -> bool:

@@ -1,6 +1,6 @@
 """Reads a transaction that one of our keys signed, whole, so that it can be followed like those that we know.
 
-Called by chains.evm.adapter for what a scan found leaving our addresses without a row of ours. Nobody but us can have
+Called by chains.evm.reader for what a scan found leaving our addresses without a row of ours. Nobody but us can have
 signed it: the bytes are put together again and have to give the transaction's id and the sender, so no node can make
 one up.
 """
@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from chains.base import Block, Departure, Intent, ProviderError
-from chains.evm.nodes import wire
-from chains.evm.nodes.rpc import Rpc
+from chains.evm import wire
 from chains.evm.spends import fate as evm_fate
 from chains.evm.spends.library import account, calldata, eth, rlp_list, spelled
 from chains.evm.spends.tx import TRANSFER
+from chains.net.json_rpc import Rpc
 from core.catalogue.addresses import keccak256
 from core.catalogue.catalogue import Pair
 

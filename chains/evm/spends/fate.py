@@ -15,10 +15,10 @@ from statistics import mode
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from chains.base import Effect, Fate, FateKind, Intent, ProviderError
-from chains.evm.nodes import wire
-from chains.evm.nodes.rpc import JsonRpc, NoResultError, Rpc
+from chains.evm import wire
 from chains.evm.scan.block import ERC20_TOPICS, TRANSFER_TOPIC
 from chains.evm.spends.library import eth, spelled
+from chains.net.json_rpc import JsonRpc, NoResultError, Rpc
 
 if TYPE_CHECKING:
     from web3.types import LogReceipt, TxReceipt

@@ -1,6 +1,6 @@
 """Tells what a unit of gas costs on an EVM network now, and what a spend offers for it.
 
-Called by chains.evm.spends.spender, and by chains.evm.adapter for quotes.
+Called by chains.evm.spends.spender, and by chains.evm.reader for quotes.
 Where there is no base fee, the whole price is tip: an offer whose tip is its price is therefore signed as a legacy
 transaction, and no other is.
 """
@@ -11,9 +11,9 @@ from statistics import median_low
 from typing import Final
 
 from chains.base import FeeTooHighError, ProviderError
-from chains.evm.nodes.providers import Providers
-from chains.evm.nodes.rpc import JsonRpc, Rpc, RpcError
 from chains.evm.spends.library import ask_contract, calldata, eth
+from chains.net.json_rpc import JsonRpc, Rpc, RpcError
+from chains.net.providers import Providers
 from core.catalogue.catalogue import Network
 
 HISTORY_BLOCKS: Final = 5

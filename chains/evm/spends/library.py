@@ -8,8 +8,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from chains.base import ProviderError
-from chains.evm.nodes import wire
-from chains.evm.nodes.rpc import Rpc
+from chains.evm import wire
+from chains.net.json_rpc import Rpc
 from core.catalogue.addresses import checksum_evm, keccak256
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ Only where the operator has named a network's oracle (`<NETWORK>_SANCTIONS_ORACL
 from typing import Protocol, runtime_checkable
 
 from chains.base import ProviderError
-from chains.evm.nodes.providers import Providers
 from chains.evm.spends.library import ask_contract, calldata, spelled
+from chains.net.providers import Providers
 
 
 @runtime_checkable

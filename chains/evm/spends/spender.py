@@ -20,9 +20,7 @@ from chains.base import (
     Sending,
     UnderfundedError,
 )
-from chains.evm.nodes import wire
-from chains.evm.nodes.providers import Providers
-from chains.evm.nodes.rpc import JsonRpc, RpcError
+from chains.evm import wire
 from chains.evm.scan import internal as evm_internal
 from chains.evm.spends import fate as evm_fate
 from chains.evm.spends import gas as evm_gas
@@ -30,6 +28,8 @@ from chains.evm.spends import trial as evm_trial
 from chains.evm.spends.gas import Offer
 from chains.evm.spends.library import account, eth, spelled
 from chains.evm.spends.tx import Spend, give, outcome, plan_spend, sign_spend
+from chains.net.json_rpc import JsonRpc, RpcError
+from chains.net.providers import Providers
 from core.catalogue.addresses import keccak256
 from core.catalogue.catalogue import Network, Pair
 

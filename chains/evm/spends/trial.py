@@ -10,10 +10,10 @@ from statistics import median_high, median_low
 from typing import Any, Final
 
 from chains.base import InsufficientCoinError, Intent, ProviderError, SpendRefusedError
-from chains.evm.nodes.rpc import JsonRpc, RpcError
 from chains.evm.spends.gas import AbsurdFeeError, Offer
 from chains.evm.spends.library import ask_contract, calldata, eth, spelled
 from chains.evm.spends.tx import Spend
+from chains.net.json_rpc import JsonRpc, RpcError
 from core.catalogue.catalogue import Network
 
 # No transaction takes less.

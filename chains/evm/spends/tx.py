@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from chains.base import Attempt, Fee, ProviderError, Sending
-from chains.evm.nodes import wire
-from chains.evm.nodes.rpc import Rpc, RpcError
+from chains.evm import wire
 from chains.evm.spends.gas import AbsurdFeeError, gas_price
 from chains.evm.spends.library import account, calldata, eth, spelled
+from chains.net.json_rpc import Rpc, RpcError
 
 TRANSFER: Final = "transfer(address,uint256)"
 GAS_MAX: Final = 1_000_000

@@ -17,7 +17,7 @@ from web3.eth import Eth
 from web3.providers.base import BaseProvider
 from web3.types import RPCEndpoint, RPCResponse
 
-from chains.evm.nodes.rpc import Rpc
+from chains.net.json_rpc import Rpc
 
 __all__ = ["Account", "codec", "eth", "rlp"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from chains.base import ProviderError
-from chains.evm.nodes.rpc import JsonRpc
+from chains.net.json_rpc import JsonRpc
 from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import LOOPBACK
 from cli.embedded.supervise.process import Child

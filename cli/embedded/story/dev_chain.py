@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from chains.base import ProviderError
-from chains.evm.nodes.rpc import JsonRpc
+from chains.net.json_rpc import JsonRpc
 from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story import faucet
 from cli.embedded.story.tokens import install_tokens

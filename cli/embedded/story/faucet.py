@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from chains.base import ProviderError
-from chains.evm.nodes.rpc import JsonRpc
+from chains.net.json_rpc import JsonRpc
 
 TIMEOUT_S: Final = 10.0
 # What a transfer costs at any price of a development chain.

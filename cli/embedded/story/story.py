@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 import urllib3
 
 from chains.base import ProviderError
-from chains.evm.nodes.rpc import JsonRpc
 from chains.evm.spends.tx import send_transfer
+from chains.net.json_rpc import JsonRpc
 from cli.client import ApiError, Client
 from cli.embedded.story.console import Console
 from cli.embedded.story.dev_chain import DevChain

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
-from chains.evm.nodes.rpc import JsonRpc
-from chains.evm.nodes.wire import quantity
+from chains.evm.wire import quantity
+from chains.net.json_rpc import JsonRpc
 from cli.client import ApiError, Client
 from cli.embedded.story.console import Console
 from cli.embedded.story.dev_chain import DevChain

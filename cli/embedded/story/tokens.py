@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, TypedDict, cast
 
-from chains.evm.nodes.rpc import JsonRpc
+from chains.net.json_rpc import JsonRpc
 from core.catalogue.addresses import keccak256
 from core.catalogue.catalogue import Pair
 

@@ -15,7 +15,7 @@ from actors.batches import calls as batches
 from actors.batches import ticks as batch_runs
 from core.batches import schemas as batch_schemas
 from core.batches.schemas import BatchKind, CreateBatch, CreatePaymentBatch, CreatePayoutBatch, CreateRefundBatch
-from core.http.requests import read_request
+from core.net.requests import read_request
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import DEVELOPMENT_SECRET_KEYS
 from models.batches.items import LEASE_S

@@ -12,7 +12,7 @@ from actors.payout_links.calls import cancel_payout_link, create_payout_link, cr
 from actors.payout_links.claims import claim_payout_link
 from actors.queue import call_actors as answering
 from api.routes.payout_links.calls import _read
-from core.http.requests import read_request
+from core.net.requests import read_request
 from core.payout_links.schemas import Claim, CreatePayoutLink
 from core.payout_links.tokens import ClaimTokens, token_hash
 from models.payout_links.views import with_tokens

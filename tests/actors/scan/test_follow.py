@@ -110,7 +110,7 @@ def node(database: str, monkeypatch: pytest.MonkeyPatch) -> Node:
         market = MarketBoard()
 
     monkeypatch.setattr(network_ticks, "context", lambda: cast("Context", Process()))
-    monkeypatch.setattr(network_ticks, "adapter", lambda _network, _settings: chain)
+    monkeypatch.setattr(network_ticks, "reader", lambda _network, _settings: chain)
     poll()
     return chain
 

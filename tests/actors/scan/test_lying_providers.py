@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from actors.context import context
-from chains.evm.nodes import node as chain_node
-from chains.evm.nodes import providers as chain_providers
-from chains.registry import adapter
+from chains.net import node as chain_node
+from chains.net import providers as chain_providers
+from chains.registry import reader
 from cli.embedded.servers.anvil import Anvil
 from models.db.base import rows
 from tests.actors.scan.world import ETHER, World
@@ -72,7 +72,7 @@ def test_while_all_fail_the_scan_stands_and_afterwards_goes_on(world: World, fai
 
     for provider in world.providers:
         provider.failure = None
-    for node in adapter(world.network, context().settings)._providers._nodes:  # type: ignore[attr-defined]
+    for node in reader(world.network, context().settings)._providers._nodes:  # type: ignore[attr-defined]
         node.barred_until = 0.0
     world.catch_up()
 
@@ -160,7 +160,7 @@ def test_a_head_that_is_made_up_does_not_lead_the_scan_astray(world: World) -> N
 def test_a_node_of_another_chain_is_refused_until_it_is_right_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nodes = adapter(world.network, context().settings)._providers._nodes  # type: ignore[attr-defined]
+    nodes = reader(world.network, context().settings)._providers._nodes  # type: ignore[attr-defined]
     nodes[0]._verified_until = 0.0
     world.providers[0].lies["eth_chainId"] = "0x38"
     world.mine()
@@ -183,7 +183,7 @@ def test_a_lone_node_of_another_chain_moves_nothing(world: World) -> None:
     before = world.cursor()
     for provider in world.providers:
         provider.lies["eth_chainId"] = "0x38"
-    for node in adapter(world.network, context().settings)._providers._nodes:  # type: ignore[attr-defined]
+    for node in reader(world.network, context().settings)._providers._nodes:  # type: ignore[attr-defined]
         node._verified_until = 0.0
 
     assert pay_and_scan(world) == "check"

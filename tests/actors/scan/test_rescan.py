@@ -8,7 +8,7 @@ from datetime import timedelta
 from actors.context import context
 from actors.scan import rescan
 from actors.scan.intake import Matching, take_late
-from chains.registry import adapter
+from chains.registry import reader
 from core.catalogue.catalogue import load_catalogue
 from models.db.base import one, rows
 from models.deposits import cursors
@@ -58,7 +58,7 @@ def test_reading_again_and_again_changes_nothing(start: Callable[..., World]) ->
     world.pay(mine)
     height = world.mine()
     world.advance(DEEP)
-    chain = adapter(world.network, context().settings)
+    chain = reader(world.network, context().settings)
     for _ in range(3):
         outcome = rescan.reread(context(), world.network, chain, height)
         assert (outcome.found, outcome.doubted) == (0, 0)
@@ -117,7 +117,7 @@ def test_a_second_reading_of_another_branch_records_nothing(start: Callable[...,
     height = world.mine()
     world.advance(DEEP)
     world.reorg(DEEP + 1, (world.signed(mine.address.lower(), USDT_UNITS)[1], 0))
-    chain = adapter(world.network, context().settings)
+    chain = reader(world.network, context().settings)
 
     outcome = rescan.reread(context(), world.network, chain, height)
 
@@ -132,7 +132,7 @@ def test_a_find_whose_block_is_replaced_before_it_is_written_is_not_written(star
     height = world.mine()
     world.advance(DEEP)
     world.providers[0].lies.clear()
-    ours, chain = Matching(world.network), adapter(world.network, context().settings)
+    ours, chain = Matching(world.network), reader(world.network, context().settings)
     scan = chain.scan_block(height, ours, thorough=True)
     assert scan is not None
     assert len(scan.transfers) == 1
@@ -178,7 +178,7 @@ def test_a_deposit_that_only_one_provider_shows_is_doubted(start: Callable[..., 
         "transactions": [], "gasUsed": "0x0", "logsBloom": "0x" + "00" * 256,
     }  # fmt: skip
     world.providers[1].lies["eth_getBlockReceipts"] = []
-    chain = adapter(world.network, context().settings)
+    chain = reader(world.network, context().settings)
 
     outcome = rescan.reread(context(), world.network, chain, height)
 

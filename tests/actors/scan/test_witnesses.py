@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from actors import context
-from chains.registry import adapter
+from chains.registry import reader
 from core.catalogue.addresses import keccak256
 from core.settings.settings import load_settings
 from models.db.base import execute, one, rows
@@ -135,7 +135,7 @@ def test_a_second_provider_that_fails_keeps_the_deposit_waiting(start: Start, fa
     world.witness()
     assert shown(mine) == ["awaiting_quorum"]  # not due yet
 
-    for node in adapter(world.network, context.context().settings)._providers._nodes:  # type: ignore[attr-defined]
+    for node in reader(world.network, context.context().settings)._providers._nodes:  # type: ignore[attr-defined]
         node.barred_until = 0.0
     again(world)
     assert world.status(mine) == "paid"

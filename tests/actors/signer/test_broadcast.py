@@ -13,7 +13,7 @@ import structlog
 from actors import network_ticks
 from actors.signer import broadcast
 from actors.signer import spend as spending
-from chains.budget import BudgetSpentError
+from chains.net.budget import BudgetSpentError
 from core.logs import checkpoints
 from models.db.base import column, execute, rows, transaction
 from models.ledger.ledger import CUSTODY, GAS, GATEWAY, NETWORK_FEES, Account, Transfer, post

@@ -9,7 +9,7 @@ import structlog
 
 from actors import context
 from actors.scan import rescan
-from chains.registry import adapter
+from chains.registry import reader
 from cli.embedded.servers.anvil import Anvil
 from models.db.base import execute, rows, transaction
 from models.ledger import debts, ledger
@@ -246,7 +246,7 @@ def test_a_slot_that_no_scan_has_shown_pays_nobody_again(world: RecoveryWorld) -
     assert world.frozen_by() == ["recovery"]
 
     for height in range(world.node.height() - world.network.maturity - 2, world.node.height()):
-        rescan.reread(context.context(), world.network, adapter(world.network, context.context().settings), height)
+        rescan.reread(context.context(), world.network, reader(world.network, context.context().settings), height)
     world.sign(3)
     assert (world.reread(order).status, world.arrived(to), world.count("spends")) == ("confirmed", 10, 1)
 

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from core.catalogue.catalogue import load_catalogue
-from core.http import render
+from core.net import render
 from models.invoices import views
 from models.ledger import balances
 

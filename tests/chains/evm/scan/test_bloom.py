@@ -3,7 +3,7 @@
 import pytest
 
 from chains.base import ProviderError
-from chains.evm.nodes import wire
+from chains.evm import wire
 from chains.evm.scan import bloom
 from tests.chains.conftest import THEIRS, Chain
 

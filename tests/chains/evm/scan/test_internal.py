@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from chains.base import Block, ProviderError
-from chains.evm.nodes.rpc import JsonRpc
 from chains.evm.scan import internal as evm_internal
 from chains.evm.scan.internal import internal_transfers
+from chains.net.json_rpc import JsonRpc
 from tests.chains.conftest import FORWARDER, OURS, THEIRS, Chain
 from tests.peers.anvil import calldata
 from tests.peers.json_rpc_node import JsonRpcNode, Refusal
@@ -45,10 +45,10 @@ def test_a_real_node_names_the_transaction(chain: Chain, method: str, monkeypatc
     txid = chain.node.send(FORWARDER, value=5, data=calldata("forward(address)", OURS))
     chain.node.send(FORWARDER, value=6, data=calldata("forward_and_revert(address)", OURS))
     chain.node.send(OURS, value=9)
-    block = chain.adapter.block(chain.node.mine())
+    block = chain.reader.block(chain.node.mine())
     assert block is not None
 
-    [transfer] = chain.adapter.internal_transfers(block, OURS)
+    [transfer] = chain.reader.internal_transfers(block, OURS)
 
     assert (transfer.txid, transfer.ordinal, transfer.units) == (txid, "trace:0", 5)
     assert (transfer.sender, transfer.recipient) == (FORWARDER, OURS)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from chains.base import BlockScan, ProviderError
-from chains.evm.adapter import TRANSFER_TOPIC
+from chains.evm.reader import TRANSFER_TOPIC
 from chains.evm.scan.bloom import mask
-from tests.chains.conftest import CATALOGUE, OURS, THEIRS, evm_adapter
+from tests.chains.conftest import CATALOGUE, OURS, THEIRS, evm_reader
 from tests.peers.json_rpc_node import JsonRpcNode, Refusal
 
 HEIGHT = 100
@@ -73,7 +73,7 @@ def node() -> Iterator[JsonRpcNode]:
 
 
 def scan(node: JsonRpcNode) -> BlockScan | None:
-    return evm_adapter(node.url).scan_block(HEIGHT, lambda seen: {OURS} & set(seen))
+    return evm_reader(node.url).scan_block(HEIGHT, lambda seen: {OURS} & set(seen))
 
 
 def found(node: JsonRpcNode) -> list[tuple[str, str, int]]:
@@ -266,7 +266,7 @@ def test_a_receipt_with_more_transfers_than_were_shown_betrays_the_cut(node: Jso
 
 def test_a_thorough_scan_reads_the_receipts_and_not_the_logs(node: JsonRpcNode) -> None:
     node.answers |= {"eth_getLogs": [], "eth_getBlockReceipts": whole(log())}
-    result = evm_adapter(node.url).scan_block(HEIGHT, lambda seen: {OURS} & set(seen), thorough=True)
+    result = evm_reader(node.url).scan_block(HEIGHT, lambda seen: {OURS} & set(seen), thorough=True)
 
     assert result is not None
     assert [transfer.txid for transfer in result.transfers] == [TXID]

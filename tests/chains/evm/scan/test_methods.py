@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from chains.base import ProviderError
-from chains.evm.nodes.rpc import JsonRpc
 from chains.evm.scan.methods import lacking
+from chains.net.json_rpc import JsonRpc
 from tests.peers.anvil import HandMined
 from tests.peers.json_rpc_node import Raw, Refusal
 from tests.peers.lying_rpc import LyingRpc

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from chains.base import BlockScan, ProviderError
-from chains.budget import BudgetSpentError
-from chains.evm.adapter import CATCH_UP_FROM, EvmAdapter
-from chains.evm.nodes.providers import Providers
+from chains.evm.reader import CATCH_UP_FROM, EvmReader
 from chains.evm.scan.range import FULL_BLOCKS_MAX, RANGE_MAX, RANGE_START, RangeSize
+from chains.net.budget import BudgetSpentError
+from chains.net.providers import Providers
 from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story.tokens import install_tokens
-from tests.chains.conftest import CATALOGUE, OURS, THEIRS, evm_adapter
+from tests.chains.conftest import CATALOGUE, OURS, THEIRS, evm_reader
 from tests.peers.anvil import BUYER, HandMined, calldata
 from tests.peers.json_rpc_node import Refusal
 from tests.peers.lying_rpc import LyingRpc
@@ -71,11 +71,11 @@ def test_a_range_of_full_blocks_is_consecutive_and_complete(ethereum: HandMined)
             ethereum.send(OURS, value=1000 + number)
     head = ethereum.mine()
 
-    scans = evm_adapter(ethereum.url).scan_ahead(first, head, ours)
+    scans = evm_reader(ethereum.url).scan_ahead(first, head, ours)
 
     assert [scan.block.height for scan in scans] == list(range(first, head + 1))
     assert all(b.block.parent_hash == a.block.hash for a, b in itertools.pairwise(scans))
-    single = [evm_adapter(ethereum.url).scan_block(height, ours) for height in range(first, head + 1)]
+    single = [evm_reader(ethereum.url).scan_block(height, ours) for height in range(first, head + 1)]
     assert list(scans) == single
 
 
@@ -83,8 +83,8 @@ def test_near_the_head_blocks_are_read_one_by_one(ethereum: HandMined) -> None:
     ethereum.ask("anvil_mine", hex(CATCH_UP_FROM))
     head = ethereum.height()
 
-    assert len(evm_adapter(ethereum.url).scan_ahead(head - CATCH_UP_FROM + 1, head, ours)) == 1
-    assert evm_adapter(ethereum.url).scan_ahead(head + 1, head, ours) == ()
+    assert len(evm_reader(ethereum.url).scan_ahead(head - CATCH_UP_FROM + 1, head, ours)) == 1
+    assert evm_reader(ethereum.url).scan_ahead(head + 1, head, ours) == ()
 
 
 def test_matching_is_asked_once_for_a_whole_range(ethereum: HandMined) -> None:
@@ -92,19 +92,19 @@ def test_matching_is_asked_once_for_a_whole_range(ethereum: HandMined) -> None:
     for _ in range(CATCH_UP_FROM + 1):
         pay(ethereum, "ethereum", 1, to=THEIRS)
     asked: list[set[str]] = []
-    evm_adapter(ethereum.url).scan_ahead(first, ethereum.height(), lambda seen: asked.append(set(seen)) or ())  # type: ignore[func-returns-value]
+    evm_reader(ethereum.url).scan_ahead(first, ethereum.height(), lambda seen: asked.append(set(seen)) or ())  # type: ignore[func-returns-value]
 
     assert asked == [{THEIRS}]
 
 
 def test_where_only_tokens_are_offered_empty_blocks_are_left_out(base: HandMined) -> None:
-    adapter = evm_adapter(base.url, network="base")
-    adapter._ranges.size.blocks = RANGE_MAX
+    reader = evm_reader(base.url, network="base")
+    reader._ranges.size.blocks = RANGE_MAX
     asked: list[str] = []
     with LyingRpc(base.url) as peer:
-        adapter = evm_adapter(peer.url, network="base")
-        adapter._ranges.size.blocks = 170
-        scans = adapter.scan_ahead(1, base.height(), ours)
+        reader = evm_reader(peer.url, network="base")
+        reader._ranges.size.blocks = 170
+        scans = reader.scan_ahead(1, base.height(), ours)
         asked = peer.asked
 
     assert units(scans) == [1, 2, 3, 4, 5]
@@ -115,11 +115,11 @@ def test_where_only_tokens_are_offered_empty_blocks_are_left_out(base: HandMined
 
 
 def test_what_a_reorg_could_still_reach_is_read_in_full(base: HandMined) -> None:
-    adapter = evm_adapter(base.url, network="base")
-    adapter._ranges.size.blocks = RANGE_MAX
+    reader = evm_reader(base.url, network="base")
+    reader._ranges.size.blocks = RANGE_MAX
     first = base.height() - 100
 
-    scans = adapter.scan_ahead(first, base.height(), ours)
+    scans = reader.scan_ahead(first, base.height(), ours)
 
     assert [scan.block.height for scan in scans] == list(range(first, first + FULL_BLOCKS_MAX))
 
@@ -127,25 +127,25 @@ def test_what_a_reorg_could_still_reach_is_read_in_full(base: HandMined) -> None
 def test_logs_that_another_provider_has_more_of_were_cut(peers: list[LyingRpc]) -> None:
     peers[0].hide_logs(keep=2)
     network = CATALOGUE.networks["base"]
-    adapter = EvmAdapter(
+    reader = EvmReader(
         network, CATALOGUE.pairs_on("base"), Providers(network, [peer.url for peer in peers], timeout_s=5)
     )
-    adapter._ranges.size.blocks = 170
+    reader._ranges.size.blocks = 170
 
-    scans = adapter.scan_ahead(1, 460, ours)
+    scans = reader.scan_ahead(1, 460, ours)
 
     assert units(scans) == [1, 2, 3, 4, 5]
 
 
 def test_a_log_out_of_its_range_is_refused(peers: list[LyingRpc]) -> None:
     peers[0].lies["eth_getLogs"] = lambda truth, _params: [log | {"blockNumber": "0x1c0"} for log in truth]
-    adapter = evm_adapter(peers[0].url, network="base")
-    adapter._ranges.size.blocks = 170
+    reader = evm_reader(peers[0].url, network="base")
+    reader._ranges.size.blocks = 170
 
     with pytest.raises(ProviderError, match="a log of block 448 among those of 1 to 170"):
-        adapter._ranges.scan(1, 460, ours)
+        reader._ranges.scan(1, 460, ours)
     # The block by itself is read instead.
-    assert [scan.block.height for scan in adapter.scan_ahead(1, 460, ours)] == [1]
+    assert [scan.block.height for scan in reader.scan_ahead(1, 460, ours)] == [1]
 
 
 def test_a_range_that_is_too_much_shrinks_until_it_passes(peers: list[LyingRpc]) -> None:
@@ -156,11 +156,11 @@ def test_a_range_that_is_too_much_shrinks_until_it_passes(peers: list[LyingRpc])
         )
 
     peers[0].lies["eth_getLogs"] = limited
-    adapter = evm_adapter(peers[0].url, network="base")
+    reader = evm_reader(peers[0].url, network="base")
     calls, scans = 0, []
     first = 1
     while first < 170:
-        found = adapter.scan_ahead(first, 460, ours)
+        found = reader.scan_ahead(first, 460, ours)
         calls += 1
         scans += found
         first = found[-1].block.height + 1
@@ -171,19 +171,19 @@ def test_a_range_that_is_too_much_shrinks_until_it_passes(peers: list[LyingRpc])
 
 def test_a_node_that_takes_no_ranges_at_all_is_read_block_by_block(peers: list[LyingRpc]) -> None:
     peers[0].lies["eth_getLogs"] = lambda truth, params: truth if "blockHash" in params[0] else TOO_MANY
-    adapter = evm_adapter(peers[0].url, network="base")
+    reader = evm_reader(peers[0].url, network="base")
     scans: list[BlockScan] = []
     for _ in range(12):
-        scans += adapter.scan_ahead(len(scans) + 1, 460, ours)
+        scans += reader.scan_ahead(len(scans) + 1, 460, ours)
 
     assert [scan.block.height for scan in scans] == list(range(1, 13))
 
 
 def test_a_step_that_has_nothing_left_asks_for_no_single_block_either(peers: list[LyingRpc]) -> None:
-    adapter = evm_adapter(peers[0].url, network="base")
-    with adapter.budget(seconds=10, requests=5), pytest.raises(BudgetSpentError):
-        adapter.scan_ahead(300, 460, ours)
-    assert adapter._ranges.size.blocks == RANGE_START // 2
+    reader = evm_reader(peers[0].url, network="base")
+    with reader.budget(seconds=10, requests=5), pytest.raises(BudgetSpentError):
+        reader.scan_ahead(300, 460, ours)
+    assert reader._ranges.size.blocks == RANGE_START // 2
 
 
 def test_one_nodes_head_makes_no_block_look_settled(base: HandMined, peers: list[LyingRpc]) -> None:
@@ -193,11 +193,11 @@ def test_one_nodes_head_makes_no_block_look_settled(base: HandMined, peers: list
     with LyingRpc(base.url, key="three") as third:
         peers[0].lies["eth_blockNumber"] = hex(head + 10_000)
         urls = [peer.url for peer in (*peers, third)]
-        adapter = EvmAdapter(network, CATALOGUE.pairs_on("base"), Providers(network, urls, timeout_s=5))
-        adapter.head()
+        reader = EvmReader(network, CATALOGUE.pairs_on("base"), Providers(network, urls, timeout_s=5))
+        reader.head()
         first = head - 100
 
-        scans = adapter.scan_ahead(first, head + 10_000, ours)
+        scans = reader.scan_ahead(first, head + 10_000, ours)
 
     assert [scan.block.height for scan in scans] == list(range(first, first + FULL_BLOCKS_MAX))
 
@@ -216,6 +216,6 @@ def test_sizes_stay_within_bounds() -> None:
 def test_no_block_is_left_out_where_all_are_wanted(base: HandMined) -> None:
     """What left our own addresses stands in no log."""
     base.ask("anvil_mine", hex(400))
-    scans = evm_adapter(base.url, network="base").scan_ahead(1, base.height(), ours, whole=True)
+    scans = evm_reader(base.url, network="base").scan_ahead(1, base.height(), ours, whole=True)
     assert [scan.block.height for scan in scans] == list(range(1, len(scans) + 1))
     assert len(scans) > 2

@@ -117,5 +117,5 @@ def test_a_node_that_has_not_got_so_far_cannot_tell(chain: Chain, paid: Sighting
 
 
 def test_a_transaction_is_located_by_its_receipt(chain: Chain, paid: Sighting) -> None:
-    assert chain.adapter.locate(paid.txid) == paid.height
-    assert chain.adapter.locate("0x" + "22" * 32) is None
+    assert chain.reader.locate(paid.txid) == paid.height
+    assert chain.reader.locate("0x" + "22" * 32) is None

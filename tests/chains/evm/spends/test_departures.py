@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from chains.base import Block, Fee, ProviderError
-from chains.evm.adapter import EvmAdapter
+from chains.evm.reader import EvmReader
 from chains.evm.spends import departures as evm_departures
 from chains.evm.spends.library import eth
 from core.catalogue.addresses import keccak256
@@ -17,12 +17,12 @@ from tests.chains.conftest import CATALOGUE, OURS
 from tests.chains.evm.spends.world import CAP, HOT, World
 
 
-def adapter(world: World) -> EvmAdapter:
-    return EvmAdapter(CATALOGUE.networks["ethereum"], CATALOGUE.pairs_on("ethereum"), world.spender.providers)
+def reader(world: World) -> EvmReader:
+    return EvmReader(CATALOGUE.networks["ethereum"], CATALOGUE.pairs_on("ethereum"), world.spender.providers)
 
 
 def mined(world: World) -> Block:
-    found = adapter(world).block(world.node.mine())
+    found = reader(world).block(world.node.mine())
     assert found is not None
     return found
 
@@ -36,7 +36,7 @@ def test_what_we_signed_is_read_with_its_bytes(alone: World, currency: str | Non
     attempt = alone.sign(intent, fee=offered)
     alone.spender.send(attempt.raw)
     block = mined(alone)
-    found = adapter(alone).departure(attempt.txid, block)
+    found = reader(alone).departure(attempt.txid, block)
     assert found is not None
     assert (found.raw, found.txid, found.slot) == (attempt.raw, attempt.txid, 0)
     assert found.intent == intent
@@ -56,8 +56,8 @@ def test_the_scan_names_who_sent_what(alone: World) -> None:
     attempt = alone.sign(alone.intent(5))
     alone.spender.send(attempt.raw)
     block = mined(alone)
-    single = adapter(alone).scan_block(block.height, lambda _seen: ())
-    again = adapter(alone).scan_block(block.height, lambda _seen: (), thorough=True)
+    single = reader(alone).scan_block(block.height, lambda _seen: ())
+    again = reader(alone).scan_block(block.height, lambda _seen: (), thorough=True)
     assert single is not None
     assert again is not None
     assert single.sent == again.sent == ((HOT, attempt.txid),)
@@ -67,7 +67,7 @@ def test_a_call_of_another_kind_is_no_transfer_and_a_revert_has_no_effect(alone:
     alone.node.ask("anvil_setCode", OURS, "0x60006000fd")
     attempt = alone.sign(alone.intent(7, currency=None), fee=Fee(gas_limit=50_000, price_units=10**11, tip_units=10**9))
     alone.spender.send(attempt.raw)
-    found = adapter(alone).departure(attempt.txid, mined(alone))
+    found = reader(alone).departure(attempt.txid, mined(alone))
     assert found is not None
     assert (found.is_transfer, found.is_success) == (True, False)
 
@@ -76,7 +76,7 @@ def test_what_our_key_did_not_sign_is_nothing(alone: World) -> None:
     """A node that acts for any sender, as a lying one does."""
     alone.node.ask("anvil_setBalance", HOT, hex(10**18))
     txid = alone.node.send(OURS, value=5, sender=HOT)
-    assert adapter(alone).departure(txid, mined(alone)) is None
+    assert reader(alone).departure(txid, mined(alone)) is None
 
 
 def test_a_transaction_of_another_block_is_refused(alone: World) -> None:
@@ -84,7 +84,7 @@ def test_a_transaction_of_another_block_is_refused(alone: World) -> None:
     alone.spender.send(attempt.raw)
     block = mined(alone)
     with pytest.raises(ProviderError, match="another block"):
-        adapter(alone).departure(attempt.txid, replace(block, hash="0x" + "0" * 64))
+        reader(alone).departure(attempt.txid, replace(block, hash="0x" + "0" * 64))
 
 
 def told(**fields: object) -> dict[str, object]:

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 import pytest
 
 from chains.base import FeeTooHighError, InsufficientCoinError, Intent, ProviderError
-from chains.evm.nodes.providers import Providers
 from chains.evm.spends.gas import (
     AbsurdFeeError,
     Offer,
@@ -16,6 +15,7 @@ from chains.evm.spends.gas import (
     todays_offer,
     todays_price,
 )
+from chains.net.providers import Providers
 from cli.embedded.servers.anvil import Anvil
 from core.catalogue.addresses import keccak256
 from core.catalogue.catalogue import Network, load_catalogue

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from chains.base import ProviderError
-from chains.evm.nodes.providers import Providers
 from chains.evm.spends.sanctions import is_sanctioned
 from chains.evm.spends.spender import EvmSpender
+from chains.net.providers import Providers
 from chains.registry import spender
 from cli.embedded.servers.anvil import Anvil
 from tests.chains.conftest import CATALOGUE, OURS, THEIRS

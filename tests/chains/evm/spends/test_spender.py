@@ -8,9 +8,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from chains.base import DisagreementError, Fee, InsufficientCoinError, ProviderError, Sending, SpendRefusedError
-from chains.evm.nodes.providers import Providers
 from chains.evm.spends.gas import AbsurdFeeError
 from chains.evm.spends.spender import EvmSpender
+from chains.net.providers import Providers
 from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story.tokens import install_code
 from core.catalogue.addresses import keccak256

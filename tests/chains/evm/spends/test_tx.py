@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from chains.base import Fee, ProviderError
-from chains.evm.nodes.rpc import JsonRpc, RpcError
 from chains.evm.spends.gas import AbsurdFeeError, GasPrice, gas_price
 from chains.evm.spends.tx import plan_spend, send_transfer, sign_spend
+from chains.net.json_rpc import JsonRpc, RpcError
 from cli.embedded.story.tokens import install_token
 from core.catalogue.addresses import keccak256
 from tests.chains.conftest import OURS, Chain

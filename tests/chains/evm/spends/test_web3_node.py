@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from chains.base import ProviderError
-from chains.evm.nodes.rpc import JsonRpc, NoResultError, RpcError
 from chains.evm.spends.library import ask_contract, calldata, eth, spelled
+from chains.net.json_rpc import JsonRpc, NoResultError, RpcError
 from tests.chains.conftest import OURS, THEIRS
 from tests.peers.json_rpc_node import JsonRpcNode, Refusal
 

@@ -5,8 +5,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from chains.base import Attempt, Fate, Fee, Intent
-from chains.evm.nodes.providers import Providers
 from chains.evm.spends.spender import EvmSpender
+from chains.net.providers import Providers
 from cli.embedded.story.tokens import install_token
 from core.catalogue.catalogue import Catalogue, load_catalogue
 from tests.chains.conftest import CATALOGUE, OURS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chains.evm.nodes.rpc import JsonRpc
+from chains.net.json_rpc import JsonRpc
 from cli.embedded.servers.anvil import Anvil
 from cli.embedded.servers.anvil_binary import NoAnvilError, Package, cached_anvil, find_anvil
 from tests.cli.embedded.waiting import wait_for

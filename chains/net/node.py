@@ -1,4 +1,4 @@
-"""One node of a network and what is known of its health. Ranked and asked by chains.evm.nodes.providers.
+"""One node of a network and what is known of its health. Ranked and asked by chains.net.providers.
 
 It is believed only after it has named the right chain. One that names another is refused: it is asked nothing but its
 chain's number, from time to time, until that is right.
@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from chains import budget
 from chains.base import NotYetError, ProviderError, WrongChainError
-from chains.evm.nodes.rpc import JsonRpc, RateLimitedError, RpcError
-from chains.evm.nodes.wire import quantity
+from chains.evm.wire import quantity
+from chains.net import budget
+from chains.net.json_rpc import JsonRpc, RateLimitedError, RpcError
 from core.catalogue.catalogue import Network
 
 T = TypeVar("T")

@@ -11,10 +11,10 @@ from typing import Final, TypeVar
 
 import structlog
 
-from chains import budget
 from chains.base import MissingLogsError, NotYetError, ProviderError
-from chains.evm.nodes.node import Node
-from chains.evm.nodes.rpc import JsonRpc, RateLimitedError, RpcError
+from chains.net import budget
+from chains.net.json_rpc import JsonRpc, RateLimitedError, RpcError
+from chains.net.node import Node
 from core.catalogue.catalogue import Network
 
 T = TypeVar("T")

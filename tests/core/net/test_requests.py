@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from core.errors import DomainError, RequestBadField
-from core.http.requests import Request, read_request
 from core.invoices.schemas import CreatePayment, MethodChoice, PaymentLookup, SelectMethod
+from core.net.requests import Request, read_request
 from core.webhooks.schemas import RegisterWebhook
 
 OWN_HOSTS = frozenset({"api.sluice.example"})

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from chains.base import ProviderError
-from chains.evm.nodes import rpc
-from chains.evm.nodes.rpc import JsonRpc, RpcError
+from chains.net import json_rpc as rpc
+from chains.net.json_rpc import JsonRpc, RpcError
 from cli.embedded.supervise.ports import free_port
 from tests.peers.json_rpc_node import Answer, JsonRpcNode, Raw, Refusal
 

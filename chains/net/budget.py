@@ -1,6 +1,6 @@
 """Bounds how long, and with how many questions, one step may bother a network's nodes.
 
-Set by actors, spent by chains.evm.nodes.rpc.
+Set by actors, spent by chains.net.json_rpc.
 A step without a budget is bounded by each request's own timeout alone.
 """
 

@@ -7,10 +7,10 @@ import pytest
 import structlog
 
 from chains.base import ProviderError, WrongChainError
-from chains.budget import BudgetSpentError, budget
-from chains.evm.nodes import providers as chain_providers
-from chains.evm.nodes.providers import Providers
-from chains.evm.nodes.rpc import RateLimitedError, _patience_s
+from chains.net import providers as chain_providers
+from chains.net.budget import BudgetSpentError, budget
+from chains.net.json_rpc import RateLimitedError, _patience_s
+from chains.net.providers import Providers
 from cli.embedded.supervise.ports import free_port
 from tests.chains.conftest import CATALOGUE
 from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal

@@ -1,4 +1,4 @@
-"""Declares what requests may say, as types; what answers look like is in core.http.answers.
+"""Declares what requests may say, as types; what answers look like is in core.net.answers.
 
 The same types refuse bad requests, travel to the actors and make up the OpenAPI document, so that none of the three can
 drift. Read by api (bodies) and actors (messages). Source: API reference, "Endpoints".

@@ -3,10 +3,10 @@
 import pytest
 
 from chains.base import NATIVE
-from chains.evm.nodes.rpc import RpcError
 from chains.evm.spends.tx import send_transfer
+from chains.net.json_rpc import RpcError
 from cli.embedded.story.tokens import install_code, install_token
-from tests.chains.conftest import CATALOGUE, FORGER, FORWARDER, OURS, THEIRS, Chain, evm_adapter
+from tests.chains.conftest import CATALOGUE, FORGER, FORWARDER, OURS, THEIRS, Chain, evm_reader
 from tests.peers.anvil import BUYER, BUYER_KEY, HandMined, calldata
 
 ETHER = 10**18
@@ -44,20 +44,20 @@ def test_the_header_is_the_chains(chain: Chain) -> None:
     height = chain.node.mine()
     raw = chain.node.ask("eth_getBlockByNumber", hex(height), False)
 
-    block = chain.adapter.block(height)
+    block = chain.reader.block(height)
 
     assert block is not None
     assert (block.height, block.hash, block.parent_hash) == (height, raw["hash"], raw["parentHash"])
     assert block.time.isoformat() == "2033-05-18T03:33:20+00:00"
     assert chain.scan(height).block == block
-    assert chain.adapter.head() == height
+    assert chain.reader.head() == height
 
 
 def test_a_block_that_is_not_there_yet_is_none(chain: Chain) -> None:
     above = chain.node.height() + 1
 
-    assert chain.adapter.block(above) is None
-    assert chain.adapter.scan_block(above, set) is None
+    assert chain.reader.block(above) is None
+    assert chain.reader.scan_block(above, set) is None
 
 
 def test_the_matcher_is_asked_once_with_every_recipient(chain: Chain) -> None:
@@ -66,7 +66,7 @@ def test_the_matcher_is_asked_once_with_every_recipient(chain: Chain) -> None:
     chain.pay("USDT", 1, to=FORGER)
     asked: list[set[str]] = []
 
-    chain.adapter.scan_block(chain.node.mine(), lambda seen: asked.append(set(seen)) or ())  # type: ignore[func-returns-value]
+    chain.reader.scan_block(chain.node.mine(), lambda seen: asked.append(set(seen)) or ())  # type: ignore[func-returns-value]
 
     assert asked == [{OURS, THEIRS, FORGER}]
 
@@ -75,7 +75,7 @@ def test_an_empty_block_asks_nobody(chain: Chain) -> None:
     def refuse(_: object) -> set[str]:
         raise AssertionError
 
-    scan = chain.adapter.scan_block(chain.node.mine(), refuse)
+    scan = chain.reader.scan_block(chain.node.mine(), refuse)
 
     assert scan is not None
     assert scan.transfers == ()
@@ -223,7 +223,7 @@ def test_the_right_token_on_the_wrong_chain_pays_nothing(chain: Chain, arbitrum:
     install_token(arbitrum.rpc, chain.pair("USDT"), balances={BUYER: 10**12})
     txid = arbitrum.send(chain.contract("USDT"), data=calldata("transfer(address,uint256)", OURS, 5_000_000))
 
-    scan = evm_adapter(arbitrum.url, network="arbitrum").scan_block(arbitrum.mine(), set)
+    scan = evm_reader(arbitrum.url, network="arbitrum").scan_block(arbitrum.mine(), set)
 
     assert scan is not None
     assert scan.transfers == ()
@@ -233,7 +233,7 @@ def test_the_right_token_on_the_wrong_chain_pays_nothing(chain: Chain, arbitrum:
 def test_coin_is_ignored_where_it_is_not_offered(arbitrum: HandMined) -> None:
     arbitrum.send(OURS, value=ETHER)
 
-    scan = evm_adapter(arbitrum.url, network="arbitrum").scan_block(arbitrum.mine(), lambda seen: seen)
+    scan = evm_reader(arbitrum.url, network="arbitrum").scan_block(arbitrum.mine(), lambda seen: seen)
 
     assert scan is not None
     assert scan.transfers == ()
@@ -243,7 +243,7 @@ def test_the_final_height_is_the_chains_own(chain: Chain) -> None:
     for _ in range(10):
         chain.node.mine()
 
-    final = chain.adapter.final_height()
+    final = chain.reader.final_height()
 
     assert final is not None
     assert 0 < final < chain.node.height()
@@ -296,17 +296,17 @@ def test_a_transaction_included_again_elsewhere_keeps_its_ordinal(chain: Chain) 
 
 def test_a_node_that_cannot_tell_finality_says_so(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = RpcError("eth_getBlockByNumber", -32602, "unknown block tag")
-    monkeypatch.setattr(chain.adapter._providers, "everyone", lambda _: [refusal])
+    monkeypatch.setattr(chain.reader._providers, "everyone", lambda _: [refusal])
 
-    assert chain.adapter.final_height() is None
+    assert chain.reader.final_height() is None
 
 
 def test_the_fee_of_a_transfer_is_gas_times_price(chain: Chain) -> None:
     pair = CATALOGUE.pairs["USDT", "ethereum"]
 
-    fee = chain.adapter.transfer_fee(pair, cap_units=100 * 10**9)
+    fee = chain.reader.transfer_fee(pair, cap_units=100 * 10**9)
 
     assert pair.transfer_gas is not None
     assert fee % pair.transfer_gas == 0
     assert 10**8 < fee // pair.transfer_gas < 100 * 10**9
-    assert chain.adapter.transfer_fee(pair, cap_units=7) == 7 * pair.transfer_gas, "more is never offered"
+    assert chain.reader.transfer_fee(pair, cap_units=7) == 7 * pair.transfer_gas, "more is never offered"

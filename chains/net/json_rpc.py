@@ -14,8 +14,8 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 import urllib3
 
-from chains import budget
 from chains.base import ProviderError
+from chains.net import budget
 
 T = TypeVar("T")
 

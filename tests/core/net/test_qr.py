@@ -7,7 +7,7 @@ import zlib
 import pytest
 import zint
 
-from core.http.qr import _MASK, MODULE_PX, QUIET_MODULES, QrTooLong, qr_data_uri
+from core.net.qr import _MASK, MODULE_PX, QUIET_MODULES, QrTooLong, qr_data_uri
 
 ADDRESS = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 

@@ -25,10 +25,7 @@ from chains.base import (
     Sighting,
     Transfer,
 )
-from chains.budget import BudgetSpentError, budget
-from chains.evm.nodes import wire
-from chains.evm.nodes.providers import Providers
-from chains.evm.nodes.rpc import JsonRpc, RpcError
+from chains.evm import wire
 from chains.evm.scan import internal as evm_internal
 from chains.evm.scan import witness as evm_witness
 from chains.evm.scan.block import TRANSFER_TOPIC, Assets, BlockReader
@@ -37,9 +34,12 @@ from chains.evm.scan.receipts import ReceiptBook
 from chains.evm.spends import departures as evm_departures
 from chains.evm.spends import fate as evm_fate
 from chains.evm.spends.gas import todays_price
+from chains.net.budget import BudgetSpentError, budget
+from chains.net.json_rpc import JsonRpc, RpcError
+from chains.net.providers import Providers
 from core.catalogue.catalogue import Network, Pair
 
-__all__ = ["TRANSFER_TOPIC", "EvmAdapter"]
+__all__ = ["TRANSFER_TOPIC", "EvmReader"]
 
 log = structlog.get_logger()
 
@@ -49,8 +49,8 @@ CATCH_UP_FROM: Final = 24
 WITNESSES_MIN: Final = 2
 
 
-class EvmAdapter:
-    """One EVM network, as chains.base.ChainAdapter."""
+class EvmReader:
+    """One EVM network, as chains.base.Reader."""
 
     def __init__(self, network: Network, pairs: Iterable[Pair], providers: Providers) -> None:
         self._network = network
@@ -68,7 +68,7 @@ class EvmAdapter:
         return self._providers.count
 
     def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
-        """Bound what is asked inside the block; see chains.budget."""
+        """Bound what is asked inside the block; see chains.net.budget."""
         return budget(seconds=seconds, requests=requests)
 
     def head(self) -> int:

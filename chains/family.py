@@ -1,0 +1,173 @@
+"""Declares what a family of chains brings, and nothing that one of them alone needs. Spoken by actors.
+
+Implemented once a family, found by chains.registry. The values are those of chains.base.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from chains.base import (
+    Agreement,
+    Attempt,
+    Block,
+    BlockScan,
+    Departure,
+    Fate,
+    Fee,
+    Intent,
+    Matcher,
+    Sending,
+    Sighting,
+    Transfer,
+)
+from core.catalogue.catalogue import Pair
+
+
+class Reader(Protocol):
+    """One network. Every method may raise ProviderError; all are bounded in time and safe to call from threads."""
+
+    @property
+    def providers(self) -> int:
+        """Return how many different providers there are; with one alone nothing can have a second opinion."""
+        ...
+
+    def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
+        """Bound what is asked inside the block; beyond it everything raises ProviderError."""
+        ...
+
+    def head(self) -> int:
+        """Return the height of the newest block."""
+        ...
+
+    def block(self, height: int) -> Block | None:
+        """Return a header, or None if the chain has no such block yet."""
+        ...
+
+    def scan_block(self, height: int, matcher: Matcher, *, thorough: bool = False) -> BlockScan | None:
+        """Return a block with its transfers to us, or None if the chain has no such block yet.
+
+        The matcher is called with every recipient of an offered asset, once for each provider that is tried.
+        thorough: read in another way, and if possible by another provider, than the scan does.
+        """
+        ...
+
+    def scan_ahead(self, first: int, head: int, matcher: Matcher, *, whole: bool = False) -> Sequence[BlockScan]:
+        """Return scans from a height on, in order: the next block, or many while the head is far; none if not yet.
+
+        Where heights are left out, nothing in them was for us, and they are too deep to be replaced. whole: none is.
+        """
+        ...
+
+    def departure(self, txid: str, block: Block) -> Departure | None:
+        """Return a transaction that left one of our addresses in a block; None if nothing proves our signature."""
+        ...
+
+    def used_slots(self, sender: str, height: int) -> int:
+        """Return how many slots one of our addresses has used up to a block. One node's word: it starts a search."""
+        ...
+
+    def slot_height(self, sender: str, slot: int, low: int, high: int) -> int:
+        """Return the block above `low`, at most `high`, in which a slot was used. One node's word: the block shows it.
+
+        Raises ProviderError also where no node has the state of old blocks any more.
+        """
+        ...
+
+    def final_height(self) -> int | None:
+        """Return the newest height that the chain itself calls final; None if it does not say."""
+        ...
+
+    def locate(self, txid: str) -> int | None:
+        """Return the height at which a transaction is included, or None if it is not known."""
+        ...
+
+    def second_opinion(self, sighting: Sighting) -> Agreement:
+        """Ask every provider for a deposit's transaction itself."""
+        ...
+
+    def agreement(self, height: int, block_hash: str) -> Agreement:
+        """Ask every provider that keeps up whether it has this block; those in the minority are asked last."""
+        ...
+
+    def balance(self, address: str, block_hash: str) -> int:
+        """Return how much of the network's own coin an address holds after a block, in token units."""
+        ...
+
+    def internal_transfers(self, block: Block, recipient: str) -> tuple[Transfer, ...]:
+        """Return coin that contracts passed on to an address in a block; none if no provider can tell."""
+        ...
+
+    def transfer_fee(self, pair: Pair, *, cap_units: int) -> int:
+        """Return what one transfer of a coin of this network costs now, in base units of the network's gas coin.
+
+        cap_units: the most for a unit of gas; nothing above it is ever offered.
+        """
+        ...
+
+
+# Spending ------------------------------------------------------------------------------------------------------------
+
+
+class Spender(Protocol):
+    """One network, for its signer. Every method may raise ProviderError; all are bounded in time."""
+
+    def next_slot(self, sender: str, *, ours: int) -> int:
+        """Return the first slot that the chain has not used, of what is included (EVM: the nonce at the latest block).
+
+        ours: the first that we have not used ourselves. What goes beyond takes two providers where there are as many,
+        since a slot that follows an invented one can never be included; ProviderError. Less than ours is usual.
+        """
+        ...
+
+    def waiting_slot(self, sender: str, *, ours: int, cautious: bool) -> int:
+        """Return the first slot that no transaction has of which nodes know, those that wait for a block included.
+
+        cautious: one node's word is enough for more than ours; otherwise it takes two where there are as many, since
+        pools differ and one that lies must not stop a wallet for ever. Never less than ours is told.
+        """
+        ...
+
+    def quote(self, intent: Intent, *, cap_units: int) -> Fee:
+        """Return what to offer now. cap_units: the most for a unit of gas.
+
+        Raises FeeTooHighError above the cap, SpendRefusedError where the chain says that it would revert,
+        InsufficientCoinError where the sender cannot pay.
+        """
+        ...
+
+    def frugal(self, intent: Intent, *, cap_units: int, held_units: int) -> Fee:
+        """Return what to offer for something that can wait, so that as little as can be is left of held_units.
+
+        held_units: what the sender has for the fee. Raises UnderfundedError with the offer where that is too little,
+        and what quote() raises.
+        """
+        ...
+
+    def replacement(self, intent: Intent, *, before: Fee, cap_units: int) -> Fee:
+        """Return an offer that nodes accept in place of `before`, at today's price or higher. FeeTooHighError."""
+        ...
+
+    def sign(self, intent: Intent, *, slot: int, fee: Fee, private_key: str) -> Attempt:
+        """Sign; deterministic, so the same arguments give the same bytes. No network is used."""
+        ...
+
+    def send(self, raw: bytes) -> Sending:
+        """Give bytes to the nodes: to every one of them, and taken by one is taken."""
+        ...
+
+    def fate(self, intent: Intent, *, slot: int, txids: tuple[str, ...], depth: int) -> Fate:
+        """Find out where a spend stands, of all its attempts. depth: what DEAD takes, the slot's block included."""
+        ...
+
+    def native_balance(self, address: str) -> int:
+        """Return how much of the gas coin an address holds at the newest block: the middle of what nodes tell."""
+        ...
+
+    def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, witnesses: int = 1) -> int:
+        """Return what an address holds of a coin (None: the gas coin) after a block, in token units.
+
+        witnesses: how many providers have to tell it, if there are as many. Raises DisagreementError if too few do,
+        or as many tell something else.
+        """
+        ...

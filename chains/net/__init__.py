@@ -1,0 +1,1 @@
+"""Nodes of a network: asked one by one or together, within a budget; JSON-RPC over HTTP."""

@@ -1,1 +1,0 @@
-"""What requests, answers and errors over HTTP have in common. The nouns' own stand in their folders."""
