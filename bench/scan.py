@@ -23,6 +23,7 @@ import psycopg2
 
 from bench.harness import Site
 from bench.quiet import beside, until_it_holds
+from chains.evm.nodes import evm_providers
 from chains.evm.reader import EvmReader
 from chains.net.providers import Providers
 from cli.embedded.servers.anvil import Anvil
@@ -100,7 +101,7 @@ def chain(site: Site) -> Iterator[Anvil]:
 def measure_blocks(node: Anvil, size: Size) -> None:
     catalogue = load_catalogue("development")
     network, pairs = catalogue.networks[NETWORK], catalogue.pairs_on(NETWORK)
-    providers = Providers(network, [node.url], timeout_s=60)
+    providers = evm_providers(network, [node.url], timeout_s=60)
     first = make_blocks(node, providers, size.blocks)
     last = first + size.blocks - 1
 

@@ -70,9 +70,9 @@ def _evm_spender(network: Network, urls: tuple[str, ...], timeout_s: float, sanc
 
 @functools.cache
 def _evm_providers(network: Network, urls: tuple[str, ...], timeout_s: float) -> "Providers":
-    from chains.net.providers import Providers  # noqa: PLC0415 - as above
+    from chains.evm.nodes import evm_providers  # noqa: PLC0415 - as above
 
-    return Providers(network, urls, timeout_s=timeout_s)
+    return evm_providers(network, urls, timeout_s=timeout_s)
 
 
 _BUILDERS: Final[Mapping[str, Builder]] = MappingProxyType({"evm": _evm})

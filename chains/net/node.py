@@ -6,10 +6,10 @@ chain's number, from time to time, until that is right.
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from chains.base import NotYetError, ProviderError, WrongChainError
-from chains.evm.wire import quantity
 from chains.net import budget
 from chains.net.json_rpc import JsonRpc, RateLimitedError, RpcError
 from core.catalogue.catalogue import Network
@@ -29,11 +29,22 @@ MEASURED_S: Final = 60.0
 LATENCY_WEIGHT: Final = 0.3
 
 
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a family's nodes are asked which chain they serve, as the catalogue names it, and for its newest height."""
+
+    identify: Callable[[JsonRpc], str]
+    head: Callable[[JsonRpc], int]
+
+
 class Node:
     """Threads may race on the marks; the worst is one question too many."""
 
-    def __init__(self, network: Network, url: str, *, number: int, timeout_s: float) -> None:
+    def __init__(
+        self, network: Network, url: str, dialect: Dialect, *, identity: str, number: int, timeout_s: float
+    ) -> None:
         self.number = number
+        self._dialect, self._identity = dialect, identity
         self.rpc = JsonRpc(url, timeout_s=timeout_s)
         self.head: int | None = None
         self.rests_until = 0.0
@@ -43,7 +54,7 @@ class Node:
         self._network = network
         self._failures = 0
         self._verified_until = 0.0
-        self._foreign_chain: int | None = None
+        self._foreign_chain = ""
         self._refused_until = 0.0
         self._latency_s = 0.0
         self._measured_at = 0.0
@@ -74,7 +85,7 @@ class Node:
     def ask_head(self, tolerance: int) -> int:
         """Ask for the newest height, and measure."""
         began = time.monotonic()
-        head = self.ask(lambda rpc: quantity(rpc.call("eth_blockNumber", [], str)))
+        head = self.ask(self._dialect.head)
         self._measure(time.monotonic() - began)
         if self.head is not None and head < self.head - tolerance:
             self.unsteady_until = time.monotonic() + UNSTEADY_S
@@ -94,11 +105,11 @@ class Node:
             return
         if now < self._refused_until:
             raise self._wrong_chain()
-        chain_id = quantity(self.rpc.call("eth_chainId", [], str))
-        if chain_id != self._network.chain_id:
-            self._foreign_chain, self._refused_until = chain_id, now + REFUSED_S
+        identity = self._dialect.identify(self.rpc)
+        if identity != self._identity:
+            self._foreign_chain, self._refused_until = identity, now + REFUSED_S
             raise self._wrong_chain()
-        self._foreign_chain, self._verified_until = None, now + VERIFIED_S
+        self._foreign_chain, self._verified_until = "", now + VERIFIED_S
 
     def _wrong_chain(self) -> WrongChainError:
         return WrongChainError(f"{self._network.code}: a provider serves chain {self._foreign_chain}")

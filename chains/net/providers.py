@@ -1,4 +1,4 @@
-"""Asks the nodes of one network, the best one first, then the next. Used by the EVM modules.
+"""Asks the nodes of one network, the best one first, then the next. Used by the families.
 
 Best is, in this order: not resting after a failure, not behind the others, its head not gone back, not far slower than
 the fastest; among equals the operator's order holds. Nothing of this decides what is true, only who is asked first.
@@ -14,7 +14,7 @@ import structlog
 from chains.base import MissingLogsError, NotYetError, ProviderError
 from chains.net import budget
 from chains.net.json_rpc import JsonRpc, RateLimitedError, RpcError
-from chains.net.node import Node
+from chains.net.node import Dialect, Node
 from core.catalogue.catalogue import Network
 
 T = TypeVar("T")
@@ -34,14 +34,17 @@ SLOW_FROM_S: Final = 0.3
 class Providers:
     """A network's nodes in the operator's order. Safe to share between threads."""
 
-    def __init__(self, network: Network, urls: Sequence[str], *, timeout_s: float) -> None:
+    def __init__(
+        self, network: Network, urls: Sequence[str], dialect: Dialect, *, identity: str, timeout_s: float
+    ) -> None:
         # The same address twice is one provider: it must not be its own second opinion.
         distinct = dict.fromkeys(url.rstrip("/") for url in urls)
         if not distinct:
             raise ValueError(f"{network.code} has no provider")
         self._network = network
         self._nodes = tuple(
-            Node(network, url, number=number, timeout_s=timeout_s) for number, url in enumerate(distinct)
+            Node(network, url, dialect, identity=identity, number=number, timeout_s=timeout_s)
+            for number, url in enumerate(distinct)
         )
         self._tolerance = max(LAG_BLOCKS_MIN, LAG_MS // network.block_time_ms)
         self._looked_at = float("-inf")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 
 from chains.base import BlockScan
+from chains.evm.nodes import evm_providers
 from chains.evm.reader import EvmReader
-from chains.net.providers import Providers
 from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story.tokens import install_code, install_tokens
 from core.catalogue.catalogue import Pair, load_catalogue
@@ -46,7 +46,7 @@ class Chain:
 
 def evm_reader(url: str, *, network: str = "ethereum", timeout_s: float = 5.0) -> EvmReader:
     known = CATALOGUE.networks[network]
-    return EvmReader(known, CATALOGUE.pairs_on(network), Providers(known, [url], timeout_s=timeout_s))
+    return EvmReader(known, CATALOGUE.pairs_on(network), evm_providers(known, [url], timeout_s=timeout_s))
 
 
 @pytest.fixture

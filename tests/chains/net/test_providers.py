@@ -7,6 +7,7 @@ import pytest
 import structlog
 
 from chains.base import ProviderError, WrongChainError
+from chains.evm.nodes import evm_providers
 from chains.net import providers as chain_providers
 from chains.net.budget import BudgetSpentError, budget
 from chains.net.json_rpc import RateLimitedError, _patience_s
@@ -23,7 +24,7 @@ def answering(result: object, *, chain_id: str = "0x1") -> JsonRpcNode:
 
 
 def providers(*urls: str) -> Providers:
-    return Providers(ETHEREUM, urls, timeout_s=1.0)
+    return evm_providers(ETHEREUM, urls, timeout_s=1.0)
 
 
 def head(nodes: Providers) -> str:
@@ -323,7 +324,7 @@ def test_a_budget_ends_the_questions_and_blames_no_node() -> None:
 
 def test_a_budget_cuts_a_slow_answer_short_and_blames_no_node() -> None:
     with answering(Raw(b"{}", pause_s=60)) as node:
-        nodes = Providers(ETHEREUM, [node.url], timeout_s=60)
+        nodes = evm_providers(ETHEREUM, [node.url], timeout_s=60)
         began = time.monotonic()
         with budget(seconds=0.3, requests=100), pytest.raises(BudgetSpentError):
             head(nodes)

@@ -6,8 +6,8 @@ import contextlib
 
 import pytest
 
+from chains.evm.nodes import evm_providers
 from chains.evm.reader import EvmReader
-from chains.net.providers import Providers
 from tests.chains.conftest import CATALOGUE
 from tests.peers.anvil import HandMined
 from tests.peers.json_rpc_node import Raw
@@ -24,7 +24,7 @@ def final_heights(node: HandMined, *told: object) -> int | None:
             elif lie is not None:
                 peer.failure = Raw(status=502)
         network = CATALOGUE.networks["ethereum"]
-        providers = Providers(network, [peer.url for peer in peers], timeout_s=5)
+        providers = evm_providers(network, [peer.url for peer in peers], timeout_s=5)
         return EvmReader(network, CATALOGUE.pairs_on("ethereum"), providers).final_height()
 
 

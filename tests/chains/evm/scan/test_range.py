@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from chains.base import BlockScan, ProviderError
+from chains.evm.nodes import evm_providers
 from chains.evm.reader import CATCH_UP_FROM, EvmReader
 from chains.evm.scan.range import FULL_BLOCKS_MAX, RANGE_MAX, RANGE_START, RangeSize
 from chains.net.budget import BudgetSpentError
-from chains.net.providers import Providers
 from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story.tokens import install_tokens
 from tests.chains.conftest import CATALOGUE, OURS, THEIRS, evm_reader
@@ -128,7 +128,7 @@ def test_logs_that_another_provider_has_more_of_were_cut(peers: list[LyingRpc]) 
     peers[0].hide_logs(keep=2)
     network = CATALOGUE.networks["base"]
     reader = EvmReader(
-        network, CATALOGUE.pairs_on("base"), Providers(network, [peer.url for peer in peers], timeout_s=5)
+        network, CATALOGUE.pairs_on("base"), evm_providers(network, [peer.url for peer in peers], timeout_s=5)
     )
     reader._ranges.size.blocks = 170
 
@@ -193,7 +193,7 @@ def test_one_nodes_head_makes_no_block_look_settled(base: HandMined, peers: list
     with LyingRpc(base.url, key="three") as third:
         peers[0].lies["eth_blockNumber"] = hex(head + 10_000)
         urls = [peer.url for peer in (*peers, third)]
-        reader = EvmReader(network, CATALOGUE.pairs_on("base"), Providers(network, urls, timeout_s=5))
+        reader = EvmReader(network, CATALOGUE.pairs_on("base"), evm_providers(network, urls, timeout_s=5))
         reader.head()
         first = head - 100
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from chains.base import FeeTooHighError, InsufficientCoinError, Intent, ProviderError
+from chains.evm.nodes import evm_providers
 from chains.evm.spends.gas import (
     AbsurdFeeError,
     Offer,
@@ -45,7 +46,7 @@ def nodes(network: Network, *prices: tuple[int, int]) -> Iterator[tuple[Provider
     for node in running:
         node.__enter__()
     try:
-        yield Providers(network, [node.url for node in running], timeout_s=5), running
+        yield evm_providers(network, [node.url for node in running], timeout_s=5), running
     finally:
         for node in running:
             node.__exit__()

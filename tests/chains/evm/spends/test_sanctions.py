@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from chains.base import ProviderError
+from chains.evm.nodes import evm_providers
 from chains.evm.spends.sanctions import is_sanctioned
 from chains.evm.spends.spender import EvmSpender
-from chains.net.providers import Providers
 from chains.registry import spender
 from cli.embedded.servers.anvil import Anvil
 from tests.chains.conftest import CATALOGUE, OURS, THEIRS
@@ -35,7 +35,7 @@ def peers(anvil: Callable[..., Anvil]) -> Iterator[list[LyingRpc]]:
 
 
 def screening(peers: list[LyingRpc], *, oracle: str | None = ORACLE) -> EvmSpender:
-    return EvmSpender(ETHEREUM, Providers(ETHEREUM, [p.url for p in peers], timeout_s=5), sanctions_oracle=oracle)
+    return EvmSpender(ETHEREUM, evm_providers(ETHEREUM, [p.url for p in peers], timeout_s=5), sanctions_oracle=oracle)
 
 
 def test_the_oracle_tells_who_is_listed(peers: list[LyingRpc]) -> None:

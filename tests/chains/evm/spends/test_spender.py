@@ -8,9 +8,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from chains.base import DisagreementError, Fee, InsufficientCoinError, ProviderError, Sending, SpendRefusedError
+from chains.evm.nodes import evm_providers
 from chains.evm.spends.gas import AbsurdFeeError
 from chains.evm.spends.spender import EvmSpender
-from chains.net.providers import Providers
 from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story.tokens import install_code
 from core.catalogue.addresses import keccak256
@@ -412,7 +412,7 @@ def test_a_network_that_is_no_evm_network_has_no_such_spender() -> None:
     tron = CATALOGUE.networks["tron"]
 
     with pytest.raises(ValueError, match="no EVM network"):
-        EvmSpender(tron, Providers(tron, ["http://127.0.0.1:1"], timeout_s=1))
+        EvmSpender(tron, evm_providers(tron, ["http://127.0.0.1:1"], timeout_s=1))
 
 
 @pytest.mark.parametrize("network", ["bsc", "arbitrum", "base"])

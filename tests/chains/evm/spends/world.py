@@ -5,8 +5,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from chains.base import Attempt, Fate, Fee, Intent
+from chains.evm.nodes import evm_providers
 from chains.evm.spends.spender import EvmSpender
-from chains.net.providers import Providers
 from cli.embedded.story.tokens import install_token
 from core.catalogue.catalogue import Catalogue, load_catalogue
 from tests.chains.conftest import CATALOGUE, OURS
@@ -60,7 +60,7 @@ def world(
     with ExitStack() as stack:
         peers = [stack.enter_context(LyingRpc(node.url, key=f"provider-{number}")) for number in range(providers)]
         known = catalogue.networks[network]
-        spender = EvmSpender(known, Providers(known, [peer.url for peer in peers], timeout_s=10))
+        spender = EvmSpender(known, evm_providers(known, [peer.url for peer in peers], timeout_s=10))
         yield World(node, peers, spender, network)
 
 

@@ -1,0 +1,26 @@
+"""Asks EVM nodes which chain they serve and how long it is, and builds a network's providers that are asked so."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from chains.evm.wire import quantity
+from chains.net.json_rpc import JsonRpc
+from chains.net.node import Dialect
+from chains.net.providers import Providers
+from core.catalogue.catalogue import Network
+
+
+def _identity(node: JsonRpc) -> str:
+    return str(quantity(node.call("eth_chainId", [], str)))
+
+
+def _head(node: JsonRpc) -> int:
+    return quantity(node.call("eth_blockNumber", [], str))
+
+
+DIALECT: Final = Dialect(identify=_identity, head=_head)
+
+
+def evm_providers(network: Network, urls: Sequence[str], *, timeout_s: float) -> Providers:
+    """Return the providers of an EVM network, which are believed once they name its chain id."""
+    return Providers(network, urls, DIALECT, identity=str(network.chain_id), timeout_s=timeout_s)
