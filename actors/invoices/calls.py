@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 from uuid import UUID
 
 from actors.context import Context, context
@@ -35,9 +34,6 @@ from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.queue import calls
 
-# Terms may change between reading and writing; a merchant who changes them this often can wait.
-TERMS_ATTEMPTS: Final = 3
-
 
 def _create_together(asked: Sequence[tuple[CallInfo, CreatePayment]]) -> list[CallReply | None]:
     """Create in one statement those invoices that are plainly new."""
@@ -63,26 +59,15 @@ def create_invoice(info: CallInfo, body: CreatePayment) -> CallReply:
 
 
 def _create(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
-    merchant_id = info.merchant()
-    terms = ctx.terms.read(merchant_id)
-    for _ in range(TERMS_ATTEMPTS):
-        outcome, answer = _attempt(ctx, info, body, terms)
-        if outcome != "stale_terms":
-            return _answer(ctx, info, body, outcome, answer)
-        terms = ctx.terms.refresh(merchant_id)
-    raise GatewayBusy
+    def attempt(terms: Terms) -> tuple[str, str | None] | None:
+        plan = invoice_orders.plan(ctx, info.merchant(), body, terms)
+        written = invoice_orders.write(ctx, info, plan, terms_version=terms.version)
+        return None if written[0] == "stale_terms" else written
 
-
-def _attempt(ctx: Context, info: CallInfo, body: CreatePayment, terms: Terms) -> tuple[str, str | None]:
-    """Plan and write under terms that may be of an earlier version: such neither create nor refuse anything."""
-    merchant_id = info.merchant()
-    try:
-        plan = invoice_orders.plan(ctx, merchant_id, body, terms)
-    except DomainError:
-        if ctx.terms.refresh(merchant_id).version == terms.version:
-            raise
-        return "stale_terms", None
-    return invoice_orders.write(ctx, info, plan, terms_version=terms.version)
+    written = invoice_orders.under_current_terms(ctx, info.merchant(), attempt)
+    if written is None:
+        raise GatewayBusy
+    return _answer(ctx, info, body, *written)
 
 
 def _answer(ctx: Context, info: CallInfo, body: CreatePayment, outcome: str, answer: str | None) -> CallReply:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -27,6 +28,33 @@ from models.invoices.plan import Plan
 from models.invoices.rows import Creation, InvoiceRow
 from models.queue import calls
 from models.queue.calls import CallInfo
+
+T = TypeVar("T")
+
+# Terms may change between reading and writing; a merchant who changes them this often can wait.
+TERMS_ATTEMPTS: Final = 3
+
+
+def under_current_terms(ctx: Context, merchant_id: UUID, attempt: Callable[[Terms], T | None]) -> T | None:
+    """Return what an attempt comes to under a merchant's terms; None where they changed under every one.
+
+    The terms may be of an earlier version: such neither create nor refuse anything. attempt: returns None where it
+    found that out when it wrote; what it refuses counts if the terms are still the same.
+    """
+    terms = ctx.terms.read(merchant_id)
+    for _ in range(TERMS_ATTEMPTS):
+        refusal = None
+        try:
+            found = attempt(terms)
+        except DomainError as error:
+            found, refusal = None, error
+        if found is not None:
+            return found
+        current = ctx.terms.refresh(merchant_id)
+        if refusal is not None and current.version == terms.version:
+            raise refusal
+        terms = current
+    return None
 
 
 def plan(ctx: Context, merchant_id: UUID, body: CreatePayment, terms: Terms, *, link_id: UUID | None = None) -> Plan:

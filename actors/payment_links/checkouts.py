@@ -15,6 +15,7 @@ from actors.payment_links import service as payment_link_orders
 from actors.queue.caller import CallInfo, CallReply, call_actor
 from core.errors import DomainError, GatewayBusy, PaylinkNotFound, TooManyRequestsError
 from core.payment_links.schemas import CheckOut
+from core.rates.pricing import Terms
 from models.db.base import repeat_on_deadlock, transaction
 from models.payment_links import checkouts
 from models.payment_links import rows as payment_links
@@ -24,8 +25,6 @@ from models.queue import calls
 
 # When a link with too many unpaid payments may have room again: they live for an hour.
 FULL_RETRY_S: Final = 60
-# Terms may change between reading and writing.
-TERMS_ATTEMPTS: Final = 3
 
 _REFUSALS: Final[Mapping[Outcome, Callable[[], Exception]]] = MappingProxyType(
     {"not_found": PaylinkNotFound, "full": lambda: TooManyRequestsError(FULL_RETRY_S), "left": GatewayBusy}
@@ -68,20 +67,12 @@ def check_out_link(info: CallInfo, wanted: CheckOut) -> CallReply:
 
 
 def _attempt(ctx: Context, info: CallInfo, link: PaymentLinkRow, wanted: CheckOut) -> tuple[Outcome, str | None]:
-    """Plan and write under terms that may be of an earlier version: such neither create nor refuse anything."""
-    terms = ctx.terms.read(link.merchant_id)
-    for _ in range(TERMS_ATTEMPTS):
-        try:
-            ready = payment_link_orders.make_ready(ctx, link, wanted, terms)
-        except DomainError:
-            if ctx.terms.refresh(link.merchant_id).version == terms.version:
-                raise
-        else:
-            outcome, answer = _write(ctx, [(info, ready)])[info.call_id]
-            if outcome != "left":
-                return outcome, answer
-        terms = ctx.terms.refresh(link.merchant_id)
-    return "left", None
+    def attempt(terms: Terms) -> tuple[Outcome, str | None] | None:
+        ready = payment_link_orders.make_ready(ctx, link, wanted, terms)
+        written = _write(ctx, [(info, ready)])[info.call_id]
+        return None if written[0] == "left" else written
+
+    return invoice_orders.under_current_terms(ctx, link.merchant_id, attempt) or ("left", None)
 
 
 def _write(ctx: Context, ready: Sequence[tuple[CallInfo, Ready]]) -> Mapping[UUID, tuple[Outcome, str | None]]:

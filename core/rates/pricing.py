@@ -119,12 +119,11 @@ def only_network(catalogue: Catalogue, currency: str) -> str | None:
 
 def acceptable_methods(catalogue: Catalogue, terms: Terms, available: frozenset[str]) -> list[Method]:
     """Return the methods of some networks that a merchant accepts, in the catalogue's order."""
-    accepted = terms.accepted
-    return [method for method in catalogue.pairs if method[1] in available and (accepted is None or method in accepted)]
+    return offered_methods(catalogue, terms.accepted, {method for method in catalogue.pairs if method[1] in available})
 
 
 def offered_methods(
-    catalogue: Catalogue, accepted: Collection[Method] | None, usable: frozenset[Method]
+    catalogue: Catalogue, accepted: Collection[Method] | None, usable: Collection[Method]
 ) -> list[Method]:
     """Return those of the usable methods that a merchant accepts, None being all, in the catalogue's order."""
     return [method for method in catalogue.pairs if method in usable and (accepted is None or method in accepted)]
