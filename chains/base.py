@@ -95,6 +95,16 @@ class Agreement:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What moving a coin takes now, all included, in base units of the gas coin."""
+
+    # To anybody, as a merchant is charged for it.
+    payout_units: int
+    # From a deposit address to the hot wallet, with the transaction that brings what it is paid with, if it takes one.
+    sweep_units: int
+
+
 # Spending ---------------------------------------------------------------------------------------------------
 # A spend is one intent that may take effect once. What makes it unique is its slot: an EVM nonce, a TON seqno, a set
 # of bitcoin inputs, or the window in which a Solana blockhash or a TRON reference lives. Signed attempts of one spend

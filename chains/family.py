@@ -3,7 +3,7 @@
 Implemented once a family, found by chains.registry. The values are those of chains.base.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from chains.base import (
     Attempt,
     Block,
     BlockScan,
+    Cost,
     Departure,
     Fate,
     Fee,
@@ -98,10 +99,10 @@ class Reader(Protocol):
         """Return coin that contracts passed on to an address in a block; none if no provider can tell."""
         ...
 
-    def transfer_fee(self, pair: Pair, *, cap_units: int) -> int:
-        """Return what one transfer of a coin of this network costs now, in base units of the network's gas coin.
+    def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
+        """Return what a payout and a sweep of each coin of this network cost now.
 
-        cap_units: the most for a unit of gas; nothing above it is ever offered.
+        cap_units: the most that is ever offered, in the family's own measure.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Keeps what a payout costs on each network, in the coin that is paid out. Rung by the scheduler."""
+"""Keeps what a payout and a sweep cost on each network, in the coin that moves. Rung by the scheduler."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
+from chains.base import Cost
 from chains.family import Reader
 from chains.registry import gas_cap_units
-from core.catalogue.catalogue import Network
+from core.catalogue.catalogue import Catalogue, Network
 from core.errors import InvoiceQuoteFailed
-from core.rates.pricing import fee_in_coin
+from core.rates.pricing import Rates, fee_in_coin
 from models.db.base import transaction
 from models.rates import rates
 
@@ -19,20 +20,29 @@ log = structlog.get_logger()
 
 @network_tick("fees")
 def refresh_network_fees(ctx: Context, network: Network, chain: Reader) -> None:
-    """Ask the chain for its price of a transfer and write a quote for every coin of the network."""
-    cap_units, catalogue, gas = gas_cap_units(network, ctx.settings), ctx.catalogue, network.gas_currency
-    costs = {pair.currency: chain.transfer_fee(pair, cap_units=cap_units) for pair in catalogue.pairs_on(network.code)}
+    """Ask the chain what moving each of its coins costs and write that down in the coin itself."""
+    costs = chain.costs(cap_units=gas_cap_units(network, ctx.settings))
     # A moment ago there may have been no rates; see actors.rates.refresh.
     ctx.market.forget()
     market = ctx.market.read().rates
     try:
         quotes = {
-            currency: fee_in_coin(catalogue, market, gas_units=cost, gas_currency=gas, currency=currency)
-            for currency, cost in costs.items()
+            currency: _in_coin(ctx.catalogue, market, network, currency, cost) for currency, cost in costs.items()
         }
     except InvoiceQuoteFailed as error:
         log.warning("network_fee.not_quoted", network=network.code, error=repr(error))
         return
     with transaction():
-        for currency, units in quotes.items():
-            rates.store_network_fee(currency, network.code, units, gas_units=costs[currency])
+        for currency, (units, sweep_units) in quotes.items():
+            rates.store_network_fee(
+                currency, network.code, units, gas_units=costs[currency].payout_units, sweep_units=sweep_units
+            )
+
+
+def _in_coin(catalogue: Catalogue, market: Rates, network: Network, currency: str, cost: Cost) -> tuple[int, int]:
+    """Return what a payout and a sweep of a coin cost, in the coin itself."""
+    payout_units, sweep_units = (
+        fee_in_coin(catalogue, market, gas_units=units, gas_currency=network.gas_currency, currency=currency)
+        for units in (cost.payout_units, cost.sweep_units)
+    )
+    return payout_units, sweep_units

@@ -6,7 +6,7 @@ All calls for a block go to one node, so that a node that contradicts itself is 
 contract passes on is in neither transactions nor logs: balances show it, traces name it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from statistics import median_low
 from typing import Final
@@ -17,6 +17,7 @@ from chains.base import (
     Agreement,
     Block,
     BlockScan,
+    Cost,
     Departure,
     Matcher,
     MissingLogsError,
@@ -56,9 +57,9 @@ class EvmReader:
         self._network = network
         self._providers = providers
         self._finality_tag = network.finality_tag
-        offered = tuple(pairs)
-        self._assets = Assets(offered)
-        self._tokens = {pair.contract.lower(): pair for pair in offered if pair.contract is not None}
+        self._pairs = tuple(pairs)
+        self._assets = Assets(self._pairs)
+        self._tokens = {pair.contract.lower(): pair for pair in self._pairs if pair.contract is not None}
         self._book = ReceiptBook()
         self._ranges = RangeScanner(providers, self._assets, self._book)
 
@@ -127,11 +128,16 @@ class EvmReader:
         heights = [wire.quantity(header.number) for header in answers if isinstance(header, wire.Header)]
         return median_low(heights) if len(heights) >= min(WITNESSES_MIN, self.providers) else None
 
-    def transfer_fee(self, pair: Pair, *, cap_units: int) -> int:
-        """Return what one transfer costs now, in wei; what a rollup adds for its data is not in it."""
-        if pair.transfer_gas is None:
-            raise ValueError(f"{pair.currency} on {pair.network} has no gas figure")
-        return pair.transfer_gas * min(todays_price(self._providers, self._network).expected_wei, cap_units)
+    def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
+        """Return what moving each coin costs now, in wei; what a rollup adds for its data is not in it."""
+        price_wei = min(todays_price(self._providers, self._network).expected_wei, cap_units)
+        return {pair.currency: self._cost(pair, price_wei) for pair in self._pairs}
+
+    def _cost(self, pair: Pair, price_wei: int) -> Cost:
+        """Return a coin's costs. Its sweep, or the gas for a token's, goes to a plain address, as no payout need."""
+        payout_gas, coin_gas = pair.transfer_gas or 0, self._network.coin_gas or 0
+        sweep_gas = coin_gas if pair.contract is None else payout_gas + coin_gas
+        return Cost(payout_units=payout_gas * price_wei, sweep_units=sweep_gas * price_wei)
 
     def locate(self, txid: str) -> int | None:
         """Return the height at which a transaction is included, or None if no node knows it."""

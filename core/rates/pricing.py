@@ -8,7 +8,7 @@ Rates are US dollars per unit of a currency, as integers scaled by 10**RATE_DIGI
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from core import errors
@@ -64,6 +64,8 @@ class Market:
     rates: Rates
     # What one payout of a pair costs on chain, in the ledger's units.
     network_fees: Mapping[Method, int]
+    # What a sweep of a pair costs, with all that it takes; likewise.
+    sweep_fees: Mapping[Method, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,15 +29,6 @@ def usd_units(usd: int, *, rate: int, scale: int) -> int:
     return mul_div_up(usd, 10 ** (scale + RATE_DIGITS), rate)
 
 
-def sweep_cost(fee_units: int, *, charged_gas: int, sweep_gas: int) -> int:
-    """Return what a sweep costs altogether in its own coin.
-
-    fee_units: what a payout of the coin costs now, which is charged for so much gas. sweep_gas: what the sweep takes,
-    and for a token the transfer that brings its gas.
-    """
-    return mul_div_up(fee_units, sweep_gas, charged_gas)
-
-
 def is_dear(units: int, *, cost_units: int, policy: SweepPolicy) -> bool:
     """Return whether sweeping an amount would cost more of it than the operator allows."""
     return cost_units * PERCENT > units * policy.fee_max_percent

@@ -52,12 +52,14 @@ def load_market() -> Market:
     """Read all quotes that are not stale."""
     rates = _fresh_rates()
     fees = rows(
-        "SELECT currency, network, units FROM network_fees WHERE quoted_at > app_now() - make_interval(secs => %s)",
+        "SELECT currency, network, units, COALESCE(sweep_units, units) FROM network_fees"
+        " WHERE quoted_at > app_now() - make_interval(secs => %s)",
         (STALE_AFTER_S,),
     )
     return Market(
         rates={currency: rate for currency, rate, _ in rates},
-        network_fees={(currency, network): units for currency, network, units in fees},
+        network_fees={(currency, network): units for currency, network, units, _ in fees},
+        sweep_fees={(currency, network): units for currency, network, _, units in fees},
     )
 
 
@@ -127,11 +129,17 @@ def unpriced_networks(networks: Collection[str]) -> list[str]:
     )
 
 
-def store_network_fee(currency: str, network: str, units: int, *, gas_units: int | None = None) -> None:
-    """Record what one payout of a pair costs on chain now, in the ledger's units of its coin, and of the gas coin."""
+def store_network_fee(
+    currency: str, network: str, units: int, *, gas_units: int | None = None, sweep_units: int | None = None
+) -> None:
+    """Record what one payout of a pair costs on chain now, in the ledger's units of its coin, and of the gas coin.
+
+    sweep_units: what a sweep costs, in the ledger's units of its coin; as much as a payout where it is not told.
+    """
     execute(
-        "INSERT INTO network_fees (currency, network, units, gas_units, quoted_at) VALUES (%s, %s, %s, %s, app_now())"
-        " ON CONFLICT (network, currency) DO UPDATE SET units = EXCLUDED.units, gas_units = EXCLUDED.gas_units,"
+        "INSERT INTO network_fees (currency, network, units, gas_units, sweep_units, quoted_at)"
+        " VALUES (%s, %s, %s, %s, %s, app_now()) ON CONFLICT (network, currency) DO UPDATE SET"
+        " units = EXCLUDED.units, gas_units = EXCLUDED.gas_units, sweep_units = EXCLUDED.sweep_units,"
         " quoted_at = app_now()",
-        (currency, network, units, gas_units),
+        (currency, network, units, gas_units, sweep_units),
     )

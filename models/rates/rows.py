@@ -10,13 +10,14 @@ from models.db.table import Table, Units
 
 
 class NetworkFee(Table, table="network_fees"):
-    """What one transfer of a coin costs, in the coin and in the gas coin."""
+    """What one payout of a coin costs, in the coin and in the gas coin; and what a sweep costs, in the coin."""
 
     network: str
     currency: str
     units: Units
     quoted_at: datetime
     gas_units: Units | None
+    sweep_units: Units | None
 
 
 class RateRow(Table, table="rates"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from core.catalogue.catalogue import Catalogue, Network
 from core.errors import InvoiceQuoteFailed
 from core.rates.pricing import Market, fee_in_coin, usd_cents
-from core.rates.worth import SweepPolicy, Verdict, is_dear, judge_sweep, sweep_cost
+from core.rates.worth import SweepPolicy, Verdict, is_dear, judge_sweep
 from core.settings.settings import Settings
 from models.treasury import sweeps
 from models.treasury.sweeps import Unswept
@@ -52,14 +52,8 @@ def judged(
 def _planned(
     catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, found: Unswept, *, is_wanted: bool
 ) -> Planned:
-    pair = catalogue.pairs[found.currency, network.code]
-    fee = market.network_fees.get((found.currency, network.code))
+    cost = market.sweep_fees.get((found.currency, network.code))
     rate, scale = market.rates.get(found.currency), catalogue.scale(found.currency)
-    cost = None
-    if fee is not None and pair.transfer_gas is not None:
-        # Both a sweep of coin and the gas for a token go to a plain address, whatever a payout is charged for.
-        token_gas = 0 if pair.contract is None else pair.transfer_gas
-        cost = sweep_cost(fee, charged_gas=pair.transfer_gas, sweep_gas=token_gas + (network.coin_gas or 0))
     verdict = judge_sweep(found.units, cost_units=cost, rate=rate, scale=scale, policy=policy, is_wanted=is_wanted)
     worth = None if rate is None else usd_cents(found.units, rate=rate, scale=scale)
     return Planned(found=found, cost_units=cost, usd_cents=worth, verdict=verdict)

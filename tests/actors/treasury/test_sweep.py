@@ -125,7 +125,7 @@ def test_small_amounts_and_dear_gas_wait(database: str, anvil: Callable[..., Anv
         # Two dollars more, and it is worth it; but not while gas takes a fifth.
         world.pay(mine, 2 * USDT_UNITS // 10)
         world.confirm_sent()
-        execute("UPDATE network_fees SET units = 2 * 10::numeric ^ 18 WHERE currency = 'USDT'")
+        execute("UPDATE network_fees SET sweep_units = 2 * 10::numeric ^ 18 WHERE currency = 'USDT'")
         context.context().market.forget()
         world.keep()
         assert world.spends() == []

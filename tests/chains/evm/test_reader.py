@@ -2,7 +2,7 @@
 
 import pytest
 
-from chains.base import NATIVE
+from chains.base import NATIVE, Cost
 from chains.evm.spends.tx import send_transfer
 from chains.net.json_rpc import RpcError
 from cli.embedded.story.tokens import install_code, install_token
@@ -304,9 +304,18 @@ def test_a_node_that_cannot_tell_finality_says_so(chain: Chain, monkeypatch: pyt
 def test_the_fee_of_a_transfer_is_gas_times_price(chain: Chain) -> None:
     pair = CATALOGUE.pairs["USDT", "ethereum"]
 
-    fee = chain.reader.transfer_fee(pair, cap_units=100 * 10**9)
+    fee = chain.reader.costs(cap_units=100 * 10**9)["USDT"].payout_units
 
     assert pair.transfer_gas is not None
     assert fee % pair.transfer_gas == 0
     assert 10**8 < fee // pair.transfer_gas < 100 * 10**9
-    assert chain.reader.transfer_fee(pair, cap_units=7) == 7 * pair.transfer_gas, "more is never offered"
+    assert chain.reader.costs(cap_units=7)["USDT"].payout_units == 7 * pair.transfer_gas, "more is never offered"
+
+
+@pytest.mark.parametrize(("currency", "payout_gas", "sweep_gas"), [("ETH", 30_000, 21_000), ("USDT", 70_000, 91_000)])
+def test_a_tokens_sweep_pays_for_its_gas_transfer_too(
+    chain: Chain, currency: str, payout_gas: int, sweep_gas: int
+) -> None:
+    cost = chain.reader.costs(cap_units=1)[currency]
+
+    assert cost == Cost(payout_units=payout_gas, sweep_units=sweep_gas)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.rates.worth import SweepPolicy, excess_units, judge_sweep, sweep_cost, usd_cents, usd_units
+from core.rates.worth import SweepPolicy, excess_units, judge_sweep, usd_cents, usd_units
 
 USDT = 10**18
 DOLLAR = 10**18
@@ -29,11 +29,6 @@ def test_an_address_is_swept_once_it_is_worth_it(
 ) -> None:
     found = judge_sweep(units, cost_units=cost, rate=rate, scale=18, policy=POLICY, is_wanted=wanted)
     assert found == verdict
-
-
-def test_a_tokens_sweep_pays_for_its_gas_transfer_too() -> None:
-    assert sweep_cost(70_000, charged_gas=70_000, sweep_gas=91_000) == 91_000
-    assert sweep_cost(70_000, charged_gas=21_000, sweep_gas=21_000) == 70_000
 
 
 def test_dollars_and_units_of_a_coin() -> None:

@@ -68,6 +68,13 @@ def test_quotes_keep_their_age_where_the_clock_is_moved() -> None:
     assert one("SELECT answered_at > app_now() - interval '1 minute' FROM rate_sources") == (True,)
 
 
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(("sweep_units", "told"), [(9, 9), (None, 7)])
+def test_a_sweep_costs_as_much_as_a_payout_where_only_that_was_quoted(sweep_units: int | None, told: int) -> None:
+    rates.store_network_fee("USDT", "ethereum", 7, sweep_units=sweep_units)
+    assert rates.load_market().sweep_fees == {("USDT", "ethereum"): told}
+
+
 def test_who_is_about_to_write_rates_of_now_does_so_before_the_clock_moves() -> None:
     def take_part(number: int) -> None:
         if number:

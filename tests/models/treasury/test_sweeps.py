@@ -30,7 +30,8 @@ from tests.models.treasury.builders import COLD, HOT, other_with_slot, pin_hot, 
 def test_a_sweep_is_reckoned_with_what_it_takes_and_not_with_what_a_payout_is_charged_for(
     currency: str, fee_units: int, cost_units: int
 ) -> None:
-    market = Market(rates={}, network_fees={(currency, "ethereum"): fee_units})
+    method = (currency, "ethereum")
+    market = Market(rates={}, network_fees={method: fee_units}, sweep_fees={method: cost_units})
     found = Unswept(currency=currency, address="0x1", ordinal=1, units=10**18)
     policy = SweepPolicy(min_usd=1, fee_max_percent=1)
     [planned] = treasury_plan.judged(CATALOGUE, market, policy, CATALOGUE.networks["ethereum"], [found])
