@@ -1,7 +1,7 @@
 """One node of a network and what is known of its health. Ranked and asked by chains.net.providers.
 
-It is believed only after it has named the right chain. One that names another is refused: it is asked nothing but its
-chain's number, from time to time, until that is right.
+It is believed only after it has named the right chain. One that names another is refused: it is asked nothing but
+which chain it serves, from time to time, until that is right.
 """
 
 import time
@@ -11,7 +11,8 @@ from typing import Final, TypeVar
 
 from chains.base import NotYetError, ProviderError, WrongChainError
 from chains.net import budget
-from chains.net.json_rpc import JsonRpc, RateLimitedError, RpcError
+from chains.net.http import RateLimitedError
+from chains.net.json_rpc import JsonRpc, RpcError
 from core.catalogue.catalogue import Network
 
 T = TypeVar("T")

@@ -13,9 +13,11 @@ import structlog
 
 from chains.base import MissingLogsError, NotYetError, ProviderError
 from chains.net import budget
-from chains.net.json_rpc import JsonRpc, RateLimitedError, RpcError
+from chains.net.http import RateLimitedError
+from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.node import Dialect, Node
 from core.catalogue.catalogue import Network
+from core.settings.node_urls import read_node_url
 
 T = TypeVar("T")
 Question = Callable[[JsonRpc], T]
@@ -37,14 +39,16 @@ class Providers:
     def __init__(
         self, network: Network, urls: Sequence[str], dialect: Dialect, *, identity: str, timeout_s: float
     ) -> None:
-        # The same address twice is one provider: it must not be its own second opinion.
-        distinct = dict.fromkeys(url.rstrip("/") for url in urls)
+        # The same address twice is one provider, whatever opens it: it must not be its own second opinion.
+        distinct: dict[str, str] = {}
+        for url in urls:
+            distinct.setdefault(read_node_url(url).address, url)
         if not distinct:
             raise ValueError(f"{network.code} has no provider")
         self._network = network
         self._nodes = tuple(
             Node(network, url, dialect, identity=identity, number=number, timeout_s=timeout_s)
-            for number, url in enumerate(distinct)
+            for number, url in enumerate(distinct.values())
         )
         self._tolerance = max(LAG_BLOCKS_MIN, LAG_MS // network.block_time_ms)
         self._looked_at = float("-inf")

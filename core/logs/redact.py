@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import unquote, urlsplit
 
+from core.settings.node_urls import read_node_url
 from core.settings.settings import Settings
 
 REDACTED = "***"
@@ -28,6 +29,8 @@ _ASSIGNMENT = re.compile(
     rf"(?i)({_WORDS})([\"']?\s{{0,4}}[=:]\s{{0,4}})(?:[\"'][^\"']{{0,4096}}[\"']|[^\s\"',&;)}}\]]+)"
 )
 _USERINFO = re.compile(r"://[^\s/?#]{0,512}@")
+# A provider's header behind its URL, whatever its name.
+_FRAGMENT = re.compile(r"(://[^\s#\"'<>]{1,512}#[\w!$&*+.^`|~-]{1,64}=)[^\s\"'<>,]+")
 _BEARER = re.compile(r"(?i)\b(?:bearer|basic)\s{1,4}[\w.~+/=-]{16,}")
 _OUR_SECRET = re.compile(r"\b(sk|whsec)_[\w-]{16,}")
 # A cheque's token, where it stands in an address.
@@ -38,6 +41,7 @@ _PHRASE = re.compile(r"\b(?:[a-z]{3,8}[\s,'\"]{1,4}){11,23}[a-z]{3,8}\b")
 # In this order: an assignment ends at a blank, and would leave the rest of a phrase or of a credential behind.
 _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
     (_USERINFO, f"://{REDACTED}@"),
+    (_FRAGMENT, rf"\1{REDACTED}"),
     (_PHRASE, REDACTED),
     (_BEARER, REDACTED),
     (_CLAIM, f"/claim/{REDACTED}"),
@@ -87,10 +91,12 @@ def secrets_of(settings: Settings) -> list[str]:
     """Return the texts in the settings that must never be shown."""
     keys = [entry.partition(":")[2].strip() for entry in settings.secret_keys.split(",")]
     wallet = [settings.wallet_keystore_data, settings.wallet_passphrase, settings.wallet_mnemonic]
-    providers = [url for urls in settings.rpc_urls.values() for url in urls]
-    urls = [settings.database_url, settings.redis_url, settings.smtp_url, *providers]
+    urls = [settings.database_url, settings.redis_url, settings.smtp_url]
     passwords = [password for url in urls if url for password in _passwords(url)]
-    return [text for text in [*keys, settings.metrics_token, *wallet, *passwords, *_provider_keys(providers)] if text]
+    nodes = [read_node_url(url) for urls in settings.rpc_urls.values() for url in urls]
+    opening = [text for node in nodes for text in node.secrets]
+    paths = _provider_keys(node.address for node in nodes)
+    return [text for text in [*keys, settings.metrics_token, *wallet, *passwords, *opening, *paths] if text]
 
 
 def _passwords(url: str) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Literal
 from core.catalogue.addresses import SERVED_FAMILIES
 from core.catalogue.catalogue import load_catalogue
 from core.secrets.secretbox import SecretKeysError, parse_secret_keys
+from core.settings.node_urls import read_node_url
 
 Environment = Literal["development", "production"]
 Role = Literal["web", "worker", "signer", "scheduler", "cli"]
@@ -105,8 +106,17 @@ def _production_problems(values: Mapping[str, str], role: Role) -> Iterator[str]
         wallet = (name for name in sorted(values) if name.startswith(_WALLET_PREFIX) and name != "WALLET_MNEMONIC")
         yield from (f"{name}: only the signer may see it" for name in wallet)
     if not _is_true(values, "SINGLE_PROVIDER_OK"):
-        lone = (network for network, urls in rpc_variables(values).items() if len(set(split(urls))) == 1)
+        lone = (network for network, urls in rpc_variables(values).items() if len(set(_providers(urls))) == 1)
         yield from (f"{n.upper()}{RPC_SUFFIX}: one provider alone needs SINGLE_PROVIDER_OK=1" for n in lone)
+
+
+def _providers(urls: str) -> Iterator[str]:
+    """Tell who is behind each URL; what is none counts as itself, and is refused elsewhere."""
+    for url in split(urls):
+        try:
+            yield read_node_url(url).address
+        except ValueError:
+            yield url
 
 
 def _is_true(values: Mapping[str, str], name: str) -> bool:

@@ -19,6 +19,7 @@ from core.catalogue.addresses import parse
 from core.money import CENT_DIGITS, PPM_DIGITS, parse_units
 from core.rates.pricing import StandardTerms
 from core.secrets.secretbox import SecretKeysError, parse_secret_keys
+from core.settings.node_urls import read_node_url
 from core.settings.rates import rate_problems, rate_urls, variable
 from core.settings.rules import (
     COLD_SUFFIX,
@@ -107,6 +108,11 @@ def _url_check(*schemes: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _check_node_url(text: str) -> str:
+    read_node_url(text)
+    return text
+
+
 def _check_secret_keys(text: str) -> str:
     try:
         parse_secret_keys(text)
@@ -135,6 +141,7 @@ def _decimal(digits: int, *, highest: int) -> AfterValidator:
 
 
 HttpUrl = Annotated[str, _url_check("http", "https")]
+NodeUrlText = Annotated[str, AfterValidator(_check_node_url)]
 
 
 class Settings(BaseModel):
@@ -162,9 +169,10 @@ class Settings(BaseModel):
     wallet_passphrase: str | None = Field(None, repr=False)
     wallet_mnemonic: str | None = Field(None, repr=False)
 
-    # By network code, in order of preference. Providers put their keys into the path.
+    # By network code, in order of preference, as core.settings.node_urls reads them. Providers put their keys into the
+    # path, the user or a header.
     rpc_urls: Annotated[
-        Mapping[str, Annotated[tuple[HttpUrl, ...], BeforeValidator(_split), Field(min_length=1, max_length=8)]],
+        Mapping[str, Annotated[tuple[NodeUrlText, ...], BeforeValidator(_split), Field(min_length=1, max_length=8)]],
         AfterValidator(_freeze),
     ] = Field(default_factory=lambda: MappingProxyType({}), repr=False)
     # By network code: what replaces the catalogue's cap, and the contract that lists sanctioned addresses.

@@ -41,6 +41,9 @@ class JsonRpcNode:
     def __init__(self, answers: Mapping[str, Answer], *, key: str = "secret-key") -> None:
         self.answers = dict(answers)
         self.asked: list[str] = []
+        # The headers and the path of the last request.
+        self.headers: dict[str, str] = {}
+        self.path = ""
         node = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -51,6 +54,7 @@ class JsonRpcNode:
             def do_POST(self) -> None:
                 request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 node.asked.append(request["method"])
+                node.headers, node.path = dict(self.headers), self.path
                 self._write(node.answer(request))
 
             def _write(self, raw: Raw) -> None:

@@ -15,7 +15,8 @@ from typing import Final
 from chains.base import Block, ProviderError
 from chains.evm import wire
 from chains.net.budget import BudgetSpentError
-from chains.net.json_rpc import RateLimitedError, Rpc
+from chains.net.http import RateLimitedError
+from chains.net.json_rpc import Rpc
 
 Receipts = Mapping[str, wire.Receipt]
 

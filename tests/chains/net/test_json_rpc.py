@@ -1,11 +1,12 @@
 """One node over HTTP: whatever is not a plain answer in time is a ProviderError."""
 
+import base64
 import time
 
 import pytest
 
 from chains.base import ProviderError
-from chains.net import json_rpc as rpc
+from chains.net import http
 from chains.net.json_rpc import JsonRpc, RpcError
 from cli.embedded.supervise.ports import free_port
 from tests.peers.json_rpc_node import Answer, JsonRpcNode, Raw, Refusal
@@ -33,7 +34,7 @@ def test_connections_are_kept() -> None:
         for _ in range(5):
             client.call("eth_method", [], str)
 
-        assert client._pool.num_connections == 1
+        assert client._http._pool.num_connections == 1
 
 
 def test_null_is_an_answer_only_where_it_may_be() -> None:
@@ -120,7 +121,7 @@ def test_an_answer_that_drips_ends() -> None:
 
 
 def test_an_answer_without_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rpc, "REPLY_BYTES_MAX", 1_000_000)
+    monkeypatch.setattr(http, "REPLY_BYTES_MAX", 1_000_000)
     with pytest.raises(ProviderError, match="too long"):
         ask("0" * 1_000_001)
 
@@ -147,3 +148,38 @@ def test_a_node_that_is_down_does_not_show_its_key() -> None:
         JsonRpc(f"http://127.0.0.1:{free_port()}/v3/secret-key", timeout_s=1).call("eth_method", [], str)
     assert "secret-key" not in str(caught.value)
     assert caught.value.__suppress_context__
+
+
+def test_what_opens_a_node_is_sent_with_every_request_and_nothing_of_it_in_the_address() -> None:
+    with JsonRpcNode({"eth_method": "0x1"}) as node:
+        opened = node.url.replace("://", "://us%40er:p%2Cass@") + "#X-Api-Key=a%20key/"
+        for _ in range(2):
+            node.headers = {}
+            assert JsonRpc(opened, timeout_s=30).call("eth_method", [], str) == "0x1"
+
+            assert node.headers["Authorization"] == "Basic " + base64.b64encode(b"us@er:p,ass").decode()
+            assert node.headers["X-Api-Key"] == "a key/"
+            assert node.headers["Content-Type"] == "application/json"
+            assert node.headers["Host"] == node.url.split("/")[2]
+            assert node.path == "/v3/secret-key"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Raw(b"no such key: bluebicycle", status=401),
+        Raw(b"{}", pause_s=1.0),
+        Refusal(-1, "no such key: bluebicycle, and no greentractor"),
+        5,
+    ],
+    ids=repr,
+)
+def test_no_error_shows_what_opens_a_node(answer: Answer) -> None:
+    with JsonRpcNode({"eth_method": answer}) as node:
+        opened = node.url.replace("://", "://user:bluebicycle@") + "#X-Api-Key=greentractor"
+        with pytest.raises(ProviderError) as caught:
+            JsonRpc(opened, timeout_s=0.2).call("eth_method", [], str)
+
+    assert "bluebicycle" not in str(caught.value) + str(getattr(caught.value, "text", ""))
+    assert "greentractor" not in str(caught.value)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None

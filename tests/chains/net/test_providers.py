@@ -1,5 +1,6 @@
 """Several nodes of one network: the preferred one first, the others when it fails, never one of another chain."""
 
+import base64
 import time
 from collections.abc import Iterator
 
@@ -10,7 +11,7 @@ from chains.base import ProviderError, WrongChainError
 from chains.evm.nodes import evm_providers
 from chains.net import providers as chain_providers
 from chains.net.budget import BudgetSpentError, budget
-from chains.net.json_rpc import RateLimitedError, _patience_s
+from chains.net.http import RateLimitedError, _patience_s
 from chains.net.providers import Providers
 from cli.embedded.supervise.ports import free_port
 from tests.chains.conftest import CATALOGUE
@@ -288,6 +289,17 @@ def test_a_right_chain_is_verified_again_after_a_while(monkeypatch: pytest.Monke
 
 def test_the_same_address_twice_is_one_provider() -> None:
     assert providers("http://127.0.0.1:1/a", "http://127.0.0.1:1/a/", "http://127.0.0.1:1/b").count == 2
+
+
+def test_the_same_address_with_another_key_is_one_provider() -> None:
+    with answering("0x1") as node:
+        first, second = (node.url.replace("://", f"://{user}@") for user in ("first", "second"))
+        three = providers(first, f"{second}/", f"{node.url}#X-Api-Key=third")
+
+        assert three.count == 1
+        assert head(three) == "0x1"
+        assert node.headers["Authorization"] == "Basic " + base64.b64encode(b"first:").decode()
+        assert "X-Api-Key" not in node.headers
 
 
 def test_a_minority_has_to_rest_and_a_tie_blames_nobody() -> None:

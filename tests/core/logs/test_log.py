@@ -1,5 +1,6 @@
 """Every line of every library passes the redaction, and carries its process and request."""
 
+import base64
 import contextlib
 import io
 import json
@@ -25,6 +26,9 @@ ENV = {
     "DATABASE_URL": "postgresql://sluice:hunter2hunter2@db/sluice",
     "REDIS_URL": "redis://:correct%20horse@redis:6379/0",
     "ETHEREUM_RPC_URLS": f"https://node.example/v2/{PROVIDER_KEY},https://b.example/?key={PROVIDER_KEY}2&chain=ethereum",
+    "BSC_RPC_URLS": (
+        "https://anna:red%2Cbicycle@node.example#X-Api-Key=green%20tractor/1,https://blueplane@b.example,https://c:tea@c.example"
+    ),
     "WALLET_MNEMONIC": PHRASE,
 }
 SECRETS = [
@@ -32,6 +36,14 @@ SECRETS = [
     "correct%20horse",
     "correct horse",
     PROVIDER_KEY,
+    "red%2Cbicycle",
+    "red,bicycle",
+    "green%20tractor/1",
+    "green tractor/1",
+    "blueplane",
+    base64.b64encode(b"anna:red,bicycle").decode(),
+    base64.b64encode(b"blueplane:").decode(),
+    base64.b64encode(b"c:tea").decode(),
     PHRASE,
     DEVELOPMENT_SECRET_KEYS.partition(":")[2],
 ]
@@ -111,6 +123,7 @@ def test_whether_there_is_a_secret_may_be_shown() -> None:
         ("postgresql://user:pass@db/sluice failed", "postgresql://***@db/sluice failed"),
         ("redis://:pass@host:1/0", "redis://***@host:1/0"),
         ("at https://token@host/x and https://u:p@host/y", "at https://***@host/x and https://***@host/y"),
+        ("at https://host/x#X-Api-Key=abc/d, then", "at https://host/x#X-Api-Key=***, then"),
         ("connect: host=db password=hunter2 dbname=x", "connect: host=db password=*** dbname=x"),
         ("{'secret': 'sk_a b', 'a': 1}", "{'secret': ***, 'a': 1}"),
         ('{"api_key":"abc","a":1}', '{"api_key":***,"a":1}'),

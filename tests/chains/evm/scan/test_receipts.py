@@ -12,7 +12,8 @@ from chains.base import Block, ProviderError
 from chains.evm.scan import receipts as evm_receipts
 from chains.evm.scan.receipts import SINGLY_MAX, ReceiptBook
 from chains.net.budget import BudgetSpentError, budget
-from chains.net.json_rpc import JsonRpc, RateLimitedError
+from chains.net.http import RateLimitedError
+from chains.net.json_rpc import JsonRpc
 from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal
 
 HASH = "0x" + "bb" * 32

@@ -1,0 +1,105 @@
+"""HTTP to one node: bounded, and quiet about where the node is and what opens it. Used by chains.net.json_rpc.
+
+A node's URL often carries its owner's key, so no error of this module shows one.
+"""
+
+import time
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Final
+
+import urllib3
+
+from chains.base import ProviderError
+from chains.net import budget
+from core.settings.node_urls import read_node_url
+
+CONNECT_TIMEOUT_S: Final = 2.0
+# Idle connections kept to one node; a thread beyond them opens its own for a moment.
+POOL_SIZE: Final = 4
+# A full block of the busiest chain we serve is some 5 MB.
+REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
+READ_BYTES: Final = 256 * 1024
+# What a node that asks for patience without saying how much gets, and the most that any gets.
+PATIENCE_S: Final = 5.0
+PATIENCE_MAX_S: Final = 120.0
+HIDDEN: Final = "***"
+HEADERS: Final = {"Content-Type": "application/json", "Accept": "application/json"}
+
+
+class RateLimitedError(ProviderError):
+    """The node asks for patience; it is not to be asked before so many seconds have passed."""
+
+    def __init__(self, what: str, retry_after_s: float) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(f"{what}: HTTP status 429, again in {retry_after_s:.0f} s")
+
+
+class HttpNode:
+    """One node. Safe to share between threads."""
+
+    def __init__(self, url: str, *, timeout_s: float) -> None:
+        """Take a URL as core.settings.node_urls reads it. Raises ValueError."""
+        node = read_node_url(url)
+        self._timeout_s = timeout_s
+        self._path = urllib3.util.parse_url(node.address).request_uri
+        self._secrets = sorted(node.secrets, key=len, reverse=True)
+        self._headers = {**HEADERS, **dict(node.headers)}
+        # Neither retries nor redirects: the caller has other nodes, and a node that redirects is not the one we chose,
+        # nor one that may see what opens it.
+        self._pool = urllib3.connection_from_url(node.address, maxsize=POOL_SIZE, retries=False)
+
+    def scrub(self, text: str) -> str:
+        """Return what the node said without what opens it: some repeat the key that they refuse."""
+        for secret in self._secrets:
+            text = text.replace(secret, HIDDEN)
+        return text
+
+    def post(self, what: str, body: bytes) -> bytes:
+        """Send JSON and return what is answered with 200. what: names the question in errors.
+
+        Raises RateLimitedError, BudgetSpentError or ProviderError.
+        """
+        timeout_s = budget.take(self._timeout_s)
+        deadline = time.monotonic() + timeout_s
+        timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT_S, timeout_s), read=timeout_s)
+        try:
+            response = self._pool.urlopen(
+                "POST", self._path, body=body, headers=self._headers, timeout=timeout, preload_content=False
+            )
+            with response:
+                if response.status == HTTPStatus.TOO_MANY_REQUESTS:
+                    raise RateLimitedError(what, _patience_s(response.headers.get("Retry-After")))
+                if response.status != HTTPStatus.OK:
+                    raise ProviderError(f"{what}: HTTP status {response.status}")
+                return _read(what, response, deadline)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            # Its text holds the URL, and so may its context.
+            raise ProviderError(f"{what}: {type(error).__name__}") from None
+
+
+def _patience_s(text: str | None) -> float:
+    """Read Retry-After: seconds or a date."""
+    try:
+        wanted = float(int(text)) if text and text.isascii() and text.isdecimal() else _seconds_until(text or "")
+    except (ValueError, TypeError):
+        wanted = PATIENCE_S
+    return min(max(wanted, 1.0), PATIENCE_MAX_S)
+
+
+def _seconds_until(date: str) -> float:
+    moment = parsedate_to_datetime(date)
+    return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+
+
+def _read(what: str, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
+    """Read a body that may come slowly or never end."""
+    parts = bytearray()
+    while part := response.read1(READ_BYTES):
+        parts += part
+        if len(parts) > REPLY_BYTES_MAX:
+            raise ProviderError(f"{what}: the answer is too long")
+        if time.monotonic() > deadline:
+            raise ProviderError(f"{what}: the answer is too slow")
+    return bytes(parts)
