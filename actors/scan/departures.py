@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 
 import structlog
 
 from actors.context import Context
-from chains.base import BlockScan, Departure
+from chains.base import BlockScan, Departure, Fee
 from chains.family import Reader
 from core.catalogue.catalogue import Network
 from models.spends import unknown as unknown_spends
@@ -42,6 +43,7 @@ def unknown_in(
 def _noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | None) -> UnknownRow:
     intent = found.intent
     pair = intent.pair or ctx.catalogue.pair(network.gas_currency, network.code)
+    offered = Fee(gas_limit=found.gas_limit, price_units=found.price_units, tip_units=found.tip_units)
     log.critical(
         "departure.unknown", network=network.code, txid=found.txid,
         sender=intent.sender, slot=found.slot, height=found.height,
@@ -59,9 +61,8 @@ def _noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | 
         token_units=intent.units,
         is_transfer=found.is_transfer,
         raw=found.raw,
-        gas_limit=found.gas_limit,
-        price_units=found.price_units,
-        tip_units=found.tip_units,
+        ceiling_units=offered.ceiling_units,
+        terms=asdict(offered),
         is_success=found.is_success,
         chain_fee_units=found.fee_units,
         block_height=found.height,

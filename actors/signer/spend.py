@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -272,10 +272,8 @@ def new_attempt(spend: SpendRow, attempt: Attempt, fee: Fee, *, number: int = 0,
         network=spend.network,
         txid=attempt.txid,
         raw=attempt.raw,
-        gas_limit=fee.gas_limit,
-        price_units=fee.price_units,
-        tip_units=fee.tip_units,
-        data_units=fee.data_units,
+        ceiling_units=fee.ceiling_units,
+        terms=asdict(fee),
         is_void=is_void,
     )
 

@@ -227,14 +227,10 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
     """
     newest, is_void = attempts[0], spend.state == "failed"
     intent = nothing_of(spend) if is_void else intent_of(spend)
-    before = Fee(
-        gas_limit=newest.gas_limit,
-        price_units=newest.price_units,
-        tip_units=newest.tip_units,
-        data_units=newest.data_units,
-    )
     try:
-        fee = spender.replacement(intent, before=before, cap_units=registry.gas_cap_units(network, ctx.settings))
+        fee = spender.replacement(
+            intent, before=Fee(**newest.terms), cap_units=registry.gas_cap_units(network, ctx.settings)
+        )
     except FeeTooHighError as error:
         log.warning("spend.stuck_at_cap", spend=str(spend.id), error=str(error))
         return

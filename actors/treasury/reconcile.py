@@ -191,9 +191,7 @@ class _Check:
         )
         fate = as_meant(fate, attempts)
         if fate.kind is FateKind.WAITING:
-            self._note_waiting(
-                spend, max((each.price_units * each.gas_limit + each.data_units for each in attempts), default=0)
-            )
+            self._note_waiting(spend, max((each.ceiling_units for each in attempts), default=0))
         if fate.kind is not FateKind.INCLUDED or fate.height > self._books.cursor.height:
             return None
         is_out = spend.sender == self._books.hot

@@ -39,6 +39,7 @@ from uuid import UUID
 import peewee
 import psycopg2
 from psycopg2 import extensions
+from psycopg2.extras import Json
 
 from models.db.base import Params, db, execute, rows
 
@@ -62,6 +63,7 @@ _TYPES: Final[dict[object, str]] = {
     Decimal: "numeric",
     list[str]: "text[]",
     dict[str, Any]: "jsonb",
+    dict[str, int]: "jsonb",
 }
 
 
@@ -106,7 +108,7 @@ class Column(peewee.Field):
         """Refuse money that is not int, bool included: PostgreSQL would accept what is not exact."""
         if self.kind == "units" and value is not None and type(value) is not int:
             raise TypeError(f"units are int, not {type(value).__name__}")
-        return value
+        return Json(value) if self.kind == "jsonb" and value is not None else value
 
 
 def _column(hint: Any) -> Column:

@@ -14,7 +14,7 @@ from models.spends.rows import Purpose, SpendRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promised:
-    """What a sender's spends that are in no block will take: of a coin in token units, and of the gas coin for gas."""
+    """What a sender's spends that are in no block will take: of a coin in token units, and of the gas coin for fees."""
 
     token_units: int
     native_units: int
@@ -28,7 +28,7 @@ def promised(network: str, sender: str, contract: str | None) -> Promised:
     ((token, native, gas, txids),) = rows(
         "SELECT COALESCE(sum(s.token_units) FILTER (WHERE s.contract IS NOT DISTINCT FROM %s), 0),"
         " COALESCE(sum(s.token_units) FILTER (WHERE s.contract IS NULL), 0),"
-        " COALESCE(sum(a.gas_limit * a.price_units + a.data_units), 0), COALESCE(array_agg(a.txid), '{}') FROM spends s"
+        " COALESCE(sum(a.ceiling_units), 0), COALESCE(array_agg(a.txid), '{}') FROM spends s"
         " JOIN spend_attempts a ON a.spend_id = s.id AND a.number = s.attempts - 1"
         " WHERE s.network = %s AND s.sender = %s AND s.settled_at IS NULL AND s.mined_txid IS NULL",
         (contract, network, sender),

@@ -85,17 +85,24 @@ class SpendRow(Table, table="spends s"):
 
 
 class AttemptRow(Table, table="spend_attempts"):
-    """Signed bytes with what they offer, in base units of the gas coin."""
+    """Signed bytes with what they offer."""
 
     spend_id: UUID
     number: int = 0
     network: str
     txid: str
     raw: bytes  # type: ignore[assignment]  # covers a method of peewee's that no row needs
-    price_units: Units
-    tip_units: Units
-    gas_limit: Big
-    data_units: Units
+    # The most that it can cost, in base units of the gas coin; and the family's own figures, by name.
+    ceiling_units: Units
+    terms: dict[str, int]
+    # Past its end it can be included no more; None for never.
+    expires_at: datetime | None = None
+    expires_height: Big | None = None
+    # What the version before reads of the terms; the database fills them.
+    price_units: Units = BY_DATABASE
+    tip_units: Units = BY_DATABASE
+    gas_limit: Big = BY_DATABASE
+    data_units: Units = BY_DATABASE
     created_at: datetime = BY_DATABASE
     sent_at: datetime | None = BY_DATABASE
     last_error: str = BY_DATABASE

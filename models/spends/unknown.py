@@ -11,6 +11,8 @@ from datetime import datetime
 from typing import Final, Literal
 from uuid import UUID
 
+from psycopg2.extras import Json
+
 from core.ids import uuid7
 from models.db.base import column, execute, is_true, rows, touched, value
 from models.db.table import BY_DATABASE, Big, Table, Units
@@ -37,9 +39,13 @@ class UnknownRow(Table, table="unknown_spends"):
     token_units: Units
     is_transfer: bool
     raw: bytes  # type: ignore[assignment]  # covers a method of peewee's that no row needs
-    gas_limit: Big
-    price_units: Units
-    tip_units: Units
+    # What it offered, as an attempt says it.
+    ceiling_units: Units
+    terms: dict[str, int]
+    # What the version before reads of the terms; the database fills them.
+    gas_limit: Big = BY_DATABASE
+    price_units: Units = BY_DATABASE
+    tip_units: Units = BY_DATABASE
     is_success: bool
     chain_fee_units: Units
     # In no block while a reorg has taken it.
@@ -86,7 +92,7 @@ def unheard_of(network: str, txids: Collection[str]) -> set[str]:
 
 def note(new: UnknownRow) -> bool:
     """Write down a transaction and stop the signing, in the transaction that records its block; False if known."""
-    values = vars(new)
+    values = vars(new) | {"terms": Json(new.terms)}
     noted = touched(
         f"INSERT INTO unknown_spends AS u (id, {', '.join(values)}) SELECT %s, {', '.join(['%s'] * len(values))}"
         " WHERE NOT EXISTS (SELECT 1 FROM spend_attempts WHERE network = %s AND txid = %s)"

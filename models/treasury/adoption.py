@@ -139,10 +139,8 @@ def _attempt(unknown: UnknownRow, spend_id: UUID, *, number: int = 0) -> Attempt
         network=unknown.network,
         txid=unknown.txid,
         raw=unknown.raw,
-        gas_limit=unknown.gas_limit,
-        price_units=unknown.price_units,
-        tip_units=unknown.tip_units,
-        data_units=0,
+        ceiling_units=unknown.ceiling_units,
+        terms=unknown.terms,
     )
 
 

@@ -205,7 +205,8 @@ class SpendWorld:
             network=self.network.code, txid=txid, sender=tx["sender"], key_ordinal=ordinal, slot=tx["slot"],
             recipient=tx["recipient"], currency=currency, contract=tx["contract"],
             decimals=CATALOGUE.pairs[currency, self.network.code].decimals, token_units=tx["units"], is_transfer=True,
-            raw=json.dumps(tx).encode(), gas_limit=PAPER_GAS, price_units=tx["price"], tip_units=1,
+            raw=json.dumps(tx).encode(), ceiling_units=PAPER_GAS * tx["price"],
+            terms={"gas_limit": PAPER_GAS, "price_units": tx["price"], "tip_units": 1, "data_units": 0},
             is_success=block.included[txid], chain_fee_units=self.chain._fee(txid), block_height=block.height,
             block_hash=block.hash,
         )  # fmt: skip

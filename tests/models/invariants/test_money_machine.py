@@ -402,8 +402,8 @@ class MoneyMachine(RuleBasedStateMachine):
                 slot=spends.take_slot("ethereum", HOT, at_least=0),
             )
             attempt = AttemptRow(
-                spend_id=new.id, network=new.network, txid=f"0x{order.id.hex}", raw=b"signed", gas_limit=1,
-                price_units=1, tip_units=1, data_units=0,
+                spend_id=new.id, network=new.network, txid=f"0x{order.id.hex}", raw=b"signed",
+                ceiling_units=1, terms={"gas_limit": 1, "price_units": 1, "tip_units": 1, "data_units": 0},
             )  # fmt: skip
             spends.insert(new, attempt)
             assert payouts.move(CATALOGUE, payout, "broadcasting") is not None

@@ -25,8 +25,9 @@ def _database(database: str) -> None:
 def attempt(of: SpendRow, number: int = 0, *, price: int = 10) -> AttemptRow:
     txid = f"0x{uuid7().hex}{number}"
     return AttemptRow(
-        spend_id=of.id, number=number, network=of.network, txid=txid, raw=txid.encode(), gas_limit=100,
-        price_units=price, tip_units=1, data_units=7,
+        spend_id=of.id, number=number, network=of.network, txid=txid, raw=txid.encode(),
+        ceiling_units=100 * price + 7,
+        terms={"gas_limit": 100, "price_units": price, "tip_units": 1, "data_units": 7},
     )  # fmt: skip
 
 

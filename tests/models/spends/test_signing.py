@@ -20,7 +20,8 @@ def unknown(txid: str = "0xlost", **others: object) -> UnknownRow:
     told: dict[str, Any] = {
         "network": "ethereum", "txid": txid, "sender": SENDER, "key_ordinal": None, "slot": 3,
         "recipient": "0x" + "22" * 20, "currency": "ETH", "contract": None, "decimals": 18, "token_units": 10**30,
-        "is_transfer": True, "raw": BYTES, "gas_limit": 21_000, "price_units": 2, "tip_units": 1, "is_success": True,
+        "is_transfer": True, "raw": BYTES, "ceiling_units": 42_000,
+        "terms": {"gas_limit": 21_000, "price_units": 2, "tip_units": 1, "data_units": 0}, "is_success": True,
         "chain_fee_units": 42_000, "block_height": 7, "block_hash": "0xblock",
     }  # fmt: skip
     return UnknownRow(**(told | others))
