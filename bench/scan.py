@@ -80,8 +80,7 @@ def main() -> None:
 @contextlib.contextmanager
 def chain(site: Site) -> Iterator[Anvil]:
     """Start a chain that mines when told to."""
-    number = load_catalogue("development").networks[NETWORK].chain_id
-    assert number is not None
+    number = int(load_catalogue("development").networks[NETWORK].chain_identity)
     node = Anvil(
         find_anvil(os.environ, ROOT / ".sluice" / "cache"),
         site.folder / "chain",

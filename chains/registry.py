@@ -6,13 +6,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from chains.family import Reader, Spender
-from core.catalogue.catalogue import Environment, Network, load_catalogue
+from core.catalogue.catalogue import Network, load_catalogue
+from core.catalogue.fields import Environment
 from core.settings.settings import Settings
 
 if TYPE_CHECKING:
     from chains.net.providers import Providers
 
-WEI_PER_GWEI: Final = 10**9
 Builder = Callable[[Network, tuple[str, ...], float, Environment], Reader]
 SpenderBuilder = Callable[[Network, tuple[str, ...], float, str | None], Spender]
 
@@ -41,15 +41,15 @@ def spender(network: Network, settings: Settings) -> Spender:
     return build(network, urls, settings.rpc_timeout_s, settings.sanctions_oracles.get(network.code))
 
 
-def gas_cap_units(network: Network, settings: Settings) -> int:
-    """Return the most that may be offered for a unit of gas, in base units of the gas coin.
+def fee_cap_units(network: Network, settings: Settings) -> int:
+    """Return the most that may be offered for a unit of the family's measure, in base units of the gas coin.
 
-    The operator's word (`<NETWORK>_GAS_CAP_GWEI`) or else the catalogue's. LookupError where the family has no gas.
+    The operator's word (`<NETWORK>_GAS_CAP_GWEI`) or else the catalogue's. LookupError where there is neither.
     """
-    cap_gwei = settings.gas_caps_gwei.get(network.code, network.gas_cap_gwei)
-    if cap_gwei is None:
-        raise LookupError(f"{network.code} has no gas")
-    return cap_gwei * WEI_PER_GWEI
+    cap = settings.gas_caps_gwei.get(network.code, network.family_parameters.fee_cap)
+    if cap is None:
+        raise LookupError(f"{network.code} has no cap on fees")
+    return cap * network.family_parameters.FEE_CAP_UNIT
 
 
 @functools.cache

@@ -229,10 +229,10 @@ def _check_pool(settings: Settings) -> Iterator[Finding]:
 def _ask_chain(network: Network, url: str, timeout_s: float) -> tuple[bool, str]:
     """Return whether a provider can be used, and what it said."""
     try:
-        chain_id = quantity(JsonRpc(url, timeout_s=timeout_s).call("eth_chainId", [], str))
+        chain_id = str(quantity(JsonRpc(url, timeout_s=timeout_s).call("eth_chainId", [], str)))
     except ProviderError as error:
         return False, str(error)
-    return chain_id == network.chain_id, f"chain {chain_id}, expected {network.chain_id}"
+    return chain_id == network.chain_identity, f"chain {chain_id}, expected {network.chain_identity}"
 
 
 def _check_methods(settings: Settings, network: Network, url: str, number: int) -> Iterator[Finding]:

@@ -299,8 +299,7 @@ def anvil(anvil_program: Path, tmp_path: Path, leash: Leash) -> Iterator[Callabl
     started: list[Anvil] = []
 
     def start(network: str = "ethereum", *, chain_id: int | None = None, block_time_s: int | None = 1) -> Anvil:
-        number = load_catalogue("development").networks[network].chain_id if chain_id is None else chain_id
-        assert number is not None, f"{network} is no EVM chain"
+        number = int(load_catalogue("development").networks[network].chain_identity) if chain_id is None else chain_id
         chain = Anvil(
             anvil_program,
             tmp_path / f"{network}-{len(started)}",

@@ -6,14 +6,14 @@ Called by actors.payouts.service.
 from __future__ import annotations
 
 from actors.context import Context
-from chains.registry import gas_cap_units
+from chains.registry import fee_cap_units
 from core.catalogue.catalogue import Network
 
 
 def reserve_units(ctx: Context, currency: str) -> int:
     """Return how much of a coin stays for gas on all served networks together, in the ledger's units.
 
-    For each network so many transfers of its dearest coin at the most that is offered for a unit of gas.
+    For each network so many transfers of its dearest coin at the most that is offered for it.
     """
     return sum(
         _of_network(ctx, network)
@@ -23,7 +23,7 @@ def reserve_units(ctx: Context, currency: str) -> int:
 
 
 def _of_network(ctx: Context, network: Network) -> int:
-    gas = max((pair.transfer_gas or 0 for pair in ctx.catalogue.pairs_on(network.code)), default=network.coin_gas or 0)
-    units = ctx.settings.gas_reserve_transfers * gas * gas_cap_units(network, ctx.settings)
+    measure = network.family_parameters.payout_measure_max
+    units = ctx.settings.gas_reserve_transfers * measure * fee_cap_units(network, ctx.settings)
     pair = ctx.catalogue.pair(network.gas_currency, network.code)
     return units if pair is None else pair.to_ledger(units, ctx.catalogue.scale(network.gas_currency))

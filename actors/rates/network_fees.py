@@ -8,7 +8,7 @@ from actors.context import Context
 from actors.network_ticks import network_tick
 from chains.base import Cost
 from chains.family import Reader
-from chains.registry import gas_cap_units
+from chains.registry import fee_cap_units
 from core.catalogue.catalogue import Catalogue, Network
 from core.errors import InvoiceQuoteFailed
 from core.rates.pricing import Rates, fee_in_coin
@@ -21,7 +21,7 @@ log = structlog.get_logger()
 @network_tick("fees")
 def refresh_network_fees(ctx: Context, network: Network, chain: Reader) -> None:
     """Ask the chain what moving each of its coins costs and write that down in the coin itself."""
-    costs = chain.costs(cap_units=gas_cap_units(network, ctx.settings))
+    costs = chain.costs(cap_units=fee_cap_units(network, ctx.settings))
     # A moment ago there may have been no rates; see actors.rates.refresh.
     ctx.market.forget()
     market = ctx.market.read().rates

@@ -25,7 +25,6 @@ def intent_of(spend: SpendRow) -> Intent:
             decimals=spend.decimals,
             min_deposit_units=1,
             min_payout_units=1,
-            transfer_gas=None,
         )
     return Intent(sender=spend.sender, recipient=spend.recipient, pair=pair, units=spend.token_units, memo=spend.memo)
 

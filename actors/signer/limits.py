@@ -2,7 +2,7 @@
 
 Called by actors.signer.broadcast, and by whatever creates payouts, for what the signer would never sign. What goes from
 one wallet of ours to another is not limited; the price of gas is capped where it is asked for
-(chains.registry.gas_cap_units).
+(chains.registry.fee_cap_units).
 """
 
 from __future__ import annotations

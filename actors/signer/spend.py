@@ -178,7 +178,7 @@ def quote(ctx: Context, network: Network, spender: Spender, intent: Intent, prom
 
     Raises what Spender.quote raises. What waits in no block is not yet gone from the balance that nodes tell.
     """
-    cap_units = registry.gas_cap_units(network, ctx.settings)
+    cap_units = registry.fee_cap_units(network, ctx.settings)
     contract = None if intent.pair is None else intent.pair.contract
     fee = spender.quote(replace(intent, units=intent.units + promised.token_units), cap_units=cap_units)
     if promised.gas_units or promised.native_units:

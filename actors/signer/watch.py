@@ -229,7 +229,7 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
     intent = nothing_of(spend) if is_void else intent_of(spend)
     try:
         fee = spender.replacement(
-            intent, before=Fee(**newest.terms), cap_units=registry.gas_cap_units(network, ctx.settings)
+            intent, before=Fee(**newest.terms), cap_units=registry.fee_cap_units(network, ctx.settings)
         )
     except FeeTooHighError as error:
         log.warning("spend.stuck_at_cap", spend=str(spend.id), error=str(error))

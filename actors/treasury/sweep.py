@@ -30,8 +30,9 @@ from chains.base import (
 )
 from chains.family import Reader, Spender
 from chains.keystore import KeystoreError
-from chains.registry import gas_cap_units
+from chains.registry import fee_cap_units
 from core.catalogue.catalogue import Network, Pair
+from core.catalogue.families import evm_parameters
 from core.money import rescale_down
 from core.rates.worth import excess_units
 from models.deposits import balances as probes
@@ -92,7 +93,7 @@ class _Keeper:
         self._hot, self._cold = hot, cold
         self._spender: Spender = spending.spender_of(ctx, network)
         self._is_hot_dry = False
-        self._cap_units = gas_cap_units(network, ctx.settings)
+        self._cap_units = fee_cap_units(network, ctx.settings)
         self.started = 0
 
     def run(self) -> None:
@@ -212,7 +213,7 @@ class _Keeper:
         """Send a deposit address the gas that its sweep lacks, if that is worth it and the hot wallet has it."""
         missing = fee.ceiling_units - held_units
         # Sending it costs as well; on a rollup, posting that about as much as posting the sweep.
-        cost = missing + (self._network.coin_gas or 0) * fee.price_units + fee.data_units
+        cost = missing + evm_parameters(self._network).coin_gas * fee.price_units + fee.data_units
         market, policy = self._ctx.market.read(), treasury_plan.policy_of(self._ctx.settings)
         if self._is_hot_dry or not treasury_plan.is_worth(
             self._ctx.catalogue, market, policy, self._network, found, gas_units=cost

@@ -23,4 +23,4 @@ DIALECT: Final = Dialect(identify=_identity, head=_head)
 
 def evm_providers(network: Network, urls: Sequence[str], *, timeout_s: float) -> Providers:
     """Return the providers of an EVM network, which are believed once they name its chain id."""
-    return Providers(network, urls, DIALECT, identity=str(network.chain_id), timeout_s=timeout_s)
+    return Providers(network, urls, DIALECT, identity=network.chain_identity, timeout_s=timeout_s)

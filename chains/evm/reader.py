@@ -39,6 +39,7 @@ from chains.net.budget import BudgetSpentError, budget
 from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.providers import Providers
 from core.catalogue.catalogue import Network, Pair
+from core.catalogue.families import evm_parameters
 
 __all__ = ["TRANSFER_TOPIC", "EvmReader"]
 
@@ -135,7 +136,8 @@ class EvmReader:
 
     def _cost(self, pair: Pair, price_wei: int) -> Cost:
         """Return a coin's costs. Its sweep, or the gas for a token's, goes to a plain address, as no payout need."""
-        payout_gas, coin_gas = pair.transfer_gas or 0, self._network.coin_gas or 0
+        parameters = evm_parameters(self._network)
+        payout_gas, coin_gas = parameters.transfer_gas[pair.currency], parameters.coin_gas
         sweep_gas = coin_gas if pair.contract is None else payout_gas + coin_gas
         return Cost(payout_units=payout_gas * price_wei, sweep_units=sweep_gas * price_wei)
 

@@ -31,7 +31,7 @@ class Plan:
 def parse_networks(text: str) -> tuple[str, ...]:
     """Return the networks of a comma separated list, or all that have a development chain. Raises PlanError."""
     catalogue = load_catalogue("development")
-    runnable = tuple(network.code for network in catalogue.networks.values() if network.chain_id is not None)
+    runnable = tuple(network.code for network in catalogue.networks.values() if network.family == "evm")
     if text == ALL:
         return runnable
     asked = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))

@@ -196,10 +196,8 @@ class Stack:
 
     def _node(self, anvil: Path, network: Network) -> Anvil:
         code = network.code
-        if network.chain_id is None:
-            raise StartError(f"{code} has no development chain")
         folder, port = self._folder.path / "chains" / code, self._ports.take(f"chain:{code}")
-        return Anvil(anvil, folder, network=code, chain_id=network.chain_id, port=port, leash=self._leash)
+        return Anvil(anvil, folder, network=code, chain_id=int(network.chain_identity), port=port, leash=self._leash)
 
     def _start(self, server: Program) -> None:
         server.start()

@@ -7,28 +7,19 @@ sweep. Confirmations credit a deposit; maturity, about the chain's own finality,
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Final, Literal
+from typing import Final
 
-from msgspec import Meta
-
+from core.catalogue.families import Family, FamilyParameters
+from core.catalogue.fields import CurrencyCode, Digits, Environment, NetworkCode, Positive, Text
 from core.money import rescale
 
-Environment = Literal["development", "production"]
-Family = Literal["evm", "tron", "solana", "ton", "bitcoin"]
 Method = tuple[str, str]
 """A currency and a network."""
 
-DECIMALS_MAX: Final = 18
 CATALOGUE_FILE: Final = Path(__file__).with_name("catalogue.json")
-
-Positive = Annotated[int, Meta(ge=1)]
-Digits = Annotated[int, Meta(ge=0, le=DECIMALS_MAX)]
-CurrencyCode = Annotated[str, Meta(pattern="^[A-Z]{3,5}$")]
-NetworkCode = Annotated[str, Meta(pattern="^[a-z]{3,16}$")]
-Text = Annotated[str, Meta(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +47,8 @@ class Network:
 
     code: NetworkCode
     name: Text
-    family: Family
-    # EVM only: what its nodes must answer to eth_chainId, and what signatures are bound to.
-    chain_id: Positive | None
+    # What its nodes name as their chain: nothing is believed of one that names another. What it is, a family says.
+    chain_identity: Text
     # What fees are paid in; native is the same where it is also offered for payments, else None.
     gas_currency: CurrencyCode
     native: CurrencyCode | None
@@ -67,15 +57,13 @@ class Network:
     block_time_ms: Positive
     # The name under which its nodes give the last final block; None where depth alone tells.
     finality_tag: Text | None
-    # EVM only. The most that is offered for a unit of gas, unless the operator sets another cap.
-    gas_cap_gwei: Positive | None
-    # The gas that a transfer of its own coin between our own addresses is reckoned with, whether or not that coin is
-    # offered for payments. A payout may go to a contract, and is charged for Pair.transfer_gas.
-    coin_gas: Positive | None
-    # Whether blocks have a base fee, so that offers name a price and a tip (EIP-1559) instead of a price alone.
-    has_base_fee: bool | None
-    # The contract of a rollup that tells what posting a transaction's data costs on top of its gas.
-    data_fee_oracle: Text | None
+    # What only networks of its family have.
+    family_parameters: FamilyParameters = field(hash=False)
+
+    @property
+    def family(self) -> Family:
+        """Return the family of chains that it belongs to."""
+        return self.family_parameters.family
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +77,6 @@ class Pair:
     decimals: Digits
     min_deposit_units: Positive
     min_payout_units: Positive
-    # EVM only: the gas that the fee of one payout is charged for.
-    transfer_gas: Positive | None
 
     def to_ledger(self, units: int, asset_scale: int) -> int:
         """Express units of this network's token in the ledger's scale of the coin; always exact."""

@@ -5,13 +5,14 @@ Called by core.catalogue.catalogue.load_catalogue.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
 
-from core.catalogue.catalogue import Asset, Catalogue, Digits, Environment, Fiat, Network, Pair, Positive
+from core.catalogue.catalogue import Asset, Catalogue, Fiat, Network, Pair
+from core.catalogue.fields import Digits, Environment, Positive
 from core.money import parse_units, rescale
 
 Row = dict[str, Any]
@@ -32,7 +33,6 @@ class _PairRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     # Coins, as decimal strings.
     min_deposit: str
     min_payout: str
-    transfer_gas: Positive | None
 
 
 class _Minimums(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,7 +74,7 @@ def _build(file: _File, environment: Environment) -> Catalogue:
     natives = {row.network: row.currency for row in file.pairs if row.contract is None}
     assets = _index((_record(Asset, row, scale=scales[row.get("code", "")]) for row in file.assets), _code)
     networks = (
-        _record(Network, _pace(row, file.development, environment), native=natives.get(row.get("code", "")))
+        _in_environment(_record(Network, row, native=natives.get(row.get("code", ""))), file.development, environment)
         for row in file.networks
     )
     pairs = _index(
@@ -114,18 +114,22 @@ def _pair(row: _PairRow, assets: Mapping[str, Asset]) -> Pair:
             "decimals": row.decimals,
             "min_deposit_units": units(row.min_deposit),
             "min_payout_units": units(row.min_payout),
-            "transfer_gas": row.transfer_gas,
         },
         Pair,
     )
 
 
-def _pace(row: Row, development: _Development, environment: Environment) -> Row:
+def _in_environment(network: Network, development: _Development, environment: Environment) -> Network:
     if environment == "production":
-        return row
-    pace = {name: getattr(development, name) for name in ("confirmations", "maturity", "block_time_ms")}
-    # Development's chains are no rollups.
-    return {**row, **pace, "data_fee_oracle": None}
+        return network
+    return replace(
+        network,
+        confirmations=development.confirmations,
+        maturity=development.maturity,
+        block_time_ms=development.block_time_ms,
+        chain_identity=network.family_parameters.DEVELOPMENT_IDENTITY or network.chain_identity,
+        family_parameters=network.family_parameters.in_development(),
+    )
 
 
 def _minimums(row: _PairRow, development: _Development, environment: Environment) -> _PairRow:
@@ -168,40 +172,23 @@ def _problems(catalogue: Catalogue, development: _Development) -> Iterator[str]:
         yield "development matures before it confirms"
     for network in catalogue.networks.values():
         yield from _network_problems(network, catalogue)
-        yield from _gas_problems(network)
-    yield from _repeated(network.chain_id for network in catalogue.networks.values())
+    yield from _repeated(network.chain_identity for network in catalogue.networks.values())
     for code, pairs in catalogue.pairs_by_network.items():
         yield from _repeated(pair.contract and f"{code} {pair.contract.lower()}" for pair in pairs)
 
 
 def _network_problems(network: Network, catalogue: Catalogue) -> Iterator[str]:
-    evm = network.family == "evm"
+    pairs = catalogue.pairs_on(network.code)
     if network.maturity < network.confirmations:
         yield f"{network.code} matures before it confirms"
-    if (network.chain_id is not None) != evm:
-        yield f"{network.code}: a chain id belongs to EVM networks, and to each of them"
     if network.gas_currency not in catalogue.assets:
         yield f"{network.code} takes fees in {network.gas_currency}, which is unknown"
-    for pair in catalogue.pairs_on(network.code):
+    for pair in pairs:
         if (pair.contract is None) != (pair.currency == network.gas_currency):
             yield f"{pair.currency} on {network.code}: its own coin, and no other, has no contract"
-        if (pair.transfer_gas is not None) != evm:
-            yield f"{pair.currency} on {network.code}: gas belongs to EVM networks, and to each of them"
-        if pair.contract is None and (pair.transfer_gas or 0) < (network.coin_gas or 0):
-            yield f"{pair.currency} on {network.code}: its own coin's gas is less than a plain transfer takes"
-
-
-def _gas_problems(network: Network) -> Iterator[str]:
-    evm = network.family == "evm"
-    for value, name in (
-        (network.gas_cap_gwei, "gas cap"),
-        (network.coin_gas, "gas figure"),
-        (network.has_base_fee, "word on base fees"),
-    ):
-        if (value is not None) != evm:
-            yield f"{network.code}: a {name} belongs to EVM networks, and to each of them"
-    if network.data_fee_oracle is not None and not evm:
-        yield f"{network.code}: an oracle for data fees belongs to EVM networks"
+    currencies = frozenset(pair.currency for pair in pairs)
+    for problem in network.family_parameters.problems(network.chain_identity, network.gas_currency, currencies):
+        yield f"{network.code}: {problem}"
 
 
 def _repeated(values: Iterable[object]) -> Iterator[str]:

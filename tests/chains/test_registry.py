@@ -4,7 +4,7 @@ import pytest
 
 from chains.evm.reader import EvmReader
 from chains.evm.spends.spender import EvmSpender
-from chains.registry import gas_cap_units, reader, spender
+from chains.registry import fee_cap_units, reader, spender
 from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import Settings, load_settings
 
@@ -67,6 +67,6 @@ def test_where_no_adapter_is_there_is_no_spender() -> None:
 def test_the_operators_gas_cap_replaces_the_catalogues() -> None:
     named = settings(ETHEREUM_GAS_CAP_GWEI="7")
 
-    assert [gas_cap_units(NETWORKS[code], named) for code in ("ethereum", "bsc")] == [7 * 10**9, 20 * 10**9]
-    with pytest.raises(LookupError, match="tron has no gas"):
-        gas_cap_units(NETWORKS["tron"], named)
+    assert [fee_cap_units(NETWORKS[code], named) for code in ("ethereum", "bsc")] == [7 * 10**9, 20 * 10**9]
+    with pytest.raises(LookupError, match="tron has no cap on fees"):
+        fee_cap_units(NETWORKS["tron"], named)

@@ -192,7 +192,7 @@ def test_the_buyer_is_rich_on_every_chain(stack: Running) -> None:
     catalogue = load_catalogue("development")
     for network, url in stack.ready["rpc"].items():
         node = JsonRpc(url, timeout_s=5)
-        assert int(node.call("eth_chainId", [], str), 16) == catalogue.networks[network].chain_id
+        assert str(int(node.call("eth_chainId", [], str), 16)) == catalogue.networks[network].chain_identity
         assert int(node.call("eth_getBalance", [buyer, "latest"], str), 16) >= 10**18
         for currency, contract in stack.ready["tokens"][network].items():
             pair = catalogue.pair(currency, network)

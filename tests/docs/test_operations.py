@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Final
 
 from core.catalogue.catalogue import Network, load_catalogue
+from core.catalogue.families import evm_parameters
 from core.settings.settings import Settings
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
 CATALOGUE: Final = load_catalogue("production")
-CAPPED: Final = {code: network for code, network in CATALOGUE.networks.items() if network.gas_cap_gwei}
+CAPPED: Final = {code: network for code, network in CATALOGUE.networks.items() if network.family_parameters.fee_cap}
 
 
 def line(pattern: str) -> str:
@@ -23,7 +24,7 @@ def line(pattern: str) -> str:
 def test_every_gas_cap_is_the_catalogues() -> None:
     named = line(r"\n\| `<NETWORK>_GAS_CAP_GWEI` \| ([^|]+) \|")
 
-    assert named.split(", ") == [f"{code} {network.gas_cap_gwei}" for code, network in CAPPED.items()]
+    assert named.split(", ") == [f"{code} {network.family_parameters.fee_cap}" for code, network in CAPPED.items()]
 
 
 def test_every_gas_reserve_follows_from_the_catalogues_cap_and_dearest_transfer() -> None:
@@ -40,5 +41,6 @@ def test_every_gas_reserve_follows_from_the_catalogues_cap_and_dearest_transfer(
 
 def dearest(network: Network) -> Decimal:
     """Return what a transfer of a network's dearest coin takes at its cap, in whole coins."""
-    gas = max(pair.transfer_gas or 0 for pair in CATALOGUE.pairs_on(network.code))
-    return Decimal(gas * (network.gas_cap_gwei or 0)).scaleb(-9)
+    parameters = evm_parameters(network)
+    gas = max(parameters.transfer_gas[pair.currency] for pair in CATALOGUE.pairs_on(network.code))
+    return Decimal(gas * parameters.gas_cap_gwei).scaleb(-9)

@@ -15,6 +15,7 @@ from chains.evm.spends.library import ask_contract, calldata, eth
 from chains.net.json_rpc import JsonRpc, Rpc, RpcError
 from chains.net.providers import Providers
 from core.catalogue.catalogue import Network
+from core.catalogue.families import evm_parameters
 
 HISTORY_BLOCKS: Final = 5
 HISTORY_PERCENTILE: Final = 50
@@ -151,7 +152,7 @@ def data_fee(providers: Providers, network: Network, *, calldata_bytes: int, lim
 
     Raises AbsurdFeeError above the limit, ProviderError.
     """
-    oracle = network.data_fee_oracle
+    oracle = evm_parameters(network).data_fee_oracle
     if oracle is None:
         return 0
     # By the length of a transaction without its signature.
@@ -163,7 +164,7 @@ def data_fee(providers: Providers, network: Network, *, calldata_bytes: int, lim
 
 
 def _price(node: JsonRpc, network: Network) -> GasPrice:
-    if network.has_base_fee:
+    if evm_parameters(network).has_base_fee:
         try:
             price = gas_price(node)
         except RpcError as error:

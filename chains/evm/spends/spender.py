@@ -32,6 +32,7 @@ from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.providers import Providers
 from core.catalogue.addresses import keccak256
 from core.catalogue.catalogue import Network, Pair
+from core.catalogue.families import evm_parameters
 
 log = structlog.get_logger()
 
@@ -44,12 +45,11 @@ class EvmSpender:
     """One EVM network, as chains.base.Spender. A slot is a nonce; units of the gas coin are wei."""
 
     def __init__(self, network: Network, providers: Providers, *, sanctions_oracle: str | None = None) -> None:
-        if network.chain_id is None:
-            raise ValueError(f"{network.code} is no EVM network")
+        self._parameters = evm_parameters(network)
         self.providers = providers
         self.sanctions_oracle = sanctions_oracle
         self._network = network
-        self._chain_id = network.chain_id
+        self._chain_id = int(network.chain_identity)
 
     def next_slot(self, sender: str, *, ours: int) -> int:
         """Return the nonce that follows what is included; see chains.base. One of two cannot raise it.
@@ -100,7 +100,7 @@ class EvmSpender:
         """Return what to offer for something that can wait; see chains.base. Tried as if gas cost nothing."""
         spend = _spend(intent)
         # What a plain transfer takes is known to the last unit.
-        is_plain = spend.data == "0x" and self._network.coin_gas == evm_trial.INTRINSIC_GAS
+        is_plain = spend.data == "0x" and self._parameters.coin_gas == evm_trial.INTRINSIC_GAS
         margin = 0 if is_plain else FRUGAL_MARGIN_PERCENT
         figure = evm_trial.gas_figure(intent, self._network)
         trial = evm_trial.judge(

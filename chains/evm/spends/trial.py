@@ -15,6 +15,7 @@ from chains.evm.spends.library import ask_contract, calldata, eth, spelled
 from chains.evm.spends.tx import Spend
 from chains.net.json_rpc import JsonRpc, RpcError
 from core.catalogue.catalogue import Network
+from core.catalogue.families import evm_parameters
 
 # No transaction takes less.
 INTRINSIC_GAS: Final = 21_000
@@ -52,10 +53,8 @@ def token_balance(node: JsonRpc, contract: str, holder: str, at: object) -> int:
 
 def gas_figure(intent: Intent, network: Network) -> int:
     """Return the gas that the catalogue reckons with for such a transfer."""
-    found = network.coin_gas if intent.pair is None else intent.pair.transfer_gas
-    if found is None:
-        raise ValueError(f"{network.code} has no gas figures")
-    return found
+    parameters = evm_parameters(network)
+    return parameters.coin_gas if intent.pair is None else parameters.transfer_gas[intent.pair.currency]
 
 
 def gas_max(intent: Intent, gas_figure: int) -> int:

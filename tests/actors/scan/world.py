@@ -92,11 +92,10 @@ class World:
     def signed(self, to: str, units: int, *, currency: str = "USDT") -> tuple[str, str]:
         """Return (id, raw bytes) of a transfer that is not sent yet; the bytes survive any reorg."""
         contract = CATALOGUE.pairs[currency, self.network.code].contract
-        assert self.network.chain_id is not None
         spend = sign_spend(
             plan_spend(to=to, units=units, contract=contract),
             private_key=BUYER_KEY,
-            chain_id=self.network.chain_id,
+            chain_id=int(self.network.chain_identity),
             nonce=self._nonce,
             fee=FEE,
         )

@@ -12,6 +12,7 @@ import pytest
 from actors.signer import broadcast
 from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story.tokens import contracts, install_code
+from core.catalogue.families import evm_parameters
 from core.ids import uuid7
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import (
@@ -371,7 +372,7 @@ def test_a_recipient_that_burns_gas_when_it_is_mined_pays_for_itself(
     assert payouts.find(chain.shop, paid.id).status == "sent"  # type: ignore[union-attr]
     [(txid, gas_limit)] = rows("SELECT txid, gas_limit FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
                                " WHERE s.purpose = 'payout'")  # fmt: skip
-    assert gas_limit <= (CATALOGUE.pairs["ETH", "ethereum"].transfer_gas or 0)
+    assert gas_limit <= evm_parameters(CATALOGUE.networks["ethereum"]).transfer_gas["ETH"]
     assert signer_counters.spent_by(chain.shop, 1) > 0
     chain.node.ask("anvil_dropTransaction", txid)
     chain.mine(4)

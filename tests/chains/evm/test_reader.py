@@ -6,6 +6,7 @@ from chains.base import NATIVE, Cost
 from chains.evm.spends.tx import send_transfer
 from chains.net.json_rpc import RpcError
 from cli.embedded.story.tokens import install_code, install_token
+from core.catalogue.families import evm_parameters
 from tests.chains.conftest import CATALOGUE, FORGER, FORWARDER, OURS, THEIRS, Chain, evm_reader
 from tests.peers.anvil import BUYER, BUYER_KEY, HandMined, calldata
 
@@ -302,14 +303,12 @@ def test_a_node_that_cannot_tell_finality_says_so(chain: Chain, monkeypatch: pyt
 
 
 def test_the_fee_of_a_transfer_is_gas_times_price(chain: Chain) -> None:
-    pair = CATALOGUE.pairs["USDT", "ethereum"]
-
     fee = chain.reader.costs(cap_units=100 * 10**9)["USDT"].payout_units
 
-    assert pair.transfer_gas is not None
-    assert fee % pair.transfer_gas == 0
-    assert 10**8 < fee // pair.transfer_gas < 100 * 10**9
-    assert chain.reader.costs(cap_units=7)["USDT"].payout_units == 7 * pair.transfer_gas, "more is never offered"
+    transfer_gas = evm_parameters(CATALOGUE.networks["ethereum"]).transfer_gas["USDT"]
+    assert fee % transfer_gas == 0
+    assert 10**8 < fee // transfer_gas < 100 * 10**9
+    assert chain.reader.costs(cap_units=7)["USDT"].payout_units == 7 * transfer_gas, "more is never offered"
 
 
 @pytest.mark.parametrize(("currency", "payout_gas", "sweep_gas"), [("ETH", 30_000, 21_000), ("USDT", 70_000, 91_000)])

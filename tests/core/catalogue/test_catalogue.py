@@ -6,12 +6,15 @@ import hashlib
 import json
 from base64 import urlsafe_b64decode
 from binascii import crc_hqx
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
+import msgspec
 import pytest
 import sha3
 
-from core.catalogue.catalogue import CATALOGUE_FILE, Catalogue, Environment, Pair, load_catalogue
+from core.catalogue.catalogue import CATALOGUE_FILE, Catalogue, Pair, load_catalogue
+from core.catalogue.families import TRAITS, Family, Parameters, evm_parameters, traits_of
+from core.catalogue.fields import Environment
 from core.catalogue.reader import CatalogueError, read_catalogue
 from core.money import PrecisionLostError, format_coin
 
@@ -35,6 +38,12 @@ NETWORKS_BY_CURRENCY = {
 FIATS = "USD EUR GBP RUB UAH PLN CZK TRY CNY INR BRL CAD AUD CHF AED ZAR MXN IDR THB VND NGN JPY KRW"
 PRECISIONS = {"USDT": 6, "USDC": 6, "TRX": 6, "BTC": 8, "SOL": 9, "TON": 9}  # the others 18
 CHAIN_IDS = {"ethereum": 1, "bsc": 56, "polygon": 137, "avalanche": 43114, "base": 8453, "arbitrum": 42161}
+GENESES = {
+    "tron": "00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc",
+    "solana": "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d",
+    "ton": "F6OpKZKqvqeFp6CQmFomXNMfMj2EnaUSOXN+Mh+wVWk=",
+    "bitcoin": "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f",
+}
 
 # A wrong contract or number of decimals loses money, so both are typed twice: a change has to be meant.
 TOKENS = {
@@ -79,8 +88,39 @@ def test_it_has_the_ten_networks_and_their_chain_ids(catalogue: Catalogue) -> No
 
     assert len(names) == 10
     assert set(catalogue.networks) == names
-    assert {code: network.chain_id for code, network in catalogue.networks.items() if network.chain_id} == CHAIN_IDS
+    identities = {code: network.chain_identity for code, network in catalogue.networks.items()}
+    assert {code: int(identity) for code, identity in identities.items() if identity.isdecimal()} == CHAIN_IDS
     assert {code for code, network in catalogue.networks.items() if network.family == "evm"} == set(CHAIN_IDS)
+
+
+def test_a_main_network_is_known_by_its_first_block_and_is_never_taken_for_developments() -> None:
+    production, development = load_catalogue("production").networks, load_catalogue("development").networks
+
+    assert {code: production[code].chain_identity for code in GENESES} == GENESES
+    assert not {development[code].chain_identity for code in GENESES} & set(GENESES.values())
+
+
+def test_every_family_has_its_traits_and_only_counters_are_sent_one_after_the_other() -> None:
+    assert set(TRAITS) == set(get_args(Family)) == {n.family for n in load_catalogue("production").networks.values()}
+    assert {family: traits.claim for family, traits in TRAITS.items()} == {
+        "evm": "counter", "ton": "counter", "tron": "window", "solana": "window", "bitcoin": "coins",
+    }  # fmt: skip
+    assert [family for family, traits in TRAITS.items() if traits.has_memo] == ["solana", "ton"]
+    assert [family for family, traits in TRAITS.items() if traits.has_hidden_transfers] == ["evm"]
+    assert [family for family, traits in TRAITS.items() if traits.has_mempool or not traits.has_sender] == ["bitcoin"]
+    assert {family: (traits.outputs_max, traits.in_flight_max) for family, traits in TRAITS.items()} == {
+        "evm": (1, 64), "tron": (1, 64), "solana": (1, 64), "ton": (50, 1), "bitcoin": (100, 25),
+    }  # fmt: skip
+    assert traits_of(load_catalogue("production").networks["bsc"]) is TRAITS["evm"]
+
+
+def test_what_is_asked_of_parameters_has_an_answer_in_every_family() -> None:
+    silent = load_catalogue("production").networks["tron"].family_parameters
+
+    assert (silent.fee_cap, silent.payout_measure_max, silent.in_development()) == (None, 0, silent)
+    assert list(silent.problems("any", "TRX", frozenset())) == []
+    with pytest.raises(ValueError, match="tron is no EVM network"):
+        evm_parameters(load_catalogue("production").networks["tron"])
 
 
 def test_it_prices_in_23_fiat_currencies_and_every_coin(catalogue: Catalogue) -> None:
@@ -154,7 +194,8 @@ def test_production_waits_for_real_depths_and_takes_amounts_worth_their_sweep() 
 
 
 def test_what_offers_for_gas_follow_is_told_for_every_evm_network() -> None:
-    told = {code: n for code, n in load_catalogue("production").networks.items() if n.family == "evm"}
+    networks = load_catalogue("production").networks.items()
+    told = {code: evm_parameters(n) for code, n in networks if n.family == "evm"}
 
     assert {code: n.gas_cap_gwei for code, n in told.items()} == {
         "ethereum": 300, "bsc": 20, "polygon": 1500, "avalanche": 300, "base": 20, "arbitrum": 20,
@@ -167,8 +208,8 @@ def test_what_offers_for_gas_follow_is_told_for_every_evm_network() -> None:
 
 
 def test_a_payout_of_coin_is_charged_for_what_a_contract_wallet_takes() -> None:
-    pairs = load_catalogue("production").pairs
-    assert {key: pair.transfer_gas for key, pair in pairs.items() if pair.contract is None and pair.transfer_gas} == {
+    networks = [n for n in load_catalogue("production").networks.values() if n.family == "evm"]
+    assert {(n.native, n.code): evm_parameters(n).transfer_gas[n.native] for n in networks if n.native} == {
         ("ETH", "ethereum"): 30_000, ("BNB", "bsc"): 30_000, ("POL", "polygon"): 30_000, ("AVAX", "avalanche"): 30_000,
     }  # fmt: skip
 
@@ -177,9 +218,14 @@ def test_development_has_a_faster_pace_and_smaller_minimums_and_differs_in_nothi
     development, production = load_catalogue("development"), load_catalogue("production")
 
     for code, network in development.networks.items():
-        # Its chains are no rollups, whatever they stand for.
+        # Its chains are no rollups, whatever they stand for; off EVM they have an identity and addresses of their own.
         same = dataclasses.replace(
-            production.networks[code], confirmations=2, maturity=4, block_time_ms=1000, data_fee_oracle=None
+            production.networks[code],
+            confirmations=2,
+            maturity=4,
+            block_time_ms=1000,
+            chain_identity=network.chain_identity if network.family != "evm" else str(CHAIN_IDS[code]),
+            family_parameters=in_development(production.networks[code].family_parameters),
         )
         assert network == same
     for key, pair in development.pairs.items():
@@ -188,6 +234,11 @@ def test_development_has_a_faster_pace_and_smaller_minimums_and_differs_in_nothi
         )
         assert pair.min_deposit_units == 2 * pair.min_payout_units <= production.pairs[key].min_deposit_units
     assert (development.assets, development.fiats) == (production.assets, production.fiats)
+
+
+def in_development(parameters: Any) -> Parameters:
+    changes = {"evm": {"data_fee_oracle": None}, "ton": {"is_test": True}, "bitcoin": {"chain": "regtest"}}
+    return cast("Parameters", msgspec.structs.replace(parameters, **changes.get(parameters.family, {})))
 
 
 @pytest.mark.parametrize("network", NETWORKS_BY_CURRENCY["USDT"].split())
@@ -280,7 +331,17 @@ def test_it_is_read_once_and_cannot_be_changed(catalogue: Catalogue) -> None:
     assert load_catalogue("production") is load_catalogue("production")
     with pytest.raises(dataclasses.FrozenInstanceError):
         pair.contract = None  # type: ignore[misc]
-    for table in (catalogue.pairs, catalogue.networks, catalogue.assets, catalogue.fiats, catalogue.ledger_scales()):
+    gas = evm_parameters(catalogue.networks["bsc"]).transfer_gas
+    with pytest.raises(AttributeError):
+        catalogue.networks["bsc"].family_parameters.gas_cap_gwei = 1  # type: ignore[misc,union-attr]
+    for table in (
+        catalogue.pairs,
+        catalogue.networks,
+        catalogue.assets,
+        catalogue.fiats,
+        catalogue.ledger_scales(),
+        gas,
+    ):
         with pytest.raises(TypeError):
             table["mine"] = pair  # type: ignore[index]
 
@@ -299,6 +360,11 @@ def pair_row(data: Data, currency: str, network: str) -> Data:
     return row(data, "pairs", currency=currency, network=network)
 
 
+def parameters_row(data: Data, network: str) -> Data:
+    found: Data = row(data, "networks", code=network)["family_parameters"]
+    return found
+
+
 def without(items: list[Data], item: Data) -> list[Data]:
     return [other for other in items if other is not item]
 
@@ -314,11 +380,15 @@ MUTATIONS: dict[str, tuple[Any, str]] = {
     "an unknown field of a pair": (lambda d: pair_row(d, "BTC", "bitcoin").update(fee=1), "unknown field `fee`"),
     "an unknown field of development": (lambda d: d["development"].update(contracts={}), "unknown field `contracts`"),
     "a number as text": (lambda d: row(d, "networks", code="tron").update(block_time_ms="3000"), "Expected `int"),
-    "true for one": (lambda d: row(d, "networks", code="bsc").update(chain_id=True), "Expected `int | null`"),
+    "true for one": (lambda d: parameters_row(d, "bsc").update(coin_gas=True), "Expected `int`"),
+    "a chain id as a number": (lambda d: row(d, "networks", code="bsc").update(chain_identity=56), "Expected `str`"),
+    "a network without parameters": (lambda d: row(d, "networks", code="tron").pop("family_parameters"), "Network has"),
     "a fraction of a block": (lambda d: row(d, "networks", code="tron").update(block_time_ms=1.5), "Expected `int`"),
     "a block without time": (lambda d: row(d, "networks", code="tron").update(block_time_ms=0), ">= 1"),
     "no confirmations": (lambda d: row(d, "networks", code="tron").update(confirmations=0), ">= 1"),
-    "an unknown family": (lambda d: row(d, "networks", code="tron").update(family="cosmos"), "Invalid enum value"),
+    "an unknown family": (lambda d: parameters_row(d, "tron").update(family="cosmos"), "Invalid value 'cosmos'"),
+    "no family": (lambda d: parameters_row(d, "tron").pop("family"), "missing required field `family`"),
+    "an unknown chain of bitcoin": (lambda d: parameters_row(d, "bitcoin").update(chain="signet"), "Invalid enum"),
     "a lower-case currency": (lambda d: row(d, "fiats", code="USD").update(code="usd"), "matching regex"),
     "an upper-case network": (lambda d: row(d, "networks", code="tron").update(code="TRON"), "matching regex"),
     "a nameless coin": (lambda d: row(d, "assets", code="BTC").update(name=""), "length >= 1"),
@@ -348,24 +418,35 @@ MUTATIONS: dict[str, tuple[Any, str]] = {
     "maturity before confirmation": (
         lambda d: row(d, "networks", code="bitcoin").update(maturity=1), "bitcoin matures before it confirms",
     ),
-    "a chain id off EVM": (lambda d: row(d, "networks", code="tron").update(chain_id=7), "tron: a chain id belongs"),
-    "an EVM network without one": (lambda d: row(d, "networks", code="bsc").update(chain_id=None), "bsc: a chain id"),
-    "a chain id twice": (lambda d: row(d, "networks", code="bsc").update(chain_id=1), "1 appears twice"),
-    "a gas cap off EVM": (lambda d: row(d, "networks", code="tron").update(gas_cap_gwei=7), "tron: a gas cap belongs"),
+    "a name for a chain id": (
+        lambda d: row(d, "networks", code="bsc").update(chain_identity="bsc"), "bsc: its identity is no chain id",
+    ),
+    "a chain id of zero": (
+        lambda d: row(d, "networks", code="bsc").update(chain_identity="0"), "bsc: its identity is no chain id",
+    ),
+    "a chain id with a zero before": (
+        lambda d: row(d, "networks", code="bsc").update(chain_identity="056"), "bsc: its identity is no chain id",
+    ),
+    "a network without identity": (lambda d: row(d, "networks", code="bsc").update(chain_identity=""), "length >= 1"),
+    "a chain id twice": (lambda d: row(d, "networks", code="bsc").update(chain_identity="1"), "1 appears twice"),
+    "a genesis twice": (
+        lambda d: row(d, "networks", code="tron").update(chain_identity=GENESES["ton"]), "appears twice",
+    ),
+    "a gas cap off EVM": (lambda d: parameters_row(d, "tron").update(gas_cap_gwei=7), "unknown field `gas_cap_gwei`"),
     "an EVM network without a gas cap": (
-        lambda d: row(d, "networks", code="bsc").update(gas_cap_gwei=None), "bsc: a gas cap belongs",
+        lambda d: parameters_row(d, "bsc").pop("gas_cap_gwei"), "missing required field `gas_cap_gwei`",
     ),
     "an EVM network without gas figures": (
-        lambda d: row(d, "networks", code="base").update(coin_gas=None), "base: a gas figure belongs",
+        lambda d: parameters_row(d, "base").pop("coin_gas"), "missing required field `coin_gas`",
     ),
     "base fees off EVM": (
-        lambda d: row(d, "networks", code="ton").update(has_base_fee=True), "ton: a word on base fees belongs",
+        lambda d: parameters_row(d, "ton").update(has_base_fee=True), "unknown field `has_base_fee`",
     ),
     "an oracle off EVM": (
-        lambda d: row(d, "networks", code="ton").update(data_fee_oracle="0x00"), "ton: an oracle for data fees",
+        lambda d: parameters_row(d, "ton").update(data_fee_oracle="0x00"), "unknown field `data_fee_oracle`",
     ),
     "a payout of coin for less gas than a plain transfer": (
-        lambda d: row(d, "networks", code="bsc").update(coin_gas=30_001), "BNB on bsc: its own coin's gas",
+        lambda d: parameters_row(d, "bsc").update(coin_gas=30_001), "bsc: its own coin's gas, of BNB",
     ),
     "a token without a contract": (
         lambda d: pair_row(d, "USDT", "tron").update(contract=None), "USDT on tron: its own coin",
@@ -377,8 +458,14 @@ MUTATIONS: dict[str, tuple[Any, str]] = {
         lambda d: pair_row(d, "USDC", "bsc").update(contract=TOKENS["USDT", "bsc"][0].lower()),
         "bsc 0x55d398326f99059ff775485246999027b3197955 appears twice",
     ),
-    "gas off EVM": (lambda d: pair_row(d, "TRX", "tron").update(transfer_gas=1), "TRX on tron: gas belongs"),
-    "an EVM pair without gas": (lambda d: pair_row(d, "BNB", "bsc").update(transfer_gas=None), "BNB on bsc: gas"),
+    "gas off EVM": (lambda d: parameters_row(d, "tron").update(transfer_gas={}), "unknown field `transfer_gas`"),
+    "an EVM pair without gas": (
+        lambda d: parameters_row(d, "bsc")["transfer_gas"].pop("BNB"), "bsc: BNB is not offered there, or has no",
+    ),
+    "gas of a coin that is not there": (
+        lambda d: parameters_row(d, "bsc")["transfer_gas"].update(POL=70_000), "bsc: POL is not offered there",
+    ),
+    "a coin that takes no gas": (lambda d: parameters_row(d, "bsc")["transfer_gas"].update(BNB=0), ">= 1"),
     "a token coarser than its coin": (
         lambda d: pair_row(d, "DAI", "polygon").update(decimals=6), "DAI on polygon: unknown, or coarser",
     ),
@@ -431,6 +518,7 @@ def test_what_is_no_catalogue_at_all_is_refused(raw: bytes) -> None:
 def test_a_new_token_is_a_row() -> None:
     data = json.loads(CATALOGUE_FILE.read_bytes())
     data["pairs"].append({**pair_row(data, "DAI", "polygon"), "network": "base", "contract": "0x01", "decimals": 18})
+    parameters_row(data, "base")["transfer_gas"]["DAI"] = 70_000
 
     catalogue = read(data, "production")
 

@@ -20,6 +20,7 @@ from chains.net.providers import Providers
 from cli.embedded.servers.anvil import Anvil
 from core.catalogue.addresses import keccak256
 from core.catalogue.catalogue import Network, load_catalogue
+from core.catalogue.families import evm_parameters
 from tests.chains.conftest import OURS
 from tests.chains.evm.spends.world import CAP, ETHER, GWEI, HOT, rolled_up, world
 from tests.peers.anvil import HandMined
@@ -35,7 +36,7 @@ def nodes(network: Network, *prices: tuple[int, int]) -> Iterator[tuple[Provider
     running = [
         JsonRpcNode(
             {
-                "eth_chainId": hex(network.chain_id or 0),
+                "eth_chainId": hex(int(network.chain_identity)),
                 "eth_feeHistory": {"baseFeePerGas": [hex(base * GWEI)], "reward": [[hex(tip * GWEI)]]},
                 "eth_gasPrice": hex(10 * (base + tip) * GWEI),
             },
@@ -234,7 +235,8 @@ def test_a_replacement_of_a_legacy_offer_is_one(anvil: Callable[..., Anvil]) -> 
 def oracle(data_wei: int) -> Callable[[object, list[dict[str, str]]], object]:
     def answer(truth: object, params: list[dict[str, str]]) -> object:
         selector = keccak256(b"getL1FeeUpperBound(uint256)")[:4].hex()
-        is_asked = params[0]["to"] == BASE.data_fee_oracle and params[0]["data"].startswith(f"0x{selector}")
+        contract = evm_parameters(BASE).data_fee_oracle
+        is_asked = params[0]["to"] == contract and params[0]["data"].startswith(f"0x{selector}")
         return f"0x{data_wei:064x}" if is_asked else truth
 
     return answer

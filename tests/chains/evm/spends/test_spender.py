@@ -14,6 +14,7 @@ from chains.evm.spends.spender import EvmSpender
 from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story.tokens import install_code
 from core.catalogue.addresses import keccak256
+from core.catalogue.families import evm_parameters
 from tests.chains.conftest import CATALOGUE, FORWARDER, OURS, THEIRS
 from tests.chains.evm.spends.world import CAP, ETHER, GWEI, HOT, REVERT_CODE, World, world
 from tests.peers.anvil import HandMined
@@ -541,8 +542,7 @@ def test_a_contract_wallet_is_paid(alone: World) -> None:
 def test_transfers_that_are_nobodys_payout_keep_their_margin(anvil: Callable[..., Anvil], network: str) -> None:
     """The cold address may be a contract wallet too; on arbitrum the gas of every transfer differs by the hour."""
     with world(HandMined(anvil(network, block_time_s=None).url), network=network) as found:
-        figure = found.spender._network.coin_gas
-        assert figure is not None
+        figure = evm_parameters(CATALOGUE.networks[network]).coin_gas
         for gas, limit in ((figure, figure * 12 // 10), (figure * 3 // 2, figure * 9 // 5), (2 * figure, 2 * figure)):
             found.providers[0].lies["eth_estimateGas"] = hex(gas)
             assert found.spender.quote(found.intent(5, currency=None), cap_units=CAP).gas_limit == limit
