@@ -4,7 +4,7 @@ Heights, hashes and amounts are the chain's own: amounts count the network's tok
 form of core.catalogue.addresses. Not knowing is an error or None, never a zero.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -106,9 +106,9 @@ class Cost:
 
 
 # Spending ---------------------------------------------------------------------------------------------------
-# A spend is one intent that may take effect once. What makes it unique is its slot: an EVM nonce, a TON seqno, a set
+# A spend is one intent that may take effect once. What makes it unique is its claim: an EVM nonce, a TON seqno, a set
 # of bitcoin inputs, or the window in which a Solana blockhash or a TRON reference lives. Signed attempts of one spend
-# share the slot, so the chain includes at most one of them; an attempt is never changed, only sent again or joined by
+# share the claim, so the chain includes at most one of them; an attempt is never changed, only sent again or joined by
 # another. docs/decisions/0015-the-spend-protocol.md holds this against each family.
 
 
@@ -127,22 +127,127 @@ class InsufficientCoinError(ProviderError):
 class UnderfundedError(InsufficientCoinError):
     """The sender holds too little of the gas coin for the fee, and enough of what it is to send."""
 
-    def __init__(self, problem: str, *, fee: "Fee") -> None:
+    def __init__(self, problem: str, *, offer: "Offer") -> None:
         super().__init__(problem)
         # What would be offered.
-        self.fee = fee
+        self.offer = offer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRef:
+    """An address of ours that can pay, and whose key signs for it: ordinal is None for the hot wallet."""
+
+    address: str
+    ordinal: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What one recipient is to get. Units are the network's token units, the address is in the stored form."""
+
+    recipient: str
+    units: int
+    memo: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """What is to move. Amounts in the network's token units, addresses in the stored form."""
+    """What is to move from one of our wallets: each output has its effect, or is told to have had none."""
 
-    sender: str
-    recipient: str
+    wallet: KeyRef
     # The coin, with its contract; None moves the network's gas coin itself, offered for payments or not.
     pair: Pair | None
+    outputs: tuple[Output, ...]
+
+    @property
+    def units(self) -> int:
+        """Return what all outputs get."""
+        return sum(output.units for output in self.outputs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counter:
+    """The claim of families that count what a wallet sends. The number is allotted when the bytes are committed."""
+
+    at_least: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coins:
+    """The claim of families whose money lies in coins: all of these, (txid, vout), are spent at once."""
+
+    outpoints: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The claim of families where a transaction lives as long as what it refers to, and never after."""
+
+    reference: str
+    # The last block that may include it, or the last moment; whichever the family has.
+    last_height: int | None = None
+    ends_at: datetime | None = None
+
+
+Claim = Counter | Coins | Window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What an attempt offers for its inclusion."""
+
+    # The most that it can cost, in base units of the gas coin.
+    ceiling_units: int
+    # The family's own figures, by which it can be signed again.
+    terms: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coin:
+    """A coin of ours that lies unspent, and the key that may spend it."""
+
+    txid: str
+    vout: int
     units: int
-    memo: str = ""
+    key: KeyRef
+    depth: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purse:
+    """What our rows know of a wallet and the chain does not tell."""
+
+    # The first number that we have not used ourselves.
+    next_counter: int = 0
+    # Those that no spend of ours holds.
+    coins: tuple[Coin, ...] = ()
+    # By currency, what its spends in no block will take, fees in the gas coin included; in the network's token units.
+    promised: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A spend that can be signed without any further question."""
+
+    intent: Intent
+    claim: Claim
+    offer: Offer
+    # Unsigned, the family's own.
+    plan: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A spend whose fate is asked for."""
+
+    intent: Intent
+    claim: Claim
+    # Of all its attempts.
+    txids: tuple[str, ...]
+    # What death takes, the block that proves it included.
+    depth: int
+    # Of the coins that it claims, (txid, vout), those that the scan saw spent: by whom, (txid, height).
+    spent_by: Mapping[tuple[str, int], tuple[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,34 +255,18 @@ class Departure:
     """A transaction that one of our keys signed, as it stands in a block; the bytes and their signature prove it."""
 
     txid: str
+    sender: str
     # What it moves; where it calls a contract in another way than for a transfer, the coin that goes with the call.
-    intent: Intent
+    pair: Pair | None
+    output: Output
     is_transfer: bool
     slot: int
     raw: bytes
-    gas_limit: int
-    price_units: int
-    tip_units: int
+    offer: Offer
     is_success: bool
     fee_units: int
     height: int
     block_hash: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fee:
-    """What an attempt offers, in base units of the gas coin for a unit of gas (families without gas: for the whole)."""
-
-    gas_limit: int
-    price_units: int
-    tip_units: int
-    # What rollups add for posting the data, at most; 0 elsewhere.
-    data_units: int = 0
-
-    @property
-    def ceiling_units(self) -> int:
-        """Return the most that it can cost."""
-        return self.gas_limit * self.price_units + self.data_units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,12 +282,14 @@ class Sending(Enum):
 
     # Taken, or known already: "already known", DUP_TRANSACTION, -27 and the like are success.
     TAKEN = "taken"
-    # The slot is used: another attempt of ours is in, or a stranger's transaction. fate() tells which.
-    SLOT_USED = "slot_used"
+    # The claim is used: another attempt of ours is in, or a stranger's transaction. fate() tells which.
+    CLAIM_USED = "claim_used"
     # It offers too little to join or replace what waits there.
     UNDERPRICED = "underpriced"
     # The sender cannot pay for it now. It may be taken later.
     UNFUNDED = "unfunded"
+    # Its window is over, as this node sees it. fate() tells whether it is.
+    EXPIRED = "expired"
 
 
 class FateKind(Enum):
@@ -208,12 +299,36 @@ class FateKind(Enum):
     WAITING = "waiting"
     # In a block of the chain: one of our attempts.
     INCLUDED = "included"
-    # Its slot was used for good, at the depth asked for, and not by any of our attempts.
+    # Its claim was used for good, at the depth asked for, and not by any of our attempts; or it expired for good.
     DEAD = "dead"
 
 
 Effect = Literal["none", "exact", "other"]
-"""What an included spend moved: nothing at all, exactly what it was to move and nothing else, or anything else."""
+"""What an included output moved: nothing at all, exactly what it was to move and nothing else, or anything else."""
+
+Cause = Literal["", "expired", "stranger"]
+"""Of what a spend died: its window ended, or its claim was used by a transaction that is none of its attempts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputFate:
+    """What an included spend did for one of its outputs. Only "none" ever gives back what was held."""
+
+    effect: Effect
+    # Where it moved something else: what the token's own logs say left the sender, and came to the recipient.
+    left_units: int = 0
+    arrived_units: int = 0
+    # Why it had no effect, or another one, in a merchant's words.
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Movement:
+    """What a spend did to an address: signed units of a coin, fee and change included."""
+
+    address: str
+    currency: str
+    units: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,22 +336,21 @@ class Fate:
     """Where a spend stands, proved by receipts. Not knowing raises ProviderError."""
 
     kind: FateKind
+    # Of death alone.
+    cause: Cause = ""
     txid: str = ""
     height: int = 0
     block_hash: str = ""
-    # Of what is included. Only "none" ever gives back what was held.
-    effect: Effect = "none"
-    # Where it moved something else: what the token's own logs say left the sender, and came to the recipient.
-    left_units: int = 0
-    arrived_units: int = 0
+    # Of what is included: one for each output of the intent, in its order.
+    outputs: tuple[OutputFate, ...] = ()
     # What the chain took, all included, in base units of the gas coin.
     fee_units: int = 0
-    # Why it had no effect, or another one, in a merchant's words.
-    problem: str = ""
+    # Of the wallet and whoever else it names; our rows keep those of our own addresses.
+    movements: tuple[Movement, ...] = ()
     # Two providers tell the same of its receipt, where there are two.
     is_witnessed: bool = True
 
     @property
     def is_success(self) -> bool:
-        """Return whether it is included and moved exactly what it was to move."""
-        return self.effect == "exact"
+        """Return whether it is included and every output moved exactly what it was to move."""
+        return bool(self.outputs) and all(output.effect == "exact" for output in self.outputs)

@@ -15,9 +15,9 @@ from chains.base import (
     Cost,
     Departure,
     Fate,
-    Fee,
     Intent,
     Matcher,
+    Offer,
     Sending,
     Sighting,
     Transfer,
@@ -129,7 +129,7 @@ class Spender(Protocol):
         """
         ...
 
-    def quote(self, intent: Intent, *, cap_units: int) -> Fee:
+    def quote(self, intent: Intent, *, cap_units: int) -> Offer:
         """Return what to offer now. cap_units: the most for a unit of gas.
 
         Raises FeeTooHighError above the cap, SpendRefusedError where the chain says that it would revert,
@@ -137,7 +137,7 @@ class Spender(Protocol):
         """
         ...
 
-    def frugal(self, intent: Intent, *, cap_units: int, held_units: int) -> Fee:
+    def frugal(self, intent: Intent, *, cap_units: int, held_units: int) -> Offer:
         """Return what to offer for something that can wait, so that as little as can be is left of held_units.
 
         held_units: what the sender has for the fee. Raises UnderfundedError with the offer where that is too little,
@@ -145,11 +145,11 @@ class Spender(Protocol):
         """
         ...
 
-    def replacement(self, intent: Intent, *, before: Fee, cap_units: int) -> Fee:
+    def replacement(self, intent: Intent, *, before: Offer, cap_units: int) -> Offer:
         """Return an offer that nodes accept in place of `before`, at today's price or higher. FeeTooHighError."""
         ...
 
-    def sign(self, intent: Intent, *, slot: int, fee: Fee, private_key: str) -> Attempt:
+    def sign(self, intent: Intent, *, slot: int, offer: Offer, private_key: str) -> Attempt:
         """Sign; deterministic, so the same arguments give the same bytes. No network is used."""
         ...
 

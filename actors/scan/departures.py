@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 
 import structlog
 
 from actors.context import Context
-from chains.base import BlockScan, Departure, Fee
+from chains.base import BlockScan, Departure
 from chains.family import Reader
 from core.catalogue.catalogue import Network
 from models.spends import unknown as unknown_spends
@@ -32,37 +31,35 @@ def unknown_in(
     for txid in sorted(unknown_spends.unheard_of(network.code, sent)):
         block = sent[txid].block
         departure = chain.departure(txid, block)
-        if departure is None or departure.intent.sender not in ours:
+        if departure is None or departure.sender not in ours:
             log.error("departure.contradicted", network=network.code, txid=txid)
             continue
-        new = _noted(ctx, network, departure, ours[departure.intent.sender])
+        new = _noted(ctx, network, departure, ours[departure.sender])
         found.setdefault(block.hash, []).append(new)
     return found
 
 
 def _noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | None) -> UnknownRow:
-    intent = found.intent
-    pair = intent.pair or ctx.catalogue.pair(network.gas_currency, network.code)
-    offered = Fee(gas_limit=found.gas_limit, price_units=found.price_units, tip_units=found.tip_units)
+    pair = found.pair or ctx.catalogue.pair(network.gas_currency, network.code)
     log.critical(
         "departure.unknown", network=network.code, txid=found.txid,
-        sender=intent.sender, slot=found.slot, height=found.height,
+        sender=found.sender, slot=found.slot, height=found.height,
     )  # fmt: skip
     return UnknownRow(
         network=network.code,
         txid=found.txid,
-        sender=intent.sender,
+        sender=found.sender,
         key_ordinal=key_ordinal,
         slot=found.slot,
-        recipient=intent.recipient,
-        currency=network.gas_currency if intent.pair is None else intent.pair.currency,
-        contract=None if intent.pair is None else intent.pair.contract,
+        recipient=found.output.recipient,
+        currency=network.gas_currency if found.pair is None else found.pair.currency,
+        contract=None if found.pair is None else found.pair.contract,
         decimals=ctx.catalogue.scale(network.gas_currency) if pair is None else pair.decimals,
-        token_units=intent.units,
+        token_units=found.output.units,
         is_transfer=found.is_transfer,
         raw=found.raw,
-        ceiling_units=offered.ceiling_units,
-        terms=asdict(offered),
+        ceiling_units=found.offer.ceiling_units,
+        terms=dict(found.offer.terms),
         is_success=found.is_success,
         chain_fee_units=found.fee_units,
         block_height=found.height,

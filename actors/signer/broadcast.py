@@ -20,8 +20,8 @@ from actors.signer import recovery
 from actors.signer import spend as spending
 from actors.signer import watch as spend_watch
 from actors.signer.limits import LimitReachedError, NoRateError
-from actors.signer.spend import SigningStoppedError, Wallet
-from chains.base import InsufficientCoinError, Intent, ProviderError, SpendRefusedError
+from actors.signer.spend import SigningStoppedError
+from chains.base import InsufficientCoinError, Intent, KeyRef, Output, ProviderError, SpendRefusedError
 from chains.evm.spends.sanctions import is_sanctioned
 from chains.family import Reader
 from chains.keystore import KeystoreError
@@ -88,7 +88,7 @@ def _take_up(ctx: Context, network: Network) -> int:
     return sum(bool(isolated(payout_id, _pay, ctx, network, wallet, payout_id)) for payout_id in due[: max(0, room)])
 
 
-def _pay(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID) -> bool:
+def _pay(ctx: Context, network: Network, wallet: KeyRef, payout_id: UUID) -> bool:
     """Make one approved payout a spend, or note why it has to wait; return whether it is approved no more."""
     payout = payout_queue.read(payout_id)
     if payout is None or payout.status != "approved":
@@ -114,7 +114,7 @@ def _pay(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID) -> boo
     return False
 
 
-def _judge_and_sign(ctx: Context, network: Network, wallet: Wallet, payout: PayoutRow) -> bool:
+def _judge_and_sign(ctx: Context, network: Network, wallet: KeyRef, payout: PayoutRow) -> bool:
     intent = _intent(ctx, network, wallet, payout)
     # Before any node is asked: what may not leave anyway costs no requests.
     if freezes.is_frozen(payout.merchant_id, network.code, payout.currency):
@@ -126,9 +126,9 @@ def _judge_and_sign(ctx: Context, network: Network, wallet: Wallet, payout: Payo
     return _sign(ctx, network, wallet, payout.id, intent)
 
 
-def _sign(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, intent: Intent) -> bool:
+def _sign(ctx: Context, network: Network, wallet: KeyRef, payout_id: UUID, intent: Intent) -> bool:
     spend_id = spending.start(
-        ctx, network, purpose="payout", wallet=wallet, intent=intent, payout_id=payout_id,
+        ctx, network, purpose="payout", intent=intent, payout_id=payout_id,
         within=lambda spend_id: _take(ctx, network, wallet, payout_id, intent, spend_id),
     )  # fmt: skip
     if spend_id is None:
@@ -180,7 +180,7 @@ def _fail(ctx: Context, payout_id: UUID, error: str) -> bool:
     return after is not None
 
 
-def _intent(ctx: Context, network: Network, wallet: Wallet, payout: PayoutRow) -> Intent:
+def _intent(ctx: Context, network: Network, wallet: KeyRef, payout: PayoutRow) -> Intent:
     """Return what a payout says, and nothing but the payout's row. Raises SpendRefusedError."""
     pair = ctx.catalogue.pair(payout.currency, network.code)
     if pair is None:
@@ -189,7 +189,7 @@ def _intent(ctx: Context, network: Network, wallet: Wallet, payout: PayoutRow) -
         units = pair.from_ledger(payout.to_units, ctx.catalogue.scale(payout.currency))
     except PrecisionLostError as error:
         raise SpendRefusedError(str(error)) from error
-    return Intent(sender=wallet.address, recipient=payout.address, pair=pair, units=units, memo=payout.memo)
+    return Intent(wallet=wallet, pair=pair, outputs=(Output(recipient=payout.address, units=units, memo=payout.memo),))
 
 
 def _cents(ctx: Context, payout: PayoutRow) -> int:
@@ -210,7 +210,7 @@ def _is_blocked(ctx: Context, network: Network, payout: PayoutRow) -> bool:
     return known
 
 
-def _take(ctx: Context, network: Network, wallet: Wallet, payout_id: UUID, intent: Intent, spend_id: UUID) -> bool:
+def _take(ctx: Context, network: Network, wallet: KeyRef, payout_id: UUID, intent: Intent, spend_id: UUID) -> bool:
     """Take a payout for the spend that is signed next in the same transaction; False if it is not to be paid now."""
     payout = payouts.lock(payout_id)
     if payout is None or payout.status != "approved":

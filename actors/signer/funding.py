@@ -12,8 +12,7 @@ import structlog
 
 from actors.context import Context
 from actors.signer import spend as spending
-from actors.signer.spend import Wallet
-from chains.base import Intent
+from chains.base import Intent, KeyRef, Output
 from core.catalogue.catalogue import Network
 from core.money import rescale_down
 from core.rates.worth import usd_units
@@ -29,7 +28,7 @@ SLOTS_MAX: Final = spending.WAITING_MAX // 4
 FUNDINGS_MAX: Final = 6
 
 
-def is_room(network: Network, hot: Wallet) -> bool:
+def is_room(network: Network, hot: KeyRef) -> bool:
     """Return whether gas may be sent now: not while payouts are due, and only so much at once."""
     if payout_queue.is_any_due(network):
         return False
@@ -44,7 +43,7 @@ def most_units(ctx: Context, network: Network) -> int:
     return rescale_down(most, scale, scale if pair is None else pair.decimals)
 
 
-def fund(ctx: Context, network: Network, hot: Wallet, address: str, units: int) -> bool:
+def fund(ctx: Context, network: Network, hot: KeyRef, address: str, units: int) -> bool:
     """Send an address gas, unless payouts come first or it was given enough lately; return whether it was sent.
 
     Never more at once than the operator allows, whatever nodes say of prices and balances, and nothing where nobody
@@ -56,5 +55,5 @@ def fund(ctx: Context, network: Network, hot: Wallet, address: str, units: int) 
         return False
     if sweeps.fundings_lately(network.code, address) >= FUNDINGS_MAX or not is_room(network, hot):
         return False
-    intent = Intent(sender=hot.address, recipient=address, pair=None, units=units)
-    return spending.start(ctx, network, purpose="gas", wallet=hot, intent=intent) is not None
+    intent = Intent(wallet=hot, pair=None, outputs=(Output(recipient=address, units=units),))
+    return spending.start(ctx, network, purpose="gas", intent=intent) is not None

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from chains.base import Fate, Intent
-from core.catalogue.catalogue import Pair
+from chains.base import Fate, Intent, KeyRef, Movement, Output, OutputFate
+from core.catalogue.catalogue import Network, Pair
 from models.spends.rows import AttemptRow, SpendRow
 from models.spends.tracking import VOIDED
 
@@ -26,16 +26,24 @@ def intent_of(spend: SpendRow) -> Intent:
             min_deposit_units=1,
             min_payout_units=1,
         )
-    return Intent(sender=spend.sender, recipient=spend.recipient, pair=pair, units=spend.token_units, memo=spend.memo)
+    output = Output(recipient=spend.recipient, units=spend.token_units, memo=spend.memo)
+    return Intent(wallet=wallet_of(spend), pair=pair, outputs=(output,))
+
+
+def wallet_of(spend: SpendRow) -> KeyRef:
+    """Return whose money a spend moves, and whose key signs for it."""
+    return KeyRef(address=spend.sender, ordinal=spend.key_ordinal)
 
 
 def nothing_of(spend: SpendRow) -> Intent:
     """Return what moves nothing and only uses up a slot of a spend's sender."""
-    return Intent(sender=spend.sender, recipient=spend.sender, pair=None, units=0)
+    return Intent(wallet=wallet_of(spend), pair=None, outputs=(Output(recipient=spend.sender, units=0),))
 
 
-def as_meant(fate: Fate, attempts: Iterable[AttemptRow]) -> Fate:
+def as_meant(network: Network, spend: SpendRow, fate: Fate, attempts: Iterable[AttemptRow]) -> Fate:
     """Return a fate as one without effect where what was included only used up the slot: that it may well have done."""
     if all(attempt.txid != fate.txid for attempt in attempts if attempt.is_void):
         return fate
-    return replace(fate, effect="none", left_units=0, arrived_units=0, problem=VOIDED)
+    paid = Movement(address=spend.sender, currency=network.gas_currency, units=-fate.fee_units)
+    outputs = tuple(OutputFate(effect="none", problem=VOIDED) for _ in fate.outputs)
+    return replace(fate, outputs=outputs, movements=(paid,))

@@ -3,7 +3,7 @@
 The bytes are committed before any node sees them, so that whatever dies in between, what may be on its way is known.
 They are never changed and never forgotten: actors.signer.watch sends them again until the chain tells their fate.
 
-    start(ctx, network, purpose="sweep", wallet=deposit_wallet(network, ordinal), intent=..., within=take)
+    start(ctx, network, purpose="sweep", intent=..., within=take)
 
 What the fate of a spend means for whatever it was made for is registered by purpose with models.spends.hooks; only a
 process that has imported that registration follows such spends.
@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
@@ -22,7 +22,7 @@ import structlog
 
 from actors.context import Context, context
 from chains import registry
-from chains.base import Attempt, Fee, InsufficientCoinError, Intent, ProviderError, Sending
+from chains.base import Attempt, InsufficientCoinError, Intent, KeyRef, Offer, ProviderError, Sending
 from chains.family import Spender
 from chains.keys import Keys, load_keys
 from chains.keystore import KeystoreError
@@ -60,29 +60,27 @@ class _DeclinedError(Exception):
     """What should have happened together with the spend did not; nothing of it is kept."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wallet:
-    """An address of ours that can pay; key_ordinal is None for the hot wallet."""
-
-    address: str
-    key_ordinal: int | None
-
-
-def hot_wallet(network: Network) -> Wallet:
+def hot_wallet(network: Network) -> KeyRef:
     """Return the wallet that pays merchants' recipients, and write down that it is ours.
 
     Raises KeystoreError where another wallet's address was written down before: this signer has the wrong keys.
     """
-    address = keys().hot_address(network.family)
+    address = _address(network, None)
     if not treasury.pin_hot(network.code, address):
         raise KeystoreError(f"the hot wallet of {network.code} is not of this keystore")
-    return Wallet(address=address, key_ordinal=None)
+    return KeyRef(address=address, ordinal=None)
 
 
-def deposit_wallet(network: Network, ordinal: int) -> Wallet:
+def deposit_wallet(network: Network, ordinal: int) -> KeyRef:
     """Return the wallet of a deposit address."""
+    return KeyRef(address=_address(network, ordinal), ordinal=ordinal)
+
+
+def _address(network: Network, ordinal: int | None) -> str:
+    if ordinal is None:
+        return keys().hot_address(network.family)
     (address,) = keys().deposit_addresses(network.family, (ordinal,))
-    return Wallet(address=address, key_ordinal=ordinal)
+    return address
 
 
 @functools.cache
@@ -101,39 +99,38 @@ def start(
     network: Network,
     *,
     purpose: Purpose,
-    wallet: Wallet,
     intent: Intent,
     within: Callable[[UUID], bool] | None = None,
     payout_id: UUID | None = None,
     slot: int | None = None,
-    fee: Fee | None = None,
+    offer: Offer | None = None,
 ) -> UUID | None:
     """Sign a spend, commit it, then give it to the nodes; return its id once it is committed.
 
     within: called with the id in the committing transaction, before the bytes are made; whatever belongs to the spend
     is written there. False, or anything that it raises, rolls back and nothing was signed; False returns None.
-    slot: instead of the sender's next one. fee: what is offered, where the caller knows that the sender can pay it.
+    slot: instead of the sender's next one. offer: what is offered, where the caller knows that the sender can pay it.
     Raises what Spender.quote raises, and nothing is written then; a failure to send raises nothing, since the spend is
     under way by then. Not to be called inside a transaction.
     """
     if in_transaction():
         raise RuntimeError("no network inside a transaction")
-    if wallet.address != intent.sender:
+    if intent.wallet.address != _address(network, intent.wallet.ordinal):
         raise ValueError("a spend is signed with its sender's key")
     spender = spender_of(ctx, network)
 
     def attempt() -> SpendRow:
         before = _promised(network, intent)
-        offer = quote(ctx, network, spender, intent, before) if fee is None else fee
-        at_least = _next_slot(network, spender, intent.sender) if slot is None else slot
+        offered = quote(ctx, network, spender, intent, before) if offer is None else offer
+        at_least = _next_slot(network, spender, intent.wallet.address) if slot is None else slot
         reached("spending.quoted")
         return repeat_on_deadlock(
-            _commit, ctx, network, spender, purpose=purpose, wallet=wallet, intent=intent, within=within,
-            payout_id=payout_id, fee=offer, at_least=at_least, slot=slot, before=before,
+            _commit, ctx, network, spender, purpose=purpose, intent=intent, within=within,
+            payout_id=payout_id, offer=offered, at_least=at_least, slot=slot, before=before,
         )  # fmt: skip
 
     try:
-        spend = _unless_overtaken(attempt, intent.sender)
+        spend = _unless_overtaken(attempt, intent.wallet.address)
     except _DeclinedError:
         return None
     reached("spending.committed")
@@ -170,23 +167,25 @@ def _unless_overtaken(attempt: Callable[[], SpendRow], sender: str) -> SpendRow:
 
 def _promised(network: Network, intent: Intent) -> Promised:
     contract = None if intent.pair is None else intent.pair.contract
-    return spend_reads.promised(network.code, intent.sender, contract)
+    return spend_reads.promised(network.code, intent.wallet.address, contract)
 
 
-def quote(ctx: Context, network: Network, spender: Spender, intent: Intent, promised: Promised) -> Fee:
+def quote(ctx: Context, network: Network, spender: Spender, intent: Intent, promised: Promised) -> Offer:
     """Return what to offer, if the sender can pay for it beside all that it has promised already.
 
     Raises what Spender.quote raises. What waits in no block is not yet gone from the balance that nodes tell.
     """
     cap_units = registry.fee_cap_units(network, ctx.settings)
     contract = None if intent.pair is None else intent.pair.contract
-    fee = spender.quote(replace(intent, units=intent.units + promised.token_units), cap_units=cap_units)
+    [output] = intent.outputs
+    whole = replace(output, units=output.units + promised.token_units)
+    offer = spender.quote(replace(intent, outputs=(whole,)), cap_units=cap_units)
     if promised.gas_units or promised.native_units:
         own = intent.units if contract is None else 0
-        needed = promised.gas_units + promised.native_units + own + fee.ceiling_units
-        if spender.native_balance(intent.sender) < needed:
-            raise InsufficientCoinError(f"{intent.sender} needs {needed} of the gas coin with all that waits")
-    return fee
+        needed = promised.gas_units + promised.native_units + own + offer.ceiling_units
+        if spender.native_balance(intent.wallet.address) < needed:
+            raise InsufficientCoinError(f"{intent.wallet.address} needs {needed} of the gas coin with all that waits")
+    return offer
 
 
 def _commit(
@@ -195,11 +194,10 @@ def _commit(
     spender: Spender,
     *,
     purpose: Purpose,
-    wallet: Wallet,
     intent: Intent,
     within: Callable[[UUID], bool] | None,
     payout_id: UUID | None,
-    fee: Fee,
+    offer: Offer,
     at_least: int,
     slot: int | None,
     before: Promised,
@@ -210,26 +208,24 @@ def _commit(
             raise _DeclinedError
         reached("spending.taken")
         if slot is None:
-            slot = spends.take_slot(network.code, intent.sender, at_least=at_least)
+            slot = spends.take_slot(network.code, intent.wallet.address, at_least=at_least)
         else:
-            spends.lock_account(network.code, intent.sender)
+            spends.lock_account(network.code, intent.wallet.address)
         # The balance of the quote is spoken for by nobody else only while nothing new was promised from it.
         if not _promised(network, intent).txids <= before.txids:
             raise _OvertakenError
-        new = _row(
-            ctx, network, intent, spend_id=spend_id, purpose=purpose, payout_id=payout_id, wallet=wallet, slot=slot
-        )
-        attempt = sign(network, spender, intent, key_ordinal=wallet.key_ordinal, slot=slot, fee=fee)
-        spends.insert(new, new_attempt(new, attempt, fee))
+        new = _row(ctx, network, intent, spend_id=spend_id, purpose=purpose, payout_id=payout_id, slot=slot)
+        attempt = sign(network, spender, intent, slot=slot, offer=offer)
+        spends.insert(new, new_attempt(new, attempt, offer))
         reached("spending.signed")
     return new
 
 
 def _row(
     ctx: Context, network: Network, intent: Intent, *, spend_id: UUID, purpose: Purpose, payout_id: UUID | None,
-    wallet: Wallet, slot: int,
+    slot: int,
 ) -> SpendRow:  # fmt: skip
-    pair = intent.pair
+    pair, [output] = intent.pair, intent.outputs
     native = ctx.catalogue.pair(network.gas_currency, network.code)
     native_decimals = ctx.catalogue.scale(network.gas_currency) if native is None else native.decimals
     return SpendRow(
@@ -237,21 +233,19 @@ def _row(
         network=network.code,
         purpose=purpose,
         payout_id=payout_id,
-        sender=intent.sender,
-        key_ordinal=wallet.key_ordinal,
-        recipient=intent.recipient,
+        sender=intent.wallet.address,
+        key_ordinal=intent.wallet.ordinal,
+        recipient=output.recipient,
         currency=network.gas_currency if pair is None else pair.currency,
         contract=None if pair is None else pair.contract,
         decimals=native_decimals if pair is None else pair.decimals,
-        memo=intent.memo,
-        token_units=intent.units,
+        memo=output.memo,
+        token_units=output.units,
         slot=slot,
     )
 
 
-def sign(
-    network: Network, spender: Spender, intent: Intent, *, key_ordinal: int | None, slot: int, fee: Fee
-) -> Attempt:
+def sign(network: Network, spender: Spender, intent: Intent, *, slot: int, offer: Offer) -> Attempt:
     """Sign with the hot wallet's key, or a deposit address's. No network is used. Commit the bytes before all else.
 
     Called in the transaction that commits them. Raises SigningStoppedError.
@@ -259,12 +253,14 @@ def sign(
     obstacle = signing.obstacle(network.code)
     if obstacle:
         raise SigningStoppedError(obstacle)
-    own = keys()
+    own, key_ordinal = keys(), intent.wallet.ordinal
     key = own.hot_key(network.family) if key_ordinal is None else own.deposit_key(network.family, key_ordinal)
-    return spender.sign(intent, slot=slot, fee=fee, private_key=key)
+    return spender.sign(intent, slot=slot, offer=offer, private_key=key)
 
 
-def new_attempt(spend: SpendRow, attempt: Attempt, fee: Fee, *, number: int = 0, is_void: bool = False) -> AttemptRow:
+def new_attempt(
+    spend: SpendRow, attempt: Attempt, offer: Offer, *, number: int = 0, is_void: bool = False
+) -> AttemptRow:
     """Return an attempt's row."""
     return AttemptRow(
         spend_id=spend.id,
@@ -272,10 +268,15 @@ def new_attempt(spend: SpendRow, attempt: Attempt, fee: Fee, *, number: int = 0,
         network=spend.network,
         txid=attempt.txid,
         raw=attempt.raw,
-        ceiling_units=fee.ceiling_units,
-        terms=asdict(fee),
+        ceiling_units=offer.ceiling_units,
+        terms=dict(offer.terms),
         is_void=is_void,
     )
+
+
+def offer_of(attempt: AttemptRow) -> Offer:
+    """Return what an attempt offered."""
+    return Offer(ceiling_units=attempt.ceiling_units, terms=attempt.terms)
 
 
 def give(ctx: Context, network: Network, spend: SpendRow, attempts: list[AttemptRow]) -> None:

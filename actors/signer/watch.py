@@ -17,14 +17,14 @@ from actors.queue.isolated import isolated
 from actors.signer import limits as signer_policy
 from actors.signer.funding import fund
 from actors.signer.intents import as_meant, intent_of, nothing_of
-from actors.signer.spend import Wallet, give, hot_wallet, new_attempt, sign, spender_of, start
+from actors.signer.spend import give, hot_wallet, new_attempt, offer_of, sign, spender_of, start
 from chains import registry
 from chains.base import (
     Fate,
     FateKind,
-    Fee,
     FeeTooHighError,
     InsufficientCoinError,
+    Offer,
     ProviderError,
     SpendRefusedError,
 )
@@ -101,7 +101,7 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
         reached("watch.told")
         match fate.kind:
             case FateKind.INCLUDED:
-                _included(ctx, spend, as_meant(fate, attempts))
+                _included(ctx, spend, as_meant(network, spend, fate, attempts))
             case FateKind.DEAD:
                 _dead(ctx, spend, attempts)
             case FateKind.WAITING:
@@ -115,6 +115,7 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
 
 
 def _included(ctx: Context, spend: SpendRow, fate: Fate) -> None:
+    [output] = fate.outputs
     with transaction():
         spend_tracking.note_mined(
             ctx.catalogue,
@@ -123,11 +124,11 @@ def _included(ctx: Context, spend: SpendRow, fate: Fate) -> None:
                 txid=fate.txid,
                 height=fate.height,
                 block_hash=fate.block_hash,
-                effect=fate.effect,
+                effect=output.effect,
                 fee_units=fate.fee_units,
-                problem=fate.problem,
-                left_units=fate.left_units if fate.effect == "other" else None,
-                arrived_units=fate.arrived_units if fate.effect == "other" else None,
+                problem=output.problem,
+                left_units=output.left_units if output.effect == "other" else None,
+                arrived_units=output.arrived_units if output.effect == "other" else None,
             ),
         )
     reached("watch.mined")
@@ -149,7 +150,7 @@ def _is_believed(ctx: Context, spend: SpendRow, fate: Fate) -> bool:
     if not is_believed:
         log.warning("payout.awaits_witness", payout=str(spend.payout_id), network=spend.network)
         payout_queue.explain(spend.payout_id, reason=ALONE)
-    elif fate.effect == "exact":
+    elif fate.is_success:
         payout_queue.explain(spend.payout_id, reason="")
     return is_believed
 
@@ -213,10 +214,9 @@ def _unstick(ctx: Context, network: Network, spender: Spender, spend: SpendRow, 
 
 def _fill(ctx: Context, network: Network, spend: SpendRow, slot: int) -> None:
     """Fill an unused slot with nothing sent to ourselves, so that what waits behind it can go on."""
-    wallet = Wallet(address=spend.sender, key_ordinal=spend.key_ordinal)
     intent = nothing_of(spend)
     log.warning("spend.slot_filled", spend=str(spend.id), network=network.code, slot=slot)
-    start(ctx, network, purpose="filler", wallet=wallet, intent=intent, slot=slot)
+    start(ctx, network, purpose="filler", intent=intent, slot=slot)
 
 
 def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
@@ -228,24 +228,24 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
     newest, is_void = attempts[0], spend.state == "failed"
     intent = nothing_of(spend) if is_void else intent_of(spend)
     try:
-        fee = spender.replacement(
-            intent, before=Fee(**newest.terms), cap_units=registry.fee_cap_units(network, ctx.settings)
+        offer = spender.replacement(
+            intent, before=offer_of(newest), cap_units=registry.fee_cap_units(network, ctx.settings)
         )
     except FeeTooHighError as error:
         log.warning("spend.stuck_at_cap", spend=str(spend.id), error=str(error))
         return
     reached("watch.priced")
-    missing = intent.units * (intent.pair is None) + fee.ceiling_units - spender.native_balance(spend.sender)
+    missing = intent.units * (intent.pair is None) + offer.ceiling_units - spender.native_balance(spend.sender)
     if missing > 0:
-        _unfunded(ctx, network, spend, fee, missing)
+        _unfunded(ctx, network, spend, offer, missing)
         return
     with transaction():
         hooks = hooks_of(spend.purpose)
         locked = spends.lock(spend.id)
         if hooks is None or locked is None or not locked.is_waiting or not hooks.may_send(locked):
             return
-        attempt = sign(network, spender, intent, key_ordinal=spend.key_ordinal, slot=spend.slot, fee=fee)
-        if not spends.add_attempt(new_attempt(spend, attempt, fee, number=len(attempts), is_void=is_void)):
+        attempt = sign(network, spender, intent, slot=spend.slot, offer=offer)
+        if not spends.add_attempt(new_attempt(spend, attempt, offer, number=len(attempts), is_void=is_void)):
             return
         spend_tracking.note_bumped(ctx.catalogue, spend.id)
         reached("watch.bump_signed")
@@ -254,13 +254,13 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
     give(ctx, network, spend, spends.attempts_of(spend.id)[:1])
 
 
-def _unfunded(ctx: Context, network: Network, spend: SpendRow, fee: Fee, missing_units: int) -> None:
+def _unfunded(ctx: Context, network: Network, spend: SpendRow, offer: Offer, missing_units: int) -> None:
     """Say that a stuck spend cannot be paid for; a deposit address is given what the fee lacks, never what is moved."""
     log.error(
         "spend.stuck_without_gas",
         spend=str(spend.id), network=network.code, sender=spend.sender, missing_units=missing_units,
     )  # fmt: skip
-    if spend.key_ordinal is None or missing_units > fee.ceiling_units or freezes.is_network_frozen(network.code):
+    if spend.key_ordinal is None or missing_units > offer.ceiling_units or freezes.is_network_frozen(network.code):
         return
     if spend_reads.is_awaiting_gas(network.code, spend.sender):
         return

@@ -189,13 +189,14 @@ class _Check:
             txids=tuple(attempt.txid for attempt in attempts),
             depth=self._network.maturity,
         )
-        fate = as_meant(fate, attempts)
+        fate = as_meant(self._network, spend, fate, attempts)
         if fate.kind is FateKind.WAITING:
             self._note_waiting(spend, max((each.ceiling_units for each in attempts), default=0))
         if fate.kind is not FateKind.INCLUDED or fate.height > self._books.cursor.height:
             return None
         is_out = spend.sender == self._books.hot
-        left, arrived = fate.left_units, fate.arrived_units
+        [output] = fate.outputs
+        left, arrived = output.left_units, output.arrived_units
         if fate.is_success:
             left = arrived = spend.token_units
         return Flow(

@@ -7,7 +7,6 @@ one, or comes home. What became of all that is followed by actors.signer.broadca
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -18,13 +17,14 @@ from actors.queue import watermark
 from actors.queue.broker import ring
 from actors.signer import funding
 from actors.signer import spend as spending
-from actors.signer.spend import Wallet
 from chains.base import (
     DisagreementError,
-    Fee,
     FeeTooHighError,
     InsufficientCoinError,
     Intent,
+    KeyRef,
+    Offer,
+    Output,
     SpendRefusedError,
     UnderfundedError,
 )
@@ -88,7 +88,7 @@ def _open_treasury(ctx: Context, network: Network) -> _Keeper | None:
 class _Keeper:
     """One step of one network."""
 
-    def __init__(self, ctx: Context, network: Network, cursor: Cursor, hot: Wallet, cold: str | None) -> None:
+    def __init__(self, ctx: Context, network: Network, cursor: Cursor, hot: KeyRef, cold: str | None) -> None:
         self._ctx, self._network, self._cursor = ctx, network, cursor
         self._hot, self._cold = hot, cold
         self._spender: Spender = spending.spender_of(ctx, network)
@@ -124,7 +124,7 @@ class _Keeper:
 
     # Sweeps ------------------------------------------------------------------------------------------------
 
-    def _sweep(self, found: Unswept) -> Fee | None:
+    def _sweep(self, found: Unswept) -> Offer | None:
         """Take a step towards sweeping an address; what stands in the way of one is no matter to the others.
 
         Returns what was offered for moving the gas coin.
@@ -148,21 +148,21 @@ class _Keeper:
             )
         return None
 
-    def _sweep_token(self, found: Unswept, wallet: Wallet, pair: Pair) -> None:
+    def _sweep_token(self, found: Unswept, wallet: KeyRef, pair: Pair) -> None:
         units = pair.from_ledger(found.units, self._ctx.catalogue.scale(found.currency))
         if self._spender.balance_at(found.address, pair, self._cursor.hash) < units:
             log.error("sweep.balance_short", network=self._network.code, address=found.address)
             return
-        intent = Intent(sender=found.address, recipient=self._hot.address, pair=pair, units=units)
+        intent = self._to_hot(wallet, pair, units)
         held = self._spender.native_balance(found.address)
         try:
-            fee = self._spender.frugal(intent, cap_units=self._cap_units, held_units=held)
+            offer = self._spender.frugal(intent, cap_units=self._cap_units, held_units=held)
         except UnderfundedError as error:
-            self._fund(found, error.fee, held)
+            self._fund(found, error.offer, held)
             return
-        self._start_sweep(found, wallet, intent, fee)
+        self._start_sweep(found, intent, offer)
 
-    def _sweep_coin(self, found: Unswept, wallet: Wallet) -> Fee | None:
+    def _sweep_coin(self, found: Unswept, wallet: KeyRef) -> Offer | None:
         """Send what an address holds of the network's own coin, as far as it is explained; its fee stays behind.
 
         Returns what was offered. If no deposit is taken it is what was left of gas, which has to be worth the fee.
@@ -174,15 +174,15 @@ class _Keeper:
             self._spender.balance_at(found.address, None, self._cursor.hash),
             self._spender.native_balance(found.address),
         )
-        trial = Intent(sender=found.address, recipient=self._hot.address, pair=None, units=1)
+        trial = self._to_hot(wallet, None, 1)
         try:
-            fee = self._spender.frugal(trial, cap_units=self._cap_units, held_units=held)
+            offer = self._spender.frugal(trial, cap_units=self._cap_units, held_units=held)
         except UnderfundedError as error:
-            return error.fee
-        units = held - fee.ceiling_units
-        if units > 0 and (found.units > 0 or units >= fee.ceiling_units):
-            self._start_sweep(found, wallet, replace(trial, units=units), fee)
-        return fee
+            return error.offer
+        units = held - offer.ceiling_units
+        if units > 0 and (found.units > 0 or units >= offer.ceiling_units):
+            self._start_sweep(found, self._to_hot(wallet, None, units), offer)
+        return offer
 
     def _explained_units(self, found: Unswept) -> int:
         """Return what rows say that an address holds of the gas coin, in base units."""
@@ -194,26 +194,29 @@ class _Keeper:
         come = probes.deposited_units(code, found.address, found.currency, height=height, only_confirmed=True)
         return moved + pair.from_ledger(come, self._ctx.catalogue.scale(found.currency))
 
-    def _start_sweep(self, found: Unswept, wallet: Wallet, intent: Intent, fee: Fee) -> None:
+    def _to_hot(self, wallet: KeyRef, pair: Pair | None, units: int) -> Intent:
+        return Intent(wallet=wallet, pair=pair, outputs=(Output(recipient=self._hot.address, units=units),))
+
+    def _start_sweep(self, found: Unswept, intent: Intent, offer: Offer) -> None:
         code = self._network.code
         spend_id = spending.start(
             self._ctx,
             self._network,
             purpose="sweep",
-            wallet=wallet,
             intent=intent,
-            fee=fee,
+            offer=offer,
             within=lambda spend_id: sweeps.take(code, found, spend_id),
         )
         if spend_id is not None:
             self.started += 1
             log.info("sweep.started", network=code, address=found.address, currency=found.currency, spend=str(spend_id))
 
-    def _fund(self, found: Unswept, fee: Fee, held_units: int) -> None:
+    def _fund(self, found: Unswept, offer: Offer, held_units: int) -> None:
         """Send a deposit address the gas that its sweep lacks, if that is worth it and the hot wallet has it."""
-        missing = fee.ceiling_units - held_units
+        missing = offer.ceiling_units - held_units
         # Sending it costs as well; on a rollup, posting that about as much as posting the sweep.
-        cost = missing + evm_parameters(self._network).coin_gas * fee.price_units + fee.data_units
+        price_units, data_units = offer.terms["price_units"], offer.terms["data_units"]
+        cost = missing + evm_parameters(self._network).coin_gas * price_units + data_units
         market, policy = self._ctx.market.read(), treasury_plan.policy_of(self._ctx.settings)
         if self._is_hot_dry or not treasury_plan.is_worth(
             self._ctx.catalogue, market, policy, self._network, found, gas_units=cost
@@ -235,8 +238,8 @@ class _Keeper:
         ):
             if self._explained_units(each) <= 2 * known:
                 continue
-            fee = self._sweep(each)
-            known = known if fee is None else fee.ceiling_units
+            offer = self._sweep(each)
+            known = known if offer is None else offer.ceiling_units
 
     # The cold address --------------------------------------------------------------------------------------
 
@@ -267,9 +270,9 @@ class _Keeper:
 
     def _start_cooling(self, cold: str, pair: Pair, units: int) -> None:
         code, moved = self._network.code, None if pair.contract is None else pair
-        intent = Intent(sender=self._hot.address, recipient=cold, pair=moved, units=units)
+        intent = Intent(wallet=self._hot, pair=moved, outputs=(Output(recipient=cold, units=units),))
         try:
-            spending.start(self._ctx, self._network, purpose="cold", wallet=self._hot, intent=intent)
+            spending.start(self._ctx, self._network, purpose="cold", intent=intent)
         except (InsufficientCoinError, SpendRefusedError) as error:
             log.warning(
                 "treasury.cooling_refused", network=self._network.code, currency=pair.currency, reason=str(error)

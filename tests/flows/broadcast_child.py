@@ -18,8 +18,8 @@ from actors import context
 from actors.scan import follow as polling
 from actors.signer import broadcast
 from actors.signer import spend as spending
-from chains.base import Fee
 from chains.evm.spends import library
+from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import plan_spend, sign_spend
 from core.catalogue.catalogue import load_catalogue
 from core.logs import checkpoints
@@ -67,7 +67,7 @@ class Gateway:
             private_key=spending.keys().hot_key("evm"),
             chain_id=1,
             nonce=int(self.node.ask("eth_getTransactionCount", self.hot, "latest"), 16),
-            fee=Fee(gas_limit=21_000, price_units=210 * 10**9, tip_units=10 * 10**9),
+            offer=gas_offer(gas_limit=21_000, price_units=210 * 10**9, tip_units=10 * 10**9),
         )
         assert self.node.ask("eth_sendRawTransaction", "0x" + signed.raw.hex()) == signed.txid
         self.node.mine()

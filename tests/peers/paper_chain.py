@@ -18,10 +18,13 @@ from chains.base import (
     Effect,
     Fate,
     FateKind,
-    Fee,
     FeeTooHighError,
     InsufficientCoinError,
     Intent,
+    KeyRef,
+    Offer,
+    Output,
+    OutputFate,
     ProviderError,
     Sending,
     SpendRefusedError,
@@ -127,35 +130,36 @@ class PaperChain:
                 slot += 1
             return max(ours, slot)
 
-    def quote(self, intent: Intent, *, cap_units: int) -> Fee:
+    def quote(self, intent: Intent, *, cap_units: int) -> Offer:
         self._answer()
         self.quoted.append(intent)
         contract = None if intent.pair is None else intent.pair.contract
         if self.price > cap_units:
             raise FeeTooHighError("too dear")
-        fee = Fee(gas_limit=GAS, price_units=2 * self.price, tip_units=1)
+        offer, sender, [output] = _offer(2 * self.price, 1), intent.wallet.address, intent.outputs
         own = intent.units if contract is None else 0
-        if self.funds[intent.sender, None] < own + fee.ceiling_units:
+        if self.funds[sender, None] < own + offer.ceiling_units:
             raise InsufficientCoinError("no coin")
-        if self.funds[intent.sender, contract] < intent.units:
+        if self.funds[sender, contract] < intent.units:
             raise InsufficientCoinError("no tokens")
-        if intent.recipient in self.refused:
+        if output.recipient in self.refused:
             raise SpendRefusedError("the token does not make the transfer")
-        return fee
+        return offer
 
-    def replacement(self, intent: Intent, *, before: Fee, cap_units: int) -> Fee:
+    def replacement(self, intent: Intent, *, before: Offer, cap_units: int) -> Offer:
         del intent
         self._answer()
-        price = max(before.price_units * 9 // 8 + 1, 2 * self.price)
+        price = max(before.terms["price_units"] * 9 // 8 + 1, 2 * self.price)
         if price > cap_units:
             raise FeeTooHighError("too dear")
-        return Fee(gas_limit=before.gas_limit, price_units=price, tip_units=before.tip_units + 1)
+        return _offer(price, before.terms["tip_units"] + 1)
 
-    def sign(self, intent: Intent, *, slot: int, fee: Fee, private_key: str) -> Attempt:
+    def sign(self, intent: Intent, *, slot: int, offer: Offer, private_key: str) -> Attempt:
         assert private_key.startswith("0x")
+        [output] = intent.outputs
         tx = {
-            "sender": intent.sender, "recipient": intent.recipient, "units": intent.units, "slot": slot,
-            "contract": None if intent.pair is None else intent.pair.contract, "price": fee.price_units,
+            "sender": intent.wallet.address, "recipient": output.recipient, "units": output.units, "slot": slot,
+            "contract": None if intent.pair is None else intent.pair.contract, "price": offer.terms["price_units"],
         }  # fmt: skip
         raw = json.dumps(tx).encode()
         return Attempt(txid=_txid(raw), raw=raw)
@@ -182,15 +186,11 @@ class PaperChain:
                         is_success = block.included[txid]
                         return Fate(
                             kind=FateKind.INCLUDED, txid=txid, height=block.height, block_hash=block.hash,
-                            effect=self._effect(txid, is_success=is_success),
-                            left_units=self._taxed(txid) and self.known[txid]["units"],
-                            arrived_units=self._taxed(txid) and self.known[txid]["units"] - self._taxed(txid),
-                            fee_units=self._fee(txid),
-                            problem="" if is_success and not self._taxed(txid) else "reverted",
+                            outputs=(self._output(txid, is_success=is_success),), fee_units=self._fee(txid),
                         )  # fmt: skip
             buried = [txid for block in self.blocks[: len(self.blocks) - depth + 1] for txid in block.included]
-            gone = sum(self.known[txid]["sender"] == intent.sender for txid in buried) > slot
-            return Fate(kind=FateKind.DEAD if gone else FateKind.WAITING)
+            gone = sum(self.known[txid]["sender"] == intent.wallet.address for txid in buried) > slot
+            return Fate(kind=FateKind.DEAD, cause="stranger") if gone else Fate(kind=FateKind.WAITING)
 
     def native_balance(self, address: str) -> int:
         self._answer()
@@ -210,7 +210,7 @@ class PaperChain:
 
     def _accept(self, txid: str, tx: dict[str, Any]) -> Sending:
         if tx["slot"] < self.used(tx["sender"]):
-            return Sending.SLOT_USED
+            return Sending.CLAIM_USED
         if txid in self.pool:
             return Sending.TAKEN
         rivals = [
@@ -239,6 +239,15 @@ class PaperChain:
         tx = self.known[txid]
         return int(tx["units"]) // 10 if tx["recipient"] in self.taxed else 0
 
+    def _output(self, txid: str, *, is_success: bool) -> OutputFate:
+        units, taxed = self.known[txid]["units"], self._taxed(txid)
+        return OutputFate(
+            effect=self._effect(txid, is_success=is_success),
+            left_units=taxed and units,
+            arrived_units=taxed and units - taxed,
+            problem="" if is_success and not taxed else "reverted",
+        )
+
     def _effect(self, txid: str, *, is_success: bool) -> Effect:
         if not is_success:
             return "none"
@@ -262,6 +271,16 @@ class PaperChain:
         if is_success:
             self.funds[tx["sender"], tx["contract"]] += tx["units"]
             self.funds[tx["recipient"], tx["contract"]] -= tx["units"] - self._taxed(txid)
+
+
+def _offer(price: int, tip: int) -> Offer:
+    terms = {"gas_limit": GAS, "price_units": price, "tip_units": tip, "data_units": 0}
+    return Offer(ceiling_units=GAS * price, terms=terms)
+
+
+def transfer(wallet: KeyRef, recipient: str, units: int, pair: Pair | None = None) -> Intent:
+    """Return what moves so much from a wallet to somebody."""
+    return Intent(wallet=wallet, pair=pair, outputs=(Output(recipient=recipient, units=units),))
 
 
 def _txid(raw: bytes) -> str:

@@ -11,10 +11,11 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any, Final
 
-from chains.base import Block, Departure, Intent, ProviderError
+from chains.base import Block, Departure, Output, ProviderError
 from chains.evm import wire
 from chains.evm.spends import fate as evm_fate
 from chains.evm.spends.library import account, calldata, eth, rlp_list, spelled
+from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import TRANSFER
 from chains.net.json_rpc import Rpc
 from core.catalogue.addresses import keccak256
@@ -38,18 +39,19 @@ def read(node: Rpc, txid: str, block: Block, tokens: Mapping[str, Pair]) -> Depa
     receipt = eth(node).get_transaction_receipt(txid)  # type: ignore[arg-type]
     if receipt["blockHash"].to_0x_hex() != block.hash:
         raise ProviderError(f"a receipt of another block than {block.height}")
-    intent, is_transfer = _intent(body, tokens)
+    sender = body["from"].lower()
+    pair, output, is_transfer = _moved(body, tokens)
     price, tip = body.get("maxFeePerGas") or body.get("gasPrice") or 0, body.get("maxPriorityFeePerGas")
     return Departure(
         txid=txid,
-        intent=intent,
+        sender=sender,
+        pair=pair,
+        output=output,
         is_transfer=is_transfer,
         slot=body["nonce"],
         raw=raw,
-        gas_limit=body["gas"],
-        price_units=price,
-        tip_units=price if tip is None else tip,
-        is_success=evm_fate.effect_of(receipt, intent).name != "none",
+        offer=gas_offer(gas_limit=body["gas"], price_units=price, tip_units=price if tip is None else tip),
+        is_success=evm_fate.effect_of(receipt, sender=sender, pair=pair, output=output).effect != "none",
         fee_units=evm_fate.fee_of(receipt),
         height=block.height,
         block_hash=block.hash,
@@ -67,16 +69,16 @@ def height_of(node: Rpc, sender: str, slot: int, low: int, high: int) -> int:
     return low + 1 + bisect_right(between, slot, key=lambda height: evm_fate.nonce(node, sender, height))
 
 
-def _intent(body: Mapping[str, Any], tokens: Mapping[str, Pair]) -> tuple[Intent, bool]:
-    """Return what a transaction moves, and whether it is a transfer and nothing else."""
-    sender, to, call = body["from"].lower(), body.get("to"), bytes(body["input"])
+def _moved(body: Mapping[str, Any], tokens: Mapping[str, Pair]) -> tuple[Pair | None, Output, bool]:
+    """Return what a transaction moves of which coin, and whether it is a transfer and nothing else."""
+    to, call = body.get("to"), bytes(body["input"])
     recipient = (to or "0x" + "00" * 20).lower()
     pair = tokens.get(recipient)
     if pair is not None and body["value"] == 0 and len(call) == TRANSFER_BYTES:
         payee, units = "0x" + call[16:36].hex(), int.from_bytes(call[36:])
         if "0x" + call.hex() == calldata(TRANSFER, spelled(payee), units):
-            return Intent(sender=sender, recipient=payee, pair=pair, units=units), True
-    return Intent(sender=sender, recipient=recipient, pair=None, units=body["value"]), not call and to is not None
+            return pair, Output(recipient=payee, units=units), True
+    return None, Output(recipient=recipient, units=body["value"]), not call and to is not None
 
 
 def _signer(raw: bytes) -> str:

@@ -12,13 +12,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import mode
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from chains.base import Effect, Fate, FateKind, Intent, ProviderError
+from chains.base import Fate, FateKind, Intent, Movement, Output, OutputFate, ProviderError
 from chains.evm import wire
 from chains.evm.scan.block import ERC20_TOPICS, TRANSFER_TOPIC
 from chains.evm.spends.library import eth, spelled
+from chains.evm.spends.terms import only_output
 from chains.net.json_rpc import JsonRpc, NoResultError, Rpc
+from core.catalogue.catalogue import Network, Pair
 
 if TYPE_CHECKING:
     from web3.types import LogReceipt, TxReceipt
@@ -33,24 +35,15 @@ WORD_MAX: Final = 2**256 - 1
 WITNESSES_MIN: Final = 2
 
 
-class Moved(NamedTuple):
-    """What one receipt shows; units are told if something else was moved."""
-
-    name: Effect
-    problem: str = ""
-    left_units: int = 0
-    arrived_units: int = 0
-
-
 def testimony(node: JsonRpc, intent: Intent, *, slot: int, txids: Sequence[str], depth: int) -> Fate:
     """Return a spend's fate on one node's chain; see chains.base.Spender. ProviderError if the node cannot tell."""
     found = _inclusion(node, intent, txids)
     if found is not None:
         return found
-    if not _is_slot_used(node, intent.sender, slot, depth):
+    if not _is_slot_used(node, intent.wallet.address, slot, depth):
         return Fate(kind=FateKind.WAITING)
     # Ours may have come in between the two questions.
-    return _inclusion(node, intent, txids) or Fate(kind=FateKind.DEAD)
+    return _inclusion(node, intent, txids) or Fate(kind=FateKind.DEAD, cause="stranger")
 
 
 def judge(fates: Sequence[Fate], providers: int) -> Fate:
@@ -63,7 +56,7 @@ def judge(fates: Sequence[Fate], providers: int) -> Fate:
         return Fate(kind=FateKind.WAITING)
     if len(fates) < needed:
         raise ProviderError("one provider alone says that another transaction took the spend's place")
-    return Fate(kind=FateKind.DEAD)
+    return Fate(kind=FateKind.DEAD, cause="stranger")
 
 
 def witnesses(providers: int) -> int:
@@ -104,19 +97,16 @@ def _proved(node: JsonRpc, intent: Intent, txid: str) -> Fate | None:
     header = node.call_or_none("eth_getBlockByNumber", [hex(height), False], wire.Header)
     if header is None or wire.block(header, height).hash != block_hash:
         return None
-    effect = effect_of(receipt, intent)
-    if effect.problem == REVERTED and receipt["gasUsed"] == eth(node).get_transaction(txid)["gas"]:  # type: ignore[arg-type]
-        effect = Moved("none", OUT_OF_GAS)
+    output = effect_of(receipt, sender=intent.wallet.address, pair=intent.pair, output=only_output(intent))
+    if output.problem == REVERTED and receipt["gasUsed"] == eth(node).get_transaction(txid)["gas"]:  # type: ignore[arg-type]
+        output = OutputFate(effect="none", problem=OUT_OF_GAS)
     return Fate(
         kind=FateKind.INCLUDED,
         txid=txid,
         height=height,
         block_hash=block_hash,
-        effect=effect.name,
-        left_units=effect.left_units,
-        arrived_units=effect.arrived_units,
+        outputs=(output,),
         fee_units=fee_of(receipt),
-        problem=effect.problem,
     )
 
 
@@ -126,26 +116,46 @@ def fee_of(receipt: TxReceipt) -> int:
     return receipt["gasUsed"] * receipt["effectiveGasPrice"] + wire.quantity(str(receipt.get("l1Fee") or "0x0"))
 
 
-def effect_of(receipt: TxReceipt, intent: Intent) -> Moved:
+def movements(fate: Fate, intent: Intent, network: Network) -> tuple[Movement, ...]:
+    """Return what an included transfer did to its sender, fee included, and to its recipient."""
+    sender, output, [told] = intent.wallet.address, only_output(intent), fate.outputs
+    left, arrived = (output.units, output.units) if told.effect == "exact" else (told.left_units, told.arrived_units)
+    currency = network.gas_currency if intent.pair is None else intent.pair.currency
+    moved = Counter({(sender, network.gas_currency): -fate.fee_units})
+    moved[sender, currency] -= left
+    moved[output.recipient, currency] += arrived
+    return tuple(
+        Movement(address=address, currency=coin, units=units) for (address, coin), units in moved.items() if units
+    )
+
+
+def effect_of(receipt: TxReceipt, *, sender: str, pair: Pair | None, output: Output) -> OutputFate:
     """Return what a transaction that was to make a transfer did."""
     if receipt["status"] != wire.SUCCESS:
-        return Moved("none", REVERTED)
-    contract = None if intent.pair is None else intent.pair.contract
-    return Moved("exact") if contract is None else _of_logs(receipt["logs"], intent, wire.address(contract))
+        return OutputFate(effect="none", problem=REVERTED)
+    contract = None if pair is None else pair.contract
+    if contract is None:
+        return OutputFate(effect="exact")
+    return _of_logs(receipt["logs"], wire.address(sender), output, wire.address(contract))
 
 
-def _of_logs(logs: Sequence[LogReceipt], intent: Intent, contract: str) -> Moved:
+def _of_logs(logs: Sequence[LogReceipt], sender: str, output: Output, contract: str) -> OutputFate:
     """Return what a token's logs show: any transfer from the sender but the one asked for is another effect."""
-    sender, recipient = wire.address(intent.sender), wire.address(intent.recipient)
+    recipient = wire.address(output.recipient)
     moved = [_transfer(log) for log in logs if _is_transfer(log, contract)]
     sent = [each for each in moved if each[0] == sender]
     if not sent:
-        return Moved("none", NO_TRANSFER)
-    if sent == [(sender, recipient, intent.units)]:
-        return Moved("exact")
+        return OutputFate(effect="none", problem=NO_TRANSFER)
+    if sent == [(sender, recipient, output.units)]:
+        return OutputFate(effect="exact")
     left = sum(units or 0 for _, _, units in sent) - sum(units or 0 for _, to, units in moved if to == sender)
     arrived = sum(units or 0 for _, to, units in moved if to == recipient)
-    return Moved("other", OTHER_TRANSFER, left_units=max(0, min(left, WORD_MAX)), arrived_units=min(arrived, WORD_MAX))
+    return OutputFate(
+        effect="other",
+        left_units=max(0, min(left, WORD_MAX)),
+        arrived_units=min(arrived, WORD_MAX),
+        problem=OTHER_TRANSFER,
+    )
 
 
 def _is_transfer(log: LogReceipt, contract: str) -> bool:

@@ -95,24 +95,24 @@ def _checked(price: GasPrice) -> GasPrice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Bid:
     """What to pay for a unit of gas, in wei: at most, and what of it as a tip."""
 
     price_wei: int
     tip_wei: int
 
 
-def todays_offer(providers: Providers, network: Network, *, cap_wei: int) -> Offer:
+def todays_bid(providers: Providers, network: Network, *, cap_wei: int) -> Bid:
     """Return what gets in now, as a price and a tip of which no provider alone decides.
 
     Where the cap leaves less than is usual, but enough for the next blocks, the cap is offered. Raises FeeTooHighError
     where it does not, ProviderError.
     """
     price = _todays_price(providers, network, cap_wei=cap_wei)
-    return Offer(price_wei=min(price.max_wei, cap_wei), tip_wei=price.tip_wei)
+    return Bid(price_wei=min(price.max_wei, cap_wei), tip_wei=price.tip_wei)
 
 
-def frugal_offer(providers: Providers, network: Network, *, cap_wei: int, affordable_wei: int) -> Offer:
+def frugal_bid(providers: Providers, network: Network, *, cap_wei: int, affordable_wei: int) -> Bid:
     """Return what to offer for what can wait: enough for two full blocks, and so a quarter above the base fee.
 
     Where the sender cannot afford that, but what gets in with the next block, it is what he can afford. Raises
@@ -122,7 +122,7 @@ def frugal_offer(providers: Providers, network: Network, *, cap_wei: int, afford
     usual = price.expected_wei
     offered = affordable_wei if price.least_wei <= affordable_wei < usual else usual
     # Where all is tip, it stays so: without a base fee this is what is offered.
-    return Offer(price_wei=offered, tip_wei=min(price.tip_wei, offered - price.base_wei * 9 // 8))
+    return Bid(price_wei=offered, tip_wei=min(price.tip_wei, offered - price.base_wei * 9 // 8))
 
 
 def _todays_price(providers: Providers, network: Network, *, cap_wei: int) -> GasPrice:
@@ -137,14 +137,14 @@ def todays_price(providers: Providers, network: Network) -> GasPrice:
     return agreed_price(providers.answers(lambda node: _price(node, network)))
 
 
-def dearer_offer(today: Offer, *, before: Offer, cap_wei: int) -> Offer:
+def dearer_bid(today: Bid, *, before: Bid, cap_wei: int) -> Bid:
     """Return an offer that nodes take in place of another, at today's price or higher. Raises FeeTooHighError."""
-    offer = Offer(
+    bid = Bid(
         price_wei=max(_bumped(before.price_wei), today.price_wei), tip_wei=max(_bumped(before.tip_wei), today.tip_wei)
     )
-    if offer.price_wei > cap_wei:
-        raise FeeTooHighError(f"a replacement would offer {offer.price_wei} wei for a unit of gas, above {cap_wei}")
-    return offer
+    if bid.price_wei > cap_wei:
+        raise FeeTooHighError(f"a replacement would offer {bid.price_wei} wei for a unit of gas, above {cap_wei}")
+    return bid
 
 
 def data_fee(providers: Providers, network: Network, *, calldata_bytes: int, limit_wei: int) -> int:

@@ -4,6 +4,7 @@ What decides about money is asked of every provider; what one of them says alone
 """
 
 from collections import Counter
+from dataclasses import replace
 from statistics import median_low
 from typing import Final
 
@@ -13,9 +14,10 @@ from chains.base import (
     Attempt,
     DisagreementError,
     Fate,
-    Fee,
+    FateKind,
     InsufficientCoinError,
     Intent,
+    Offer,
     ProviderError,
     Sending,
     UnderfundedError,
@@ -25,8 +27,9 @@ from chains.evm.scan import internal as evm_internal
 from chains.evm.spends import fate as evm_fate
 from chains.evm.spends import gas as evm_gas
 from chains.evm.spends import trial as evm_trial
-from chains.evm.spends.gas import Offer
+from chains.evm.spends.gas import Bid
 from chains.evm.spends.library import account, eth, spelled
+from chains.evm.spends.terms import gas_offer, only_output
 from chains.evm.spends.tx import Spend, give, outcome, plan_spend, sign_spend
 from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.providers import Providers
@@ -70,21 +73,21 @@ class EvmSpender:
         # Not every node tells of its pool; the slots in blocks are asked for besides.
         return max(ours, *told[place : place + 1]) if told else ours
 
-    def quote(self, intent: Intent, *, cap_units: int) -> Fee:
+    def quote(self, intent: Intent, *, cap_units: int) -> Offer:
         """Return what to offer now; see chains.base.
 
         Of the balances, only what the newest block shows is known: spends that wait are for the caller to subtract.
         """
         spend = _spend(intent)
-        offer = evm_gas.todays_offer(self.providers, self._network, cap_wei=cap_units)
+        bid = evm_gas.todays_bid(self.providers, self._network, cap_wei=cap_units)
         figure = evm_trial.gas_figure(intent, self._network)
         trial = evm_trial.judge(
-            self.providers.answers(lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, offer=offer))
+            self.providers.answers(lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, bid=bid))
         )
-        fee = Fee(
+        offer = gas_offer(
             gas_limit=trial.gas,
-            price_units=offer.price_wei,
-            tip_units=offer.tip_wei,
+            price_units=bid.price_wei,
+            tip_units=bid.tip_wei,
             data_units=self._data_fee(spend, trial.gas * cap_units),
         )
         if intent.pair is not None and trial.gas > figure:
@@ -92,11 +95,13 @@ class EvmSpender:
                 "gas.above_charge", network=self._network.code, currency=intent.pair.currency,
                 gas_limit=trial.gas, charged_gas=figure,
             )  # fmt: skip
-        if trial.native_wei < spend.value_wei + fee.ceiling_units:
-            raise InsufficientCoinError(f"{intent.sender} holds {trial.native_wei} wei, fees are {fee.ceiling_units}")
-        return fee
+        if trial.native_wei < spend.value_wei + offer.ceiling_units:
+            raise InsufficientCoinError(
+                f"{intent.wallet.address} holds {trial.native_wei} wei, fees are {offer.ceiling_units}"
+            )
+        return offer
 
-    def frugal(self, intent: Intent, *, cap_units: int, held_units: int) -> Fee:
+    def frugal(self, intent: Intent, *, cap_units: int, held_units: int) -> Offer:
         """Return what to offer for something that can wait; see chains.base. Tried as if gas cost nothing."""
         spend = _spend(intent)
         # What a plain transfer takes is known to the last unit.
@@ -106,36 +111,42 @@ class EvmSpender:
         trial = evm_trial.judge(
             self.providers.answers(
                 lambda node: evm_trial.attempt(
-                    node, intent, spend, gas_figure=figure, offer=evm_trial.UNPRICED, margin_percent=margin
+                    node, intent, spend, gas_figure=figure, bid=evm_trial.UNPRICED, margin_percent=margin
                 )
             )
         )
         data_units = self._data_fee(spend, trial.gas * cap_units)
-        offer = evm_gas.frugal_offer(
+        bid = evm_gas.frugal_bid(
             self.providers, self._network, cap_wei=cap_units,
             affordable_wei=max(0, held_units - data_units) // trial.gas,
         )  # fmt: skip
-        fee = Fee(gas_limit=trial.gas, price_units=offer.price_wei, tip_units=offer.tip_wei, data_units=data_units)
-        if held_units < fee.ceiling_units:
-            raise UnderfundedError(f"{intent.sender} has {held_units} wei for a fee of {fee.ceiling_units}", fee=fee)
-        return fee
+        offer = gas_offer(gas_limit=trial.gas, price_units=bid.price_wei, tip_units=bid.tip_wei, data_units=data_units)
+        if held_units < offer.ceiling_units:
+            raise UnderfundedError(
+                f"{intent.wallet.address} has {held_units} wei for a fee of {offer.ceiling_units}", offer=offer
+            )
+        return offer
 
-    def replacement(self, intent: Intent, *, before: Fee, cap_units: int) -> Fee:
+    def replacement(self, intent: Intent, *, before: Offer, cap_units: int) -> Offer:
         """Return an offer that nodes accept in place of `before`; see chains.base. The gas limit stays."""
-        today = evm_gas.todays_offer(self.providers, self._network, cap_wei=cap_units)
-        offer = evm_gas.dearer_offer(
-            today, before=Offer(price_wei=before.price_units, tip_wei=before.tip_units), cap_wei=cap_units
+        told = before.terms
+        bid = evm_gas.dearer_bid(
+            evm_gas.todays_bid(self.providers, self._network, cap_wei=cap_units),
+            before=Bid(price_wei=told["price_units"], tip_wei=told["tip_units"]),
+            cap_wei=cap_units,
         )
-        data_units = self._data_fee(_spend(intent), before.gas_limit * cap_units)
-        return Fee(
-            gas_limit=before.gas_limit, price_units=offer.price_wei, tip_units=offer.tip_wei, data_units=data_units
+        return gas_offer(
+            gas_limit=told["gas_limit"],
+            price_units=bid.price_wei,
+            tip_units=bid.tip_wei,
+            data_units=self._data_fee(_spend(intent), told["gas_limit"] * cap_units),
         )
 
-    def sign(self, intent: Intent, *, slot: int, fee: Fee, private_key: str) -> Attempt:
+    def sign(self, intent: Intent, *, slot: int, offer: Offer, private_key: str) -> Attempt:
         """Sign. Deterministic, without any network. ValueError if the key is not the sender's."""
-        if account().from_key(private_key).address.lower() != intent.sender:
-            raise ValueError(f"this is not the key of {intent.sender}")
-        return sign_spend(_spend(intent), private_key=private_key, chain_id=self._chain_id, nonce=slot, fee=fee)
+        if account().from_key(private_key).address.lower() != intent.wallet.address:
+            raise ValueError(f"this is not the key of {intent.wallet.address}")
+        return sign_spend(_spend(intent), private_key=private_key, chain_id=self._chain_id, nonce=slot, offer=offer)
 
     def send(self, raw: bytes) -> Sending:
         """Give bytes to every provider; taken by one is taken."""
@@ -147,7 +158,10 @@ class EvmSpender:
         told = self.providers.answers(
             lambda node: evm_fate.testimony(node, intent, slot=slot, txids=txids, depth=depth)
         )
-        return evm_fate.judge(told, self.providers.count)
+        fate = evm_fate.judge(told, self.providers.count)
+        if fate.kind is not FateKind.INCLUDED:
+            return fate
+        return replace(fate, movements=evm_fate.movements(fate, intent, self._network))
 
     def native_balance(self, address: str) -> int:
         """Return an address's coin at the newest block: the middle of what providers tell, of two the lower."""
@@ -178,7 +192,8 @@ class EvmSpender:
 
 def _spend(intent: Intent) -> Spend:
     contract = None if intent.pair is None else intent.pair.contract
-    return plan_spend(to=intent.recipient, units=intent.units, contract=contract)
+    output = only_output(intent)
+    return plan_spend(to=output.recipient, units=output.units, contract=contract)
 
 
 def _tokens_after(node: JsonRpc, contract: str, holder: str, block_hash: str) -> int:

@@ -10,7 +10,7 @@ from statistics import median_high, median_low
 from typing import Any, Final
 
 from chains.base import InsufficientCoinError, Intent, ProviderError, SpendRefusedError
-from chains.evm.spends.gas import AbsurdFeeError, Offer
+from chains.evm.spends.gas import AbsurdFeeError, Bid
 from chains.evm.spends.library import ask_contract, calldata, eth, spelled
 from chains.evm.spends.tx import Spend
 from chains.net.json_rpc import JsonRpc, RpcError
@@ -26,7 +26,7 @@ GAS_FACTOR_MAX: Final = 2
 # What a call may use at most that is only to tell whether it would have its effect.
 CALL_FACTOR_MAX: Final = 4
 # Where what is offered depends on the gas that the trial finds: for spends between our own addresses alone.
-UNPRICED: Final = Offer(price_wei=0, tip_wei=0)
+UNPRICED: Final = Bid(price_wei=0, tip_wei=0)
 REVERTED: Final = 3
 # What nodes call a transaction that would fail; most, not all, also use the code above.
 REVERT_TEXTS: Final = (
@@ -81,7 +81,7 @@ def attempt(
     spend: Spend,
     *,
     gas_figure: int,
-    offer: Offer,
+    bid: Bid,
     margin_percent: int = GAS_MARGIN_PERCENT,
 ) -> Trial:
     """Ask one node. Balances come first, so that a shortage is never taken for a refusal.
@@ -89,19 +89,19 @@ def attempt(
     It is tried as it will be signed, at the price that is offered: a contract may do another thing for a call that
     costs nothing. margin_percent: what is added to the gas that it takes.
     """
-    native_wei = eth(node).get_balance(spelled(intent.sender), "latest")
-    if native_wei < spend.value_wei + INTRINSIC_GAS * offer.price_wei:
-        return Trial(native_wei=native_wei, shortage=f"{intent.sender} holds {native_wei} wei")
+    native_wei = eth(node).get_balance(spelled(intent.wallet.address), "latest")
+    if native_wei < spend.value_wei + INTRINSIC_GAS * bid.price_wei:
+        return Trial(native_wei=native_wei, shortage=f"{intent.wallet.address} holds {native_wei} wei")
     if intent.pair is not None and intent.pair.contract is not None:
-        held = token_balance(node, intent.pair.contract, intent.sender, "latest")
+        held = token_balance(node, intent.pair.contract, intent.wallet.address, "latest")
         if held < intent.units:
             return Trial(
-                native_wei=native_wei, shortage=f"{intent.sender} holds {held} units of {intent.pair.currency}"
+                native_wei=native_wei, shortage=f"{intent.wallet.address} holds {held} units of {intent.pair.currency}"
             )
     most = gas_max(intent, gas_figure)
-    affordable_gas = (native_wei - spend.value_wei) // offer.price_wei if offer.price_wei else CALL_FACTOR_MAX * most
+    affordable_gas = (native_wei - spend.value_wei) // bid.price_wei if bid.price_wei else CALL_FACTOR_MAX * most
     try:
-        gas = _run(node, intent, spend, offer, call_gas=min(affordable_gas, CALL_FACTOR_MAX * most))
+        gas = _run(node, intent, spend, bid, call_gas=min(affordable_gas, CALL_FACTOR_MAX * most))
     except RpcError as error:
         return _failed(error, native_wei, is_short=affordable_gas < most)
     if gas is None:
@@ -145,10 +145,10 @@ def _failed(error: RpcError, native_wei: int, *, is_short: bool) -> Trial:
     raise error
 
 
-def _run(node: JsonRpc, intent: Intent, spend: Spend, offer: Offer, *, call_gas: int) -> int | None:
+def _run(node: JsonRpc, intent: Intent, spend: Spend, bid: Bid, *, call_gas: int) -> int | None:
     """Return the gas that it takes, or None if it would answer false. RpcError if it would revert."""
-    sender, to = spelled(intent.sender), spelled(spend.to)
-    call: Any = {"from": sender, "to": to, "value": spend.value_wei, "data": spend.data} | _priced(offer)
+    sender, to = spelled(intent.wallet.address), spelled(spend.to)
+    call: Any = {"from": sender, "to": to, "value": spend.value_wei, "data": spend.data} | _priced(bid)
     if spend.data != "0x":
         # Without a limit of its own, nodes ask whether the sender could pay for as much as they ever allow.
         answer = eth(node).call(call | {"gas": call_gas}, "latest")
@@ -162,10 +162,10 @@ def _run(node: JsonRpc, intent: Intent, spend: Spend, offer: Offer, *, call_gas:
     return gas
 
 
-def _priced(offer: Offer) -> dict[str, int]:
+def _priced(bid: Bid) -> dict[str, int]:
     """Return the price as it will be signed: see chains.evm.spends.gas about the legacy one."""
-    if offer == UNPRICED:
+    if bid == UNPRICED:
         return {}
-    if offer.tip_wei == offer.price_wei:
-        return {"gasPrice": offer.price_wei}
-    return {"maxFeePerGas": offer.price_wei, "maxPriorityFeePerGas": offer.tip_wei}
+    if bid.tip_wei == bid.price_wei:
+        return {"gasPrice": bid.price_wei}
+    return {"maxFeePerGas": bid.price_wei, "maxPriorityFeePerGas": bid.tip_wei}

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from chains.base import Attempt, Fee, ProviderError, Sending
+from chains.base import Attempt, Offer, ProviderError, Sending
 from chains.evm import wire
 from chains.evm.spends.gas import AbsurdFeeError, gas_price
 from chains.evm.spends.library import account, calldata, eth, spelled
+from chains.evm.spends.terms import gas_offer
 from chains.net.json_rpc import Rpc, RpcError
 
 TRANSFER: Final = "transfer(address,uint256)"
@@ -21,7 +22,7 @@ GAS_MARGIN_PERCENT: Final = 20
 ANSWERS: Final[Mapping[Sending, tuple[str, ...]]] = MappingProxyType({
     Sending.TAKEN: ("already known", "alreadyknown", "already_exists", "already exists", "already imported",
                     "known transaction"),
-    Sending.SLOT_USED: ("nonce too low", "nonce is too low", "nonce_too_low", "oldnonce",
+    Sending.CLAIM_USED: ("nonce too low", "nonce is too low", "nonce_too_low", "oldnonce",
                          "nonce has already been used", "nonce already used", "ownnoncealreadyused"),
     Sending.UNDERPRICED: ("underpriced", "less than block base fee", "fee too low", "feetoolow", "gas price too low",
                           "gas price below configured minimum", "price is too low", "replacementnotallowed"),
@@ -46,21 +47,22 @@ def plan_spend(*, to: str, units: int, contract: str | None) -> Spend:
     return Spend(to=contract, value_wei=0, data=calldata(TRANSFER, spelled(to), units))
 
 
-def sign_spend(spend: Spend, *, private_key: str, chain_id: int, nonce: int, fee: Fee) -> Attempt:
+def sign_spend(spend: Spend, *, private_key: str, chain_id: int, nonce: int, offer: Offer) -> Attempt:
     """Sign with an offer; deterministic, so the same arguments give the same bytes."""
+    told = offer.terms
     terms: dict[str, object] = {
         "chainId": chain_id,
         "nonce": nonce,
         "to": spelled(spend.to),
         "value": spend.value_wei,
         "data": spend.data,
-        "gas": fee.gas_limit,
+        "gas": told["gas_limit"],
     }
-    if fee.tip_units == fee.price_units:
+    if told["tip_units"] == told["price_units"]:
         # All tip: there is no base fee; see chains.evm.spends.gas.
-        terms |= {"gasPrice": fee.price_units}
+        terms |= {"gasPrice": told["price_units"]}
     else:
-        terms |= {"type": 2, "maxFeePerGas": fee.price_units, "maxPriorityFeePerGas": fee.tip_units}
+        terms |= {"type": 2, "maxFeePerGas": told["price_units"], "maxPriorityFeePerGas": told["tip_units"]}
     signed = account().sign_transaction(terms, private_key)
     return Attempt(txid="0x" + bytes(signed.hash).hex(), raw=bytes(signed.raw_transaction))
 
@@ -98,8 +100,8 @@ def send_transfer(node: Rpc, private_key: str, *, to: str, units: int, contract:
     if gas > GAS_MAX:
         raise AbsurdFeeError(f"{gas} gas for one transfer")
     price, nonce = gas_price(node), chain.get_transaction_count(sender, "pending")
-    fee = Fee(gas_limit=gas, price_units=price.max_wei, tip_units=price.tip_wei)
-    signed = sign_spend(spend, private_key=private_key, chain_id=chain.chain_id, nonce=nonce, fee=fee)
+    offer = gas_offer(gas_limit=gas, price_units=price.max_wei, tip_units=price.tip_wei)
+    signed = sign_spend(spend, private_key=private_key, chain_id=chain.chain_id, nonce=nonce, offer=offer)
     if chain.send_raw_transaction(signed.raw).to_0x_hex() != signed.txid:
         raise ProviderError("eth_sendRawTransaction: another transaction's id")
     return signed.txid

@@ -9,7 +9,6 @@ import pytest
 import structlog
 
 from actors.signer import spend as spending
-from chains.base import Intent
 from cli.embedded.servers.anvil import Anvil
 from models.db.base import execute, rows, transaction
 from models.ledger import debts
@@ -26,6 +25,7 @@ from tests.actors.signer.world import ETHER, RICH_WEI, SpendWorld
 from tests.actors.treasury.world import TreasuryWorld
 from tests.models.builders import USDT
 from tests.models.ledger.figures import net_of, owes
+from tests.peers.paper_chain import transfer
 
 PATIENCE_S = 61
 LATER = "0x" + "1a" * 20
@@ -295,8 +295,8 @@ def test_gas_is_what_was_taken_last_however_often_a_settled_spend_is_sent_again(
 def test_so_is_what_moved_between_our_own_addresses(world: SpendWorld, purpose: Any) -> None:
     wallet = spending.hot_wallet(world.network)
     to = wallet.address if purpose == "filler" else "0x" + "a1" * 20
-    move = Intent(sender=wallet.address, recipient=to, pair=None, units=0 if purpose == "filler" else 5)
-    spending.start(world.ctx, world.network, purpose=purpose, wallet=wallet, intent=move)
+    move = transfer(wallet, to, 0 if purpose == "filler" else 5)
+    spending.start(world.ctx, world.network, purpose=purpose, intent=move)
     settle(world)
     undo(world)
     later = world.order()

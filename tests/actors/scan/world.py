@@ -15,7 +15,7 @@ from actors.scan import balances as probes
 from actors.scan import follow as polling
 from actors.scan import rescan
 from actors.scan import witnesses as quorum
-from chains.base import Fee
+from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import plan_spend, sign_spend
 from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story.tokens import install_code, install_token, install_tokens
@@ -34,7 +34,7 @@ from tests.peers.lying_rpc import LyingRpc
 USDT_UNITS = 10_000_000
 ETHER = 10**18
 FORWARDER = "0x" + "f0" * 20
-FEE = Fee(gas_limit=200_000, price_units=41 * 10**9, tip_units=10**9)
+FEE = gas_offer(gas_limit=200_000, price_units=41 * 10**9, tip_units=10**9)
 
 
 class World:
@@ -97,7 +97,7 @@ class World:
             private_key=BUYER_KEY,
             chain_id=int(self.network.chain_identity),
             nonce=self._nonce,
-            fee=FEE,
+            offer=FEE,
         )
         self._nonce += 1
         return spend.txid, "0x" + spend.raw.hex()

@@ -9,7 +9,7 @@ import structlog
 
 from actors.signer import broadcast
 from actors.signer import spend as spending
-from chains.base import Attempt, Fate, FateKind, Fee, Intent, Sending
+from chains.base import Attempt, Fate, FateKind, Intent, Offer, OutputFate, Sending
 from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
 from models.spends import signing
@@ -17,6 +17,7 @@ from tests.actors.signer.world import SpendWorld
 from tests.models.builders import USDT
 from tests.models.db.collisions import at_once
 from tests.peers.paper_chain import GAS as PAPER_GAS
+from tests.peers.paper_chain import transfer
 
 PATIENCE_S = 61
 
@@ -33,7 +34,7 @@ def test_an_old_block_proves_no_payout_however_deep_it_lies(world: SpendWorld, m
     with monkeypatch.context() as lie:
         told = Fate(
             kind=FateKind.INCLUDED, txid=world.spend(order).txid, height=old.height, block_hash=old.hash,
-            effect="exact", fee_units=1,
+            outputs=(OutputFate(effect="exact"),), fee_units=1,
         )  # fmt: skip
         lie.setattr(world.chain, "fate", lambda *_a, **_k: told)
         world.step(3)
@@ -128,9 +129,9 @@ def test_while_no_node_tells_the_slots_a_stopped_network_stays_so_and_its_payout
 
 def test_inside_a_transaction_no_node_is_asked(world: SpendWorld) -> None:
     wallet = spending.hot_wallet(world.network)
-    intent = Intent(sender=wallet.address, recipient="0x" + "a1" * 20, pair=None, units=1)
+    intent = transfer(wallet, "0x" + "a1" * 20, 1)
     with transaction(), pytest.raises(RuntimeError):
-        spending.start(world.ctx, world.network, purpose="cold", wallet=wallet, intent=intent)
+        spending.start(world.ctx, world.network, purpose="cold", intent=intent)
     assert world.chain.quoted == []
 
 
@@ -153,7 +154,7 @@ def test_coin_that_is_on_its_way_does_not_pay_for_gas(world: SpendWorld) -> None
     assert world.payout(token).status == "sent"
 
 
-@pytest.mark.parametrize("answer", [Sending.SLOT_USED, Sending.UNDERPRICED, Sending.UNFUNDED])
+@pytest.mark.parametrize("answer", [Sending.CLAIM_USED, Sending.UNDERPRICED, Sending.UNFUNDED])
 def test_what_no_node_takes_is_not_sent_and_is_offered_again(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch, answer: Sending
 ) -> None:
@@ -246,16 +247,16 @@ def test_whatever_a_deposit_address_signs_later_it_signs_with_its_own_key(
     keys: list[str] = []
     real = world.chain.sign
 
-    def sign(intent: Intent, *, slot: int, fee: Fee, private_key: str) -> Attempt:
+    def sign(intent: Intent, *, slot: int, offer: Offer, private_key: str) -> Attempt:
         keys.append(private_key)
-        return real(intent, slot=slot, fee=fee, private_key=private_key)
+        return real(intent, slot=slot, offer=offer, private_key=private_key)
 
     monkeypatch.setattr(world.chain, "sign", sign)
     world.chain.stranger(wallet.address)
     world.mine()
     execute("INSERT INTO spend_accounts (network, sender, next_slot) VALUES ('ethereum', %s, 1)", (wallet.address,))
-    intent = Intent(sender=wallet.address, recipient=world.hot, pair=None, units=5)
-    spending.start(world.ctx, world.network, purpose="filler", wallet=wallet, intent=intent)
+    intent = transfer(wallet, world.hot, 5)
+    spending.start(world.ctx, world.network, purpose="filler", intent=intent)
     world.chain.price = 50
     world.pass_time(PATIENCE_S)
     world.step()

@@ -11,7 +11,7 @@ import structlog
 
 from actors.signer import spend as spending
 from actors.signer import watch as spend_watch
-from chains.base import Fate, FateKind, InsufficientCoinError, Intent, SpendRefusedError
+from chains.base import Fate, FateKind, InsufficientCoinError, Intent, KeyRef, SpendRefusedError
 from core.ids import uuid7
 from core.logs import checkpoints
 from models.db.base import column, execute, rows, transaction
@@ -30,6 +30,7 @@ from tests.actors.signer.world import RICH_WEI, SpendWorld
 from tests.models.builders import CATALOGUE, USDT
 from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import net_of
+from tests.peers.paper_chain import transfer
 
 ALICE = "0x" + "a1" * 20
 BOB = "0x" + "b0" * 20
@@ -61,11 +62,11 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
 
 def intent(world: SpendWorld, to: str = ALICE, units: int = 5, *, currency: str | None = "USDT") -> Intent:
     pair = None if currency is None else CATALOGUE.pairs[currency, "ethereum"]
-    return Intent(sender=world.hot, recipient=to, pair=pair, units=units)
+    return transfer(spending.hot_wallet(world.network), to, units, pair)
 
 
 def start(world: SpendWorld, to: str = ALICE, units: int = 5, **more: Any) -> UUID:
-    arguments = {"purpose": "cold", "wallet": spending.hot_wallet(world.network), "intent": intent(world, to, units)}
+    arguments = {"purpose": "cold", "intent": intent(world, to, units)}
     spend_id = spending.start(world.ctx, world.network, **arguments | more)  # type: ignore[arg-type]
     assert spend_id is not None
     return spend_id
@@ -193,17 +194,14 @@ def test_what_belongs_to_a_spend_is_written_with_it_or_neither(world: SpendWorld
         execute("INSERT INTO sanction_verdicts (network, address, is_sanctioned) VALUES ('x', %s, true)", (spend_id,))
         return False
 
-    wallet = spending.hot_wallet(world.network)
-    declined = spending.start(
-        world.ctx, world.network, purpose="cold", wallet=wallet, intent=intent(world), within=decline
-    )
+    declined = spending.start(world.ctx, world.network, purpose="cold", intent=intent(world), within=decline)
     assert (declined, world.count("spends"), world.count("sanction_verdicts")) == (None, 0, 0)
     assert (world.count("spend_accounts"), world.chain.sent) == (0, [])
 
 
 def test_a_spend_is_signed_with_its_senders_key(world: SpendWorld) -> None:
     with pytest.raises(ValueError, match="sender's key"):
-        start(world, intent=replace(intent(world), sender=BOB))
+        start(world, intent=replace(intent(world), wallet=KeyRef(address=BOB, ordinal=None)))
     assert world.count("spends") == 0
 
 
@@ -387,7 +385,7 @@ def test_what_was_seen_in_a_block_is_not_dead_by_one_word(
     spend_id = start(world)
     world.advance()
     with monkeypatch.context() as lie:
-        lie.setattr(world.chain, "fate", lambda *_a, **_k: Fate(kind=FateKind.DEAD))
+        lie.setattr(world.chain, "fate", lambda *_a, **_k: Fate(kind=FateKind.DEAD, cause="stranger"))
         world.step()
     assert state(spend_id) == "sent"
     world.step()

@@ -9,7 +9,7 @@ import structlog
 
 from actors.signer import funding
 from actors.signer import spend as spending
-from chains.base import InsufficientCoinError, Intent
+from chains.base import InsufficientCoinError
 from core.logs import checkpoints
 from models.db.base import execute, rows
 from models.ledger.ledger import GAS, GATEWAY, Account
@@ -22,6 +22,7 @@ from tests.actors.signer.world import ETHER, RICH_WEI, SpendWorld
 from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import net_of
 from tests.peers.paper_chain import GAS as PAPER_GAS
+from tests.peers.paper_chain import transfer
 
 # Slots that are lost ------------------------------------------------------------------------------------------------
 
@@ -70,8 +71,8 @@ def sweep(world: SpendWorld, *, spare_wei: int = 0) -> tuple[str, UUID]:
     wallet = spending.deposit_wallet(world.network, 7)
     ceiling = PAPER_GAS * 2 * world.chain.price
     world.chain.funds[wallet.address, None] = 1_000 + ceiling + spare_wei
-    move = Intent(sender=wallet.address, recipient=world.hot, pair=None, units=1_000)
-    spend_id = spending.start(world.ctx, world.network, purpose="sweep", wallet=wallet, intent=move)
+    move = transfer(wallet, world.hot, 1_000)
+    spend_id = spending.start(world.ctx, world.network, purpose="sweep", intent=move)
     assert spend_id is not None
     world.chain.price = 21
     world.pass_time(PATIENCE_S)

@@ -13,7 +13,7 @@ from actors import context
 from actors.signer import funding
 from actors.signer import spend as spending
 from actors.treasury import reconcile
-from chains.base import FeeTooHighError, InsufficientCoinError, Intent, ProviderError, SpendRefusedError
+from chains.base import FeeTooHighError, InsufficientCoinError, ProviderError, SpendRefusedError
 from cli.embedded.servers.anvil import Anvil
 from core.ids import uuid7
 from models.db.base import execute, rows
@@ -26,6 +26,7 @@ from tests.actors.treasury.world import TreasuryWorld
 from tests.models.builders import merchant
 from tests.models.treasury.builders import COLD, topup_rows
 from tests.peers.anvil import calldata
+from tests.peers.paper_chain import transfer
 
 STRANGER = "0x" + "66" * 20
 
@@ -177,9 +178,8 @@ def sent(world: TreasuryWorld, recipient: str, units: int = USDT_UNITS) -> None:
     """Send tokens from the hot wallet as a spend of the gateway; the filler's purpose means nothing."""
     ctx = context.context()
     pair = ctx.catalogue.pairs["USDT", "ethereum"]
-    intent = Intent(sender=world.hot, recipient=recipient, pair=pair, units=units)
-    wallet = spending.hot_wallet(world.network)
-    assert spending.start(ctx, world.network, purpose="filler", wallet=wallet, intent=intent)
+    intent = transfer(spending.hot_wallet(world.network), recipient, units, pair)
+    assert spending.start(ctx, world.network, purpose="filler", intent=intent)
 
 
 def funded(world: TreasuryWorld) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from actors import context
 from actors.signer import spend as spending
-from chains.base import Intent
 from cli.embedded.servers.anvil import Anvil
 from models.db.base import execute, rows
 from models.ledger.ledger import EQUITY, GATEWAY, Account
@@ -21,6 +20,7 @@ from tests.models.ledger.figures import net_of
 from tests.models.treasury.builders import COLD, topup_rows
 from tests.peers.anvil import BUYER, calldata
 from tests.peers.json_rpc_node import Refusal
+from tests.peers.paper_chain import transfer
 
 STRANGER = "0x" + "66" * 20
 
@@ -42,8 +42,7 @@ def sent(world: TreasuryWorld, units: int = USDT_UNITS) -> object:
         ctx,
         world.network,
         purpose="filler",
-        wallet=spending.hot_wallet(world.network),
-        intent=Intent(sender=world.hot, recipient=STRANGER, pair=pair, units=units),
+        intent=transfer(spending.hot_wallet(world.network), STRANGER, units, pair),
     )
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from chains.base import Block, Fee, ProviderError
+from chains.base import Block, ProviderError
 from chains.evm.reader import EvmReader
 from chains.evm.spends import departures as evm_departures
 from chains.evm.spends.library import eth
+from chains.evm.spends.terms import gas_offer
 from core.catalogue.addresses import keccak256
 from tests.chains.conftest import CATALOGUE, OURS
 from tests.chains.evm.spends.world import CAP, HOT, World
@@ -32,22 +33,22 @@ def mined(world: World) -> Block:
 def test_what_we_signed_is_read_with_its_bytes(alone: World, currency: str | None, *, is_legacy: bool) -> None:
     intent = alone.intent(1_000_000, currency=currency)
     fee = alone.spender.quote(intent, cap_units=CAP)
-    offered = replace(fee, tip_units=fee.price_units) if is_legacy else fee
-    attempt = alone.sign(intent, fee=offered)
+    offered = gas_offer(**fee.terms | {"tip_units": fee.terms["price_units"]}) if is_legacy else fee
+    attempt = alone.sign(intent, offer=offered)
     alone.spender.send(attempt.raw)
     block = mined(alone)
     found = reader(alone).departure(attempt.txid, block)
     assert found is not None
     assert (found.raw, found.txid, found.slot) == (attempt.raw, attempt.txid, 0)
-    assert found.intent == intent
+    assert (found.sender, found.pair, (found.output,)) == (HOT, intent.pair, intent.outputs)
     assert (found.is_transfer, found.is_success, found.height, found.block_hash) == (
         True,
         True,
         block.height,
         block.hash,
     )
-    assert (found.gas_limit, found.price_units, found.tip_units) == (
-        offered.gas_limit, offered.price_units, offered.tip_units,
+    assert (found.offer.terms["gas_limit"], found.offer.terms["price_units"], found.offer.terms["tip_units"]) == (
+        offered.terms["gas_limit"], offered.terms["price_units"], offered.terms["tip_units"],
     )  # fmt: skip
     assert found.fee_units == alone.fate(intent, attempt).fee_units
 
@@ -65,7 +66,9 @@ def test_the_scan_names_who_sent_what(alone: World) -> None:
 
 def test_a_call_of_another_kind_is_no_transfer_and_a_revert_has_no_effect(alone: World) -> None:
     alone.node.ask("anvil_setCode", OURS, "0x60006000fd")
-    attempt = alone.sign(alone.intent(7, currency=None), fee=Fee(gas_limit=50_000, price_units=10**11, tip_units=10**9))
+    attempt = alone.sign(
+        alone.intent(7, currency=None), offer=gas_offer(gas_limit=50_000, price_units=10**11, tip_units=10**9)
+    )
     alone.spender.send(attempt.raw)
     found = reader(alone).departure(attempt.txid, mined(alone))
     assert found is not None

@@ -5,21 +5,22 @@ from typing import Any
 
 import pytest
 
-from chains.base import Attempt, Fate, FateKind, Fee, Intent, ProviderError
+from chains.base import Attempt, Fate, FateKind, Intent, KeyRef, Movement, Offer, Output, OutputFate, ProviderError
 from chains.evm.spends.fate import NO_TRANSFER, OTHER_TRANSFER, OUT_OF_GAS, REVERTED, judge
+from chains.evm.spends.terms import gas_offer
 from tests.chains.conftest import OURS, THEIRS
 from tests.chains.evm.spends.world import CAP, GWEI, HOT, HOT_KEY, World
 from tests.peers.json_rpc_node import Refusal
 from tests.peers.lying_rpc import DOWN
 
-FEE = Fee(gas_limit=100_000, price_units=20 * GWEI, tip_units=GWEI)
+FEE = gas_offer(gas_limit=100_000, price_units=20 * GWEI, tip_units=GWEI)
 WAITING = Fate(kind=FateKind.WAITING)
-DEAD = Fate(kind=FateKind.DEAD)
+DEAD = Fate(kind=FateKind.DEAD, cause="stranger")
 
 
-def included(found: World, *, currency: str | None = "USDT", fee: Fee = FEE) -> tuple[Intent, Attempt]:
+def included(found: World, *, currency: str | None = "USDT", fee: Offer = FEE) -> tuple[Intent, Attempt]:
     intent = found.intent(77, currency=currency)
-    attempt = found.sign(intent, fee=fee, slot=0)
+    attempt = found.sign(intent, offer=fee, slot=0)
     found.include(attempt)
     return intent, attempt
 
@@ -27,8 +28,8 @@ def included(found: World, *, currency: str | None = "USDT", fee: Fee = FEE) -> 
 def overtaken(found: World, *, blocks: int) -> tuple[Intent, Attempt]:
     """A spend whose nonce another transaction of the same key has taken, so many blocks deep."""
     intent = found.intent(77)
-    attempt = found.sign(intent, fee=FEE, slot=0)
-    found.include(found.sign(found.intent(1, currency="ETH", to=THEIRS), fee=FEE, slot=0))
+    attempt = found.sign(intent, offer=FEE, slot=0)
+    found.include(found.sign(found.intent(1, currency="ETH", to=THEIRS), offer=FEE, slot=0))
     for _ in range(blocks - 1):
         found.node.mine()
     return intent, attempt
@@ -45,14 +46,21 @@ def fail(truth: Any, _params: object) -> Any:
 def test_what_is_included_is_told_with_its_place_and_its_cost(alone: World, currency: str) -> None:
     intent, attempt = included(alone, currency=currency)
     receipt = alone.node.receipt(attempt.txid)
+    cost = int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)
+    moved = (
+        Movement(address=HOT, currency="ETH", units=-cost - 77 * (currency == "ETH")),
+        *([Movement(address=HOT, currency="USDT", units=-77)] if currency == "USDT" else []),
+        Movement(address=OURS, currency=currency, units=77),
+    )
 
     assert alone.fate(intent, attempt) == Fate(
         kind=FateKind.INCLUDED,
         txid=attempt.txid,
         height=alone.node.height(),
         block_hash=receipt["blockHash"],
-        effect="exact",
-        fee_units=int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16),
+        outputs=(OutputFate(effect="exact"),),
+        fee_units=cost,
+        movements=moved,
     )
 
 
@@ -64,7 +72,8 @@ def test_a_token_that_returns_nothing_has_moved(alone: World) -> None:
 
 
 def effect_of(fate: Fate) -> tuple[str, int, int, str]:
-    return fate.effect, fate.left_units, fate.arrived_units, fate.problem
+    [output] = fate.outputs
+    return output.effect, output.left_units, output.arrived_units, output.problem
 
 
 @pytest.mark.parametrize(
@@ -77,7 +86,7 @@ def test_a_token_that_moves_something_else_has_not_failed(
 ) -> None:
     alone.token(code=code)
     intent = alone.intent(1_000)
-    attempt = alone.sign(intent, fee=FEE, slot=0)
+    attempt = alone.sign(intent, offer=FEE, slot=0)
     alone.include(attempt)
 
     assert effect_of(alone.fate(intent, attempt)) == effect
@@ -93,9 +102,11 @@ def test_a_token_that_moves_something_else_has_not_failed(
 )
 def test_only_the_very_transfer_counts(alone: World, change: dict[str, Any], effect: tuple[str, int, int, str]) -> None:
     intent, attempt = included(alone)
-    told = {"sender": HOT, "recipient": OURS, "pair": intent.pair, "units": 77} | change
+    told = {"sender": HOT, "recipient": OURS, "units": 77} | change
+    wallet = KeyRef(address=told["sender"], ordinal=None)
+    other = Intent(wallet=wallet, pair=intent.pair, outputs=(Output(recipient=told["recipient"], units=told["units"]),))
 
-    assert effect_of(alone.fate(Intent(**told), attempt)) == effect
+    assert effect_of(alone.fate(other, attempt)) == effect
 
 
 def logged(sender: str, recipient: str, data: str) -> Callable[[Any], Any]:
@@ -152,14 +163,14 @@ def test_a_revert_costs_and_has_no_effect(alone: World) -> None:
     intent, attempt = included(alone)
     fate = alone.fate(intent, attempt)
 
-    assert (fate.kind, fate.is_success, fate.problem) == (FateKind.INCLUDED, False, REVERTED)
+    assert (fate.kind, fate.is_success, effect_of(fate)[3]) == (FateKind.INCLUDED, False, REVERTED)
     assert fate.fee_units > 0
 
 
 def test_running_out_of_gas_is_named(alone: World) -> None:
-    intent, attempt = included(alone, fee=Fee(gas_limit=25_000, price_units=20 * GWEI, tip_units=GWEI))
+    intent, attempt = included(alone, fee=gas_offer(gas_limit=25_000, price_units=20 * GWEI, tip_units=GWEI))
 
-    assert alone.fate(intent, attempt).problem == OUT_OF_GAS
+    assert effect_of(alone.fate(intent, attempt))[3] == OUT_OF_GAS
 
 
 def test_what_a_rollup_takes_for_data_is_part_of_the_cost(alone: World) -> None:
@@ -189,7 +200,7 @@ def test_whichever_attempt_is_included_counts(alone: World, winner: int) -> None
     intent = alone.intent(77)
     fee = alone.spender.quote(intent, cap_units=CAP)
     dearer = alone.spender.replacement(intent, before=fee, cap_units=CAP)
-    attempts = [alone.sign(intent, fee=offer, slot=0) for offer in (fee, dearer)]
+    attempts = [alone.sign(intent, offer=offer, slot=0) for offer in (fee, dearer)]
     alone.include(attempts[winner])
 
     assert alone.fate(intent, *attempts).txid == attempts[winner].txid
@@ -328,7 +339,7 @@ def test_a_lone_voice_among_those_that_answer_is_heard(pair: World) -> None:
 
 def test_two_attempts_of_one_slot_cannot_both_be_included(alone: World) -> None:
     intent, attempt = included(alone)
-    other = alone.sign(intent, fee=Fee(gas_limit=90_000, price_units=20 * GWEI, tip_units=GWEI), slot=0)
+    other = alone.sign(intent, offer=gas_offer(gas_limit=90_000, price_units=20 * GWEI, tip_units=GWEI), slot=0)
     truth = alone.node.receipt(attempt.txid)
     alone.providers[0].lies["eth_getTransactionReceipt"] = lambda _, params: truth | {"transactionHash": params[0]}
 
@@ -347,7 +358,10 @@ def test_a_receipt_of_another_transaction_is_refused(alone: World) -> None:
 
 def test_of_the_cost_that_is_told_the_commonest_counts() -> None:
     costs = (7, 5, 5, 7)
-    fates = [Fate(kind=FateKind.INCLUDED, txid="0x1", effect="exact", fee_units=cost) for cost in costs]
+    fates = [
+        Fate(kind=FateKind.INCLUDED, txid="0x1", outputs=(OutputFate(effect="exact"),), fee_units=cost)
+        for cost in costs
+    ]
 
     # As many say either: one of them left out what a rollup adds.
     assert judge(fates, 4).fee_units == 7

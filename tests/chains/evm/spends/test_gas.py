@@ -5,15 +5,15 @@ from contextlib import contextmanager
 
 import pytest
 
-from chains.base import FeeTooHighError, InsufficientCoinError, Intent, ProviderError
+from chains.base import FeeTooHighError, InsufficientCoinError, ProviderError
 from chains.evm.nodes import evm_providers
 from chains.evm.spends.gas import (
     AbsurdFeeError,
-    Offer,
+    Bid,
     data_fee,
-    dearer_offer,
-    frugal_offer,
-    todays_offer,
+    dearer_bid,
+    frugal_bid,
+    todays_bid,
     todays_price,
 )
 from chains.net.providers import Providers
@@ -21,7 +21,6 @@ from cli.embedded.servers.anvil import Anvil
 from core.catalogue.addresses import keccak256
 from core.catalogue.catalogue import Network, load_catalogue
 from core.catalogue.families import evm_parameters
-from tests.chains.conftest import OURS
 from tests.chains.evm.spends.world import CAP, ETHER, GWEI, HOT, rolled_up, world
 from tests.peers.anvil import HandMined
 from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal
@@ -55,34 +54,34 @@ def nodes(network: Network, *prices: tuple[int, int]) -> Iterator[tuple[Provider
 
 def test_the_offer_covers_two_base_fees_and_the_tip() -> None:
     with nodes(ETHEREUM, (10, 2)) as (providers, _):
-        assert todays_offer(providers, ETHEREUM, cap_wei=CAP) == Offer(price_wei=22 * GWEI, tip_wei=2 * GWEI)
+        assert todays_bid(providers, ETHEREUM, cap_wei=CAP) == Bid(price_wei=22 * GWEI, tip_wei=2 * GWEI)
 
 
 def test_the_cap_is_offered_where_it_leaves_enough_for_the_next_blocks() -> None:
     with nodes(ETHEREUM, (10, 2)) as (providers, _):
-        assert todays_offer(providers, ETHEREUM, cap_wei=15 * GWEI) == Offer(price_wei=15 * GWEI, tip_wei=2 * GWEI)
+        assert todays_bid(providers, ETHEREUM, cap_wei=15 * GWEI) == Bid(price_wei=15 * GWEI, tip_wei=2 * GWEI)
 
 
 def test_above_the_cap_nothing_is_offered() -> None:
     with nodes(ETHEREUM, (10, 2)) as (providers, _), pytest.raises(FeeTooHighError, match="the cap is"):
-        todays_offer(providers, ETHEREUM, cap_wei=14 * GWEI)
+        todays_bid(providers, ETHEREUM, cap_wei=14 * GWEI)
 
 
 @pytest.mark.parametrize("liar", [(90, 9), (1, 1)], ids=["dear", "cheap"])
 def test_one_of_three_does_not_set_our_price(liar: tuple[int, int]) -> None:
     with nodes(ETHEREUM, liar, (10, 2), (10, 2)) as (providers, _):
-        assert todays_offer(providers, ETHEREUM, cap_wei=CAP).price_wei == 22 * GWEI
+        assert todays_bid(providers, ETHEREUM, cap_wei=CAP).price_wei == 22 * GWEI
 
 
 def test_one_of_two_does_not_raise_our_price() -> None:
     with nodes(ETHEREUM, (10, 2), (400, 2)) as (providers, _):
-        assert todays_offer(providers, ETHEREUM, cap_wei=CAP).price_wei == 22 * GWEI
+        assert todays_bid(providers, ETHEREUM, cap_wei=CAP).price_wei == 22 * GWEI
 
 
 def test_one_of_two_does_not_raise_our_tip() -> None:
     for tips in ((2, 40), (40, 2)):
         with nodes(ETHEREUM, *((10, tip) for tip in tips)) as (providers, _):
-            assert todays_offer(providers, ETHEREUM, cap_wei=CAP) == Offer(price_wei=22 * GWEI, tip_wei=2 * GWEI)
+            assert todays_bid(providers, ETHEREUM, cap_wei=CAP) == Bid(price_wei=22 * GWEI, tip_wei=2 * GWEI)
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
@@ -91,13 +90,13 @@ def test_one_of_three_without_a_base_fee_does_not_lower_our_price(place: int) ->
     told = [(10, 2), (10, 2)]
     told.insert(place, (0, 1))
     with nodes(ETHEREUM, *told) as (providers, _):
-        assert todays_offer(providers, ETHEREUM, cap_wei=CAP) == Offer(price_wei=22 * GWEI, tip_wei=2 * GWEI)
+        assert todays_bid(providers, ETHEREUM, cap_wei=CAP) == Bid(price_wei=22 * GWEI, tip_wei=2 * GWEI)
 
 
 def test_one_of_three_decides_neither_price_nor_tip() -> None:
     """A liar whose price is the middle one, and all of it a tip, would have us pay all of it."""
     with nodes(ETHEREUM, (10, 1), (1, 20), (11, 1)) as (providers, _):
-        assert todays_offer(providers, ETHEREUM, cap_wei=CAP) == Offer(price_wei=21 * GWEI, tip_wei=GWEI)
+        assert todays_bid(providers, ETHEREUM, cap_wei=CAP) == Bid(price_wei=21 * GWEI, tip_wei=GWEI)
 
 
 @pytest.mark.parametrize("liars", [1, 2])
@@ -108,8 +107,8 @@ def test_a_lie_about_the_kind_of_price_raises_nothing(liars: int) -> None:
         if liars == 2:
             # Of three one is silent: one against one.
             running[2].answers["eth_feeHistory"] = Raw(drop=True)
-        offer = todays_offer(providers, ETHEREUM, cap_wei=CAP)
-        assert offer == Offer(price_wei=22 * GWEI, tip_wei=2 * GWEI)
+        offer = todays_bid(providers, ETHEREUM, cap_wei=CAP)
+        assert offer == Bid(price_wei=22 * GWEI, tip_wei=2 * GWEI)
 
 
 def test_what_a_transfer_is_reckoned_with_is_the_middle_too() -> None:
@@ -121,17 +120,17 @@ def test_what_a_transfer_is_reckoned_with_is_the_middle_too() -> None:
 def test_nonsense_about_prices_is_a_voice_less(lie: object) -> None:
     with nodes(ETHEREUM, (10, 2), (10, 2), (10, 2)) as (providers, running):
         running[0].answers["eth_feeHistory"] = lie
-        assert todays_offer(providers, ETHEREUM, cap_wei=CAP).price_wei == 22 * GWEI
+        assert todays_bid(providers, ETHEREUM, cap_wei=CAP).price_wei == 22 * GWEI
 
 
 def test_an_absurd_price_is_one_above_the_cap() -> None:
     with nodes(ETHEREUM, (10_000, 2)) as (providers, _), pytest.raises(FeeTooHighError):
-        todays_offer(providers, ETHEREUM, cap_wei=10**30)
+        todays_bid(providers, ETHEREUM, cap_wei=10**30)
 
 
 def test_where_blocks_have_no_base_fee_the_whole_price_is_tip() -> None:
     with nodes(BSC, (1, 1)) as (providers, [node]):
-        assert todays_offer(providers, BSC, cap_wei=CAP) == Offer(price_wei=22 * GWEI, tip_wei=22 * GWEI)
+        assert todays_bid(providers, BSC, cap_wei=CAP) == Bid(price_wei=22 * GWEI, tip_wei=22 * GWEI)
         assert "eth_feeHistory" not in node.asked
 
 
@@ -141,7 +140,7 @@ def test_where_blocks_have_no_base_fee_the_whole_price_is_tip() -> None:
 def test_a_node_without_base_fee_is_offered_a_legacy_price(history: object) -> None:
     with nodes(ETHEREUM, (1, 1)) as (providers, [node]):
         node.answers["eth_feeHistory"] = history
-        offer = todays_offer(providers, ETHEREUM, cap_wei=CAP)
+        offer = todays_bid(providers, ETHEREUM, cap_wei=CAP)
 
     assert offer.price_wei == offer.tip_wei == 22 * GWEI
 
@@ -150,7 +149,7 @@ def test_a_node_that_fails_to_tell_its_base_fee_is_no_node_without_one() -> None
     with nodes(ETHEREUM, (1, 1)) as (providers, [node]):
         node.answers["eth_feeHistory"] = Refusal(-32000, "internal error")
         with pytest.raises(ProviderError):
-            todays_offer(providers, ETHEREUM, cap_wei=CAP)
+            todays_bid(providers, ETHEREUM, cap_wei=CAP)
 
 
 # What can wait ----------------------------------------------------------------------------------------------
@@ -169,7 +168,7 @@ def test_a_node_that_fails_to_tell_its_base_fee_is_no_node_without_one() -> None
 )
 def test_what_can_wait_offers_a_quarter_more_than_the_base_fee(affordable: int, offer: tuple[int, int]) -> None:
     with nodes(ETHEREUM, (10, 2)) as (providers, _):
-        found = frugal_offer(providers, ETHEREUM, cap_wei=CAP, affordable_wei=affordable)
+        found = frugal_bid(providers, ETHEREUM, cap_wei=CAP, affordable_wei=affordable)
     assert (found.price_wei, found.tip_wei) == offer
 
 
@@ -178,13 +177,13 @@ def test_what_can_wait_offers_a_quarter_more_than_the_base_fee(affordable: int, 
 )
 def test_without_a_base_fee_what_can_wait_offers_what_is_asked_for(affordable: int, price: int) -> None:
     with nodes(BSC, (1, 1)) as (providers, _):
-        found = frugal_offer(providers, BSC, cap_wei=CAP, affordable_wei=affordable)
-    assert found == Offer(price_wei=price, tip_wei=price)
+        found = frugal_bid(providers, BSC, cap_wei=CAP, affordable_wei=affordable)
+    assert found == Bid(price_wei=price, tip_wei=price)
 
 
 def test_what_can_wait_waits_above_the_cap() -> None:
     with nodes(ETHEREUM, (10, 2)) as (providers, _), pytest.raises(FeeTooHighError, match="the cap is"):
-        frugal_offer(providers, ETHEREUM, cap_wei=14 * GWEI, affordable_wei=CAP)
+        frugal_bid(providers, ETHEREUM, cap_wei=14 * GWEI, affordable_wei=CAP)
 
 
 # Replacements -----------------------------------------------------------------------------------------------
@@ -203,14 +202,14 @@ def test_what_can_wait_waits_above_the_cap() -> None:
 def test_a_replacement_raises_both_figures_and_follows_the_day(
     before: tuple[int, int], today: tuple[int, int], offer: tuple[int, int]
 ) -> None:
-    found = dearer_offer(_offer(today), before=_offer(before), cap_wei=1_000)
+    found = dearer_bid(_bid(today), before=_bid(before), cap_wei=1_000)
 
     assert (found.price_wei, found.tip_wei) == offer
 
 
 def test_a_replacement_above_the_cap_is_not_made() -> None:
     with pytest.raises(FeeTooHighError):
-        dearer_offer(_offer((10, 1)), before=_offer((80, 8)), cap_wei=89)
+        dearer_bid(_bid((10, 1)), before=_bid((80, 8)), cap_wei=89)
 
 
 def test_a_replacement_of_a_legacy_offer_is_one(anvil: Callable[..., Anvil]) -> None:
@@ -218,7 +217,7 @@ def test_a_replacement_of_a_legacy_offer_is_one(anvil: Callable[..., Anvil]) -> 
         intent = found.intent(5, currency="BNB")
         fee = found.spender.quote(intent, cap_units=CAP)
         dearer = found.spender.replacement(intent, before=fee, cap_units=CAP)
-        attempts = [found.sign(intent, fee=offer, slot=0) for offer in (fee, dearer)]
+        attempts = [found.sign(intent, offer=offer, slot=0) for offer in (fee, dearer)]
         for attempt in attempts:
             found.spender.send(attempt.raw)
         found.node.mine()
@@ -226,7 +225,7 @@ def test_a_replacement_of_a_legacy_offer_is_one(anvil: Callable[..., Anvil]) -> 
         # The first byte of a legacy transaction is a list's.
         assert all(attempt.raw[0] >= 0xC0 for attempt in attempts)
         assert found.fate(intent, *attempts).txid == attempts[1].txid
-        assert dearer.gas_limit == fee.gas_limit
+        assert dearer.terms["gas_limit"] == fee.terms["gas_limit"]
 
 
 # What rollups add for data ----------------------------------------------------------------------------------
@@ -246,12 +245,14 @@ def test_a_rollups_data_is_paid_for_too(anvil: Callable[..., Anvil]) -> None:
     node = HandMined(anvil("base", block_time_s=None).url)
     with world(node, network="base", catalogue=rolled_up()) as found:
         found.providers[0].lies["eth_call"] = oracle(1_000 * GWEI)
-        intent = Intent(sender=HOT, recipient=OURS, pair=None, units=ETHER)
+        intent = found.intent(ETHER, currency=None)
         fee = found.spender.quote(intent, cap_units=CAP)
 
-        assert fee.data_units == 2_000 * GWEI
-        assert fee.ceiling_units == fee.gas_limit * fee.price_units + fee.data_units
-        assert found.spender.replacement(intent, before=fee, cap_units=CAP).data_units == fee.data_units
+        assert fee.terms["data_units"] == 2_000 * GWEI
+        assert fee.ceiling_units == fee.terms["gas_limit"] * fee.terms["price_units"] + fee.terms["data_units"]
+        assert (
+            found.spender.replacement(intent, before=fee, cap_units=CAP).terms["data_units"] == fee.terms["data_units"]
+        )
 
         # Without the data it would be enough.
         node.ask("anvil_setBalance", HOT, hex(ETHER + fee.ceiling_units - 1))
@@ -280,5 +281,5 @@ def test_an_oracle_that_answers_nothing_is_not_free_of_charge() -> None:
             data_fee(providers, BASE, calldata_bytes=0, limit_wei=10**15)
 
 
-def _offer(figures: tuple[int, int]) -> Offer:
-    return Offer(price_wei=figures[0], tip_wei=figures[1])
+def _bid(figures: tuple[int, int]) -> Bid:
+    return Bid(price_wei=figures[0], tip_wei=figures[1])

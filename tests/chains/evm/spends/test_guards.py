@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chains.base import Fate, FateKind, InsufficientCoinError, ProviderError, SpendRefusedError
+from chains.base import Fate, FateKind, InsufficientCoinError, OutputFate, ProviderError, SpendRefusedError
 from chains.evm.spends.fate import NO_TRANSFER, judge
 from tests.chains.conftest import THEIRS
 from tests.chains.evm.spends.world import CAP, HOT, REVERT_CODE, World
@@ -85,7 +85,7 @@ def test_what_only_looks_like_the_transfer_is_none(alone: World, change: Callabl
         truth | {"logs": [log | change(log) for log in truth["logs"]]}
     )
 
-    assert alone.fate(intent, attempt).problem == NO_TRANSFER
+    assert [output.problem for output in alone.fate(intent, attempt).outputs] == [NO_TRANSFER]
 
 
 def test_a_receipt_without_a_block_is_no_inclusion(alone: World) -> None:
@@ -155,9 +155,11 @@ def test_a_revert_without_words_is_a_refusal(alone: World) -> None:
 
 # Verdicts ---------------------------------------------------------------------------------------------------
 
-WAITING, DEAD = Fate(kind=FateKind.WAITING), Fate(kind=FateKind.DEAD)
+WAITING, DEAD = Fate(kind=FateKind.WAITING), Fate(kind=FateKind.DEAD, cause="stranger")
 PAID, FAILED, ELSEWHERE, OTHER, *_ = UNLIKE = (
-    Fate(kind=FateKind.INCLUDED, txid=txid, height=height, block_hash=f"0x{height}", effect=effect)  # type: ignore[arg-type]
+    Fate(
+        kind=FateKind.INCLUDED, txid=txid, height=height, block_hash=f"0x{height}", outputs=(OutputFate(effect=effect),)
+    )  # type: ignore[arg-type]
     for txid, height, effect in (
         ("0x1", 7, "exact"),
         ("0x1", 7, "none"),

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from chains.base import DisagreementError, Fee, InsufficientCoinError, ProviderError, Sending, SpendRefusedError
+from chains.base import DisagreementError, InsufficientCoinError, Offer, ProviderError, Sending, SpendRefusedError
 from chains.evm.nodes import evm_providers
 from chains.evm.spends.gas import AbsurdFeeError
 from chains.evm.spends.spender import EvmSpender
+from chains.evm.spends.terms import gas_offer
 from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story.tokens import install_code
 from core.catalogue.addresses import keccak256
@@ -48,23 +49,23 @@ def test_a_spend_is_priced_signed_taken_and_has_its_effect(alone: World, currenc
 def test_a_token_that_answers_nothing_is_paid(alone: World) -> None:
     alone.token(code="token_no_return")
 
-    assert alone.spender.quote(alone.intent(5), cap_units=CAP).gas_limit > 21_000
+    assert alone.spender.quote(alone.intent(5), cap_units=CAP).terms["gas_limit"] > 21_000
 
 
 def test_the_same_arguments_give_the_same_bytes_and_their_id(alone: World) -> None:
     intent = alone.intent(5)
     fee = alone.spender.quote(intent, cap_units=CAP)
-    first, again = (alone.sign(intent, fee=fee, slot=7) for _ in range(2))
+    first, again = (alone.sign(intent, offer=fee, slot=7) for _ in range(2))
 
     assert first == again
     assert first.txid == "0x" + keccak256(first.raw).hex()
 
 
 def test_signing_for_another_sender_is_refused(alone: World) -> None:
-    fee = Fee(gas_limit=21_000, price_units=2, tip_units=1)
+    fee = gas_offer(gas_limit=21_000, price_units=2, tip_units=1)
 
     with pytest.raises(ValueError, match="not the key"):
-        alone.spender.sign(alone.intent(5), slot=0, fee=fee, private_key="0x" + "11" * 32)
+        alone.spender.sign(alone.intent(5), slot=0, offer=fee, private_key="0x" + "11" * 32)
 
 
 def test_signing_leaves_the_interpreters_recursion_limit(alone: World) -> None:
@@ -118,7 +119,7 @@ def test_one_provider_that_says_revert_fails_nothing(trio: World) -> None:
     trio.providers[0].lies["eth_estimateGas"] = REVERT
     trio.providers[1].failure = DOWN
 
-    assert trio.spender.quote(trio.intent(5), cap_units=CAP).gas_limit > 21_000
+    assert trio.spender.quote(trio.intent(5), cap_units=CAP).terms["gas_limit"] > 21_000
 
 
 def test_what_every_reachable_provider_refuses_is_refused(trio: World) -> None:
@@ -193,24 +194,24 @@ def test_one_provider_that_invents_our_balance_sends_nothing(trio: World) -> Non
 
 
 def test_gas_has_a_margin(alone: World) -> None:
-    assert alone.spender.quote(alone.intent(5, currency="ETH"), cap_units=CAP).gas_limit == 21_000 * 12 // 10
+    assert alone.spender.quote(alone.intent(5, currency="ETH"), cap_units=CAP).terms["gas_limit"] == 21_000 * 12 // 10
 
 
 def test_one_provider_that_tells_too_little_gas_fails_nothing(trio: World) -> None:
     honest = trio.spender.quote(trio.intent(5), cap_units=CAP)
     trio.providers[0].lies["eth_estimateGas"] = "0x5208"
 
-    assert trio.spender.quote(trio.intent(5), cap_units=CAP).gas_limit == honest.gas_limit
+    assert trio.spender.quote(trio.intent(5), cap_units=CAP).terms["gas_limit"] == honest.terms["gas_limit"]
 
 
 @pytest.mark.parametrize("told", [hex(150_000), hex(69_000), hex(22_000), "0x", "nonsense", Raw(drop=True)])
 def test_one_provider_alone_does_not_set_the_gas(trio: World, told: object) -> None:
     """At 300 gwei five times the gas is 0.1 ETH that an address would be sent for nothing."""
     trio.token()
-    honest = trio.spender.quote(trio.intent(1), cap_units=CAP).gas_limit
+    honest = trio.spender.quote(trio.intent(1), cap_units=CAP).terms["gas_limit"]
     trio.providers[0].lies["eth_estimateGas"] = told
 
-    assert trio.spender.quote(trio.intent(1), cap_units=CAP).gas_limit == honest
+    assert trio.spender.quote(trio.intent(1), cap_units=CAP).terms["gas_limit"] == honest
 
 
 @pytest.mark.parametrize(
@@ -221,10 +222,12 @@ def test_of_two_providers_gas_the_higher_counts_as_far_as_the_fee_allows(
 ) -> None:
     with world(ethereum, providers=2) as duo:
         duo.token()
-        honest = duo.spender.quote(duo.intent(5, currency=currency), cap_units=CAP).gas_limit
+        honest = duo.spender.quote(duo.intent(5, currency=currency), cap_units=CAP).terms["gas_limit"]
         for liar in duo.providers:
             liar.lies["eth_estimateGas"] = hex(told)
-            assert duo.spender.quote(duo.intent(5, currency=currency), cap_units=CAP).gas_limit == (limit or honest)
+            assert duo.spender.quote(duo.intent(5, currency=currency), cap_units=CAP).terms["gas_limit"] == (
+                limit or honest
+            )
             liar.lies.clear()
 
 
@@ -243,11 +246,11 @@ def test_one_provider_alone_does_not_set_the_price(trio: World, base_gwei: int) 
     """Whoever says it, and whoever comes first."""
     intent = trio.intent(5)
 
-    def offers() -> list[Fee]:
+    def offers() -> list[Offer]:
         fee = trio.spender.quote(intent, cap_units=CAP)
         return [
             fee, trio.spender.frugal(intent, cap_units=CAP, held_units=ETHER),
-            trio.spender.replacement(intent, before=Fee(gas_limit=1, price_units=1, tip_units=1), cap_units=CAP),
+            trio.spender.replacement(intent, before=gas_offer(gas_limit=1, price_units=1, tip_units=1), cap_units=CAP),
         ]  # fmt: skip
 
     honest = offers()
@@ -262,7 +265,7 @@ def test_absurd_gas_for_a_token_is_not_believed(trio: World) -> None:
     honest = trio.spender.quote(trio.intent(5), cap_units=CAP)
     trio.providers[0].lies["eth_estimateGas"] = hex(2 * 70_000 + 1)
 
-    assert trio.spender.quote(trio.intent(5), cap_units=CAP).gas_limit == honest.gas_limit
+    assert trio.spender.quote(trio.intent(5), cap_units=CAP).terms["gas_limit"] == honest.terms["gas_limit"]
 
 
 def test_absurd_gas_for_a_token_stops_a_lone_provider(alone: World) -> None:
@@ -307,11 +310,11 @@ def test_every_provider_gets_the_bytes(trio: World) -> None:
 def test_a_used_slot_is_told(alone: World) -> None:
     alone.include(alone.sign(alone.intent(5)))
 
-    assert alone.spender.send(alone.sign(alone.intent(6), slot=0).raw) is Sending.SLOT_USED
+    assert alone.spender.send(alone.sign(alone.intent(6), slot=0).raw) is Sending.CLAIM_USED
 
 
 def test_an_offer_below_the_base_fee_is_told(alone: World) -> None:
-    attempt = alone.sign(alone.intent(5), fee=Fee(gas_limit=100_000, price_units=2, tip_units=1))
+    attempt = alone.sign(alone.intent(5), offer=gas_offer(gas_limit=100_000, price_units=2, tip_units=1))
 
     assert alone.spender.send(attempt.raw) is Sending.UNDERPRICED
 
@@ -330,8 +333,8 @@ def test_an_unfunded_sender_is_told(alone: World) -> None:
         ("Known transaction", Sending.TAKEN),
         ("ALREADY_EXISTS: already known", Sending.TAKEN),
         ("transaction already imported", Sending.TAKEN),
-        ("nonce too low: next nonce 5, tx nonce 4", Sending.SLOT_USED),
-        ("OldNonce", Sending.SLOT_USED),
+        ("nonce too low: next nonce 5, tx nonce 4", Sending.CLAIM_USED),
+        ("OldNonce", Sending.CLAIM_USED),
         ("replacement transaction underpriced", Sending.UNDERPRICED),
         ("transaction underpriced: gas tip cap 1, minimum needed 25", Sending.UNDERPRICED),
         ("max fee per gas less than block base fee: address 0x1", Sending.UNDERPRICED),
@@ -438,7 +441,7 @@ def _coin_refusing(found: World) -> str:
 def test_a_price_is_within_the_cap(alone: World) -> None:
     fee = alone.spender.quote(alone.intent(5), cap_units=3 * GWEI // 2)
 
-    assert fee.price_units <= 3 * GWEI // 2
+    assert fee.terms["price_units"] <= 3 * GWEI // 2
 
 
 # A trial as it will be signed --------------------------------------------------------------------------------
@@ -460,7 +463,7 @@ def heard(found: World, method: str) -> list[dict[str, str]]:
 def test_the_trial_offers_the_price_that_is_signed(alone: World, currency: str) -> None:
     estimated, called = heard(alone, "eth_estimateGas"), heard(alone, "eth_call")
     fee = alone.spender.quote(alone.intent(5, currency=currency), cap_units=CAP)
-    priced = {"maxFeePerGas": hex(fee.price_units), "maxPriorityFeePerGas": hex(fee.tip_units)}
+    priced = {"maxFeePerGas": hex(fee.terms["price_units"]), "maxPriorityFeePerGas": hex(fee.terms["tip_units"])}
     calls = [*estimated, *(call for call in called if "from" in call)]
     assert len(calls) == (2 if currency == "USDT" else 1)
     for call in calls:
@@ -474,7 +477,7 @@ def test_where_all_is_tip_the_trial_offers_a_legacy_price(anvil: Callable[..., A
         estimated = heard(found, "eth_estimateGas")
         fee = found.spender.quote(found.intent(5), cap_units=CAP)
         [call] = estimated
-        assert call["gasPrice"] == hex(fee.price_units)
+        assert call["gasPrice"] == hex(fee.terms["price_units"])
 
 
 def test_a_contract_that_takes_coin_only_in_a_call_that_costs_nothing_is_refused(alone: World) -> None:
@@ -486,7 +489,7 @@ def test_a_contract_that_takes_coin_only_in_a_call_that_costs_nothing_is_refused
 def test_what_may_be_for_want_of_gas_is_no_refusal(alone: World) -> None:
     """A wallet that could not pay for all the gas that may be signed has not seen the transfer refused."""
     install_code(alone.node.rpc, THEIRS, "burner")
-    price = alone.spender.quote(alone.intent(5, currency="ETH"), cap_units=CAP).price_units
+    price = alone.spender.quote(alone.intent(5, currency="ETH"), cap_units=CAP).terms["price_units"]
     alone.node.ask("anvil_setBalance", HOT, hex(5 + 30_000 * price))
     with pytest.raises(SpendRefusedError):
         alone.spender.quote(alone.intent(5, currency="ETH", to=THEIRS), cap_units=CAP)
@@ -505,7 +508,7 @@ def test_who_receives_coin_is_given_no_more_gas_than_was_charged_for(alone: Worl
     alone.providers[0].lies["eth_estimateGas"] = hex(gas)
     intent = alone.intent(5, currency="ETH", to=THEIRS)
     if limit is not None:
-        assert alone.spender.quote(intent, cap_units=CAP).gas_limit == limit
+        assert alone.spender.quote(intent, cap_units=CAP).terms["gas_limit"] == limit
         return
     with pytest.raises(SpendRefusedError, match="the recipient's contract takes 30001 gas"):
         alone.spender.quote(intent, cap_units=CAP)
@@ -524,7 +527,7 @@ def test_a_token_takes_more_than_was_charged_for_only_where_its_code_does(
             alone.spender.quote(alone.intent(5), cap_units=CAP)
         return
     with capture_logs() as logs:
-        assert alone.spender.quote(alone.intent(5), cap_units=CAP).gas_limit == limit
+        assert alone.spender.quote(alone.intent(5), cap_units=CAP).terms["gas_limit"] == limit
     told = [(entry["gas_limit"], entry["charged_gas"]) for entry in logs if entry["event"] == "gas.above_charge"]
     assert told == ([(limit, 70_000)] if limit > 70_000 else [])
 
@@ -545,4 +548,4 @@ def test_transfers_that_are_nobodys_payout_keep_their_margin(anvil: Callable[...
         figure = evm_parameters(CATALOGUE.networks[network]).coin_gas
         for gas, limit in ((figure, figure * 12 // 10), (figure * 3 // 2, figure * 9 // 5), (2 * figure, 2 * figure)):
             found.providers[0].lies["eth_estimateGas"] = hex(gas)
-            assert found.spender.quote(found.intent(5, currency=None), cap_units=CAP).gas_limit == limit
+            assert found.spender.quote(found.intent(5, currency=None), cap_units=CAP).terms["gas_limit"] == limit

@@ -1,13 +1,13 @@
 """Building, signing and sending EVM transfers, and the price of gas."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from chains.base import Fee, ProviderError
+from chains.base import ProviderError
 from chains.evm.spends.gas import AbsurdFeeError, GasPrice, gas_price
+from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import plan_spend, send_transfer, sign_spend
 from chains.net.json_rpc import JsonRpc, RpcError
 from cli.embedded.story.tokens import install_token
@@ -17,7 +17,7 @@ from tests.peers.anvil import BUYER, BUYER_KEY
 from tests.peers.json_rpc_node import JsonRpcNode
 
 GWEI = 10**9
-FEE = Fee(gas_limit=21_000, price_units=21 * GWEI, tip_units=GWEI)
+FEE = gas_offer(gas_limit=21_000, price_units=21 * GWEI, tip_units=GWEI)
 
 
 def test_calldata_is_the_erc20_transfer() -> None:
@@ -35,16 +35,19 @@ def test_a_recipient_that_is_no_address_is_refused(contract: str | None) -> None
 
 def test_signing_again_gives_the_same_bytes() -> None:
     spend = plan_spend(to=OURS, units=1, contract=None)
-    first, second = (sign_spend(spend, private_key=BUYER_KEY, chain_id=1, nonce=0, fee=FEE) for _ in range(2))
+    first, second = (sign_spend(spend, private_key=BUYER_KEY, chain_id=1, nonce=0, offer=FEE) for _ in range(2))
 
     assert first == second
     assert first.raw.startswith(b"\x02")
 
 
-@pytest.mark.parametrize("change", [{"chain_id": 2}, {"nonce": 1}, {"fee": replace(FEE, gas_limit=21_001)}])
+MORE_GAS = gas_offer(**FEE.terms | {"gas_limit": 21_001})
+
+
+@pytest.mark.parametrize("change", [{"chain_id": 2}, {"nonce": 1}, {"offer": MORE_GAS}])
 def test_every_term_is_signed(change: dict[str, Any]) -> None:
     spend = plan_spend(to=OURS, units=1, contract=None)
-    terms: dict[str, Any] = {"chain_id": 1, "nonce": 0, "fee": FEE}
+    terms: dict[str, Any] = {"chain_id": 1, "nonce": 0, "offer": FEE}
 
     assert sign_spend(spend, private_key=BUYER_KEY, **terms) != sign_spend(
         spend, private_key=BUYER_KEY, **(terms | change)
@@ -62,9 +65,9 @@ def test_every_term_is_signed(change: dict[str, Any]) -> None:
 )
 def test_what_was_signed_once_is_signed_so_for_ever(contract: str | None, tip_wei: int, txid: str) -> None:
     """A spend that is signed again after an update has to be the one that is on its way already."""
-    fee = Fee(gas_limit=60_000, price_units=20 * GWEI, tip_units=tip_wei)
+    fee = gas_offer(gas_limit=60_000, price_units=20 * GWEI, tip_units=tip_wei)
     spend = plan_spend(to=OURS, units=255, contract=contract)
-    signed = sign_spend(spend, private_key="0x" + "11" * 32, chain_id=56, nonce=7, fee=fee)
+    signed = sign_spend(spend, private_key="0x" + "11" * 32, chain_id=56, nonce=7, offer=fee)
 
     assert (signed.txid, "0x" + keccak256(signed.raw).hex()) == (txid, txid)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from chains.base import Attempt, Fate, Fee, Intent
+from chains.base import Attempt, Fate, Intent, KeyRef, Offer, Output
 from chains.evm.nodes import evm_providers
 from chains.evm.spends.spender import EvmSpender
 from cli.embedded.story.tokens import install_token
@@ -17,6 +17,7 @@ GWEI = 10**9
 ETHER = 10**18
 CAP = 100 * GWEI
 HOT, HOT_KEY = BUYER, BUYER_KEY
+WALLET = KeyRef(address=HOT, ordinal=None)
 # What a node says of a transfer that a token does not allow.
 REVERT_CODE = 3
 
@@ -30,16 +31,16 @@ class World:
 
     def intent(self, units: int, *, currency: str | None = "USDT", to: str = OURS) -> Intent:
         pair = None if currency is None else CATALOGUE.pairs[currency, self.network]
-        return Intent(sender=HOT, recipient=to, pair=pair, units=units)
+        return Intent(wallet=WALLET, pair=pair, outputs=(Output(recipient=to, units=units),))
 
     def token(self, *, code: str = "token", units: int = 10**12) -> None:
         install_token(self.node.rpc, CATALOGUE.pairs["USDT", self.network], balances={HOT: units}, code=code)
 
-    def sign(self, intent: Intent, *, fee: Fee | None = None, slot: int | None = None) -> Attempt:
+    def sign(self, intent: Intent, *, offer: Offer | None = None, slot: int | None = None) -> Attempt:
         return self.spender.sign(
             intent,
             slot=self.spender.next_slot(HOT, ours=0) if slot is None else slot,
-            fee=fee or self.spender.quote(intent, cap_units=CAP),
+            offer=offer or self.spender.quote(intent, cap_units=CAP),
             private_key=HOT_KEY,
         )
 
