@@ -3,8 +3,9 @@
 Implemented once a family, found by chains.registry. The values are those of chains.base.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from chains.base import (
@@ -22,7 +23,7 @@ from chains.base import (
     Sighting,
     Transfer,
 )
-from core.catalogue.catalogue import Pair
+from core.catalogue.catalogue import Network, Pair
 
 
 class Reader(Protocol):
@@ -172,3 +173,38 @@ class Spender(Protocol):
         or as many tell something else.
         """
         ...
+
+
+class Screener(Protocol):
+    """Whoever tells which addresses of one network are sanctioned."""
+
+    def is_sanctioned(self, address: str) -> bool:
+        """Return whether an address is listed. Raises ProviderError where that is not known."""
+        ...
+
+
+# What a family is ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Wiring:
+    """One network as this installation serves it: all that a family builds of. The same object each time."""
+
+    network: Network
+    # The coins that are offered on it.
+    pairs: tuple[Pair, ...]
+    # As core.settings.node_urls reads them, in the operator's order.
+    urls: tuple[str, ...] = field(repr=False)
+    timeout_s: float
+    # What lists sanctioned addresses, where the operator has named it; what it is, the family says.
+    sanctions_oracle: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """All that a family brings, as its module exports it; how it differs is data, in core.catalogue."""
+
+    reader: Callable[[Wiring], Reader]
+    spender: Callable[[Wiring], Spender]
+    # None where nobody is named who could tell.
+    screener: Callable[[Wiring], Screener | None]

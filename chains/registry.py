@@ -1,20 +1,20 @@
-"""Finds a network's reader and its spender. Called by actors; families are imported when first needed."""
+"""Finds what a network's family brings: reader, spender, screener. Called by actors and cli.
+
+The one place that knows which families there are. A process imports those that it serves, when it first needs them.
+"""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from chains.family import Reader, Spender
+from chains.family import Family, Reader, Screener, Spender, Wiring
 from core.catalogue.catalogue import Network, load_catalogue
 from core.catalogue.fields import Environment
 from core.settings.settings import Settings
 
-if TYPE_CHECKING:
-    from chains.net.providers import Providers
-
-Builder = Callable[[Network, tuple[str, ...], float, Environment], Reader]
-SpenderBuilder = Callable[[Network, tuple[str, ...], float, str | None], Spender]
+_MODULES: Final[Mapping[str, str]] = MappingProxyType({"evm": "chains.evm.family"})
 
 
 def reader(network: Network, settings: Settings) -> Reader:
@@ -22,11 +22,7 @@ def reader(network: Network, settings: Settings) -> Reader:
 
     LookupError where the network has no RPC URL or its family is not served.
     """
-    urls = settings.rpc_urls.get(network.code)
-    build = _BUILDERS.get(network.family)
-    if urls is None or build is None:
-        raise LookupError(f"{network.code} is not served here")
-    return build(network, urls, settings.rpc_timeout_s, settings.environment)
+    return _reader(_wiring_of(network, settings))
 
 
 def spender(network: Network, settings: Settings) -> Spender:
@@ -34,11 +30,16 @@ def spender(network: Network, settings: Settings) -> Spender:
 
     LookupError where the network has no RPC URL or its family is not served.
     """
-    urls = settings.rpc_urls.get(network.code)
-    build = _SPENDERS.get(network.family)
-    if urls is None or build is None:
-        raise LookupError(f"{network.code} is not served here")
-    return build(network, urls, settings.rpc_timeout_s, settings.sanctions_oracles.get(network.code))
+    return _spender(_wiring_of(network, settings))
+
+
+def screener(network: Network, settings: Settings) -> Screener | None:
+    """Return who tells which addresses of a network are sanctioned; None where the operator has named nobody.
+
+    LookupError where the network has no RPC URL or its family is not served.
+    """
+    wiring = _wiring_of(network, settings)
+    return _family(network.family).screener(wiring)
 
 
 def fee_cap_units(network: Network, settings: Settings) -> int:
@@ -52,28 +53,39 @@ def fee_cap_units(network: Network, settings: Settings) -> int:
     return cap * network.family_parameters.FEE_CAP_UNIT
 
 
-@functools.cache
-def _evm(network: Network, urls: tuple[str, ...], timeout_s: float, environment: Environment) -> Reader:
-    from chains.evm.reader import EvmReader  # noqa: PLC0415 - a process loads the families that it serves
-
-    pairs = load_catalogue(environment).pairs_on(network.code)
-    return EvmReader(network, pairs, _evm_providers(network, urls, timeout_s))
-
-
-@functools.cache
-def _evm_spender(network: Network, urls: tuple[str, ...], timeout_s: float, sanctions_oracle: str | None) -> Spender:
-    from chains.evm.spends.spender import EvmSpender  # noqa: PLC0415 - as above
-
-    providers = _evm_providers(network, urls, timeout_s)
-    return EvmSpender(network, providers, sanctions_oracle=sanctions_oracle)
+def _wiring_of(network: Network, settings: Settings) -> Wiring:
+    urls = settings.rpc_urls.get(network.code)
+    if urls is None or network.family not in _MODULES:
+        raise LookupError(f"{network.code} is not served here")
+    oracle = settings.sanctions_oracles.get(network.code)
+    return _wiring(network, urls, settings.rpc_timeout_s, settings.environment, oracle)
 
 
 @functools.cache
-def _evm_providers(network: Network, urls: tuple[str, ...], timeout_s: float) -> "Providers":
-    from chains.evm.nodes import evm_providers  # noqa: PLC0415 - as above
+def _wiring(
+    network: Network, urls: tuple[str, ...], timeout_s: float, environment: Environment, sanctions_oracle: str | None
+) -> Wiring:
+    """Return the same wiring each time: what is built of it is known by it."""
+    return Wiring(
+        network=network,
+        pairs=tuple(load_catalogue(environment).pairs_on(network.code)),
+        urls=urls,
+        timeout_s=timeout_s,
+        sanctions_oracle=sanctions_oracle,
+    )
 
-    return evm_providers(network, urls, timeout_s=timeout_s)
+
+@functools.cache
+def _reader(wiring: Wiring) -> Reader:
+    return _family(wiring.network.family).reader(wiring)
 
 
-_BUILDERS: Final[Mapping[str, Builder]] = MappingProxyType({"evm": _evm})
-_SPENDERS: Final[Mapping[str, SpenderBuilder]] = MappingProxyType({"evm": _evm_spender})
+@functools.cache
+def _spender(wiring: Wiring) -> Spender:
+    return _family(wiring.network.family).spender(wiring)
+
+
+@functools.cache
+def _family(code: str) -> Family:
+    found: Family = import_module(_MODULES[code]).FAMILY
+    return found

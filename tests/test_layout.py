@@ -20,7 +20,6 @@ NAMES_MAX: Final = 20
 LATE: Final = {
     ("chains.evm.spends.fate", "web3"): "chains.evm.spends.library alone loads web3, and silences what it warns of",
     ("chains.evm.spends.library", "web3"): "half a second and 34 MB, at first use",
-    ("chains.registry", "chains.net.providers"): "a process loads the families that it serves",
     ("cli.demo", "cli.embedded.stack"): "as for cli.dev",
     ("cli.demo", "cli.embedded.story.console"): "as for cli.dev",
     ("cli.dev", "cli.embedded.stack"): "what it needs may be missing, and takes a second to import",

@@ -21,8 +21,8 @@ from actors.signer import spend as spending
 from actors.signer import watch as spend_watch
 from actors.signer.limits import LimitReachedError, NoRateError
 from actors.signer.spend import SigningStoppedError
+from chains import registry
 from chains.base import InsufficientCoinError, Intent, KeyRef, Output, ProviderError, SpendRefusedError
-from chains.evm.spends.sanctions import is_sanctioned
 from chains.family import Reader
 from chains.keystore import KeystoreError
 from chains.net.budget import BudgetSpentError, budget
@@ -201,11 +201,12 @@ def _is_blocked(ctx: Context, network: Network, payout: PayoutRow) -> bool:
     """Return whether the operator or the network's oracle forbids an address. ProviderError if the oracle is silent."""
     if ctx.deny_list.blocks(payout.address):
         return True
-    if network.code not in ctx.settings.sanctions_oracles:
+    screener = registry.screener(network, ctx.settings)
+    if screener is None:
         return False
     known = payout_queue.verdict(network.code, payout.address)
     if known is None:
-        known = is_sanctioned(spending.spender_of(ctx, network), payout.address)
+        known = screener.is_sanctioned(payout.address)
         payout_queue.store_verdict(network.code, payout.address, is_sanctioned=known)
     return known
 

@@ -47,10 +47,9 @@ FRUGAL_MARGIN_PERCENT: Final = 5
 class EvmSpender:
     """One EVM network, as chains.base.Spender. A slot is a nonce; units of the gas coin are wei."""
 
-    def __init__(self, network: Network, providers: Providers, *, sanctions_oracle: str | None = None) -> None:
+    def __init__(self, network: Network, providers: Providers) -> None:
         self._parameters = evm_parameters(network)
         self.providers = providers
-        self.sanctions_oracle = sanctions_oracle
         self._network = network
         self._chain_id = int(network.chain_identity)
 

@@ -13,6 +13,7 @@ import structlog
 from actors import network_ticks
 from actors.signer import broadcast
 from actors.signer import spend as spending
+from chains import registry
 from chains.net.budget import BudgetSpentError
 from core.logs import checkpoints
 from models.db.base import column, execute, rows, transaction
@@ -379,12 +380,13 @@ def test_the_oracle_is_asked_once_a_day_and_its_silence_holds_back(
     world = SpendWorld(database, monkeypatch, ETHEREUM_SANCTIONS_ORACLE="0x" + "40" * 20)
     asked: list[str] = []
 
-    def ask(_spender: object, address: str) -> bool:
-        asked.append(address)
-        world.chain._answer()
-        return address == bad.address
+    class Oracle:
+        def is_sanctioned(self, address: str) -> bool:
+            asked.append(address)
+            world.chain._answer()
+            return address == bad.address
 
-    monkeypatch.setattr(broadcast, "is_sanctioned", ask)
+    monkeypatch.setattr(registry, "screener", lambda _network, _settings: Oracle())
     shop = world.shop()
     bad, good = world.order(shop), world.order(shop)
     world.chain.is_silent = True

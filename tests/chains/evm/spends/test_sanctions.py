@@ -6,9 +6,8 @@ import pytest
 
 from chains.base import ProviderError
 from chains.evm.nodes import evm_providers
-from chains.evm.spends.sanctions import is_sanctioned
-from chains.evm.spends.spender import EvmSpender
-from chains.registry import spender
+from chains.evm.spends.sanctions import OracleScreener
+from chains.registry import screener
 from cli.embedded.servers.anvil import Anvil
 from tests.chains.conftest import CATALOGUE, OURS, THEIRS
 from tests.chains.test_registry import settings
@@ -34,18 +33,18 @@ def peers(anvil: Callable[..., Anvil]) -> Iterator[list[LyingRpc]]:
         yield [one, two, three]
 
 
-def screening(peers: list[LyingRpc], *, oracle: str | None = ORACLE) -> EvmSpender:
-    return EvmSpender(ETHEREUM, evm_providers(ETHEREUM, [p.url for p in peers], timeout_s=5), sanctions_oracle=oracle)
+def screening(peers: list[LyingRpc]) -> OracleScreener:
+    return OracleScreener(evm_providers(ETHEREUM, [p.url for p in peers], timeout_s=5), ORACLE)
 
 
 def test_the_oracle_tells_who_is_listed(peers: list[LyingRpc]) -> None:
     network = screening(peers)
 
-    assert (is_sanctioned(network, THEIRS), is_sanctioned(network, OURS)) == (True, False)
+    assert (network.is_sanctioned(THEIRS), network.is_sanctioned(OURS)) == (True, False)
 
 
 def test_without_an_oracle_nobody_is_asked_and_nobody_listed(peers: list[LyingRpc]) -> None:
-    assert not is_sanctioned(screening(peers, oracle=None), THEIRS)
+    assert screener(ETHEREUM, settings(ETHEREUM_RPC_URLS=peers[0].url, BSC_SANCTIONS_ORACLE=ORACLE)) is None
     assert peers[0].asked == []
 
 
@@ -55,14 +54,14 @@ def test_one_liar_among_three_decides_nothing(
 ) -> None:
     peers[0].lies["eth_call"] = lie
 
-    assert is_sanctioned(screening(peers), address) is is_listed
+    assert screening(peers).is_sanctioned(address) is is_listed
 
 
 def test_as_many_on_both_sides_is_not_known(peers: list[LyingRpc]) -> None:
     peers[0].lies["eth_call"] = YES
 
     with pytest.raises(ProviderError, match="disagree"):
-        is_sanctioned(screening(peers[:2]), OURS)
+        screening(peers[:2]).is_sanctioned(OURS)
 
 
 @pytest.mark.parametrize("answer", ["0x", DOWN])
@@ -71,12 +70,14 @@ def test_an_oracle_that_does_not_answer_lists_nobody_and_clears_nobody(peers: li
         peer.lies["eth_call"] = answer
 
     with pytest.raises(ProviderError):
-        is_sanctioned(screening(peers), OURS)
+        screening(peers).is_sanctioned(OURS)
 
 
 def test_the_operator_names_the_oracle() -> None:
     named = settings(ETHEREUM_RPC_URLS="http://127.0.0.1:1", ETHEREUM_SANCTIONS_ORACLE=ORACLE)
-    found = spender(ETHEREUM, named)
+    found = screener(ETHEREUM, named)
 
-    assert isinstance(found, EvmSpender)
-    assert found.sanctions_oracle == ORACLE
+    assert isinstance(found, OracleScreener)
+    assert found.oracle == ORACLE
+    with pytest.raises(LookupError, match="bsc is not served"):
+        screener(CATALOGUE.networks["bsc"], named)

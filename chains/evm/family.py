@@ -1,0 +1,32 @@
+"""Brings everything of the EVM family. Imported by chains.registry when a network of it is first asked for."""
+
+import functools
+from typing import Final
+
+from chains.evm.nodes import evm_providers
+from chains.evm.reader import EvmReader
+from chains.evm.spends.sanctions import OracleScreener
+from chains.evm.spends.spender import EvmSpender
+from chains.family import Family, Reader, Screener, Spender, Wiring
+from chains.net.providers import Providers
+
+
+@functools.cache
+def _providers(wiring: Wiring) -> Providers:
+    """Return a network's providers, the same ones for whatever is built of its wiring, so that connections are kept."""
+    return evm_providers(wiring.network, wiring.urls, timeout_s=wiring.timeout_s)
+
+
+def _reader(wiring: Wiring) -> Reader:
+    return EvmReader(wiring.network, wiring.pairs, _providers(wiring))
+
+
+def _spender(wiring: Wiring) -> Spender:
+    return EvmSpender(wiring.network, _providers(wiring))
+
+
+def _screener(wiring: Wiring) -> Screener | None:
+    return None if wiring.sanctions_oracle is None else OracleScreener(_providers(wiring), wiring.sanctions_oracle)
+
+
+FAMILY: Final = Family(reader=_reader, spender=_spender, screener=_screener)
