@@ -96,6 +96,25 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """An address with a coin, of which it is asked what is there. pair is None for the gas coin, offered or not."""
+
+    address: str
+    pair: Pair | None
+    # Where money lies in coins of their own: those that should be there, as transaction and output.
+    coins: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What places held after one block, in the order asked, in token units. The scan may not have come there yet."""
+
+    height: int
+    block_hash: str
+    units: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
     """What moving a coin takes now, all included, in base units of the gas coin."""
 

@@ -19,8 +19,10 @@ from chains.base import (
     Intent,
     Matcher,
     Offer,
+    Place,
     Sending,
     Sighting,
+    Snapshot,
     Transfer,
 )
 from core.catalogue.catalogue import Network, Pair
@@ -100,6 +102,14 @@ class Reader(Protocol):
         """Return coin that contracts passed on to an address in a block; none if no provider can tell."""
         ...
 
+    def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
+        """Return what places hold after a block: the one named, or where no node tells old balances, a newer one.
+
+        witnesses: how many providers have to tell each of it, if there are as many. Raises DisagreementError if too few
+        do, or as many tell something else.
+        """
+        ...
+
     def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
         """Return what a payout and a sweep of each coin of this network cost now.
 
@@ -164,14 +174,6 @@ class Spender(Protocol):
 
     def native_balance(self, address: str) -> int:
         """Return how much of the gas coin an address holds at the newest block: the middle of what nodes tell."""
-        ...
-
-    def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, witnesses: int = 1) -> int:
-        """Return what an address holds of a coin (None: the gas coin) after a block, in token units.
-
-        witnesses: how many providers have to tell it, if there are as many. Raises DisagreementError if too few do,
-        or as many tell something else.
-        """
         ...
 
 

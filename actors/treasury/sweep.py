@@ -25,6 +25,7 @@ from chains.base import (
     KeyRef,
     Offer,
     Output,
+    Place,
     SpendRefusedError,
     UnderfundedError,
 )
@@ -55,10 +56,10 @@ COLLECTED_PER_STEP: Final = 20
 
 
 @network_tick("treasury", queue="signer")
-def keep_treasury(ctx: Context, network: Network, _chain: Reader) -> None:
+def keep_treasury(ctx: Context, network: Network, chain: Reader) -> None:
     """Sweep what is worth it, and move what is too much."""
     watermark.look()
-    keeper = None if signing.watch(network.code) is not None else _open_treasury(ctx, network)
+    keeper = None if signing.watch(network.code) is not None else _open_treasury(ctx, network, chain)
     if keeper is None:
         return
     try:
@@ -70,7 +71,7 @@ def keep_treasury(ctx: Context, network: Network, _chain: Reader) -> None:
             ring("broadcast", network.code)
 
 
-def _open_treasury(ctx: Context, network: Network) -> _Keeper | None:
+def _open_treasury(ctx: Context, network: Network, chain: Reader) -> _Keeper | None:
     """Record the hot and the cold address; None without a scan cursor or with another keystore's wallet."""
     try:
         hot = spending.hot_wallet(network)
@@ -82,14 +83,16 @@ def _open_treasury(ctx: Context, network: Network) -> _Keeper | None:
         log.critical("treasury.cold_is_hot", network=network.code)
         cold = None
     cursor = cursors.read(network.code)
-    return None if cursor is None else _Keeper(ctx, network, cursor, hot, cold)
+    return None if cursor is None else _Keeper(ctx, network, chain, cursor, hot, cold)
 
 
 class _Keeper:
     """One step of one network."""
 
-    def __init__(self, ctx: Context, network: Network, cursor: Cursor, hot: KeyRef, cold: str | None) -> None:
-        self._ctx, self._network, self._cursor = ctx, network, cursor
+    def __init__(
+        self, ctx: Context, network: Network, chain: Reader, cursor: Cursor, hot: KeyRef, cold: str | None
+    ) -> None:
+        self._ctx, self._network, self._chain, self._cursor = ctx, network, chain, cursor
         self._hot, self._cold = hot, cold
         self._spender: Spender = spending.spender_of(ctx, network)
         self._is_hot_dry = False
@@ -122,6 +125,12 @@ class _Keeper:
         if not self.started:
             self._collect()
 
+    def _held(self, address: str, pair: Pair | None) -> int:
+        """Return what an address holds of a coin, in token units, where the scan stands if the chain can tell that."""
+        place = Place(address=address, pair=pair)
+        told = self._chain.snapshot([place], height=self._cursor.height, block_hash=self._cursor.hash)
+        return told.units[0]
+
     # Sweeps ------------------------------------------------------------------------------------------------
 
     def _sweep(self, found: Unswept) -> Offer | None:
@@ -150,7 +159,7 @@ class _Keeper:
 
     def _sweep_token(self, found: Unswept, wallet: KeyRef, pair: Pair) -> None:
         units = pair.from_ledger(found.units, self._ctx.catalogue.scale(found.currency))
-        if self._spender.balance_at(found.address, pair, self._cursor.hash) < units:
+        if self._held(found.address, pair) < units:
             log.error("sweep.balance_short", network=self._network.code, address=found.address)
             return
         intent = self._to_hot(wallet, pair, units)
@@ -171,7 +180,7 @@ class _Keeper:
             return None
         held = min(
             self._explained_units(found),
-            self._spender.balance_at(found.address, None, self._cursor.hash),
+            self._held(found.address, None),
             self._spender.native_balance(found.address),
         )
         trial = self._to_hot(wallet, None, 1)
@@ -253,7 +262,7 @@ class _Keeper:
                 continue
             scale = catalogue.scale(pair.currency)
             try:
-                held = self._spender.balance_at(self._hot.address, pair, self._cursor.hash)
+                held = self._held(self._hot.address, pair)
             except DisagreementError as error:
                 log.warning("treasury.cooling_refused", network=code, currency=pair.currency, reason=str(error))
                 continue

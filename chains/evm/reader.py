@@ -22,11 +22,13 @@ from chains.base import (
     Matcher,
     MissingLogsError,
     NotYetError,
+    Place,
     ProviderError,
     Sighting,
+    Snapshot,
     Transfer,
 )
-from chains.evm import wire
+from chains.evm import balances, wire
 from chains.evm.scan import internal as evm_internal
 from chains.evm.scan import witness as evm_witness
 from chains.evm.scan.block import TRANSFER_TOPIC, Assets, BlockReader
@@ -128,6 +130,11 @@ class EvmReader:
         )
         heights = [wire.quantity(header.number) for header in answers if isinstance(header, wire.Header)]
         return median_low(heights) if len(heights) >= min(WITNESSES_MIN, self.providers) else None
+
+    def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
+        """Return what places hold after the block named, which nodes of these networks can tell."""
+        units = (balances.held(self._providers, place, block_hash, witnesses=witnesses) for place in places)
+        return Snapshot(height=height, block_hash=block_hash, units=tuple(units))
 
     def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
         """Return what moving each coin costs now, in wei; what a rollup adds for its data is not in it."""

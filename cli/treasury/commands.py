@@ -10,7 +10,8 @@ from actors.queue.broker import make_broker
 from actors.queue.link import LinkDownError
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
-from cli.treasury.recovery import compared_now, recover, skip_addresses, writeoff
+from cli.treasury.comparison import compared_now
+from cli.treasury.recovery import recover, skip_addresses, writeoff
 from core.catalogue.catalogue import Catalogue
 from core.money import format_coin
 from core.rates.pricing import CENTS

@@ -13,23 +13,20 @@ import typer
 
 from actors import context as process
 from actors.context import Context
-from actors.treasury.reconcile import compare
-from chains.base import ProviderError
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
+from cli.treasury.comparison import compared_now
 from core.catalogue.catalogue import Network
 from core.errors import RequestBadField
 from core.money import format_coin, parse_units
 from models.addresses import reservations
 from models.addresses.reservations import SEQUENCES
 from models.db.base import transaction
-from models.deposits.cursors import Cursor
 from models.merchants import rows as merchants
 from models.spends import signing
 from models.spends import unknown as unknown_spends
 from models.spends.unknown import UnknownRow
-from models.treasury import reconciliation, writeoffs
-from models.treasury.reconciliation import Finding
+from models.treasury import writeoffs
 from models.treasury.writeoffs import RecoveryError
 
 log = structlog.get_logger()
@@ -129,22 +126,6 @@ def _units(ctx: Context, currency: str, amount: str) -> int:
 
 def _amount(ctx: Context, currency: str, units: int) -> str:
     return format_coin(units, ctx.catalogue.scale(currency))
-
-
-def compared_now(ctx: Context, network: str, currency: str) -> tuple[Finding, Cursor]:
-    """Compare the hot wallet's balance of a coin with the books, and say at which block. Raises CommandError."""
-    known = ctx.catalogue.networks.get(network)
-    books = None if known is None else reconciliation.read_books(network)
-    if known is None or books is None or network not in ctx.available:
-        raise CommandError(f"{network} has no providers here, no scan, or no hot wallet yet")
-    try:
-        findings = compare(ctx, known, books)
-    except ProviderError as error:
-        raise CommandError(f"the providers of {network} failed: {error}") from None
-    hot = next((f for f in findings or () if f.place == "hot" and f.currency == currency), None)
-    if hot is None:
-        raise CommandError(f"{currency} of {network}'s hot wallet cannot be compared now")
-    return hot, books.cursor
 
 
 def _check_missing(ctx: Context, network: Network, currency: str, units: int) -> None:

@@ -40,6 +40,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "audit_checkpoint": ("r", "ru", "r"),
     "audit_sums": ("r", "riu", ""),
     "balance_probes": ("", "riu", ""),
+    "balance_snapshots": ("", "rid", ""),
     "balances": ("r", "riu", "riu"),
     "batch_items": ("r", "riud", ""),
     "batches": ("r", "riud", ""),

@@ -38,7 +38,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Books:
-    """The rows about a network's hot wallet at one moment, for the block that the scan stands on."""
+    """The rows about a network's hot wallet at one moment, for a block that is scanned."""
 
     cursor: Cursor
     hot: str
@@ -69,11 +69,14 @@ class Finding:
     address: str = ""
 
 
-def read_books(network: str) -> Books | None:
-    """Read all rows about the hot wallet on one snapshot; None before there is a hot wallet and a scan."""
+def read_books(network: str, *, at: Cursor | None = None) -> Books | None:
+    """Read all rows about the hot wallet on one snapshot; None before there is a hot wallet and a scan.
+
+    at: a block that the scan has passed; otherwise the one that it stands on.
+    """
     with transaction():
         execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        cursor, hot = cursors.read(network), treasury.address(network, "hot")
+        cursor, hot = at or cursors.read(network), treasury.address(network, "hot")
         if cursor is None or hot is None:
             return None
         return Books(

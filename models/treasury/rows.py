@@ -29,6 +29,20 @@ class Reconciliation(Table, table="reconciliations r"):
     age_s: int = derived("extract(epoch FROM app_now() - checked_at)::integer")
 
 
+class BalanceSnapshot(Table, table="balance_snapshots b"):
+    """What a place held of a coin at a block that was not scanned yet. Units are the network's token units."""
+
+    network: str
+    place: Place
+    currency: str
+    address: str
+    units: Units
+    height: Big
+    block_hash: str
+    witnesses: int
+    taken_at: datetime = BY_DATABASE
+
+
 class TreasuryAddress(Table, table="treasury_addresses t"):
     """An address of the gateway's own."""
 

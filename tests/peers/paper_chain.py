@@ -196,12 +196,6 @@ class PaperChain:
         self._answer()
         return self.funds[address, None]
 
-    def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, witnesses: int = 1) -> int:
-        del witnesses
-        del block_hash
-        self._answer()
-        return self.funds[address, None if pair is None else pair.contract]
-
     # Within -------------------------------------------------------------------------------------------------
 
     def _answer(self) -> None:

@@ -3,7 +3,6 @@
 What decides about money is asked of every provider; what one of them says alone is not believed where others speak.
 """
 
-from collections import Counter
 from dataclasses import replace
 from statistics import median_low
 from typing import Final
@@ -12,7 +11,6 @@ import structlog
 
 from chains.base import (
     Attempt,
-    DisagreementError,
     Fate,
     FateKind,
     InsufficientCoinError,
@@ -23,7 +21,6 @@ from chains.base import (
     UnderfundedError,
 )
 from chains.evm import wire
-from chains.evm.scan import internal as evm_internal
 from chains.evm.spends import fate as evm_fate
 from chains.evm.spends import gas as evm_gas
 from chains.evm.spends import trial as evm_trial
@@ -31,10 +28,9 @@ from chains.evm.spends.gas import Bid
 from chains.evm.spends.library import account, eth, spelled
 from chains.evm.spends.terms import gas_offer, only_output
 from chains.evm.spends.tx import Spend, give, outcome, plan_spend, sign_spend
-from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.providers import Providers
 from core.catalogue.addresses import keccak256
-from core.catalogue.catalogue import Network, Pair
+from core.catalogue.catalogue import Network
 from core.catalogue.families import evm_parameters
 
 log = structlog.get_logger()
@@ -166,23 +162,6 @@ class EvmSpender:
         """Return an address's coin at the newest block: the middle of what providers tell, of two the lower."""
         return median_low(self.providers.answers(lambda node: eth(node).get_balance(spelled(address), "latest")))
 
-    def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, witnesses: int = 1) -> int:
-        """Return what an address holds of a coin after a block, in token units; see chains.base.
-
-        Honest nodes tell the same of one block, so that no middle is needed: more have to tell it than not.
-        """
-        contract = None if pair is None else pair.contract
-        if contract is None:
-            told = self.providers.answers(lambda node: evm_internal.balance(node, address, block_hash))
-        else:
-            told = self.providers.answers(lambda node: _tokens_after(node, contract, address, block_hash))
-        [(units, count), *_] = Counter(told).most_common()
-        if 2 * count <= len(told):
-            raise DisagreementError(f"{self._network.code}: providers tell of different balances after one block")
-        if count < min(witnesses, self.providers.count):
-            raise DisagreementError(f"{self._network.code}: one provider alone tells of a balance")
-        return units
-
     def _data_fee(self, spend: Spend, limit_wei: int) -> int:
         return evm_gas.data_fee(
             self.providers, self._network, calldata_bytes=len(wire.data(spend.data)), limit_wei=limit_wei
@@ -193,16 +172,3 @@ def _spend(intent: Intent) -> Spend:
     contract = None if intent.pair is None else intent.pair.contract
     output = only_output(intent)
     return plan_spend(to=output.recipient, units=output.units, contract=contract)
-
-
-def _tokens_after(node: JsonRpc, contract: str, holder: str, block_hash: str) -> int:
-    try:
-        return evm_trial.token_balance(node, contract, holder, {"blockHash": block_hash})
-    except RpcError:
-        # Not every node can be asked by hash; then the height has to be that block's before and after.
-        header = node.call("eth_getBlockByHash", [block_hash, False], wire.Header)
-        height = wire.quantity(header.number)
-        units = evm_trial.token_balance(node, contract, holder, height)
-        if wire.block(node.call("eth_getBlockByNumber", [hex(height), False], wire.Header), height).hash != block_hash:
-            raise ProviderError(f"block {height} was replaced") from None
-        return units

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from actors import context
 from actors.signer import funding
 from actors.signer import spend as spending
-from actors.treasury import reconcile
+from actors.treasury import comparison
 from chains.base import FeeTooHighError, InsufficientCoinError, ProviderError, SpendRefusedError
 from cli.embedded.servers.anvil import Anvil
 from core.ids import uuid7
@@ -259,7 +259,7 @@ def test_while_too_much_is_under_way_nothing_is_compared(world: TreasuryWorld, m
     height = reconciliation.last_height("ethereum")
     sent(world, STRANGER)
     world.advance()
-    monkeypatch.setattr(reconcile, "OPEN_MAX", 0)
+    monkeypatch.setattr(comparison, "OPEN_MAX", 0)
     world.reconcile()
     assert reconciliation.last_height("ethereum") == height
 
@@ -276,8 +276,8 @@ def test_a_coin_that_is_offered_no_more_keeps_no_other_from_being_compared(
     world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.paid_invoice()
-    honest = reconcile.coins_of
-    monkeypatch.setattr(reconcile, "coins_of", lambda *of: [coin for coin in honest(*of) if coin.is_gas])
+    honest = comparison.coins_of
+    monkeypatch.setattr(comparison, "coins_of", lambda *of: [coin for coin in honest(*of) if coin.is_gas])
     world.reconcile()
     assert [(found.currency, found.place) for found in reconciliation.listing()] == [("ETH", "hot")]
 

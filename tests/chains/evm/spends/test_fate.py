@@ -204,7 +204,7 @@ def test_whichever_attempt_is_included_counts(alone: World, winner: int) -> None
     alone.include(attempts[winner])
 
     assert alone.fate(intent, *attempts).txid == attempts[winner].txid
-    assert alone.spender.balance_at(OURS, intent.pair, alone.fate(intent, *attempts).block_hash) == 77
+    assert alone.balance_at(OURS, intent.pair, alone.fate(intent, *attempts).block_hash) == 77
 
 
 def test_a_reorg_takes_an_inclusion_back(alone: World) -> None:

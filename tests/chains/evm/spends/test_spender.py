@@ -42,8 +42,8 @@ def test_a_spend_is_priced_signed_taken_and_has_its_effect(alone: World, currenc
     pair = intent.pair
     block = alone.node.ask("eth_getBlockByNumber", hex(fate.height), False)
     assert fate.is_success
-    assert alone.spender.balance_at(OURS, pair, fate.block_hash) == 1_000_000
-    assert alone.spender.balance_at(OURS, pair, block["parentHash"]) == 0
+    assert alone.balance_at(OURS, pair, fate.block_hash) == 1_000_000
+    assert alone.balance_at(OURS, pair, block["parentHash"]) == 0
 
 
 def test_a_token_that_answers_nothing_is_paid(alone: World) -> None:
@@ -377,7 +377,7 @@ def test_a_node_that_is_not_asked_by_hash_is_asked_by_height(alone: World) -> No
     alone.providers[0].lies["eth_call"] = by_height
     pair = CATALOGUE.pairs["USDT", "ethereum"]
 
-    assert alone.spender.balance_at(HOT, pair, header["hash"]) == 10**12
+    assert alone.balance_at(HOT, pair, header["hash"]) == 10**12
 
 
 def test_a_height_whose_block_was_replaced_tells_no_balance(alone: World) -> None:
@@ -386,30 +386,30 @@ def test_a_height_whose_block_was_replaced_tells_no_balance(alone: World) -> Non
     alone.node.ask("anvil_reorg", 1, [])
 
     with pytest.raises(ProviderError, match="was replaced"):
-        alone.spender.balance_at(HOT, CATALOGUE.pairs["USDT", "ethereum"], header["hash"])
+        alone.balance_at(HOT, CATALOGUE.pairs["USDT", "ethereum"], header["hash"])
 
 
 @pytest.mark.parametrize(("currency", "method"), [("USDT", "eth_call"), (None, "eth_getBalance")])
 def test_a_balance_that_only_one_of_two_tells_is_none(trio: World, currency: str | None, method: str) -> None:
     header = trio.node.ask("eth_getBlockByNumber", "latest", False)
     pair = None if currency is None else CATALOGUE.pairs[currency, "ethereum"]
-    true = trio.spender.balance_at(HOT, pair, header["hash"])
+    true = trio.balance_at(HOT, pair, header["hash"])
     liar, silent, _ = trio.providers
     liar.lies[method] = "0x" + f"{true - 1:064x}"
-    assert trio.spender.balance_at(HOT, pair, header["hash"]) == true, "two of three tell it"
+    assert trio.balance_at(HOT, pair, header["hash"]) == true, "two of three tell it"
 
     silent.lies[method] = Refusal(-32000, "header not found")
     with pytest.raises(ProviderError, match="different balances"):
-        trio.spender.balance_at(HOT, pair, header["hash"])
+        trio.balance_at(HOT, pair, header["hash"])
 
     # Not knowing is no other opinion.
     liar.lies.clear()
-    assert trio.spender.balance_at(HOT, pair, header["hash"]) == true
-    assert trio.spender.balance_at(HOT, pair, header["hash"], witnesses=2) == true
+    assert trio.balance_at(HOT, pair, header["hash"]) == true
+    assert trio.balance_at(HOT, pair, header["hash"], witnesses=2) == true
     trio.providers[2].lies[method] = Refusal(-32000, "header not found")
-    assert trio.spender.balance_at(HOT, pair, header["hash"]) == true
+    assert trio.balance_at(HOT, pair, header["hash"]) == true
     with pytest.raises(DisagreementError, match="alone"):
-        trio.spender.balance_at(HOT, pair, header["hash"], witnesses=2)
+        trio.balance_at(HOT, pair, header["hash"], witnesses=2)
 
 
 def test_a_network_that_is_no_evm_network_has_no_such_spender() -> None:

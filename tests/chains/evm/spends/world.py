@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from chains.base import Attempt, Fate, Intent, KeyRef, Offer, Output
+from chains.base import Attempt, Fate, Intent, KeyRef, Offer, Output, Place
 from chains.evm.nodes import evm_providers
+from chains.evm.reader import EvmReader
 from chains.evm.spends.spender import EvmSpender
 from cli.embedded.story.tokens import install_token
-from core.catalogue.catalogue import Catalogue, load_catalogue
+from core.catalogue.catalogue import Catalogue, Pair, load_catalogue
 from tests.chains.conftest import CATALOGUE, OURS
 from tests.peers.anvil import BUYER, BUYER_KEY, HandMined
 from tests.peers.lying_rpc import LyingRpc
@@ -27,6 +28,7 @@ class World:
     node: HandMined
     providers: list[LyingRpc]
     spender: EvmSpender
+    reader: EvmReader
     network: str = "ethereum"
 
     def intent(self, units: int, *, currency: str | None = "USDT", to: str = OURS) -> Intent:
@@ -43,6 +45,11 @@ class World:
             offer=offer or self.spender.quote(intent, cap_units=CAP),
             private_key=HOT_KEY,
         )
+
+    def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, witnesses: int = 1) -> int:
+        """Return what one place holds after a block, by the providers' word."""
+        place = Place(address=address, pair=pair)
+        return self.reader.snapshot([place], height=0, block_hash=block_hash, witnesses=witnesses).units[0]
 
     def include(self, attempt: Attempt) -> None:
         """Have the chain itself take it, without any provider."""
@@ -61,8 +68,10 @@ def world(
     with ExitStack() as stack:
         peers = [stack.enter_context(LyingRpc(node.url, key=f"provider-{number}")) for number in range(providers)]
         known = catalogue.networks[network]
-        spender = EvmSpender(known, evm_providers(known, [peer.url for peer in peers], timeout_s=10))
-        yield World(node, peers, spender, network)
+        nodes = evm_providers(known, [peer.url for peer in peers], timeout_s=10)
+        yield World(
+            node, peers, EvmSpender(known, nodes), EvmReader(known, catalogue.pairs_on(network), nodes), network
+        )
 
 
 def rolled_up() -> Catalogue:

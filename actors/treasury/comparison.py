@@ -1,0 +1,267 @@
+"""Holds balances that the chain told against the books. Called by actors.treasury.reconcile and cli.treasury.recovery.
+
+    balances = taken(ctx, network, chain, books)
+    findings = compared(ctx, network, books, balances)
+
+The books have to be those of the balances' block; where no node tells old balances, that block is scanned later.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+import structlog
+
+from actors.context import Context
+from actors.signer.intents import as_meant, intent_of
+from chains import registry
+from chains.base import FateKind
+from chains.base import Place as Asked
+from chains.family import Reader, Spender
+from core.catalogue.catalogue import Network, Pair
+from core.money import format_coin, rescale_down
+from models.deposits import balances as probes
+from models.spends import rows as spends
+from models.spends.rows import SpendRow
+from models.treasury import own_addresses as treasury
+from models.treasury import reconciliation, sweeps
+from models.treasury.reconciliation import Books, Finding, Flow
+from models.treasury.rows import Place
+from models.treasury.snapshots import Balances, Held
+
+log = structlog.get_logger()
+
+ADDRESSES_PER_STEP: Final = 20
+# More spends than this in no known block: whoever follows them is behind, and comes first.
+OPEN_MAX: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coin:
+    """A coin that our addresses on a network may hold; pair is None for the gas coin if it is not offered."""
+
+    currency: str
+    pair: Pair | None
+    decimals: int
+    scale: int
+    is_gas: bool
+
+    def to_ledger(self, units: int) -> int:
+        """Express token units in the ledger's; what is too fine for it counts for nothing."""
+        return rescale_down(units, self.decimals, self.scale)
+
+
+def coins_of(ctx: Context, network: Network) -> list[Coin]:
+    """Return every coin that our addresses on a network may hold."""
+    found = [
+        Coin(
+            currency=pair.currency,
+            pair=pair,
+            decimals=pair.decimals,
+            scale=ctx.catalogue.scale(pair.currency),
+            is_gas=pair.contract is None,
+        )
+        for pair in ctx.catalogue.pairs_on(network.code)
+    ]
+    if not any(coin.is_gas for coin in found):
+        scale = ctx.catalogue.scale(network.gas_currency)
+        found.append(Coin(currency=network.gas_currency, pair=None, decimals=scale, scale=scale, is_gas=True))
+    return found
+
+
+def taken(ctx: Context, network: Network, chain: Reader, books: Books) -> Balances:
+    """Ask the chain what our places hold, if it can at the books' block. Raises ProviderError."""
+    coins = {coin.currency: coin for coin in coins_of(ctx, network)}
+    places: list[tuple[Place, str, str]] = [("hot", currency, books.hot) for currency in coins]
+    places += [("deposits", *each) for each in _deposits_in_turn(network, books, coins)]
+    if books.cold is not None:
+        places += [("cold", currency, books.cold) for currency in coins]
+    return ask(chain, books, [(place, coins[currency], address) for place, currency, address in places])
+
+
+def ask(chain: Reader, books: Books, places: list[tuple[Place, Coin, str]], *, witnesses: int = 1) -> Balances:
+    """Ask the chain what places hold of their coins, if it can at the books' block. Raises ProviderError."""
+    asked = [Asked(address=address, pair=coin.pair) for _, coin, address in places]
+    told = chain.snapshot(asked, height=books.cursor.height, block_hash=books.cursor.hash, witnesses=witnesses)
+    held = (
+        Held(place=place, currency=coin.currency, address=address, units=units)
+        for (place, coin, address), units in zip(places, told.units, strict=True)
+    )
+    return Balances(height=told.height, block_hash=told.block_hash, witnesses=witnesses, held=tuple(held))
+
+
+def _deposits_in_turn(network: Network, books: Books, coins: dict[str, Coin]) -> list[tuple[str, str]]:
+    """Return some deposit addresses, in rotation, with their coins; those that were found short first."""
+    code, height = network.code, books.cursor.height
+    short = ((currency, reconciliation.short_address(code, currency)) for currency in coins)
+    page = sweeps.walk(code, "reconcile", family=network.family, limit=ADDRESSES_PER_STEP, height=height)
+    turn = [(each.currency, each.address) for each in page if each.currency in coins]
+    return list(dict.fromkeys([*((currency, address) for currency, address in short if address), *turn]))
+
+
+def compared(ctx: Context, network: Network, books: Books, balances: Balances) -> list[Finding] | None:
+    """Hold balances against the books of their block; nothing is kept of it. Raises ProviderError.
+
+    None where it cannot be told: too much is under way, or a reorg took the block meanwhile.
+    """
+    findings = _Check(ctx, network, books).run(balances)
+    return findings if reconciliation.is_scanned(network.code, books.cursor) else None
+
+
+class _Check:
+    """One comparison of one network."""
+
+    def __init__(self, ctx: Context, network: Network, books: Books) -> None:
+        self._ctx, self._network, self._books = ctx, network, books
+        self._spender: Spender = registry.spender(network, ctx.settings)
+        self._coins = {coin.currency: coin for coin in coins_of(ctx, network)}
+        # What spends that wait may have taken from the hot wallet, and brought to it; by coin, in the ledger's units.
+        self._may_have_left: defaultdict[str, int] = defaultdict(int)
+        self._may_have_come: defaultdict[str, int] = defaultdict(int)
+
+    def run(self, balances: Balances) -> list[Finding] | None:
+        """Return what was found; None if too much is under way to tell. Raises ProviderError."""
+        moved = self._movements()
+        if moved is None:
+            return None
+        found: list[Finding | None] = []
+        deposits: dict[str, Finding] = {}
+        for held in balances.held:
+            coin = self._coins.get(held.currency)
+            if coin is None:
+                continue
+            units = coin.to_ledger(held.units)
+            match held.place:
+                case "hot":
+                    found.append(self._hot(coin, units, moved[coin.currency]))
+                case "cold":
+                    found.append(self._cold(coin, held.address, units))
+                case "deposits":
+                    self._deposit(coin, held.address, units, deposits)
+                case _:
+                    assert_never(held.place)
+        return [each for each in [*found, *deposits.values()] if each is not None]
+
+    # The hot wallet ----------------------------------------------------------------------------------------
+
+    def _movements(self) -> dict[str, int] | None:
+        """Return what spends brought to the hot wallet less what they took, by coin, in the ledger's units."""
+        books = self._books
+        if len(books.open) > OPEN_MAX:
+            log.warning("reconciliation.too_much_open", network=self._network.code)
+            return None
+        moved: defaultdict[str, int] = defaultdict(int)
+        coins = self._coins
+        for flow in [*books.flows, *map(self._flow_of, books.open)]:
+            if flow is None:
+                continue
+            if flow.currency in coins:
+                moved[flow.currency] += rescale_down(flow.units, flow.decimals, coins[flow.currency].scale)
+            gas = coins[self._network.gas_currency]
+            moved[gas.currency] -= gas.to_ledger(flow.fee_units)
+        return moved
+
+    def _flow_of(self, spend: SpendRow) -> Flow | None:
+        """Return what a spend did whose row does not tell its block: the chain is asked. None while it did nothing."""
+        attempts = spends.attempts_of(spend.id)
+        fate = self._spender.fate(
+            intent_of(spend),
+            slot=spend.slot,
+            txids=tuple(attempt.txid for attempt in attempts),
+            depth=self._network.maturity,
+        )
+        fate = as_meant(self._network, spend, fate, attempts)
+        if fate.kind is FateKind.WAITING:
+            self._note_waiting(spend, max((each.ceiling_units for each in attempts), default=0))
+        if fate.kind is not FateKind.INCLUDED or fate.height > self._books.cursor.height:
+            return None
+        is_out = spend.sender == self._books.hot
+        [output] = fate.outputs
+        left, arrived = output.left_units, output.arrived_units
+        if fate.is_success:
+            left = arrived = spend.token_units
+        return Flow(
+            spend.currency,
+            spend.decimals,
+            (0 if spend.recipient != self._books.hot else arrived) - (left if is_out else 0),
+            fate.fee_units if is_out else 0,
+        )
+
+    def _note_waiting(self, spend: SpendRow, fee_units: int) -> None:
+        """Keep what a spend may have done where the node that tells balances is ahead of those that tell of spends."""
+        coins = self._coins
+        coin, gas = coins.get(spend.currency), coins[self._network.gas_currency]
+        units = 0 if coin is None else rescale_down(spend.token_units, spend.decimals, coin.scale)
+        if spend.sender == self._books.hot:
+            self._may_have_left[spend.currency] += units
+            self._may_have_left[gas.currency] += gas.to_ledger(fee_units)
+        else:
+            self._may_have_come[spend.currency] += units
+
+    def _hot(self, coin: Coin, held: int, moved_units: int) -> Finding | None:
+        """Compare the hot wallet's coin; None while what differs may be what the spends that wait have done."""
+        books = self._books
+        expected = books.topup_units.get(coin.currency, 0) + moved_units
+        expected -= books.written_off_units.get(coin.currency, 0)
+        # What one provider alone tells of may have come or not.
+        may_have_come = self._may_have_come[coin.currency] + books.doubted_units.get(coin.currency, 0)
+        may_be = range(-self._may_have_left[coin.currency], may_have_come + 1)
+        if held != expected and held - expected in may_be:
+            return None
+        return self._finding(coin, "hot", books.hot, held=held, expected=expected, is_sound=held == expected)
+
+    # Elsewhere ---------------------------------------------------------------------------------------------
+
+    def _deposit(self, coin: Coin, address: str, held: int, found: dict[str, Finding]) -> None:
+        """Compare one address, and keep what is found of its coin; the first that is short is the one that is told."""
+        kept = found.get(coin.currency)
+        expected = None if kept is not None and kept.detail else self._expected(coin, address)
+        if expected is not None:
+            found[coin.currency] = self._finding(
+                coin, "deposits", address, held=held, expected=expected, is_sound=held >= expected
+            )
+
+    def _expected(self, coin: Coin, address: str) -> int | None:
+        """Return what an address holds at least; None while our own spends make that uncertain, or if it was swept."""
+        code, height = self._network.code, self._books.cursor.height
+        unswept = sweeps.unswept_at(code, coin.currency, address, height=height)
+        if not unswept:
+            return None
+        if not coin.is_gas:
+            return unswept[0].units
+        if treasury.is_in_motion(code, [address]):
+            return None
+        # Gas for its tokens is paid from the same coin.
+        come = probes.deposited_units(code, address, coin.currency, height=height, only_confirmed=True)
+        return come + coin.to_ledger(treasury.moved_native_units(code, address, coin.currency, height=height))
+
+    def _cold(self, coin: Coin, cold: str, held: int) -> Finding:
+        sent = sum(
+            rescale_down(flow.units, flow.decimals, coin.scale)
+            for flow in self._books.cooled
+            if flow.currency == coin.currency
+        )
+        expected = max(0, sent - self._books.returned_units.get(coin.currency, 0))
+        return self._finding(coin, "cold", cold, held=held, expected=expected, is_sound=held >= expected)
+
+    def _finding(self, coin: Coin, place: Place, address: str, *, held: int, expected: int, is_sound: bool) -> Finding:
+        height, name = self._books.cursor.height, {"hot": "hot wallet", "deposits": "deposit address"}
+        detail = (
+            f"{coin.currency} on {self._network.code}: the {name.get(place, 'cold address')} {address} should hold"
+            f" {_shown(expected, coin.scale)} after block {height} and holds {_shown(held, coin.scale)}"
+        )
+        return Finding(
+            currency=coin.currency,
+            place=place,
+            height=height,
+            chain_units=held,
+            expected_units=expected,
+            detail="" if is_sound else detail,
+            address="" if is_sound else address,
+        )
+
+
+def _shown(units: int, scale: int) -> str:
+    return f"-{format_coin(-units, scale)}" if units < 0 else format_coin(units, scale)

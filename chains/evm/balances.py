@@ -1,0 +1,41 @@
+"""Tells what an address of an EVM network holds after a block. Called by chains.evm.reader and chains.evm.treasurer."""
+
+from collections import Counter
+
+from chains.base import DisagreementError, Place, ProviderError
+from chains.evm import wire
+from chains.evm.scan import internal as evm_internal
+from chains.evm.spends.trial import token_balance
+from chains.net.json_rpc import JsonRpc, RpcError
+from chains.net.providers import Providers
+
+
+def held(providers: Providers, place: Place, block_hash: str, *, witnesses: int = 1) -> int:
+    """Return what is at a place after a block, in token units; see chains.family.Reader.snapshot.
+
+    Honest nodes tell the same of one block, so that no middle is needed: more have to tell it than not.
+    """
+    contract = None if place.pair is None else place.pair.contract
+    if contract is None:
+        told = providers.answers(lambda node: evm_internal.balance(node, place.address, block_hash))
+    else:
+        told = providers.answers(lambda node: _tokens_after(node, contract, place.address, block_hash))
+    [(units, count), *_] = Counter(told).most_common()
+    if 2 * count <= len(told):
+        raise DisagreementError("providers tell of different balances after one block")
+    if count < min(witnesses, providers.count):
+        raise DisagreementError("one provider alone tells of a balance")
+    return units
+
+
+def _tokens_after(node: JsonRpc, contract: str, holder: str, block_hash: str) -> int:
+    try:
+        return token_balance(node, contract, holder, {"blockHash": block_hash})
+    except RpcError:
+        # Not every node can be asked by hash; then the height has to be that block's before and after.
+        header = node.call("eth_getBlockByHash", [block_hash, False], wire.Header)
+        height = wire.quantity(header.number)
+        units = token_balance(node, contract, holder, height)
+        if wire.block(node.call("eth_getBlockByNumber", [hex(height), False], wire.Header), height).hash != block_hash:
+            raise ProviderError(f"block {height} was replaced") from None
+        return units

@@ -1,0 +1,58 @@
+"""Compares the hot wallet with the books for an operator who waits. Called by cli.treasury."""
+
+from time import sleep
+from typing import Final
+
+from actors.context import Context
+from actors.treasury.comparison import compared, taken
+from chains import registry
+from chains.base import ProviderError
+from cli.output import CommandError
+from core.catalogue.catalogue import Network
+from models.deposits.cursors import Cursor
+from models.treasury import reconciliation, snapshots
+from models.treasury.reconciliation import Books, Finding
+from models.treasury.snapshots import Balances
+
+# A block of which the chain told balances is waited for so long.
+SCAN_WAIT_S: Final = 60
+
+
+def compared_now(ctx: Context, network: str, currency: str) -> tuple[Finding, Cursor]:
+    """Compare the hot wallet's balance of a coin with the books, and say at which block. Raises CommandError."""
+    known = ctx.catalogue.networks.get(network)
+    books = None if known is None else reconciliation.read_books(network)
+    if known is None or books is None or network not in ctx.available:
+        raise CommandError(f"{network} has no providers here, no scan, or no hot wallet yet")
+    try:
+        findings, books = _compared(ctx, known, books)
+    except ProviderError as error:
+        raise CommandError(f"the providers of {network} failed: {error}") from None
+    hot = next((f for f in findings or () if f.place == "hot" and f.currency == currency), None)
+    if hot is None:
+        raise CommandError(f"{currency} of {network}'s hot wallet cannot be compared now")
+    return hot, books.cursor
+
+
+def _compared(ctx: Context, network: Network, books: Books) -> tuple[list[Finding] | None, Books]:
+    """Compare at the books' block, or at a newer one as soon as it is scanned, and return its books. ProviderError."""
+    chain, settings = registry.reader(network, ctx.settings), ctx.settings
+    with chain.budget(seconds=settings.rpc_step_s, requests=settings.rpc_step_requests):
+        balances = taken(ctx, network, chain, books)
+    if balances.block_hash != books.cursor.hash:
+        later = _books_of(network.code, balances)
+        if later is None:
+            return None, books
+        books = later
+    with chain.budget(seconds=settings.rpc_step_s, requests=settings.rpc_step_requests):
+        return compared(ctx, network, books, balances), books
+
+
+def _books_of(network: str, balances: Balances) -> Books | None:
+    """Return the books of a block that the scan is about to reach; None if it does not."""
+    for _ in range(SCAN_WAIT_S):
+        block = snapshots.scanned_block(network, balances)
+        if block is not None:
+            return reconciliation.read_books(network, at=block)
+        sleep(1)
+    return None

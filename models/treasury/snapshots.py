@@ -1,0 +1,79 @@
+"""Keeps what our places held at a block until the scan has come there. Called by actors.treasury.reconcile.
+
+Some nodes tell balances of their newest block alone, and rows tell of scanned blocks alone: the two are compared once
+that block is a scanned one. Where a reorg took it first, it proves nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from models.db.base import execute, one_as, transaction
+from models.deposits.cursors import Cursor
+from models.treasury.rows import BalanceSnapshot, Place
+
+# A block that the scan has not reached for so long is forgotten: a node may have made it up.
+KEPT_S: Final = 3_600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What one place holds of a coin, in the network's token units."""
+
+    place: Place
+    currency: str
+    address: str
+    units: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balances:
+    """What places held after one block, as so many providers tell it at least, where there are as many."""
+
+    height: int
+    block_hash: str
+    witnesses: int
+    held: tuple[Held, ...]
+
+
+def read(network: str) -> Balances | None:
+    """Return what waits to be compared, None if nothing does."""
+    found = BalanceSnapshot.read(
+        "network = %s AND taken_at > app_now() - make_interval(secs => %s) ORDER BY place, currency, address",
+        (network, KEPT_S),
+    )
+    if not found:
+        return None
+    held = (Held(place=row.place, currency=row.currency, address=row.address, units=row.units) for row in found)
+    first = found[0]
+    return Balances(height=first.height, block_hash=first.block_hash, witnesses=first.witnesses, held=tuple(held))
+
+
+def keep(network: str, balances: Balances) -> None:
+    """Keep balances in place of those that waited until now."""
+    with transaction():
+        drop(network)
+        BalanceSnapshot.write_all(
+            [
+                BalanceSnapshot(
+                    network=network, place=each.place, currency=each.currency, address=each.address, units=each.units,
+                    height=balances.height, block_hash=balances.block_hash, witnesses=balances.witnesses,
+                )
+                for each in balances.held
+            ]
+        )  # fmt: skip
+
+
+def drop(network: str) -> None:
+    """Forget what waited to be compared."""
+    execute("DELETE FROM balance_snapshots WHERE network = %s", (network,))
+
+
+def scanned_block(network: str, balances: Balances) -> Cursor | None:
+    """Return the block of balances as the scan knows it, None if it has not come there or found another one."""
+    return one_as(
+        Cursor,
+        "SELECT height, hash, block_time FROM chain_blocks WHERE network = %s AND height = %s AND hash = %s",
+        (network, balances.height, balances.block_hash),
+    )

@@ -1,0 +1,252 @@
+"""A chain that tells balances of its newest block alone: they are compared when the scan has come there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from actors import context
+from actors.signer import spend as spending
+from chains.base import Intent, Output, Place, ProviderError, Snapshot
+from chains.evm.reader import EvmReader
+from cli.embedded.servers.anvil import Anvil
+from cli.output import CommandError
+from cli.treasury import comparison as cli_comparison
+from cli.treasury.comparison import compared_now
+from models.db.base import execute, rows
+from models.treasury import reconciliation, snapshots
+from tests.actors.scan.world import ETHER, USDT_UNITS
+from tests.actors.treasury.world import TreasuryWorld
+from tests.models.treasury.builders import topup_rows
+
+STRANGER = "0x" + "66" * 20
+
+
+@dataclass
+class NewestOnly:
+    """What a node does that keeps no old balances: it answers for its newest block, or for the one a test sets."""
+
+    world: TreasuryWorld
+    honest: Callable[..., Snapshot] = EvmReader.snapshot
+    asked: list[int] = field(default_factory=list)
+    height: int | None = None
+    is_alone: bool = False
+
+    def served(self, monkeypatch: pytest.MonkeyPatch) -> NewestOnly:
+        """Let every reader answer so."""
+
+        def snapshot(chain: EvmReader, places: Sequence[Place], **at: Any) -> Snapshot:
+            return self.snapshot(chain, places, **at)
+
+        monkeypatch.setattr(EvmReader, "snapshot", snapshot)
+        return self
+
+    def snapshot(
+        self, chain: EvmReader, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1
+    ) -> Snapshot:
+        del height, block_hash
+        if self.is_alone and witnesses > 1:
+            raise ProviderError("nobody else tells it")
+        self.asked.append(witnesses)
+        header = self.world.node.ask(
+            "eth_getBlockByNumber", "latest" if self.height is None else hex(self.height), False
+        )
+        return self.honest(
+            chain, places, height=int(header["number"], 16), block_hash=header["hash"], witnesses=witnesses
+        )
+
+
+@pytest.fixture
+def newest(database: str, anvil: Callable[..., Anvil], monkeypatch: pytest.MonkeyPatch) -> Iterator[NewestOnly]:
+    for world in TreasuryWorld(database, anvil).opened():
+        world.send(world.hot, 5 * USDT_UNITS)
+        world.advance()
+        world.assert_agreed()
+        yield NewestOnly(world).served(monkeypatch)
+
+
+def sent(world: TreasuryWorld, units: int = USDT_UNITS) -> None:
+    """Send tokens from the hot wallet as a spend of the gateway; the filler's purpose means nothing."""
+    pair = context.context().catalogue.pairs["USDT", "ethereum"]
+    wallet = spending.hot_wallet(world.network)
+    intent = Intent(wallet=wallet, pair=pair, outputs=(Output(recipient=STRANGER, units=units),))
+    assert spending.start(context.context(), world.network, purpose="filler", intent=intent)
+
+
+def ahead(world: TreasuryWorld) -> int:
+    """Have a block scanned and another one mined, which nobody has scanned yet; return its height."""
+    world.advance()
+    return int(world.node.mine())
+
+
+def kept() -> list[int]:
+    return [height for (height,) in rows("SELECT DISTINCT height FROM balance_snapshots")]
+
+
+def test_it_waits_for_the_scan_and_is_compared_at_its_own_block(newest: NewestOnly) -> None:
+    world = newest.world
+    before = reconciliation.last_height("ethereum")
+    sent(world)
+    height = ahead(world)
+    world.reconcile()
+    world.reconcile()
+    assert (kept(), reconciliation.last_height("ethereum")) == ([height], before)
+    assert len(newest.asked) == 1
+
+    # The scan goes on, past more that moves.
+    sent(world, 2 * USDT_UNITS)
+    world.advance(2)
+    world.reconcile()
+    assert (kept(), reconciliation.last_height("ethereum")) == ([], height)
+    assert world.findings() == []
+    assert [found.chain_units for found in reconciliation.listing() if found.currency == "USDT"] == [40 * 10**18]
+
+
+def test_a_theft_that_it_shows_freezes_payouts(newest: NewestOnly) -> None:
+    world = newest.world
+    world.drain(world.hot, USDT_UNITS)
+    for _ in range(3):
+        assert world.frozen() == []
+        ahead(world)
+        world.reconcile()
+        world.advance()
+        world.reconcile()
+    assert ("USDT", "hot", 3) in world.findings()
+    assert len(world.frozen()) == 1
+
+
+def test_one_whose_block_a_reorg_took_is_thrown_away(newest: NewestOnly) -> None:
+    world = newest.world
+    before = reconciliation.last_height("ethereum")
+    sent(world)
+    height = ahead(world)
+    world.reconcile()
+    assert kept() == [height]
+    world.reorg(1)
+    world.advance()
+    world.reconcile()
+    assert (kept(), reconciliation.last_height("ethereum")) == ([], before)
+    # The next one is taken as ever.
+    ahead(world)
+    world.reconcile()
+    world.advance()
+    world.reconcile()
+    assert reconciliation.last_height("ethereum") > height
+    assert world.findings() == []
+
+
+def test_one_that_a_reorg_takes_while_it_is_compared_leaves_nothing_behind(
+    newest: NewestOnly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = newest.world
+    before = reconciliation.last_height("ethereum")
+    ahead(world)
+    world.reconcile()
+    world.advance()
+    monkeypatch.setattr(reconciliation, "is_scanned", lambda *_of: False)
+    world.reconcile()
+    monkeypatch.undo()
+    assert (kept(), reconciliation.last_height("ethereum")) == ([], before)
+
+
+def test_one_that_the_scan_never_reaches_is_forgotten(newest: NewestOnly) -> None:
+    world = newest.world
+    ahead(world)
+    world.reconcile()
+    execute("UPDATE balance_snapshots SET height = height + 1000000, block_hash = '0xmade-up'")
+    world.advance()
+    world.reconcile()
+    assert len(newest.asked) == 1
+
+    execute("UPDATE balance_snapshots SET taken_at = taken_at - make_interval(secs => %s)", (snapshots.KEPT_S,))
+    world.reconcile()
+    assert len(newest.asked) == 2
+
+
+def test_one_that_is_older_than_the_last_comparison_says_nothing(newest: NewestOnly) -> None:
+    world = newest.world
+    newest.height = reconciliation.last_height("ethereum")
+    world.advance()
+    world.reconcile()
+    assert (len(newest.asked), kept()) == (1, [])
+
+
+def test_what_was_swept_before_the_scan_came_there_is_not_missed(newest: NewestOnly) -> None:
+    world = newest.world
+    world.paid_invoice()
+    world.keep_and_follow()
+    world.keep()
+    world.node.mine()
+    # The sweep is in the block of the balances, which the scan has not read yet.
+    world.reconcile()
+    assert [units for place, units in rows("SELECT place, units FROM balance_snapshots") if place == "deposits"] == []
+    world.follow()
+    world.reconcile()
+    assert (world.findings(), world.frozen()) == ([], [])
+
+
+def test_an_address_whose_deposit_leaves_meanwhile_is_left_out(newest: NewestOnly) -> None:
+    world = newest.world
+    world.paid_invoice()
+    world.keep_and_follow()
+    world.node.mine()
+    world.reconcile()
+    assert [units for place, units in rows("SELECT place, units FROM balance_snapshots") if place == "deposits"] == [
+        USDT_UNITS
+    ]
+    world.keep()
+    world.follow()
+    world.reconcile()
+    assert (world.findings(), world.frozen()) == ([], [])
+    assert [found.place for found in reconciliation.listing() if found.place == "deposits"] == []
+
+
+def test_an_address_that_was_robbed_is_told(newest: NewestOnly) -> None:
+    world = newest.world
+    mine = world.paid_invoice()
+    world.drain(mine.address.lower(), 1)
+    world.node.mine()
+    world.reconcile()
+    world.advance()
+    world.reconcile()
+    assert ("USDT", "deposits", 1) in world.findings()
+
+
+def test_a_surplus_is_adopted_when_more_witnesses_have_told_it_of_a_block_that_is_scanned(newest: NewestOnly) -> None:
+    world = newest.world
+    execute("DELETE FROM reconciliations WHERE currency = 'ETH'")
+    world.node.ask("anvil_setBalance", world.hot, hex(9 * ETHER))
+    newest.is_alone = True
+    for _ in range(2):
+        ahead(world)
+        world.reconcile()
+        world.advance()
+        world.reconcile()
+    assert ("ETH", "balance") not in topup_rows("currency", "origin")
+
+    newest.is_alone = False
+    newest.asked.clear()
+    for _ in range(3):
+        world.node.mine()
+        world.reconcile()
+        world.advance()
+    assert newest.asked == [1, 2]
+    assert topup_rows("currency", "units", "origin")[-1] == ("ETH", 4 * ETHER, "balance")
+    world.reconcile(2)
+    assert world.findings() == []
+
+
+def test_an_operator_waits_for_the_scan_to_come_there(newest: NewestOnly, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = newest.world
+    height = ahead(world)
+    monkeypatch.setattr(cli_comparison, "sleep", lambda _s: world.advance())
+    found, cursor = compared_now(context.context(), "ethereum", "USDT")
+    assert (found.detail, cursor.height) == ("", height)
+
+    ahead(world)
+    monkeypatch.setattr(cli_comparison, "sleep", lambda _s: None)
+    with pytest.raises(CommandError, match="cannot be compared now"):
+        compared_now(context.context(), "ethereum", "USDT")
