@@ -6,7 +6,7 @@ Implemented once a family, found by chains.registry. The values are those of cha
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from chains.base import (
     Agreement,
@@ -17,6 +17,7 @@ from chains.base import (
     Departure,
     Fate,
     Intent,
+    KeyRef,
     Matcher,
     Offer,
     Place,
@@ -185,6 +186,37 @@ class Screener(Protocol):
         ...
 
 
+# Keys ----------------------------------------------------------------------------------------------------------------
+
+# BIP-44's accounts: deposit addresses and the hot wallet are two, so that one never turns up as the other.
+DEPOSITS: Final = 0
+HOT: Final = 1
+
+
+class Keyring(Protocol):
+    """Signs for the addresses of one wallet. A private key is derived for one signature and never leaves."""
+
+    def sign(self, key: KeyRef, message: bytes) -> bytes:
+        """Sign what a family signs with one key, deterministically. ValueError if the address is not that key's."""
+        ...
+
+    def public(self, key: KeyRef) -> bytes:
+        """Return a public key. ValueError if the address is not that key's."""
+        ...
+
+
+class Deriver(Protocol):
+    """All addresses of one wallet on a family's networks. Exists in the signer and in the command line alone."""
+
+    def address(self, account: int, index: int) -> str:
+        """Return an address in its stored form. account: DEPOSITS, by their ordinal in the pool, or HOT, always 0."""
+        ...
+
+    def keyring(self) -> Keyring:
+        """Return what signs for these addresses."""
+        ...
+
+
 # What a family is ----------------------------------------------------------------------------------------------------
 
 
@@ -210,3 +242,5 @@ class Family:
     spender: Callable[[Wiring], Spender]
     # None where nobody is named who could tell.
     screener: Callable[[Wiring], Screener | None]
+    # Of the root secret's seed. Networks of a family have the same addresses.
+    deriver: Callable[[bytes, Network], Deriver]

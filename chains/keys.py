@@ -1,31 +1,27 @@
-"""Derives all that follows from the root secret. Held by the signer process alone: actors.addresses.fill and cli.
+"""Keeps all that follows from the root secret. Held by the signer process alone: actors.addresses.fill and cli.
 
-Deposit addresses and the hot wallet are different BIP-44 accounts, so that one never turns up as the other.
+How a family derives its addresses and signs for them is chains.<family>.keys'.
 """
 
 import base64
 import binascii
 import secrets
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from chains import registry
+from chains.family import DEPOSITS, HOT, Deriver
 from chains.keystore import KeystoreError, unseal
-from core.catalogue.addresses import keccak256
+from core.catalogue.catalogue import Network
 from core.settings.settings import Settings
 
 ENTROPY_BYTES: Final = 32
 SIGNING_KEY_BYTES: Final = 32
-ADDRESS_BYTES: Final = 20
 POOL_KEY_INFO: Final = b"sluice address pool signing key 1"
-
-# BIP-44: purpose / coin / account / change. Accounts: 0 receives deposits, 1 is the hot wallet.
-DEPOSIT_PATHS: Final[Mapping[str, str]] = MappingProxyType({"evm": "m/44h/60h/0h/0"})
-HOT_PATHS: Final[Mapping[str, str]] = MappingProxyType({"evm": "m/44h/60h/1h/0"})
 
 
 def new_mnemonic() -> str:
@@ -38,45 +34,51 @@ def new_mnemonic() -> str:
 class Keys:
     """The signer's keys. Safe to share between threads; shows nothing of itself when printed."""
 
-    __slots__ = ("_deposits", "_hot", "_pool_signer", "_root", "pool_public_key")
+    __slots__ = ("_derivers", "_pool_signer", "_seed", "pool_public_key")
 
     def __init__(self, mnemonic: str) -> None:
         """Derive from a BIP-39 mnemonic. Raises KeystoreError if its words or checksum are wrong."""
-        from embit import bip32, bip39  # noqa: PLC0415
+        from embit import bip39  # noqa: PLC0415
 
         words = " ".join(mnemonic.split())
         if not bip39.mnemonic_is_valid(words):
             raise KeystoreError("this is not a BIP-39 mnemonic")
-        seed = bip39.mnemonic_to_seed(words)
-        root = self._root = bip32.HDKey.from_seed(seed)
-        # Public children need no private key, and a chain's node is derived once instead of for every address.
-        self._deposits = {family: root.derive(path).to_public() for family, path in DEPOSIT_PATHS.items()}
-        self._hot = {family: root.derive(path).to_public() for family, path in HOT_PATHS.items()}
-        self._pool_signer = _pool_signer(seed)
+        self._seed = bip39.mnemonic_to_seed(words)
+        self._derivers: dict[str, Deriver] = {}
+        self._pool_signer = _pool_signer(self._seed)
         self.pool_public_key = base64.b64encode(self._pool_signer.public_key().public_bytes_raw()).decode()
 
     def __repr__(self) -> str:
         return "Keys(…)"
 
-    def deposit_addresses(self, family: str, indices: Iterable[int]) -> tuple[str, ...]:
+    def deriver(self, network: Network) -> Deriver:
+        """Return the addresses and keys on a network, and on all of its family. LookupError if that is not served."""
+        found = self._derivers.get(network.family)
+        if found is None:
+            found = self._derivers[network.family] = registry.deriver(network, self._seed)
+        return found
+
+    def deposit_addresses(self, network: Network, indices: Iterable[int]) -> tuple[str, ...]:
         """Return deposit addresses in their stored form; an index is the address's ordinal in the pool."""
-        node, spell = self._deposits[family], _SPELL[family]
-        return tuple(spell(node.child(index)) for index in indices)
+        deriver = self.deriver(network)
+        return tuple(deriver.address(DEPOSITS, index) for index in indices)
 
-    def hot_address(self, family: str) -> str:
+    def hot_address(self, network: Network) -> str:
         """Return the hot wallet's address in its stored form."""
-        return _SPELL[family](self._hot[family].child(0))
+        return self.deriver(network).address(HOT, 0)
 
-    def deposit_key(self, family: str, ordinal: int) -> str:
+    def deposit_key(self, network: Network, ordinal: int) -> str:
         """Return the private key of a deposit address, in hex. Derived on demand, for one signature."""
-        return self._private_key(DEPOSIT_PATHS[family], ordinal)
+        return self._private_key(network, DEPOSITS, ordinal)
 
-    def hot_key(self, family: str) -> str:
+    def hot_key(self, network: Network) -> str:
         """Return the private key of the hot wallet, in hex. Derived on demand, for one signature."""
-        return self._private_key(HOT_PATHS[family], 0)
+        return self._private_key(network, HOT, 0)
 
-    def _private_key(self, path: str, index: int) -> str:
-        return "0x" + bytes(self._root.derive(path).child(index).key.secret).hex()
+    def _private_key(self, network: Network, account: int, index: int) -> str:
+        # Until every spender signs with a keyring.
+        secret: bytes = self.deriver(network).secret(account, index)  # type: ignore[attr-defined]
+        return "0x" + secret.hex()
 
     def sign_pool(self, message: bytes) -> bytes:
         """Sign a chunk of the address pool."""
@@ -116,13 +118,3 @@ def _passphrase(settings: Settings) -> str:
 def _pool_signer(seed: bytes) -> Ed25519PrivateKey:
     kdf = HKDF(algorithm=hashes.SHA256(), length=SIGNING_KEY_BYTES, salt=None, info=POOL_KEY_INFO)
     return Ed25519PrivateKey.from_private_bytes(kdf.derive(seed))
-
-
-def _evm_address(node: Any) -> str:
-    from embit.util import secp256k1  # noqa: PLC0415
-
-    point = secp256k1.ec_pubkey_serialize(secp256k1.ec_pubkey_parse(node.key.sec()), secp256k1.EC_UNCOMPRESSED)
-    return "0x" + keccak256(point[1:])[-ADDRESS_BYTES:].hex()
-
-
-_SPELL: Final[Mapping[str, Callable[[Any], str]]] = MappingProxyType({"evm": _evm_address})

@@ -1,4 +1,4 @@
-"""Finds what a network's family brings: reader, spender, screener. Called by actors and cli.
+"""Finds what a network's family brings: reader, spender, screener, addresses. Called by actors, cli and chains.keys.
 
 The one place that knows which families there are. A process imports those that it serves, when it first needs them.
 """
@@ -9,7 +9,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Final
 
-from chains.family import Family, Reader, Screener, Spender, Wiring
+from chains.family import Deriver, Family, Reader, Screener, Spender, Wiring
 from core.catalogue.catalogue import Network, load_catalogue
 from core.catalogue.fields import Environment
 from core.settings.settings import Settings
@@ -40,6 +40,13 @@ def screener(network: Network, settings: Settings) -> Screener | None:
     """
     wiring = _wiring_of(network, settings)
     return _family(network.family).screener(wiring)
+
+
+def deriver(network: Network, seed: bytes) -> Deriver:
+    """Return a wallet's addresses and keys on a network. LookupError where its family is not served."""
+    if network.family not in _MODULES:
+        raise LookupError(f"{network.code} is not served here")
+    return _family(network.family).deriver(seed, network)
 
 
 def fee_cap_units(network: Network, settings: Settings) -> int:

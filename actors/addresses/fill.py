@@ -8,6 +8,7 @@ from actors.context import context
 from actors.queue import watermark
 from actors.queue.broker import doorbell
 from chains.keys import Keys, load_keys
+from core.catalogue.catalogue import Network
 from models.addresses.pool import chunk_message, fill
 from models.addresses.reservations import CHUNK, level, next_chunk
 from models.spends import signing
@@ -26,20 +27,23 @@ def fill_address_pool(family: str) -> None:
         return
     watermark.look()
     signing.renew_pool(family)
-    made = fill_pool(family, keys, low=settings.pool_low, high=settings.pool_high)
+    # Networks of a family share their addresses.
+    network = next(network for network in context().catalogue.networks.values() if network.family == family)
+    made = fill_pool(network, keys, low=settings.pool_low, high=settings.pool_high)
     if made:
         log.info("address_pool.filled", family=family, addresses=made)
 
 
-def fill_pool(family: str, keys: Keys, *, low: int, high: int) -> int:
-    """Add signed chunks until the level reaches high, if it is below low; return how many addresses were added."""
+def fill_pool(network: Network, keys: Keys, *, low: int, high: int) -> int:
+    """Add signed chunks to a family's pool until it reaches high, if it is below low; return how many were added."""
+    family = network.family
     available = level(family)
     if available >= low:
         return 0
     first = next_chunk(family)
     wanted = -((available - high) // CHUNK)
     for chunk in range(first, first + wanted):
-        addresses = keys.deposit_addresses(family, range(chunk * CHUNK, (chunk + 1) * CHUNK))
+        addresses = keys.deposit_addresses(network, range(chunk * CHUNK, (chunk + 1) * CHUNK))
         if not fill(family, chunk, addresses, keys.sign_pool(chunk_message(family, chunk, addresses))):
             return (chunk - first) * CHUNK  # Another signer is at it.
     return wanted * CHUNK

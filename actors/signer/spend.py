@@ -78,8 +78,8 @@ def deposit_wallet(network: Network, ordinal: int) -> KeyRef:
 
 def _address(network: Network, ordinal: int | None) -> str:
     if ordinal is None:
-        return keys().hot_address(network.family)
-    (address,) = keys().deposit_addresses(network.family, (ordinal,))
+        return keys().hot_address(network)
+    (address,) = keys().deposit_addresses(network, (ordinal,))
     return address
 
 
@@ -254,7 +254,7 @@ def sign(network: Network, spender: Spender, intent: Intent, *, slot: int, offer
     if obstacle:
         raise SigningStoppedError(obstacle)
     own, key_ordinal = keys(), intent.wallet.ordinal
-    key = own.hot_key(network.family) if key_ordinal is None else own.deposit_key(network.family, key_ordinal)
+    key = own.hot_key(network) if key_ordinal is None else own.deposit_key(network, key_ordinal)
     return spender.sign(intent, slot=slot, offer=offer, private_key=key)
 
 

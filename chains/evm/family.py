@@ -3,12 +3,14 @@
 import functools
 from typing import Final
 
+from chains.evm.keys import EvmDeriver
 from chains.evm.nodes import evm_providers
 from chains.evm.reader import EvmReader
 from chains.evm.spends.sanctions import OracleScreener
 from chains.evm.spends.spender import EvmSpender
-from chains.family import Family, Reader, Screener, Spender, Wiring
+from chains.family import Deriver, Family, Reader, Screener, Spender, Wiring
 from chains.net.providers import Providers
+from core.catalogue.catalogue import Network
 
 
 @functools.cache
@@ -29,4 +31,8 @@ def _screener(wiring: Wiring) -> Screener | None:
     return None if wiring.sanctions_oracle is None else OracleScreener(_providers(wiring), wiring.sanctions_oracle)
 
 
-FAMILY: Final = Family(reader=_reader, spender=_spender, screener=_screener)
+def _deriver(seed: bytes, _network: Network) -> Deriver:
+    return EvmDeriver(seed)
+
+
+FAMILY: Final = Family(reader=_reader, spender=_spender, screener=_screener, deriver=_deriver)

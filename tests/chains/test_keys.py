@@ -11,10 +11,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from chains.keys import Keys, load_keys, new_mnemonic
 from chains.keystore import KeystoreError, seal
 from core.catalogue.addresses import checksum_evm
+from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import Settings, load_settings
 
 ABANDON = "abandon " * 11 + "about"
 ANVIL = "test test test test test test test test test test test junk"
+ETHEREUM = load_catalogue("development").networks["ethereum"]
 PASSPHRASE = "correct horse battery staple"
 
 
@@ -28,14 +30,14 @@ def signer_settings(**wallet: str) -> Settings:
 
 
 def test_the_first_deposit_address_is_the_published_one() -> None:
-    assert [checksum_evm(a) for a in Keys(ABANDON).deposit_addresses("evm", [0])] == [
+    assert [checksum_evm(a) for a in Keys(ABANDON).deposit_addresses(ETHEREUM, [0])] == [
         "0x9858EfFD232B4033E47d90003D41EC34EcaEda94"
     ]
 
 
 def test_later_deposit_addresses_are_the_published_ones() -> None:
     # The accounts that anvil and hardhat print.
-    assert [checksum_evm(a) for a in Keys(ANVIL).deposit_addresses("evm", range(3))] == [
+    assert [checksum_evm(a) for a in Keys(ANVIL).deposit_addresses(ETHEREUM, range(3))] == [
         "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
         "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
         "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",
@@ -50,8 +52,8 @@ def test_derivation_agrees_with_another_library() -> None:
     deposit = Account.from_mnemonic(ABANDON, account_path="m/44'/60'/0'/0/12345").address
     hot = Account.from_mnemonic(ABANDON, account_path="m/44'/60'/1'/0/0").address
 
-    assert checksum_evm(ours.deposit_addresses("evm", [12345])[0]) == deposit
-    assert checksum_evm(ours.hot_address("evm")) == hot
+    assert checksum_evm(ours.deposit_addresses(ETHEREUM, [12345])[0]) == deposit
+    assert checksum_evm(ours.hot_address(ETHEREUM)) == hot
 
 
 @pytest.mark.parametrize("ordinal", [0, 1, 12345])
@@ -60,8 +62,8 @@ def test_a_deposit_key_is_that_of_its_address(ordinal: int) -> None:
 
     keys = Keys(ANVIL)
 
-    assert (Account.from_key(keys.deposit_key("evm", ordinal)).address.lower(),) == keys.deposit_addresses(
-        "evm", [ordinal]
+    assert (Account.from_key(keys.deposit_key(ETHEREUM, ordinal)).address.lower(),) == keys.deposit_addresses(
+        ETHEREUM, [ordinal]
     )
 
 
@@ -70,19 +72,19 @@ def test_the_hot_key_is_that_of_the_hot_wallet() -> None:
 
     keys = Keys(ABANDON)
 
-    assert Account.from_key(keys.hot_key("evm")).address.lower() == keys.hot_address("evm")
+    assert Account.from_key(keys.hot_key(ETHEREUM)).address.lower() == keys.hot_address(ETHEREUM)
     # The first account that anvil prints.
-    assert Keys(ANVIL).deposit_key("evm", 0) == "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
+    assert Keys(ANVIL).deposit_key(ETHEREUM, 0) == "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
 
 
 def test_the_hot_wallet_is_no_deposit_address() -> None:
     keys = Keys(ABANDON)
 
-    assert keys.hot_address("evm") not in keys.deposit_addresses("evm", range(100))
+    assert keys.hot_address(ETHEREUM) not in keys.deposit_addresses(ETHEREUM, range(100))
 
 
 def test_addresses_are_in_the_stored_form() -> None:
-    [address] = Keys(ABANDON).deposit_addresses("evm", [0])
+    [address] = Keys(ABANDON).deposit_addresses(ETHEREUM, [0])
 
     assert address == address.lower()
 
@@ -126,7 +128,7 @@ def test_new_mnemonics_are_valid_and_different() -> None:
 
 def test_printing_the_keys_shows_nothing() -> None:
     keys = Keys(ABANDON)
-    keys.hot_key("evm")
+    keys.hot_key(ETHEREUM)
 
     assert repr(keys) == str(keys) == "Keys(…)"
     assert not hasattr(keys, "__dict__")
@@ -178,7 +180,7 @@ def test_importing_the_keys_loads_no_chain_library() -> None:
 
     code = (
         "import sys, chains.keys, chains.evm.reader, chains.evm.spends.spender, chains.evm.spends.tx; "
-        "import chains.registry; print(*sys.modules)"
+        "import chains.registry, chains.evm.family, chains.evm.keys; print(*sys.modules)"
     )
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
 

@@ -64,7 +64,7 @@ class Gateway:
         """Use the hot wallet's key behind the gateway's back."""
         signed = sign_spend(
             plan_spend(to=BUYER, units=1, contract=None),
-            private_key=spending.keys().hot_key("evm"),
+            private_key=spending.keys().hot_key(self.context.catalogue.networks["ethereum"]),
             chain_id=1,
             nonce=int(self.node.ask("eth_getTransactionCount", self.hot, "latest"), 16),
             offer=gas_offer(gas_limit=21_000, price_units=210 * 10**9, tip_units=10 * 10**9),

@@ -126,7 +126,7 @@ def stage(database: str, anvil: Callable[..., Anvil], tmp_path: Path) -> Stage:
         "LOG_LEVEL": "error",
         "ETHEREUM_RPC_URLS": anvil("ethereum", block_time_s=None).url,
     }
-    hot = Keys(MNEMONIC).hot_address("evm")
+    hot = Keys(MNEMONIC).hot_address(CATALOGUE.networks["ethereum"])
     gateway = Gateway(env, hot)
     gateway.node.ask("anvil_setBalance", hot, hex(10**20))
     install_token(gateway.node.rpc, CATALOGUE.pairs["USDT", "ethereum"], balances={hot: 10**12})

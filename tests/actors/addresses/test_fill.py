@@ -11,6 +11,7 @@ from actors.addresses import fill as address_pool
 from actors.addresses.fill import fill_address_pool, fill_pool
 from actors.addresses.reclaim import reclaim_addresses
 from chains.keys import Keys
+from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import load_settings
 from models.addresses.pool import AddressStash, fill
 from models.addresses.reservations import CHUNK, level, next_chunk, reserve
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.usefixtures("database")
 
 MNEMONIC = "abandon " * 11 + "about"
 KEYS = Keys(MNEMONIC)
+ETHEREUM = load_catalogue("development").networks["ethereum"]
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +55,7 @@ def test_the_addresses_are_the_wallets_in_order() -> None:
     fill_address_pool("evm")
     stash = AddressStash(KEYS.pool_public_key)
 
-    assert [stash.take("evm") for _ in range(70)] == list(enumerate(KEYS.deposit_addresses("evm", range(70))))
+    assert [stash.take("evm") for _ in range(70)] == list(enumerate(KEYS.deposit_addresses(ETHEREUM, range(70))))
 
 
 def test_a_pool_above_the_low_mark_is_left_alone() -> None:
@@ -84,7 +86,7 @@ def test_filling_twice_at_once_leaves_one_pool(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(address_pool, "fill", interrupted)
 
-    assert fill_pool("evm", KEYS, low=100, high=200) == CHUNK
+    assert fill_pool(ETHEREUM, KEYS, low=100, high=200) == CHUNK
     assert next_chunk("evm") == 2
     assert one("SELECT count(*) FROM pool_addresses") == (2 * CHUNK,)
 
@@ -129,7 +131,7 @@ def test_the_wallet_is_opened_once_a_process(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_filling_is_fast_enough_for_a_new_gateway() -> None:
     started = time.process_time()
-    fill_pool("evm", KEYS, low=1, high=1_000)
+    fill_pool(ETHEREUM, KEYS, low=1, high=1_000)
 
     # Some 10,000 addresses a second were measured; a tenth of it would still do.
     assert time.process_time() - started < 1.0

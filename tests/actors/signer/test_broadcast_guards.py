@@ -265,4 +265,4 @@ def test_whatever_a_deposit_address_signs_later_it_signs_with_its_own_key(
     world.pass_time(PATIENCE_S)
     world.step()
     assert rows("SELECT slot, attempts FROM spends ORDER BY slot") == [(0, 1), (1, 2)]
-    assert keys == [spending.keys().deposit_key("evm", 7)] * 3
+    assert keys == [spending.keys().deposit_key(world.network, 7)] * 3

@@ -177,7 +177,7 @@ def test_a_signer_with_another_wallet_does_nothing(world: TreasuryWorld) -> None
     execute("UPDATE treasury_addresses SET address = '0xother'")
     world.keep()
     assert world.spends() == []
-    execute("UPDATE treasury_addresses SET address = %s", (spending.keys().hot_address("evm"),))
+    execute("UPDATE treasury_addresses SET address = %s", (spending.keys().hot_address(world.network),))
 
 
 def test_the_gas_coin_of_a_network_that_does_not_offer_it(database: str, anvil: Callable[..., Anvil]) -> None:

@@ -50,7 +50,7 @@ class TreasuryWorld(World):
 
     def invoice(self, **columns: Any) -> InvoiceRow:
         ordinal = next(self._ordinals)
-        (address,) = spending.keys().deposit_addresses("evm", (ordinal,))
+        (address,) = spending.keys().deposit_addresses(self.network, (ordinal,))
         execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('evm', %s, %s)", (ordinal, address))
         place = {"address_ordinal": ordinal, "address": display("evm", address), "network": self.network.code}
         return invoice(self.shop, **place | columns)

@@ -1,0 +1,85 @@
+"""Derives EVM addresses from the root secret and signs for them. Made by chains.keys, for the signer and the cli."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from chains.base import KeyRef
+from chains.evm.spends.library import account as eth_account
+from chains.family import DEPOSITS, HOT, Keyring
+from core.catalogue.addresses import keccak256
+
+ADDRESS_BYTES: Final = 20
+HASH_BYTES: Final = 32
+# eth_account adds to the recovery id what was the whole of v before chains had ids.
+LEGACY_V: Final = 27
+
+
+class EvmDeriver:
+    """One wallet's EVM addresses, as chains.family.Deriver. Shows nothing of itself when printed."""
+
+    __slots__ = ("_nodes", "_root")
+
+    def __init__(self, seed: bytes) -> None:
+        from embit import bip32  # noqa: PLC0415 - chain libraries are loaded by whoever needs them
+
+        self._root = bip32.HDKey.from_seed(seed)
+        # Public children need no private key, and an account's node is derived once instead of for every address.
+        self._nodes: Mapping[int, Any] = {one: self._root.derive(_path(one)).to_public() for one in (DEPOSITS, HOT)}
+
+    def __repr__(self) -> str:
+        return "EvmDeriver(…)"
+
+    def address(self, account: int, index: int) -> str:
+        """Return an address in its stored form."""
+        from embit.util import secp256k1  # noqa: PLC0415
+
+        public = self.public(account, index)
+        point = secp256k1.ec_pubkey_serialize(secp256k1.ec_pubkey_parse(public), secp256k1.EC_UNCOMPRESSED)
+        return "0x" + keccak256(point[1:])[-ADDRESS_BYTES:].hex()
+
+    def keyring(self) -> Keyring:
+        """Return what signs for these addresses."""
+        return _Keyring(self)
+
+    def public(self, account: int, index: int) -> bytes:
+        """Return a public key, compressed."""
+        return bytes(self._nodes[account].child(index).key.sec())
+
+    def secret(self, account: int, index: int) -> bytes:
+        """Return a private key, for one signature."""
+        return bytes(self._root.derive(_path(account)).child(index).key.secret)
+
+
+class _Keyring:
+    """As chains.family.Keyring: signs 32-byte hashes, in r, s and the recovery id, 65 bytes together."""
+
+    __slots__ = ("_deriver",)
+
+    def __init__(self, deriver: EvmDeriver) -> None:
+        self._deriver = deriver
+
+    def __repr__(self) -> str:
+        return "Keyring(…)"
+
+    def sign(self, key: KeyRef, message: bytes) -> bytes:
+        """Sign a hash. ValueError if the address is not that key's, or the message no hash."""
+        if len(message) != HASH_BYTES:
+            raise ValueError("an EVM key signs a hash of 32 bytes")
+        secret = self._deriver.secret(*self._place(key))
+        signed = eth_account().unsafe_sign_hash(message, secret)
+        return bytes(signed.signature[:-1]) + bytes([signed.v - LEGACY_V])
+
+    def public(self, key: KeyRef) -> bytes:
+        """Return a public key, compressed. ValueError if the address is not that key's."""
+        return self._deriver.public(*self._place(key))
+
+    def _place(self, key: KeyRef) -> tuple[int, int]:
+        place = (HOT, 0) if key.ordinal is None else (DEPOSITS, key.ordinal)
+        if self._deriver.address(*place) != key.address:
+            raise ValueError(f"this wallet has no such key of {key.address}")
+        return place
+
+
+def _path(account: int) -> str:
+    """Return where BIP-44 keeps an account of this coin: purpose / coin / account / change."""
+    return f"m/44h/60h/{account}h/0"
