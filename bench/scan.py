@@ -97,6 +97,13 @@ def chain(site: Site) -> Iterator[Anvil]:
         node.stop()
 
 
+class _Nobody:
+    """Whose blocks hold nothing for anybody."""
+
+    def addresses(self, _seen: Collection[str]) -> Collection[str]:
+        return ()
+
+
 def measure_blocks(node: Anvil, size: Size) -> None:
     catalogue = load_catalogue("development")
     network, pairs = catalogue.networks[NETWORK], catalogue.pairs_on(NETWORK)
@@ -104,20 +111,18 @@ def measure_blocks(node: Anvil, size: Size) -> None:
     first = make_blocks(node, providers, size.blocks)
     last = first + size.blocks - 1
 
-    def nobody(_seen: Collection[str]) -> Collection[str]:
-        return ()
+    nobody = _Nobody()
 
     def one_by_one() -> int:
         adapter = EvmReader(network, pairs, providers)
         for height in range(first, last + 1):
-            assert adapter.scan_block(height, nobody) is not None
+            assert adapter.scan(height - 1, height, nobody)
         return size.blocks
 
     def by_range() -> int:
-        adapter, at = EvmReader(network, pairs, providers), first
-        while at <= last:
-            scans = adapter.scan_ahead(at, last + 1_000, nobody)
-            at = scans[-1].block.height + 1
+        adapter, at = EvmReader(network, pairs, providers), first - 1
+        while at < last:
+            at = adapter.scan(at, last + 1_000, nobody)[-1].block.height
         # Those beyond are empty and cost next to nothing.
         return size.blocks
 

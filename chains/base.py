@@ -4,19 +4,24 @@ Heights, hashes and amounts are the chain's own: amounts count the network's tok
 form of core.catalogue.addresses. Not knowing is an error or None, never a zero.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from core.catalogue.catalogue import Pair
 
 NATIVE: Final = "native"
 """The ordinal of a transfer that the transaction itself is."""
 
-Matcher = Callable[[Collection[str]], Collection[str]]
-"""Given the recipients of a block, returns those that are ours."""
+
+class Ours(Protocol):
+    """Tells what is ours, of a block or of many at once."""
+
+    def addresses(self, seen: Collection[str]) -> Collection[str]:
+        """Return those of the addresses that are ours."""
+        ...
 
 
 class ProviderError(Exception):
@@ -45,8 +50,17 @@ class Block:
 
     height: int
     hash: str
+    # height - 1, but where the chain skips heights.
+    parent_height: int
     parent_hash: str
     time: datetime
+
+
+class Skipped:
+    """Stands for a height that has no block on the chain and never will: another than one that is not there yet."""
+
+
+SKIPPED: Final = Skipped()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +74,8 @@ class Transfer:
     units: int
     sender: str
     recipient: str
+    # So many confirmations it takes at least, whatever its network asks for: a miner's reward cannot be spent before.
+    depth_min: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

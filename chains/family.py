@@ -18,11 +18,12 @@ from chains.base import (
     Fate,
     Intent,
     KeyRef,
-    Matcher,
     Offer,
+    Ours,
     Place,
     Sending,
     Sighting,
+    Skipped,
     Snapshot,
     Transfer,
 )
@@ -42,26 +43,24 @@ class Reader(Protocol):
         ...
 
     def head(self) -> int:
-        """Return the height of the newest block."""
+        """Return the newest height; where heights have holes, it may be one that is skipped."""
         ...
 
-    def block(self, height: int) -> Block | None:
-        """Return a header, or None if the chain has no such block yet."""
+    def block(self, height: int) -> Block | Skipped | None:
+        """Return a header, SKIPPED if the chain went over this height, or None if it has not come there yet."""
         ...
 
-    def scan_block(self, height: int, matcher: Matcher, *, thorough: bool = False) -> BlockScan | None:
-        """Return a block with its transfers to us, or None if the chain has no such block yet.
+    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False) -> Sequence[BlockScan]:
+        """Return the blocks above a height with their transfers to us, in order; none if there are none yet.
 
-        The matcher is called with every recipient of an offered asset, once for each provider that is tried.
-        thorough: read in another way, and if possible by another provider, than the scan does.
+        That is the next block, or many while the head is far; what the chain skips is gone over. Ours is asked about
+        every recipient of an offered asset, once for each provider that is tried. Where blocks are left out, nothing in
+        them was for us, and they are too deep to be replaced. whole: none is.
         """
         ...
 
-    def scan_ahead(self, first: int, head: int, matcher: Matcher, *, whole: bool = False) -> Sequence[BlockScan]:
-        """Return scans from a height on, in order: the next block, or many while the head is far; none if not yet.
-
-        Where heights are left out, nothing in them was for us, and they are too deep to be replaced. whole: none is.
-        """
+    def reread(self, height: int, ours: Ours) -> BlockScan | Skipped | None:
+        """Return a block as scan() does, read in another way, and if possible by another provider."""
         ...
 
     def departure(self, txid: str, block: Block) -> Departure | None:

@@ -15,7 +15,7 @@ import structlog
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan.intake import Matching, found_in, settle_owners, take, take_late
-from chains.base import Block, ProviderError, Transfer
+from chains.base import Block, BlockScan, ProviderError, Transfer
 from chains.family import Reader
 from core.catalogue.catalogue import Network, Pair
 from models.db.base import transaction
@@ -93,7 +93,7 @@ class _Probe:
             return None
         height, block_hash = kept[newest]
         block = self._chain.block(height)
-        return block if block is not None and block.hash == block_hash else None
+        return block if isinstance(block, Block) and block.hash == block_hash else None
 
     def _has_surplus(self, height: int, block_hash: str) -> bool:
         try:
@@ -104,8 +104,8 @@ class _Probe:
     def _explain(self, block: Block) -> None:
         """Record what brought the surplus of a block: a missed transfer, a contract's, or nothing that is known."""
         ours = Matching(self._network)
-        scan = self._chain.scan_block(block.height, ours, thorough=True)
-        if scan is None or scan.block.hash != block.hash:
+        scan = self._chain.reread(block.height, ours)
+        if not isinstance(scan, BlockScan) or scan.block.hash != block.hash:
             return
         take_late(self._ctx, self._network, self._chain, scan, ours)
         self._take(block, self._chain.internal_transfers(block, self._address))

@@ -1,6 +1,7 @@
 """Scans the networks: block after block into deposits, then settles what they touched. Rung by the scheduler.
 
-A cursor moves in the transaction of its block's deposits; a block whose parent is not the cursor's walks back.
+A cursor moves in the transaction of its block's deposits; a block whose parent is not the cursor's walks back. Heights
+that a chain skips are gone over; one that is not there yet is waited for.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan import departures, missing
 from actors.scan.intake import SETTLE, Matching, settle_owners, take_transfer
-from chains.base import Block, BlockScan, ProviderError
+from chains.base import SKIPPED, Block, BlockScan, ProviderError, Skipped
 from chains.family import Reader
 from core.catalogue.catalogue import Network
 from models.db.base import repeat_on_deadlock, transaction
@@ -34,6 +35,8 @@ log = structlog.get_logger()
 BLOCKS_PER_STEP: Final = 50
 SETTLED_PER_STEP: Final = 500
 RELEASED_PER_STEP: Final = 500
+# So many heights in a row that a chain skips are gone over in search of a block; with more, the next step looks again.
+HOLE_MAX: Final = 64
 
 
 @network_tick("poll")
@@ -78,15 +81,33 @@ def _scan_on(ctx: Context, network: Network, chain: Reader, cursor: Cursor, head
                 signing.note_caught_up(network.code)
             return _check_tip(ctx, network, chain, cursor, head)
         moved = _scan_next(ctx, network, chain, cursor, head, ours, whole=is_stopped)
-        if moved is None:
+        if moved is not None:
+            cursor = moved
+        elif head - cursor.height <= HOLE_MAX and _is_hole(chain, cursor.height, head):
+            # The chain ends with heights that it skipped: the cursor stands at its end.
+            head = cursor.height
+        else:
             return False
-        cursor = moved
     return cursor.height < head
+
+
+def _is_hole(chain: Reader, low: int, high: int) -> bool:
+    """Return whether the chain skipped every height above `low` up to `high`."""
+    return all(chain.block(height) is SKIPPED for height in range(high, low, -1))
+
+
+def _at_or_below(chain: Reader, height: int) -> Block | None:
+    """Return the newest block up to a height; None if the chain has not come there, or skips too many heights."""
+    for at in range(height, max(height - HOLE_MAX, -1), -1):
+        found = chain.block(at)
+        if found is not SKIPPED:
+            return found if isinstance(found, Block) else None
+    return None
 
 
 def _first_cursor(network: Network, chain: Reader, head: int) -> Cursor | None:
     """Begin at the head: no address was given out before."""
-    block = chain.block(head)
+    block = _at_or_below(chain, head)
     if block is None:
         return None
     cursors.start(_row(network, block))
@@ -98,6 +119,7 @@ def _row(network: Network, block: Block) -> ChainBlock:
         network=network.code,
         height=block.height,
         hash=block.hash,
+        parent_height=block.parent_height,
         parent_hash=block.parent_hash,
         block_time=block.time,
     )
@@ -108,10 +130,9 @@ def _check_tip(ctx: Context, network: Network, chain: Reader, cursor: Cursor, he
 
     A head that went back is no reorg while the blocks up to it are the scanned ones: its node lags.
     """
-    height = min(head, cursor.height)
-    kept = cursor.hash if height == cursor.height else cursors.kept_hash(network.code, height)
-    block = None if kept is None else chain.block(height)
-    if block is None or block.hash == kept:
+    kept = (cursor.height, cursor.hash) if head >= cursor.height else cursors.kept_at_or_below(network.code, head)
+    block = None if kept is None else chain.block(kept[0])
+    if kept is None or block is None or _is_same(block, kept[1]):
         return False
     return _walk_back(ctx, network, chain, cursor) is not None
 
@@ -121,10 +142,10 @@ def _scan_next(
 ) -> Cursor | None:
     """Record the next blocks' deposits and move the cursor; None when there is nothing to go on with."""
     at = cursor
-    scans = chain.scan_ahead(cursor.height + 1, head, ours, whole=whole)
+    scans = chain.scan(cursor.height, head, ours, whole=whole)
     left = departures.unknown_in(ctx, network, chain, scans)
     for scan in scans:
-        if scan.block.height == at.height + 1 and scan.block.parent_hash != at.hash:
+        if not _follows(scan.block, at, head, whole=whole):
             return _walk_back(ctx, network, chain, at)
         if not repeat_on_deadlock(_record, ctx, network, chain, at, scan, ours, head, left):
             return None
@@ -134,6 +155,18 @@ def _scan_next(
         return None
     cursors.resume(network.code)
     return at
+
+
+def _follows(block: Block, at: Cursor, head: int, *, whole: bool) -> bool:
+    """Return whether a block stands upon the cursor's, as far as that shows; where it does not, the chain has changed.
+
+    Blocks between them are left out only where none may be replaced any more. Raises ProviderError elsewhere.
+    """
+    if block.parent_height > at.height:
+        if whole or block.height > head - cursors.BLOCKS_SETTLED:
+            raise ProviderError(f"block {block.height} came without those between it and block {at.height}")
+        return True
+    return (block.parent_height, block.parent_hash) == (at.height, at.hash)
 
 
 def _record(
@@ -186,7 +219,7 @@ def _fork(chain: Reader, kept: Sequence[tuple[int, str]]) -> tuple[int, tuple[in
     """Return the newest kept height that the chain still has, and the kept block above it that it replaced.
 
     None where it has none of them. Ours are a chain and so are theirs, so that a bisection finds where they part; what
-    is above the chain's own end is lacking there, not replaced.
+    is above the chain's own end is lacking there, not replaced; what it skipped is replaced by what follows.
     """
     ended = 0
     while ended < len(kept) and chain.block(kept[ended][0]) is None:
@@ -194,14 +227,17 @@ def _fork(chain: Reader, kept: Sequence[tuple[int, str]]) -> tuple[int, tuple[in
     low, high = ended, len(kept)
     while low < high:
         middle = (low + high) // 2
-        block = chain.block(kept[middle][0])
-        if block is not None and block.hash == kept[middle][1]:
+        if _is_same(chain.block(kept[middle][0]), kept[middle][1]):
             high = middle
         else:
             low = middle + 1
     if low == len(kept):
         return None
     return kept[low][0], kept[low - 1] if low > ended else None
+
+
+def _is_same(found: Block | Skipped | None, block_hash: str) -> bool:
+    return isinstance(found, Block) and found.hash == block_hash
 
 
 def _is_disputed(network: Network, chain: Reader, replaced: tuple[int, str]) -> bool:
@@ -221,7 +257,7 @@ def _from_the_start(
 ) -> Cursor | None:
     """Go on after a reorg that reaches below all kept blocks: possible only if the scan itself began there."""
     started = cursors.started_height(network.code)
-    block = chain.block(kept[-1][0]) if kept else None
+    block = _at_or_below(chain, kept[-1][0]) if kept else None
     if block is None:
         return None
     if started is None or kept[-1][0] > started:

@@ -39,18 +39,18 @@ SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], None]]] = {
 
 
 class Matching:
-    """Finds the addresses that are ours, and remembers whose they are. Made anew for every step of a scan."""
+    """Finds what is ours, as chains.base.Ours, and remembers whose they are. Made anew for every step of a scan."""
 
     def __init__(self, network: Network) -> None:
         self._family = network.family
         self.hot = treasury.address(network.code, "hot")
         self.owners: dict[str, Owner] = {}
 
-    def __call__(self, addresses: Collection[str]) -> Collection[str]:
-        """Return those of them that are ours."""
-        found = deposits.match(self._family, addresses)
+    def addresses(self, seen: Collection[str]) -> Collection[str]:
+        """Return those of the addresses that are ours."""
+        found = deposits.match(self._family, seen)
         self.owners.update(found)
-        return [*found, self.hot] if self.hot is not None and self.hot in addresses else found.keys()
+        return [*found, self.hot] if self.hot is not None and self.hot in seen else found.keys()
 
     def of(self, transfers: Iterable[Transfer]) -> set[tuple[OwnerKind, UUID]]:
         """Return whom these transfers came to, the gateway itself left out."""
@@ -76,6 +76,7 @@ def found_in(ctx: Context, network: Network, block: Block, transfer: Transfer, o
         block_height=block.height,
         block_hash=block.hash,
         block_time=block.time,
+        depth_min=transfer.depth_min,
     )
 
 

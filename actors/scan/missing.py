@@ -70,7 +70,7 @@ def _find(ctx: Context, network: Network, chain: Reader, sender: str, slot: int,
         before = cursors.started_height(network.code) or 0
     height = chain.slot_height(sender, slot, before - 1, scanned if after is None else after)
     ours = Matching(network)
-    scan = chain.scan_block(height, ours)
+    scan = next(iter(chain.scan(height - 1, height, ours, whole=True)), None)
     if scan is None:
         return False
     left = departures.unknown_in(ctx, network, chain, [scan])

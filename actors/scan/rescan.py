@@ -15,7 +15,7 @@ from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan import departures
 from actors.scan.intake import Matching, settle_owners, take_late
-from chains.base import BlockScan
+from chains.base import BlockScan, Skipped
 from chains.family import Reader
 from core.catalogue.catalogue import Network
 from models.deposits import cursors
@@ -36,7 +36,7 @@ class Reread:
     """The outcome of reading a block again."""
 
     height: int
-    # None where the block is not there, or is not the one that the scan stands on.
+    # None where the block is not there, or is not the one that the scan stands on; '' where both skip the height.
     block_hash: str | None
     found: int = 0
     doubted: int = 0
@@ -70,8 +70,10 @@ def _span(network: Network, scanned: int, *, depth: int) -> tuple[int, int]:
 def reread(ctx: Context, network: Network, chain: Reader, height: int) -> Reread:
     """Read a block again and record what was missed; safe to run any number of times. Raises ProviderError."""
     ours = Matching(network)
-    scan = chain.scan_block(height, ours, thorough=True)
-    if scan is None or cursors.kept_hash(network.code, height) not in {None, scan.block.hash}:
+    scan, kept = chain.reread(height, ours), cursors.kept_hash(network.code, height)
+    if isinstance(scan, Skipped):
+        return Reread(height=height, block_hash="" if kept is None else None)
+    if scan is None or kept not in {None, scan.block.hash} or (kept is None and cursors.is_hole(network.code, height)):
         return Reread(height=height, block_hash=None)
     found = take_late(ctx, network, chain, scan, ours, departures.unknown_in(ctx, network, chain, [scan]))
     if found:

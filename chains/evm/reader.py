@@ -19,9 +19,9 @@ from chains.base import (
     BlockScan,
     Cost,
     Departure,
-    Matcher,
     MissingLogsError,
     NotYetError,
+    Ours,
     Place,
     ProviderError,
     Sighting,
@@ -31,7 +31,7 @@ from chains.base import (
 from chains.evm import balances, wire
 from chains.evm.scan import internal as evm_internal
 from chains.evm.scan import witness as evm_witness
-from chains.evm.scan.block import TRANSFER_TOPIC, Assets, BlockReader
+from chains.evm.scan.block import TRANSFER_TOPIC, Assets, BlockReader, Matcher
 from chains.evm.scan.range import RangeScanner
 from chains.evm.scan.receipts import ReceiptBook
 from chains.evm.spends import departures as evm_departures
@@ -86,36 +86,27 @@ class EvmReader:
         except NotYetError:
             return None
 
-    def scan_block(self, height: int, matcher: Matcher, *, thorough: bool = False) -> BlockScan | None:
-        """Return a block with its proved transfers to us, or None if the chain has no such block yet."""
-        try:
-            return self._providers.attempt(
-                lambda node: self._scan(node, height, matcher, strict=True, thorough=thorough), second=thorough
-            )
-        except NotYetError:
-            return None
-        except MissingLogsError:
-            # Nobody proves it and nobody says otherwise: as much as these nodes can tell.
-            return self._providers.attempt(
-                lambda node: self._scan(node, height, matcher, strict=False, thorough=False), second=thorough
-            )
-
-    def scan_ahead(self, first: int, head: int, matcher: Matcher, *, whole: bool = False) -> Sequence[BlockScan]:
-        """Return the scan of the next block, or of many while the head is far; see chains.base.
+    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False) -> Sequence[BlockScan]:
+        """Return the scan of the next block, or of many while the head is far; see chains.family.
 
         Where a range fails, the block by itself is read at once: some nodes give no ranges, and none gives all.
         """
+        first = after + 1
         if head - first >= CATCH_UP_FROM and self._ranges.size.blocks > 1:
             try:
-                return self._ranges.scan(first, head, matcher, whole=whole)
+                return self._ranges.scan(first, head, ours.addresses, whole=whole)
             except BudgetSpentError:
                 raise
             except ProviderError as error:
                 log.info("range.refused", blocks_next=self._ranges.size.blocks, problem=str(error))
         else:
             self._ranges.size.grow()
-        scan = self.scan_block(first, matcher)
+        scan = self._block_scan(first, ours.addresses, thorough=False)
         return () if scan is None else (scan,)
+
+    def reread(self, height: int, ours: Ours) -> BlockScan | None:
+        """Return a block read from all its receipts, or None if the chain has no such block yet."""
+        return self._block_scan(height, ours.addresses, thorough=True)
 
     def final_height(self) -> int | None:
         """Return the newest final height that nodes agree on; None if too few tell one.
@@ -204,6 +195,19 @@ class EvmReader:
 
     def _hash(self, node: JsonRpc, height: int) -> str:
         return self._header(node, height).hash
+
+    def _block_scan(self, height: int, matcher: Matcher, *, thorough: bool) -> BlockScan | None:
+        try:
+            return self._providers.attempt(
+                lambda node: self._scan(node, height, matcher, strict=True, thorough=thorough), second=thorough
+            )
+        except NotYetError:
+            return None
+        except MissingLogsError:
+            # Nobody proves it and nobody says otherwise: as much as these nodes can tell.
+            return self._providers.attempt(
+                lambda node: self._scan(node, height, matcher, strict=False, thorough=False), second=thorough
+            )
 
     def _scan(self, node: JsonRpc, height: int, matcher: Matcher, *, strict: bool, thorough: bool) -> BlockScan:
         reader = BlockReader(node, self._assets, book=self._book, strict=strict, thorough=thorough)

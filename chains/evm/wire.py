@@ -108,6 +108,7 @@ def block(header: Header, height: int) -> Block:
     return Block(
         height=height,
         hash=block_or_tx_hash(header.hash),
+        parent_height=height - 1,
         parent_hash=block_or_tx_hash(header.parent_hash),
         time=_time(header.timestamp),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, cast
 
-from models.db.base import column, execute, one_as, rows, touched, transaction, value
+from models.db.base import column, execute, is_true, one, one_as, rows, touched, transaction, value
 from models.deposits.rows import ChainBlock, ChainCursor
 
 # Blocks kept for walking back; deeper reorgs than this stop the scan with an alarm instead of guessing.
@@ -70,8 +70,8 @@ def _move(block: ChainBlock, expected: Cursor, head: int | None) -> bool:
 
 def _keep(block: ChainBlock) -> None:
     block.write(
-        "ON CONFLICT (network, height) DO UPDATE SET hash = EXCLUDED.hash, parent_hash = EXCLUDED.parent_hash,"
-        " block_time = EXCLUDED.block_time"
+        "ON CONFLICT (network, height) DO UPDATE SET hash = EXCLUDED.hash, parent_height = EXCLUDED.parent_height,"
+        " parent_hash = EXCLUDED.parent_hash, block_time = EXCLUDED.block_time"
     )
 
 
@@ -114,21 +114,38 @@ def started_height(network: str) -> int | None:
 
 
 def kept_hash(network: str, height: int) -> str | None:
-    """Return the hash of a scanned block, None if it is no longer kept or was skipped."""
+    """Return the hash of a scanned block, None if it is no longer kept or was left out."""
     sql = "SELECT hash FROM chain_blocks WHERE network = %s AND height = %s"
     return cast("str | None", value(sql, (network, height)))
+
+
+def kept_at_or_below(network: str, height: int) -> tuple[int, str] | None:
+    """Return (height, hash) of the newest kept block up to a height."""
+    sql = "SELECT height, hash FROM chain_blocks WHERE network = %s AND height <= %s ORDER BY height DESC LIMIT 1"
+    return cast("tuple[int, str] | None", one(sql, (network, height)))
+
+
+def is_hole(network: str, height: int) -> bool:
+    """Return whether the scanned chain is known to have skipped a height: the parent of the next block is below."""
+    return is_true(
+        "SELECT 1 FROM (SELECT height, COALESCE(parent_height, height - 1) AS parent_height FROM chain_blocks"
+        " WHERE network = %s AND height >= %s ORDER BY height LIMIT 1) above"
+        " WHERE above.parent_height < %s AND above.height > %s",
+        (network, height, height, height),
+    )
 
 
 def is_scanned(network: str, *, height: int, block_hash: str) -> bool:
     """Return whether a block is part of what the cursor stands on; locks the cursor until the transaction ends.
 
-    A block that is too old to be kept counts: what could still replace it has stopped the scan.
+    A block that is too old to be kept counts: what could still replace it has stopped the scan. None does where the
+    scanned chain has a hole.
     """
     reached: int | None = value("SELECT height FROM chain_cursors WHERE network = %s FOR UPDATE", (network,))
     if reached is None or height > reached:
         return False
     kept = kept_hash(network, height)
-    return kept == block_hash or (kept is None and height <= reached - BLOCKS_SETTLED)
+    return kept == block_hash or (kept is None and height <= reached - BLOCKS_SETTLED and not is_hole(network, height))
 
 
 def halt(network: str, reason: str) -> bool:

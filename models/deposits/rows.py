@@ -72,6 +72,8 @@ class Deposit(Table, table="deposits d", joins="LEFT JOIN chain_cursors c ON c.n
     # What of the refund came from here.
     refund_units: Units | None = BY_DATABASE
     sweep_id: UUID | None = BY_DATABASE
+    # So many confirmations it takes at least, whatever its network asks for.
+    depth_min: int = 0
     depth: int = derived("COALESCE(c.height - d.block_height + 1, 0)")
     awaits_quorum: bool = derived(_IS_DOUBTED)
     refund_status: PayoutStatus | None = derived("(SELECT p.status FROM payouts p WHERE p.id = d.refund_id)")
@@ -123,6 +125,8 @@ class ChainBlock(Table, table="chain_blocks"):
     network: str
     height: Big
     hash: str
+    # None: the one below, as the version before left it to be told.
+    parent_height: Big | None = BY_DATABASE
     parent_hash: str
     block_time: datetime
 
@@ -188,6 +192,7 @@ def record(found: Deposit) -> bool:
             " merchant_id = EXCLUDED.merchant_id, stray_reason = EXCLUDED.stray_reason, confirmed_at = NULL,"
             " detected_at = app_now(),"
             " block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, block_time = EXCLUDED.block_time,"
+            " depth_min = EXCLUDED.depth_min,"
             f" is_announced = d.is_announced AND {_IS_THE_SAME},"
             # What was sent back before the reorg was this money, if it is this money that came back.
             f" refund_id = CASE WHEN {_IS_THE_SAME} THEN d.refund_id END,"
@@ -208,7 +213,8 @@ def pending_due(catalogue: Catalogue, owner_id: UUID, *, limit: int) -> list[Dep
     confirmations = msgspec.json.encode({code: network.confirmations for code, network in catalogue.networks.items()})
     return Deposit.read(
         "d.owner_id = %s AND d.status = 'pending'"
-        f" AND d.block_height <= c.height - (%s::jsonb ->> d.network)::integer + 1 AND NOT {_IS_DOUBTED}"
+        " AND d.block_height <= c.height - GREATEST((%s::jsonb ->> d.network)::integer, d.depth_min) + 1"
+        f" AND NOT {_IS_DOUBTED}"
         " ORDER BY d.seen_at, d.id LIMIT %s",
         (owner_id, confirmations.decode(), limit),
     )
@@ -251,7 +257,8 @@ def owners_due(network: str, *, kind: OwnerKind, confirmations: int, limit: int)
     return column(
         "SELECT DISTINCT d.owner_id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
         " WHERE d.network = %s AND d.owner_kind = %s AND d.status = 'pending'"
-        f" AND d.block_height <= c.height - %s + 1 AND NOT {_IS_DOUBTED} LIMIT %s",
+        " AND d.block_height <= c.height - %s + 1 AND d.block_height <= c.height - d.depth_min + 1"
+        f" AND NOT {_IS_DOUBTED} LIMIT %s",
         (network, kind, confirmations, limit),
     )
 

@@ -112,7 +112,7 @@ def _detected(invoice: InvoiceRow, found: Found, common: _Common) -> Detail:
 
 
 def _confirmation(catalogue: Catalogue, invoice: InvoiceRow, found: Found, common: _Common) -> Detail:
-    needed = catalogue.networks[found.network].confirmations
+    needed = max(catalogue.networks[found.network].confirmations, found.depth_min)
     depth = needed if found.is_confirmed else max(0, min(found.depth, needed))
     detail = common() | {"depth": f"{depth} of {needed}"}
     waiting = _waiting(invoice, found, is_deep=depth == needed)

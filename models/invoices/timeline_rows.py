@@ -20,7 +20,7 @@ SELECT d.txid, d.currency, d.network, d.amount_units, d.block_height, d.stray_re
     CASE WHEN d.status = 'credited' THEN d.net_units END,
     CASE WHEN d.status = 'credited' THEN d.fee_units + d.fee_fixed_units END,
     COALESCE(c.height - d.block_height + 1, 0), COALESCE(c.halted_reason, '') <> '', q.reason,
-    split_part(q.problem, ';', 1)
+    split_part(q.problem, ';', 1), d.depth_min
 FROM deposits d LEFT JOIN chain_cursors c ON c.network = d.network
 LEFT JOIN deposit_quorums q ON q.deposit_id = d.id AND q.round = d.round AND q.agreed_at IS NULL
 WHERE d.owner_id = %s AND d.status <> 'reversed' ORDER BY d.seen_at DESC, d.id DESC LIMIT %s
@@ -60,6 +60,8 @@ class Found(NamedTuple):
     # Why one provider is not believed for it, and what the others said so far; None where nobody need be asked.
     doubt: str | None
     witnesses: str | None
+    # So many confirmations it takes at least, whatever its network asks for.
+    depth_min: int
 
 
 class Refund(NamedTuple):

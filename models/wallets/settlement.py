@@ -67,7 +67,8 @@ def _is_confirmed(catalogue: Catalogue, wallet: WalletRow, deposit: Deposit) -> 
     """Return whether a locked deposit waits in suspense; books it there when it is deep enough now."""
     if deposit.status != "pending":
         return deposit.status == "confirmed"
-    if deposit.depth < catalogue.networks[deposit.network].confirmations or not deposits.confirm(deposit.id):
+    needed = max(catalogue.networks[deposit.network].confirmations, deposit.depth_min)
+    if deposit.depth < needed or not deposits.confirm(deposit.id):
         return False
     crediting.book_confirmed(deposit, wallet.merchant_id)
     return True

@@ -12,6 +12,7 @@ from cli.embedded.servers.anvil import Anvil
 from cli.embedded.story.tokens import install_code, install_tokens
 from core.catalogue.catalogue import Pair, load_catalogue
 from tests.peers.anvil import BUYER, HandMined, calldata
+from tests.peers.ours import Finds, scan_of
 
 CATALOGUE = load_catalogue("development")
 OURS = "0x" + "a1" * 20
@@ -35,7 +36,8 @@ class Chain:
         return self.node.send(self.contract(currency), data=calldata("transfer(address,uint256)", to, units))
 
     def scan(self, height: int | None = None) -> BlockScan:
-        scan = self.reader.scan_block(self.node.height() if height is None else height, lambda seen: {OURS} & set(seen))
+        ours = Finds(lambda seen: {OURS} & set(seen))
+        scan = scan_of(self.reader, self.node.height() if height is None else height, ours)
         assert scan is not None
         return scan
 

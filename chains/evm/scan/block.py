@@ -6,16 +6,19 @@ logs do not show is looked up in the receipts of the whole block, whose logs hav
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from chains.base import NATIVE, Block, BlockScan, Matcher, MissingLogsError, ProviderError, Transfer
+from chains.base import NATIVE, Block, BlockScan, MissingLogsError, ProviderError, Transfer
 from chains.evm import wire
 from chains.evm.scan import bloom
 from chains.evm.scan.receipts import ReceiptBook, Receipts
 from chains.net.json_rpc import Rpc, RpcError
 from core.catalogue.catalogue import Pair
+
+# Given the recipients of blocks, returns those that are ours.
+Matcher = Callable[[Collection[str]], Collection[str]]
 
 # keccak256("Transfer(address,address,uint256)"), of ERC-20 and ERC-721 alike.
 TRANSFER_TOPIC: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"

@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Final
 
-from chains.base import BlockScan, Matcher, MissingLogsError, NotYetError, ProviderError
+from chains.base import BlockScan, MissingLogsError, NotYetError, ProviderError
 from chains.evm import wire
-from chains.evm.scan.block import Assets, BlockReader, Candidate
+from chains.evm.scan.block import Assets, BlockReader, Candidate, Matcher
 from chains.evm.scan.receipts import FETCHERS, ReceiptBook
 from chains.net.json_rpc import JsonRpc, Rpc
 from chains.net.providers import Providers

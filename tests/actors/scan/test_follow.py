@@ -15,7 +15,7 @@ import structlog
 from actors import network_ticks
 from actors.context import Context
 from actors.scan import follow as polling
-from chains.base import Agreement, Block, BlockScan, Matcher, ProviderError, Transfer
+from chains.base import Agreement, Block, BlockScan, Ours, ProviderError, Transfer
 from core.settings.settings import load_settings
 from models.db.base import app_now, execute, rows
 from models.deposits import cursors
@@ -53,7 +53,7 @@ class Node:
             height = len(self.blocks)
             parent = self.blocks[-1].block.hash if self.blocks else "0x"
             block = Block(
-                height=height, hash=f"0x{self.branch}-{height}", parent_hash=parent,
+                height=height, hash=f"0x{self.branch}-{height}", parent_height=height - 1, parent_hash=parent,
                 time=self.began + timedelta(seconds=height),
             )  # fmt: skip
             self.blocks.append(BlockScan(block=block, transfers=transfers if number == 0 else ()))
@@ -75,20 +75,20 @@ class Node:
     def agreement(self, _height: int, _block_hash: str) -> Agreement:
         return self.agree
 
-    def scan_ahead(self, first: int, _head: int, matcher: Matcher, *, whole: bool) -> tuple[BlockScan, ...]:
+    def scan(self, after: int, _head: int, ours: Ours, *, whole: bool) -> tuple[BlockScan, ...]:
         del whole
-        scan = self.scan_block(first, matcher)
+        scan = self.scan_block(after + 1, ours)
         return () if scan is None else (scan,)
 
     def block(self, height: int) -> Block | None:
         return self.blocks[height].block if height <= self.head() else None
 
-    def scan_block(self, height: int, matcher: Matcher) -> BlockScan | None:
+    def scan_block(self, height: int, ours: Ours) -> BlockScan | None:
         if height > self.head():
             return None
         scan = self.blocks[height]
-        ours = matcher([transfer.recipient for transfer in scan.transfers])
-        return replace(scan, transfers=tuple(t for t in scan.transfers if t.recipient in ours))
+        found = ours.addresses([transfer.recipient for transfer in scan.transfers])
+        return replace(scan, transfers=tuple(t for t in scan.transfers if t.recipient in found))
 
 
 def transfer(to: InvoiceRow, units: int = TEN, *, txid: str = "0xaa", currency: str = "USDT") -> Transfer:

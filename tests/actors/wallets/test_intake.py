@@ -31,7 +31,7 @@ WALLET = Owner("0xbb", "wallet", uuid7(), uuid7(), "USDT", "ethereum")
 )
 @pytest.mark.usefixtures("database")
 def test_nothing_strays(network: str, currency: str, units: int) -> None:
-    block = Block(height=7, hash="0x7", parent_hash="0x6", time=app_now())
+    block = Block(height=7, hash="0x7", parent_height=6, parent_hash="0x6", time=app_now())
     transfer = Transfer(txid="0xaa", ordinal="0", currency=currency, units=units, sender=SENDER, recipient="0xbb")
     ctx = cast("Any", SimpleNamespace(catalogue=CATALOGUE))
 

@@ -9,6 +9,7 @@ from cli.embedded.story.tokens import install_code, install_token
 from core.catalogue.families import evm_parameters
 from tests.chains.conftest import CATALOGUE, FORGER, FORWARDER, OURS, THEIRS, Chain, evm_reader
 from tests.peers.anvil import BUYER, BUYER_KEY, HandMined, calldata
+from tests.peers.ours import EVERYBODY, Finds, scan_of
 
 ETHER = 10**18
 
@@ -58,7 +59,7 @@ def test_a_block_that_is_not_there_yet_is_none(chain: Chain) -> None:
     above = chain.node.height() + 1
 
     assert chain.reader.block(above) is None
-    assert chain.reader.scan_block(above, set) is None
+    assert scan_of(chain.reader, above, EVERYBODY) is None
 
 
 def test_the_matcher_is_asked_once_with_every_recipient(chain: Chain) -> None:
@@ -67,7 +68,7 @@ def test_the_matcher_is_asked_once_with_every_recipient(chain: Chain) -> None:
     chain.pay("USDT", 1, to=FORGER)
     asked: list[set[str]] = []
 
-    chain.reader.scan_block(chain.node.mine(), lambda seen: asked.append(set(seen)) or ())  # type: ignore[func-returns-value]
+    scan_of(chain.reader, chain.node.mine(), Finds(lambda seen: asked.append(set(seen)) or ()))  # type: ignore[func-returns-value]
 
     assert asked == [{OURS, THEIRS, FORGER}]
 
@@ -76,7 +77,7 @@ def test_an_empty_block_asks_nobody(chain: Chain) -> None:
     def refuse(_: object) -> set[str]:
         raise AssertionError
 
-    scan = chain.reader.scan_block(chain.node.mine(), refuse)
+    scan = scan_of(chain.reader, chain.node.mine(), Finds(refuse))
 
     assert scan is not None
     assert scan.transfers == ()
@@ -224,7 +225,7 @@ def test_the_right_token_on_the_wrong_chain_pays_nothing(chain: Chain, arbitrum:
     install_token(arbitrum.rpc, chain.pair("USDT"), balances={BUYER: 10**12})
     txid = arbitrum.send(chain.contract("USDT"), data=calldata("transfer(address,uint256)", OURS, 5_000_000))
 
-    scan = evm_reader(arbitrum.url, network="arbitrum").scan_block(arbitrum.mine(), set)
+    scan = scan_of(evm_reader(arbitrum.url, network="arbitrum"), arbitrum.mine(), EVERYBODY)
 
     assert scan is not None
     assert scan.transfers == ()
@@ -234,7 +235,7 @@ def test_the_right_token_on_the_wrong_chain_pays_nothing(chain: Chain, arbitrum:
 def test_coin_is_ignored_where_it_is_not_offered(arbitrum: HandMined) -> None:
     arbitrum.send(OURS, value=ETHER)
 
-    scan = evm_reader(arbitrum.url, network="arbitrum").scan_block(arbitrum.mine(), lambda seen: seen)
+    scan = scan_of(evm_reader(arbitrum.url, network="arbitrum"), arbitrum.mine(), EVERYBODY)
 
     assert scan is not None
     assert scan.transfers == ()

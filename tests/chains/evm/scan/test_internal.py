@@ -17,7 +17,13 @@ from tests.peers.anvil import calldata
 from tests.peers.json_rpc_node import JsonRpcNode, Refusal
 
 TXID = "0x" + "01" * 32
-BLOCK = Block(height=5, hash="0x" + "aa" * 32, parent_hash="0x" + "bb" * 32, time=datetime(2026, 1, 1, tzinfo=UTC))
+BLOCK = Block(
+    height=5,
+    hash="0x" + "aa" * 32,
+    parent_height=4,
+    parent_hash="0x" + "bb" * 32,
+    time=datetime(2026, 1, 1, tzinfo=UTC),
+)
 NO_METHOD = Refusal(-32601, "no such method")
 
 

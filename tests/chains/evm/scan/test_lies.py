@@ -10,6 +10,7 @@ from chains.evm.reader import TRANSFER_TOPIC
 from chains.evm.scan.bloom import mask
 from tests.chains.conftest import CATALOGUE, OURS, THEIRS, evm_reader
 from tests.peers.json_rpc_node import JsonRpcNode, Refusal
+from tests.peers.ours import Finds, scan_of
 
 HEIGHT = 100
 BLOCK = "0x" + "aa" * 32
@@ -73,7 +74,7 @@ def node() -> Iterator[JsonRpcNode]:
 
 
 def scan(node: JsonRpcNode) -> BlockScan | None:
-    return evm_reader(node.url).scan_block(HEIGHT, lambda seen: {OURS} & set(seen))
+    return scan_of(evm_reader(node.url), HEIGHT, Finds(lambda seen: {OURS} & set(seen)))
 
 
 def found(node: JsonRpcNode) -> list[tuple[str, str, int]]:
@@ -266,7 +267,7 @@ def test_a_receipt_with_more_transfers_than_were_shown_betrays_the_cut(node: Jso
 
 def test_a_thorough_scan_reads_the_receipts_and_not_the_logs(node: JsonRpcNode) -> None:
     node.answers |= {"eth_getLogs": [], "eth_getBlockReceipts": whole(log())}
-    result = evm_reader(node.url).scan_block(HEIGHT, lambda seen: {OURS} & set(seen), thorough=True)
+    result = evm_reader(node.url).reread(HEIGHT, Finds(lambda seen: {OURS} & set(seen)))
 
     assert result is not None
     assert [transfer.txid for transfer in result.transfers] == [TXID]

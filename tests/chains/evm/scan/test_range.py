@@ -19,12 +19,12 @@ from tests.chains.conftest import CATALOGUE, OURS, THEIRS, evm_reader
 from tests.peers.anvil import BUYER, HandMined, calldata
 from tests.peers.json_rpc_node import Refusal
 from tests.peers.lying_rpc import LyingRpc
+from tests.peers.ours import Finds, scan_of
 
 TOO_MANY = Refusal(-32005, "query returned more than 10000 results")
 
 
-def ours(seen: Any) -> set[str]:
-    return {OURS} & set(seen)
+ours = Finds(lambda seen: {OURS} & set(seen))
 
 
 def pay(node: HandMined, network: str, units: int, to: str = OURS) -> int:
@@ -71,11 +71,11 @@ def test_a_range_of_full_blocks_is_consecutive_and_complete(ethereum: HandMined)
             ethereum.send(OURS, value=1000 + number)
     head = ethereum.mine()
 
-    scans = evm_reader(ethereum.url).scan_ahead(first, head, ours)
+    scans = evm_reader(ethereum.url).scan(first - 1, head, ours)
 
     assert [scan.block.height for scan in scans] == list(range(first, head + 1))
     assert all(b.block.parent_hash == a.block.hash for a, b in itertools.pairwise(scans))
-    single = [evm_reader(ethereum.url).scan_block(height, ours) for height in range(first, head + 1)]
+    single = [scan_of(evm_reader(ethereum.url), height, ours) for height in range(first, head + 1)]
     assert list(scans) == single
 
 
@@ -83,8 +83,8 @@ def test_near_the_head_blocks_are_read_one_by_one(ethereum: HandMined) -> None:
     ethereum.ask("anvil_mine", hex(CATCH_UP_FROM))
     head = ethereum.height()
 
-    assert len(evm_reader(ethereum.url).scan_ahead(head - CATCH_UP_FROM + 1, head, ours)) == 1
-    assert evm_reader(ethereum.url).scan_ahead(head + 1, head, ours) == ()
+    assert len(evm_reader(ethereum.url).scan(head - CATCH_UP_FROM, head, ours)) == 1
+    assert evm_reader(ethereum.url).scan(head, head, ours) == ()
 
 
 def test_matching_is_asked_once_for_a_whole_range(ethereum: HandMined) -> None:
@@ -92,7 +92,7 @@ def test_matching_is_asked_once_for_a_whole_range(ethereum: HandMined) -> None:
     for _ in range(CATCH_UP_FROM + 1):
         pay(ethereum, "ethereum", 1, to=THEIRS)
     asked: list[set[str]] = []
-    evm_reader(ethereum.url).scan_ahead(first, ethereum.height(), lambda seen: asked.append(set(seen)) or ())  # type: ignore[func-returns-value]
+    evm_reader(ethereum.url).scan(first - 1, ethereum.height(), Finds(lambda seen: asked.append(set(seen)) or ()))  # type: ignore[func-returns-value]
 
     assert asked == [{THEIRS}]
 
@@ -104,7 +104,7 @@ def test_where_only_tokens_are_offered_empty_blocks_are_left_out(base: HandMined
     with LyingRpc(base.url) as peer:
         reader = evm_reader(peer.url, network="base")
         reader._ranges.size.blocks = 170
-        scans = reader.scan_ahead(1, base.height(), ours)
+        scans = reader.scan(0, base.height(), ours)
         asked = peer.asked
 
     assert units(scans) == [1, 2, 3, 4, 5]
@@ -119,7 +119,7 @@ def test_what_a_reorg_could_still_reach_is_read_in_full(base: HandMined) -> None
     reader._ranges.size.blocks = RANGE_MAX
     first = base.height() - 100
 
-    scans = reader.scan_ahead(first, base.height(), ours)
+    scans = reader.scan(first - 1, base.height(), ours)
 
     assert [scan.block.height for scan in scans] == list(range(first, first + FULL_BLOCKS_MAX))
 
@@ -132,7 +132,7 @@ def test_logs_that_another_provider_has_more_of_were_cut(peers: list[LyingRpc]) 
     )
     reader._ranges.size.blocks = 170
 
-    scans = reader.scan_ahead(1, 460, ours)
+    scans = reader.scan(0, 460, ours)
 
     assert units(scans) == [1, 2, 3, 4, 5]
 
@@ -145,7 +145,7 @@ def test_a_log_out_of_its_range_is_refused(peers: list[LyingRpc]) -> None:
     with pytest.raises(ProviderError, match="a log of block 448 among those of 1 to 170"):
         reader._ranges.scan(1, 460, ours)
     # The block by itself is read instead.
-    assert [scan.block.height for scan in reader.scan_ahead(1, 460, ours)] == [1]
+    assert [scan.block.height for scan in reader.scan(0, 460, ours)] == [1]
 
 
 def test_a_range_that_is_too_much_shrinks_until_it_passes(peers: list[LyingRpc]) -> None:
@@ -160,7 +160,7 @@ def test_a_range_that_is_too_much_shrinks_until_it_passes(peers: list[LyingRpc])
     calls, scans = 0, []
     first = 1
     while first < 170:
-        found = reader.scan_ahead(first, 460, ours)
+        found = reader.scan(first - 1, 460, ours)
         calls += 1
         scans += found
         first = found[-1].block.height + 1
@@ -174,7 +174,7 @@ def test_a_node_that_takes_no_ranges_at_all_is_read_block_by_block(peers: list[L
     reader = evm_reader(peers[0].url, network="base")
     scans: list[BlockScan] = []
     for _ in range(12):
-        scans += reader.scan_ahead(len(scans) + 1, 460, ours)
+        scans += reader.scan(len(scans), 460, ours)
 
     assert [scan.block.height for scan in scans] == list(range(1, 13))
 
@@ -182,7 +182,7 @@ def test_a_node_that_takes_no_ranges_at_all_is_read_block_by_block(peers: list[L
 def test_a_step_that_has_nothing_left_asks_for_no_single_block_either(peers: list[LyingRpc]) -> None:
     reader = evm_reader(peers[0].url, network="base")
     with reader.budget(seconds=10, requests=5), pytest.raises(BudgetSpentError):
-        reader.scan_ahead(300, 460, ours)
+        reader.scan(299, 460, ours)
     assert reader._ranges.size.blocks == RANGE_START // 2
 
 
@@ -197,7 +197,7 @@ def test_one_nodes_head_makes_no_block_look_settled(base: HandMined, peers: list
         reader.head()
         first = head - 100
 
-        scans = reader.scan_ahead(first, head + 10_000, ours)
+        scans = reader.scan(first - 1, head + 10_000, ours)
 
     assert [scan.block.height for scan in scans] == list(range(first, first + FULL_BLOCKS_MAX))
 
@@ -216,6 +216,6 @@ def test_sizes_stay_within_bounds() -> None:
 def test_no_block_is_left_out_where_all_are_wanted(base: HandMined) -> None:
     """What left our own addresses stands in no log."""
     base.ask("anvil_mine", hex(400))
-    scans = evm_reader(base.url, network="base").scan_ahead(1, base.height(), ours, whole=True)
+    scans = evm_reader(base.url, network="base").scan(0, base.height(), ours, whole=True)
     assert [scan.block.height for scan in scans] == list(range(1, len(scans) + 1))
     assert len(scans) > 2

@@ -17,7 +17,7 @@ from chains.net.json_rpc import JsonRpc
 from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal
 
 HASH = "0x" + "bb" * 32
-BLOCK = Block(height=7, hash=HASH, parent_hash="0x" + "aa" * 32, time=datetime(2026, 1, 1, tzinfo=UTC))
+BLOCK = Block(height=7, hash=HASH, parent_height=6, parent_hash="0x" + "aa" * 32, time=datetime(2026, 1, 1, tzinfo=UTC))
 MISSING = Refusal(-32601, "no such method")
 
 
@@ -116,12 +116,16 @@ def test_what_is_kept_is_bounded_and_never_less_than_the_block_that_is_read(monk
     with node() as peer:
         rpc = JsonRpc(peer.url, timeout_s=5)
         for number in range(5):
-            block = Block(height=number, hash=HASH, parent_hash=f"0x{number}", time=BLOCK.time)
+            block = Block(
+                height=number, hash=HASH, parent_height=number - 1, parent_hash=f"0x{number}", time=BLOCK.time
+            )
             found = book.collect(rpc, block, ids(5))
     assert len(found) == 5
     with node(single=lambda txid: receipt(txid, f"0x{int(txid, 16) // 2:064x}")) as peer:
         rpc = JsonRpc(peer.url, timeout_s=5)
         for number in range(5):
-            block = Block(height=number, hash=f"0x{number:064x}", parent_hash="0x", time=BLOCK.time)
+            block = Block(
+                height=number, hash=f"0x{number:064x}", parent_height=number - 1, parent_hash="0x", time=BLOCK.time
+            )
             book.collect(rpc, block, ids(10)[2 * number : 2 * number + 2])
     assert sum(map(len, book._kept.values())) <= 3

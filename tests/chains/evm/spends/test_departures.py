@@ -16,6 +16,7 @@ from chains.evm.spends.terms import gas_offer
 from core.catalogue.addresses import keccak256
 from tests.chains.conftest import CATALOGUE, OURS
 from tests.chains.evm.spends.world import CAP, HOT, World
+from tests.peers.ours import NOBODY, scan_of
 
 
 def reader(world: World) -> EvmReader:
@@ -57,8 +58,8 @@ def test_the_scan_names_who_sent_what(alone: World) -> None:
     attempt = alone.sign(alone.intent(5))
     alone.spender.send(attempt.raw)
     block = mined(alone)
-    single = reader(alone).scan_block(block.height, lambda _seen: ())
-    again = reader(alone).scan_block(block.height, lambda _seen: (), thorough=True)
+    single = scan_of(reader(alone), block.height, NOBODY)
+    again = reader(alone).reread(block.height, NOBODY)
     assert single is not None
     assert again is not None
     assert single.sent == again.sent == ((HOT, attempt.txid),)
@@ -131,7 +132,7 @@ def test_bytes_that_somebody_else_signed_are_not_ours() -> None:
         )
     )  # fmt: skip
     txid = "0x" + keccak256(evm_departures.encode(liar.transaction())).hex()
-    block = Block(height=1, hash="0x" + "0" * 64, parent_hash="0x" + "1" * 64, time=datetime.now(UTC))
+    block = Block(height=1, hash="0x" + "0" * 64, parent_height=0, parent_hash="0x" + "1" * 64, time=datetime.now(UTC))
     liar.asked.clear()
     assert evm_departures.read(liar, txid, block, {}) is None
     assert liar.asked == ["eth_getTransactionByHash"]

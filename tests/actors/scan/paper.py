@@ -1,0 +1,60 @@
+"""A scan of a chain on paper, as ethereum: what a test asks of it and sees of it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from actors import network_ticks
+from actors.context import Context
+from actors.scan import follow
+from chains.base import Transfer
+from core.settings.settings import load_settings
+from models.db.base import app_now, column
+from models.deposits import cursors
+from models.rates.rates import MarketBoard
+from tests.models.builders import CATALOGUE, SENDER
+from tests.peers.paper_reader import PaperReader
+
+TEN = 10_000_000
+
+
+class Process:
+    catalogue = CATALOGUE
+    settings = load_settings(
+        {"ENVIRONMENT": "development", "DATABASE_URL": "postgresql://x/y", "REDIS_URL": "redis://x"}
+    )
+    market = MarketBoard()
+
+
+CTX = cast("Context", Process())
+
+
+def begin(monkeypatch: pytest.MonkeyPatch) -> PaperReader:
+    """Put a chain without any block in place of the network's."""
+    made = PaperReader(began=app_now())
+    monkeypatch.setattr(network_ticks, "context", lambda: CTX)
+    monkeypatch.setattr(network_ticks, "reader", lambda _network, _settings: made)
+    return made
+
+
+def poll(steps: int = 1) -> None:
+    for _ in range(steps):
+        follow.poll_network("ethereum")
+
+
+def to(address: str, *, txid: str = "0xaa", **more: Any) -> Transfer:
+    return Transfer(
+        txid=txid, ordinal="0", currency="USDT", units=TEN, sender=SENDER, recipient=address.lower(), **more
+    )
+
+
+def cursor() -> tuple[int, str]:
+    found = cursors.read("ethereum")
+    assert found is not None
+    return found.height, found.hash
+
+
+def statuses() -> list[str]:
+    return column("SELECT status FROM deposits")

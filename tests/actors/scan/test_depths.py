@@ -1,0 +1,122 @@
+"""Deposits that take more confirmations than their network asks for: rewards, which a miner cannot spend before."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from models.db.base import column, rows
+from models.deposits import rows as deposits
+from models.invoices import rows as invoices
+from models.invoices import timeline
+from models.ledger.ledger import holdings
+from models.wallets import settlement
+from tests.actors.scan.paper import begin, poll, statuses, to
+from tests.models.builders import CATALOGUE
+from tests.models.invoices.builders import invoice
+from tests.models.wallets.builders import wallet
+from tests.peers.paper_reader import PaperReader
+
+pytestmark = pytest.mark.usefixtures("sound")
+
+ETHEREUM = CATALOGUE.networks["ethereum"]
+DEEP = ETHEREUM.maturity + 5
+
+
+@pytest.fixture
+def chain(database: str, monkeypatch: pytest.MonkeyPatch) -> PaperReader:
+    """A chain of one block, which the gateway has scanned."""
+    del database
+    made = begin(monkeypatch)
+    made.mine()
+    poll()
+    return made
+
+
+def bury(chain: PaperReader, depth: int) -> None:
+    """Bury what stands in block 2 so deep, and scan that."""
+    chain.mine(count=depth - (chain.tip - 1))
+    poll()
+
+
+def test_an_invoices_deposit_is_credited_at_its_own_depth(chain: PaperReader, shop: UUID) -> None:
+    mine = invoice(shop)
+    chain.mine(to(mine.address, depth_min=DEEP))
+    bury(chain, DEEP - 1)
+    assert (statuses(), invoices.reread(mine.id).status) == (["pending"], "check")
+    assert deposits.owners_due("ethereum", kind="invoice", confirmations=ETHEREUM.confirmations, limit=9) == []
+
+    bury(chain, DEEP)
+    assert (statuses(), invoices.reread(mine.id).status) == (["credited"], "paid")
+    # It waited for more than maturity, so nothing of it matures.
+    assert rows("SELECT reference FROM ledger_transfers WHERE reference LIKE '%%:mature'") == []
+    assert holdings(shop)["USDT"]["available"] > 0
+
+
+def test_a_settlement_by_other_reasons_leaves_it_pending(chain: PaperReader, shop: UUID) -> None:
+    mine = invoice(shop)
+    chain.mine(to(mine.address, depth_min=DEEP))
+    bury(chain, ETHEREUM.confirmations)
+    chain.mine(to(mine.address, txid="0xbb"))
+    bury(chain, 2 * ETHEREUM.confirmations)
+
+    assert rows("SELECT txid, status FROM deposits ORDER BY txid") == [("0xaa", "pending"), ("0xbb", "credited")]
+
+
+def test_a_wallets_deposit_is_credited_at_its_own_depth(chain: PaperReader, shop: UUID) -> None:
+    mine = wallet(shop)
+    chain.mine(to(mine.address, depth_min=DEEP))
+    bury(chain, DEEP - 1)
+    assert statuses() == ["pending"]
+    # Its turn came by mistake.
+    settlement._advance(CATALOGUE, mine.id, column("SELECT id FROM deposits")[0])
+    assert statuses() == ["pending"]
+
+    bury(chain, DEEP)
+    assert statuses() == ["credited"]
+
+
+def test_less_than_the_network_asks_for_changes_nothing(chain: PaperReader, shop: UUID) -> None:
+    chain.mine(to(invoice(shop).address, depth_min=1))
+    bury(chain, ETHEREUM.confirmations - 1)
+    assert statuses() == ["pending"]
+
+    bury(chain, ETHEREUM.confirmations)
+    assert statuses() == ["credited"]
+    assert rows("SELECT count(*) FROM maturing_credits") == [(1,)]
+
+
+def test_between_confirmations_and_maturity_the_rest_matures(chain: PaperReader, shop: UUID) -> None:
+    between = ETHEREUM.confirmations + 1
+    assert between < ETHEREUM.maturity
+    chain.mine(to(invoice(shop).address, depth_min=between))
+    bury(chain, between)
+    assert (statuses(), rows("SELECT count(*) FROM maturing_credits")) == (["credited"], [(1,)])
+
+    bury(chain, ETHEREUM.maturity)
+    assert rows("SELECT count(*) FROM maturing_credits") == [(0,)]
+
+
+def test_a_deposit_that_a_reorg_brings_back_has_the_depth_of_its_new_block(chain: PaperReader, shop: UUID) -> None:
+    mine = invoice(shop)
+    chain.mine(to(mine.address))
+    poll()
+    chain.reorg(1)
+    chain.mine(to(mine.address, depth_min=DEEP))
+    chain.mine()
+    poll()
+
+    assert rows("SELECT status, round, depth_min FROM deposits") == [("pending", 1, DEEP)]
+
+
+def test_the_timeline_tells_the_depth_that_it_takes(chain: PaperReader, shop: UUID) -> None:
+    mine = invoice(shop)
+    chain.mine(to(mine.address, depth_min=DEEP))
+    bury(chain, ETHEREUM.confirmations)
+
+    events = timeline.read(CATALOGUE, invoices.reread(mine.id))
+    told = [event["detail"] for event in events if event["event"] == "confirmation"]
+    assert [(each["depth"], each["waiting_for"]) for each in told] == [
+        (f"{ETHEREUM.confirmations} of {DEEP}", "confirmations")
+    ]

@@ -1,0 +1,27 @@
+"""What is ours, told by a function or a set, as a reader asks for it; and one block as a scan reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from chains.base import BlockScan, Ours
+from chains.family import Reader
+
+
+class Finds(Ours):
+    """Ours is what a function picks."""
+
+    def __init__(self, find: Callable[[Collection[str]], Collection[str]]) -> None:
+        self._find = find
+
+    def addresses(self, seen: Collection[str]) -> Collection[str]:
+        return self._find(seen)
+
+
+NOBODY = Finds(lambda _seen: ())
+EVERYBODY = Finds(lambda seen: seen)
+
+
+def scan_of(reader: Reader, height: int, ours: Ours) -> BlockScan | None:
+    """Return the scan of one block, None if it is not there yet."""
+    return next(iter(reader.scan(height - 1, height, ours)), None)

@@ -1,0 +1,94 @@
+"""A chain on paper, as chains.family.Reader sees one whose heights have holes. A test makes its blocks and lies."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from chains.base import SKIPPED, Agreement, Block, BlockScan, Ours, ProviderError, Skipped, Transfer
+
+
+@dataclass
+class PaperReader:
+    """One network, seen through a node that may lag behind it. Heights without a block are skipped ones."""
+
+    began: datetime
+    tip: int = 0
+    # By height.
+    scans: dict[int, BlockScan] = field(default_factory=dict)
+    # Heights that this node does not know yet.
+    lag: int = 0
+    branch: int = 0
+    providers: int = 1
+    # What providers say of a block that was replaced.
+    agree: Agreement = Agreement(same=0, other=1)  # noqa: RUF009
+    # Heights that scan() leaves out though they have a block.
+    left_out: Collection[int] = ()
+    is_silent: bool = False
+    # The heights whose headers were asked for.
+    asked: list[int] = field(default_factory=list)
+
+    # What a test does ---------------------------------------------------------------------------------------
+
+    def mine(self, *transfers: Transfer, count: int = 1, **found: Any) -> None:
+        """Make blocks; what is told stands in the first of them."""
+        for number in range(count):
+            before = max(self.scans, default=0)
+            self.tip += 1
+            block = Block(
+                height=self.tip, hash=f"0x{self.branch}-{self.tip}", parent_height=before,
+                parent_hash=self.scans[before].block.hash if before else "0x",
+                time=self.began + timedelta(seconds=self.tip),
+            )  # fmt: skip
+            self.scans[self.tip] = BlockScan(block=block, transfers=transfers, **found) if number == 0 else BlockScan(
+                block=block, transfers=()
+            )  # fmt: skip
+
+    def skip(self, count: int = 1) -> None:
+        """Leave heights without a block."""
+        self.tip += count
+
+    def reorg(self, fork: int) -> None:
+        """Drop all above a height; what is made next is another branch."""
+        self.scans = {height: scan for height, scan in self.scans.items() if height <= fork}
+        self.tip, self.branch = fork, self.branch + 1
+
+    # What the gateway sees ----------------------------------------------------------------------------------
+
+    def head(self) -> int:
+        if self.is_silent:
+            raise ProviderError("nobody answers")
+        return self.tip - self.lag
+
+    def budget(self, **_limits: object) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def final_height(self) -> int | None:
+        return None
+
+    def agreement(self, _height: int, _block_hash: str) -> Agreement:
+        return self.agree
+
+    def block(self, height: int) -> Block | Skipped | None:
+        self.asked.append(height)
+        if height > self.head():
+            return None
+        return self.scans[height].block if height in self.scans else SKIPPED
+
+    def scan(self, after: int, _head: int, ours: Ours, *, whole: bool = False) -> tuple[BlockScan, ...]:
+        del whole
+        above = [at for at in self.scans if after < at <= self.head() and at not in self.left_out]
+        return (self._of(min(above), ours),) if above else ()
+
+    def reread(self, height: int, ours: Ours) -> BlockScan | Skipped | None:
+        if height > self.head():
+            return None
+        return self._of(height, ours) if height in self.scans else SKIPPED
+
+    def _of(self, height: int, ours: Ours) -> BlockScan:
+        scan = self.scans[height]
+        found = ours.addresses([transfer.recipient for transfer in scan.transfers])
+        return replace(scan, transfers=tuple(each for each in scan.transfers if each.recipient in found))
