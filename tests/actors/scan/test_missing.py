@@ -51,7 +51,7 @@ def lose(world: RecoveryWorld, *steps: Callable[[], Any]) -> list[tuple[Any, ...
     world.mine(FAR)
     world.restore(backup)
     # A process that begins asks for short ranges.
-    registry._evm.cache_clear()
+    registry._reader.cache_clear()
     return done
 
 
