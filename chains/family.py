@@ -21,6 +21,7 @@ from chains.base import (
     Offer,
     Ours,
     Place,
+    ProviderError,
     Sending,
     Sighting,
     Skipped,
@@ -40,6 +41,14 @@ class Reader(Protocol):
 
     def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
         """Bound what is asked inside the block; beyond it everything raises ProviderError."""
+        ...
+
+    def identify(self) -> Sequence[str | ProviderError]:
+        """Return which chain each provider says that it serves, as the catalogue names chains, in their order."""
+        ...
+
+    def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
+        """Return what each provider cannot be asked, in their order: a line for each, none where nothing is missing."""
         ...
 
     def head(self) -> int:

@@ -1,6 +1,6 @@
 """Checks what can be wrong with an installation, one thing after another. Called by cli.doctor."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -13,10 +13,8 @@ from redis.retry import Retry
 from actors.queue.link import RedisLink
 from actors.queue.signs import Signs
 from api.health.attention import concerns
+from chains import registry
 from chains.base import ProviderError
-from chains.evm.scan import methods as evm_methods
-from chains.evm.wire import quantity
-from chains.net.json_rpc import JsonRpc
 from core.catalogue.catalogue import Network, load_catalogue
 from core.payouts.deny_list import DenyList
 from core.settings import signer_rates
@@ -131,13 +129,14 @@ def check_providers(settings: Settings) -> Iterator[Finding]:
     if not settings.rpc_urls:
         yield Finding("providers", Verdict.WARN, "no <NETWORK>_RPC_URLS: no network is served")
     networks = load_catalogue(settings.environment).networks
-    for code, urls in settings.rpc_urls.items():
-        if networks[code].family == "evm":
-            answers = [_ask_chain(networks[code], url, settings.rpc_timeout_s) for url in urls]
-            yield from _judge_providers(networks[code], answers)
-            for number, (url, (is_good, _)) in enumerate(zip(urls, answers, strict=True), start=1):
-                if is_good:
-                    yield from _check_methods(settings, networks[code], url, number)
+    for code in settings.rpc_urls:
+        chain = registry.reader(networks[code], settings)
+        answers = [_judged(networks[code], answer) for answer in chain.identify()]
+        yield from _judge_providers(networks[code], answers)
+        lacking = zip(answers, chain.lacking(), strict=True)
+        for number, ((is_good, _), lines) in enumerate(lacking, start=1):
+            if is_good:
+                yield from _name_methods(f"{code} provider {number} methods", lines)
 
 
 def check_keystore(settings: Settings) -> Iterator[Finding]:
@@ -226,27 +225,16 @@ def _check_pool(settings: Settings) -> Iterator[Finding]:
         yield Finding("address pool", verdict, f"{family}: {available} addresses, low mark {settings.pool_low}")
 
 
-def _ask_chain(network: Network, url: str, timeout_s: float) -> tuple[bool, str]:
+def _judged(network: Network, answer: str | ProviderError) -> tuple[bool, str]:
     """Return whether a provider can be used, and what it said."""
-    try:
-        chain_id = str(quantity(JsonRpc(url, timeout_s=timeout_s).call("eth_chainId", [], str)))
-    except ProviderError as error:
-        return False, str(error)
-    return chain_id == network.chain_identity, f"chain {chain_id}, expected {network.chain_identity}"
+    if isinstance(answer, ProviderError):
+        return False, str(answer)
+    return answer == network.chain_identity, f"chain {answer}, expected {network.chain_identity}"
 
 
-def _check_methods(settings: Settings, network: Network, url: str, number: int) -> Iterator[Finding]:
-    """Name the methods that a provider lacks; it is used all the same, for what it can."""
-    name = f"{network.code} provider {number} methods"
-    pairs = load_catalogue(settings.environment).pairs_on(network.code)
-    try:
-        lines = evm_methods.lacking(
-            JsonRpc(url, timeout_s=settings.rpc_timeout_s),
-            finality_tag=network.finality_tag,
-            is_coin_offered=any(pair.contract is None for pair in pairs),
-        )
-    except ProviderError as error:
-        lines = [f"could not be tried: {error}"]
+def _name_methods(name: str, lacking: Sequence[str] | ProviderError) -> Iterator[Finding]:
+    """Name what a provider cannot be asked; it is used all the same, for what it can."""
+    lines = [f"could not be tried: {lacking}"] if isinstance(lacking, ProviderError) else lacking
     yield from (Finding(name, Verdict.WARN, line) for line in lines)
     if not lines:
         yield Finding(name, Verdict.OK, "all that the scan asks for")

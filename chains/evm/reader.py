@@ -30,6 +30,7 @@ from chains.base import (
 )
 from chains.evm import balances, wire
 from chains.evm.scan import internal as evm_internal
+from chains.evm.scan import methods as evm_methods
 from chains.evm.scan import witness as evm_witness
 from chains.evm.scan.block import TRANSFER_TOPIC, Assets, BlockReader, Matcher
 from chains.evm.scan.range import RangeScanner
@@ -74,6 +75,17 @@ class EvmReader:
     def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
         """Bound what is asked inside the block; see chains.net.budget."""
         return budget(seconds=seconds, requests=requests)
+
+    def identify(self) -> Sequence[str | ProviderError]:
+        """Return each provider's chain id."""
+        return self._providers.identities()
+
+    def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
+        """Return which methods that the scan leans on each provider lacks, and what that costs."""
+        has_coin = self._assets.native is not None
+        return self._providers.apiece(
+            lambda node: evm_methods.lacking(node, finality_tag=self._finality_tag, is_coin_offered=has_coin)
+        )
 
     def head(self) -> int:
         """Return the height of the newest block."""

@@ -65,6 +65,10 @@ class Node:
         """Return what its last heads took; 0 if that is not known."""
         return self._latency_s if time.monotonic() - self._measured_at < MEASURED_S else 0.0
 
+    def identify(self) -> str:
+        """Ask which chain it serves, whatever is known of it."""
+        return self._dialect.identify(self.rpc)
+
     def ask(self, question: Callable[[JsonRpc], T]) -> T:
         """Ask, once the chain is known to be right, and note what the outcome says about the node."""
         try:
@@ -106,7 +110,7 @@ class Node:
             return
         if now < self._refused_until:
             raise self._wrong_chain()
-        identity = self._dialect.identify(self.rpc)
+        identity = self.identify()
         if identity != self._identity:
             self._foreign_chain, self._refused_until = identity, now + REFUSED_S
             raise self._wrong_chain()

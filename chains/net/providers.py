@@ -6,6 +6,7 @@ the fastest; among equals the operator's order holds. Nothing of this decides wh
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median_low
 from typing import Final, TypeVar
 
@@ -94,6 +95,14 @@ class Providers:
         """Put one question to every node that may be asked; a failure stands in its node's place."""
         return self._each(lambda node: node.ask(question))
 
+    def identities(self) -> list[str | ProviderError]:
+        """Return which chain every node says that it serves, wrong ones included, in the operator's order."""
+        return [_attempted(node.identify) for node in self._nodes]
+
+    def apiece(self, question: Question[T]) -> list[T | ProviderError]:
+        """Put one question to every node as everyone() does, but in the operator's order, none left out."""
+        return [_attempted(partial(node.ask, question)) for node in self._nodes]
+
     def answers(self, question: Question[T]) -> list[T]:
         """Return every answer, at least one; raise ProviderError if no provider gave one."""
         answers = self.everyone(question)
@@ -171,3 +180,10 @@ class Providers:
 
     def _patience_s(self) -> float:
         return max(1.0, min(node.barred_until for node in self._nodes) - time.monotonic())
+
+
+def _attempted(question: Callable[[], T]) -> T | ProviderError:
+    try:
+        return question()
+    except ProviderError as error:
+        return error

@@ -228,10 +228,13 @@ def test_a_provider_of_another_chain_is_a_failure(stack: CommandLine) -> None:
 
 def test_a_provider_that_is_away_is_a_warning_beside_a_good_one(stack: CommandLine) -> None:
     with JsonRpcNode({"eth_chainId": "0x1"}) as node:
-        stack.env["ETHEREUM_RPC_URLS"] = f"http://127.0.0.1:1/providerkey,{node.url}"
+        stack.env["ETHEREUM_RPC_URLS"] = (
+            f"http://blueplane:redbicycle@127.0.0.1:1/providerkey#X-Key=greentractor,{node.url}"
+        )
         found = findings(stack)
     assert (found["ethereum provider 1"]["verdict"], found["ethereum provider 2"]["verdict"]) == ("warn", "ok")
-    assert "providerkey" not in str(found)
+    shown = [word for word in ("providerkey", "blueplane", "redbicycle", "greentractor") if word in str(found)]
+    assert shown == []
 
 
 def test_a_provider_that_lacks_a_method_is_a_warning_that_names_it(stack: CommandLine) -> None:

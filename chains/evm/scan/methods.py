@@ -1,4 +1,4 @@
-"""Finds which of the methods that the scan leans on a node lacks, and what that costs. Called by cli.checks."""
+"""Finds which of the methods that the scan leans on a node lacks, and what that costs. Called by chains.evm.reader."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

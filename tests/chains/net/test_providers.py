@@ -357,3 +357,25 @@ def test_a_failure_is_logged_without_the_nodes_address(monkeypatch: pytest.Monke
 
     assert [entry["event"] for entry in logs] == ["provider.failed"]
     assert "secret-key" not in repr(logs)
+
+
+def test_every_node_says_which_chain_it_serves_in_the_operators_order() -> None:
+    down = f"http://127.0.0.1:{free_port()}"
+    with answering("0x1", chain_id="0x38") as wrong, answering("0x1") as right:
+        nodes = providers(wrong.url, down, right.url)
+        head(nodes)
+        told = nodes.identities()
+
+    assert [told[0], told[2]] == ["56", "1"]
+    assert isinstance(told[1], ProviderError)
+
+
+def test_what_is_put_to_each_node_is_answered_in_the_operators_order() -> None:
+    with answering("0x1", chain_id="0x38") as wrong, answering("0x2") as right, answering(Raw(status=429)) as barred:
+        nodes = providers(wrong.url, barred.url, right.url)
+        head(nodes)
+        told = nodes.apiece(lambda rpc: rpc.call("eth_blockNumber", [], str))
+
+    assert isinstance(told[0], WrongChainError)
+    assert isinstance(told[1], RateLimitedError)
+    assert told[2] == "0x2"
