@@ -26,8 +26,10 @@ def intent_of(spend: SpendRow) -> Intent:
             min_deposit_units=1,
             min_payout_units=1,
         )
-    output = Output(recipient=spend.recipient, units=spend.token_units, memo=spend.memo)
-    return Intent(wallet=wallet_of(spend), pair=pair, outputs=(output,))
+    outputs = tuple(
+        Output(recipient=output.recipient, units=output.token_units, memo=output.memo) for output in spend.outputs
+    )
+    return Intent(wallet=wallet_of(spend), pair=pair, outputs=outputs)
 
 
 def wallet_of(spend: SpendRow) -> KeyRef:

@@ -35,6 +35,7 @@ from models.spends import rows as spends
 from models.spends import signing
 from models.spends import tracking as spend_tracking
 from models.spends.hooks import hooks_of
+from models.spends.outputs import OutputRow
 from models.spends.reads import Promised
 from models.spends.rows import AttemptRow, Purpose, SpendRow
 from models.treasury import own_addresses as treasury
@@ -214,35 +215,43 @@ def _commit(
         # The balance of the quote is spoken for by nobody else only while nothing new was promised from it.
         if not _promised(network, intent).txids <= before.txids:
             raise _OvertakenError
-        new = _row(ctx, network, intent, spend_id=spend_id, purpose=purpose, payout_id=payout_id, slot=slot)
+        new = _row(ctx, network, intent, spend_id=spend_id, purpose=purpose, slot=slot)
         attempt = sign(network, spender, intent, slot=slot, offer=offer)
-        spends.insert(new, new_attempt(new, attempt, offer))
+        spends.insert(new, _outputs(intent, spend_id, payout_id), new_attempt(new, attempt, offer))
         reached("spending.signed")
     return new
 
 
-def _row(
-    ctx: Context, network: Network, intent: Intent, *, spend_id: UUID, purpose: Purpose, payout_id: UUID | None,
-    slot: int,
-) -> SpendRow:  # fmt: skip
-    pair, [output] = intent.pair, intent.outputs
+def _row(ctx: Context, network: Network, intent: Intent, *, spend_id: UUID, purpose: Purpose, slot: int) -> SpendRow:
+    pair = intent.pair
     native = ctx.catalogue.pair(network.gas_currency, network.code)
     native_decimals = ctx.catalogue.scale(network.gas_currency) if native is None else native.decimals
     return SpendRow(
         id=spend_id,
         network=network.code,
         purpose=purpose,
-        payout_id=payout_id,
         sender=intent.wallet.address,
         key_ordinal=intent.wallet.ordinal,
-        recipient=output.recipient,
         currency=network.gas_currency if pair is None else pair.currency,
         contract=None if pair is None else pair.contract,
         decimals=native_decimals if pair is None else pair.decimals,
-        memo=output.memo,
-        token_units=output.units,
+        token_units=intent.units,
         slot=slot,
     )
+
+
+def _outputs(intent: Intent, spend_id: UUID, payout_id: UUID | None) -> list[OutputRow]:
+    return [
+        OutputRow(
+            spend_id=spend_id,
+            place=place,
+            payout_id=payout_id,
+            recipient=output.recipient,
+            token_units=output.units,
+            memo=output.memo,
+        )
+        for place, output in enumerate(intent.outputs)
+    ]
 
 
 def sign(network: Network, spender: Spender, intent: Intent, *, slot: int, offer: Offer) -> Attempt:

@@ -40,6 +40,7 @@ from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
 from models.spends.hooks import hooks_of
+from models.spends.outputs import Moved
 from models.spends.rows import AttemptRow, Inclusion, SpendRow
 
 log = structlog.get_logger()
@@ -115,43 +116,51 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
 
 
 def _included(ctx: Context, spend: SpendRow, fate: Fate) -> None:
-    [output] = fate.outputs
     with transaction():
-        spend_tracking.note_mined(
-            ctx.catalogue,
-            spend.id,
-            Inclusion(
-                txid=fate.txid,
-                height=fate.height,
-                block_hash=fate.block_hash,
-                effect=output.effect,
-                fee_units=fate.fee_units,
-                problem=output.problem,
-                left_units=output.left_units if output.effect == "other" else None,
-                arrived_units=output.arrived_units if output.effect == "other" else None,
-            ),
-        )
+        spend_tracking.note_mined(ctx.catalogue, spend.id, _inclusion(fate))
     reached("watch.mined")
     if not _is_believed(ctx, spend, fate):
         return
-    with transaction():
-        spend_tracking.ripen(ctx.catalogue, spend.id)
-        reached("watch.ended")
+    for _ in spend.outputs:
+        with transaction():
+            spend_tracking.ripen(ctx.catalogue, spend.id)
+            reached("watch.ended")
     reached("watch.ripe")
+
+
+def _inclusion(fate: Fate) -> Inclusion:
+    return Inclusion(
+        txid=fate.txid,
+        height=fate.height,
+        block_hash=fate.block_hash,
+        outputs=tuple(
+            Moved(
+                output.effect,
+                output.left_units if output.effect == "other" else None,
+                output.arrived_units if output.effect == "other" else None,
+                problem=output.problem,
+            )
+            for output in fate.outputs
+        ),
+        fee_units=fate.fee_units,
+    )
 
 
 def _is_believed(ctx: Context, spend: SpendRow, fate: Fate) -> bool:
     """Return whether a spend may end by its fate: one provider alone confirms no large payout."""
-    if spend.payout_id is None or spend.state == "confirmed":
+    if spend.purpose != "payout" or spend.state == "confirmed":
         return True
     is_believed = fate.is_witnessed or not _is_large(ctx, spend)
     if spend.state == "failed":
         return is_believed
-    if not is_believed:
-        log.warning("payout.awaits_witness", payout=str(spend.payout_id), network=spend.network)
-        payout_queue.explain(spend.payout_id, reason=ALONE)
-    elif fate.is_success:
-        payout_queue.explain(spend.payout_id, reason="")
+    for output, found in zip(spend.outputs, fate.outputs, strict=True):
+        if output.payout_id is None or output.state != "open":
+            continue
+        if not is_believed:
+            log.warning("payout.awaits_witness", payout=str(output.payout_id), network=spend.network)
+            payout_queue.explain(output.payout_id, reason=ALONE)
+        elif found.effect == "exact":
+            payout_queue.explain(output.payout_id, reason="")
     return is_believed
 
 

@@ -183,7 +183,7 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         " AND p.status NOT IN ('failed', 'cancelled') AND p.invoice_id IN (SELECT invoice_id FROM payouts"
         "   WHERE kind = 'refund' AND status IN ('pending', 'awaiting_cosign', 'approved')) GROUP BY p.invoice_id"
         " HAVING bool_or(p.status IN ('pending', 'awaiting_cosign', 'approved')"
-        "   AND NOT EXISTS (SELECT 1 FROM spends s WHERE s.payout_id = p.id)) AND sum(p.amount_units) >"
+        "   AND NOT EXISTS (SELECT 1 FROM spend_outputs o WHERE o.payout_id = p.id)) AND sum(p.amount_units) >"
         " (SELECT COALESCE(sum(d.amount_units), 0) FROM deposits d"
         "   WHERE d.owner_id = p.invoice_id AND d.stray_reason IS NULL AND d.status = 'credited')",
     ),

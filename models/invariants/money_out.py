@@ -68,20 +68,38 @@ PAYOUT_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
     "payouts_follow_their_spends": (
         "a payout on its way has one spend that may take effect, a confirmed one a confirmed one; no other has any",
         "SELECT p.id, p.status, s.states FROM payouts p"
-        " LEFT JOIN (SELECT payout_id, array_agg(state) AS states FROM spends"
+        " LEFT JOIN (SELECT payout_id, array_agg(state) AS states FROM spend_outputs"
         "   WHERE payout_id IS NOT NULL AND state <> 'dead' GROUP BY payout_id) s ON s.payout_id = p.id"
         " WHERE NOT CASE WHEN p.status IN ('broadcasting', 'sent')"
-        "   THEN COALESCE(cardinality(s.states) = 1 AND s.states <@ ARRAY['signed', 'sent', 'mined'], false)"
+        "   THEN COALESCE(s.states = ARRAY['open'], false)"
         "  WHEN p.status = 'confirmed' THEN COALESCE(s.states = ARRAY['confirmed'], false)"
         "  WHEN p.status = 'failed' THEN COALESCE(s.states = ARRAY['failed'], true)"
         "  ELSE s.states IS NULL END",
     ),
     "spends_do_what_payouts_say": (
         "a spend for a payout moves its coin, on its network, to its address, and as much as is to arrive",
-        "SELECT p.id, s.id, p.to_units, s.token_units FROM spends s JOIN payouts p ON p.id = s.payout_id"
-        " JOIN ledger_scales l ON l.currency = p.currency"
-        " WHERE (s.network, s.currency, s.recipient) <> (p.network, p.currency, p.address)"
-        " OR s.token_units * 10::numeric ^ (l.scale - s.decimals) <> p.to_units",
+        "SELECT p.id, s.id, p.to_units, o.token_units FROM spend_outputs o JOIN spends s ON s.id = o.spend_id"
+        " JOIN payouts p ON p.id = o.payout_id JOIN ledger_scales l ON l.currency = p.currency"
+        " WHERE (s.network, s.currency, o.recipient) <> (p.network, p.currency, p.address)"
+        " OR o.token_units * 10::numeric ^ (l.scale - s.decimals) <> p.to_units",
+    ),
+    "spends_are_their_outputs": (
+        "a spend moves what its outputs move, ends as they end, and the version before reads its one output as it is",
+        "SELECT s.id, s.state, o.states, s.token_units, o.units FROM spends s LEFT JOIN (SELECT spend_id,"
+        "   array_agg(DISTINCT state) AS states, sum(token_units) AS units, sum(lost_units) AS lost,"
+        "   sum(charged_units) AS charged, count(*) AS count, count(payout_id) AS payouts, max(place) AS last,"
+        "   bool_and(effect = 'exact') AS is_success, min(recipient) AS recipient, min(payout_id::text) AS payout,"
+        "   count(*) FILTER (WHERE effect IS NULL) AS unknown FROM spend_outputs GROUP BY spend_id) o"
+        " ON o.spend_id = s.id WHERE o.count IS NULL"
+        " OR (s.token_units, s.lost_units, s.charged_units) <> (o.units, o.lost, o.charged) OR o.last <> o.count - 1"
+        " OR o.payouts <> CASE WHEN s.purpose = 'payout' THEN o.count ELSE 0 END"
+        " OR (s.recipient, s.payout_id::text) IS DISTINCT FROM"
+        "   (CASE WHEN o.count = 1 THEN o.recipient END, CASE WHEN o.count = 1 THEN o.payout END)"
+        " OR o.unknown <> CASE WHEN s.effect IS NULL THEN o.count ELSE 0 END"
+        " OR s.effect IS NOT NULL AND o.is_success <> (s.effect = 'exact')"
+        " OR NOT CASE s.state WHEN 'confirmed' THEN 'confirmed' = ANY(o.states) AND NOT 'open' = ANY(o.states)"
+        "   WHEN 'failed' THEN 'failed' = ANY(o.states) AND o.states <@ ARRAY['failed', 'dead']"
+        "   WHEN 'dead' THEN o.states = ARRAY['dead'] ELSE 'open' = ANY(o.states) AND NOT 'dead' = ANY(o.states) END",
     ),
     "personal_equals_transfers": (
         "a personal wallet holds what its owner's merchants transferred, each transfer booked as it says",

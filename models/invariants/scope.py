@@ -49,9 +49,19 @@ _PAYOUTS: Final = """
         (SELECT id FROM public.payouts WHERE id >= '{since}' UNION SELECT id FROM public.payouts
             WHERE status IN ('pending', 'awaiting_cosign', 'approved', 'broadcasting', 'sent')) y
         CROSS JOIN LATERAL (SELECT * FROM public.payouts WHERE id = y.id OFFSET 0) p),
-    spends AS MATERIALIZED (SELECT s.* FROM payouts p CROSS JOIN LATERAL
-        (SELECT * FROM public.spends WHERE payout_id = p.id AND state <> 'dead' OFFSET 0) s
-        UNION ALL SELECT * FROM public.spends WHERE state = 'dead' AND payout_id IN (SELECT id FROM payouts))
+    spend_outputs AS MATERIALIZED (SELECT o.* FROM payouts p CROSS JOIN LATERAL
+        (SELECT * FROM public.spend_outputs WHERE payout_id = p.id AND state <> 'dead' OFFSET 0) o
+        UNION ALL SELECT * FROM public.spend_outputs WHERE state = 'dead' AND payout_id IN (SELECT id FROM payouts)),
+    spends AS MATERIALIZED (SELECT s.* FROM (SELECT DISTINCT spend_id FROM spend_outputs) y
+        CROSS JOIN LATERAL (SELECT * FROM public.spends WHERE id = y.spend_id OFFSET 0) s)
+"""
+_SPENDS: Final = """
+    WITH spends AS MATERIALIZED (SELECT s.* FROM
+        (SELECT id FROM public.spends WHERE id >= '{since}' UNION SELECT id FROM public.spends
+            WHERE settled_at IS NULL) y
+        CROSS JOIN LATERAL (SELECT * FROM public.spends WHERE id = y.id OFFSET 0) s),
+    spend_outputs AS MATERIALIZED (SELECT o.* FROM spends s
+        CROSS JOIN LATERAL (SELECT * FROM public.spend_outputs WHERE spend_id = s.id OFFSET 0) o)
 """
 # All shares of a deposit are looked at where one of them is; the deposit may be older than young by itself.
 _SHARES: Final = """
@@ -92,6 +102,7 @@ _SCOPES: Final[Mapping[str, str]] = {
     "approvers_are_others": _PAYOUTS,
     "payouts_follow_their_spends": _PAYOUTS,
     "spends_do_what_payouts_say": _PAYOUTS,
+    "spends_are_their_outputs": _SPENDS,
 }
 
 

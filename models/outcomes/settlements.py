@@ -37,6 +37,7 @@ class Unclear:
 
     payout_id: UUID
     spend_id: UUID
+    place: int
     merchant_id: UUID
     currency: str
     network: str
@@ -57,10 +58,11 @@ def listing(catalogue: Catalogue, payout_id: UUID | None = None) -> list[Unclear
 
     return rows_as(
         unclear,
-        "SELECT p.id AS payout_id, s.id AS spend_id, p.merchant_id, p.currency, p.network, p.address,"
-        " s.mined_txid AS txid, p.to_units AS asked_units, p.held_units, s.left_units, s.arrived_units, s.decimals"
-        " FROM spends s JOIN payouts p ON p.id = s.payout_id"
-        " WHERE s.effect = 'other' AND s.state = 'mined' AND p.id = COALESCE(%s, p.id) ORDER BY p.id",
+        "SELECT p.id AS payout_id, s.id AS spend_id, o.place, p.merchant_id, p.currency, p.network, p.address,"
+        " s.mined_txid AS txid, p.to_units AS asked_units, p.held_units, o.left_units, o.arrived_units, s.decimals"
+        " FROM spend_outputs o JOIN spends s ON s.id = o.spend_id JOIN payouts p ON p.id = o.payout_id"
+        " WHERE o.effect = 'other' AND o.state = 'open' AND s.state = 'mined' AND p.id = COALESCE(%s, p.id)"
+        " ORDER BY p.id",
         (payout_id,),
     )
 
@@ -76,25 +78,26 @@ def settle(catalogue: Catalogue, unclear: Unclear, outcome: Outcome, *, settled_
     # Under the spend's lock: what was shown to the operator is what is booked.
     spends.lock(unclear.spend_id)
     listed = listing(catalogue, unclear.payout_id)
-    after = spend_tracking.settle_by_hand(catalogue, unclear.spend_id, is_paid=outcome == "paid")
+    after = spend_tracking.settle_by_hand(catalogue, unclear.spend_id, unclear.place, is_paid=outcome == "paid")
     if after is None:
         raise SettleError("it does not wait to be settled, or not as deep in the chain as failures count: try later")
     if unclear not in listed:
         raise SettleError("the chain told something else meanwhile: look again")
+    output = after.outputs[unclear.place]
     payout_endings.end(
         catalogue,
         unclear.payout_id,
         "confirmed" if outcome == "paid" else "failed",
         txid=after.mined_txid,
         block_height=after.mined_height,
-        error=None if outcome == "paid" else after.problem,
+        error=None if outcome == "paid" else output.problem,
     )
     PayoutSettlement(
         payout_id=unclear.payout_id, spend_id=after.id, outcome=outcome, left_units=unclear.left_units,
-        arrived_units=unclear.arrived_units, lost_units=after.lost_units, reason=reason, settled_by=settled_by,
+        arrived_units=unclear.arrived_units, lost_units=output.lost_units, reason=reason, settled_by=settled_by,
     ).write()  # fmt: skip
     log.warning(
         "payout.settled", payout=str(unclear.payout_id), outcome=outcome, by=settled_by, reason=reason,
-        lost_units=after.lost_units,
+        lost_units=output.lost_units,
     )  # fmt: skip
     return after

@@ -17,80 +17,86 @@ from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
 from models.spends import counters as signer_counters
-from models.spends import rows as spends
+from models.spends import outputs
+from models.spends import tracking as spend_tracking
 from models.spends.hooks import Hooks, register
+from models.spends.outputs import OutputRow
 from models.spends.rows import SpendRow
 
 FAILED: Final = "The transaction was included and had no effect."
 UNCLEAR: Final = "the transaction moved something else than was asked for; sluice payouts settle"
 
 
-def _payout_id(spend: SpendRow) -> UUID:
-    if spend.payout_id is None:
-        raise LookupError(f"spend {spend.id} pays no payout")
-    return spend.payout_id
+def _payout_id(output: OutputRow) -> UUID:
+    if output.payout_id is None:
+        raise LookupError(f"spend {output.spend_id} pays no payout")
+    return output.payout_id
 
 
-def _lock(spend: SpendRow, *statuses: PayoutStatus) -> PayoutRow | None:
-    payout = payouts.lock(_payout_id(spend))
+def _lock(output: OutputRow, *statuses: PayoutStatus) -> PayoutRow | None:
+    payout = payouts.lock(_payout_id(output))
     return payout if payout is not None and payout.status in statuses else None
 
 
 def _sent(catalogue: Catalogue, spend: SpendRow) -> None:
-    payout = _lock(spend, "broadcasting")
-    if payout is not None:
-        payouts.move(catalogue, payout, "sent", txid=spend.txid)
+    for output in spend.outputs:
+        payout = _lock(output, "broadcasting")
+        if payout is not None:
+            payouts.move(catalogue, payout, "sent", txid=spend.txid)
 
 
 def _show_newest(_catalogue: Catalogue, spend: SpendRow) -> None:
-    payout = _lock(spend, "broadcasting", "sent")
-    if payout is not None:
-        payouts.note_inclusion(payout.id, txid=spend.txid, block_height=None)
-        payout_queue.explain(payout.id, reason="")
+    for output in spend.outputs:
+        payout = _lock(output, "broadcasting", "sent")
+        if payout is not None:
+            payouts.note_inclusion(payout.id, txid=spend.txid, block_height=None)
+            payout_queue.explain(payout.id, reason="")
 
 
 def _mined(catalogue: Catalogue, spend: SpendRow) -> None:
-    payout = _lock(spend, "broadcasting", "sent", "confirmed")
-    if payout is None:
-        return
-    if payout.status == "broadcasting":
-        # Whoever sent it died before he could say so.
-        payouts.move(catalogue, payout, "sent", txid=spend.mined_txid)
-    payouts.note_inclusion(payout.id, txid=spend.mined_txid or spend.txid, block_height=spend.mined_height)
-    payout_queue.explain(payout.id, reason=UNCLEAR if spend.effect == "other" else "")
+    for output in spend.outputs:
+        payout = _lock(output, "broadcasting", "sent", "confirmed")
+        if payout is None:
+            continue
+        if payout.status == "broadcasting":
+            # Whoever sent it died before he could say so.
+            payouts.move(catalogue, payout, "sent", txid=spend.mined_txid)
+        payouts.note_inclusion(payout.id, txid=spend.mined_txid or spend.txid, block_height=spend.mined_height)
+        payout_queue.explain(payout.id, reason=UNCLEAR if output.effect == "other" else "")
 
 
-def _confirmed(catalogue: Catalogue, spend: SpendRow) -> None:
+def _confirmed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
     payout_endings.end(
-        catalogue, _payout_id(spend), "confirmed", txid=spend.mined_txid, block_height=spend.mined_height
+        catalogue, _payout_id(output), "confirmed", txid=spend.mined_txid, block_height=spend.mined_height
     )
 
 
-def _failed(catalogue: Catalogue, spend: SpendRow) -> None:
-    """End the payout, less what the chain took; what is given back may leave again within the signer's limits."""
-    payout = payout_queue.read(_payout_id(spend))
-    signer_counters.give_back(spend.id)
+def _failed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
+    """End the payout, less its share of what the chain took; what is given back may leave again within the limits."""
+    payout = payout_queue.read(_payout_id(output))
+    fee_units = spend_tracking.fee_share(catalogue, spend, output)
+    signer_counters.give_back(spend.id, output.place)
     payout_endings.end(
         catalogue,
-        _payout_id(spend),
+        _payout_id(output),
         "failed",
-        kept_units=0 if payout is None else payout_rules.kept_units(catalogue, payout, spend.booked_fee_units),
+        kept_units=0 if payout is None else payout_rules.kept_units(catalogue, payout, fee_units),
         txid=spend.mined_txid,
         block_height=spend.mined_height,
-        error=spend.problem or FAILED,
+        error=output.problem or FAILED,
     )
 
 
-def _failed_anew(_catalogue: Catalogue, spend: SpendRow) -> None:
+def _failed_anew(_catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
     """Charge its merchant for a failed payout that was paid after all; give that back where it was not, in the end.
 
     What left has become the gateway's loss by then. Of another effect it stays that: an operator has to look.
     """
-    payout = payout_queue.read(_payout_id(spend))
+    payout = payout_queue.read(_payout_id(output))
     if payout is None:
         raise LookupError(f"spend {spend.id} pays no payout that exists")
-    charged = payout.to_units if spend.is_success else 0
-    units = charged - spend.charged_units
+    charged = payout.to_units if output.effect == "exact" else 0
+    units = charged - output.charged_units
     loss = Account(GATEWAY, EQUITY, payout.currency)
     if units > 0:
         ledger.lock_debt(payout.merchant_id, payout.currency)
@@ -98,13 +104,13 @@ def _failed_anew(_catalogue: Catalogue, spend: SpendRow) -> None:
     else:
         legs = debts.give(payout.merchant_id, payout.currency, -units, out_of=loss)
     ledger.post(f"payout:{payout.id}:anew:{spend.reopened}", legs)
-    spends.note_charged(spend.id, charged)
+    outputs.note_charged(output, charged)
 
 
-def _dead(catalogue: Catalogue, spend: SpendRow) -> None:
+def _dead(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
     """Let the payout be taken up anew: nothing that was signed for it can ever be included."""
-    signer_counters.give_back(spend.id)
-    payout = _lock(spend, "broadcasting", "sent")
+    signer_counters.give_back(spend.id, output.place)
+    payout = _lock(output, "broadcasting", "sent")
     if payout is None:
         return
     payouts.note_inclusion(payout.id, txid="", block_height=None)

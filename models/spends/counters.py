@@ -38,22 +38,23 @@ def _sum(source: str, params: tuple[object, ...], hours: int) -> int:
     return found
 
 
-def add(spend_id: UUID, *, merchant_id: UUID, network: str, usd_cents: int) -> None:
-    """Count what leaves by a spend with the caller's transaction."""
+def add(spend_id: UUID, *, place: int = 0, merchant_id: UUID, network: str, usd_cents: int) -> None:
+    """Count what leaves by an output of a spend with the caller's transaction."""
     hour: datetime = value("SELECT date_trunc('hour', app_now())")
-    counted = CountedPayout(spend_id=spend_id, merchant_id=merchant_id, network=network, hour=hour, usd_cents=usd_cents)
-    counted.write()
+    CountedPayout(
+        spend_id=spend_id, place=place, merchant_id=merchant_id, network=network, hour=hour, usd_cents=usd_cents
+    ).write()
     SpentHour(network=network, hour=hour, usd_cents=usd_cents).write(
         "ON CONFLICT (network, hour) DO UPDATE SET usd_cents = s.usd_cents + EXCLUDED.usd_cents"
     )
 
 
-def give_back(spend_id: UUID) -> None:
-    """Count a spend no more by which nothing left, in the hour in which it was counted; once, however often called."""
+def give_back(spend_id: UUID, place: int = 0) -> None:
+    """Count an output no more by which nothing left, in the hour when it was counted; once, however often called."""
     given = one(
-        "UPDATE signer.counted SET is_given_back = true WHERE spend_id = %s AND NOT is_given_back"
+        "UPDATE signer.counted SET is_given_back = true WHERE spend_id = %s AND place = %s AND NOT is_given_back"
         " RETURNING usd_cents, network, hour",
-        (spend_id,),
+        (spend_id, place),
     )
     if given is not None:
         execute("UPDATE signer.spent SET usd_cents = usd_cents - %s WHERE network = %s AND hour = %s", given)

@@ -11,12 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.catalogue.catalogue import Catalogue
+from models.spends.outputs import OutputRow
 from models.spends.rows import PURPOSES, SpendRow
 
 Hook = Callable[["Catalogue", "SpendRow"], None]
+OutputHook = Callable[["Catalogue", "SpendRow", "OutputRow"], None]
 
 
-def _nothing(_catalogue: Catalogue, _spend: SpendRow) -> None:
+def _nothing(_catalogue: Catalogue, _spend: SpendRow, _output: OutputRow | None = None) -> None:
     """Most purposes do not care about most steps."""
 
 
@@ -26,7 +28,7 @@ def _always(_spend: SpendRow) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """Called in the transaction of the change, after it, with the spend as it is then and locked.
+    """Called in the transaction of the change, after it, with the spend as it is then and locked, and its output.
 
     Each may be called again for a change that came to nothing before; none may use the network.
     """
@@ -35,22 +37,22 @@ class Hooks:
     on_sent: Hook = _nothing
     # Another attempt offers more.
     on_bumped: Hook = _nothing
-    # It stands in a block, or in another one than before; with its effect or without.
+    # It stands in a block, or in another one than before; each output with its effect or without.
     on_mined: Hook = _nothing
     # A reorg took it out of its block. It is sent again; a confirmed one stays confirmed.
     on_taken_out: Hook = _nothing
-    # Deep enough, each once, and final: with its effect; without; its slot was used by another for good.
-    on_confirmed: Hook = _nothing
-    on_failed: Hook = _nothing
-    on_dead: Hook = _nothing
-    # A confirmed one turned out to have no effect, for good: a reorg deeper than was thought possible.
-    on_undone: Hook = _nothing
-    # A failed one was settled anew, after a reorg that deep: with its effect after all, or again without.
-    on_failed_anew: Hook = _nothing
+    # An output is deep enough, each once, and final: with its effect; without; its spend can never be included.
+    on_confirmed: OutputHook = _nothing
+    on_failed: OutputHook = _nothing
+    on_dead: OutputHook = _nothing
+    # A confirmed output turned out to have no effect, for good: a reorg deeper than was thought possible.
+    on_undone: OutputHook = _nothing
+    # A failed output was settled anew, after a reorg that deep: with its effect after all, or again without.
+    on_failed_anew: OutputHook = _nothing
     # Asked before on_failed: whether what was held may be given back now. A spend for which it may not stays as it is.
     may_fail: Callable[[SpendRow], bool] = _always
-    # Whether one that moved something else than it was to move waits for somebody who says what that means. The others
-    # end by themselves, and the gateway bears what is missing.
+    # Whether an output that moved something else than it was to move waits for somebody who says what that means. The
+    # others end by themselves, and the gateway bears what is missing.
     is_settled_by_hand: bool = False
     # Asked outside of a transaction before bytes are given to a node, and in the one that commits further bytes.
     may_send: Callable[[SpendRow], bool] = _always

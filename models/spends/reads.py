@@ -49,8 +49,8 @@ def waiting_of(network: str, sender: str, purpose: Purpose | None = None) -> int
 def is_awaiting_gas(network: str, address: str) -> bool:
     """Return whether gas is on its way to an address."""
     return is_true(
-        "SELECT 1 FROM spends WHERE network = %s AND recipient = %s AND purpose = 'gas' AND settled_at IS NULL"
-        " AND mined_txid IS NULL",
+        "SELECT 1 FROM spends s JOIN spend_outputs o ON o.spend_id = s.id WHERE s.network = %s AND o.recipient = %s"
+        " AND s.purpose = 'gas' AND s.settled_at IS NULL AND s.mined_txid IS NULL",
         (network, address),
     )
 
@@ -123,8 +123,8 @@ def scanned_since(spend_id: UUID) -> int:
 def unclear_by_network() -> list[tuple[str, int]]:
     """Return, by network, how many payouts moved something else than they were to move, and wait for an operator."""
     return rows(
-        "SELECT network, count(*) FROM spends WHERE effect = 'other' AND state = 'mined' AND payout_id IS NOT NULL"
-        " GROUP BY network"
+        "SELECT s.network, count(*) FROM spend_outputs o JOIN spends s ON s.id = o.spend_id WHERE o.effect = 'other'"
+        " AND o.state = 'open' AND o.payout_id IS NOT NULL AND s.state = 'mined' GROUP BY s.network"
     )
 
 

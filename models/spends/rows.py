@@ -6,43 +6,42 @@ state that it starts from, so that two who do the same at once do it once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 from uuid import UUID
 
 from models.db.base import execute, rows, touched, value
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
+from models.spends import outputs as spend_outputs
+from models.spends.outputs import TOLD, Effect, Ending, Moved, OutputRow
 
 Purpose = Literal["payout", "gas", "sweep", "cold", "filler", "lost"]
 State = Literal["signed", "sent", "mined", "confirmed", "failed", "dead"]
-# What an included spend moved; see chains.base.Effect.
-Effect = Literal["none", "exact", "other"]
 
 # So many settled spends are followed again in one step.
 SETTLED_MAX: Final = 50
 PURPOSES: Final[frozenset[str]] = frozenset(get_args(Purpose))
 
-# What a spend s took from its sender and brought to its recipient of its coin, in token units: by the token's own logs
-# where these tell of anything else than the transfer that was asked for.
+# What a spend s took from its sender and brought to its recipients of its coin, in token units: by the token's own logs
+# where these tell of anything else than the transfers that were asked for.
 LEFT: Final = "CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.left_units, 0) END"
 ARRIVED: Final = "CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.arrived_units, 0) END"
 
 
 class SpendRow(Table, table="spends s"):
-    """A spend. Units are the token's own; addresses are in the stored form."""
+    """A spend, with its outputs where it is read. Units are the token's own; addresses are in the stored form."""
 
     id: UUID
     network: str
     purpose: Purpose
-    payout_id: UUID | None = None
     sender: str
     # Whose key signs: the deposit address of that ordinal, None for the hot wallet.
     key_ordinal: Big | None = None
-    recipient: str
     currency: str
     contract: str | None
     decimals: int
-    memo: str = ""
+    # Of all outputs together.
     token_units: Units
     slot: Big
     state: State = "signed"
@@ -50,10 +49,10 @@ class SpendRow(Table, table="spends s"):
     mined_txid: str | None = BY_DATABASE
     mined_height: Big | None = BY_DATABASE
     mined_hash: str | None = BY_DATABASE
-    # Whether its effect is "exact".
+    # Of all outputs together, as all below; whether their effect is "exact".
     is_success: bool | None = BY_DATABASE
     effect: Effect | None = BY_DATABASE
-    # Of another effect alone: what left the sender and came to the recipient, in the token's own units.
+    # Of another effect alone: what left the sender and came to the recipients, in the token's own units.
     left_units: Units | None = BY_DATABASE
     arrived_units: Units | None = BY_DATABASE
     # What the gateway bears of that, in the ledger's units; negative where it gained.
@@ -71,12 +70,22 @@ class SpendRow(Table, table="spends s"):
     settled_at: datetime | None = BY_DATABASE
     # How often its block left the chain after it was settled.
     reopened: int = BY_DATABASE
-    # What a merchant was charged for a failed payout that took effect after all, in the ledger's units.
+    # What merchants were charged for failed payouts that took effect after all, in the ledger's units.
     charged_units: Units = BY_DATABASE
+    # What the version before reads of the one output; the database fills them.
+    payout_id: UUID | None = BY_DATABASE
+    recipient: str | None = BY_DATABASE
+    memo: str = BY_DATABASE
     # The newest attempt's.
     txid: str = derived(
         "COALESCE((SELECT a.txid FROM spend_attempts a WHERE a.spend_id = s.id ORDER BY a.number DESC LIMIT 1), '')"
     )
+    told_outputs: list[dict[str, Any]] = derived(TOLD)
+
+    @property
+    def outputs(self) -> tuple[OutputRow, ...]:
+        """Return what it brings to whom."""
+        return tuple(OutputRow.told(each) for each in self.told_outputs)
 
     @property
     def is_waiting(self) -> bool:
@@ -137,9 +146,10 @@ class SpendAccount(Table, table="spend_accounts a"):
 
 
 class CountedPayout(Table, table="signer.counted"):
-    """A payout that the signer counted against its limits."""
+    """A payout that the signer counted against its limits, by the output that pays it."""
 
     spend_id: UUID
+    place: int = 0
     merchant_id: UUID
     network: str
     hour: datetime
@@ -161,12 +171,9 @@ class Inclusion(NamedTuple):
     txid: str
     height: int
     block_hash: str
-    effect: Effect
+    # In the order of the spend's outputs.
+    outputs: tuple[Moved, ...]
     fee_units: int
-    problem: str
-    # Of another effect alone, in the token's own units.
-    left_units: int | None = None
-    arrived_units: int | None = None
 
 
 # Writing ----------------------------------------------------------------------------------------------------
@@ -199,14 +206,15 @@ def raise_slot(network: str, sender: str, next_slot: int) -> None:
     )
 
 
-def insert(new: SpendRow, attempt: AttemptRow) -> None:
-    """Write a spend with its first attempt. A unique violation if the slot or the payout has one already."""
+def insert(new: SpendRow, outputs: Sequence[OutputRow], attempt: AttemptRow) -> None:
+    """Write a spend with its first attempt. A unique violation if the slot or a payout has one already."""
     values = vars(new)
     execute(
         f"INSERT INTO spends ({', '.join(values)}, signed_height) VALUES ({', '.join(['%s'] * len(values))},"
         " (SELECT height FROM chain_cursors WHERE network = %s))",
         (*values.values(), new.network),
     )
+    OutputRow.write_all(outputs)
     if not add_attempt(attempt):
         raise LookupError(f"spend {new.id} vanished while it was written")
 
@@ -239,17 +247,23 @@ def mark_sent(spend_id: UUID) -> bool:
 
 def mark_mined(before: SpendRow, found: Inclusion) -> bool:
     """Note where a spend stands in the chain; False if that was known. One that ended keeps its state."""
-    place = (found.txid, found.height, found.block_hash)
-    moved = (found.effect, found.left_units, found.arrived_units, found.fee_units)
-    return touched(
+    place = (found.txid, found.height, found.block_hash, found.fee_units)
+    whole = spend_outputs.sum_up(before.outputs, found.outputs)
+    effects, left, arrived, _ = (list(column) for column in zip(*found.outputs, strict=True))
+    is_new = touched(
         "UPDATE spends SET state = CASE WHEN state IN ('signed', 'sent') THEN 'mined' ELSE state END,"
-        " mined_txid = %s, mined_height = %s, mined_hash = %s, effect = %s, left_units = %s, arrived_units = %s,"
-        " chain_fee_units = %s, is_success = %s, problem = %s, mined_at = app_now()"
-        " WHERE id = %s AND settled_at IS NULL"
-        " AND (mined_txid, mined_height, mined_hash, effect, left_units, arrived_units, chain_fee_units)"
-        " IS DISTINCT FROM (%s, %s::bigint, %s, %s, %s::numeric, %s::numeric, %s::numeric)",
-        (*place, *moved, found.effect == "exact", found.problem[:500], before.id, *place, *moved),
+        " mined_txid = %s, mined_height = %s, mined_hash = %s, chain_fee_units = %s, effect = %s, left_units = %s,"
+        " arrived_units = %s, problem = %s, is_success = %s, mined_at = app_now()"
+        " WHERE id = %s AND settled_at IS NULL AND ((mined_txid, mined_height, mined_hash, chain_fee_units)"
+        "   IS DISTINCT FROM (%s, %s::bigint, %s, %s::numeric) OR EXISTS (SELECT FROM unnest(%s::text[],"
+        "   %s::numeric[], %s::numeric[]) WITH ORDINALITY AS f (effect, left_units, arrived_units, nth)"
+        "   JOIN spend_outputs o ON o.spend_id = spends.id AND o.place = f.nth - 1 WHERE (o.effect, o.left_units,"
+        "   o.arrived_units) IS DISTINCT FROM (f.effect, f.left_units, f.arrived_units)))",
+        (*place, *whole[:3], whole.problem[:500], whole.effect == "exact", before.id, *place, effects, left, arrived),
     )
+    if is_new:
+        spend_outputs.note_moved(before.id, found.outputs)
+    return is_new
 
 
 def take_out(spend_id: UUID) -> bool:
@@ -262,29 +276,28 @@ def take_out(spend_id: UUID) -> bool:
         (spend_id,),
     )
     if is_out:
+        spend_outputs.forget_moved(spend_id)
         execute("UPDATE spend_attempts SET sent_at = NULL WHERE spend_id = %s", (spend_id,))
     return is_out
 
 
-def finish(
-    before: SpendRow, state: Literal["confirmed", "failed", "dead"], *, booked_fee_units: int, lost_units: int = 0
-) -> bool:
-    """End a spend that is as it was read; False if it is not. A confirmed one is watched on."""
+def finish(before: SpendRow, state: Ending, *, booked_fee_units: int) -> bool:
+    """End a spend whose outputs have ended, if it is as it was read; False if not. A confirmed one is watched on."""
     return touched(
-        "UPDATE spends SET state = %s, ended_at = app_now(), booked_fee_units = %s, lost_units = %s,"
+        "UPDATE spends SET state = %s, ended_at = app_now(), booked_fee_units = %s,"
         " settled_at = CASE WHEN %s = 'confirmed' THEN NULL ELSE app_now() END"
         " WHERE id = %s AND state = %s AND settled_at IS NULL",
-        (state, booked_fee_units, lost_units, state, before.id, before.state),
+        (state, booked_fee_units, state, before.id, before.state),
     )
 
 
-def settle(spend_id: UUID, *, booked_fee_units: int, lost_units: int = 0, problem: str = "") -> bool:
+def settle(spend_id: UUID, *, booked_fee_units: int, problem: str = "") -> bool:
     """Stop following a spend that ended. problem: its outcome, if that is not what was announced."""
     return touched(
-        "UPDATE spends SET settled_at = app_now(), booked_fee_units = %s, lost_units = %s,"
+        "UPDATE spends SET settled_at = app_now(), booked_fee_units = %s,"
         " problem = CASE WHEN %s = '' THEN problem ELSE %s END"
         " WHERE id = %s AND state IN ('confirmed', 'failed') AND settled_at IS NULL",
-        (booked_fee_units, lost_units, problem, problem, spend_id),
+        (booked_fee_units, problem, problem, spend_id),
     )
 
 
@@ -295,11 +308,6 @@ def reopen(spend_id: UUID) -> bool:
         " WHERE id = %s AND state IN ('confirmed', 'failed') AND settled_at IS NOT NULL",
         (spend_id,),
     )
-
-
-def note_charged(spend_id: UUID, units: int) -> None:
-    """Note what a merchant is charged for a failed payout that took effect after all, all in all."""
-    execute("UPDATE spends SET charged_units = %s WHERE id = %s", (units, spend_id))
 
 
 def check_later(spend_id: UUID, *, seconds: int) -> None:
@@ -326,7 +334,9 @@ def lock(spend_id: UUID) -> SpendRow | None:
 
 def of_payout(payout_id: UUID) -> SpendRow | None:
     """Return the spend that pays a payout, None while there is none; those that are dead do not count."""
-    return SpendRow.first("s.payout_id = %s AND s.state <> 'dead'", (payout_id,))
+    return SpendRow.first(
+        "s.id = (SELECT o.spend_id FROM spend_outputs o WHERE o.payout_id = %s AND o.state <> 'dead')", (payout_id,)
+    )
 
 
 def next_slot(network: str, sender: str) -> int:

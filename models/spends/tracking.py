@@ -17,11 +17,12 @@ from models.deposits.cursors import BLOCKS_SETTLED
 from models.ledger import ledger
 from models.ledger.ledger import CUSTODY, EQUITY, GAS, GATEWAY, Account, Transfer
 from models.payouts import freezes
+from models.spends import outputs, signing
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
-from models.spends import signing
 from models.spends import unknown as unknown_spends
 from models.spends.hooks import Hooks, hooks_of
+from models.spends.outputs import Ending, OutputRow
 from models.spends.rows import Inclusion, SpendRow
 
 log = structlog.get_logger()
@@ -29,9 +30,10 @@ log = structlog.get_logger()
 # Past maturity no block should leave a chain. Where one does, the same bytes are sent again: that costs nothing, while
 # a sweep that is lost unseen leaves the hot wallet short of what the books say.
 WATCHED_ON_BLOCKS: Final = 32
-# What a confirmed spend says for good whose slot another transaction has after all.
+Cause = Literal["expired", "stranger"]
+# What a confirmed spend says for good that can never be included again.
 LOST: Final = "a reorg took it, and another transaction used its slot"
-
+EXPIRED: Final = "a reorg took it, and it expired"
 
 # What used up the slot of a failed spend says for good.
 VOIDED: Final = "a reorg took it, and its slot was used up by nothing"
@@ -53,9 +55,9 @@ def note_mined(catalogue: Catalogue, spend_id: UUID, found: Inclusion) -> None:
     after = _reread(spend_id)
     if spend.state == "confirmed":
         log.critical("spend.confirmed_changed_block", **_names(after), txid=found.txid, height=found.height)
-    if spend.state == "failed" and found.effect != "none":
+    if any(each.state == "failed" and each.effect != "none" for each in after.outputs):
         log.critical("spend.failed_took_effect", **_names(after), txid=found.txid, height=found.height)
-    if found.effect == "other":
+    if any(each.effect == "other" for each in found.outputs):
         _stop_coin(after)
     _hooks(after).on_mined(catalogue, after)
 
@@ -86,12 +88,12 @@ def reopen(spend_id: UUID) -> None:
 
 
 def ripen(catalogue: Catalogue, spend_id: UUID) -> SpendRow | None:
-    """End a spend that lies deep enough in what was scanned; None if nothing changed.
+    """End an output of a spend that lies deep enough in what was scanned, or settle all; None if nothing changed.
 
-    Its effect counts at the network's confirmations. That it has none, or another one, counts at maturity: what was
-    held is given back then, and no reorg may make the transfer succeed after all; where one does, it counts like any
-    effect. Where that waits for somebody who says what it means, and while nothing may be given back, the spend stays
-    as it is.
+    The effect of an output counts at the network's confirmations. That it has none, or another one, counts at maturity:
+    what was held is given back then, and no reorg may make the transfer succeed after all; where one does, it counts
+    like any effect. Where that waits for somebody who says what it means, and while nothing may be given back, the
+    output stays as it is. One at a time: each may lock an invoice and balances, and others do that in another order.
     """
     spend = spends.lock(spend_id)
     if spend is None or spend.mined_height is None or spend.mined_hash is None or spend.settled_at is not None:
@@ -99,13 +101,24 @@ def ripen(catalogue: Catalogue, spend_id: UUID) -> SpendRow | None:
     network, depth = catalogue.networks[spend.network], _depth(spend)
     if spend.state in {"confirmed", "failed"}:
         return _settle(catalogue, spend) if depth >= _settled_depth(network, spend) else None
-    if spend.state == "mined" and spend.is_success and depth >= network.confirmations:
-        return _end(catalogue, spend, is_success=True)
-    if spend.state == "mined" and spend.effect == "none" and depth >= network.maturity:
-        return _end(catalogue, spend, is_success=False) if _hooks(spend).may_fail(spend) else None
-    if spend.state == "mined" and spend.effect == "other" and depth >= network.maturity:
-        return None if _hooks(spend).is_settled_by_hand else _end(catalogue, spend, is_success=True)
+    for output in spend.outputs if spend.state == "mined" else ():
+        ending = _ending(network, spend, output, depth)
+        if ending is not None:
+            return _end(catalogue, spend, output, ending)
     return None
+
+
+def _ending(network: Network, spend: SpendRow, output: OutputRow, depth: int) -> Ending | None:
+    """Return how an output ends that lies so deep; None while it does not."""
+    if output.state != "open":
+        return None
+    if output.effect == "exact":
+        return "confirmed" if depth >= network.confirmations else None
+    if depth < network.maturity:
+        return None
+    if output.effect == "none":
+        return "failed" if _hooks(spend).may_fail(spend) else None
+    return None if _hooks(spend).is_settled_by_hand else "confirmed"
 
 
 def _settled_depth(network: Network, spend: SpendRow) -> int:
@@ -115,43 +128,72 @@ def _settled_depth(network: Network, spend: SpendRow) -> int:
     return network.confirmations if spend.is_success else network.maturity
 
 
-def settle_by_hand(catalogue: Catalogue, spend_id: UUID, *, is_paid: bool) -> SpendRow | None:
-    """End a payout's spend that moved something else, as somebody says; book gas and loss.
+def settle_by_hand(catalogue: Catalogue, spend_id: UUID, place: int, *, is_paid: bool) -> SpendRow | None:
+    """End an output of a payout's spend that moved something else, as somebody says; book what is lost.
 
     None unless it waits for that, as deep as failures count. What hangs on it is for the caller to end.
     """
     spend = spends.lock(spend_id)
-    if spend is None or spend.state != "mined" or spend.effect != "other" or spend.mined_height is None:
+    if spend is None or spend.state != "mined" or spend.mined_height is None:
+        return None
+    output = next((each for each in spend.outputs if each.place == place), None)
+    if output is None or (output.state, output.effect) != ("open", "other"):
         return None
     if _depth(spend) < catalogue.networks[spend.network].maturity:
         return None
-    return _finish(catalogue, spend, "confirmed" if is_paid else "failed", owed_units=spend.token_units * is_paid)
+    return _finish(
+        catalogue, spend, output, "confirmed" if is_paid else "failed", owed_units=output.token_units * is_paid
+    )
 
 
-def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int) -> SpendRow | None:
-    """End a spend whose slot another transaction used for good; None if nothing changed.
+def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int, cause: Cause = "stranger") -> SpendRow | None:
+    """End a spend that can never be included: it expired, or another used what it claims; None if nothing changed.
 
     attempts: of how many of them the chain was asked; of one that was made meanwhile it said nothing.
-    Nothing of it can ever be included, so that whatever it was made for may be done anew. One that was confirmed stays
-    so, without a block: what was told of it cannot be taken back, and an operator has to look.
+    Whatever it was made for may be done anew. What was confirmed of it stays so, without a block: what was told of it
+    cannot be taken back, and an operator has to look.
     """
     spend = spends.lock(spend_id)
     if spend is None or not spend.is_waiting or spend.attempts != attempts:
         return None
+    if cause == "stranger" and not _is_lost_to_another(spend):
+        return None
+    if cause == "expired":
+        log.info("spend.expired", **_names(spend))
+    return _bury(catalogue, spend, cause)
+
+
+def _is_lost_to_another(spend: SpendRow) -> bool:
+    """Return whether the scan has shown what used a spend's slot, and that it is something else."""
     user = unknown_spends.user_of_slot(spend)
     if user is None:
         # Only our key can have signed what has the slot. Until the scan shows it, it may be what paid for this.
         if signing.stop(spend.network, reason=UNSEEN, sender=spend.sender):
             log.critical("spend.slot_used_unseen", **_names(spend))
-        return None
-    if (user.recipient, user.contract, user.token_units) == (spend.recipient, spend.contract, spend.token_units):
+        return False
+    if unknown_spends.may_be(user, spend):
         # The same transfer: it becomes an attempt of this spend (models.treasury.adoption).
-        return None
-    if spend.state in {"confirmed", "failed"}:
-        return _lose(catalogue, spend)
-    after = _reread(spend_id, is_changed=spends.finish(spend, "dead", booked_fee_units=0))
-    log.error("spend.slot_lost", **_names(spend), txid=user.txid)
-    _hooks(after).on_dead(catalogue, after)
+        return False
+    if spend.state not in {"confirmed", "failed"}:
+        log.error("spend.slot_lost", **_names(spend), txid=user.txid)
+    return True
+
+
+def _bury(catalogue: Catalogue, spend: SpendRow, cause: Cause) -> SpendRow:
+    """End what is open of a spend that can never be included, and take back what was booked for the rest of it."""
+    gone = [output for output in spend.outputs if output.state == "open"]
+    for output in gone:
+        outputs.end(output, "dead")
+    after = _reread(spend.id)
+    if spend.state not in {"confirmed", "failed"}:
+        after = _close(after, booked_fee_units=0)
+    if after.state != "dead":
+        # Of outputs that had ended before the rest, what was booked is taken back as a reorg's would be.
+        spends.reopen(spend.id)
+        after = _lose(catalogue, _reread(spend.id), cause)
+    for output in after.outputs:
+        if output.place in {each.place for each in gone}:
+            _hooks(after).on_dead(catalogue, after, output)
     return after
 
 
@@ -173,34 +215,54 @@ def _depth(spend: SpendRow) -> int:
     return min(depth, spend_reads.scanned_since(spend.id))
 
 
-def _end(catalogue: Catalogue, spend: SpendRow, *, is_success: bool) -> SpendRow:
-    after = _finish(catalogue, spend, "confirmed" if is_success else "failed", owed_units=_owed_units(spend))
+def _end(catalogue: Catalogue, spend: SpendRow, output: OutputRow, ending: Ending) -> SpendRow:
+    after = _finish(catalogue, spend, output, ending, owed_units=_owed_units(spend, output))
     hooks = _hooks(after)
-    (hooks.on_confirmed if is_success else hooks.on_failed)(catalogue, after)
+    (hooks.on_confirmed if ending == "confirmed" else hooks.on_failed)(catalogue, after, after.outputs[output.place])
     return after
 
 
-def _finish(
-    catalogue: Catalogue, spend: SpendRow, state: Literal["confirmed", "failed"], *, owed_units: int
-) -> SpendRow:
-    fee, lost = _ledger_fee(catalogue, spend), _lost_units(catalogue, spend, owed_units)
-    after = _reread(spend.id, is_changed=spends.finish(spend, state, booked_fee_units=fee, lost_units=lost))
+def _finish(catalogue: Catalogue, spend: SpendRow, output: OutputRow, ending: Ending, *, owed_units: int) -> SpendRow:
+    """End an output, and with the last of them the spend; book what is lost, and what the chain took."""
+    lost = _lost_units(catalogue, spend, output, owed_units)
+    if not outputs.end(output, ending, lost_units=lost):
+        raise LookupError(f"output {output.place} of spend {spend.id} vanished while it was locked")
+    _book_loss(spend, f"spend:{spend.id}:loss{f':{output.place}' if output.place else ''}", lost)
+    after = _reread(spend.id)
+    if any(each.state == "open" for each in after.outputs):
+        return after
+    fee = _ledger_fee(catalogue, spend)
     _book_gas(catalogue, spend, f"spend:{spend.id}:gas", fee)
-    _book_loss(spend, f"spend:{spend.id}:loss", lost)
-    return after
+    return _close(after, booked_fee_units=fee)
+
+
+def _close(spend: SpendRow, *, booked_fee_units: int) -> SpendRow:
+    """End a spend whose outputs have all ended: confirmed where any was, failed where none was and any had a block."""
+    states = {output.state for output in spend.outputs}
+    ending: Ending = "confirmed" if "confirmed" in states else "failed" if "failed" in states else "dead"
+    return _reread(spend.id, is_changed=spends.finish(spend, ending, booked_fee_units=booked_fee_units))
+
+
+def fee_share(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> int:
+    """Return what an output bears of what the chain took, in the ledger's units of the gas coin."""
+    share, rest = divmod(_ledger_fee(catalogue, spend), len(spend.outputs))
+    return share + (output.place < rest)
 
 
 def _settle(catalogue: Catalogue, spend: SpendRow) -> SpendRow:
     """Close the books of a spend that ended: a reorg may have let another attempt win, at another price."""
-    fee, lost = _ledger_fee(catalogue, spend), _lost_units(catalogue, spend, _owed_units(spend))
-    after = _reread(spend.id, is_changed=spends.settle(spend.id, booked_fee_units=fee, lost_units=lost))
+    fee = _ledger_fee(catalogue, spend)
+    for output in spend.outputs:
+        outputs.note_lost(output, _lost_units(catalogue, spend, output, _owed_units(spend, output)))
+    after = _reread(spend.id, is_changed=spends.settle(spend.id, booked_fee_units=fee))
     _book_gas(catalogue, spend, f"spend:{spend.id}:gas-{_settled(spend)}", fee - spend.booked_fee_units)
-    _book_loss(spend, f"spend:{spend.id}:loss-{_settled(spend)}", lost - spend.lost_units)
-    if spend.state == "failed":
-        _hooks(after).on_failed_anew(catalogue, after)
-    elif spend.effect == "none":
-        log.critical("spend.confirmed_lost_effect", **_names(spend), txid=spend.mined_txid)
-        _hooks(after).on_undone(catalogue, after)
+    _book_loss(spend, f"spend:{spend.id}:loss-{_settled(spend)}", after.lost_units - spend.lost_units)
+    for output in after.outputs:
+        if output.state == "failed":
+            _hooks(after).on_failed_anew(catalogue, after, output)
+        elif output.state == "confirmed" and output.effect == "none":
+            log.critical("spend.confirmed_lost_effect", **_names(spend), txid=spend.mined_txid, place=output.place)
+            _hooks(after).on_undone(catalogue, after, output)
     return after
 
 
@@ -209,48 +271,58 @@ def _settled(spend: SpendRow) -> str:
     return f"settled:{spend.reopened}" if spend.reopened else "settled"
 
 
-def _lose(catalogue: Catalogue, spend: SpendRow) -> SpendRow:
+def _lose(catalogue: Catalogue, spend: SpendRow, cause: Cause) -> SpendRow:
     """Close the books of a spend that ended, is in no block and never will be: the chain took nothing for it."""
-    after = _reread(spend.id, is_changed=spends.settle(spend.id, booked_fee_units=0, problem=LOST))
+    ended = [output for output in spend.outputs if output.state != "dead"]
+    problem = LOST if cause == "stranger" else EXPIRED
+    for output in ended:
+        outputs.note_lost(output, 0, problem=problem)
+    after = _reread(spend.id, is_changed=spends.settle(spend.id, booked_fee_units=0, problem=problem))
     _book_gas(catalogue, spend, f"spend:{spend.id}:gas-{_settled(spend)}", -spend.booked_fee_units)
     _book_loss(spend, f"spend:{spend.id}:loss-{_settled(spend)}", -spend.lost_units)
-    # Who else has this key?
-    log.critical("spend.slot_used_by_other", **_names(spend), state=spend.state)
+    if cause == "stranger":
+        # Who else has this key?
+        log.critical("spend.slot_used_by_other", **_names(spend), state=spend.state)
+    else:
+        log.critical("spend.ended_expired", **_names(spend), state=spend.state)
     hooks = _hooks(after)
-    (hooks.on_failed_anew if spend.state == "failed" else hooks.on_undone)(catalogue, after)
+    for output in ended:
+        (hooks.on_failed_anew if output.state == "failed" else hooks.on_undone)(
+            catalogue, after, after.outputs[output.place]
+        )
     return after
 
 
-def _owed_units(spend: SpendRow) -> int:
-    """Return what of a coin left custody by a spend that took effect, as the books of whatever it was made for say.
+def _owed_units(spend: SpendRow, output: OutputRow) -> int:
+    """Return what of a coin left custody by an output that took effect, as the books of whatever it was made for say.
 
     In token units: a payout takes what was to arrive, one that failed nothing; between our own addresses only what did
     not arrive has left.
     """
     if spend.purpose == "payout":
-        return 0 if spend.state == "failed" else spend.token_units
-    return spend.arrived_units or 0
+        return 0 if output.state == "failed" else output.token_units
+    return output.arrived_units or 0
 
 
-def _lost_units(catalogue: Catalogue, spend: SpendRow, owed_units: int) -> int:
+def _lost_units(catalogue: Catalogue, spend: SpendRow, output: OutputRow, owed_units: int) -> int:
     """Return what left beyond that, in the ledger's units; less than 0 if less did. Of another effect, or lost."""
     if spend.purpose == "lost":
-        lost = _given_up(spend)
-    elif spend.effect == "other":
-        lost = (spend.left_units or 0) - owed_units
-    elif spend.effect == "exact" and spend.purpose == "payout":
-        lost = spend.token_units - owed_units
+        lost = _given_up(spend, output)
+    elif output.effect == "other":
+        lost = (output.left_units or 0) - owed_units
+    elif output.effect == "exact" and spend.purpose == "payout":
+        lost = output.token_units - owed_units
     else:
         return 0
     units = rescale_down(abs(lost), spend.decimals, catalogue.scale(spend.currency))
     return units if lost >= 0 else -units
 
 
-def _given_up(spend: SpendRow) -> int:
+def _given_up(spend: SpendRow, output: OutputRow) -> int:
     """Return what left our addresses by a transaction that was written off, in token units."""
-    if spend.sender == spend.recipient:
+    if spend.sender == output.recipient:
         return 0
-    return spend.token_units if spend.effect == "exact" else spend.left_units or 0
+    return output.token_units if output.effect == "exact" else output.left_units or 0
 
 
 def _stop_coin(spend: SpendRow) -> None:

@@ -160,6 +160,12 @@ def user_of_slot(spend: SpendRow) -> UnknownRow | None:
     )
 
 
+def may_be(unknown: UnknownRow, spend: SpendRow) -> bool:
+    """Return whether a transaction may have moved what a spend does; of one that pays many no row tells."""
+    asked = [(output.recipient, spend.contract, output.token_units) for output in spend.outputs]
+    return len(asked) > 1 or asked == [(unknown.recipient, unknown.contract, unknown.token_units)]
+
+
 def is_slot_used_otherwise(unknown: UnknownRow) -> bool:
     """Return whether another transaction stands in a block with the slot of one that is in none."""
     return is_true(

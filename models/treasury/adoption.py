@@ -22,6 +22,7 @@ from models.payouts.rows import PayoutRow
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
 from models.spends import unknown as unknown_spends
+from models.spends.outputs import OutputRow
 from models.spends.rows import AttemptRow, Purpose, SpendRow
 from models.spends.unknown import Status, UnknownRow
 from models.treasury import own_addresses as treasury
@@ -63,11 +64,7 @@ def _take(catalogue: Catalogue, unknown: UnknownRow) -> bool:
 
 def is_same(spend: SpendRow, unknown: UnknownRow) -> bool:
     """Return whether a transaction moves exactly what a spend does."""
-    return unknown.is_transfer and (spend.recipient, spend.contract, spend.token_units) == (
-        unknown.recipient,
-        unknown.contract,
-        unknown.token_units,
-    )
+    return unknown.is_transfer and len(spend.outputs) == 1 and unknown_spends.may_be(unknown, spend)
 
 
 def _join(catalogue: Catalogue, spend: SpendRow, unknown: UnknownRow) -> bool:
@@ -106,17 +103,21 @@ def become(
         id=spend_id,
         network=unknown.network,
         purpose=purpose,
-        payout_id=None if payout is None else payout.id,
         sender=unknown.sender,
         key_ordinal=unknown.key_ordinal,
-        recipient=unknown.recipient,
         currency=unknown.currency,
         contract=unknown.contract,
         decimals=unknown.decimals,
         token_units=unknown.token_units,
         slot=unknown.slot,
     )
-    spends.insert(new, _attempt(unknown, spend_id))
+    output = OutputRow(
+        spend_id=spend_id,
+        payout_id=None if payout is None else payout.id,
+        recipient=unknown.recipient,
+        token_units=unknown.token_units,
+    )
+    spends.insert(new, [output], _attempt(unknown, spend_id))
     execute("UPDATE spends SET signed_height = LEAST(signed_height, %s) WHERE id = %s", (_before(unknown), spend_id))
     spends.raise_slot(unknown.network, unknown.sender, unknown.slot + 1)
     spend_tracking.note_sent(catalogue, spend_id)

@@ -78,7 +78,8 @@ def is_in_motion(network: str, addresses: Collection[str]) -> bool:
     wanted = list(addresses)
     return is_true(
         "SELECT 1 FROM spends s WHERE s.network = %s AND s.settled_at IS NULL AND s.state <> 'dead'"
-        " AND (s.sender = ANY(%s) OR s.recipient = ANY(%s)) AND (s.mined_height IS NULL OR EXISTS ("
+        " AND (s.sender = ANY(%s) OR EXISTS (SELECT FROM spend_outputs o WHERE o.spend_id = s.id"
+        "   AND o.recipient = ANY(%s))) AND (s.mined_height IS NULL OR EXISTS ("
         "   SELECT 1 FROM chain_blocks b WHERE b.network = s.network AND b.height = s.mined_height"
         "   AND b.hash <> s.mined_hash)) LIMIT 1",
         (network, wanted, wanted),

@@ -137,7 +137,8 @@ def _flows(network: str, hot: str, height: int) -> list[Flow]:
 def _open(network: str, hot: str, height: int) -> list[SpendRow]:
     return SpendRow.read(
         "s.network = %s AND s.settled_at IS NULL"
-        f" AND s.state <> 'dead' AND (s.sender = %s OR s.recipient = %s) AND {_MISPLACED}"
+        f" AND s.state <> 'dead' AND (s.sender = %s OR EXISTS (SELECT FROM spend_outputs o WHERE o.spend_id = s.id"
+        f"   AND o.recipient = %s)) AND {_MISPLACED}"
         " AND COALESCE(s.mined_height, 0) <= %s ORDER BY s.id",
         (network, hot, hot, height),
     )

@@ -16,6 +16,7 @@ from core.catalogue.catalogue import Catalogue
 from models.db.base import column, execute, rows, rows_as, value
 from models.spends import hooks as spend_hooks
 from models.spends.hooks import Hooks
+from models.spends.outputs import OutputRow
 from models.spends.rows import SpendRow
 from models.treasury.rows import TreasuryWalk
 
@@ -105,8 +106,8 @@ def walk_gas(network: str, gas_currency: str, *, family: str, limit: int) -> lis
     page = rows(
         "SELECT g.recipient, p.ordinal, EXISTS (SELECT 1 FROM deposits d WHERE d.network = %s"
         "   AND d.address = g.recipient AND d.sweep_id IS NULL AND d.status <> 'reversed') FROM ("
-        "   SELECT DISTINCT recipient FROM spends WHERE network = %s AND purpose = 'gas' AND recipient > %s"
-        "   ORDER BY recipient LIMIT %s) g"
+        "   SELECT DISTINCT o.recipient FROM spend_outputs o JOIN spends s ON s.id = o.spend_id WHERE s.network = %s"
+        "   AND s.purpose = 'gas' AND o.payout_id IS NULL AND o.recipient > %s ORDER BY o.recipient LIMIT %s) g"
         " JOIN pool_addresses p ON p.address = g.recipient AND p.family = %s ORDER BY g.recipient",
         (network, network, kept, limit, family),
     )
@@ -150,8 +151,8 @@ def take(network: str, found: Unswept, spend_id: UUID) -> bool:
 def busy_addresses(network: str) -> set[str]:
     """Return the addresses from or to which a spend waits to be included; they are left alone."""
     found = rows(
-        "SELECT sender, recipient FROM spends WHERE network = %s AND settled_at IS NULL AND mined_txid IS NULL"
-        " AND purpose IN ('gas', 'sweep', 'filler')",
+        "SELECT s.sender, o.recipient FROM spends s JOIN spend_outputs o ON o.spend_id = s.id WHERE s.network = %s"
+        " AND s.settled_at IS NULL AND s.mined_txid IS NULL AND s.purpose IN ('gas', 'sweep', 'filler')",
         (network,),
     )
     return {address for pair in found for address in pair}
@@ -160,8 +161,9 @@ def busy_addresses(network: str) -> set[str]:
 def fundings_lately(network: str, address: str) -> int:
     """Count how often an address was given gas within the last hour."""
     found: int = value(
-        "SELECT count(*) FROM spends WHERE network = %s AND recipient = %s AND purpose = 'gas' AND state <> 'dead'"
-        " AND created_at > app_now() - interval '1 hour'",
+        "SELECT count(*) FROM spend_outputs o JOIN spends s ON s.id = o.spend_id WHERE s.network = %s"
+        " AND o.recipient = %s AND o.payout_id IS NULL AND s.purpose = 'gas' AND s.state <> 'dead'"
+        " AND s.created_at > app_now() - interval '1 hour'",
         (network, address),
     )
     return found
@@ -196,7 +198,7 @@ def wanted_currencies(network: str) -> set[str]:
     return set(found)
 
 
-def _give_back(_catalogue: Catalogue, spend: SpendRow) -> None:
+def _give_back(_catalogue: Catalogue, spend: SpendRow, _output: OutputRow) -> None:
     execute("UPDATE deposits SET sweep_id = NULL WHERE sweep_id = %s", (spend.id,))
 
 
@@ -211,9 +213,9 @@ def _wake_payouts(_catalogue: Catalogue, spend: SpendRow) -> None:
         )
 
 
-def _failed_anew(catalogue: Catalogue, spend: SpendRow) -> None:
+def _failed_anew(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
     """Take the oldest deposits that a failed sweep moved after all, as far as what it moved goes; of gas coin all."""
-    _give_back(catalogue, spend)
+    _give_back(catalogue, spend, output)
     pair = catalogue.pair(spend.currency, spend.network)
     if not spend.is_success or pair is None:
         return

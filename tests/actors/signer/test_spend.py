@@ -44,7 +44,7 @@ class Told:
         self.words: list[str] = []
 
     def hook(self, word: str) -> Any:
-        def hear(_catalogue: object, spend: SpendRow) -> None:
+        def hear(_catalogue: object, spend: SpendRow, _output: object = None) -> None:
             del spend
             self.words.append(word)
 

@@ -51,6 +51,7 @@ from models.payout_links import rows as payout_links
 from models.payouts import rows as payouts
 from models.queue.calls import Asker
 from models.spends import rows as spends
+from models.spends.outputs import OutputRow
 from models.spends.rows import AttemptRow, SpendRow
 from models.wallets import settlement as wallet_settlement
 from models.wallets.rows import WalletRow
@@ -392,9 +393,7 @@ class MoneyMachine(RuleBasedStateMachine):
                 id=uuid7(),
                 network="ethereum",
                 purpose="payout",
-                payout_id=payout.id,
                 sender=HOT,
-                recipient=payout.address,
                 currency="USDT",
                 contract="0xtoken",
                 decimals=6,
@@ -405,7 +404,10 @@ class MoneyMachine(RuleBasedStateMachine):
                 spend_id=new.id, network=new.network, txid=f"0x{order.id.hex}", raw=b"signed",
                 ceiling_units=1, terms={"gas_limit": 1, "price_units": 1, "tip_units": 1, "data_units": 0},
             )  # fmt: skip
-            spends.insert(new, attempt)
+            output = OutputRow(
+                spend_id=new.id, payout_id=payout.id, recipient=payout.address, token_units=new.token_units
+            )
+            spends.insert(new, [output], attempt)
             assert payouts.move(CATALOGUE, payout, "broadcasting") is not None
         with transaction():
             before = payouts.lock(order.id)

@@ -10,6 +10,7 @@ from models.db.base import execute, transaction
 from models.payouts import queue as payout_queue
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
+from models.spends.outputs import Moved, OutputRow
 from models.spends.rows import AttemptRow, Inclusion, SpendRow
 from tests.models.builders import begin_scan
 from tests.models.db.collisions import at_once
@@ -34,11 +35,11 @@ def attempt(of: SpendRow, number: int = 0, *, price: int = 10) -> AttemptRow:
 def spend(*, contract: str | None = "0xtoken", units: int = 5, slot: int | None = None) -> SpendRow:
     with transaction():
         new = SpendRow(
-            id=uuid7(), network="ethereum", purpose="gas", sender=SENDER, recipient="0xr", contract=contract,
+            id=uuid7(), network="ethereum", purpose="gas", sender=SENDER, contract=contract,
             currency="ETH" if contract is None else "USDT", decimals=6, token_units=units,
             slot=spends.take_slot("ethereum", SENDER, at_least=0) if slot is None else slot,
         )  # fmt: skip
-        spends.insert(new, attempt(new))
+        spends.insert(new, [OutputRow(spend_id=new.id, recipient="0xr", token_units=units)], attempt(new))
     return read(new.id)
 
 
@@ -49,7 +50,7 @@ def read(spend_id: object) -> SpendRow:
 
 
 def mined(row: SpendRow, *, height: int = 7, fee_units: int = 3) -> bool:
-    found = Inclusion(row.txid, height, "0xb", effect="exact", fee_units=fee_units, problem="")
+    found = Inclusion(row.txid, height, "0xb", outputs=(Moved("exact"),), fee_units=fee_units)
     return spends.mark_mined(row, found)
 
 
@@ -97,7 +98,7 @@ def test_a_change_starts_from_the_state_that_was_read() -> None:
     assert not spends.finish(row, "confirmed", booked_fee_units=3)
     assert mined(row, height=8), "a confirmed one may move"
     assert read(row.id).state == "confirmed"
-    assert [spends.settle(row.id, booked_fee_units=3, lost_units=0) for _ in range(2)] == [True, False]
+    assert [spends.settle(row.id, booked_fee_units=3) for _ in range(2)] == [True, False]
     assert not mined(row, height=9)
     assert not spends.take_out(row.id)
 

@@ -11,12 +11,13 @@ from core.ids import uuid7
 from models.db.base import transaction
 from models.spends import hooks, tracking
 from models.spends import unknown as unknown_spends
+from models.spends.outputs import Moved
 from models.spends.rows import Inclusion
 from tests.models.builders import CATALOGUE
 from tests.models.spends.test_rows import SENDER, read, spend
 from tests.models.spends.test_signing import unknown
 
-FOUND = Inclusion(txid="0x1", height=7, block_hash="0xb", effect="exact", fee_units=1, problem="")
+FOUND = Inclusion(txid="0x1", height=7, block_hash="0xb", outputs=(Moved("exact"),), fee_units=1)
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +33,7 @@ def _database(database: str) -> None:
         lambda nobody: tracking.note_taken_out(CATALOGUE, nobody),
         tracking.reopen,
         lambda nobody: tracking.ripen(CATALOGUE, nobody),
-        lambda nobody: tracking.settle_by_hand(CATALOGUE, nobody, is_paid=True),
+        lambda nobody: tracking.settle_by_hand(CATALOGUE, nobody, 0, is_paid=True),
         lambda nobody: tracking.bury(CATALOGUE, nobody, attempts=1),
     ],
 )
@@ -45,7 +46,11 @@ def test_the_same_transfer_in_its_slot_buries_no_spend() -> None:
     """It becomes an attempt of the spend: what was to be paid was."""
     row = spend()
     same = unknown(
-        sender=SENDER, slot=row.slot, recipient=row.recipient, contract=row.contract, token_units=row.token_units
+        sender=SENDER,
+        slot=row.slot,
+        recipient=row.outputs[0].recipient,
+        contract=row.contract,
+        token_units=row.token_units,
     )
     with transaction():
         assert unknown_spends.note(same)

@@ -203,7 +203,7 @@ def test_a_sweep_takes_its_coin_on_its_network_and_what_is_confirmed() -> None:
     with transaction():
         assert not sweeps.take("ethereum", found, uuid7())
     with transaction():
-        sweeps._give_back(None, _SpendOf(uuid7()))  # type: ignore[arg-type]
+        sweeps._give_back(None, _SpendOf(uuid7()), None)  # type: ignore[arg-type]
     assert rows("SELECT count(*) FROM deposits WHERE sweep_id = %s", (spend_id,)) == [(1,)]
 
 

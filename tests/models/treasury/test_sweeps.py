@@ -13,6 +13,7 @@ from models.db.base import column, execute, one, rows, transaction
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.spends import tracking as spend_tracking
+from models.spends.outputs import Moved
 from models.spends.rows import Inclusion
 from models.treasury import own_addresses as treasury
 from models.treasury import plan as treasury_plan
@@ -154,9 +155,8 @@ def include(chain: Chain, spend_id: UUID, *, is_success: bool = True) -> None:
                 txid="0xswept",
                 height=chain.height,
                 block_hash=chain._hash(),
-                effect="exact" if is_success else "none",
+                outputs=(Moved("exact") if is_success else Moved("none", problem="reverted"),),
                 fee_units=7,
-                problem="" if is_success else "reverted",
             ),
         )
 

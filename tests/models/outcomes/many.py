@@ -1,0 +1,122 @@
+"""A spend that pays three payouts of two merchants at once, and a chain of which a test says what it did with each."""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+from core.ids import uuid7
+from core.payouts.states import PayoutStatus
+from models.db.base import transaction
+from models.ledger.ledger import AVAILABLE, DEBT, Account, balance
+from models.outcomes import spends as payout_spends
+from models.payouts import rows as payouts
+from models.payouts.rows import PayoutRow
+from models.spends import counters as signer_counters
+from models.spends import rows as spends
+from models.spends import tracking
+from models.spends.outputs import Effect, Moved, OutputRow
+from models.spends.rows import AttemptRow, Inclusion, SpendRow
+from tests.models.builders import CATALOGUE, USDT, Chain
+from tests.models.payouts.held import HOT_WALLET, funded, payout, reread
+
+PAIR: Final = CATALOGUE.pairs["USDT", "ethereum"]
+TOKENS: Final = PAIR.from_ledger(10 * USDT, CATALOGUE.scale("USDT"))
+# What the chain takes for all three, in wei: it does not divide by three.
+FEE_UNITS: Final = 200_000
+
+
+class Many:
+    """Three orders of 10 USDT each, the first two of one merchant, and the one spend that was signed for them."""
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self.shops = (funded(chain=chain), funded(chain=chain))
+        self.orders = [
+            payout(shop, status="approved", is_approval_required=False) for shop in (self.shops[0], *self.shops)
+        ]
+        self.spend_id = self.sign()
+
+    def sign(self, *orders: PayoutRow) -> UUID:
+        """Sign for some payouts, or all, as the signer does."""
+        spend_id = uuid7()
+        paid = orders or tuple(self.orders)
+        with transaction():
+            outputs = []
+            for place, order in enumerate(paid):
+                locked = payouts.lock(order.id)
+                assert locked is not None
+                assert payout_spends.begin(CATALOGUE, locked)
+                outputs.append(
+                    OutputRow(
+                        spend_id=spend_id, place=place, payout_id=order.id, recipient=order.address, token_units=TOKENS
+                    )
+                )
+                signer_counters.add(
+                    spend_id, place=place, merchant_id=order.merchant_id, network="ethereum", usd_cents=1000
+                )
+            new = SpendRow(
+                id=spend_id, network="ethereum", purpose="payout", sender=HOT_WALLET, currency="USDT",
+                contract=PAIR.contract, decimals=PAIR.decimals, token_units=TOKENS * len(paid),
+                slot=spends.take_slot("ethereum", HOT_WALLET, at_least=0),
+            )  # fmt: skip
+            attempt = AttemptRow(
+                spend_id=spend_id,
+                network="ethereum",
+                txid=f"0x{spend_id.hex}",
+                raw=b"signed",
+                ceiling_units=FEE_UNITS,
+                terms={},
+            )
+            spends.insert(new, outputs, attempt)
+        with transaction():
+            tracking.note_sent(CATALOGUE, spend_id)
+        return spend_id
+
+    def include(self, *effects: Effect, fee_units: int = FEE_UNITS) -> None:
+        """Let the newest block have it, with an effect for each output; of another effect one unit less arrives."""
+        moved = {
+            "exact": Moved("exact"),
+            "none": Moved("none", problem="refused"),
+            "other": Moved("other", TOKENS, TOKENS - 1),
+        }
+        height, block_hash = self.chain.height, self.chain._hash()
+        found = Inclusion("0x1", height, block_hash, tuple(moved[each] for each in effects), fee_units)
+        with transaction():
+            tracking.note_mined(CATALOGUE, self.spend_id, found)
+
+    def take_out(self) -> None:
+        with transaction():
+            tracking.note_taken_out(CATALOGUE, self.spend_id)
+
+    def reopen(self) -> None:
+        with transaction():
+            tracking.reopen(self.spend_id)
+
+    def ripen(self) -> None:
+        """Take every output as far as its depth allows, as the signer does by and by."""
+        while True:
+            with transaction():
+                if tracking.ripen(CATALOGUE, self.spend_id) is None:
+                    return
+
+    def bury(self, cause: tracking.Cause = "expired") -> SpendRow | None:
+        with transaction():
+            return tracking.bury(CATALOGUE, self.spend_id, attempts=1, cause=cause)
+
+    def states(self) -> tuple[str, ...]:
+        """Return how the spend stands, and each of its outputs."""
+        return (self.spend.state, *(output.state for output in self.spend.outputs))
+
+    def statuses(self) -> list[PayoutStatus]:
+        return [reread(order).status for order in self.orders]
+
+    def owned(self) -> list[int]:
+        """Return what each merchant has available, less what he owes."""
+        return [balance(Account(shop, AVAILABLE, "USDT")) - balance(Account(shop, DEBT, "USDT")) for shop in self.shops]
+
+    @property
+    def spend(self) -> SpendRow:
+        found = spends.find(self.spend_id)
+        assert found is not None
+        return found

@@ -1,0 +1,284 @@
+"""A spend that pays many: each output has its own effect and its own end, and the books are sound at every step."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from models.db.base import column, execute, rows, transaction
+from models.outcomes import settlements
+from models.outcomes import spends as payout_spends
+from models.payouts import freezes
+from models.spends import counters as signer_counters
+from models.spends import reads as spend_reads
+from models.spends import rows as spends
+from models.spends import tracking
+from models.spends.tracking import WATCHED_ON_BLOCKS
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
+from tests.models.outcomes.many import FEE_UNITS, Many
+from tests.models.treasury.builders import other_with_slot
+
+WHOLE = 100 * USDT
+HELD = 11 * USDT
+# The least of USDT that a chain can move, in the ledger's units.
+STEP = 10**12
+
+
+@pytest.fixture
+def many(database: str) -> Many:
+    del database
+    return Many(Chain())
+
+
+def mature(many: Many) -> None:
+    many.chain.mature()
+    many.ripen()
+    assert_sound()
+
+
+def test_all_that_was_paid_is_confirmed_and_the_fee_is_booked_once(many: Many) -> None:
+    many.chain.mine()
+    many.include("exact", "exact", "exact")
+    assert many.states() == ("mined", "open", "open", "open")
+    many.chain.confirm()
+    many.ripen()
+
+    assert many.states() == ("confirmed", "confirmed", "confirmed", "confirmed")
+    assert many.statuses() == ["confirmed"] * 3
+    assert many.spend.booked_fee_units == FEE_UNITS
+    assert (many.spend.effect, many.spend.is_success, many.spend.left_units) == ("exact", True, None)
+    assert_sound()
+
+
+def test_one_output_ends_in_a_step(many: Many) -> None:
+    many.chain.mine()
+    many.include("exact", "exact", "exact")
+    many.chain.confirm()
+    with transaction():
+        assert tracking.ripen(CATALOGUE, many.spend_id) is not None
+    assert many.states() == ("mined", "confirmed", "open", "open")
+    assert many.spend.booked_fee_units == 0, "the fee is booked with the last of them"
+    assert_sound()
+
+
+def test_what_had_no_effect_is_given_back_alone_less_its_share_of_the_fee(many: Many) -> None:
+    execute("UPDATE payouts SET quote_units = 1000000000000, quote_gas_units = 1")
+    many.chain.mine()
+    many.include("exact", "none", "none")
+    mature(many)
+
+    assert many.states() == ("confirmed", "confirmed", "failed", "failed")
+    assert many.statuses() == ["confirmed", "failed", "failed"]
+    assert [row for (row,) in rows("SELECT kept_units FROM payouts ORDER BY id")] == [0, 66_667 * STEP, 66_666 * STEP]
+    assert many.owned() == [WHOLE - HELD - 66_667 * STEP, WHOLE - 66_666 * STEP]
+    assert (many.spend.effect, many.spend.left_units, many.spend.arrived_units) == ("other", 10**7, 10**7)
+    assert signer_counters.spent(1) == 1000
+    assert [signer_counters.spent_by(shop, 1) for shop in many.shops] == [1000, 0]
+
+
+def test_a_spend_failed_only_where_nothing_of_it_had_an_effect(many: Many) -> None:
+    many.chain.mine()
+    many.include("none", "none", "none")
+    many.chain.confirm()
+    many.ripen()
+    assert many.states() == ("mined", "open", "open", "open"), "no reorg may pay them after all"
+    mature(many)
+
+    assert many.states() == ("failed", "failed", "failed", "failed")
+    assert many.statuses() == ["failed"] * 3
+    assert (many.spend.effect, many.spend.problem) == ("none", "refused")
+
+
+def test_nothing_is_given_back_while_the_network_is_frozen_and_the_rest_is_confirmed(many: Many) -> None:
+    many.chain.mine()
+    many.include("none", "exact", "none")
+    freezes.freeze("network", "ethereum", reason="test", frozen_by="test")
+    mature(many)
+    assert many.states() == ("mined", "open", "confirmed", "open")
+
+    freezes.unfreeze("network", "ethereum")
+    many.ripen()
+    assert many.states() == ("confirmed", "failed", "confirmed", "failed")
+    assert_sound()
+
+
+@pytest.mark.parametrize("outcome", ["paid", "failed"])
+def test_what_moved_otherwise_waits_for_an_operator_by_itself(many: Many, outcome: settlements.Outcome) -> None:
+    many.chain.mine()
+    many.include("other", "exact", "other")
+    mature(many)
+    assert many.states() == ("mined", "open", "confirmed", "open")
+    assert spend_reads.unclear_by_network() == [("ethereum", 2)]
+
+    for left in (1, 0):
+        unclear = settlements.listing(CATALOGUE)[0]
+        assert (unclear.left_units, unclear.arrived_units) == (10 * USDT, 10 * USDT - USDT // 10**6)
+        with transaction():
+            settlements.settle(CATALOGUE, unclear, outcome, settled_by="test")
+        assert len(settlements.listing(CATALOGUE)) == left
+        assert_sound()
+
+    ending = "confirmed" if outcome == "paid" else "failed"
+    assert many.states() == ("confirmed", ending, "confirmed", ending)
+    assert many.statuses() == [ending, "confirmed", ending]
+    assert many.spend.lost_units == (0 if outcome == "paid" else 20 * USDT)
+    assert column("SELECT lost_units FROM payout_settlements") == [0 if outcome == "paid" else 10 * USDT] * 2
+
+
+def test_only_what_waits_is_settled_by_hand(many: Many) -> None:
+    many.chain.mine()
+    many.include("exact", "other", "none")
+    first = settlements.listing(CATALOGUE)[0]
+    for place in (0, 2, 3):
+        with pytest.raises(settlements.SettleError), transaction():
+            settlements.settle(CATALOGUE, _at(first, place), "paid", settled_by="test")
+    with pytest.raises(settlements.SettleError), transaction():
+        settlements.settle(CATALOGUE, first, "paid", settled_by="test")
+    assert many.states() == ("mined", "open", "open", "open")
+
+
+def _at(unclear: settlements.Unclear, place: int) -> settlements.Unclear:
+    return settlements.Unclear(**{name: getattr(unclear, name) for name in unclear.__slots__} | {"place": place})
+
+
+def test_a_reorg_before_the_rest_has_ended_changes_nothing_that_ended(many: Many) -> None:
+    """What failed was given back; where its bytes take effect in another block, its merchant is charged in the end."""
+    many.chain.mine()
+    many.include("none", "exact", "other")
+    mature(many)
+    assert many.states() == ("mined", "failed", "confirmed", "open")
+    given_back = many.owned()
+
+    many.take_out()
+    assert many.states() == ("sent", "failed", "confirmed", "open")
+    assert [output.effect for output in many.spend.outputs] == [None] * 3
+    many.chain.mine()
+    many.include("exact", "none", "exact", fee_units=FEE_UNITS + 1)
+    many.chain.confirm()
+    many.ripen()
+    assert many.states() == ("confirmed", "failed", "confirmed", "confirmed")
+    assert many.owned() == given_back
+    assert_sound()
+
+    many.chain.mine(CATALOGUE.networks["ethereum"].maturity + WATCHED_ON_BLOCKS)
+    many.ripen()
+    assert many.owned() == [given_back[0] - 10 * USDT, given_back[1]]
+    assert [output.charged_units for output in many.spend.outputs] == [10 * USDT, 0, 0]
+    assert (many.spend.charged_units, many.spend.booked_fee_units) == (10 * USDT, FEE_UNITS + 1)
+    assert many.spend.settled_at is not None
+    assert_sound()
+
+
+def test_a_deep_reorg_that_takes_a_charge_away_gives_it_back(many: Many) -> None:
+    many.chain.mine()
+    many.include("none", "none", "none")
+    mature(many)
+    before = many.owned()
+    for effects, charged in ((("exact", "none", "exact"), 10 * USDT), (("none", "none", "none"), 0)):
+        many.reopen()
+        many.take_out()
+        many.chain.mine()
+        many.include(*effects)  # type: ignore[arg-type]
+        mature(many)
+        assert many.owned() == [units - charged for units in before]
+    assert many.statuses() == ["failed"] * 3
+
+
+def test_an_expired_spend_lets_each_payout_go_on_anew(many: Many) -> None:
+    assert many.bury() is not None
+
+    assert many.states() == ("dead", "dead", "dead", "dead")
+    assert many.statuses() == ["approved"] * 3
+    assert signer_counters.spent(1) == 0
+    assert_sound()
+    again = many.sign(many.orders[0])
+    assert spends.of_payout(many.orders[0].id) == spends.find(again)
+    assert spends.of_payout(many.orders[1].id) is None
+
+
+def test_of_a_spend_that_dies_half_ended_only_the_rest_goes_on_anew(many: Many) -> None:
+    many.chain.mine()
+    many.include("exact", "other", "none")
+    mature(many)
+    many.take_out()
+    assert many.states() == ("sent", "confirmed", "open", "failed")
+
+    assert many.bury() is not None
+    assert many.states() == ("confirmed", "confirmed", "dead", "failed")
+    assert many.statuses() == ["confirmed", "approved", "failed"]
+    assert [output.problem for output in many.spend.outputs] == ["a reorg took it, and it expired", "",
+                                                                  "a reorg took it, and it expired"]  # fmt: skip
+    assert (many.spend.booked_fee_units, many.spend.settled_at is None) == (0, False)
+    assert_sound()
+
+
+def test_of_a_spend_whose_failed_part_was_settled_what_was_lost_comes_back_with_its_death(many: Many) -> None:
+    many.chain.mine()
+    many.include("other", "other", "none")
+    mature(many)
+    unclear = settlements.listing(CATALOGUE)[0]
+    with transaction():
+        settlements.settle(CATALOGUE, unclear, "failed", settled_by="test")
+    assert many.spend.lost_units == 10 * USDT
+    assert_sound()
+    many.take_out()
+
+    assert many.bury() is not None
+    assert many.states() == ("failed", "failed", "dead", "failed")
+    assert (many.spend.lost_units, [output.lost_units for output in many.spend.outputs]) == (0, [0, 0, 0])
+    assert_sound()
+
+
+def test_a_stranger_of_whom_no_row_tells_all_buries_nobody(many: Many) -> None:
+    """A row of what our key signed names one recipient: whether it paid the others too, nobody can say."""
+    with transaction():
+        other_with_slot(many.spend_id)
+    assert many.bury("stranger") is None
+    assert many.states() == ("sent", "open", "open", "open")
+
+
+def test_a_payout_has_one_output_that_may_pay_it(many: Many) -> None:
+    with pytest.raises(Exception, match="spend_outputs_by_payout"):
+        execute(
+            "INSERT INTO spend_outputs (spend_id, place, payout_id, recipient, token_units)"
+            " VALUES (%s, 3, %s, '0xr', 1)",
+            (many.spend_id, many.orders[0].id),
+        )
+
+
+def test_an_output_that_pays_nobody_is_no_payout_s(many: Many) -> None:
+    output = many.spend.outputs[0].but(payout_id=None)
+    with pytest.raises(LookupError, match="pays no payout"):
+        payout_spends._confirmed(CATALOGUE, many.spend, output)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_happens_in_whatever_order_the_books_are_sound(many: Many, seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  no secret
+    network = CATALOGUE.networks["ethereum"]
+    for _ in range(25):
+        step = chance.choice(["mine", "include", "include", "take_out", "reopen", "ripen", "ripen", "settle", "bury"])
+        if step == "mine":
+            many.chain.mine(chance.choice([1, network.confirmations, network.maturity + WATCHED_ON_BLOCKS]))
+        elif step == "include" and many.spend.state != "dead":
+            many.chain.mine()
+            many.include(*(chance.choice(["exact", "none", "other"]) for _ in range(3)))
+            if chance.random() < 0.7:
+                many.chain.mine(network.maturity)
+        elif step == "settle":
+            _settle_one(chance)
+        elif step == "bury" and chance.random() < 0.2:
+            many.bury()
+        elif step in {"take_out", "reopen", "ripen"}:
+            getattr(many, step)()
+        assert_sound()
+
+
+def _settle_one(chance: random.Random) -> None:
+    for unclear in settlements.listing(CATALOGUE)[:1]:
+        try:
+            with transaction():
+                settlements.settle(CATALOGUE, unclear, chance.choice(["paid", "failed"]), settled_by="test")
+        except settlements.SettleError:
+            pass
