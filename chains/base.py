@@ -272,6 +272,51 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lying:
+    """What lies at one of our deposit addresses and is to come home, as the rows tell it after a scanned block."""
+
+    key: KeyRef
+    # None for the gas coin.
+    pair: Pair | None
+    # What the rows explain, in the network's token units; less than nothing where they lag.
+    units: int
+    # Whether it is only what was left of earlier steps, so that it may stay as long as it is not worth its fee.
+    is_rest: bool
+    height: int
+    block_hash: str
+    # Where money lies in coins: those that are there.
+    coins: tuple[Coin, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fund:
+    """A step towards a sweep: the hot wallet sends the address what its transaction is paid with."""
+
+    intent: Intent
+    # What it takes in all, its own transaction included, in base units of the gas coin.
+    cost_units: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """The step that brings it home."""
+
+    draft: Draft
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """No step now. short: the chain shows less than the rows do; dear: what there is does not pay for its fee."""
+
+    reason: Literal["short", "dear"]
+    # What it would have taken, in base units of the gas coin; 0 where that was not asked.
+    cost_units: int = 0
+
+
+Step = Fund | Sweep | Wait
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """A spend whose fate is asked for."""
 

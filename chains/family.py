@@ -18,6 +18,7 @@ from chains.base import (
     Fate,
     Intent,
     KeyRef,
+    Lying,
     Offer,
     Ours,
     Place,
@@ -26,6 +27,7 @@ from chains.base import (
     Sighting,
     Skipped,
     Snapshot,
+    Step,
     Transfer,
 )
 from core.catalogue.catalogue import Network, Pair
@@ -157,14 +159,6 @@ class Spender(Protocol):
         """
         ...
 
-    def frugal(self, intent: Intent, *, cap_units: int, held_units: int) -> Offer:
-        """Return what to offer for something that can wait, so that as little as can be is left of held_units.
-
-        held_units: what the sender has for the fee. Raises UnderfundedError with the offer where that is too little,
-        and what quote() raises.
-        """
-        ...
-
     def replacement(self, intent: Intent, *, before: Offer, cap_units: int) -> Offer:
         """Return an offer that nodes accept in place of `before`, at today's price or higher. FeeTooHighError."""
         ...
@@ -183,6 +177,25 @@ class Spender(Protocol):
 
     def native_balance(self, address: str) -> int:
         """Return how much of the gas coin an address holds at the newest block: the middle of what nodes tell."""
+        ...
+
+
+class Treasurer(Protocol):
+    """One network, for the signer's treasury: how the gateway's own money moves. It judges no worth and sends nothing.
+
+    Raises ProviderError, FeeTooHighError above the cap, SpendRefusedError where the chain says that it would revert,
+    InsufficientCoinError and DisagreementError.
+    """
+
+    def step(self, lying: Lying, hot: KeyRef, *, cap_units: int) -> Step:
+        """Return the next step towards bringing home what lies at an address. cap_units: as Spender's."""
+        ...
+
+    def relief(self, wallet: KeyRef, hot: KeyRef, *, offer: Offer, missing_units: int) -> Step:
+        """Return what helps a wallet of ours that has signed and cannot pay for a higher offer. No network is used.
+
+        missing_units: of the gas coin, in base units, what it lacks for the offer and what it is to move.
+        """
         ...
 
 
@@ -248,6 +261,7 @@ class Family:
 
     reader: Callable[[Wiring], Reader]
     spender: Callable[[Wiring], Spender]
+    treasurer: Callable[[Wiring], Treasurer]
     # None where nobody is named who could tell.
     screener: Callable[[Wiring], Screener | None]
     # Of the root secret's seed. Networks of a family have the same addresses.

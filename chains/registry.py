@@ -1,4 +1,4 @@
-"""Finds what a network's family brings: reader, spender, screener, addresses. Called by actors, cli and chains.keys.
+"""Finds what a network's family brings. Called by actors, cli and chains.keys.
 
 The one place that knows which families there are. A process imports those that it serves, when it first needs them.
 """
@@ -9,7 +9,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Final
 
-from chains.family import Deriver, Family, Reader, Screener, Spender, Wiring
+from chains.family import Deriver, Family, Reader, Screener, Spender, Treasurer, Wiring
 from core.catalogue.catalogue import Network, load_catalogue
 from core.catalogue.fields import Environment
 from core.settings.settings import Settings
@@ -31,6 +31,11 @@ def spender(network: Network, settings: Settings) -> Spender:
     LookupError where the network has no RPC URL or its family is not served.
     """
     return _spender(_wiring_of(network, settings))
+
+
+def treasurer(network: Network, settings: Settings) -> Treasurer:
+    """Return the treasurer of a network. LookupError where the network has no RPC URL or its family is not served."""
+    return _family(network.family).treasurer(_wiring_of(network, settings))
 
 
 def screener(network: Network, settings: Settings) -> Screener | None:

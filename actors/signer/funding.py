@@ -12,7 +12,7 @@ import structlog
 
 from actors.context import Context
 from actors.signer import spend as spending
-from chains.base import Intent, KeyRef, Output
+from chains.base import Fund, KeyRef
 from core.catalogue.catalogue import Network
 from core.money import rescale_down
 from core.rates.worth import usd_units
@@ -43,17 +43,18 @@ def most_units(ctx: Context, network: Network) -> int:
     return rescale_down(most, scale, scale if pair is None else pair.decimals)
 
 
-def fund(ctx: Context, network: Network, hot: KeyRef, address: str, units: int) -> bool:
-    """Send an address gas, unless payouts come first or it was given enough lately; return whether it was sent.
+def fund(ctx: Context, network: Network, step: Fund) -> bool:
+    """Send an address the gas coin, unless payouts come first or it was given enough lately; return whether it was.
 
     Never more at once than the operator allows, whatever nodes say of prices and balances, and nothing where nobody
-    knows what gas is worth. Raises what spending.start raises; InsufficientCoinError where the hot wallet lacks gas
+    knows what it is worth. Raises what spending.start raises; InsufficientCoinError where the hot wallet lacks it
     itself.
     """
+    hot, [output] = step.intent.wallet, step.intent.outputs
+    address, units = output.recipient, output.units
     if units > most_units(ctx, network):
         log.error("funding.refused", network=network.code, address=address, units=units, limit="GAS_FUNDING_MAX_USD")
         return False
     if sweeps.fundings_lately(network.code, address) >= FUNDINGS_MAX or not is_room(network, hot):
         return False
-    intent = Intent(wallet=hot, pair=None, outputs=(Output(recipient=address, units=units),))
-    return spending.start(ctx, network, purpose="gas", intent=intent) is not None
+    return spending.start(ctx, network, purpose="gas", intent=step.intent) is not None

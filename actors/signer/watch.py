@@ -16,13 +16,14 @@ from actors.context import Context
 from actors.queue.isolated import isolated
 from actors.signer import limits as signer_policy
 from actors.signer.funding import fund
-from actors.signer.intents import as_meant, intent_of, nothing_of
+from actors.signer.intents import as_meant, intent_of, nothing_of, wallet_of
 from actors.signer.spend import give, hot_wallet, new_attempt, offer_of, sign, spender_of, start
 from chains import registry
 from chains.base import (
     Fate,
     FateKind,
     FeeTooHighError,
+    Fund,
     InsufficientCoinError,
     Offer,
     ProviderError,
@@ -269,11 +270,13 @@ def _unfunded(ctx: Context, network: Network, spend: SpendRow, offer: Offer, mis
         "spend.stuck_without_gas",
         spend=str(spend.id), network=network.code, sender=spend.sender, missing_units=missing_units,
     )  # fmt: skip
-    if spend.key_ordinal is None or missing_units > offer.ceiling_units or freezes.is_network_frozen(network.code):
+    if freezes.is_network_frozen(network.code) or spend_reads.is_awaiting_gas(network.code, spend.sender):
         return
-    if spend_reads.is_awaiting_gas(network.code, spend.sender):
+    treasurer = registry.treasurer(network, ctx.settings)
+    step = treasurer.relief(wallet_of(spend), hot_wallet(network), offer=offer, missing_units=missing_units)
+    if not isinstance(step, Fund):
         return
     try:
-        fund(ctx, network, hot_wallet(network), spend.sender, missing_units)
+        fund(ctx, network, step)
     except InsufficientCoinError as error:
         log.warning("funding.hot_wallet_short", network=network.code, reason=str(error))

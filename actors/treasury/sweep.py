@@ -1,13 +1,13 @@
 """Gathers deposits in the hot wallet if that pays, and moves its excess to the cold address. Rung by the scheduler.
 
-Runs in the signer process, which has the keys. A token needs coin at its address before it can leave, so that a sweep
-may take two rings: gas first, as much as the sweep is about to offer, then the sweep. What is left is used by the next
-one, or comes home. What became of all that is followed by actors.signer.broadcast, like all spends.
+Runs in the signer process, which has the keys. What it takes to move a coin, its family's treasurer says, one step at a
+time; what lies there, and whether that pays, is judged here. What became of it all is followed by
+actors.signer.broadcast, like all spends.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, assert_never
 
 import structlog
 
@@ -17,23 +17,27 @@ from actors.queue import watermark
 from actors.queue.broker import ring
 from actors.signer import funding
 from actors.signer import spend as spending
+from chains import registry
 from chains.base import (
     DisagreementError,
+    Draft,
     FeeTooHighError,
+    Fund,
     InsufficientCoinError,
     Intent,
     KeyRef,
-    Offer,
+    Lying,
     Output,
     Place,
     SpendRefusedError,
-    UnderfundedError,
+    Step,
+    Sweep,
+    Wait,
 )
-from chains.family import Reader, Spender
+from chains.family import Reader, Treasurer
 from chains.keystore import KeystoreError
 from chains.registry import fee_cap_units
 from core.catalogue.catalogue import Network, Pair
-from core.catalogue.families import evm_parameters
 from core.money import rescale_down
 from core.rates.worth import excess_units
 from models.deposits import balances as probes
@@ -94,7 +98,7 @@ class _Keeper:
     ) -> None:
         self._ctx, self._network, self._chain, self._cursor = ctx, network, chain, cursor
         self._hot, self._cold = hot, cold
-        self._spender: Spender = spending.spender_of(ctx, network)
+        self._treasurer: Treasurer = registry.treasurer(network, ctx.settings)
         self._is_hot_dry = False
         self._cap_units = fee_cap_units(network, ctx.settings)
         self.started = 0
@@ -125,28 +129,22 @@ class _Keeper:
         if not self.started:
             self._collect()
 
-    def _held(self, address: str, pair: Pair | None) -> int:
-        """Return what an address holds of a coin, in token units, where the scan stands if the chain can tell that."""
-        place = Place(address=address, pair=pair)
-        told = self._chain.snapshot([place], height=self._cursor.height, block_hash=self._cursor.hash)
-        return told.units[0]
-
     # Sweeps ------------------------------------------------------------------------------------------------
 
-    def _sweep(self, found: Unswept) -> Offer | None:
+    def _sweep(self, found: Unswept) -> int:
         """Take a step towards sweeping an address; what stands in the way of one is no matter to the others.
 
-        Returns what was offered for moving the gas coin.
+        Returns what it costs as far as that is known, in base units of the gas coin; otherwise 0.
         """
         wallet = spending.deposit_wallet(self._network, found.ordinal)
         if wallet.address != found.address:
             log.error("sweep.address_not_ours", network=self._network.code, address=found.address)
-            return None
-        pair = self._ctx.catalogue.pair(found.currency, self._network.code)
+            return 0
+        lying = self._lying(found, wallet)
+        if lying.pair is None and treasury.is_in_motion(self._network.code, [found.address]):
+            return 0
         try:
-            if pair is None or pair.contract is None:
-                return self._sweep_coin(found, wallet)
-            self._sweep_token(found, wallet, pair)
+            return self._take_step(found, self._treasurer.step(lying, self._hot, cap_units=self._cap_units))
         except (SpendRefusedError, InsufficientCoinError, DisagreementError) as error:
             log.warning(
                 "sweep.refused",
@@ -155,43 +153,35 @@ class _Keeper:
                 currency=found.currency,
                 reason=str(error),
             )
-        return None
+        return 0
 
-    def _sweep_token(self, found: Unswept, wallet: KeyRef, pair: Pair) -> None:
-        units = pair.from_ledger(found.units, self._ctx.catalogue.scale(found.currency))
-        if self._held(found.address, pair) < units:
-            log.error("sweep.balance_short", network=self._network.code, address=found.address)
-            return
-        intent = self._to_hot(wallet, pair, units)
-        held = self._spender.native_balance(found.address)
-        try:
-            offer = self._spender.frugal(intent, cap_units=self._cap_units, held_units=held)
-        except UnderfundedError as error:
-            self._fund(found, error.offer, held)
-            return
-        self._start_sweep(found, intent, offer)
+    def _take_step(self, found: Unswept, step: Step) -> int:
+        match step:
+            case Sweep():
+                self._start_sweep(found, step.draft)
+                return step.draft.offer.ceiling_units
+            case Fund():
+                self._fund(found, step)
+            case Wait(reason="short"):
+                log.error("sweep.balance_short", network=self._network.code, address=found.address)
+            case Wait():
+                pass
+            case _:
+                assert_never(step)
+        return step.cost_units
 
-    def _sweep_coin(self, found: Unswept, wallet: KeyRef) -> Offer | None:
-        """Send what an address holds of the network's own coin, as far as it is explained; its fee stays behind.
-
-        Returns what was offered. If no deposit is taken it is what was left of gas, which has to be worth the fee.
-        """
-        if treasury.is_in_motion(self._network.code, [found.address]):
-            return None
-        held = min(
-            self._explained_units(found),
-            self._held(found.address, None),
-            self._spender.native_balance(found.address),
+    def _lying(self, found: Unswept, wallet: KeyRef) -> Lying:
+        pair = self._ctx.catalogue.pair(found.currency, self._network.code)
+        token = None if pair is None or pair.contract is None else pair
+        return Lying(
+            key=wallet,
+            pair=token,
+            units=self._explained_units(found) if token is None else self._token_units(found.units, token),
+            # No deposit is taken with it.
+            is_rest=not found.units,
+            height=self._cursor.height,
+            block_hash=self._cursor.hash,
         )
-        trial = self._to_hot(wallet, None, 1)
-        try:
-            offer = self._spender.frugal(trial, cap_units=self._cap_units, held_units=held)
-        except UnderfundedError as error:
-            return error.offer
-        units = held - offer.ceiling_units
-        if units > 0 and (found.units > 0 or units >= offer.ceiling_units):
-            self._start_sweep(found, self._to_hot(wallet, None, units), offer)
-        return offer
 
     def _explained_units(self, found: Unswept) -> int:
         """Return what rows say that an address holds of the gas coin, in base units."""
@@ -201,38 +191,34 @@ class _Keeper:
         if pair is None:
             return moved
         come = probes.deposited_units(code, found.address, found.currency, height=height, only_confirmed=True)
-        return moved + pair.from_ledger(come, self._ctx.catalogue.scale(found.currency))
+        return moved + self._token_units(come, pair)
 
-    def _to_hot(self, wallet: KeyRef, pair: Pair | None, units: int) -> Intent:
-        return Intent(wallet=wallet, pair=pair, outputs=(Output(recipient=self._hot.address, units=units),))
+    def _token_units(self, units: int, pair: Pair) -> int:
+        return pair.from_ledger(units, self._ctx.catalogue.scale(pair.currency))
 
-    def _start_sweep(self, found: Unswept, intent: Intent, offer: Offer) -> None:
+    def _start_sweep(self, found: Unswept, draft: Draft) -> None:
         code = self._network.code
         spend_id = spending.start(
             self._ctx,
             self._network,
             purpose="sweep",
-            intent=intent,
-            offer=offer,
+            intent=draft.intent,
+            offer=draft.offer,
             within=lambda spend_id: sweeps.take(code, found, spend_id),
         )
         if spend_id is not None:
             self.started += 1
             log.info("sweep.started", network=code, address=found.address, currency=found.currency, spend=str(spend_id))
 
-    def _fund(self, found: Unswept, offer: Offer, held_units: int) -> None:
-        """Send a deposit address the gas that its sweep lacks, if that is worth it and the hot wallet has it."""
-        missing = offer.ceiling_units - held_units
-        # Sending it costs as well; on a rollup, posting that about as much as posting the sweep.
-        price_units, data_units = offer.terms["price_units"], offer.terms["data_units"]
-        cost = missing + evm_parameters(self._network).coin_gas * price_units + data_units
+    def _fund(self, found: Unswept, step: Fund) -> None:
+        """Send a deposit address what its sweep lacks, if that is worth it and the hot wallet has it."""
         market, policy = self._ctx.market.read(), treasury_plan.policy_of(self._ctx.settings)
         if self._is_hot_dry or not treasury_plan.is_worth(
-            self._ctx.catalogue, market, policy, self._network, found, gas_units=cost
+            self._ctx.catalogue, market, policy, self._network, found, gas_units=step.cost_units
         ):
             return
         try:
-            is_sent = funding.fund(self._ctx, self._network, self._hot, found.address, missing)
+            is_sent = funding.fund(self._ctx, self._network, step)
         except InsufficientCoinError as error:
             self._is_hot_dry = True
             log.warning("sweep.hot_wallet_short", network=self._network.code, reason=str(error))
@@ -240,15 +226,14 @@ class _Keeper:
         self.started += is_sent
 
     def _collect(self) -> None:
-        """Bring home what is left of gas at addresses that need none, once the fee is less than what arrives."""
+        """Bring home what is left of the gas coin at addresses that need none, once it is worth its fee."""
         code, known = self._network.code, 0
         for each in sweeps.walk_gas(
             code, self._network.gas_currency, family=self._network.family, limit=COLLECTED_PER_STEP
         ):
-            if self._explained_units(each) <= 2 * known:
-                continue
-            offer = self._sweep(each)
-            known = known if offer is None else offer.ceiling_units
+            # Less than twice the fee that was just told.
+            if self._explained_units(each) > 2 * known:
+                known = self._sweep(each) or known
 
     # The cold address --------------------------------------------------------------------------------------
 
@@ -262,7 +247,7 @@ class _Keeper:
                 continue
             scale = catalogue.scale(pair.currency)
             try:
-                held = self._held(self._hot.address, pair)
+                held = self._held(pair)
             except DisagreementError as error:
                 log.warning("treasury.cooling_refused", network=code, currency=pair.currency, reason=str(error))
                 continue
@@ -276,6 +261,12 @@ class _Keeper:
             units = min(held, rescale_down(excess, scale, pair.decimals))
             if units > 0:
                 self._start_cooling(cold, pair, units)
+
+    def _held(self, pair: Pair) -> int:
+        """Return what the hot wallet holds, in token units, where the scan stands if the chain can tell that."""
+        place = Place(address=self._hot.address, pair=pair)
+        told = self._chain.snapshot([place], height=self._cursor.height, block_hash=self._cursor.hash)
+        return told.units[0]
 
     def _start_cooling(self, cold: str, pair: Pair, units: int) -> None:
         code, moved = self._network.code, None if pair.contract is None else pair

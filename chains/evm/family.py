@@ -8,7 +8,8 @@ from chains.evm.nodes import evm_providers
 from chains.evm.reader import EvmReader
 from chains.evm.spends.sanctions import OracleScreener
 from chains.evm.spends.spender import EvmSpender
-from chains.family import Deriver, Family, Reader, Screener, Spender, Wiring
+from chains.evm.treasurer import EvmTreasurer
+from chains.family import Deriver, Family, Reader, Screener, Spender, Treasurer, Wiring
 from chains.net.providers import Providers
 from core.catalogue.catalogue import Network
 
@@ -27,6 +28,10 @@ def _spender(wiring: Wiring) -> Spender:
     return EvmSpender(wiring.network, _providers(wiring))
 
 
+def _treasurer(wiring: Wiring) -> Treasurer:
+    return EvmTreasurer(wiring.network, _providers(wiring))
+
+
 def _screener(wiring: Wiring) -> Screener | None:
     return None if wiring.sanctions_oracle is None else OracleScreener(_providers(wiring), wiring.sanctions_oracle)
 
@@ -35,4 +40,4 @@ def _deriver(seed: bytes, _network: Network) -> Deriver:
     return EvmDeriver(seed)
 
 
-FAMILY: Final = Family(reader=_reader, spender=_spender, screener=_screener, deriver=_deriver)
+FAMILY: Final = Family(reader=_reader, spender=_spender, treasurer=_treasurer, screener=_screener, deriver=_deriver)

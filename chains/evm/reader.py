@@ -28,13 +28,14 @@ from chains.base import (
     Snapshot,
     Transfer,
 )
-from chains.evm import balances, wire
+from chains.evm import wire
 from chains.evm.scan import internal as evm_internal
 from chains.evm.scan import methods as evm_methods
 from chains.evm.scan import witness as evm_witness
 from chains.evm.scan.block import TRANSFER_TOPIC, Assets, BlockReader, Matcher
 from chains.evm.scan.range import RangeScanner
 from chains.evm.scan.receipts import ReceiptBook
+from chains.evm.spends import balances
 from chains.evm.spends import departures as evm_departures
 from chains.evm.spends import fate as evm_fate
 from chains.evm.spends.gas import todays_price

@@ -5,7 +5,6 @@ What decides about money is asked of every provider; what one of them says alone
 
 from dataclasses import replace
 from statistics import median_low
-from typing import Final
 
 import structlog
 
@@ -18,14 +17,14 @@ from chains.base import (
     Offer,
     ProviderError,
     Sending,
-    UnderfundedError,
 )
 from chains.evm import wire
+from chains.evm.spends import balances
 from chains.evm.spends import fate as evm_fate
 from chains.evm.spends import gas as evm_gas
 from chains.evm.spends import trial as evm_trial
 from chains.evm.spends.gas import Bid
-from chains.evm.spends.library import account, eth, spelled
+from chains.evm.spends.library import account
 from chains.evm.spends.terms import gas_offer, only_output
 from chains.evm.spends.tx import Spend, give, outcome, plan_spend, sign_spend
 from chains.net.providers import Providers
@@ -34,10 +33,6 @@ from core.catalogue.catalogue import Network
 from core.catalogue.families import evm_parameters
 
 log = structlog.get_logger()
-
-# Of the gas that a sweep was seen to take, so much more is offered. It is our own token and our own address, tried a
-# moment ago; what a payout's margin leaves over would stay at an address that is used once.
-FRUGAL_MARGIN_PERCENT: Final = 5
 
 
 class EvmSpender:
@@ -96,32 +91,6 @@ class EvmSpender:
             )
         return offer
 
-    def frugal(self, intent: Intent, *, cap_units: int, held_units: int) -> Offer:
-        """Return what to offer for something that can wait; see chains.base. Tried as if gas cost nothing."""
-        spend = _spend(intent)
-        # What a plain transfer takes is known to the last unit.
-        is_plain = spend.data == "0x" and self._parameters.coin_gas == evm_trial.INTRINSIC_GAS
-        margin = 0 if is_plain else FRUGAL_MARGIN_PERCENT
-        figure = evm_trial.gas_figure(intent, self._network)
-        trial = evm_trial.judge(
-            self.providers.answers(
-                lambda node: evm_trial.attempt(
-                    node, intent, spend, gas_figure=figure, bid=evm_trial.UNPRICED, margin_percent=margin
-                )
-            )
-        )
-        data_units = self._data_fee(spend, trial.gas * cap_units)
-        bid = evm_gas.frugal_bid(
-            self.providers, self._network, cap_wei=cap_units,
-            affordable_wei=max(0, held_units - data_units) // trial.gas,
-        )  # fmt: skip
-        offer = gas_offer(gas_limit=trial.gas, price_units=bid.price_wei, tip_units=bid.tip_wei, data_units=data_units)
-        if held_units < offer.ceiling_units:
-            raise UnderfundedError(
-                f"{intent.wallet.address} has {held_units} wei for a fee of {offer.ceiling_units}", offer=offer
-            )
-        return offer
-
     def replacement(self, intent: Intent, *, before: Offer, cap_units: int) -> Offer:
         """Return an offer that nodes accept in place of `before`; see chains.base. The gas limit stays."""
         told = before.terms
@@ -160,7 +129,7 @@ class EvmSpender:
 
     def native_balance(self, address: str) -> int:
         """Return an address's coin at the newest block: the middle of what providers tell, of two the lower."""
-        return median_low(self.providers.answers(lambda node: eth(node).get_balance(spelled(address), "latest")))
+        return balances.newest(self.providers, address)
 
     def _data_fee(self, spend: Spend, limit_wei: int) -> int:
         return evm_gas.data_fee(

@@ -9,7 +9,7 @@ import structlog
 
 from actors.signer import funding
 from actors.signer import spend as spending
-from chains.base import InsufficientCoinError
+from chains.base import Fund, InsufficientCoinError, Intent, Output
 from core.logs import checkpoints
 from models.db.base import execute, rows
 from models.ledger.ledger import GAS, GATEWAY, Account
@@ -79,6 +79,12 @@ def sweep(world: SpendWorld, *, spare_wei: int = 0) -> tuple[str, UUID]:
     return wallet.address, spend_id
 
 
+def funding_of(world: SpendWorld, address: str, units: int) -> Fund:
+    hot = spending.hot_wallet(world.network)
+    intent = Intent(wallet=hot, pair=None, outputs=(Output(recipient=address, units=units),))
+    return Fund(intent=intent, cost_units=units)
+
+
 def gas_sent(address: str) -> list[int]:
     return [
         int(row[0])
@@ -94,7 +100,7 @@ def test_an_address_is_sent_as_much_gas_as_the_operator_allows_and_no_more(
     world.ctx.market.forget()
     most = -(-world.ctx.settings.gas_funding_max_usd * ETHER // 3000)
     with structlog.testing.capture_logs() as logs:
-        sent = funding.fund(world.ctx, world.network, spending.hot_wallet(world.network), ALICE, most + more_wei)
+        sent = funding.fund(world.ctx, world.network, funding_of(world, ALICE, most + more_wei))
     assert sent is is_sent
     assert gas_sent(ALICE) == [most] * is_sent
     assert [log["units"] for log in logs if log["event"] == "funding.refused"] == [most + 1] * (not is_sent)
@@ -150,7 +156,7 @@ def test_a_stuck_sweep_gets_no_gas_while_payouts_are_due(world: SpendWorld) -> N
     order = world.order()
     execute("UPDATE payouts SET wait_reason = 'the network does not answer, or not as it must'")
     assert not funding.is_room(world.network, spending.hot_wallet(world.network))
-    assert not funding.fund(world.ctx, world.network, spending.hot_wallet(world.network), address, 1)
+    assert not funding.fund(world.ctx, world.network, funding_of(world, address, 1))
     # One that waits for coin waits for sweeps.
     execute("UPDATE payouts SET wait_reason = %s", (payout_queue.SHORT_OF_COIN,))
     assert funding.is_room(world.network, spending.hot_wallet(world.network))

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from chains.base import DisagreementError, InsufficientCoinError, Offer, ProviderError, Sending, SpendRefusedError
 from chains.evm.nodes import evm_providers
+from chains.evm.spends import balances
 from chains.evm.spends.gas import AbsurdFeeError
 from chains.evm.spends.spender import EvmSpender
 from chains.evm.spends.terms import gas_offer
@@ -96,7 +97,7 @@ def test_a_balance_is_the_middle_of_what_all_tell(trio: World, lie: object) -> N
     true = int(trio.node.ask("eth_getBalance", HOT, "latest"), 16)
     trio.providers[1].lies["eth_getBalance"] = lie
 
-    assert trio.spender.native_balance(HOT) == true
+    assert balances.newest(trio.reader._providers, HOT) == true
 
 
 # What a quote refuses ---------------------------------------------------------------------------------------
@@ -249,7 +250,7 @@ def test_one_provider_alone_does_not_set_the_price(trio: World, base_gwei: int) 
     def offers() -> list[Offer]:
         fee = trio.spender.quote(intent, cap_units=CAP)
         return [
-            fee, trio.spender.frugal(intent, cap_units=CAP, held_units=ETHER),
+            fee, trio.treasurer.frugal(intent, cap_units=CAP, held_units=ETHER),
             trio.spender.replacement(intent, before=gas_offer(gas_limit=1, price_units=1, tip_units=1), cap_units=CAP),
         ]  # fmt: skip
 

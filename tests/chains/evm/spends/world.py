@@ -8,6 +8,7 @@ from chains.base import Attempt, Fate, Intent, KeyRef, Offer, Output, Place
 from chains.evm.nodes import evm_providers
 from chains.evm.reader import EvmReader
 from chains.evm.spends.spender import EvmSpender
+from chains.evm.treasurer import EvmTreasurer
 from cli.embedded.story.tokens import install_token
 from core.catalogue.catalogue import Catalogue, Pair, load_catalogue
 from tests.chains.conftest import CATALOGUE, OURS
@@ -29,6 +30,7 @@ class World:
     providers: list[LyingRpc]
     spender: EvmSpender
     reader: EvmReader
+    treasurer: EvmTreasurer
     network: str = "ethereum"
 
     def intent(self, units: int, *, currency: str | None = "USDT", to: str = OURS) -> Intent:
@@ -69,9 +71,8 @@ def world(
         peers = [stack.enter_context(LyingRpc(node.url, key=f"provider-{number}")) for number in range(providers)]
         known = catalogue.networks[network]
         nodes = evm_providers(known, [peer.url for peer in peers], timeout_s=10)
-        yield World(
-            node, peers, EvmSpender(known, nodes), EvmReader(known, catalogue.pairs_on(network), nodes), network
-        )
+        reader, treasurer = EvmReader(known, catalogue.pairs_on(network), nodes), EvmTreasurer(known, nodes)
+        yield World(node, peers, EvmSpender(known, nodes), reader, treasurer, network)
 
 
 def rolled_up() -> Catalogue:

@@ -1,10 +1,12 @@
-"""Tells what an address of an EVM network holds after a block. Called by chains.evm.reader and chains.evm.treasurer."""
+"""Tells what an address of an EVM network holds. Called by chains.evm.reader and chains.evm.treasurer."""
 
 from collections import Counter
+from statistics import median_low
 
 from chains.base import DisagreementError, Place, ProviderError
 from chains.evm import wire
 from chains.evm.scan import internal as evm_internal
+from chains.evm.spends.library import eth, spelled
 from chains.evm.spends.trial import token_balance
 from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.providers import Providers
@@ -26,6 +28,11 @@ def held(providers: Providers, place: Place, block_hash: str, *, witnesses: int 
     if count < min(witnesses, providers.count):
         raise DisagreementError("one provider alone tells of a balance")
     return units
+
+
+def newest(providers: Providers, address: str) -> int:
+    """Return an address's coin at the newest block, in wei: the middle of what providers tell, of two the lower."""
+    return median_low(providers.answers(lambda node: eth(node).get_balance(spelled(address), "latest")))
 
 
 def _tokens_after(node: JsonRpc, contract: str, holder: str, block_hash: str) -> int:

@@ -1,0 +1,114 @@
+"""Ethereum and its kin: brings home what lies at deposit addresses. Built by chains.evm.family for the signer.
+
+A token needs coin at its address before it can leave: gas first, as much as its transaction is about to offer, then the
+token. The coin itself leaves less its fee. What is offered can wait, so that as little as can be stays behind.
+"""
+
+from typing import Final
+
+from chains.base import Counter, Draft, Fund, Intent, KeyRef, Lying, Offer, Output, Place, Step, Sweep, Wait
+from chains.evm import wire
+from chains.evm.spends import balances
+from chains.evm.spends import gas as evm_gas
+from chains.evm.spends import trial as evm_trial
+from chains.evm.spends.terms import gas_offer
+from chains.evm.spends.tx import plan_spend
+from chains.net.providers import Providers
+from core.catalogue.catalogue import Network, Pair
+from core.catalogue.families import evm_parameters
+
+# Of the gas that a sweep was seen to take, so much more is offered. It is our own token and our own address, tried a
+# moment ago; what a payout's margin leaves over would stay at an address that is used once.
+FRUGAL_MARGIN_PERCENT: Final = 5
+
+
+class EvmTreasurer:
+    """One EVM network, as chains.family.Treasurer. Units of the gas coin are wei."""
+
+    def __init__(self, network: Network, providers: Providers) -> None:
+        self._network = network
+        self._providers = providers
+        self._parameters = evm_parameters(network)
+
+    def step(self, lying: Lying, hot: KeyRef, *, cap_units: int) -> Step:
+        """Return what to do about what lies at an address; see chains.family."""
+        if lying.pair is None:
+            return self._coin_step(lying, hot, cap_units)
+        return self._token_step(lying, lying.pair, hot, cap_units)
+
+    def relief(self, wallet: KeyRef, hot: KeyRef, *, offer: Offer, missing_units: int) -> Step:
+        """Return gas for a deposit address that lacks part of a fee; never what it was to move, which may be gone."""
+        if wallet.ordinal is None or missing_units > offer.ceiling_units:
+            return Wait(reason="short", cost_units=offer.ceiling_units)
+        return self._funding(wallet, hot, offer, missing_units)
+
+    def frugal(self, intent: Intent, *, cap_units: int, held_units: int) -> Offer:
+        """Return what to offer for what can wait, so that little is left of held_units; that may be too little for it.
+
+        Tried as if gas cost nothing. Raises what quotes raise.
+        """
+        [output] = intent.outputs
+        spend = plan_spend(
+            to=output.recipient, units=output.units, contract=None if intent.pair is None else intent.pair.contract
+        )
+        # What a plain transfer takes is known to the last unit.
+        is_plain = spend.data == "0x" and self._parameters.coin_gas == evm_trial.INTRINSIC_GAS
+        margin = 0 if is_plain else FRUGAL_MARGIN_PERCENT
+        figure = evm_trial.gas_figure(intent, self._network)
+        trial = evm_trial.judge(
+            self._providers.answers(
+                lambda node: evm_trial.attempt(
+                    node, intent, spend, gas_figure=figure, bid=evm_trial.UNPRICED, margin_percent=margin
+                )
+            )
+        )
+        data_units = evm_gas.data_fee(
+            self._providers,
+            self._network,
+            calldata_bytes=len(wire.data(spend.data)),
+            limit_wei=trial.gas * cap_units,
+        )
+        bid = evm_gas.frugal_bid(
+            self._providers, self._network, cap_wei=cap_units,
+            affordable_wei=max(0, held_units - data_units) // trial.gas,
+        )  # fmt: skip
+        return gas_offer(gas_limit=trial.gas, price_units=bid.price_wei, tip_units=bid.tip_wei, data_units=data_units)
+
+    def _token_step(self, lying: Lying, pair: Pair, hot: KeyRef, cap_units: int) -> Step:
+        address = lying.key.address
+        if balances.held(self._providers, Place(address=address, pair=pair), lying.block_hash) < lying.units:
+            return Wait(reason="short")
+        intent = _to(hot, lying.key, pair, lying.units)
+        held_wei = balances.newest(self._providers, address)
+        offer = self.frugal(intent, cap_units=cap_units, held_units=held_wei)
+        if offer.ceiling_units > held_wei:
+            return self._funding(lying.key, hot, offer, offer.ceiling_units - held_wei)
+        return _sweep(intent, offer)
+
+    def _coin_step(self, lying: Lying, hot: KeyRef, cap_units: int) -> Step:
+        """Return the sweep of what there is by every account, less its fee, which is found out by moving one unit."""
+        address = lying.key.address
+        held_wei = min(
+            lying.units,
+            balances.held(self._providers, Place(address=address, pair=None), lying.block_hash),
+            balances.newest(self._providers, address),
+        )
+        offer = self.frugal(_to(hot, lying.key, None, 1), cap_units=cap_units, held_units=held_wei)
+        units = held_wei - offer.ceiling_units
+        # What is left of gas has to be worth the fee.
+        if units <= 0 or (lying.is_rest and units < offer.ceiling_units):
+            return Wait(reason="dear", cost_units=offer.ceiling_units)
+        return _sweep(_to(hot, lying.key, None, units), offer)
+
+    def _funding(self, wallet: KeyRef, hot: KeyRef, offer: Offer, missing_units: int) -> Fund:
+        """Return what an address is sent. Sending costs as well; on a rollup, posting that about as much as a sweep."""
+        own_units = self._parameters.coin_gas * offer.terms["price_units"] + offer.terms["data_units"]
+        return Fund(intent=_to(wallet, hot, None, missing_units), cost_units=missing_units + own_units)
+
+
+def _to(recipient: KeyRef, wallet: KeyRef, pair: Pair | None, units: int) -> Intent:
+    return Intent(wallet=wallet, pair=pair, outputs=(Output(recipient=recipient.address, units=units),))
+
+
+def _sweep(intent: Intent, offer: Offer) -> Sweep:
+    return Sweep(draft=Draft(intent=intent, claim=Counter(at_least=0), offer=offer))
