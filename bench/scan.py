@@ -26,9 +26,9 @@ from bench.quiet import beside, until_it_holds
 from chains.evm.nodes import evm_providers
 from chains.evm.reader import EvmReader
 from chains.net.providers import Providers
-from cli.embedded.servers.anvil import Anvil
-from cli.embedded.servers.anvil_binary import find_anvil
-from cli.embedded.story.tokens import install_tokens
+from cli.embedded.evm.anvil import Anvil
+from cli.embedded.evm.anvil_binary import find_anvil
+from cli.embedded.evm.tokens import install_tokens
 from cli.embedded.supervise.ports import free_port
 from core.catalogue.catalogue import load_catalogue
 from models.db import base

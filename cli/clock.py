@@ -1,11 +1,13 @@
 """`sluice clock advance`: moves every process of a development gateway, and its chains, into the future at once."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
 from chains.base import ProviderError
-from chains.net.json_rpc import JsonRpc, RpcError
+from cli.embedded.chains import ChainClock, development, is_developed
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
 from core.catalogue.catalogue import load_catalogue
@@ -31,12 +33,13 @@ def advance(seconds: Annotated[int, typer.Argument(min=1, max=ADVANCE_S_MAX)], *
     with database() as settings:
         if settings.environment == "production":
             raise CommandError("a production gateway's clock is the real one")
-        nodes = _evm_nodes(settings)
+        clocks = _clocks(settings)
         # First see that all are there: a chain left behind would keep its invoices from ever expiring.
-        for network, node in nodes.items():
-            _ask(network, node, "eth_chainId")
+        for network, clock in clocks.items():
+            with _named(network):
+                clock.check()
         target_s = int(app_now().timestamp()) + seconds
-        moved = {network: _advance_chain(network, node, target_s) for network, node in nodes.items()}
+        moved = {network: _advance_chain(network, clock, target_s) for network, clock in clocks.items()}
         with transaction():
             rates.carry_over(seconds)
             execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
@@ -47,37 +50,24 @@ def advance(seconds: Annotated[int, typer.Argument(min=1, max=ADVANCE_S_MAX)], *
     show({"now": now, "advanced_s": seconds, "chains": moved}, [f"it is now {now}", *chains], as_json=as_json)
 
 
-def _evm_nodes(settings: Settings) -> dict[str, JsonRpc]:
+def _clocks(settings: Settings) -> dict[str, ChainClock]:
+    """Return the clock of each network's preferred node, where its family has development chains."""
     networks = load_catalogue(settings.environment).networks
-    urls = {code: urls[0] for code, urls in settings.rpc_urls.items() if networks[code].family == "evm"}
-    return {code: JsonRpc(url, timeout_s=settings.rpc_timeout_s) for code, url in urls.items()}
+    return {
+        code: development(networks[code].family).clock(urls[0], settings.rpc_timeout_s)
+        for code, urls in settings.rpc_urls.items()
+        if is_developed(networks[code].family)
+    }
 
 
-def _advance_chain(network: str, node: JsonRpc, target_s: int) -> bool:
-    """Bring a development chain to a moment and mine a block there; False for a node that is none.
+def _advance_chain(network: str, clock: ChainClock, target_s: int) -> bool:
+    with _named(network):
+        return clock.advance(target_s)
 
-    By its newest block and not by a fixed step: a reorg may have taken the blocks that an earlier step had moved it by.
-    """
+
+@contextlib.contextmanager
+def _named(network: str) -> Iterator[None]:
     try:
-        newest = _ask(network, node, "eth_getBlockByNumber", "latest", False)
-        behind_s = target_s - int(_field(network, newest, "timestamp"), 16)
-        _ask(network, node, "evm_increaseTime", max(0, behind_s))
-        _ask(network, node, "evm_mine")
-    except RpcError:
-        return False
-    return True
-
-
-def _field(network: str, block: object, name: str) -> str:
-    if not isinstance(block, dict) or not isinstance(block.get(name), str):
-        raise CommandError(f"{network}: a block without {name}")
-    return str(block[name])
-
-
-def _ask(network: str, node: JsonRpc, method: str, *params: object) -> object:
-    try:
-        return node.call_or_none(method, params, object)
-    except RpcError:
-        raise
+        yield
     except ProviderError as error:
         raise CommandError(f"{network}: {error}") from error

@@ -23,7 +23,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
-from cli.embedded.servers.anvil import Anvil
+from cli.embedded.evm.anvil import Anvil
 from cli.embedded.servers.postgres import Postgres
 from cli.embedded.servers.valkey import Valkey
 from cli.embedded.supervise.leash import Leash
@@ -280,7 +280,7 @@ def redis_url(valkey: Valkey) -> str:
 @pytest.fixture(scope="session")
 def anvil_program() -> Path:
     """The anvil program; a developer without one skips these tests, CI must have one."""
-    from cli.embedded.servers.anvil_binary import NoAnvilError, find_anvil  # noqa: PLC0415  most tests need no chain
+    from cli.embedded.evm.anvil_binary import NoAnvilError, find_anvil  # noqa: PLC0415  most tests need no chain
 
     try:
         return find_anvil(os.environ, ROOT / ".sluice" / "cache")
@@ -293,7 +293,7 @@ def anvil_program() -> Path:
 @pytest.fixture
 def anvil(anvil_program: Path, tmp_path: Path, leash: Leash) -> Iterator[Callable[..., Anvil]]:
     """Starts chains: anvil("ethereum") answers at .url; block_time_s=None makes a block for each transaction."""
-    from cli.embedded.servers.anvil import Anvil  # noqa: PLC0415  most tests need no chain
+    from cli.embedded.evm.anvil import Anvil  # noqa: PLC0415  most tests need no chain
     from core.catalogue.catalogue import load_catalogue  # noqa: PLC0415
 
     started: list[Anvil] = []

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from cli.embedded.chains import is_developed
 from core.catalogue.catalogue import load_catalogue
 
 ROOT: Final = Path(__file__).parents[2]
@@ -31,7 +32,7 @@ class Plan:
 def parse_networks(text: str) -> tuple[str, ...]:
     """Return the networks of a comma separated list, or all that have a development chain. Raises PlanError."""
     catalogue = load_catalogue("development")
-    runnable = tuple(network.code for network in catalogue.networks.values() if network.family == "evm")
+    runnable = tuple(network.code for network in catalogue.networks.values() if is_developed(network.family))
     if text == ALL:
         return runnable
     asked = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))

@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Final, NoReturn
 
 from chains.base import ProviderError
+from cli.embedded.chains import NoProgramError
 from cli.embedded.plan import DATA_DEFAULT, Plan, PlanError, parse_networks
-from cli.embedded.servers.anvil_binary import NoAnvilError
 from cli.embedded.stack import Stack
 from cli.embedded.story.console import Console
 from cli.embedded.supervise.process import StartError
@@ -27,7 +27,7 @@ Job = Callable[[Stack, Console], int]
 # When a signal whose exception was lost comes again.
 AGAIN_S: Final = 0.05
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_EXPECTED: Final = (StartError, NoAnvilError, ProviderError, ProcfileError, UnsafeFolderError, OSError)
+_EXPECTED: Final = (StartError, NoProgramError, ProviderError, ProcfileError, UnsafeFolderError, OSError)
 
 
 class Stopped(BaseException):  # no Exception: no handler of errors may swallow it

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import psycopg2
 
+from cli.embedded import chains
+from cli.embedded.chains import DevelopmentChain, Site
 from cli.embedded.environment import app_environment, settings_environment
 from cli.embedded.plan import CACHE, ROOT, Plan
-from cli.embedded.servers.anvil import Anvil
-from cli.embedded.servers.anvil_binary import find_anvil
 from cli.embedded.servers.logins import make_logins, url_of
 from cli.embedded.servers.postgres import Postgres
 from cli.embedded.servers.valkey import Valkey
 from cli.embedded.story.accounts import Accounts, ensure_accounts
 from cli.embedded.story.console import Console
-from cli.embedded.story.dev_chain import DevChain
 from cli.embedded.story.identity import load_identity
 from cli.embedded.supervise import readiness
 from cli.embedded.supervise.app import App
@@ -55,7 +54,7 @@ class Stack:
         self._ports = KeptPorts(self._folder.path / "ports.json")
         self._identity = load_identity(self._folder.path)
         self._apps: list[str] = []
-        self.chains: list[DevChain] = []
+        self.chains: list[DevelopmentChain] = []
         self._servers: list[Program] = []
         self._has_own_database = False
         self._logins: Mapping[str, str] = {}
@@ -68,11 +67,10 @@ class Stack:
             self.plan.ready_file.unlink(missing_ok=True)
         self._start_servers()
         self._migrate()
-        with self._console.step("anvil") as step:
-            anvil = find_anvil(self._inherited, CACHE)
-            step.detail = str(anvil)
+        networks = [load_catalogue("development").networks[code] for code in self.plan.networks]
+        programs = self._find_programs({network.family for network in networks})
         with self._console.step("chains") as step:
-            self._start_chains(anvil)
+            self._start_chains(networks, programs)
             step.detail = ", ".join(f"{chain.network} {chain.url}" for chain in self.chains)
         self._start_apps()
         with self._console.step("merchants") as step:
@@ -116,17 +114,12 @@ class Stack:
             "other_merchant": vars(self.accounts.other_merchant),
             "rpc": self.rpc_urls(),
             "tokens": {chain.network: chain.tokens for chain in self.chains},
-            "buyer_key": self.buyer_key,
+            "buyer_key": self._identity.buyer_key,
             "database_url": self.database_url,
             "redis_url": self.redis_url,
             "webhook_allow_private": True,
             "env": self.environment(),
         }
-
-    @property
-    def buyer_key(self) -> str:
-        """Return the private key of who pays, the same on every chain."""
-        return self._identity.buyer_key
 
     def rpc_urls(self) -> dict[str, str]:
         """Return the chains' addresses by network."""
@@ -184,20 +177,31 @@ class Stack:
             step.detail = f"{len(applied)} applied, up to {applied[-1]}" if applied else "none pending"
         base.connect(self.database_url, application_name="sluice-dev")
 
-    def _start_chains(self, anvil: Path) -> None:
-        catalogue = load_catalogue("development")
-        for code in self.plan.networks:
-            node = self._node(anvil, catalogue.networks[code])
-            chain = DevChain(node, pairs=catalogue.pairs_on(code), buyer=self._identity.buyer_address)
+    def _find_programs(self, families: Collection[str]) -> dict[str, Path]:
+        found = {}
+        for family in sorted(families):
+            development = chains.development(family)
+            with self._console.step(development.name) as step:
+                found[family] = development.find(self._inherited, CACHE)
+                step.detail = str(found[family])
+        return found
+
+    def _start_chains(self, networks: Sequence[Network], programs: Mapping[str, Path]) -> None:
+        for network in networks:
+            site = Site(
+                network=network,
+                pairs=load_catalogue("development").pairs_on(network.code),
+                program=programs[network.family],
+                folder=self._folder.path / "chains" / network.code,
+                port=self._ports.take(f"chain:{network.code}"),
+                leash=self._leash,
+                buyer_key=self._identity.buyer_key,
+            )
+            chain = chains.development(network.family).chain(site)
             self._start(chain)
             self.chains.append(chain)
         for chain in self.chains:
             chain.equip()
-
-    def _node(self, anvil: Path, network: Network) -> Anvil:
-        code = network.code
-        folder, port = self._folder.path / "chains" / code, self._ports.take(f"chain:{code}")
-        return Anvil(anvil, folder, network=code, chain_id=int(network.chain_identity), port=port, leash=self._leash)
 
     def _start(self, server: Program) -> None:
         server.start()

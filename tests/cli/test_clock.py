@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cli.embedded.servers.anvil import Anvil
+from cli.embedded.evm.anvil import Anvil
 from models.db import base
 from models.rates.rates import load_market
 from tests.cli.conftest import CommandLine

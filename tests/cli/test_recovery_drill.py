@@ -22,8 +22,8 @@ from actors.queue import watermark
 from actors.queue.link import RedisLink
 from actors.queue.watermark import Watermark
 from actors.signer import spend as spending
+from cli.embedded.evm.anvil import Anvil
 from cli.embedded.servers import postgres as embedded
-from cli.embedded.servers.anvil import Anvil
 from cli.embedded.servers.postgres import Postgres
 from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import free_port

@@ -14,8 +14,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from chains.keys import Keys
-from cli.embedded.servers.anvil import Anvil
-from cli.embedded.story.tokens import install_token
+from cli.embedded.evm.anvil import Anvil
+from cli.embedded.evm.tokens import install_token
 from core.ids import uuid7
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, PAYOUT_HELD, Account, Transfer, balance, post

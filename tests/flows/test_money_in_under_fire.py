@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from chains.net.json_rpc import JsonRpc
-from cli.embedded.story.tokens import install_token
+from cli.embedded.evm.tokens import install_token
 from core.catalogue.catalogue import load_catalogue
 from tests.flows.buyer import Buyer
 from tests.flows.merchant import Merchant

@@ -1,6 +1,6 @@
 """Finds npm, or fetches it once with pip: a wheel brings Node.js and its npm.
 
-Called by cli.embedded.servers.anvil_binary.
+Called by cli.embedded.evm.anvil_binary.
 npm.txt pins the wheel with its hashes. It is a download like anvil's own, and no requirement of the product.
 """
 

@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 import urllib3
 
 from chains.base import ProviderError
-from chains.evm.spends.tx import send_transfer
-from chains.net.json_rpc import JsonRpc
 from cli.client import ApiError, Client
+from cli.embedded.chains import DevelopmentChain
 from cli.embedded.story.console import Console
-from cli.embedded.story.dev_chain import DevChain
 from cli.embedded.story.story_out import StoryError, give_cheque, pay_out
 from cli.receiver import Receiver
 from core.catalogue.catalogue import Pair, load_catalogue
@@ -37,7 +35,6 @@ PAID: Final = "paid"
 PAID_LIMIT_S: Final = 60.0
 WEBHOOK_LIMIT_S: Final = 30.0
 POLL_S: Final = 0.2
-RPC_TIMEOUT_S: Final = 10.0
 
 _LEDGER: Final = """
 SELECT d.kind, c.kind, t.units, t.currency, t.reference
@@ -72,7 +69,7 @@ def _play(stack: Stack, console: Console, receiver: Receiver) -> None:
         step.detail = f"{PRICE} {CURRENCY} is {invoice['payer_amount']} {pair.currency} on {pair.network}"
     console.fact("", f"pay to {invoice['address']}")
     with console.step("payment") as step:
-        step.detail = f"transaction {_pay(stack, chain, pair, invoice)}"
+        step.detail = f"transaction {_pay(chain, pair, invoice)}"
     with console.step(PAID) as step:
         paid = _wait_until_paid(client, str(invoice["uuid"]))
         step.detail = f"{paid['amount_paid']} {pair.currency} after {paid['confirmations']} confirmations"
@@ -105,13 +102,12 @@ def _pair_on(network: str) -> Pair:
     return next((pairs[code] for code in PREFERRED if code in pairs), next(iter(pairs.values())))
 
 
-def _pay(stack: Stack, chain: DevChain, pair: Pair, invoice: dict[str, Any]) -> str:
+def _pay(chain: DevelopmentChain, pair: Pair, invoice: dict[str, Any]) -> str:
     """Send exactly what is asked, as any wallet would."""
     amount = Decimal(invoice["payer_amount"]).scaleb(pair.decimals)
     if amount != int(amount):
         raise StoryError(f"{invoice['payer_amount']} {pair.currency} is finer than the token")
-    node = JsonRpc(chain.url, timeout_s=RPC_TIMEOUT_S)
-    return send_transfer(node, stack.buyer_key, to=invoice["address"], units=int(amount), contract=pair.contract)
+    return chain.pay(pair, to=invoice["address"], units=int(amount))
 
 
 def _wait_until_paid(client: Client, uuid: str) -> dict[str, Any]:

@@ -11,12 +11,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
-from chains.evm.wire import quantity
-from chains.net.json_rpc import JsonRpc
 from cli.client import ApiError, Client
+from cli.embedded.chains import DevelopmentChain
 from cli.embedded.story.console import Console
-from cli.embedded.story.dev_chain import DevChain
-from core.catalogue.addresses import checksum_evm
 from core.catalogue.catalogue import Pair
 
 PAYOUT: Final = "5"
@@ -24,20 +21,16 @@ CHEQUE: Final = "3.5"
 LEFT: Final = "paid"
 LIMIT_S: Final = 90.0
 POLL_S: Final = 0.2
-RPC_TIMEOUT_S: Final = 10.0
-ADDRESS_BYTES: Final = 20
-# First four bytes of keccak256("balanceOf(address)").
-BALANCE_SELECTOR: Final = "0x70a08231"
 
 
 class StoryError(Exception):
     """Something did not happen as it should; the message says what."""
 
 
-def pay_out(client: Client, console: Console, chain: DevChain, pair: Pair) -> None:
+def pay_out(client: Client, console: Console, chain: DevelopmentChain, pair: Pair) -> None:
     """Send a payout and show it on the chain."""
     console.heading("A payout")
-    recipient = _new_address()
+    recipient = chain.stranger()
     with console.step("maturity") as step:
         step.detail = f"{_await_available(client, pair)} {pair.currency} available"
     with console.step("payout") as step:
@@ -54,10 +47,10 @@ def pay_out(client: Client, console: Console, chain: DevChain, pair: Pair) -> No
     _show_arrival(client, console, chain, pair, str(payout["uuid"]), recipient)
 
 
-def give_cheque(client: Client, console: Console, chain: DevChain, pair: Pair) -> str:
+def give_cheque(client: Client, console: Console, chain: DevelopmentChain, pair: Pair) -> str:
     """Make a cheque, claim it as its recipient would, show it on the chain; return the address of its page."""
     console.heading("A cheque")
-    recipient = _new_address()
+    recipient = chain.stranger()
     with console.step("cheque") as step:
         body: dict[str, object] = {
             "amount": CHEQUE,
@@ -78,7 +71,7 @@ def give_cheque(client: Client, console: Console, chain: DevChain, pair: Pair) -
 
 
 def _show_arrival(
-    client: Client, console: Console, chain: DevChain, pair: Pair, payout_id: str, recipient: str
+    client: Client, console: Console, chain: DevelopmentChain, pair: Pair, payout_id: str, recipient: str
 ) -> None:
     with console.step(LEFT) as step:
         done = _until(lambda: _final(client, payout_id), f"the payout did not become {LEFT}")
@@ -116,17 +109,8 @@ def _until(what: Callable[[], Any], problem: str) -> Any:
     raise StoryError(f"{problem} within {LIMIT_S:.0f} s")
 
 
-def _balance(chain: DevChain, pair: Pair, address: str) -> int:
-    node = JsonRpc(chain.url, timeout_s=RPC_TIMEOUT_S)
-    if pair.contract is None:
-        return quantity(node.call("eth_getBalance", [address, "latest"], str))
-    data = BALANCE_SELECTOR + address.removeprefix("0x").lower().rjust(64, "0")
-    units = int(node.call("eth_call", [{"to": pair.contract, "data": data}, "latest"], str), 16)
+def _balance(chain: DevelopmentChain, pair: Pair, address: str) -> int:
+    units = chain.balance(pair, address)
     if not units:
         raise StoryError("the chain shows nothing at the recipient's address")
     return units
-
-
-def _new_address() -> str:
-    """Return somebody's address: nobody's key is needed to receive."""
-    return checksum_evm("0x" + secrets.token_hex(ADDRESS_BYTES))

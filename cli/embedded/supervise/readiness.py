@@ -7,6 +7,7 @@ from typing import Final
 
 import urllib3
 
+from core.catalogue.catalogue import load_catalogue
 from core.ids import NIL
 from models.addresses.reservations import level
 from models.db.base import StoreUnavailableError
@@ -22,12 +23,14 @@ _pool = urllib3.PoolManager(retries=False, timeout=TIMEOUT_S)
 
 def conditions(base_url: str, networks: Sequence[str]) -> Mapping[str, Callable[[], bool]]:
     """Return what to wait for, by the name of the process that brings it about. Needs models.db.base connected."""
+    known = load_catalogue("development").networks
+    families = {known[network].family for network in networks}
     return {
         "web": lambda: _status("GET", f"{base_url}/readyz") == HTTP_OK,
         # No invoice has this id: asking to pay it takes the whole way through the queue and back, and changes nothing.
         "invoices": lambda: _status("POST", f"{base_url}/v1/pay/{NIL}/select") == HTTP_NOT_FOUND,
         "maintenance": lambda: bool(load_market().rates),
-        "signer": lambda: level("evm") > 0,
+        "signer": lambda: all(level(family) > 0 for family in families),
         "chain": lambda: all(cursors.read(network) is not None for network in networks),
     }
 

@@ -12,7 +12,7 @@ from actors.addresses import fill as address_pool
 from actors.queue import watermark
 from actors.queue.link import RedisLink
 from actors.queue.watermark import Watermark
-from cli.embedded.servers.anvil import Anvil
+from cli.embedded.evm.anvil import Anvil
 from core.settings.settings import DEVELOPMENT_SECRET_KEYS
 from models.addresses import reservations
 from models.db.base import execute, rows

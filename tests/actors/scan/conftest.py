@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from cli.embedded.servers.anvil import Anvil
+from cli.embedded.evm.anvil import Anvil
 from tests.actors.scan.world import World
 
 

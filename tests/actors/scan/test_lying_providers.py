@@ -11,7 +11,7 @@ from actors.context import context
 from chains.net import node as chain_node
 from chains.net import providers as chain_providers
 from chains.registry import reader
-from cli.embedded.servers.anvil import Anvil
+from cli.embedded.evm.anvil import Anvil
 from models.db.base import rows
 from tests.actors.scan.world import ETHER, World
 from tests.peers.json_rpc_node import Raw, Refusal

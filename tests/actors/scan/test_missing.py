@@ -10,7 +10,7 @@ import pytest
 from actors.scan import missing
 from actors.treasury import sweep as treasury
 from chains import registry
-from cli.embedded.servers.anvil import Anvil
+from cli.embedded.evm.anvil import Anvil
 from models.db.base import execute, rows
 from models.spends import slots
 from tests.actors.signer.recovery_world import RecoveryWorld

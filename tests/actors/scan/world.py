@@ -17,8 +17,8 @@ from actors.scan import rescan
 from actors.scan import witnesses as quorum
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import plan_spend, sign_spend
-from cli.embedded.servers.anvil import Anvil
-from cli.embedded.story.tokens import install_code, install_token, install_tokens
+from cli.embedded.evm.anvil import Anvil
+from cli.embedded.evm.tokens import install_code, install_token, install_tokens
 from core.settings.settings import load_settings
 from models.db.base import execute, rows
 from models.deposits import cursors

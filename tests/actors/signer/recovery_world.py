@@ -12,7 +12,7 @@ from psycopg2 import sql
 
 from actors import context
 from actors.payouts import service as payout_orders
-from cli.embedded.servers.anvil import Anvil
+from cli.embedded.evm.anvil import Anvil
 from core.payouts.schemas import CreatePayout
 from models.db import base
 from models.db.base import execute, rows, transaction

@@ -10,8 +10,8 @@ import structlog
 
 from actors.signer import broadcast
 from actors.signer import spend as spending
-from cli.embedded.servers.anvil import Anvil
-from cli.embedded.story.tokens import install_code
+from cli.embedded.evm.anvil import Anvil
+from cli.embedded.evm.tokens import install_code
 from core.ids import uuid7
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import AVAILABLE, CUSTODY, EQUITY, GATEWAY, NETWORK_FEES, Account, balance

@@ -14,7 +14,7 @@ from actors.signer import funding
 from actors.signer import spend as spending
 from actors.treasury import comparison
 from chains.base import FeeTooHighError, InsufficientCoinError, ProviderError, SpendRefusedError
-from cli.embedded.servers.anvil import Anvil
+from cli.embedded.evm.anvil import Anvil
 from core.ids import uuid7
 from models.db.base import execute, rows
 from models.payouts import freezes

@@ -12,7 +12,7 @@ from actors import context
 from actors.signer import spend as spending
 from chains.base import Intent, Output, Place, ProviderError, Snapshot
 from chains.evm.reader import EvmReader
-from cli.embedded.servers.anvil import Anvil
+from cli.embedded.evm.anvil import Anvil
 from cli.output import CommandError
 from cli.treasury import comparison as cli_comparison
 from cli.treasury.comparison import compared_now

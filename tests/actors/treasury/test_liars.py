@@ -10,7 +10,7 @@ import structlog
 
 from actors.context import context
 from actors.rates.network_fees import refresh_network_fees
-from cli.embedded.servers.anvil import Anvil
+from cli.embedded.evm.anvil import Anvil
 from models.db.base import column, execute, rows
 from tests.actors.treasury.world import TreasuryWorld
 from tests.peers.json_rpc_node import Raw

@@ -11,7 +11,7 @@ from actors import context
 from actors.rates import network_fees
 from actors.signer import funding
 from actors.signer import spend as spending
-from cli.embedded.servers.anvil import Anvil
+from cli.embedded.evm.anvil import Anvil
 from models.db.base import execute, rows
 from models.ledger.ledger import CUSTODY, GATEWAY, Account
 from models.payouts import freezes

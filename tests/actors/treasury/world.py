@@ -12,7 +12,7 @@ from actors.signer import broadcast
 from actors.signer import spend as spending
 from actors.treasury import reconcile
 from actors.treasury import sweep as treasury
-from cli.embedded.servers.anvil import Anvil
+from cli.embedded.evm.anvil import Anvil
 from core.catalogue.addresses import display
 from models.db.base import column, execute, rows
 from models.invoices.rows import InvoiceRow

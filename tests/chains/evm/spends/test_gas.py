@@ -17,7 +17,7 @@ from chains.evm.spends.gas import (
     todays_price,
 )
 from chains.net.providers import Providers
-from cli.embedded.servers.anvil import Anvil
+from cli.embedded.evm.anvil import Anvil
 from core.catalogue.addresses import keccak256
 from core.catalogue.catalogue import Network, load_catalogue
 from core.catalogue.families import evm_parameters

@@ -13,8 +13,8 @@ from chains.evm.spends import balances
 from chains.evm.spends.gas import AbsurdFeeError
 from chains.evm.spends.spender import EvmSpender
 from chains.evm.spends.terms import gas_offer
-from cli.embedded.servers.anvil import Anvil
-from cli.embedded.story.tokens import install_code
+from cli.embedded.evm.anvil import Anvil
+from cli.embedded.evm.tokens import install_code
 from core.catalogue.addresses import keccak256
 from core.catalogue.families import evm_parameters
 from tests.chains.conftest import CATALOGUE, FORWARDER, OURS, THEIRS

@@ -10,7 +10,7 @@ from chains.evm.spends.gas import AbsurdFeeError, GasPrice, gas_price
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import plan_spend, send_transfer, sign_spend
 from chains.net.json_rpc import JsonRpc, RpcError
-from cli.embedded.story.tokens import install_token
+from cli.embedded.evm.tokens import install_token
 from core.catalogue.addresses import keccak256
 from tests.chains.conftest import OURS, Chain
 from tests.peers.anvil import BUYER, BUYER_KEY

@@ -9,7 +9,7 @@ from chains.evm.nodes import evm_providers
 from chains.evm.reader import EvmReader
 from chains.evm.spends.spender import EvmSpender
 from chains.evm.treasurer import EvmTreasurer
-from cli.embedded.story.tokens import install_token
+from cli.embedded.evm.tokens import install_token
 from core.catalogue.catalogue import Catalogue, Pair, load_catalogue
 from tests.chains.conftest import CATALOGUE, OURS
 from tests.peers.anvil import BUYER, BUYER_KEY, HandMined

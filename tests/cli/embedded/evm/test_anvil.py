@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from chains.net.json_rpc import JsonRpc
-from cli.embedded.servers.anvil import Anvil
-from cli.embedded.servers.anvil_binary import NoAnvilError, Package, cached_anvil, find_anvil
+from cli.embedded.evm.anvil import Anvil
+from cli.embedded.evm.anvil_binary import NoAnvilError, Package, cached_anvil, find_anvil
 from tests.cli.embedded.waiting import wait_for
 
 RICH = "0x00000000000000000000000000000000000000aa"
@@ -124,7 +124,7 @@ tar czf foundry.tgz package && rm -r package && echo called >> calls
 
 
 def test_the_package_is_fetched_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.embedded.servers.anvil_binary.PACKAGES", {os.uname().machine: Package("anvil", None)})
+    monkeypatch.setattr("cli.embedded.evm.anvil_binary.PACKAGES", {os.uname().machine: Package("anvil", None)})
     env = fake_npm(tmp_path, PACK)
     cache = tmp_path / "cache"
 
@@ -138,7 +138,7 @@ def test_the_package_is_fetched_once_and_kept(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_package_with_another_program_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.embedded.servers.anvil_binary.PACKAGES", {os.uname().machine: Package("anvil", "0" * 64)})
+    monkeypatch.setattr("cli.embedded.evm.anvil_binary.PACKAGES", {os.uname().machine: Package("anvil", "0" * 64)})
 
     with pytest.raises(NoAnvilError, match="another program"):
         cached_anvil(fake_npm(tmp_path, PACK), tmp_path / "cache")

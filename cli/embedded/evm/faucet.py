@@ -1,4 +1,4 @@
-"""Gives a development chain's coin to an address by a real transaction, as an operator would. Used by dev_chain.
+"""Gives a development chain's coin to an address by a real transaction, as an operator would. Used by chain.
 
 The sender is an account of its own: the buyer's count of transactions is the buyer's.
 """

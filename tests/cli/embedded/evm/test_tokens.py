@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from cli.embedded.servers.anvil import Anvil
-from cli.embedded.story.tokens import contracts, install_token, install_tokens
+from cli.embedded.evm.anvil import Anvil
+from cli.embedded.evm.tokens import contracts, install_token, install_tokens
 from core.catalogue.catalogue import load_catalogue
 from tests.peers.anvil import BUYER, HandMined, calldata
 

@@ -1,6 +1,6 @@
 """Starts an EVM chain on which the catalogue's tokens exist and the buyer is rich, and the hot wallet has gas.
 
-Made by cli.embedded.stack. The gas comes by a transaction that the scan sees, and is booked as the gateway's own.
+Made by cli.embedded.evm.family. The gas comes by a transaction that the scan sees, and is booked as the gateway's own.
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from chains.base import ProviderError
+from chains.evm.spends.tx import send_transfer
+from chains.evm.wire import quantity
 from chains.net.json_rpc import JsonRpc
-from cli.embedded.servers.anvil import Anvil
-from cli.embedded.story import faucet
-from cli.embedded.story.tokens import install_tokens
+from cli.embedded.chains import DevelopmentChain
+from cli.embedded.evm import faucet
+from cli.embedded.evm.anvil import Anvil
+from cli.embedded.evm.buyer import address_of, new_address
+from cli.embedded.evm.tokens import install_tokens
 from cli.embedded.supervise.process import Child
-from cli.embedded.supervise.program import Program
 from core.catalogue.catalogue import Pair
 from models.db.base import StoreUnavailableError
 from models.deposits import cursors
@@ -25,19 +28,21 @@ COINS: Final = 1_000_000
 HOT_COINS: Final = 1_000
 WEI: Final = 10**18
 TIMEOUT_S: Final = 10.0
+# First four bytes of keccak256("balanceOf(address)").
+BALANCE_SELECTOR: Final = "0x70a08231"
 
 
-class DevChain(Program):
+class EvmChain(DevelopmentChain):
     """Installs tokens and funds once per node, and again if a kill lost the node's last state dump."""
 
-    def __init__(self, node: Anvil, *, pairs: Sequence[Pair], buyer: str) -> None:
+    def __init__(self, node: Anvil, *, pairs: Sequence[Pair], buyer_key: str) -> None:
         super().__init__(node.name)
         self.network = node.network
         self.url = node.url
         self.tokens = {pair.currency: pair.contract for pair in pairs if pair.contract is not None}
         self._node = node
         self._pairs = pairs
-        self._buyer = buyer
+        self._buyer_key, self._buyer = buyer_key, address_of(buyer_key)
         self._equipped = False
         self._is_hot_funded = False
 
@@ -57,19 +62,37 @@ class DevChain(Program):
 
     def equip(self) -> None:
         """Install tokens and coin unless the chain has them. Raises ProviderError."""
-        rpc = JsonRpc(self.url, timeout_s=TIMEOUT_S)
+        rpc = self._rpc()
         if int(rpc.call("eth_getBalance", [self._buyer, "latest"], str), 16) == 0:
             install_tokens(self.url, self._pairs, self._buyer, COINS)
             # Last, because it is what says that all is there.
             rpc.call_or_none("anvil_setBalance", [self._buyer, hex(COINS * WEI)], object)
         self._equipped = True
 
+    def pay(self, pair: Pair, *, to: str, units: int) -> str:
+        """Send coin or tokens from the buyer."""
+        return send_transfer(self._rpc(), self._buyer_key, to=to, units=units, contract=pair.contract)
+
+    def balance(self, pair: Pair, address: str) -> int:
+        """Return what an address holds at the newest block."""
+        if pair.contract is None:
+            return quantity(self._rpc().call("eth_getBalance", [address, "latest"], str))
+        data = BALANCE_SELECTOR + address.removeprefix("0x").lower().rjust(64, "0")
+        return int(self._rpc().call("eth_call", [{"to": pair.contract, "data": data}, "latest"], str), 16)
+
+    def stranger(self) -> str:
+        """Return a new address."""
+        return new_address()
+
+    def _rpc(self) -> JsonRpc:
+        return JsonRpc(self.url, timeout_s=TIMEOUT_S)
+
     def _fund_hot(self) -> bool:
         """Give the hot wallet gas unless it has some; False before the signer has named it and the scan has begun."""
         hot = treasury.address(self.network, "hot")
         if hot is None or cursors.read(self.network) is None:
             return False
-        rpc = JsonRpc(self.url, timeout_s=TIMEOUT_S)
+        rpc = self._rpc()
         if int(rpc.call("eth_getBalance", [hot, "latest"], str), 16) == 0:
             faucet.give(self.url, hot, HOT_COINS * WEI)
         return True

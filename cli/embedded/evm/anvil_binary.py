@@ -1,4 +1,4 @@
-"""Finds the anvil program, or fetches it once with npm. Called by cli.embedded.stack, and by the tests' fixture."""
+"""Finds the anvil program, or fetches it once with npm. Called by family, and by the tests' fixture."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from cli.embedded.chains import NoProgramError
 from cli.embedded.servers.npm import NoNpmError, find_npm
 
 VERSION: Final = "1.7.1"
@@ -37,7 +38,7 @@ PACKAGES: Final[Mapping[str, Package]] = {
 }
 
 
-class NoAnvilError(Exception):
+class NoAnvilError(NoProgramError):
     """There is no anvil here and none could be fetched; the message says what was tried, and what helps."""
 
 

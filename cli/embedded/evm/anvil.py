@@ -1,4 +1,4 @@
-"""Runs an EVM chain of one machine: anvil with state that survives SIGKILL. Made by cli.embedded.stack and the tests.
+"""Runs an EVM chain of one machine: anvil with state that survives SIGKILL. Made by family and the tests.
 
 anvil writes its whole state into one file every second, and truncates the file first: killed in that moment it would
 leave nothing. So it writes through a link, which tick() moves between two files: one of them is always whole.

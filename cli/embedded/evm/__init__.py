@@ -1,0 +1,1 @@
+"""Development chains of the EVM family: anvil, test tokens, and who pays with them."""

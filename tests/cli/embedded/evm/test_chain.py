@@ -1,0 +1,57 @@
+"""What the demonstration does on an EVM chain: pay as a wallet would, and look at what arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli.embedded import chains
+from cli.embedded.chains import Site
+from cli.embedded.evm.anvil import Anvil
+from cli.embedded.evm.chain import EvmChain
+from cli.embedded.supervise.leash import Leash
+from cli.embedded.supervise.ports import free_port
+from tests.models.builders import CATALOGUE
+from tests.peers.anvil import HandMined
+
+KEY = "0x" + "b1" * 32
+
+
+@pytest.mark.parametrize("currency", ["ETH", "USDT"])
+def test_the_buyer_pays_and_the_balance_tells(anvil: Callable[..., Anvil], currency: str) -> None:
+    node = anvil("ethereum", block_time_s=None)
+    chain = EvmChain(node, pairs=CATALOGUE.pairs_on("ethereum"), buyer_key=KEY)
+    chain.equip()
+    pair, stranger = CATALOGUE.pairs[currency, "ethereum"], chain.stranger()
+    assert chain.balance(pair, stranger) == 0
+
+    txid = chain.pay(pair, to=stranger, units=7)
+
+    assert HandMined(node.url).ask("eth_getTransactionReceipt", txid)["status"] == "0x1"
+    assert chain.balance(pair, stranger) == 7
+    assert chain.stranger() != stranger
+
+
+def test_a_family_is_found_and_its_chain_made_of_a_site(anvil_program: Path, tmp_path: Path, leash: Leash) -> None:
+    network = CATALOGUE.networks["bsc"]
+    site = Site(
+        network=network, pairs=CATALOGUE.pairs_on("bsc"), program=anvil_program, folder=tmp_path / "bsc",
+        port=free_port(), leash=leash, buyer_key=KEY,
+    )  # fmt: skip
+    chain = chains.development(network.family).chain(site)
+    try:
+        chain.start()
+        chain.equip()
+        assert HandMined(chain.url).ask("eth_chainId") == hex(int(network.chain_identity))
+        assert chain.tokens.keys() == {pair.currency for pair in site.pairs if pair.contract}
+        assert KEY not in repr(site)
+    finally:
+        chain.stop()
+
+
+def test_a_family_without_a_development_chain_is_none() -> None:
+    assert not chains.is_developed("bitcoin")
+    with pytest.raises(LookupError, match="bitcoin networks have no development chain"):
+        chains.development("bitcoin")
