@@ -1,0 +1,136 @@
+"""A family of chains is named in its own folders alone: whoever else asks which one it is, is found here."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tokenize
+import tomllib
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from chains import registry
+from cli.embedded import chains as development_chains
+
+ROOT: Final = Path(__file__).parents[2]
+FLOORS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli")
+FAMILIES: Final = frozenset({"evm", "tron", "bitcoin", "solana", "ton"})
+# Where a family may be named; its addresses need no chain library, so that every floor can read them.
+OWN: Final = ("chains/{}/", "core/addresses/{}.py", "cli/embedded/{}/")
+UNITS: Final = frozenset({"wei", "gwei"})
+PHRASE: Final = re.compile(r"(?i)(?<![a-z])(?:eth_(?=[a-z])|(?:gas_limit|chain_id|next_nonce)(?![a-z]))")
+
+OLDER: Final = "columns that the older version beside reads and fills, until a later release drops them"
+BY_FAMILY: Final = "still asks which family it is"
+# Who else says so, and what, and why. Nothing is added here without a reason that lasts; what is gone is taken out.
+ALLOWED: Final[dict[str, tuple[set[str], str]]] = {
+    "chains/registry.py": ({"evm", "gwei"}, "the one table; the operator's cap in the unit of its variable"),
+    "cli/embedded/chains.py": ({"evm"}, "the one table"),
+    "core/catalogue/addresses.py": (set(FAMILIES), BY_FAMILY),
+    "core/catalogue/families.py": ({*FAMILIES, "gwei"}, "what is data of each family: traits and parameters"),
+    "core/payout_links/schemas.py": ({"solana", "ton"}, "tells merchants where a comment is taken"),
+    "core/payouts/deny_list.py": ({"evm"}, BY_FAMILY),
+    "core/payouts/schemas.py": ({"solana", "ton"}, "tells merchants where a comment is taken"),
+    "core/settings/rules.py": ({"evm", "gwei"}, BY_FAMILY),
+    "core/settings/settings.py": ({"evm", "gwei"}, BY_FAMILY),
+    "models/addresses/reservations.py": ({"evm"}, BY_FAMILY),
+    "models/db/grants.py": ({"evm"}, "names a sequence a family"),
+    "models/payouts/rules.py": ({"solana", "ton"}, BY_FAMILY),
+    "models/spends/rows.py": ({"gas_limit"}, OLDER),
+    "models/spends/unknown.py": ({"gas_limit"}, OLDER),
+}
+
+
+def names() -> Iterator[str]:
+    """Return every file of code in which no family may be named."""
+    own = tuple(place.format(family) for place in OWN for family in FAMILIES)
+    for floor in FLOORS:
+        found = (str(path.relative_to(ROOT)) for path in sorted((ROOT / floor).rglob("*.py")))
+        yield from (name for name in found if not name.startswith(own))
+
+
+def said(source: str) -> set[str]:
+    """Return what only a family may say, in identifiers and texts of a file; comments and docstrings are prose."""
+    prose = docstrings(source)
+    # From Python 3.12 on the text of an f-string is a token of its own.
+    texts = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+    found = set[str]()
+    for token in tokenize.generate_tokens(StringIO(source).readline):
+        if token.type == tokenize.NAME or (token.type in texts and token.start not in prose):
+            found |= words_in(token.string)
+    return found
+
+
+def words_in(text: str) -> set[str]:
+    """Return the families, units and phrases in it that are no part of another word."""
+    parts = {part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text)}
+    return parts & (FAMILIES | UNITS) | {phrase.lower() for phrase in PHRASE.findall(text)}
+
+
+def docstrings(source: str) -> set[tuple[int, int]]:
+    """Return where docstrings begin."""
+    told = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr)]
+    return {(node.lineno, node.col_offset) for node in told if isinstance(node, ast.Constant)}
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, set[str]]:
+    told = {name: said((ROOT / name).read_text(encoding="utf-8")) for name in names()}
+    return {name: words for name, words in told.items() if words}
+
+
+def test_nobody_asks_which_family_it_is(found: dict[str, set[str]]) -> None:
+    new = {name: words - ALLOWED.get(name, (set(), ""))[0] for name, words in found.items()}
+
+    assert len(list(names())) > 300
+    assert {name: words for name, words in new.items() if words} == {}
+
+
+def test_what_was_mended_is_taken_off_the_list(found: dict[str, set[str]]) -> None:
+    gone = {name: words - found.get(name, set()) for name, (words, _) in ALLOWED.items()}
+
+    assert {name: words for name, words in gone.items() if words} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ('if network.family == "evm": pass', {"evm"}),
+        ("from chains.evm.reader import EvmReader", {"evm"}),
+        ("class TonReader: ...", {"ton"}),
+        ("SOLANA_MAX = 1", {"solana"}),
+        ("price_wei = 1", {"wei"}),
+        ('x = f"{amount} gwei"', {"gwei"}),
+        ('node.call("eth_chainId", [])', {"eth_"}),
+        ('sql = "SELECT gas_limit FROM t"', {"gas_limit"}),
+        ("self._next_nonce(chain_id=1)", {"next_nonce", "chain_id"}),
+        ("def f():\n    x = 'tron'; 'bitcoin'", {"tron"}),
+        ('"""Reads EVM, in wei."""\n# bitcoin: eth_call\ndef f():\n    """Of tron."""', set()),
+        ("button = weight = chain_identity = toner = method_name", set()),
+    ],
+)
+def test_what_only_a_family_may_say_is_known(source: str, words: set[str]) -> None:
+    assert said(source) == words
+
+
+@pytest.mark.parametrize(
+    ("modules", "folder"), [(registry._MODULES, "chains"), (development_chains._MODULES, "cli.embedded")]
+)
+def test_a_family_stands_in_a_folder_of_its_name(modules: dict[str, str], folder: str) -> None:
+    assert dict(modules) == {family: f"{folder}.{family}.family" for family in modules}
+    for module in modules.values():
+        assert (ROOT / module.replace(".", "/")).with_suffix(".py").exists()
+
+
+def test_development_chains_alone_import_chain_libraries_beside_chains() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    (row,) = [row for row in contracts if row["name"] == "Only chains and development chains know chain libraries"]
+
+    assert {*row["source_modules"], "chains"} == set(FLOORS)
+    assert row["ignore_imports"] == [f"cli.embedded.{family}.* -> *" for family in development_chains._MODULES]
