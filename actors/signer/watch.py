@@ -42,7 +42,8 @@ from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
 from models.spends.hooks import hooks_of
 from models.spends.outputs import Moved
-from models.spends.rows import AttemptRow, Inclusion, SpendRow
+from models.spends.rows import AttemptRow, Inclusion, Movement, SpendRow
+from models.spends.tracking import Cause
 
 log = structlog.get_logger()
 
@@ -99,13 +100,13 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
     spender, attempts = spender_of(ctx, network), spends.attempts_of(spend.id)
     txids = tuple(attempt.txid for attempt in attempts)
     try:
-        fate = spender.fate(intent_of(spend), slot=spend.slot, txids=txids, depth=network.maturity)
+        fate = spender.fate(intent_of(spend), slot=spend.counter, txids=txids, depth=network.maturity)
         reached("watch.told")
         match fate.kind:
             case FateKind.INCLUDED:
                 _included(ctx, spend, as_meant(network, spend, fate, attempts))
             case FateKind.DEAD:
-                _dead(ctx, spend, attempts)
+                _dead(ctx, spend, attempts, "expired" if fate.cause == "expired" else "stranger")
             case FateKind.WAITING:
                 _waiting(ctx, network, spender, spend, attempts)
             case _:
@@ -144,6 +145,7 @@ def _inclusion(fate: Fate) -> Inclusion:
             for output in fate.outputs
         ),
         fee_units=fate.fee_units,
+        movements=tuple(Movement(each.address, each.currency, each.units) for each in fate.movements),
     )
 
 
@@ -175,14 +177,14 @@ def _is_large(ctx: Context, spend: SpendRow) -> bool:
     return cents >= ctx.settings.quorum_usd * CENTS
 
 
-def _dead(ctx: Context, spend: SpendRow, attempts: list[AttemptRow]) -> None:
+def _dead(ctx: Context, spend: SpendRow, attempts: list[AttemptRow], cause: Cause) -> None:
     if spend.mined_txid is not None:
         # It takes another look, which asks all over again, before one that was seen in a block is given up.
         with transaction():
             spend_tracking.note_taken_out(ctx.catalogue, spend.id)
         return
     with transaction():
-        spend_tracking.bury(ctx.catalogue, spend.id, attempts=len(attempts))
+        spend_tracking.bury(ctx.catalogue, spend.id, attempts=len(attempts), cause=cause)
     reached("watch.buried")
 
 
@@ -208,7 +210,10 @@ def _patience_s(network: Network) -> int:
 
 
 def _unstick(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
-    """Offer more for the lowest slot, unless it waits for slots before it that the chain has lost."""
+    """Offer more for what holds up its sender, unless it waits for slots before it that the chain has lost."""
+    if spend.slot is None:
+        _bump(ctx, network, spender, spend, attempts)
+        return
     before = range(spender.next_slot(spend.sender, ours=spend.slot), spend.slot)
     settled = spends.settled_in(network.code, spend.sender, before)
     for spend_id in settled.values():
@@ -254,7 +259,7 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
         locked = spends.lock(spend.id)
         if hooks is None or locked is None or not locked.is_waiting or not hooks.may_send(locked):
             return
-        attempt = sign(network, spender, intent, slot=spend.slot, offer=offer)
+        attempt = sign(network, spender, intent, slot=spend.counter, offer=offer)
         if not spends.add_attempt(new_attempt(spend, attempt, offer, number=len(attempts), is_void=is_void)):
             return
         spend_tracking.note_bumped(ctx.catalogue, spend.id)

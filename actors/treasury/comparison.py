@@ -154,21 +154,17 @@ class _Check:
             return None
         moved: defaultdict[str, int] = defaultdict(int)
         coins = self._coins
-        for flow in [*books.flows, *map(self._flow_of, books.open)]:
-            if flow is None:
-                continue
+        for flow in [*books.flows, *(flow for spend in books.open for flow in self._flows_of(spend))]:
             if flow.currency in coins:
                 moved[flow.currency] += rescale_down(flow.units, flow.decimals, coins[flow.currency].scale)
-            gas = coins[self._network.gas_currency]
-            moved[gas.currency] -= gas.to_ledger(flow.fee_units)
         return moved
 
-    def _flow_of(self, spend: SpendRow) -> Flow | None:
-        """Return what a spend did whose row does not tell its block: the chain is asked. None while it did nothing."""
+    def _flows_of(self, spend: SpendRow) -> list[Flow]:
+        """Return what a spend did whose row does not tell its block: the chain is asked. Nothing while it waits."""
         attempts = spends.attempts_of(spend.id)
         fate = self._spender.fate(
             intent_of(spend),
-            slot=spend.slot,
+            slot=spend.counter,
             txids=tuple(attempt.txid for attempt in attempts),
             depth=self._network.maturity,
         )
@@ -176,18 +172,15 @@ class _Check:
         if fate.kind is FateKind.WAITING:
             self._note_waiting(spend, max((each.ceiling_units for each in attempts), default=0))
         if fate.kind is not FateKind.INCLUDED or fate.height > self._books.cursor.height:
-            return None
-        is_out = spend.sender == self._books.hot
-        [output] = fate.outputs
-        left, arrived = output.left_units, output.arrived_units
-        if fate.is_success:
-            left = arrived = spend.token_units
-        return Flow(
-            spend.currency,
-            spend.decimals,
-            (0 if spend.recipient != self._books.hot else arrived) - (left if is_out else 0),
-            fate.fee_units if is_out else 0,
-        )
+            return []
+        return [
+            Flow(each.currency, self._decimals(spend, each.currency), each.units)
+            for each in fate.movements
+            if each.address == self._books.hot and each.currency in self._coins
+        ]
+
+    def _decimals(self, spend: SpendRow, currency: str) -> int:
+        return spend.decimals if currency == spend.currency else self._coins[currency].decimals
 
     def _note_waiting(self, spend: SpendRow, fee_units: int) -> None:
         """Keep what a spend may have done where the node that tells balances is ahead of those that tell of spends."""

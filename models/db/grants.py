@@ -92,6 +92,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "signing_stops": ("r", "riu", "riud"),
     "spend_accounts": ("", "", "riu"),
     "spend_attempts": ("", "r", "riu"),
+    "spend_movements": ("r", "r", "rid"),
     "spend_outputs": ("r", "r", "riu"),
     "spends": ("r", "r", "riu"),
     "split_earnings": ("r", "riu", ""),

@@ -14,6 +14,12 @@ def _booked(what: str, *, side: str, kind: str, currency: str = "p.currency") ->
     )
 
 
+# What a spend s took from our addresses, and brought to some, of the coin that it moves; in token units.
+_LEFT: Final = "CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.left_units, 0) END"
+_CAME: Final = (
+    "CASE WHEN s.purpose = 'payout' THEN 0 WHEN s.is_success THEN s.token_units ELSE COALESCE(s.arrived_units, 0) END"
+)
+
 PAYOUT_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
     "payout_held_equals_open_orders": (
         "what is held for a merchant's payouts is what those hold that have not ended, and the cheques not yet claimed",
@@ -100,6 +106,17 @@ PAYOUT_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         " OR NOT CASE s.state WHEN 'confirmed' THEN 'confirmed' = ANY(o.states) AND NOT 'open' = ANY(o.states)"
         "   WHEN 'failed' THEN 'failed' = ANY(o.states) AND o.states <@ ARRAY['failed', 'dead']"
         "   WHEN 'dead' THEN o.states = ARRAY['dead'] ELSE 'open' = ANY(o.states) AND NOT 'dead' = ANY(o.states) END",
+    ),
+    "movements_are_their_spends": (
+        "only what stands in a block moved anything, and there; of a token just what left and came to our own, of the"
+        " gas coin that much at least",
+        "SELECT s.id, s.mined_height, m.gone, m.came FROM spends s LEFT JOIN LATERAL (SELECT"
+        "   COALESCE(-sum(m.units) FILTER (WHERE m.currency = s.currency AND m.units < 0), 0) AS gone,"
+        "   COALESCE(sum(m.units) FILTER (WHERE m.currency = s.currency AND m.units > 0), 0) AS came,"
+        "   bool_or((m.network, m.height) IS DISTINCT FROM (s.network, s.mined_height)) AS is_elsewhere"
+        "   FROM spend_movements m WHERE m.spend_id = s.id) m ON true"
+        " WHERE m.is_elsewhere OR s.mined_height IS NOT NULL AND s.purpose <> 'lost' AND CASE WHEN s.contract IS NULL"
+        f"   THEN m.gone - m.came < {_LEFT} - {_CAME} ELSE (m.gone, m.came) <> ({_LEFT}, {_CAME}) END",
     ),
     "personal_equals_transfers": (
         "a personal wallet holds what its owner's merchants transferred, each transfer booked as it says",

@@ -63,6 +63,13 @@ _SPENDS: Final = """
     spend_outputs AS MATERIALIZED (SELECT o.* FROM spends s
         CROSS JOIN LATERAL (SELECT * FROM public.spend_outputs WHERE spend_id = s.id OFFSET 0) o)
 """
+_MOVEMENTS: Final = (
+    _SPENDS
+    + """,
+    spend_movements AS MATERIALIZED (SELECT m.* FROM spends s
+        CROSS JOIN LATERAL (SELECT * FROM public.spend_movements WHERE spend_id = s.id OFFSET 0) m)
+"""
+)
 # All shares of a deposit are looked at where one of them is; the deposit may be older than young by itself.
 _SHARES: Final = """
     WITH shared AS MATERIALIZED (SELECT deposit_id AS id FROM public.split_shares WHERE id >= '{since}'
@@ -103,6 +110,7 @@ _SCOPES: Final[Mapping[str, str]] = {
     "payouts_follow_their_spends": _PAYOUTS,
     "spends_do_what_payouts_say": _PAYOUTS,
     "spends_are_their_outputs": _SPENDS,
+    "movements_are_their_spends": _MOVEMENTS,
 }
 
 

@@ -58,13 +58,14 @@ def is_awaiting_gas(network: str, address: str) -> bool:
 def is_stuck(spend: SpendRow, *, patience_s: int) -> bool:
     """Return whether a spend is the one that holds up its sender: nothing of the sender moved for so long.
 
-    Only the lowest slot can be: all others wait behind it, however much they offer.
+    Only the lowest slot can be: all others wait behind it, however much they offer. Where nothing is counted, each
+    spend stands by itself.
     """
     return is_true(
         "SELECT NOT EXISTS (SELECT 1 FROM spends o WHERE o.network = s.network AND o.sender = s.sender"
         "   AND o.slot < s.slot AND o.settled_at IS NULL AND o.mined_txid IS NULL)"
         " AND GREATEST(s.created_at, s.bumped_at, (SELECT max(o.mined_at) FROM spends o"
-        "   WHERE o.network = s.network AND o.sender = s.sender AND o.settled_at IS NULL))"
+        "   WHERE s.slot IS NOT NULL AND o.network = s.network AND o.sender = s.sender AND o.settled_at IS NULL))"
         " <= app_now() - make_interval(secs => %s)"
         " FROM spends s WHERE s.id = %s AND s.settled_at IS NULL AND s.mined_txid IS NULL",
         (patience_s, spend.id),

@@ -23,11 +23,6 @@ State = Literal["signed", "sent", "mined", "confirmed", "failed", "dead"]
 SETTLED_MAX: Final = 50
 PURPOSES: Final[frozenset[str]] = frozenset(get_args(Purpose))
 
-# What a spend s took from its sender and brought to its recipients of its coin, in token units: by the token's own logs
-# where these tell of anything else than the transfers that were asked for.
-LEFT: Final = "CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.left_units, 0) END"
-ARRIVED: Final = "CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.arrived_units, 0) END"
-
 
 class SpendRow(Table, table="spends s"):
     """A spend, with its outputs where it is read. Units are the token's own; addresses are in the stored form."""
@@ -43,7 +38,8 @@ class SpendRow(Table, table="spends s"):
     decimals: int
     # Of all outputs together.
     token_units: Units
-    slot: Big
+    # NULL where the family counts nothing.
+    slot: Big | None
     state: State = "signed"
     attempts: int = BY_DATABASE
     mined_txid: str | None = BY_DATABASE
@@ -81,6 +77,13 @@ class SpendRow(Table, table="spends s"):
         "COALESCE((SELECT a.txid FROM spend_attempts a WHERE a.spend_id = s.id ORDER BY a.number DESC LIMIT 1), '')"
     )
     told_outputs: list[dict[str, Any]] = derived(TOLD)
+
+    @property
+    def counter(self) -> int:
+        """Return its number among all that its sender sends. LookupError where its family counts nothing."""
+        if self.slot is None:
+            raise LookupError(f"spend {self.id} has no number among those of its sender")
+        return self.slot
 
     @property
     def outputs(self) -> tuple[OutputRow, ...]:
@@ -165,6 +168,14 @@ class SpentHour(Table, table="signer.spent s"):
     usd_cents: Big
 
 
+class Movement(NamedTuple):
+    """What a chain says that a spend did to an address, which may be anybody's: signed token units of a coin."""
+
+    address: str
+    currency: str
+    units: int
+
+
 class Inclusion(NamedTuple):
     """Where a receipt says that a spend stands, and what it moved; the fee is in base units of the gas coin."""
 
@@ -174,6 +185,7 @@ class Inclusion(NamedTuple):
     # In the order of the spend's outputs.
     outputs: tuple[Moved, ...]
     fee_units: int
+    movements: tuple[Movement, ...]
 
 
 # Writing ----------------------------------------------------------------------------------------------------
@@ -277,6 +289,7 @@ def take_out(spend_id: UUID) -> bool:
     )
     if is_out:
         spend_outputs.forget_moved(spend_id)
+        execute("DELETE FROM spend_movements WHERE spend_id = %s", (spend_id,))
         execute("UPDATE spend_attempts SET sent_at = NULL WHERE spend_id = %s", (spend_id,))
     return is_out
 

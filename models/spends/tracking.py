@@ -17,7 +17,7 @@ from models.deposits.cursors import BLOCKS_SETTLED
 from models.ledger import ledger
 from models.ledger.ledger import CUSTODY, EQUITY, GAS, GATEWAY, Account, Transfer
 from models.payouts import freezes
-from models.spends import outputs, signing
+from models.spends import movements, outputs, signing
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
@@ -53,6 +53,7 @@ def note_mined(catalogue: Catalogue, spend_id: UUID, found: Inclusion) -> None:
     if spend is None or not spends.mark_mined(spend, found):
         return
     after = _reread(spend_id)
+    movements.note(catalogue, after, found.movements)
     if spend.state == "confirmed":
         log.critical("spend.confirmed_changed_block", **_names(after), txid=found.txid, height=found.height)
     if any(each.state == "failed" and each.effect != "none" for each in after.outputs):
@@ -164,7 +165,11 @@ def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int, cause: Cause = 
 
 
 def _is_lost_to_another(spend: SpendRow) -> bool:
-    """Return whether the scan has shown what used a spend's slot, and that it is something else."""
+    """Return whether what a spend claims is another's for good: of a slot, once the scan has shown what used it."""
+    if spend.slot is None:
+        # Who else has this key?
+        log.critical("spend.claim_used_by_other", **_names(spend), state=spend.state)
+        return True
     user = unknown_spends.user_of_slot(spend)
     if user is None:
         # Only our key can have signed what has the slot. Until the scan shows it, it may be what paid for this.

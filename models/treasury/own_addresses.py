@@ -92,14 +92,8 @@ def moved_native_units(network: str, at: str, gas_currency: str, *, height: int)
     In the network's token units; fees included, of spends of tokens too. Less than nothing is usual.
     """
     found: int = value(
-        "SELECT COALESCE(sum(CASE WHEN s.recipient = %s AND s.is_success AND s.currency = %s"
-        "   THEN s.token_units ELSE 0 END), 0)"
-        " - COALESCE(sum(CASE WHEN s.sender = %s AND s.is_success AND s.currency = %s"
-        "   THEN s.token_units ELSE 0 END), 0)"
-        " - COALESCE(sum(CASE WHEN s.sender = %s THEN s.chain_fee_units ELSE 0 END), 0)"
-        " FROM (SELECT * FROM spends WHERE network = %s AND sender = %s AND mined_height <= %s"
-        "   UNION SELECT * FROM spends WHERE network = %s AND recipient = %s AND purpose = 'gas'"
-        "   AND mined_height <= %s) s",
-        (at, gas_currency, at, gas_currency, at, network, at, height, network, at, height),
+        "SELECT COALESCE(sum(units), 0) FROM spend_movements WHERE network = %s AND address = %s AND currency = %s"
+        " AND height <= %s",
+        (network, at, gas_currency, height),
     )
     return found

@@ -10,7 +10,7 @@ import hashlib
 import json
 import threading
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chains.base import (
@@ -29,10 +29,12 @@ from chains.base import (
     Sending,
     SpendRefusedError,
 )
-from core.catalogue.catalogue import Pair
+from chains.evm.spends.fate import movements
+from core.catalogue.catalogue import Pair, load_catalogue
 
 GAS = 21_000
 FIRST_PRICE = 10
+ETHEREUM = load_catalogue("development").networks["ethereum"]
 
 
 @dataclass
@@ -184,10 +186,11 @@ class PaperChain:
                 for txid in txids:
                     if txid in block.included:
                         is_success = block.included[txid]
-                        return Fate(
+                        fate = Fate(
                             kind=FateKind.INCLUDED, txid=txid, height=block.height, block_hash=block.hash,
                             outputs=(self._output(txid, is_success=is_success),), fee_units=self._fee(txid),
                         )  # fmt: skip
+                        return replace(fate, movements=movements(fate, intent, ETHEREUM))
             buried = [txid for block in self.blocks[: len(self.blocks) - depth + 1] for txid in block.included]
             gone = sum(self.known[txid]["sender"] == intent.wallet.address for txid in buried) > slot
             return Fate(kind=FateKind.DEAD, cause="stranger") if gone else Fate(kind=FateKind.WAITING)

@@ -8,7 +8,7 @@ from uuid import UUID
 from core.ids import uuid7
 from core.payouts.deny_list import DenyList
 from models.db import scales
-from models.db.base import transaction
+from models.db.base import execute, transaction
 from models.deposits import crediting
 from models.merchants import transfers as personal
 from models.outcomes import decisions as payout_decisions
@@ -21,6 +21,7 @@ from tests.models.invoices.builders import invoice, paid
 from tests.models.payout_links.builders import claimed
 from tests.models.payout_links.builders import funded as cheque
 from tests.models.payouts.held import DESTINATION, payout, require_cosign, taken
+from tests.models.treasury.builders import HOT, spend
 
 # At least one change for each invariant, each with several faces.
 PAYOUT_CORRUPTIONS: Final[dict[str, list[str]]] = {
@@ -99,6 +100,17 @@ PAYOUT_CORRUPTIONS: Final[dict[str, list[str]]] = {
         "INSERT INTO spend_outputs (spend_id, place, payout_id, recipient, token_units, state) SELECT spend_id, 1,"
         " NULL, recipient, 0, 'open' FROM spend_outputs WHERE state = 'confirmed'",
     ],
+    "movements_are_their_spends": [
+        "INSERT INTO spend_movements SELECT id, network, sender, currency, decimals, -1, 1 FROM spends"
+        " WHERE mined_height IS NULL AND purpose = 'payout'",
+        "UPDATE spend_movements SET units = units + 1 WHERE currency = 'USDT' AND units < 0",
+        "UPDATE spend_movements SET units = units + 1 WHERE currency = 'USDT' AND units > 0",
+        "UPDATE spend_movements SET units = units + 6 WHERE currency = 'ETH'",
+        "UPDATE spend_movements SET network = 'bsc'",
+        "UPDATE spend_movements SET height = height + 1",
+        "DELETE FROM spend_movements WHERE units < 0",
+        "DELETE FROM spend_movements WHERE units > 0 AND currency = 'USDT'",
+    ],
     "cheques_hold_their_money": [
         "UPDATE payout_links SET amount_units = amount_units + 1",
         "UPDATE payout_links SET status = 'cancelled' WHERE status = 'funded'",
@@ -135,9 +147,22 @@ def pay_out(chain: Chain) -> UUID:
     taken(payout(merchant_id, status="approved", is_approval_required=False), "failed")
     _converted(merchant_id)
     _cheques(merchant_id)
+    _included()
     with transaction():
         personal.transfer(merchant_id, None, "USDT", USDT, created_by="pk_creator")
     return merchant_id
+
+
+def _included() -> None:
+    """Let what was confirmed stand in a block, and gas and a sweep of ours beside it."""
+    execute(
+        "UPDATE spends SET mined_txid = '0x7', mined_height = 7, mined_hash = '0xb', is_success = true,"
+        " effect = 'exact', chain_fee_units = 5 WHERE state = 'confirmed'"
+    )
+    spend(recipient="0xdeposit", token_units=9, mined=(7, "0xb"), effect="exact")
+    token = CATALOGUE.pairs["USDT", "ethereum"].contract
+    spend(purpose="sweep", sender="0xdeposit", recipient=HOT, currency="USDT", contract=token, token_units=3,
+          mined=(7, "0xb"), effect="exact")  # fmt: skip
 
 
 def _merchant(chain: Chain) -> UUID:

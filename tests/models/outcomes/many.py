@@ -16,7 +16,7 @@ from models.spends import counters as signer_counters
 from models.spends import rows as spends
 from models.spends import tracking
 from models.spends.outputs import Effect, Moved, OutputRow
-from models.spends.rows import AttemptRow, Inclusion, SpendRow
+from models.spends.rows import AttemptRow, Inclusion, Movement, SpendRow
 from tests.models.builders import CATALOGUE, USDT, Chain
 from tests.models.payouts.held import HOT_WALLET, funded, payout, reread
 
@@ -29,13 +29,14 @@ FEE_UNITS: Final = 200_000
 class Many:
     """Three orders of 10 USDT each, the first two of one merchant, and the one spend that was signed for them."""
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: Chain, *, is_signed: bool = True) -> None:
         self.chain = chain
         self.shops = (funded(chain=chain), funded(chain=chain))
         self.orders = [
             payout(shop, status="approved", is_approval_required=False) for shop in (self.shops[0], *self.shops)
         ]
-        self.spend_id = self.sign()
+        if is_signed:
+            self.spend_id = self.sign()
 
     def sign(self, *orders: PayoutRow) -> UUID:
         """Sign for some payouts, or all, as the signer does."""
@@ -81,7 +82,15 @@ class Many:
             "other": Moved("other", TOKENS, TOKENS - 1),
         }
         height, block_hash = self.chain.height, self.chain._hash()
-        found = Inclusion("0x1", height, block_hash, tuple(moved[each] for each in effects), fee_units)
+        left = sum(TOKENS for each in effects if each != "none")
+        found = Inclusion(
+            "0x1",
+            height,
+            block_hash,
+            tuple(moved[each] for each in effects),
+            fee_units,
+            (Movement(HOT_WALLET, "USDT", -left), Movement(HOT_WALLET, "ETH", -fee_units), Movement("0xr", "USDT", 9)),
+        )
         with transaction():
             tracking.note_mined(CATALOGUE, self.spend_id, found)
 

@@ -51,6 +51,19 @@ def test_all_that_was_paid_is_confirmed_and_the_fee_is_booked_once(many: Many) -
     assert_sound()
 
 
+def test_what_it_did_to_our_own_addresses_is_kept_while_it_stands_in_a_block(many: Many) -> None:
+    many.chain.mine()
+    many.include("exact", "none", "other")
+    assert rows("SELECT currency, decimals, units, height FROM spend_movements ORDER BY 1") == [
+        ("ETH", 18, -FEE_UNITS, many.chain.height), ("USDT", 6, -2 * 10**7, many.chain.height),
+    ]  # fmt: skip
+    many.chain.mine()
+    many.include("none", "none", "none")
+    assert rows("SELECT currency, units, height FROM spend_movements") == [("ETH", -FEE_UNITS, many.chain.height)]
+    many.take_out()
+    assert rows("SELECT 1 FROM spend_movements") == []
+
+
 def test_one_output_ends_in_a_step(many: Many) -> None:
     many.chain.mine()
     many.include("exact", "exact", "exact")

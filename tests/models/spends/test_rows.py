@@ -50,7 +50,7 @@ def read(spend_id: object) -> SpendRow:
 
 
 def mined(row: SpendRow, *, height: int = 7, fee_units: int = 3) -> bool:
-    found = Inclusion(row.txid, height, "0xb", outputs=(Moved("exact"),), fee_units=fee_units)
+    found = Inclusion(row.txid, height, "0xb", outputs=(Moved("exact"),), fee_units=fee_units, movements=())
     return spends.mark_mined(row, found)
 
 

@@ -17,7 +17,7 @@ from tests.models.builders import CATALOGUE
 from tests.models.spends.test_rows import SENDER, read, spend
 from tests.models.spends.test_signing import unknown
 
-FOUND = Inclusion(txid="0x1", height=7, block_hash="0xb", outputs=(Moved("exact"),), fee_units=1)
+FOUND = Inclusion(txid="0x1", height=7, block_hash="0xb", outputs=(Moved("exact"),), fee_units=1, movements=())
 
 
 @pytest.fixture(autouse=True)

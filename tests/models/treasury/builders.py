@@ -48,6 +48,7 @@ def spend(
         "sender": sender,
         "recipient": recipient,
         "currency": currency,
+        "contract": None if currency == "ETH" else "0xtoken",
         "decimals": 18,
         "token_units": token_units,
         "slot": next(_slots),

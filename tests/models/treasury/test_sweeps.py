@@ -12,9 +12,10 @@ from core.rates.worth import SweepPolicy
 from models.db.base import column, execute, one, rows, transaction
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
+from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
 from models.spends.outputs import Moved
-from models.spends.rows import Inclusion
+from models.spends.rows import Inclusion, Movement
 from models.treasury import own_addresses as treasury
 from models.treasury import plan as treasury_plan
 from models.treasury import sweeps, topup_doubts, topups
@@ -147,6 +148,10 @@ def test_a_failed_sweep_that_moved_its_deposits_after_all_has_them_again(chain: 
 
 
 def include(chain: Chain, spend_id: UUID, *, is_success: bool = True) -> None:
+    sweep = spends.find(spend_id)
+    assert sweep is not None
+    coin, units = sweep.currency, sweep.token_units
+    moved = [Movement(sweep.sender, coin, -units), Movement(HOT, coin, units)]
     with transaction():
         spend_tracking.note_mined(
             CATALOGUE,
@@ -157,6 +162,7 @@ def include(chain: Chain, spend_id: UUID, *, is_success: bool = True) -> None:
                 block_hash=chain._hash(),
                 outputs=(Moved("exact") if is_success else Moved("none", problem="reverted"),),
                 fee_units=7,
+                movements=(*(moved if is_success else ()), Movement("0xpayer", "ETH", -7)),
             ),
         )
 

@@ -1,0 +1,71 @@
+"""Keeps what included spends did to addresses of ours: written with the inclusion, and taken back with it.
+
+Fees and change are among it, so that whoever adds up what an address should hold needs to know no family. Written under
+the lock of the spend by models.spends.tracking; read by models.treasury.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from uuid import UUID
+
+from core.catalogue.catalogue import Catalogue
+from models.db.base import column, execute
+from models.db.table import Big, Numeric, Table
+from models.spends import unknown as unknown_spends
+from models.spends.rows import Movement, SpendRow
+
+
+class MovementRow(Table, table="spend_movements"):
+    """What a spend did to one address of ours, in one coin: signed, in the token's own units."""
+
+    spend_id: UUID
+    network: str
+    address: str
+    currency: str
+    decimals: int
+    units: Numeric
+    height: Big
+
+
+def note(catalogue: Catalogue, spend: SpendRow, moved: Collection[Movement]) -> None:
+    """Put what a spend in a block did to addresses of ours in the place of what was noted before."""
+    execute("DELETE FROM spend_movements WHERE spend_id = %s", (spend.id,))
+    ours = _ours(catalogue, spend, {each.address for each in moved})
+    MovementRow.write_all(
+        [
+            MovementRow(
+                spend_id=spend.id,
+                network=spend.network,
+                address=each.address,
+                currency=each.currency,
+                decimals=_decimals(catalogue, spend, each.currency),
+                units=each.units,
+                height=spend.mined_height or 0,
+            )
+            for each in moved
+            if each.units and each.address in ours
+        ]
+    )
+
+
+def _ours(catalogue: Catalogue, spend: SpendRow, addresses: Collection[str]) -> set[str]:
+    """Return those of the addresses that are the gateway's: of its wallets, its pool, and what such a spend is for."""
+    ours = {spend.sender}
+    if spend.purpose not in {"payout", "lost"}:
+        ours.update(output.recipient for output in spend.outputs)
+    ours.update(unknown_spends.own(spend.network, catalogue.networks[spend.network].family, addresses))
+    ours.update(
+        column(
+            "SELECT address FROM treasury_addresses WHERE network = %s AND address = ANY(%s)",
+            (spend.network, list(addresses)),
+        )
+    )
+    return ours
+
+
+def _decimals(catalogue: Catalogue, spend: SpendRow, currency: str) -> int:
+    if currency == spend.currency:
+        return spend.decimals
+    pair = catalogue.pair(currency, spend.network)
+    return catalogue.scale(currency) if pair is None else pair.decimals
