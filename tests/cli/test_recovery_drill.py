@@ -27,6 +27,7 @@ from cli.embedded.servers import postgres as embedded
 from cli.embedded.servers.postgres import Postgres
 from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import free_port
+from core.catalogue.catalogue import load_catalogue
 from core.errors import InvoiceAddressFailed
 from core.settings.settings import DEVELOPMENT_SECRET_KEYS
 from models.addresses.pool import AddressStash
@@ -243,7 +244,7 @@ def test_a_disk_image_that_goes_back_gives_no_address_away_twice_and_pays_nobody
     snapshot: Snapshot, postgres: Postgres, drill: Drill
 ) -> None:
     people = {name: drill.recipient() for name in ("before", "again", "waiting")}
-    fill_pool("evm", spending.keys(), low=64, high=128)
+    fill_pool(load_catalogue("development").networks["ethereum"], spending.keys(), low=64, high=128)
     stash = AddressStash(spending.keys().pool_public_key, is_current=watermark.is_current)
     drill.pay_out("before", people["before"])
     snapshot.start()
@@ -260,7 +261,7 @@ def test_a_disk_image_that_goes_back_gives_no_address_away_twice_and_pays_nobody
     drill.sign(2)
     assert (drill.stopped(), drill.count("spends")) == (signing.ANOTHER_DATABASE, 1)
 
-    fill_pool("evm", spending.keys(), low=64, high=128)
+    fill_pool(load_catalogue("development").networks["ethereum"], spending.keys(), low=64, high=128)
     found = {AddressStash(spending.keys().pool_public_key, is_current=watermark.is_current).take("evm")}
     assert not found & shown
     assert min(ordinal for ordinal, _ in found) >= 1_024
