@@ -60,7 +60,9 @@ def configure(settings: Settings) -> Context:
         market=MarketBoard(),
         terms=TermsCache(settings.standard_terms),
         links=LinksCache(),
-        addresses=AddressStash(settings.address_public_key, is_current=watermark.is_current),
+        addresses=AddressStash(
+            settings.address_public_key, environment=settings.environment, is_current=watermark.is_current
+        ),
         spare=AddressReserve(settings.pool_low // 2, fresh_s=SPARE_FRESH_S),
         deny_list=deny_list,
     )

@@ -1,7 +1,7 @@
 """Declares the values and errors that every chain is spoken of in. Made by the families, read by actors.
 
 Heights, hashes and amounts are the chain's own: amounts count the network's token units, addresses are in the stored
-form of core.catalogue.addresses. Not knowing is an error or None, never a zero.
+form of core.addresses.addresses. Not knowing is an error or None, never a zero.
 """
 
 from collections.abc import Collection, Mapping

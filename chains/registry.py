@@ -57,9 +57,9 @@ def deriver(network: Network, seed: bytes) -> Deriver:
 def fee_cap_units(network: Network, settings: Settings) -> int:
     """Return the most that may be offered for a unit of the family's measure, in base units of the gas coin.
 
-    The operator's word (`<NETWORK>_GAS_CAP_GWEI`) or else the catalogue's. LookupError where there is neither.
+    The operator's word (`<NETWORK>_FEE_CAP`) or else the catalogue's. LookupError where there is neither.
     """
-    cap = settings.gas_caps_gwei.get(network.code, network.family_parameters.fee_cap)
+    cap = settings.fee_caps.get(network.code, network.family_parameters.fee_cap)
     if cap is None:
         raise LookupError(f"{network.code} has no cap on fees")
     return cap * network.family_parameters.FEE_CAP_UNIT

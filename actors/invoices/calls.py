@@ -8,7 +8,7 @@ from uuid import UUID
 from actors.context import Context, context
 from actors.invoices import service as invoice_orders
 from actors.queue.caller import CallInfo, CallReply, call_actor
-from core.catalogue.addresses import display
+from core.addresses.addresses import display
 from core.errors import (
     DomainError,
     GatewayBusy,
@@ -140,7 +140,8 @@ def select_method(info: CallInfo, choice: SelectMethod) -> CallReply:
     # Not from the cache: nothing compares the version of a choice's terms afterwards.
     terms = ctx.terms.refresh(before.merchant_id)
     method = _selected(ctx, terms, choice)
-    family = ctx.catalogue.networks[method[1]].family
+    network = ctx.catalogue.networks[method[1]]
+    family = network.family
     if before.link_id is not None and not ctx.spare.allows(family):
         raise InvoiceAddressFailed
     ordinal, address = ctx.addresses.take(family)
@@ -152,7 +153,7 @@ def select_method(info: CallInfo, choice: SelectMethod) -> CallReply:
             invoices.choose(
                 before,
                 invoice_plan.chosen(ctx.catalogue, method, quote, generation=1),
-                address=display(family, address),
+                address=display(network, address),
                 ordinal=ordinal,
                 family=family,
                 quote_s=invoice_plan.quote_lifetime_s(before.price_currency, method),

@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 
 from actors.context import Context
-from core.catalogue.addresses import display
+from core.addresses.addresses import display
 from core.errors import DomainError, GatewayBusy, InvoiceAddressFailed
 from core.invoices.schemas import CreatePayment, clamp_lifetime
 from core.rates.pricing import Market, Method, Terms
@@ -106,11 +106,11 @@ def make_ready(
     InvoiceAddressFailed.
     """
     invoice = planned.invoice
-    if planned.family:
-        ordinal, address = ctx.addresses.take(planned.family)
-        invoice = invoice.but(address_ordinal=ordinal, address=display(planned.family, address))
+    if planned.network is not None:
+        ordinal, address = ctx.addresses.take(planned.network.family)
+        invoice = invoice.but(address_ordinal=ordinal, address=display(planned.network, address))
     core = views.payment_core(ctx.catalogue, invoice, pay_url=ctx.settings.pay_url, public=public)
-    if public and not planned.family:
+    if public and planned.network is None:
         core["accepted"] = views.accepted(methods)
     response = msgspec.json.encode(core).decode()[:-1]
     return Ready(plan=planned, invoice=invoice, response=response, terms_version=terms_version)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from actors.context import context
 from actors.payout_links.checks import DESTINATION_ERRORS, check_claimable
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
-from core.catalogue import addresses
+from core.addresses import addresses
+from core.catalogue.catalogue import Network
 from core.errors import PayoutFrozen, PayoutlinkNotFound
 from core.payout_links.schemas import Claim
 from models.db.base import transaction
@@ -24,17 +25,17 @@ def claim_payout_link(info: CallInfo, claim: Claim) -> CallReply:
     link = payout_links.find_by_token(bytes.fromhex(claim.token_hash))
     if link is None:
         raise PayoutlinkNotFound
-    address = _stored(ctx.catalogue.networks[link.network].family, claim.address)
+    address = _stored(ctx.catalogue.networks[link.network], claim.address)
     claiming = _start(info, link, address, claim.memo)
     with recorded(info) as record:
         claimed = payout_link_claims.finish(ctx.catalogue, claiming.id)
         return record.store(payout_link_views.claimed(claimed))
 
 
-def _stored(family: str, address: str) -> str:
+def _stored(network: Network, address: str) -> str:
     """Return an address in the stored form; whether money may go there is asked of links that can be claimed alone."""
     try:
-        return addresses.parse(family, address)
+        return addresses.parse(network, address)
     except addresses.AddressError as refusal:
         raise DESTINATION_ERRORS.bad(str(refusal)) from None
 

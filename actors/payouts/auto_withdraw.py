@@ -7,7 +7,7 @@ from uuid import UUID
 from actors.context import Context, context
 from actors.payouts.withdrawing import DESTINATION_ERRORS, METHOD_ERRORS
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
-from core.catalogue.addresses import display
+from core.addresses.addresses import display
 from core.catalogue.catalogue import Pair
 from core.errors import AutowithdrawBadAddress, AutowithdrawBadThreshold, AutowithdrawUnknownCurrency
 from core.payouts.withdrawal_schemas import SetAutoWithdraw
@@ -81,7 +81,7 @@ def _address(ctx: Context, before: WithdrawalRule | None, wanted: SetAutoWithdra
         raise AutowithdrawBadAddress("address: is missing")
     if not before.is_vouched:
         raise AutowithdrawBadAddress("The key that named the address is revoked: name the address again.")
-    return display(ctx.catalogue.networks[before.network].family, before.address)
+    return display(ctx.catalogue.networks[before.network], before.address)
 
 
 def _threshold(ctx: Context, pair: Pair, before: WithdrawalRule | None, wanted: SetAutoWithdraw) -> int:

@@ -13,7 +13,7 @@ import structlog
 from actors.context import Context
 from actors.signer import limits as signer_policy
 from actors.signer.limits import NoRateError
-from core.catalogue.addresses import display
+from core.addresses.addresses import display
 from core.catalogue.catalogue import Pair
 from core.errors import AutowithdrawBadAddress, AutowithdrawUnknownCurrency, DomainError, PayoutFrozen
 from core.ids import uuid7
@@ -77,7 +77,7 @@ def _order(ctx: Context, rule: WithdrawalRule) -> bool:
         catalogue,
         ctx.deny_list,
         network=pair.network,
-        address=display(catalogue.networks[pair.network].family, rule.address),
+        address=display(catalogue.networks[pair.network], rule.address),
         errors=DESTINATION_ERRORS,
     )
     fee_units = payout_rules.fee_units(catalogue, ctx.market.read(), pair.currency, pair.network)

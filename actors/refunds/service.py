@@ -12,7 +12,7 @@ from uuid import UUID
 
 from actors.context import Context
 from actors.signer import limits as signer_policy
-from core.catalogue import addresses
+from core.addresses import addresses
 from core.errors import (
     PaymentNotFound,
     PayoutDestinationInternal,
@@ -96,13 +96,12 @@ def destination(ctx: Context, *, network: str, address: str | None, payer: str) 
 
     payer: empty where that is nobody in particular. Raises refund.no_address and refund.bad_address.
     """
-    family = ctx.catalogue.networks[network].family
-    named = address or payer
+    there, named = ctx.catalogue.networks[network], address or payer
     if not named:
         raise RefundNoAddress
     try:
-        stored = addresses.parse(family, named)
-        return Destination(address=stored, is_payer=bool(payer) and stored == addresses.parse(family, payer))
+        stored = addresses.parse(there, named)
+        return Destination(address=stored, is_payer=bool(payer) and stored == addresses.parse(there, payer))
     except addresses.AddressError as refusal:
         raise RefundBadAddress(str(refusal)) from None
 

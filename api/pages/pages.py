@@ -27,12 +27,12 @@ from api.limits.limits import source_name
 from api.pages import payment_stages
 from api.routes.invoices.pay import find, public_view
 from api.routes.payout_links.claims import find as find_claim
+from core.catalogue.families import traits_of
 from core.errors import DomainError, PayNotFound, RequestNotFound, TooManyRequestsError
 from core.ids import is_uuid
 from models.db.base import app_now
 from models.invoices import arrivals
 from models.payout_links import views as payout_link_views
-from models.payouts.rules import MEMO_FAMILIES
 
 HERE: Final = Path(__file__).parent
 HTML: Final = "text/html; charset=utf-8"
@@ -216,7 +216,7 @@ class ClaimPage(HostedPage):
             expires_unix=int(row.expires_at.timestamp()),
             headings=CLAIM_HEADINGS,
             network_name=network.name,
-            takes_memo=network.family in MEMO_FAMILIES,
+            takes_memo=traits_of(network).has_memo,
             # As the reader's device has it: a cheque has no theme of its own.
             theme="light dark",
         )

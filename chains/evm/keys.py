@@ -6,7 +6,7 @@ from typing import Any, Final
 from chains.base import KeyRef
 from chains.evm.spends.library import account as eth_account
 from chains.family import DEPOSITS, HOT, Keyring
-from core.catalogue.addresses import keccak256
+from core.addresses.evm import keccak256
 
 ADDRESS_BYTES: Final = 20
 HASH_BYTES: Final = 32

@@ -9,7 +9,7 @@ from typing import Final
 
 from cli.embedded.story.identity import Identity
 from cli.embedded.supervise.leash import Leash
-from core.settings.rules import RPC_SUFFIX
+from core.settings.networks import RPC_SUFFIX
 
 SIGNER: Final = "signer"
 WALLET_PREFIX: Final = "WALLET_"

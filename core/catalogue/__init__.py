@@ -1,1 +1,1 @@
-"""Networks, assets and their pairs, as data, and the written forms of addresses."""
+"""Networks, assets and their pairs, as data, and what the families of chains are."""

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Family = Literal["evm", "tron", "solana", "ton", "bitcoin"]
 
+SERVED_FAMILIES: Final[frozenset[Family]] = frozenset({"evm"})
+"""Those whose networks this version reads and spends on. The written forms of addresses it knows for all."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
@@ -100,6 +103,12 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     # Base units of the gas coin in one of the units that the family's fee caps are written in.
     FEE_CAP_UNIT: ClassVar[int] = 1
+    # What the operator's cap is called besides <NETWORK>_FEE_CAP; "" for nothing.
+    FEE_CAP_ALIAS: ClassVar[str] = ""
+    # Ends of the names of settings that networks of other families do not have.
+    OPTIONS: ClassVar[frozenset[str]] = frozenset()
+    # The highest cap that an operator may set, in those units.
+    FEE_CAP_MAX: ClassVar[int] = 10**9
     # What a chain of development calls itself; "" where it bears the identity of the main one.
     DEVELOPMENT_IDENTITY: ClassVar[str] = ""
 
@@ -136,6 +145,9 @@ class EvmParameters(Parameters, frozen=True, kw_only=True, tag="evm"):
     """What EVM networks differ in. Their identity is their chain id, in decimal. The measure of fees is gas."""
 
     FEE_CAP_UNIT: ClassVar[int] = 10**9
+    FEE_CAP_MAX: ClassVar[int] = 2_000
+    FEE_CAP_ALIAS: ClassVar[str] = "_GAS_CAP_GWEI"
+    OPTIONS: ClassVar[frozenset[str]] = frozenset({"_GAS_CAP_GWEI", "_SANCTIONS_ORACLE"})
 
     # The most that is offered for a unit of gas.
     gas_cap_gwei: Positive

@@ -14,15 +14,14 @@ from typing import Final
 
 import structlog
 
+from core.addresses.addresses import stored_form
+
 log = structlog.get_logger()
 
 # How often the file is looked at, at most.
 LOOK_S: Final = 1.0
 COMMENT: Final = "#"
 
-_EVM: Final = re.compile(r"0[xX][0-9a-fA-F]{40}")
-# Bech32 is one address in two cases; its stored form is the lower one.
-_BECH32: Final = re.compile(r"(?i:bc1|tb1|bcrt1)(?:[0-9a-z]+|[0-9A-Z]+)")
 # No network writes an address with other characters, or in another length.
 _ANY: Final = re.compile(r"[A-Za-z0-9_:+/=-]{20,128}")
 _Fingerprint = tuple[int, int, int]
@@ -50,9 +49,9 @@ class DenyList:
         return len(self._addresses)
 
     def blocks(self, address: str) -> bool:
-        """Tell whether an address is on the list; EVM and bech32 addresses in any case."""
+        """Tell whether an address is on the list; in any spelling of its family."""
         self._look()
-        return _stored(address) in self._addresses
+        return (stored_form(address) or address) in self._addresses
 
     def _look(self) -> None:
         """Read the file again where it changed since the last look."""
@@ -103,12 +102,8 @@ def _addresses(path: Path, text: str) -> list[str]:
         address = line.partition(COMMENT)[0].strip()
         if not address:
             continue
-        if not (_EVM.fullmatch(address) if address[:2] in {"0x", "0X"} else _ANY.fullmatch(address)):
+        stored = stored_form(address)
+        if stored is None and (address[:2] in {"0x", "0X"} or not _ANY.fullmatch(address)):
             raise DenyListError(f"DENY_LIST: line {number} of {path} is no address")
-        found.append(_stored(address))
+        found.append(stored or address)
     return found
-
-
-def _stored(address: str) -> str:
-    """Return the form in which addresses are stored: each has one spelling in it."""
-    return address.lower() if _EVM.fullmatch(address) or _BECH32.fullmatch(address) else address

@@ -7,22 +7,15 @@ They look at the texts of the environment, before these become settings, so that
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from core.catalogue.addresses import SERVED_FAMILIES
-from core.catalogue.catalogue import load_catalogue
+from core.catalogue.fields import Environment
 from core.secrets.secretbox import SecretKeysError, parse_secret_keys
+from core.settings.networks import RPC_SUFFIX, network_problems, rpc_variables
 from core.settings.node_urls import read_node_url
 
-Environment = Literal["development", "production"]
 Role = Literal["web", "worker", "signer", "scheduler", "cli"]
 
 # Published with the source: it seals nothing that matters, and production refuses it.
 DEVELOPMENT_SECRET_KEYS = "development:c2x1aWNlLWRldmVsb3BtZW50LW9ubHkta2V5LTAwMDA="  # noqa: S105
-
-RPC_SUFFIX = "_RPC_URLS"
-GAS_CAP_SUFFIX = "_GAS_CAP_GWEI"
-SANCTIONS_SUFFIX = "_SANCTIONS_ORACLE"
-COLD_SUFFIX = "_COLD_ADDRESS"
-_EVM_SUFFIXES = (GAS_CAP_SUFFIX, SANCTIONS_SUFFIX, COLD_SUFFIX)
 
 _WALLET_PREFIX = "WALLET_"
 _WALLET_SOURCES = ("WALLET_KEYSTORE", "WALLET_KEYSTORE_DATA", "WALLET_MNEMONIC")
@@ -32,8 +25,7 @@ _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 
 def problems_of(values: Mapping[str, str], environment: Environment, role: Role) -> Iterator[str]:
     """Tell in one line each what stands against starting a process of that role with these variables."""
-    yield from _rpc_problems(values, environment)
-    yield from _evm_problems(values, environment)
+    yield from network_problems(values, environment)
     yield from _role_problems(values, role)
     if environment == "production":
         yield from _production_problems(values, role)
@@ -44,16 +36,6 @@ def split(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def rpc_variables(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the values of <NETWORK>_RPC_URLS by network code."""
-    return network_variables(values, RPC_SUFFIX)
-
-
-def network_variables(values: Mapping[str, str], suffix: str) -> dict[str, str]:
-    """Return the values of <NETWORK><suffix> by network code."""
-    return {n.removesuffix(suffix).lower(): value for n, value in values.items() if n.endswith(suffix)}
-
-
 def holds_development_key(text: str) -> bool:
     """Tell whether the published key is among these SECRET_KEYS, under whatever id."""
     try:
@@ -61,23 +43,6 @@ def holds_development_key(text: str) -> bool:
     except SecretKeysError:
         return False
     return not set(keys.values()).isdisjoint(parse_secret_keys(DEVELOPMENT_SECRET_KEYS).values())
-
-
-def _rpc_problems(values: Mapping[str, str], environment: Environment) -> Iterator[str]:
-    known = load_catalogue(environment).networks
-    for network in rpc_variables(values):
-        if network not in known:
-            yield f"{network.upper()}{RPC_SUFFIX}: the catalogue has no such network"
-        elif known[network].family not in SERVED_FAMILIES:
-            yield f"{network.upper()}{RPC_SUFFIX}: this version has no adapter for {known[network].family} networks"
-
-
-def _evm_problems(values: Mapping[str, str], environment: Environment) -> Iterator[str]:
-    known = load_catalogue(environment).networks
-    for suffix in _EVM_SUFFIXES:
-        for code in network_variables(values, suffix):
-            if code not in known or known[code].family != "evm":
-                yield f"{code.upper()}{suffix}: the catalogue has no such EVM network"
 
 
 def _role_problems(values: Mapping[str, str], role: Role) -> Iterator[str]:

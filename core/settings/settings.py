@@ -15,26 +15,22 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from core.catalogue.addresses import parse
+from core.catalogue.fields import Environment
 from core.money import CENT_DIGITS, PPM_DIGITS, parse_units
 from core.rates.pricing import StandardTerms
 from core.secrets.secretbox import SecretKeysError, parse_secret_keys
-from core.settings.node_urls import read_node_url
-from core.settings.rates import rate_problems, rate_urls, variable
-from core.settings.rules import (
-    COLD_SUFFIX,
-    DEVELOPMENT_SECRET_KEYS,
-    GAS_CAP_SUFFIX,
+from core.settings.networks import (
     RPC_SUFFIX,
     SANCTIONS_SUFFIX,
-    Environment,
-    Role,
-    holds_development_key,
+    cold_addresses,
+    fee_cap_name,
+    fee_caps,
     network_variables,
-    problems_of,
     rpc_variables,
-    split,
 )
+from core.settings.node_urls import read_node_url
+from core.settings.rates import rate_problems, rate_urls, variable
+from core.settings.rules import DEVELOPMENT_SECRET_KEYS, Role, holds_development_key, problems_of, split
 from core.settings.signer_rates import dollar_rates, parse_signer_rates, signer_rate_problems
 
 _DEFAULTS: Mapping[Environment, Mapping[str, str]] = {
@@ -121,10 +117,6 @@ def _check_secret_keys(text: str) -> str:
     return text
 
 
-def _stored_evm(text: str) -> str:
-    return parse("evm", text)
-
-
 def _freeze(urls: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
     return MappingProxyType(dict(urls))
 
@@ -175,9 +167,10 @@ class Settings(BaseModel):
         Mapping[str, Annotated[tuple[NodeUrlText, ...], BeforeValidator(_split), Field(min_length=1, max_length=8)]],
         AfterValidator(_freeze),
     ] = Field(default_factory=lambda: MappingProxyType({}), repr=False)
-    # By network code: what replaces the catalogue's cap, and the contract that lists sanctioned addresses.
-    gas_caps_gwei: Annotated[Mapping[str, Annotated[int, Field(ge=1, le=2_000)]], AfterValidator(MappingProxyType)] = (
-        Field(default_factory=lambda: MappingProxyType({}))
+    # By network code: what replaces the catalogue's cap, in the unit of its family's caps, and the contract that lists
+    # sanctioned addresses.
+    fee_caps: Annotated[Mapping[str, Annotated[int, Field(ge=1)]], AfterValidator(MappingProxyType)] = Field(
+        default_factory=lambda: MappingProxyType({})
     )
     sanctions_oracles: Annotated[
         Mapping[str, Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]], AfterValidator(MappingProxyType)
@@ -235,10 +228,10 @@ class Settings(BaseModel):
     # The day on which somebody last looked at them.
     signer_rates_at: date | None = None
 
-    # Where what the hot wallet need not hold goes; by network code.
-    cold_addresses: Annotated[
-        Mapping[str, Annotated[str, AfterValidator(_stored_evm)]], AfterValidator(MappingProxyType)
-    ] = Field(default_factory=lambda: MappingProxyType({}))
+    # Where what the hot wallet need not hold goes; by network code, as addresses are stored.
+    cold_addresses: Annotated[Mapping[str, str], AfterValidator(MappingProxyType)] = Field(
+        default_factory=lambda: MappingProxyType({})
+    )
     # A deposit address is swept once it holds so much of a coin, and while that costs no more than so much of it.
     sweep_min_usd: int = Field(ge=0)
     sweep_fee_max_percent: int = Field(ge=1, le=10_000)
@@ -354,7 +347,7 @@ def load_settings(env: Mapping[str, str] | None = None, *, role: Role = "cli") -
     except ValidationError as error:
         # A name that follows from another would repeat that one's problem.
         derived = {"production": {"PAY_URL"}, "development": {"PAY_URL", "BASE_URL"}}[environment] - given.keys()
-        found = [line for line in _describe(error) if line.partition(":")[0] not in derived]
+        found = [line for line in _describe(error, values) if line.partition(":")[0] not in derived]
         raise SettingsError([*found, *problems]) from None
     if problems:
         raise SettingsError(problems)
@@ -366,9 +359,9 @@ def _fields(values: Mapping[str, str], environment: Environment) -> dict[str, ob
     fields: dict[str, object] = {"environment": environment}
     fields |= {name: values[name.upper()] for name in Settings.model_fields if name.upper() in values}
     fields["rpc_urls"] = rpc_variables(values)
-    fields["gas_caps_gwei"] = network_variables(values, GAS_CAP_SUFFIX)
+    fields["fee_caps"] = fee_caps(values)
     fields["sanctions_oracles"] = network_variables(values, SANCTIONS_SUFFIX)
-    fields["cold_addresses"] = network_variables(values, COLD_SUFFIX)
+    fields["cold_addresses"] = cold_addresses(values, environment)
     fields["rates_urls"] = rate_urls(values)
     if environment == "development":
         fields.setdefault("base_url", f"http://127.0.0.1:{values.get('PORT', '8000')}")
@@ -377,7 +370,7 @@ def _fields(values: Mapping[str, str], environment: Environment) -> dict[str, ob
     return fields
 
 
-def _describe(error: ValidationError) -> Iterator[str]:
+def _describe(error: ValidationError, values: Mapping[str, str]) -> Iterator[str]:
     """Turn pydantic's findings into lines by variable, without the values."""
     for problem in error.errors(include_url=False, include_input=False, include_context=False):
         where = problem["loc"]
@@ -385,12 +378,10 @@ def _describe(error: ValidationError) -> Iterator[str]:
         match where:
             case ("rpc_urls", network, *_):
                 yield f"{str(network).upper()}{RPC_SUFFIX}: {text}"
-            case ("gas_caps_gwei", network, *_):
-                yield f"{str(network).upper()}{GAS_CAP_SUFFIX}: {text}"
+            case ("fee_caps", network, *_):
+                yield f"{fee_cap_name(values, str(network))}: {text}"
             case ("sanctions_oracles", network, *_):
                 yield f"{str(network).upper()}{SANCTIONS_SUFFIX}: {text}"
-            case ("cold_addresses", network, *_):
-                yield f"{str(network).upper()}{COLD_SUFFIX}: {text}"
             case ("rates_urls", source, *_):
                 yield f"{variable(str(source))}: {text}"
             case (name, *_):

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 
 from core.catalogue.catalogue import load_catalogue
+from core.catalogue.fields import Environment
 from core.money import format_coin
 from core.rates.pricing import RATE_DIGITS
-from core.settings.rules import Environment, Role, rpc_variables, split
+from core.settings.networks import rpc_variables
+from core.settings.rules import Role, split
 
 # Coins that are dollars by their issuers' promise need no line.
 DOLLARS = ("USDT", "USDC", "DAI")

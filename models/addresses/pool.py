@@ -16,7 +16,9 @@ import structlog
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from core.catalogue.addresses import display
+from core.addresses.addresses import display
+from core.catalogue.catalogue import Network, load_catalogue
+from core.catalogue.fields import Environment
 from core.errors import InvoiceAddressFailed
 from core.net.qr import qr_data_uri
 from models.addresses import reservations
@@ -61,11 +63,22 @@ def fill(family: str, chunk: int, addresses: Sequence[str], signature: bytes) ->
 class AddressStash:
     """Keeps a process's few reserved addresses, so that no invoice waits for one. Safe to share between threads."""
 
-    def __init__(self, public_key: str, *, is_current: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        public_key: str,
+        *,
+        environment: Environment = "production",
+        is_current: Callable[[], bool] = lambda: True,
+    ) -> None:
         """Take the signer's public key in base64; empty in a process that gives out no address.
 
-        is_current: whether the database is known to have lost nothing; asked before anything is reserved.
+        environment: whose networks show the addresses. is_current: whether the database is known to have lost nothing;
+        asked before anything is reserved.
         """
+        # A family's addresses are shown alike on all of an environment's networks.
+        self._network_of: dict[str, Network] = {
+            network.family: network for network in load_catalogue(environment).networks.values()
+        }
         self._is_current = is_current
         self._key = Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key)) if public_key else None
         self._lock = threading.Lock()
@@ -140,7 +153,7 @@ class AddressStash:
                     self._refill(family, takes=False)
         while self._undrawn:
             family, address = self._undrawn.popleft()
-            qr_data_uri(display(family, address))
+            qr_data_uri(display(self._network_of[family], address))
             # Whoever answers a call goes first.
             time.sleep(0)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
-from core.catalogue.catalogue import Catalogue
+from core.catalogue.catalogue import Catalogue, Network
 from core.errors import PaymentBadAccuracy, PaymentBadAmount, PaymentUnsupportedNetwork
 from core.ids import uuid7
 from core.invoices.schemas import CreatePayment, clamp_lifetime
@@ -31,8 +31,13 @@ class Plan:
     lifetime_s: int
     # How long its quote holds; None where the price needs no rate or no coin is chosen yet.
     quote_s: int | None
-    # The address family that it needs an address of; "" without a coin.
-    family: str
+    # The network that it needs an address on; None without a coin.
+    network: Network | None
+
+    @property
+    def family(self) -> str:
+        """Return the address family that it needs an address of; "" without a coin."""
+        return "" if self.network is None else self.network.family
 
 
 def plan_invoice(
@@ -66,7 +71,7 @@ def plan_invoice(
     lifetime_s = clamp_lifetime(body.lifetime)
     if method is None:
         pricing.check_price(catalogue, market, price, max_usd=terms.price_max_usd)
-        return Plan(invoice=invoice, lifetime_s=lifetime_s, quote_s=None, family="")
+        return Plan(invoice=invoice, lifetime_s=lifetime_s, quote_s=None, network=None)
     quote = pricing.quote(
         catalogue, market, price=price, method=method, terms=terms, subtract_percent=invoice.subtract_percent
     )
@@ -75,7 +80,7 @@ def plan_invoice(
         invoice=invoice.but(status="check", is_multi=False, **columns),
         lifetime_s=lifetime_s,
         quote_s=quote_lifetime_s(price.currency, method),
-        family=catalogue.networks[method[1]].family,
+        network=catalogue.networks[method[1]],
     )
 
 

@@ -15,7 +15,7 @@ from uuid import UUID
 
 import msgspec
 
-from core.catalogue.addresses import display
+from core.addresses.addresses import display
 from core.catalogue.catalogue import Catalogue
 from core.invoices import states
 from core.invoices.states import InvoiceStatus
@@ -310,7 +310,7 @@ def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> 
         sum(t.units for t in counted),
         max((t.height_max for t in counted), default=None),
         txid,
-        display(catalogue.networks[network].family, standing.payer) if txid and standing.payer else "",
+        display(catalogue.networks[network], standing.payer) if txid and standing.payer else "",
     )
     execute(
         "UPDATE invoices SET (status, is_final, generation, payer_units, fee_fixed_units, confirmed_units,"

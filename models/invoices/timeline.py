@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from core.catalogue.addresses import display
+from core.addresses.addresses import display
 from core.catalogue.catalogue import Catalogue
 from core.invoices.timeline_schemas import EVENTS, EventName
 from core.net.render import coin_text, iso_time, price_text
@@ -166,7 +166,7 @@ def _refunded(catalogue: Catalogue, refund: Refund) -> Detail:
         "amount": coin_text(catalogue, refund.currency, refund.amount_units),
         "currency": refund.currency,
         "network": refund.network,
-        "address": display(catalogue.networks[refund.network].family, refund.address),
+        "address": display(catalogue.networks[refund.network], refund.address),
         "txid": refund.txid,
         **({"error": refund.error} if refund.status == "failed" and refund.error else {}),
     } | ({"ended_at": iso_time(refund.updated_at)} if refund.status in FINAL_PAYOUTS else {})

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 from uuid import UUID
 
-from core.catalogue.addresses import display
+from core.addresses.addresses import display
 from core.catalogue.catalogue import Catalogue
 from core.net.render import coin_text, iso_time
 from core.payout_links.tokens import ClaimTokens, claim_url
@@ -38,7 +38,7 @@ def link(catalogue: Catalogue, shown: PayoutLinkRow) -> dict[str, Any]:
     }
     if shown.payout_id is not None:
         body["payout_id"] = str(shown.payout_id)
-        body["claim_address"] = display(catalogue.networks[shown.network].family, shown.claim_address or "")
+        body["claim_address"] = display(catalogue.networks[shown.network], shown.claim_address or "")
     return body
 
 

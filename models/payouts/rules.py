@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final, NoReturn, Protocol
 from uuid import UUID
 
-from core.catalogue import addresses
+from core.addresses import addresses
 from core.catalogue.catalogue import Catalogue, Pair
+from core.catalogue.families import traits_of
 from core.errors import (
     ComplianceAddressBlocked,
     DomainError,
@@ -33,9 +34,6 @@ from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, MATURING, Account
 from models.payouts import queue as payout_queue
 from models.payouts.rows import PayoutRow
-
-# The families whose transfers carry a comment.
-MEMO_FAMILIES: Final = frozenset({"ton", "solana"})
 
 
 class Blocklist(Protocol):
@@ -174,7 +172,7 @@ def amounts(
 
 def check_memo_carried(catalogue: Catalogue, network: str, memo: str | None) -> None:
     """Refuse a memo where transfers carry none. Raises payout.memo_unsupported."""
-    if memo and catalogue.networks[network].family not in MEMO_FAMILIES:
+    if memo and not traits_of(catalogue.networks[network]).has_memo:
         raise PayoutMemoUnsupported
 
 
@@ -191,16 +189,16 @@ def check_destination(
     Raises errors.bad, also for the contracts of the network's coins, whose transfers to themselves are lost;
     errors.mismatch; errors.internal for any address of this gateway; and compliance.address_blocked.
     """
-    family = catalogue.networks[network].family
+    there = catalogue.networks[network]
     try:
-        stored = addresses.parse(family, address)
+        stored = addresses.parse(there, address)
     except addresses.ForeignAddressError as refusal:
         raise errors.mismatch(str(refusal)) from None
     except addresses.AddressError as refusal:
         raise errors.bad(str(refusal)) from None
     if stored in _contracts(catalogue, network):
         raise errors.bad("The address is the contract of a coin.")
-    if is_internal(family, stored):
+    if is_internal(there.family, stored):
         raise errors.internal
     # What an oracle said lately of somebody else's payout; the signer asks it again before anything is signed.
     if deny_list.blocks(stored) or payout_queue.verdict(network, stored):
@@ -209,9 +207,9 @@ def check_destination(
 
 
 def _contracts(catalogue: Catalogue, network: str) -> frozenset[str]:
-    family = catalogue.networks[network].family
+    there = catalogue.networks[network]
     return frozenset(
-        addresses.parse(family, pair.contract) for pair in catalogue.pairs_on(network) if pair.contract is not None
+        addresses.parse(there, pair.contract) for pair in catalogue.pairs_on(network) if pair.contract is not None
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from core.catalogue.addresses import display
+from core.addresses.addresses import display
 from core.catalogue.catalogue import Catalogue, Pair
 from core.money import format_coin
 from core.net.render import coin_text, iso_time
@@ -63,7 +63,7 @@ def _core(catalogue: Catalogue, shown: PayoutRow) -> dict[str, Any]:
         "amount": coin_text(catalogue, shown.currency, shown.amount_units),
         "currency": shown.currency,
         "network": shown.network,
-        "address": display(catalogue.networks[shown.network].family, shown.address),
+        "address": display(catalogue.networks[shown.network], shown.address),
         "txid": shown.txid,
         "status": SHOWN[shown.status],
         "is_final": shown.status in FINAL_PAYOUTS,

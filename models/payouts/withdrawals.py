@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from core.catalogue.addresses import display
+from core.addresses.addresses import display
 from core.catalogue.catalogue import Catalogue
 from core.net.render import coin_text
 from models.db.base import column, execute
@@ -99,7 +99,7 @@ def shown(catalogue: Catalogue, rule: WithdrawalRule) -> dict[str, Any]:
     return {
         "currency": rule.currency,
         "network": rule.network,
-        "address": display(catalogue.networks[rule.network].family, rule.address),
+        "address": display(catalogue.networks[rule.network], rule.address),
         "threshold": coin_text(catalogue, rule.currency, rule.threshold_units),
         "enabled": rule.is_enabled and rule.is_vouched,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from core.catalogue.addresses import display
+from core.addresses.addresses import display
 from core.catalogue.catalogue import Catalogue
 from core.net.qr import QrTooLong, qr_data_uri
 from core.net.render import coin_text, iso_time
@@ -26,7 +26,7 @@ def wallet(catalogue: Catalogue, shown: WalletRow) -> dict[str, Any]:
 
 
 def _address(catalogue: Catalogue, shown: WalletRow) -> str:
-    return display(catalogue.networks[shown.network].family, shown.address)
+    return display(catalogue.networks[shown.network], shown.address)
 
 
 def block(catalogue: Catalogue, shown: WalletRow) -> dict[str, Any]:

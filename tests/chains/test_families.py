@@ -28,18 +28,14 @@ OLDER: Final = "columns that the older version beside reads and fills, until a l
 BY_FAMILY: Final = "still asks which family it is"
 # Who else says so, and what, and why. Nothing is added here without a reason that lasts; what is gone is taken out.
 ALLOWED: Final[dict[str, tuple[set[str], str]]] = {
-    "chains/registry.py": ({"evm", "gwei"}, "the one table; the operator's cap in the unit of its variable"),
+    "chains/registry.py": ({"evm"}, "the one table"),
     "cli/embedded/chains.py": ({"evm"}, "the one table"),
-    "core/catalogue/addresses.py": (set(FAMILIES), BY_FAMILY),
+    "core/addresses/addresses.py": (set(FAMILIES), "the one table"),
     "core/catalogue/families.py": ({*FAMILIES, "gwei"}, "what is data of each family: traits and parameters"),
     "core/payout_links/schemas.py": ({"solana", "ton"}, "tells merchants where a comment is taken"),
-    "core/payouts/deny_list.py": ({"evm"}, BY_FAMILY),
     "core/payouts/schemas.py": ({"solana", "ton"}, "tells merchants where a comment is taken"),
-    "core/settings/rules.py": ({"evm", "gwei"}, BY_FAMILY),
-    "core/settings/settings.py": ({"evm", "gwei"}, BY_FAMILY),
     "models/addresses/reservations.py": ({"evm"}, BY_FAMILY),
     "models/db/grants.py": ({"evm"}, "names a sequence a family"),
-    "models/payouts/rules.py": ({"solana", "ton"}, BY_FAMILY),
     "models/spends/rows.py": ({"gas_limit"}, OLDER),
     "models/spends/unknown.py": ({"gas_limit"}, OLDER),
 }

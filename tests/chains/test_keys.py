@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from chains.keys import Keys, load_keys, new_mnemonic
 from chains.keystore import KeystoreError, seal
-from core.catalogue.addresses import checksum_evm
+from core.addresses.evm import checksum_evm
 from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import Settings, load_settings
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from chains.net.json_rpc import JsonRpc
-from core.catalogue.addresses import keccak256
+from core.addresses.evm import keccak256
 
 # The first account of the mnemonic "test test … junk", known to everybody.
 BUYER = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"

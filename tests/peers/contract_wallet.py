@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.catalogue.addresses import keccak256
+from core.addresses.evm import keccak256
 from tests.peers.anvil import HandMined
 
 SINGLETON: Final = "0x" + "5a" * 20

@@ -9,7 +9,7 @@ from typing import Final
 
 from chains.base import ProviderError
 from chains.evm import wire
-from core.catalogue.addresses import keccak256
+from core.addresses.evm import keccak256
 
 BLOOM_BYTES: Final = 256
 BIT_MASK: Final = BLOOM_BYTES * 8 - 1

@@ -18,7 +18,7 @@ from chains.evm.spends.library import account, calldata, eth, rlp_list, spelled
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import TRANSFER
 from chains.net.json_rpc import Rpc
-from core.catalogue.addresses import keccak256
+from core.addresses.evm import keccak256
 from core.catalogue.catalogue import Pair
 
 # What is signed besides, by kind of transaction: of old, with an access list, with a tip.

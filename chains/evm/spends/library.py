@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from chains.base import ProviderError
 from chains.evm import wire
 from chains.net.json_rpc import Rpc
-from core.catalogue.addresses import checksum_evm, keccak256
+from core.addresses.evm import checksum_evm, keccak256
 
 if TYPE_CHECKING:
     from web3.eth import Eth

@@ -28,7 +28,7 @@ from chains.evm.spends.library import account
 from chains.evm.spends.terms import gas_offer, only_output
 from chains.evm.spends.tx import Spend, give, outcome, plan_spend, sign_spend
 from chains.net.providers import Providers
-from core.catalogue.addresses import keccak256
+from core.addresses.evm import keccak256
 from core.catalogue.catalogue import Network
 from core.catalogue.families import evm_parameters
 

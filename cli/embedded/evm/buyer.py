@@ -7,7 +7,7 @@ from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from core.catalogue.addresses import checksum_evm, keccak256
+from core.addresses.evm import checksum_evm, keccak256
 
 COORDINATE_BYTES: Final = 32
 ADDRESS_BYTES: Final = 20

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, TypedDict, cast
 
 from chains.net.json_rpc import JsonRpc
-from core.catalogue.addresses import keccak256
+from core.addresses.evm import keccak256
 from core.catalogue.catalogue import Pair
 
 CONTRACTS_FILE: Final = Path(__file__).with_name("contracts") / "contracts.json"

@@ -11,7 +11,7 @@ import pytest
 from actors.refunds import blocked_wallets as wallet_refunds
 from actors.refunds.blocked_wallets import refund_blocked_wallet
 from actors.wallets.ticks import credit_unblocked_wallets
-from core.catalogue.addresses import display
+from core.addresses.evm import checksum_evm
 from core.errors import (
     DomainError,
     PayoutAmountBelowFee,
@@ -106,7 +106,7 @@ def test_a_coin_below_its_fee_stays_and_keeps_no_other(shop: UUID, chain: Chain)
 def test_the_wallet_is_found_by_its_address(shop: UUID, chain: Chain) -> None:
     mine = blocked(shop, chain, USDT=USDT)
 
-    assert send_back(mine, uuid=None, address=display("evm", mine.address))[0].amount == "0.9"
+    assert send_back(mine, uuid=None, address=checksum_evm(mine.address))[0].amount == "0.9"
 
 
 def test_a_crowd_of_specks_does_not_stand_before_the_money(

@@ -12,7 +12,7 @@ import pytest
 from actors import context
 from actors.refunds import service as refund_orders
 from actors.refunds.calls import refund_payment
-from core.catalogue.addresses import display
+from core.addresses.evm import checksum_evm
 from core.errors import (
     ComplianceAddressBlocked,
     DomainError,
@@ -53,7 +53,7 @@ from tests.models.refunds.builders import FEE, end, reread
 pytestmark = pytest.mark.usefixtures("costs")
 
 OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
-PAYER = display("evm", SENDER)
+PAYER = checksum_evm(SENDER)
 
 
 @pytest.fixture

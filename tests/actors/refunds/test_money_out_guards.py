@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from actors.invoices.resolution import resolve_payment
-from core.catalogue.addresses import display
+from core.addresses.evm import checksum_evm
 from core.errors import PayoutDuplicateReference, RefundNoAddress
 from models.batches import items as batch_items
 from models.db.base import rows
@@ -90,7 +90,7 @@ def test_strays_of_two_senders_in_one_transaction_need_an_address(shop: UUID, ch
 
     with pytest.raises(RefundNoAddress):
         send_back(mine, txid="0xtwo")
-    send_back(mine, txid="0xtwo", address=display("evm", STRANGER))
+    send_back(mine, txid="0xtwo", address=checksum_evm(STRANGER))
 
     assert made() == [("stray", "DAI", 6 * USDT)]
     assert rows("SELECT status, is_approval_required FROM payouts") == [("pending", True)]

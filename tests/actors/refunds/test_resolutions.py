@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from actors.invoices.resolution import resolve_payment
-from core.catalogue.addresses import display
+from core.addresses.evm import checksum_evm
 from core.errors import (
     DomainError,
     PaymentNotFound,
@@ -206,7 +206,7 @@ def test_a_stray_goes_back_to_its_sender_in_its_own_coin(shop: UUID, chain: Chai
     refund = resolve(mine, txid="0xstray")["refund"]
 
     assert (refund["currency"], refund["network"], refund["amount"]) == ("DAI", "ethereum", "4.9")
-    assert (refund["address"], refund["status"]) == (display("evm", STRANGER), "process")
+    assert (refund["address"], refund["status"]) == (checksum_evm(STRANGER), "process")
     assert made()[0].kind == "stray"
     refused(PaymentNotResolvable, mine, txid="0xstray")
     end(made()[0], "confirmed")
@@ -217,7 +217,7 @@ def test_the_payer_of_the_sale_is_not_who_sent_the_stray(shop: UUID, chain: Chai
     mine = paid(chain, invoice(shop))
     stray(chain, mine, 5 * USDT, currency="DAI", sender=STRANGER)
 
-    assert resolve(mine, txid="0xstray", address=display("evm", SENDER))["refund"]["status"] == "check"
+    assert resolve(mine, txid="0xstray", address=checksum_evm(SENDER))["refund"]["status"] == "check"
 
 
 def test_a_coin_below_its_fee_keeps_no_other_of_its_transaction(shop: UUID, chain: Chain) -> None:

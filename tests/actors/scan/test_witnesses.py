@@ -8,7 +8,7 @@ import pytest
 
 from actors import context
 from chains.registry import reader
-from core.catalogue.addresses import keccak256
+from core.addresses.evm import keccak256
 from core.settings.settings import load_settings
 from models.db.base import execute, one, rows
 from models.deposits import rows as deposits

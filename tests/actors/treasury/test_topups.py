@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from cli.embedded.evm.anvil import Anvil
-from core.catalogue.addresses import checksum_evm
+from core.addresses.evm import checksum_evm
 from models.db.base import execute
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.treasury import own_addresses as treasury

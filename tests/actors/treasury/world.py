@@ -13,7 +13,7 @@ from actors.signer import spend as spending
 from actors.treasury import reconcile
 from actors.treasury import sweep as treasury
 from cli.embedded.evm.anvil import Anvil
-from core.catalogue.addresses import display
+from core.addresses.evm import checksum_evm
 from models.db.base import column, execute, rows
 from models.invoices.rows import InvoiceRow
 from tests.actors.scan.world import ETHER, USDT_UNITS, World
@@ -52,7 +52,7 @@ class TreasuryWorld(World):
         ordinal = next(self._ordinals)
         (address,) = spending.keys().deposit_addresses(self.network, (ordinal,))
         execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('evm', %s, %s)", (ordinal, address))
-        place = {"address_ordinal": ordinal, "address": display("evm", address), "network": self.network.code}
+        place = {"address_ordinal": ordinal, "address": checksum_evm(address), "network": self.network.code}
         return invoice(self.shop, **place | columns)
 
     def send(self, to: str, units: int = USDT_UNITS, *, currency: str = "USDT") -> str:

@@ -13,7 +13,7 @@ import pytest
 from actors import context
 from actors.wallets.calls import block_wallet, create_wallet
 from actors.wallets.ticks import credit_unblocked_wallets
-from core.catalogue.addresses import display
+from core.addresses.evm import checksum_evm
 from core.errors import (
     DomainError,
     IdempotencyInProgress,
@@ -78,7 +78,7 @@ def test_a_wallet_has_an_address_of_the_pool_in_its_shown_form(shop: UUID) -> No
 
     assert set(answer) == {"uuid", "address", "network", "currency", "order_id", "url"}
     stored = reread(UUID(answer["uuid"]))
-    assert answer["address"] == display("evm", stored.address)
+    assert answer["address"] == checksum_evm(stored.address)
     assert (answer["network"], answer["currency"], answer["order_id"]) == ("ethereum", "USDT", "customer-1")
     assert one("SELECT owner_id FROM address_owners WHERE owner_kind = 'wallet'") == (stored.id,)
     assert count("calls") == 1

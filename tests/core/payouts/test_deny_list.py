@@ -49,6 +49,27 @@ def test_addresses_are_known_in_every_spelling(path: Path) -> None:
         assert not listed.blocks(address), address
 
 
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        ("TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "41a614f803b6fd780986a42c78ec9c7f77e6ded13c"),
+        (
+            "0:b113a994b5024a16719f69139328eb759596c38a25f59028b146fecdc3621dfe",
+            "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs",
+            "UQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_p0p",
+            "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id/sDs",
+        ),
+    ],
+    ids=["tron", "ton"],
+)
+def test_an_address_of_many_spellings_is_one(tmp_path: Path, spellings: tuple[str, ...]) -> None:
+    path = tmp_path / "denied.txt"
+    for written in spellings:
+        path.write_text(written)
+        listed = DenyList(path)
+        assert all(listed.blocks(asked) for asked in spellings)
+
+
 def test_without_a_file_nothing_is_blocked() -> None:
     assert not DenyList(None).blocks(STORED)
 

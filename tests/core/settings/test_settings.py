@@ -281,7 +281,7 @@ def test_a_network_may_have_a_gas_cap_and_a_sanctions_oracle_of_its_own() -> Non
     oracle = "0x40C57923924B5c5c5455c48D93317139ADDaC8fb"
     settings = load_settings({**DEVELOPMENT, "BSC_GAS_CAP_GWEI": "7", "ETHEREUM_SANCTIONS_ORACLE": oracle})
 
-    assert (settings.gas_caps_gwei, settings.sanctions_oracles) == ({"bsc": 7}, {"ethereum": oracle})
+    assert (settings.fee_caps, settings.sanctions_oracles) == ({"bsc": 7}, {"ethereum": oracle})
 
 
 @pytest.mark.parametrize(
@@ -289,6 +289,13 @@ def test_a_network_may_have_a_gas_cap_and_a_sanctions_oracle_of_its_own() -> Non
     [
         ("BSC_GAS_CAP_GWEI", "0"),
         ("BSC_GAS_CAP_GWEI", "much"),
+        ("BSC_GAS_CAP_GWEI", "2001"),
+        ("BSC_GAS_CAP_GWEI", "2001.0"),
+        ("BSC_FEE_CAP", "0"),
+        ("BSC_FEE_CAP", "much"),
+        ("BSC_FEE_CAP", "2001"),
+        ("TRON_FEE_CAP", "7"),
+        ("DOGECHAIN_FEE_CAP", "7"),
         ("TRON_GAS_CAP_GWEI", "7"),
         ("DOGECHAIN_GAS_CAP_GWEI", "7"),
         ("ETHEREUM_SANCTIONS_ORACLE", "0x40"),
@@ -297,6 +304,13 @@ def test_a_network_may_have_a_gas_cap_and_a_sanctions_oracle_of_its_own() -> Non
 )
 def test_a_gas_cap_or_an_oracle_that_is_none_is_refused(name: str, value: str) -> None:
     assert [problem.split(":")[0] for problem in problems({**DEVELOPMENT, name: value})] == [name]
+
+
+def test_a_cap_on_fees_has_one_name_for_all_families_and_one_for_gas_but_only_one_of_them_at_a_time() -> None:
+    assert load_settings({**DEVELOPMENT, "BSC_FEE_CAP": "2000"}).fee_caps == {"bsc": 2000}
+    assert problems({**DEVELOPMENT, "BSC_FEE_CAP": "7", "BSC_GAS_CAP_GWEI": "7"}) == (
+        "BSC_FEE_CAP: BSC_GAS_CAP_GWEI is the same: name one of them",
+    )
 
 
 def test_own_hosts_are_those_of_both_addresses() -> None:
@@ -338,7 +352,7 @@ def test_a_cold_address_is_stored_as_addresses_are_and_checked() -> None:
     assert misspelt[0].startswith("ETHEREUM_COLD_ADDRESS: The address is misspelt")
     assert problems(DEVELOPMENT | {"BITCOIN_COLD_ADDRESS": cold, "BASE_COLD_ADDRESS": "0x12"}) == (
         "BASE_COLD_ADDRESS: The address must be 0x and 40 hexadecimal digits.",
-        "BITCOIN_COLD_ADDRESS: the catalogue has no such EVM network",
+        "BITCOIN_COLD_ADDRESS: this version serves no such network",
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from core.catalogue.addresses import display
+from core.addresses.evm import checksum_evm
 from core.errors import InvoiceAddressFailed
 from core.ids import uuid7
 from models.addresses import pool as address_pool
@@ -497,7 +497,7 @@ def test_the_stash_is_filled_up_once_half_is_left(monkeypatch: pytest.MonkeyPatc
 
     assert level("evm") == 2 * CHUNK - STASH - STASH // 2
     # As they are shown; that of the first was asked for before anybody could draw it.
-    assert drawn == [display("evm", f"0x{ordinal:040x}") for ordinal in range(1, STASH * 3 // 2)]
+    assert drawn == [checksum_evm(f"0x{ordinal:040x}") for ordinal in range(1, STASH * 3 // 2)]
     assert [stash.take("evm")[0] for _ in range(STASH)] == list(range(STASH // 2, STASH * 3 // 2))
 
 

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from core.catalogue.addresses import display
+from core.addresses.evm import checksum_evm
 from core.ids import uuid7
 from models.db.base import column, execute
 from models.invoices import rows as invoices
@@ -45,7 +45,7 @@ def new_invoice(merchant_id: UUID, **columns: Any) -> InvoiceRow:
             "payer_units": PRICE,
             "generation": 1,
             "address_ordinal": ordinal,
-            "address": display("evm", pooled),
+            "address": checksum_evm(pooled),
             "required_confirmations": CATALOGUE.networks["ethereum"].confirmations,
             "accuracy_ppm": 0,
             "subtract_percent": 0,

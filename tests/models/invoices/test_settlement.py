@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from core.catalogue.addresses import display
+from core.addresses.evm import checksum_evm
 from core.catalogue.catalogue import load_catalogue
 from core.rates.pricing import PPM
 from models.db.base import execute, one, rows, value
@@ -74,7 +74,7 @@ def test_a_deposit_is_shown_before_it_is_confirmed(shop: UUID, chain: Chain) -> 
     got = settled(mine)
 
     assert (got.status, got.is_final, got.txid) == ("check", False, found.txid)
-    assert got.payer_address == display("evm", found.sender) != found.sender
+    assert got.payer_address == checksum_evm(found.sender) != found.sender
     assert shown(got) == (None, "10", "0")
     assert got.confirmations == 1
     assert events(mine) == []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.catalogue.addresses import display
+from core.addresses.evm import checksum_evm
 from core.errors import (
     ComplianceAddressBlocked,
     DomainError,
@@ -179,7 +179,7 @@ def test_no_address_of_ours_is_a_destination_on_any_network_of_its_family(errors
     hot = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
     execute("INSERT INTO treasury_addresses (network, role, address) VALUES ('ethereum', 'hot', %s)", (hot,))
 
-    for ours in (pooled, display("evm", pooled), hot, display("evm", hot)):
+    for ours in (pooled, checksum_evm(pooled), hot, checksum_evm(hot)):
         for network in ("ethereum", "bsc"):
             with pytest.raises(errors.internal):
                 check(ours, network=network, errors=errors)

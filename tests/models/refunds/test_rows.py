@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from core.catalogue.addresses import display
+from core.addresses.evm import checksum_evm
 from core.errors import PayoutNotPending
 from core.payouts.states import PayoutStatus
 from models.db.base import rows, transaction
@@ -59,7 +59,7 @@ def test_whoever_paid_alone_is_the_payer(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     pay(chain, mine, USDT, SENDER)
 
-    assert pay(chain, mine, PRICE - USDT, SENDER).payer_address == display("evm", SENDER)
+    assert pay(chain, mine, PRICE - USDT, SENDER).payer_address == checksum_evm(SENDER)
 
 
 def test_nobody_is_the_payer_once_a_stranger_sent_a_speck(shop: UUID, chain: Chain) -> None:
@@ -70,7 +70,7 @@ def test_nobody_is_the_payer_once_a_stranger_sent_a_speck(shop: UUID, chain: Cha
     assert pay(chain, mine, 1, STRANGER).payer_address == ""
 
     chain.reorg(1)
-    assert settled(mine).payer_address == display("evm", SENDER)
+    assert settled(mine).payer_address == checksum_evm(SENDER)
 
 
 def test_nobody_is_the_payer_of_what_a_contract_passed_on_unseen(shop: UUID, chain: Chain) -> None:
@@ -85,7 +85,7 @@ def test_a_stranger_with_a_stray_does_not_hide_the_payer(shop: UUID, chain: Chai
 
     chain.mine(1, chain.transfer(mine, USDT, currency="DAI", stray="asset").but(sender=STRANGER))
 
-    assert settled(mine).payer_address == display("evm", SENDER)
+    assert settled(mine).payer_address == checksum_evm(SENDER)
 
 
 # What is told -----------------------------------------------------------------------------------------------

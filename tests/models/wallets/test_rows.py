@@ -7,7 +7,7 @@ from uuid import UUID
 import psycopg2
 import pytest
 
-from core.catalogue.addresses import display
+from core.addresses.evm import checksum_evm
 from core.ids import uuid7
 from models.db.base import one, transaction, value
 from models.deposits import balances as probes
@@ -76,7 +76,7 @@ def test_an_address_is_given_once(shop: UUID) -> None:
 def test_it_is_found_by_any_spelling_of_its_address(shop: UUID) -> None:
     mine = wallet(shop)
 
-    for text in (mine.address, display("evm", mine.address), mine.address.upper()):
+    for text in (mine.address, checksum_evm(mine.address), mine.address.upper()):
         assert wallets.find_by_address(shop, text) == mine
 
 

@@ -13,7 +13,7 @@ from chains.evm.reader import EvmReader
 from chains.evm.spends import departures as evm_departures
 from chains.evm.spends.library import eth
 from chains.evm.spends.terms import gas_offer
-from core.catalogue.addresses import keccak256
+from core.addresses.evm import keccak256
 from tests.chains.conftest import CATALOGUE, OURS
 from tests.chains.evm.spends.world import CAP, HOT, World
 from tests.peers.ours import NOBODY, scan_of

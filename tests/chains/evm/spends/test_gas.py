@@ -18,7 +18,7 @@ from chains.evm.spends.gas import (
 )
 from chains.net.providers import Providers
 from cli.embedded.evm.anvil import Anvil
-from core.catalogue.addresses import keccak256
+from core.addresses.evm import keccak256
 from core.catalogue.catalogue import Network, load_catalogue
 from core.catalogue.families import evm_parameters
 from tests.chains.evm.spends.world import CAP, ETHER, GWEI, HOT, rolled_up, world

@@ -15,7 +15,7 @@ from chains.evm.spends.spender import EvmSpender
 from chains.evm.spends.terms import gas_offer
 from cli.embedded.evm.anvil import Anvil
 from cli.embedded.evm.tokens import install_code
-from core.catalogue.addresses import keccak256
+from core.addresses.evm import keccak256
 from core.catalogue.families import evm_parameters
 from tests.chains.conftest import CATALOGUE, FORWARDER, OURS, THEIRS
 from tests.chains.evm.spends.world import CAP, ETHER, GWEI, HOT, REVERT_CODE, World, world

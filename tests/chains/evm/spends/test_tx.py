@@ -11,7 +11,7 @@ from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import plan_spend, send_transfer, sign_spend
 from chains.net.json_rpc import JsonRpc, RpcError
 from cli.embedded.evm.tokens import install_token
-from core.catalogue.addresses import keccak256
+from core.addresses.evm import keccak256
 from tests.chains.conftest import OURS, Chain
 from tests.peers.anvil import BUYER, BUYER_KEY
 from tests.peers.json_rpc_node import JsonRpcNode

@@ -1,8 +1,12 @@
-"""The written forms of addresses."""
+"""The written forms of addresses of EVM networks."""
 
 import pytest
 
-from core.catalogue.addresses import AddressError, ForeignAddressError, checksum_evm, display, keccak256, parse
+from core.addresses.addresses import AddressError, ForeignAddressError, display, parse, stored_form
+from core.addresses.evm import checksum_evm, keccak256
+from core.catalogue.catalogue import load_catalogue
+
+ETHEREUM = load_catalogue("production").networks["ethereum"]
 
 # The vectors of EIP-55 itself.
 EIP_55 = [
@@ -25,16 +29,19 @@ def test_the_published_checksums_are_ours(address: str) -> None:
 
 @pytest.mark.parametrize("address", EIP_55)
 def test_an_evm_address_is_shown_with_its_checksum(address: str) -> None:
-    assert display("evm", address.lower()) == address
+    assert display(ETHEREUM, address.lower()) == address
 
 
 def test_the_hash_is_ethereums_not_nists() -> None:
     assert keccak256(b"").hex() == "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"
 
 
-def test_a_family_that_is_not_served_has_no_form() -> None:
-    with pytest.raises(KeyError):
-        display("unknown", EIP_55[0])
+def test_the_deny_list_and_others_who_know_no_network_read_every_case() -> None:
+    address = EIP_55[4]
+
+    for text in (address, address.lower(), "0X" + address[2:].upper(), address.swapcase()):
+        assert stored_form(text) == address.lower()
+    assert stored_form(address[:-1]) is None
 
 
 # Parsing ----------------------------------------------------------------------------------------------------
@@ -42,7 +49,8 @@ def test_a_family_that_is_not_served_has_no_form() -> None:
 
 @pytest.mark.parametrize("address", EIP_55)
 def test_an_address_is_read_whatever_its_case_as_long_as_a_mixed_one_is_right(address: str) -> None:
-    assert {parse("evm", text) for text in (address, address.lower(), "0x" + address[2:].upper())} == {address.lower()}
+    spellings = (address, address.lower(), "0x" + address[2:].upper())
+    assert {parse(ETHEREUM, text) for text in spellings} == {address.lower()}
 
 
 @pytest.mark.parametrize("address", EIP_55[4:])
@@ -50,7 +58,7 @@ def test_one_wrong_capital_is_a_slip_of_somebodys_hand(address: str) -> None:
     for place, char in enumerate(address):
         if char.isalpha() and place > 1:
             with pytest.raises(AddressError) as refusal:
-                parse("evm", address[:place] + char.swapcase() + address[place + 1 :])
+                parse(ETHEREUM, address[:place] + char.swapcase() + address[place + 1 :])
             assert type(refusal.value) is AddressError
 
 
@@ -72,14 +80,14 @@ def test_one_wrong_capital_is_a_slip_of_somebodys_hand(address: str) -> None:
 )
 def test_what_is_no_address_at_all(text: str) -> None:
     with pytest.raises(AddressError):
-        parse("evm", text)
+        parse(ETHEREUM, text)
 
 
 @pytest.mark.parametrize("number", [0, 1, 9, 0x100, 0xFFFF])
 def test_no_money_goes_to_the_zero_address_and_to_precompiled_contracts(number: int) -> None:
     with pytest.raises(AddressError):
-        parse("evm", f"0x{number:040x}")
-    assert parse("evm", f"0x{1 << 16:040x}")
+        parse(ETHEREUM, f"0x{number:040x}")
+    assert parse(ETHEREUM, f"0x{1 << 16:040x}")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +96,7 @@ def test_no_money_goes_to_the_zero_address_and_to_precompiled_contracts(number: 
 )
 def test_no_money_goes_where_it_would_be_burned(text: str) -> None:
     with pytest.raises(AddressError):
-        parse("evm", text)
+        parse(ETHEREUM, text)
 
 
 @pytest.mark.parametrize(
@@ -106,4 +114,4 @@ def test_no_money_goes_where_it_would_be_burned(text: str) -> None:
 )
 def test_an_address_of_another_family_is_told_from_nonsense(text: str) -> None:
     with pytest.raises(ForeignAddressError):
-        parse("evm", text)
+        parse(ETHEREUM, text)

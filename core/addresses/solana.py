@@ -1,0 +1,48 @@
+"""Reads and shows Solana addresses: exactly 32 bytes in base58, without a checksum.
+
+Stored as they are shown. All clusters write alike.
+"""
+
+from typing import Final
+
+from core.addresses import base58
+from core.addresses.errors import AddressError, nobody
+from core.catalogue.families import SolanaParameters
+
+_BYTES: Final = 32
+# Programs, whom nobody can sign for, and where people send what shall be lost.
+_NOBODY: Final = frozenset(
+    {
+        "11111111111111111111111111111111",
+        "1nc1nerator11111111111111111111111111111111",
+        "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL",
+        "ComputeBudget111111111111111111111111111111",
+        "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr",
+        "So11111111111111111111111111111111111111112",
+        "Stake11111111111111111111111111111111111111",
+        "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
+        "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb",
+        "Vote111111111111111111111111111111111111111",
+    }
+)
+
+
+def parse(text: str, parameters: SolanaParameters) -> str:  # noqa: ARG001 - all clusters write alike
+    """Return an address as it is stored. Raises AddressError."""
+    found = stored(text)
+    if found is None:
+        raise AddressError("The address must be 32 bytes in base58.")
+    if found in _NOBODY:
+        raise nobody()
+    return found
+
+
+def display(address: str, parameters: SolanaParameters) -> str:  # noqa: ARG001 - as above
+    """Return a stored address as it is shown."""
+    return address
+
+
+def stored(text: str) -> str | None:
+    """Return what would be stored of a text; None for one that is no address."""
+    raw = base58.decode(text)
+    return text if raw is not None and len(raw) == _BYTES else None

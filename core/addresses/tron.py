@@ -1,0 +1,46 @@
+"""Reads and shows TRON addresses: 0x41 and 20 bytes, in base58 with a checksum (T…) or in hexadecimal digits (41…).
+
+Stored as they are shown, in base58. All of TRON's networks write alike.
+"""
+
+import re
+from typing import Final
+
+from core.addresses import base58
+from core.addresses.errors import AddressError, nobody
+from core.catalogue.families import TronParameters
+
+_VERSION: Final = 0x41
+_BYTES: Final = 21
+_HEX: Final = re.compile(r"41[0-9a-fA-F]{40}")
+# Addresses below this are precompiled contracts, or will be; zero is what coin is burned to.
+_PRECOMPILED_END: Final = 1 << 16
+# The genesis block's black hole, which fees go to.
+_NOBODY: Final = frozenset({"TLsV52sRDL79HXGGm9yzwKibb6BeruhUzy"})
+
+
+def parse(text: str, parameters: TronParameters) -> str:  # noqa: ARG001 - all networks of TRON write alike
+    """Return an address as it is stored. Raises AddressError."""
+    raw = _raw(text)
+    if raw is None:
+        raise AddressError("The address is no TRON address, or it is misspelt: its checksum is wrong.")
+    found = base58.encode_checked(raw)
+    if int.from_bytes(raw[1:], "big") < _PRECOMPILED_END or found in _NOBODY:
+        raise nobody()
+    return found
+
+
+def display(address: str, parameters: TronParameters) -> str:  # noqa: ARG001 - as above
+    """Return a stored address as it is shown."""
+    return address
+
+
+def stored(text: str) -> str | None:
+    """Return what would be stored of a text; None for one that is no address."""
+    raw = _raw(text)
+    return None if raw is None else base58.encode_checked(raw)
+
+
+def _raw(text: str) -> bytes | None:
+    raw = bytes.fromhex(text) if _HEX.fullmatch(text) else base58.decode_checked(text)
+    return raw if raw is not None and len(raw) == _BYTES and raw[0] == _VERSION else None

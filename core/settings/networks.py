@@ -1,0 +1,108 @@
+"""Reads the variables that each network has for itself: <NETWORK>_…. Called by core.settings.settings and its rules."""
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+
+from core.addresses.addresses import AddressError, parse
+from core.catalogue.catalogue import Network, load_catalogue
+from core.catalogue.families import SERVED_FAMILIES
+from core.catalogue.fields import Environment
+
+RPC_SUFFIX = "_RPC_URLS"
+FEE_CAP_SUFFIX = "_FEE_CAP"
+COLD_SUFFIX = "_COLD_ADDRESS"
+SANCTIONS_SUFFIX = "_SANCTIONS_ORACLE"
+# What families call the cap on fees besides.
+_CAP_ALIASES = sorted(
+    {network.family_parameters.FEE_CAP_ALIAS for network in load_catalogue("production").networks.values()} - {""}
+)
+
+
+def network_variables(values: Mapping[str, str], suffix: str) -> dict[str, str]:
+    """Return the values of <NETWORK><suffix> by network code."""
+    return {n.removesuffix(suffix).lower(): value for n, value in values.items() if n.endswith(suffix)}
+
+
+def rpc_variables(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of <NETWORK>_RPC_URLS by network code."""
+    return network_variables(values, RPC_SUFFIX)
+
+
+def fee_caps(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the operator's caps on fees by network code, in the unit of each family's caps."""
+    found: dict[str, str] = {}
+    for suffix in (*_CAP_ALIASES, FEE_CAP_SUFFIX):
+        found |= network_variables(values, suffix)
+    return found
+
+
+def fee_cap_name(values: Mapping[str, str], code: str) -> str:
+    """Return the name of the variable by which a network's cap was given."""
+    names = [f"{code.upper()}{suffix}" for suffix in (FEE_CAP_SUFFIX, *_CAP_ALIASES)]
+    return next(name for name in names if name in values)
+
+
+def cold_addresses(values: Mapping[str, str], environment: Environment) -> dict[str, str]:
+    """Return cold addresses by network code as they are stored; what is none stays, for network_problems names it."""
+    known, found = _served(environment), network_variables(values, COLD_SUFFIX)
+    return {code: _stored(known.get(code), text) for code, text in found.items()}
+
+
+def _stored(network: Network | None, text: str) -> str:
+    try:
+        return text if network is None else parse(network, text)
+    except AddressError:
+        return text
+
+
+def network_problems(values: Mapping[str, str], environment: Environment) -> Iterator[str]:
+    """Tell in one line each what is wrong with the variables of networks."""
+    networks, served = load_catalogue(environment).networks, _served(environment)
+    for code in rpc_variables(values):
+        if code not in networks:
+            yield f"{code.upper()}{RPC_SUFFIX}: the catalogue has no such network"
+        elif code not in served:
+            yield f"{code.upper()}{RPC_SUFFIX}: this version has no adapter for {networks[code].family} networks"
+    for suffix in (*_CAP_ALIASES, SANCTIONS_SUFFIX):
+        for code in network_variables(values, suffix):
+            if code not in networks or suffix not in networks[code].family_parameters.OPTIONS:
+                yield f"{code.upper()}{suffix}: there is no such network, or its family has no such setting"
+    yield from _cap_problems(values, served)
+    yield from _cold_problems(values, served)
+    for suffix in (FEE_CAP_SUFFIX, COLD_SUFFIX):
+        for code in network_variables(values, suffix):
+            if code not in served:
+                yield f"{code.upper()}{suffix}: this version serves no such network"
+
+
+def _cap_problems(values: Mapping[str, str], served: Mapping[str, Network]) -> Iterator[str]:
+    for suffix in _CAP_ALIASES:
+        for code in network_variables(values, suffix).keys() & network_variables(values, FEE_CAP_SUFFIX).keys():
+            yield f"{code.upper()}{FEE_CAP_SUFFIX}: {code.upper()}{suffix} is the same: name one of them"
+    for code, text in fee_caps(values).items():
+        highest = served[code].family_parameters.FEE_CAP_MAX if code in served else None
+        if highest is not None and _is_above(text, highest):
+            yield f"{fee_cap_name(values, code)}: must be at most {highest}"
+
+
+def _is_above(text: str, highest: int) -> bool:
+    """Tell whether a text is a number above another; what is none is told of elsewhere."""
+    try:
+        return Decimal(text.strip()) > highest
+    except InvalidOperation:
+        return False
+
+
+def _cold_problems(values: Mapping[str, str], served: Mapping[str, Network]) -> Iterator[str]:
+    for code, text in network_variables(values, COLD_SUFFIX).items():
+        if code not in served:
+            continue
+        try:
+            parse(served[code], text)
+        except AddressError as refusal:
+            yield f"{code.upper()}{COLD_SUFFIX}: {refusal}"
+
+
+def _served(environment: Environment) -> Mapping[str, Network]:
+    networks = load_catalogue(environment).networks
+    return {code: network for code, network in networks.items() if network.family in SERVED_FAMILIES}

@@ -1,0 +1,289 @@
+"""The written forms of addresses off EVM, by the vectors that their networks publish."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.addresses import base58, bech32
+from core.addresses.addresses import AddressError, ForeignAddressError, display, parse, stored_form
+from core.addresses.solana import _NOBODY as PROGRAMS
+from core.catalogue.catalogue import Network, load_catalogue
+
+MAIN, DEVELOPMENT = load_catalogue("production").networks, load_catalogue("development").networks
+BITCOIN, TRON, SOLANA, TON = (MAIN[code] for code in ("bitcoin", "tron", "solana", "ton"))
+REGTEST, TON_TEST = DEVELOPMENT["bitcoin"], DEVELOPMENT["ton"]
+
+EVM = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+TETHER_TRON, TETHER_TRON_HEX = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "41a614f803b6fd780986a42c78ec9c7f77e6ded13c"
+TETHER_SOLANA = "Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB"
+P2PKH, P2SH = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", "3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy"
+P2WPKH = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"
+P2WPKH_REGTEST = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"
+P2WSH = "bc1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qccfmv3"
+P2TR = "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0"
+# The contract of Tether, in every spelling.
+TON_RAW = "0:b113a994b5024a16719f69139328eb759596c38a25f59028b146fecdc3621dfe"
+TON_BOUNCES, TON_STAYS = (
+    "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs",
+    "UQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_p0p",
+)
+TON_TEST_BOUNCES, TON_TEST_STAYS = (
+    "kQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_ntm",
+    "0QCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_iaj",
+)
+
+
+def refusal(network: Network, text: str) -> AddressError:
+    with pytest.raises(AddressError) as found:
+        parse(network, text)
+    return found.value
+
+
+@pytest.mark.parametrize(
+    ("network", "text", "stored", "shown"),
+    [
+        *((BITCOIN, text, text, text) for text in (P2PKH, P2SH, P2WPKH, P2WSH, P2TR)),
+        (BITCOIN, P2WPKH.upper(), P2WPKH, P2WPKH),
+        (REGTEST, "mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn", *2 * ("mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn",)),
+        (REGTEST, "2MzQwSSnBHWHqSAqtTVQ6v47XtaisrJa1Vc", *2 * ("2MzQwSSnBHWHqSAqtTVQ6v47XtaisrJa1Vc",)),
+        (
+            REGTEST,
+            P2WPKH_REGTEST,
+            P2WPKH_REGTEST,
+            P2WPKH_REGTEST,
+        ),
+        (TRON, TETHER_TRON, TETHER_TRON, TETHER_TRON),
+        (TRON, TETHER_TRON_HEX, TETHER_TRON, TETHER_TRON),
+        (TRON, TETHER_TRON_HEX.upper(), TETHER_TRON, TETHER_TRON),
+        (SOLANA, TETHER_SOLANA, TETHER_SOLANA, TETHER_SOLANA),
+        *((TON, text, TON_RAW, TON_STAYS) for text in (TON_BOUNCES, TON_STAYS, TON_RAW, "0:" + TON_RAW[2:].upper())),
+        (TON, TON_BOUNCES.replace("_", "/"), TON_RAW, TON_STAYS),
+        *((TON_TEST, text, TON_RAW, TON_TEST_STAYS) for text in (TON_TEST_BOUNCES, TON_TEST_STAYS, TON_BOUNCES)),
+    ],
+)
+def test_an_address_has_one_stored_form_and_one_that_is_shown(
+    network: Network, text: str, stored: str, shown: str
+) -> None:
+    assert parse(network, text) == stored_form(text) == stored
+    assert display(network, stored) == shown
+    assert parse(network, shown) == stored
+
+
+@pytest.mark.parametrize(
+    ("network", "text"),
+    [
+        (BITCOIN, "P2WPKH"),
+        (BITCOIN, P2WPKH[:5] + P2WPKH[5:].upper()),
+        (BITCOIN, P2PKH.lower()),
+        (TRON, TETHER_TRON.lower()),
+        (TRON, TETHER_TRON_HEX[2:]),
+        (SOLANA, TETHER_SOLANA[:-2]),
+        (SOLANA, TETHER_SOLANA + "1"),
+        (SOLANA, TETHER_SOLANA.replace("E", "0")),
+        (SOLANA, "1" * 65),
+        (TON, TON_RAW[:-1]),
+        (TON, "1" + TON_RAW[1:]),
+        (TON, TON_BOUNCES.replace("_", "/").replace("C", "-", 1)),
+        *((network, text) for network in (BITCOIN, TRON, SOLANA, TON) for text in ("", " ", "bitcoin", "x" * 500)),
+        *((network, " " + text) for network, text in ((BITCOIN, P2TR), (TRON, TETHER_TRON), (SOLANA, TETHER_SOLANA))),
+    ],
+)
+def test_what_is_no_address_at_all_is_not_taken_for_anothers(network: Network, text: str) -> None:
+    assert type(refusal(network, text)) is AddressError
+
+
+@pytest.mark.parametrize(
+    ("network", "text"),
+    [(BITCOIN, P2PKH), (BITCOIN, P2WPKH), (BITCOIN, P2TR), (TRON, TETHER_TRON), (TON, TON_BOUNCES), (TON, TON_STAYS)],
+)
+def test_one_wrong_letter_is_a_slip_of_somebodys_hand(network: Network, text: str) -> None:
+    for place in range(1, len(text)):
+        for letter in "q2" if network is BITCOIN and text.startswith("bc1") else "aB":
+            if text[place] != letter:
+                assert type(refusal(network, text[:place] + letter + text[place + 1 :])) is AddressError, place
+
+
+@pytest.mark.parametrize("network", [MAIN["ethereum"], BITCOIN, TRON, SOLANA, TON], ids=lambda network: network.family)
+def test_an_address_of_another_family_is_told_by_its_checksum_and_its_length(network: Network) -> None:
+    by_family = {
+        "evm": [EVM, EVM.lower()],
+        "bitcoin": [P2PKH, P2SH, P2WPKH, P2WPKH.upper(), P2WSH, P2TR],
+        "tron": [TETHER_TRON, TETHER_TRON_HEX],
+        "solana": [TETHER_SOLANA, "11111111111111111111111111111111"],
+        "ton": [TON_RAW, TON_BOUNCES, TON_TEST_STAYS],
+    }
+    for text in [text for family, texts in by_family.items() if family != network.family for text in texts]:
+        assert isinstance(refusal(network, text), ForeignAddressError), text
+
+
+def test_base58_of_tron_and_bitcoin_is_no_address_of_solana_though_its_letters_fit() -> None:
+    for text in (P2PKH, TETHER_TRON):
+        assert type(refusal(SOLANA, text[:-1] + ("2" if text[-1] != "2" else "3"))) is AddressError
+        assert isinstance(refusal(SOLANA, text), ForeignAddressError)
+
+
+@pytest.mark.parametrize(
+    ("network", "text", "message"),
+    [
+        (BITCOIN, "tb1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3q0sl5k7", "another network of bitcoin"),
+        (BITCOIN, P2WPKH_REGTEST, "another network of bitcoin"),
+        (BITCOIN, "mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn", "another network of bitcoin"),
+        (REGTEST, P2WPKH, "another network of bitcoin"),
+        (REGTEST, "tb1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3q0sl5k7", "another network of bitcoin"),
+        (REGTEST, P2PKH, "another network of bitcoin"),
+        (TON, TON_TEST_BOUNCES, "a test network"),
+        (TON, TON_TEST_STAYS, "a test network"),
+    ],
+)
+def test_a_test_networks_address_gets_no_money_of_the_main_one(network: Network, text: str, message: str) -> None:
+    found = refusal(network, text)
+    assert isinstance(found, ForeignAddressError)
+    assert message in str(found)
+
+
+@pytest.mark.parametrize(
+    ("network", "text"),
+    [
+        (BITCOIN, "1111111111111111111114oLvT2"),
+        (TRON, "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb"),
+        (TRON, "TLsV52sRDL79HXGGm9yzwKibb6BeruhUzy"),
+        (TRON, "41" + f"{0xFFFF:040x}"),
+        *((SOLANA, text) for text in sorted(PROGRAMS)),
+        (TON, "0:" + "0" * 64),
+        (TON, "EQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAM9c"),
+    ],
+)
+def test_no_money_goes_where_nobody_has_the_key(network: Network, text: str) -> None:
+    assert str(refusal(network, text)) == "Nobody has the key of this address."
+    assert stored_form(text) is not None
+
+
+def test_a_taproot_program_that_is_no_public_key_gets_nothing() -> None:
+    generator = bytes.fromhex("79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798")
+    assert taproot(generator) == P2TR
+
+    for program in (bytes.fromhex("751e76e8199196d454941c45d1b3a323f1433bd6" + "00" * 12), b"\xff" * 32, bytes(32)):
+        assert str(refusal(BITCOIN, taproot(program))) == "Nobody has the key of this address."
+
+
+def taproot(program: bytes) -> str:
+    """Return the address of a program."""
+    letters = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+    number = int.from_bytes(program, "big") << 4
+    values = [1, *(number >> 5 * place & 31 for place in reversed(range(52)))]
+    mod = bech32._polymod([*bech32._expanded("bc"), *values, *[0] * 6]) ^ bech32._BECH32M
+    values += [mod >> 5 * place & 31 for place in reversed(range(6))]
+    return "bc1" + "".join(letters[value] for value in values)
+
+
+# Bech32: the vectors of BIP-173 and BIP-350 -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "version", "program"),
+    [
+        ("BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KV8F3T4", 0, "751e76e8199196d454941c45d1b3a323f1433bd6"),
+        (
+            "tb1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3q0sl5k7",
+            0,
+            "1863143c14c5166804bd19203356da136c985678cd4d27a1b8c6329604903262",
+        ),
+        ("BC1SW50QGDZ25J", 16, "751e"),
+        ("bc1zw508d6qejxtdg4y5r3zarvaryvaxxpcs", 2, "751e76e8199196d454941c45d1b3a323"),
+        (
+            "tb1pqqqqp399et2xygdj5xreqhjjvcmzhxw4aywxecjdzew6hylgvsesf3hn0c",
+            1,
+            "000000c4a5cad46221b2a187905e5266362b99d5e91c6ce24d165dab93e86433",
+        ),
+        (P2TR, 1, "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"),
+    ],
+)
+def test_the_published_segwit_addresses_say_what_is_published(text: str, version: int, program: str) -> None:
+    found = bech32.decode(text)
+    assert found is not None
+    assert (found.version, found.program.hex()) == (version, program)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Checksums of the wrong kind, by version.
+        "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqh2y7hd",
+        "tb1z0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqglt7rf",
+        "BC1S0XLXVLHEMJA6C4DQV22UAPCTQUPFHLXM9H8Z3K2E72Q4K9HCZ7VQ54WELL",
+        "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kemeawh",
+        "tb1q0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vq24jc47",
+        # A letter that is none, an unknown version, cases mixed, padding that is not, and no data.
+        "bc1p38j9r5y49hruaue7wxjce0updqjuyyx0kh56v8s25huc6995vvpql3jow4",
+        "BC130XLXVLHEMJA6C4DQV22UAPCTQUPFHLXM9H8Z3K2E72Q4K9HCZ7VQ7ZWS8R",
+        "tb1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vq47Zagq",
+        "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7v07qwwzcrf",
+        "tb1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vpggkg4j",
+        "bc1gmk9yu",
+        "1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
+        "é1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
+        "bc1" + "q" * 90,
+    ],
+)
+def test_the_published_faults_are_no_segwit_addresses(text: str) -> None:
+    assert bech32.decode(text) is None
+    assert type(refusal(BITCOIN, text)) is AddressError
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bc1pw508d6qejxtdg4y5r3zarvary0c5xw7kw508d6qejxtdg4y5r3zarvary0c5xw7kt5nd6y",
+        "BC1SW50QGDZ25J",
+        "bc1zw508d6qejxtdg4y5r3zarvaryvaxxpcs",
+        "bc1pw5dgrnzv",
+        "BC1QR508D6QEJXTDG4Y5R3ZARVARYV98GJ9P",
+    ],
+)
+def test_versions_and_sizes_that_nobody_has_a_wallet_for_get_nothing(text: str) -> None:
+    assert str(refusal(BITCOIN, text)) == "The address is of a kind that is not known yet."
+
+
+def test_a_prefix_that_bitcoin_does_not_have_is_no_address() -> None:
+    other = "tc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vq5zuyut"
+    assert bech32.decode(other) is not None
+    assert type(refusal(BITCOIN, other)) is AddressError
+    assert stored_form(other) is None
+
+
+# Base58 -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (b"", ""),
+        (b"\0", "1"),
+        (b"Hello World!", "2NEpo7TZRRrLZSi2U"),
+        (bytes.fromhex("0000287fb4cd"), "11233QC4"),
+        (
+            b"The quick brown fox jumps over the lazy dog.",
+            "USm3fpXnKG5EUBx2ndxBDMPVciP5hGey2Jh4NDv6gmeo1LkMeiKrLJUUBk6Z",
+        ),
+    ],
+)
+def test_base58_is_the_published_one(raw: bytes, text: str) -> None:
+    assert base58.encode(raw) == text
+    assert base58.decode(text) == raw
+
+
+def test_a_version_or_a_length_that_no_family_has_is_no_address() -> None:
+    for payload in (b"\x01" + b"\x02" * 20, b"\x00" + b"\x02" * 19, b"\x41" + b"\x02" * 21):
+        text = base58.encode_checked(payload)
+        assert base58.decode_checked(text) == payload
+        assert stored_form(text) is None
+        assert type(refusal(BITCOIN, text)) is type(refusal(TRON, text)) is AddressError
+
+
+# TON ----------------------------------------------------------------------------------------------------------
+
+
+def test_tokens_do_not_come_to_the_masterchain_nor_anything_to_workchains_that_are_not_there() -> None:
+    assert "masterchain" in str(refusal(TON, "Ef8zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzM0vF"))
+    assert "masterchain" in str(refusal(TON, "-1:" + "3" * 64))
+    assert stored_form("Ef8zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzM0vF") == "-1:" + "3" * 64
