@@ -103,6 +103,9 @@ class _Nobody:
     def addresses(self, _seen: Collection[str]) -> Collection[str]:
         return ()
 
+    def coins(self, _seen: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:
+        return ()
+
 
 def measure_blocks(node: Anvil, size: Size) -> None:
     catalogue = load_catalogue("development")

@@ -23,6 +23,10 @@ class Ours(Protocol):
         """Return those of the addresses that are ours."""
         ...
 
+    def coins(self, seen: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:
+        """Return those of the coins (txid, vout) that are ours, of what is recorded; not what the same scan found."""
+        ...
+
 
 class ProviderError(Exception):
     """A node did not answer, or not with sense: nothing is known, ask again later. Never holds a node's address."""
@@ -74,8 +78,19 @@ class Transfer:
     units: int
     sender: str
     recipient: str
+    # By which a move of our own is known; '' where that is the transaction's id.
+    mark: str = ""
     # So many confirmations it takes at least, whatever its network asks for: a miner's reward cannot be spent before.
     depth_min: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpentCoin:
+    """A coin of ours that a block spends, and the transaction that does it: whose that is, is for our rows to say."""
+
+    txid: str
+    vout: int
+    by_txid: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +99,8 @@ class BlockScan:
 
     block: Block
     transfers: tuple[Transfer, ...]
+    # Where the claim is coins: in the order of the block.
+    spent: tuple[SpentCoin, ...] = ()
     # (sender, txid) of whatever may have left one of our addresses: all that was sent in the block, as far as it was
     # read. Whoever has our keys does not announce himself.
     sent: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)

@@ -74,21 +74,6 @@ class Reader(Protocol):
         """Return a block as scan() does, read in another way, and if possible by another provider."""
         ...
 
-    def departure(self, txid: str, block: Block) -> Departure | None:
-        """Return a transaction that left one of our addresses in a block; None if nothing proves our signature."""
-        ...
-
-    def used_slots(self, sender: str, height: int) -> int:
-        """Return how many slots one of our addresses has used up to a block. One node's word: it starts a search."""
-        ...
-
-    def slot_height(self, sender: str, slot: int, low: int, high: int) -> int:
-        """Return the block above `low`, at most `high`, in which a slot was used. One node's word: the block shows it.
-
-        Raises ProviderError also where no node has the state of old blocks any more.
-        """
-        ...
-
     def final_height(self) -> int | None:
         """Return the newest height that the chain itself calls final; None if it does not say."""
         ...
@@ -105,14 +90,6 @@ class Reader(Protocol):
         """Ask every provider that keeps up whether it has this block; those in the minority are asked last."""
         ...
 
-    def balance(self, address: str, block_hash: str) -> int:
-        """Return how much of the network's own coin an address holds after a block, in token units."""
-        ...
-
-    def internal_transfers(self, block: Block, recipient: str) -> tuple[Transfer, ...]:
-        """Return coin that contracts passed on to an address in a block; none if no provider can tell."""
-        ...
-
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
         """Return what places hold after a block: the one named, or where no node tells old balances, a newer one.
 
@@ -125,6 +102,37 @@ class Reader(Protocol):
         """Return what a payout and a sweep of each coin of this network cost now.
 
         cap_units: the most that is ever offered, in the family's own measure.
+        """
+        ...
+
+
+class HiddenReader(Reader, Protocol):
+    """A network on which coin may arrive by what no block lists. Of families with has_hidden_transfers."""
+
+    def balance(self, address: str, block_hash: str) -> int:
+        """Return how much of the network's own coin an address holds after a block, in token units."""
+        ...
+
+    def internal_transfers(self, block: Block, recipient: str) -> tuple[Transfer, ...]:
+        """Return coin that contracts passed on to an address in a block; none if no provider can tell."""
+        ...
+
+
+class CounterReader(Reader, Protocol):
+    """A network whose senders count their transactions. Of families whose claim is a counter."""
+
+    def departure(self, txid: str, block: Block) -> Departure | None:
+        """Return a transaction that left one of our addresses in a block; None if nothing proves our signature."""
+        ...
+
+    def used_counters(self, sender: str, height: int) -> int:
+        """Return how many counters one of our addresses has used up to a block. One node's word: it starts a search."""
+        ...
+
+    def counter_height(self, sender: str, counter: int, low: int, high: int) -> int:
+        """Return the block above `low`, at most `high`, in which a counter was used; the block itself shows it.
+
+        One node's word. Raises ProviderError also where no node has the state of old blocks any more.
         """
         ...
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from core.catalogue.catalogue import load_catalogue
+from core.catalogue.catalogue import Network, load_catalogue
+from core.catalogue.families import traits_of
 from core.settings.settings import Settings
 
 Arguments = Literal["networks", "families"]
@@ -30,6 +31,8 @@ class Doorbell:
     queue: str
     every_ms: int
     for_each: Arguments | None = None
+    # Of the networks those alone whose family has this trait.
+    trait: Literal["has_hidden_transfers"] | None = None
     # Rung as often as the network's blocks ask for, at most every settings.tick_interval_ms.
     is_paced_by_blocks: bool = False
 
@@ -51,7 +54,7 @@ class Ring:
 _ROWS: Final = (
     Doorbell(actor="poll_network", queue="chain", every_ms=500, for_each="networks", is_paced_by_blocks=True),
     Doorbell(actor="seek_second_opinions", queue="chain", every_ms=2_000, for_each="networks"),
-    Doorbell(actor="probe_balances", queue="chain", every_ms=3_000, for_each="networks"),
+    Doorbell(actor="probe_balances", queue="chain", every_ms=3_000, for_each="networks", trait="has_hidden_transfers"),
     Doorbell(actor="rescan_recent", queue="chain", every_ms=5_000, for_each="networks"),
     Doorbell(actor="refresh_network_fees", queue="chain", every_ms=30_000, for_each="networks"),
     Doorbell(actor="broadcast", queue="signer", every_ms=1_000, for_each="networks"),
@@ -90,9 +93,13 @@ def _arguments(row: Doorbell, settings: Settings) -> list[tuple[str, ...]]:
         case None:
             return [()]
         case "networks":
-            return [(code,) for code in settings.rpc_urls]
+            return [(code,) for code in settings.rpc_urls if _has_trait(networks[code], row)]
         case "families":
             return [(family,) for family in sorted({networks[code].family for code in settings.rpc_urls})]
+
+
+def _has_trait(network: Network, row: Doorbell) -> bool:
+    return row.trait is None or getattr(traits_of(network), row.trait)
 
 
 def _interval_ms(row: Doorbell, settings: Settings, args: tuple[str, ...]) -> int:

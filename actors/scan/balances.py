@@ -1,5 +1,6 @@
 """Compares balances with deposits, and books what contracts passed on. Rung by the scheduler, network by network.
 
+Where a family has no such transfers nothing is asked.
 The chain shows such coin in no transaction and no log. Where a balance is more than its deposits explain, the block in
 which it grew is looked for; that is read again by another provider, then traced, and what nothing explains becomes a
 deposit of its own.
@@ -8,7 +9,7 @@ deposit of its own.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
+from typing import Final, cast
 
 import structlog
 
@@ -16,8 +17,9 @@ from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan.intake import Matching, found_in, settle_owners, take, take_late
 from chains.base import Block, BlockScan, ProviderError, Transfer
-from chains.family import Reader
+from chains.family import HiddenReader, Reader
 from core.catalogue.catalogue import Network, Pair
+from core.catalogue.families import traits_of
 from models.db.base import transaction
 from models.deposits import balances as probes
 from models.deposits import cursors
@@ -35,6 +37,8 @@ WALLETS_PER_STEP: Final = 5
 @network_tick("probes")
 def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
     """Look at the addresses of open invoices that await the network's coin, and at a few wallets."""
+    if not traits_of(network).has_hidden_transfers:
+        return
     pair = next((pair for pair in ctx.catalogue.pairs_on(network.code) if pair.contract is None), None)
     cursor = cursors.read(network.code)
     if pair is None or cursor is None:
@@ -44,13 +48,14 @@ def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
         *probes.due_wallets(network.code, limit=WALLETS_PER_STEP),
     ]
     for owner in deposits.match(network.family, due).values():
-        _Probe(ctx, network, chain, pair, owner).run(cursor)
+        # By this trait a family says that its reader is one.
+        _Probe(ctx, network, cast("HiddenReader", chain), pair, owner).run(cursor)
 
 
 class _Probe:
     """One address, compared with what is known of it."""
 
-    def __init__(self, ctx: Context, network: Network, chain: Reader, pair: Pair, owner: Owner) -> None:
+    def __init__(self, ctx: Context, network: Network, chain: HiddenReader, pair: Pair, owner: Owner) -> None:
         self._ctx, self._network, self._chain, self._pair = ctx, network, chain, pair
         self._address, self._owner = owner.address, owner
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 import structlog
 
 from actors.context import Context
 from chains.base import BlockScan, Departure
-from chains.family import Reader
+from chains.family import CounterReader, Reader
 from core.catalogue.catalogue import Network
+from core.catalogue.families import traits_of
 from models.spends import unknown as unknown_spends
 from models.spends.unknown import UnknownRow
 
@@ -21,16 +23,20 @@ def unknown_in(
 ) -> dict[str, list[UnknownRow]]:
     """Return, by block hash, what one of our keys signed in these blocks and no row knows. Raises ProviderError.
 
-    Called outside of transactions: nodes are asked for what is found. Bytes are committed before they are sent, so
-    that whatever of ours stands in a block has its row already.
+    None where the claim is no counter: there actors.scan.outflow sees them. Called outside of transactions:
+    nodes are asked for what is found. Bytes are committed before they are sent, so that whatever of ours stands in a
+    block has its row already.
     """
-    read = list(scans)
+    if traits_of(network).claim != "counter":
+        return {}
+    # By this trait a family says that its reader is one.
+    counting, read = cast("CounterReader", chain), list(scans)
     ours = unknown_spends.own(network.code, network.family, {sender for scan in read for sender, _ in scan.sent})
     sent = {txid: scan for scan in read for sender, txid in scan.sent if sender in ours}
     found: dict[str, list[UnknownRow]] = {}
     for txid in sorted(unknown_spends.unheard_of(network.code, sent)):
         block = sent[txid].block
-        departure = chain.departure(txid, block)
+        departure = counting.departure(txid, block)
         if departure is None or departure.sender not in ours:
             log.error("departure.contradicted", network=network.code, txid=txid)
             continue

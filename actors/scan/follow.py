@@ -7,17 +7,18 @@ that a chain skips are gone over; one that is not there yet is waited for.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
-from actors.scan import departures, missing
+from actors.scan import departures, missing, outflow
 from actors.scan.intake import SETTLE, Matching, settle_owners, take_transfer
 from chains.base import SKIPPED, Block, BlockScan, ProviderError, Skipped
-from chains.family import Reader
+from chains.family import CounterReader, Reader
 from core.catalogue.catalogue import Network
+from core.catalogue.families import traits_of
 from models.db.base import repeat_on_deadlock, transaction
 from models.deposits import crediting, cursors
 from models.deposits import rows as deposits
@@ -45,13 +46,18 @@ def poll_network(ctx: Context, network: Network, chain: Reader) -> bool:
     try:
         more = _scan(ctx, network, chain)
         if not more:
-            missing.seek(ctx, network, chain)
+            _seek_missing(ctx, network, chain)
     except ProviderError:
         # What was scanned before is settled, whatever becomes of the scan.
         _settle(ctx, network, chain)
         raise
     _settle(ctx, network, chain)
     return more
+
+
+def _seek_missing(ctx: Context, network: Network, chain: Reader) -> None:
+    if traits_of(network).claim == "counter":
+        missing.seek(ctx, network, cast("CounterReader", chain))
 
 
 def _scan(ctx: Context, network: Network, chain: Reader) -> bool:
@@ -185,6 +191,7 @@ def _record(
             return False
         for departure in left.get(block.hash, ()):
             unknown_spends.note(departure)
+        outflow.note(network, scan)
         for transfer in scan.transfers:
             take_transfer(ctx, network, chain, block, transfer, ours)
     return True
@@ -208,6 +215,8 @@ def _walk_back(ctx: Context, network: Network, chain: Reader, cursor: Cursor) ->
     log.warning("scan.reorg", network=network.code, depth=cursor.height - height, fork_height=height)
     with transaction():
         moved = cursors.retreat(network.code, expected=cursor, to_height=height)
+        if moved:
+            outflow.take_back(network)
     if not moved:
         return None
     cursors.resume(network.code)
@@ -269,6 +278,8 @@ def _from_the_start(
     log.warning("scan.reorg_below_start", network=network.code, height=block.height)
     with transaction():
         moved = cursors.restart(_row(network, block), expected=cursor)
+        if moved:
+            outflow.take_back(network)
     if not moved:
         return None
     cursors.resume(network.code)

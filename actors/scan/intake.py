@@ -12,9 +12,11 @@ from uuid import UUID
 
 from actors.context import Context
 from actors.queue.isolated import isolated
+from actors.scan import outflow
 from chains.base import NATIVE, Block, BlockScan, Transfer
 from chains.family import Reader
 from core.catalogue.catalogue import Catalogue, Network
+from core.catalogue.families import traits_of
 from core.ids import uuid7
 from core.rates.pricing import CENTS, usd_cents
 from models.db.base import transaction
@@ -24,6 +26,7 @@ from models.deposits import rows as deposits
 from models.deposits import witnesses as quorum
 from models.deposits.rows import Deposit, Owner, OwnerKind
 from models.invoices import settlement
+from models.spends import coins
 from models.spends import unknown as unknown_spends
 from models.spends.unknown import UnknownRow
 from models.treasury import own_addresses as treasury
@@ -42,7 +45,7 @@ class Matching:
     """Finds what is ours, as chains.base.Ours, and remembers whose they are. Made anew for every step of a scan."""
 
     def __init__(self, network: Network) -> None:
-        self._family = network.family
+        self._code, self._family = network.code, network.family
         self.hot = treasury.address(network.code, "hot")
         self.owners: dict[str, Owner] = {}
 
@@ -51,6 +54,10 @@ class Matching:
         found = deposits.match(self._family, seen)
         self.owners.update(found)
         return [*found, self.hot] if self.hot is not None and self.hot in seen else found.keys()
+
+    def coins(self, seen: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:
+        """Return those of the coins that are ours."""
+        return coins.ours(self._code, seen)
 
     def of(self, transfers: Iterable[Transfer]) -> set[tuple[OwnerKind, UUID]]:
         """Return whom these transfers came to, the gateway itself left out."""
@@ -112,7 +119,8 @@ def take_transfer(
     ctx: Context, network: Network, chain: Reader, block: Block, transfer: Transfer, ours: Matching
 ) -> bool:
     """Record a transfer as what it is; return whether it was new. Call inside a transaction."""
-    if treasury.is_own_move(network.code, transfer.txid, transfer.sender):
+    sender = transfer.sender if traits_of(network).has_sender else None
+    if treasury.is_own_move(network.code, transfer.mark or transfer.txid, sender):
         return False
     if transfer.recipient == ours.hot:
         return _take_topup(ctx, chain, _topup(ctx, network, block, transfer))
@@ -158,13 +166,15 @@ def take_late(
     stands on.
     """
     departures = left.get(scan.block.hash, ())
-    if not scan.transfers and not departures:
+    # What was sent in it matters also where nothing came of it.
+    if not (scan.transfers or scan.spent or departures or outflow.is_watched(network, scan)):
         return 0
     with transaction():
         if not cursors.is_scanned(network.code, height=scan.block.height, block_hash=scan.block.hash):
             return 0
         for departure in departures:
             unknown_spends.note(departure)
+        outflow.note(network, scan)
         return sum(take_transfer(ctx, network, chain, scan.block, transfer, ours) for transfer in scan.transfers)
 
 

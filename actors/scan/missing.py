@@ -17,7 +17,7 @@ from actors.context import Context
 from actors.scan import departures
 from actors.scan.intake import Matching, settle_owners, take_late
 from chains.base import ProviderError
-from chains.family import Reader
+from chains.family import CounterReader
 from core.catalogue.catalogue import Network
 from models.deposits import cursors
 from models.spends import signing, slots
@@ -33,10 +33,10 @@ REST_S: Final = 60.0
 _rests_until: dict[str, float] = {}
 
 
-def seek(ctx: Context, network: Network, chain: Reader) -> int:
+def seek(ctx: Context, network: Network, chain: CounterReader) -> int:
     """Find a few of a stopped network's missing transactions, once the scan has stood at the head; return how many.
 
-    Call outside of transactions. Failing nodes are no error: it is tried again.
+    For families whose claim is a counter. Call outside of transactions. Failing nodes are no error: it is tried again.
     """
     stopped = signing.read(network.code)
     cursor = cursors.read(network.code)
@@ -58,17 +58,17 @@ def seek(ctx: Context, network: Network, chain: Reader) -> int:
     return found
 
 
-def _missing(network: Network, chain: Reader, sender: str, height: int) -> list[int]:
-    used = chain.used_slots(sender, height)
+def _missing(network: Network, chain: CounterReader, sender: str, height: int) -> list[int]:
+    used = chain.used_counters(sender, height)
     return slots.unexplained(network.code, sender, used, limit=SOUGHT_PER_STEP)
 
 
-def _find(ctx: Context, network: Network, chain: Reader, sender: str, slot: int, scanned: int) -> bool:
+def _find(ctx: Context, network: Network, chain: CounterReader, sender: str, slot: int, scanned: int) -> bool:
     """Find the block in which a slot was used, and read it whole; return whether what used it is noted now."""
     before, after = slots.between(network.code, sender, slot)
     if before is None:
         before = cursors.started_height(network.code) or 0
-    height = chain.slot_height(sender, slot, before - 1, scanned if after is None else after)
+    height = chain.counter_height(sender, slot, before - 1, scanned if after is None else after)
     ours = Matching(network)
     scan = next(iter(chain.scan(height - 1, height, ours, whole=True)), None)
     if scan is None:

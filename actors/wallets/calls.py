@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from actors.context import Context, context
 from actors.queue.broker import ring
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
+from core.catalogue.catalogue import Network
+from core.catalogue.families import traits_of
 from core.errors import (
     WalletNoNetwork,
     WalletStaticNotFound,
@@ -62,12 +66,17 @@ def _method(ctx: Context, terms: Terms, body: CreateWallet) -> Method:
     return method
 
 
+def _probed(ctx: Context, network: Network) -> Collection[str]:
+    """Return the networks of a family on which coin may come that no block lists."""
+    return ctx.catalogue.with_own_coin(network.family) if traits_of(network).has_hidden_transfers else ()
+
+
 def _create(ctx: Context, info: CallInfo, new: WalletRow, family: str) -> CallReply:
     """Write a wallet; its address goes back to the pool if somebody else created the wallet meanwhile."""
     is_used = False
     try:
         with recorded(info) as record:
-            created = wallets.create(new, family=family, probed=ctx.catalogue.with_own_coin(family))
+            created = wallets.create(new, family=family, probed=_probed(ctx, ctx.catalogue.networks[new.network]))
             wallet = created or wallets.find_by_order(new.merchant_id, new.currency, new.network, new.order_id)
             if wallet is None:
                 raise LookupError("a wallet that was there is gone")

@@ -56,7 +56,7 @@ WITNESSES_MIN: Final = 2
 
 
 class EvmReader:
-    """One EVM network, as chains.base.Reader."""
+    """One EVM network, as chains.family.Reader, HiddenReader and CounterReader."""
 
     def __init__(self, network: Network, pairs: Iterable[Pair], providers: Providers) -> None:
         self._network = network
@@ -164,13 +164,13 @@ class EvmReader:
         """Return a transaction that one of our keys signed."""
         return self._providers.attempt(lambda node: evm_departures.read(node, txid, block, self._tokens))
 
-    def used_slots(self, sender: str, height: int) -> int:
-        """Return how many slots a sender has used up to a block, as the first node tells it that knows."""
+    def used_counters(self, sender: str, height: int) -> int:
+        """Return how many nonces a sender has used up to a block, as the first node tells it that knows."""
         return self._providers.attempt(lambda node: evm_fate.nonce(node, sender, height))
 
-    def slot_height(self, sender: str, slot: int, low: int, high: int) -> int:
-        """Return in which block a sender used a slot; one node answers all of it."""
-        return self._providers.attempt(lambda node: evm_departures.height_of(node, sender, slot, low, high))
+    def counter_height(self, sender: str, counter: int, low: int, high: int) -> int:
+        """Return in which block a sender used a nonce; one node answers all of it."""
+        return self._providers.attempt(lambda node: evm_departures.height_of(node, sender, counter, low, high))
 
     def second_opinion(self, sighting: Sighting) -> Agreement:
         """Ask every provider for a deposit's transaction itself."""

@@ -47,6 +47,8 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "calls": ("ri", "riud", ""),
     "chain_blocks": ("", "riud", "r"),
     "chain_cursors": ("r", "riu", "r"),
+    # The scan writes what it sees of them, the signer which of its spends has one.
+    "coins": ("r", "riu", "ru(held_by)"),
     # The signer alone says that another database is the one to sign from.
     "database_looks": ("", "r", "ru"),
     "database_marks": ("", "ri", "riu"),
@@ -91,7 +93,8 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "signer.spent": ("", "", "riu"),
     "signing_stops": ("r", "riu", "riud"),
     "spend_accounts": ("", "", "riu"),
-    "spend_attempts": ("", "r", "riu"),
+    # What was signed is not for the web's eyes.
+    "spend_attempts": ("r(network,txid,spend_id)", "r", "riu"),
     "spend_movements": ("r", "r", "rid"),
     "spend_outputs": ("r", "r", "riu"),
     "spends": ("r", "r", "riu"),
@@ -100,6 +103,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     # The signer ends refunds, and settles the payments whose they were.
     "split_shares": ("r", "riu", "riu"),
     "split_takes": ("r", "ri", "r"),
+    "stranger_spends": ("r", "riu", "r"),
     "treasury_addresses": ("r", "r", "riu"),
     "treasury_topups": ("r", "riu", "r"),
     "treasury_walks": ("", "riu", "riu"),

@@ -10,6 +10,7 @@ from models.db.base import execute, long_statements, rows, transaction
 from models.invariants import checkpoint
 from models.invariants import scope as audit_scope
 from models.invariants.checkpoint import DIFFERENCES
+from models.invariants.coins import COIN_INVARIANTS
 from models.invariants.money_out import PAYOUT_INVARIANTS
 from models.invariants.splits import FULL_SPLIT_INVARIANTS, SPLIT_INVARIANTS
 from models.ledger.ledger import MOVES
@@ -210,6 +211,7 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
     ),
     **PAYOUT_INVARIANTS,
     **SPLIT_INVARIANTS,
+    **COIN_INVARIANTS,
 }
 
 # What only a full audit looks at: it reads the whole ledger.

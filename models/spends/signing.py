@@ -212,8 +212,13 @@ def resume(stopped: Stop, slots: Mapping[str, int]) -> bool:
 
 
 def has_unknown(network: str) -> bool:
-    """Return whether a departure of unknown purpose is open on the network."""
-    return is_true("SELECT 1 FROM unknown_spends WHERE network = %s AND status = 'open' LIMIT 1", (network,))
+    """Return whether a departure of unknown purpose is open on the network, or one that no row knows stands there."""
+    return is_true(
+        "SELECT 1 FROM unknown_spends WHERE network = %s AND status = 'open'"
+        " UNION ALL SELECT 1 FROM stranger_spends t WHERE t.network = %s AND t.block_height IS NOT NULL"
+        "   AND NOT EXISTS (SELECT 1 FROM spend_attempts a WHERE (a.network, a.txid) = (t.network, t.txid)) LIMIT 1",
+        (network, network),
+    )
 
 
 def waiting_reason(reason: str) -> str:

@@ -17,7 +17,7 @@ from models.deposits.cursors import BLOCKS_SETTLED
 from models.ledger import ledger
 from models.ledger.ledger import CUSTODY, EQUITY, GAS, GATEWAY, Account, Transfer
 from models.payouts import freezes
-from models.spends import movements, outputs, signing
+from models.spends import coins, movements, outputs, signing
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
@@ -186,6 +186,7 @@ def _is_lost_to_another(spend: SpendRow) -> bool:
 
 def _bury(catalogue: Catalogue, spend: SpendRow, cause: Cause) -> SpendRow:
     """End what is open of a spend that can never be included, and take back what was booked for the rest of it."""
+    coins.release(spend.id)
     gone = [output for output in spend.outputs if output.state == "open"]
     for output in gone:
         outputs.end(output, "dead")

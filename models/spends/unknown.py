@@ -127,8 +127,13 @@ def listing(network: str, *, limit: int) -> list[UnknownRow]:
 
 
 def waiting() -> dict[str, int]:
-    """Return how many are not settled, by network."""
-    return dict(rows("SELECT network, count(*) FROM unknown_spends WHERE status = 'open' GROUP BY network"))
+    """Return how many are not settled, by network, strangers' included."""
+    return dict(
+        rows(
+            "SELECT network, count(*) FROM (SELECT network FROM unknown_spends WHERE status = 'open'"
+            " UNION ALL SELECT network FROM stranger_spends WHERE block_height IS NOT NULL) waiting GROUP BY network"
+        )
+    )
 
 
 def find(network: str, txid: str) -> UnknownRow | None:

@@ -56,17 +56,24 @@ def is_cold(network: str, candidate: str) -> bool:
     )
 
 
-def is_own_move(network: str, txid: str, sender: str) -> bool:
+def is_own_move(network: str, mark: str, sender: str | None) -> bool:
     """Return whether one of our spends made a transfer: gas for a deposit address, a sweep. Never anybody's payment.
 
-    So is one that our key signed for a row that is lost.
-    Its sender has to be the spend's: what a recipient's contract passes on in the same transaction is a payment.
+    So is one that our key signed for a row that is lost. mark: the transaction's id, or by what else ours are known.
+    sender: has to be the spend's, for what a recipient's contract passes on in the same transaction is a payment; None
+    on chains that name none, where a transaction is one's own or another's as a whole.
     """
+    if sender is None:
+        return is_true(
+            "SELECT 1 FROM spend_attempts WHERE network = %s AND txid = %s"
+            " UNION ALL SELECT 1 FROM stranger_spends WHERE network = %s AND txid = %s LIMIT 1",
+            (network, mark) * 2,
+        )
     return is_true(
         "SELECT 1 FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
         " WHERE a.network = %s AND a.txid = %s AND s.sender = %s UNION ALL"
         " SELECT 1 FROM unknown_spends WHERE network = %s AND txid = %s AND sender = %s LIMIT 1",
-        (network, txid, sender) * 2,
+        (network, mark, sender) * 2,
     )
 
 

@@ -17,6 +17,9 @@ class Finds(Ours):
     def addresses(self, seen: Collection[str]) -> Collection[str]:
         return self._find(seen)
 
+    def coins(self, _seen: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:
+        return ()
+
 
 NOBODY = Finds(lambda _seen: ())
 EVERYBODY = Finds(lambda seen: seen)

@@ -91,4 +91,8 @@ class PaperReader:
     def _of(self, height: int, ours: Ours) -> BlockScan:
         scan = self.scans[height]
         found = ours.addresses([transfer.recipient for transfer in scan.transfers])
-        return replace(scan, transfers=tuple(each for each in scan.transfers if each.recipient in found))
+        transfers = tuple(each for each in scan.transfers if each.recipient in found)
+        made = {(each.txid, int(each.ordinal)) for each in transfers if scan.spent}
+        known = made | set(ours.coins([(coin.txid, coin.vout) for coin in scan.spent]))
+        spent = tuple(coin for coin in scan.spent if (coin.txid, coin.vout) in known)
+        return replace(scan, transfers=transfers, spent=spent)

@@ -44,9 +44,9 @@ def poll(steps: int = 1) -> None:
         follow.poll_network("ethereum")
 
 
-def to(address: str, *, txid: str = "0xaa", **more: Any) -> Transfer:
+def to(address: str, *, txid: str = "0xaa", ordinal: str = "0", sender: str = SENDER, **more: Any) -> Transfer:
     return Transfer(
-        txid=txid, ordinal="0", currency="USDT", units=TEN, sender=SENDER, recipient=address.lower(), **more
+        txid=txid, ordinal=ordinal, currency="USDT", units=TEN, sender=sender, recipient=address.lower(), **more
     )
 
 

@@ -21,6 +21,7 @@ from models.payment_links.rows import PaymentLinkRow
 from models.treasury import topups
 from models.wallets import settlement as wallet_settlement
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, endpoint, merchant
+from tests.models.invariants.coin_story import COIN_CORRUPTIONS, move_coins
 from tests.models.invariants.payout_story import PAYOUT_CORRUPTIONS, pay_out
 from tests.models.invoices.builders import PRICE, agnostic_invoice, create, expired, invoice, new_invoice, paid, settled
 from tests.models.ledger.figures import held
@@ -135,6 +136,7 @@ CORRUPTIONS: Final[dict[str, list[str]]] = {
         "UPDATE deposits SET fee_fixed_units = 1 WHERE owner_kind = 'wallet' AND status = 'credited'",
     ],
     **PAYOUT_CORRUPTIONS,
+    **COIN_CORRUPTIONS,
     "holds_equal_open_shares": [
         "UPDATE split_shares SET left_units = left_units - 1, taken_units = taken_units + 1 WHERE left_units > 0",
         "UPDATE balances SET units = units + 1 WHERE account_id IN (SELECT id FROM accounts WHERE kind = 'hold')",
@@ -183,6 +185,7 @@ def shop(database: str) -> UUID:
     chain = Chain()
     fill_treasury(chain)
     pay_out(chain)
+    move_coins(chain)
     sold = paid(chain, invoice(merchant_id))
     chain.mature()
     crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)

@@ -1,0 +1,59 @@
+"""Writes down what a block makes and spends of our coins, and what took from us though no row knows it.
+
+No actor; called by those that scan, in the transaction that records a block or takes some back. Families whose claim is
+a counter are none of its business: what left there is told by the slots of its sender (departures, missing).
+"""
+
+from __future__ import annotations
+
+from chains.base import BlockScan, Transfer
+from core.catalogue.catalogue import Network
+from core.catalogue.families import traits_of
+from models.spends import coins, strangers
+from models.spends import unknown as unknown_spends
+from models.spends.coins import CoinRow, Spending
+
+
+def is_watched(network: Network, scan: BlockScan) -> bool:
+    """Return whether a block's senders have to be looked through."""
+    return traits_of(network).claim == "window" and bool(scan.sent)
+
+
+def note(network: Network, scan: BlockScan) -> None:
+    """Write down a block's coins, and stop the signing where a transaction took from us that no row knows."""
+    claim = traits_of(network).claim
+    if claim == "counter":
+        return
+    block, code = scan.block, network.code
+    if claim == "coins":
+        made = [_coin(network, scan, transfer) for transfer in scan.transfers]
+        spent = [Spending(coin.txid, coin.vout, coin.by_txid) for coin in scan.spent]
+        coins.note(code, made, spent, height=block.height, block_hash=block.hash)
+        takers = {coin.by_txid for coin in scan.spent}
+    else:
+        ours = unknown_spends.own(code, network.family, {sender for sender, _ in scan.sent})
+        takers = {txid for sender, txid in scan.sent if sender in ours}
+    strangers.note(code, takers, height=block.height, block_hash=block.hash)
+
+
+def take_back(network: Network) -> None:
+    """Undo that of blocks above the cursor. Call in the transaction that moves the cursor back."""
+    claim = traits_of(network).claim
+    if claim == "coins":
+        coins.take_back(network.code)
+    if claim != "counter":
+        strangers.take_out(network.code)
+
+
+def _coin(network: Network, scan: BlockScan, transfer: Transfer) -> CoinRow:
+    return CoinRow(
+        network=network.code,
+        txid=transfer.txid,
+        vout=int(transfer.ordinal),
+        address=transfer.recipient,
+        currency=transfer.currency,
+        units=transfer.units,
+        depth_min=transfer.depth_min,
+        created_height=scan.block.height,
+        created_hash=scan.block.hash,
+    )

@@ -1,0 +1,166 @@
+"""Keeps the coins of families whose claim is coins: made, held and spent. Written by the scan, held by the signer.
+
+A coin is free while no spend holds it and no block spends it. The scan notes what blocks do in their own transaction,
+and a reorg takes that back. Whoever locks several locks them in one order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from models.db.base import execute, one, rows, rows_as
+from models.db.table import BY_DATABASE, Big, Table, Units
+
+Outpoint = tuple[str, int]
+
+# Of a coin k, beside its network's chain_cursors c.
+_DEPTH: Final = "c.height - k.created_height + 1"
+_IS_FREE: Final = "k.held_by IS NULL AND k.spent_by_txid IS NULL AND k.created_height IS NOT NULL"
+_ABOVE: Final = "k.network = %s AND (k.created_height > c.height OR k.spent_height > c.height)"
+_NAMED: Final = "(k.txid, k.vout) IN (SELECT * FROM unnest(%s::text[], %s::bigint[]))"
+
+
+class CoinRow(Table, table="coins k"):
+    """A coin of ours. Units are the network's token units; the address is in the stored form."""
+
+    network: str
+    txid: str
+    vout: Big
+    address: str
+    currency: str
+    units: Units
+    # So many confirmations it takes at least until it may be spent.
+    depth_min: int = 0
+    # None while a reorg has taken it.
+    created_height: Big | None
+    created_hash: str | None
+    held_by: UUID | None = BY_DATABASE
+    spent_by_txid: str | None = BY_DATABASE
+    spent_height: Big | None = BY_DATABASE
+    spent_hash: str | None = BY_DATABASE
+
+
+class FreeCoin(NamedTuple):
+    """A coin that may be spent now, and whose key does it: None is the hot wallet's."""
+
+    txid: str
+    vout: int
+    units: int
+    address: str
+    key_ordinal: int | None
+    depth: int
+
+
+class Spending(NamedTuple):
+    """A coin of ours that a block spends."""
+
+    txid: str
+    vout: int
+    by_txid: str
+
+
+def _split(outpoints: Collection[Outpoint]) -> tuple[list[str], list[int]]:
+    return [txid for txid, _ in outpoints], [vout for _, vout in outpoints]
+
+
+def ours(network: str, outpoints: Collection[Outpoint]) -> set[Outpoint]:
+    """Return those of the outpoints that are coins of ours, spent or not."""
+    if not outpoints:
+        return set()
+    found = rows(f"SELECT k.txid, k.vout FROM coins k WHERE k.network = %s AND {_NAMED}", (network, *_split(outpoints)))
+    return {(txid, vout) for txid, vout in found}
+
+
+def note(network: str, made: Sequence[CoinRow], spent: Collection[Spending], *, height: int, block_hash: str) -> int:
+    """Write down what a block makes and spends of ours, each once; return how many of both were new.
+
+    Call inside the transaction that records the block.
+    """
+    _lock(network, {(coin.txid, coin.vout) for coin in made} | {(coin.txid, coin.vout) for coin in spent})
+    new = CoinRow.write_all(
+        made,
+        "ON CONFLICT (network, txid, vout) DO UPDATE SET address = EXCLUDED.address, currency = EXCLUDED.currency,"
+        " units = EXCLUDED.units, depth_min = EXCLUDED.depth_min, created_height = EXCLUDED.created_height,"
+        " created_hash = EXCLUDED.created_hash WHERE k.created_height IS NULL",
+    )
+    if not spent:
+        return new
+    txids, vouts, by = zip(*sorted(spent), strict=True)
+    return new + execute(
+        "UPDATE coins k SET spent_by_txid = s.by_txid, spent_height = %s, spent_hash = %s"
+        " FROM unnest(%s::text[], %s::bigint[], %s::text[]) AS s (txid, vout, by_txid)"
+        " WHERE (k.network, k.txid, k.vout) = (%s, s.txid, s.vout) AND k.spent_by_txid IS NULL",
+        (height, block_hash, list(txids), list(vouts), list(by), network),
+    )
+
+
+def _lock(network: str, outpoints: Collection[Outpoint]) -> None:
+    rows(
+        f"SELECT 1 FROM coins k WHERE k.network = %s AND {_NAMED} ORDER BY k.txid, k.vout FOR UPDATE OF k",
+        (network, *_split(outpoints)),
+    )
+
+
+def take_back(network: str) -> int:
+    """Undo what blocks above the cursor made and spent; call in the transaction that moves the cursor back.
+
+    A coin that is held stays held: the same transaction usually makes it again.
+    """
+    rows(
+        f"SELECT 1 FROM coins k JOIN chain_cursors c ON c.network = k.network WHERE {_ABOVE}"
+        " ORDER BY k.txid, k.vout FOR UPDATE OF k",
+        (network,),
+    )
+    return execute(
+        "UPDATE coins k SET (created_height, created_hash)"
+        " = (SELECT k.created_height, k.created_hash WHERE k.created_height <= c.height),"
+        " (spent_by_txid, spent_height, spent_hash)"
+        " = (SELECT k.spent_by_txid, k.spent_height, k.spent_hash WHERE k.spent_height <= c.height)"
+        f" FROM chain_cursors c WHERE c.network = k.network AND {_ABOVE}",
+        (network,),
+    )
+
+
+def free(network: str, family: str, currency: str, *, limit: int) -> list[FreeCoin]:
+    """Return coins that may be spent: free, and as deep as each takes; the deepest first."""
+    return rows_as(
+        FreeCoin,
+        f"SELECT k.txid, k.vout, k.units, k.address, p.ordinal AS key_ordinal, {_DEPTH} AS depth"
+        " FROM coins k JOIN chain_cursors c ON c.network = k.network"
+        " LEFT JOIN pool_addresses p ON p.family = %s AND p.address = k.address"
+        f" WHERE k.network = %s AND k.currency = %s AND {_IS_FREE} AND {_DEPTH} >= GREATEST(k.depth_min, 1)"
+        " ORDER BY k.created_height, k.txid, k.vout LIMIT %s",
+        (family, network, currency, limit),
+    )
+
+
+def hold(spend_id: UUID, outpoints: Collection[Outpoint]) -> bool:
+    """Give coins to a spend as its claim; False, and none is given, unless all of them are free.
+
+    Call inside the transaction that writes the spend and commits its bytes, after the spend. Of two who want the same
+    coin the second waits for the first, and is refused; he drafts anew.
+    """
+    wanted = set(outpoints)
+    network = one("SELECT network FROM spends WHERE id = %s", (spend_id,))
+    if network is None or not wanted:
+        return False
+    locked = rows(
+        f"SELECT {_IS_FREE} FROM coins k WHERE k.network = %s AND {_NAMED} ORDER BY k.txid, k.vout FOR UPDATE OF k",
+        (*network, *_split(wanted)),
+    )
+    if len(locked) < len(wanted) or not all(is_free for (is_free,) in locked):
+        return False
+    execute(f"UPDATE coins k SET held_by = %s WHERE k.network = %s AND {_NAMED}", (spend_id, *network, *_split(wanted)))
+    return True
+
+
+def release(spend_id: UUID) -> int:
+    """Free the coins of a spend that is dead; return how many it held. Call in the transaction that ends the spend."""
+    return execute("UPDATE coins SET held_by = NULL WHERE held_by = %s", (spend_id,))
+
+
+def held(spend_id: UUID) -> list[CoinRow]:
+    """Return the coins that a spend holds, or held when it spent them."""
+    return CoinRow.read("k.held_by = %s ORDER BY k.txid, k.vout", (spend_id,))

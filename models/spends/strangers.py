@@ -1,0 +1,59 @@
+"""Keeps what took from our addresses though no row of ours knows it, where no counter of a sender's tells of it.
+
+Noted by the scan. Whatever of ours stands in a block has its row already, since bytes are committed before they are
+sent: so who signed it has our keys, or the database has lost its last commits. Signing stops until a row knows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Final
+
+import structlog
+
+from models.db.base import execute
+from models.db.table import BY_DATABASE, Big, Table
+from models.spends import signing
+from models.spends import unknown as unknown_spends
+
+log = structlog.get_logger()
+
+REASON: Final = "transactions that no row knows took from our addresses"
+
+
+class StrangerSpend(Table, table="stranger_spends t"):
+    """A transaction that took from us and that no row knew."""
+
+    network: str
+    txid: str
+    # In no block while a reorg has taken it.
+    block_height: Big | None
+    block_hash: str | None
+    noted_at: datetime = BY_DATABASE
+
+
+def note(network: str, txids: Collection[str], *, height: int, block_hash: str) -> int:
+    """Write down those of a block's transactions that no row of ours knows, and stop the signing; return how many.
+
+    Call inside the transaction that records the block.
+    """
+    unheard_of = sorted(unknown_spends.unheard_of(network, txids))
+    noted = StrangerSpend.write_all(
+        [StrangerSpend(network=network, txid=txid, block_height=height, block_hash=block_hash) for txid in unheard_of],
+        "ON CONFLICT (network, txid) DO UPDATE SET block_height = EXCLUDED.block_height,"
+        " block_hash = EXCLUDED.block_hash WHERE t.block_height IS NULL",
+    )
+    if noted:
+        log.critical("departure.stranger", network=network, txids=unheard_of, height=height)
+        signing.stop(network, reason=REASON)
+    return noted
+
+
+def take_out(network: str) -> int:
+    """Note that those above the cursor are in no block any more; call in the transaction that moves the cursor back."""
+    return execute(
+        "UPDATE stranger_spends t SET block_height = NULL, block_hash = NULL FROM chain_cursors c"
+        " WHERE c.network = %s AND t.network = c.network AND t.block_height > c.height",
+        (network,),
+    )

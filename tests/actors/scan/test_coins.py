@@ -1,0 +1,301 @@
+"""A network whose claim is coins: each is noted where it is made and where it is spent, and a reorg takes both back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+
+from actors.queue import schedule
+from actors.scan import balances, follow
+from actors.scan.rescan import reread
+from chains.base import SpentCoin
+from chains.family import Reader
+from core.catalogue import families
+from core.ids import uuid7
+from core.settings.settings import load_settings
+from models.db.base import execute, rows, transaction
+from models.deposits import cursors
+from models.spends import coins, signing, strangers
+from models.spends import rows as spends
+from models.spends import unknown as unknown_spends
+from models.spends.rows import AttemptRow, SpendRow
+from models.treasury import own_addresses
+from tests.actors.scan.paper import CTX, begin, cursor, poll, statuses, to
+from tests.models.builders import CATALOGUE
+from tests.models.invoices.builders import invoice
+from tests.peers.paper_reader import PaperReader
+
+pytestmark = pytest.mark.usefixtures("sound")
+
+ETHEREUM = CATALOGUE.networks["ethereum"]
+HOT = "0x" + "aa" * 20
+SERVED = load_settings(
+    {
+        "ENVIRONMENT": "development",
+        "DATABASE_URL": "postgresql://x/y",
+        "REDIS_URL": "redis://x",
+        "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
+    }
+)
+
+
+def claims(monkeypatch: pytest.MonkeyPatch, claim: str, *, has_sender: bool) -> None:
+    """Let the network's family have another claim."""
+    other = replace(families.TRAITS["evm"], claim=cast("Any", claim), has_sender=has_sender)
+    monkeypatch.setattr(families, "TRAITS", MappingProxyType({**families.TRAITS, "evm": other}))
+
+
+@pytest.fixture
+def chain(database: str, monkeypatch: pytest.MonkeyPatch) -> PaperReader:
+    """A chain of one block, which the gateway has scanned, in a family of coins."""
+    del database
+    claims(monkeypatch, "coins", has_sender=False)
+    own_addresses.pin_hot("ethereum", HOT)
+    made = begin(monkeypatch)
+    made.mine()
+    poll()
+    return made
+
+
+def spent(txid: str, by: str, *, vout: int = 0) -> SpentCoin:
+    return SpentCoin(txid=txid, vout=vout, by_txid=by)
+
+
+def stored(*columns: str) -> list[tuple[Any, ...]]:
+    return rows(f"SELECT {', '.join(columns)} FROM coins ORDER BY txid, vout")
+
+
+def signed(txid: str, *, slot: int = 0) -> UUID:
+    """Write a spend of ours with one attempt."""
+    with transaction():
+        row = SpendRow(
+            id=uuid7(), network="ethereum", purpose="sweep", sender=HOT, recipient=HOT, contract=None, currency="ETH",
+            decimals=18, token_units=1, slot=slot,
+        )  # fmt: skip
+        terms = {"gas_limit": 1, "price_units": 1, "tip_units": 1, "data_units": 0}
+        spends.insert(
+            row,
+            AttemptRow(spend_id=row.id, network="ethereum", txid=txid, raw=b"x", ceiling_units=1, terms=terms),
+        )
+    return row.id
+
+
+def held_by(txid: str, *names: str) -> UUID:
+    """Let a spend of ours hold coins, by their transactions."""
+    spend_id = signed(txid, slot=len(rows("SELECT 1 FROM spends")))
+    with transaction():
+        assert coins.hold(spend_id, [(name, 0) for name in names])
+    return spend_id
+
+
+def is_stopped() -> bool:
+    return signing.read("ethereum") is not None
+
+
+def test_what_comes_to_us_is_a_coin_and_what_our_spend_makes_too(chain: PaperReader, shop: UUID) -> None:
+    mine = invoice(shop)
+    chain.mine(to(mine.address, txid="0xpaid", depth_min=3), to(HOT, txid="0xtop"))
+    poll()
+    spend_id = held_by("0xmove", "0xpaid")
+    chain.mine(to(HOT, txid="0xmove", ordinal="1", sender=""), spent=(spent("0xpaid", "0xmove"),))
+    poll()
+
+    assert stored("txid", "vout", "units", "address", "depth_min", "created_height", "spent_by_txid") == [
+        ("0xmove", 1, 10_000_000, HOT, 0, 3, None),
+        ("0xpaid", 0, 10_000_000, mine.address.lower(), 3, 2, "0xmove"),
+        ("0xtop", 0, 10_000_000, HOT, 0, 2, None),
+    ]
+    assert [coin.txid for coin in coins.held(spend_id)] == ["0xpaid"]
+    # Its change is nobody's payment, and the spend is no stranger.
+    assert (rows("SELECT txid FROM treasury_topups"), is_stopped()) == ([("0xtop",)], False)
+
+
+def test_a_coin_may_be_made_and_spent_in_one_block(chain: PaperReader) -> None:
+    chain.mine(to(HOT, txid="0xone"), spent=(spent("0xone", "0xthief"),))
+    poll()
+
+    assert stored("txid", "created_height", "spent_by_txid", "spent_height") == [("0xone", 2, "0xthief", 2)]
+
+
+def test_a_reorg_takes_coins_and_their_spending_back(chain: PaperReader) -> None:
+    chain.mine(to(HOT, txid="0xold"))
+    chain.mine(to(HOT, txid="0xyoung"))
+    poll()
+    held_by("0xmove", "0xold", "0xyoung")
+    chain.mine(spent=(spent("0xold", "0xmove"), spent("0xyoung", "0xmove")))
+    poll()
+    assert stored("txid", "created_height", "spent_height") == [("0xold", 2, 4), ("0xyoung", 3, 4)]
+
+    chain.reorg(2)
+    chain.mine()
+    poll()
+    assert stored("txid", "created_height", "created_hash", "spent_by_txid", "spent_height", "spent_hash") == [
+        ("0xold", 2, "0x0-2", None, None, None), ("0xyoung", None, None, None, None, None),
+    ]  # fmt: skip
+    # It is another block's now, and the same spend still has both.
+    chain.mine(to(HOT, txid="0xyoung"), spent=(spent("0xold", "0xmove"),))
+    poll()
+    assert stored("txid", "created_height", "spent_height", "held_by IS NULL") == [
+        ("0xold", 2, 4, False), ("0xyoung", 4, None, False),
+    ]  # fmt: skip
+    assert not is_stopped()
+
+
+def test_a_step_that_dies_with_its_block_leaves_no_coin(
+    chain: PaperReader, shop: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain.mine(to(HOT, txid="0xone"))
+    poll()
+    held_by("0xmove", "0xone")
+    chain.mine(to(invoice(shop).address), spent=(spent("0xone", "0xmove"),))
+
+    def dies(*_told: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(follow, "take_transfer", dies)
+        with pytest.raises(KeyboardInterrupt):
+            poll()
+    assert (stored("txid", "spent_height"), cursor()[0]) == ([("0xone", None)], 2)
+    poll()
+    assert (stored("txid", "spent_height"), statuses()) == ([("0xaa", None), ("0xone", 3)], ["pending"])
+
+
+def test_a_retreat_that_dies_takes_nothing_back(chain: PaperReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    chain.mine(to(HOT, txid="0xone"))
+    poll()
+    chain.reorg(1)
+    chain.mine()
+
+    def dies(*_told: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(strangers, "take_out", dies)
+        with pytest.raises(KeyboardInterrupt):
+            poll()
+    assert (stored("created_height"), cursor()) == ([(2,)], (2, "0x0-2"))
+    poll(2)
+    assert (stored("created_height"), cursor()) == ([(None,)], (2, "0x1-2"))
+
+
+def test_a_start_that_is_replaced_takes_coins_back_too(chain: PaperReader) -> None:
+    chain.mine(to(HOT, txid="0xone"))
+    poll()
+    chain.reorg(0)
+    chain.mine(count=2)
+    poll()
+
+    assert stored("created_height") == [(None,)]
+
+
+def test_an_unknown_spender_of_our_coin_stops_the_signing(chain: PaperReader) -> None:
+    chain.mine(to(HOT, txid="0xone"))
+    poll()
+    chain.mine(to(HOT, txid="0xthief"), spent=(spent("0xone", "0xthief"),))
+    poll()
+
+    stopped = signing.read("ethereum")
+    assert stopped is not None
+    assert stopped.reason == strangers.REASON
+    assert unknown_spends.waiting() == {"ethereum": 1}
+    # What he leaves us of our own is nobody's payment.
+    assert rows("SELECT txid FROM treasury_topups") == [("0xone",)]
+    poll(2)
+    with transaction():
+        signing.note_caught_up("ethereum")
+    stopped = signing.read("ethereum")
+    assert stopped is not None
+    assert not signing.resume(stopped, {})
+
+
+def test_a_stranger_that_a_reorg_takes_or_a_row_names_is_none(chain: PaperReader) -> None:
+    chain.mine(to(HOT, txid="0xone"))
+    poll()
+    chain.mine(spent=(spent("0xone", "0xthief"),))
+    poll()
+    assert signing.has_unknown("ethereum")
+
+    chain.reorg(2)
+    chain.mine()
+    poll(2)
+    assert not signing.has_unknown("ethereum")
+    chain.mine(spent=(spent("0xone", "0xthief"),))
+    poll()
+    assert rows("SELECT block_height, block_hash FROM stranger_spends") == [(4, "0x1-4")]
+    assert signing.has_unknown("ethereum")
+    signed("0xthief")
+    assert not signing.has_unknown("ethereum")
+
+
+def test_a_second_reading_finds_what_the_first_left_out(chain: PaperReader) -> None:
+    chain.mine(to(HOT, txid="0xone"))
+    chain.mine()
+    whole = chain.scans[2]
+    chain.scans[2] = replace(whole, transfers=())
+    poll()
+    chain.scans[2] = whole
+    reread(CTX, ETHEREUM, cast("Reader", chain), 2)
+    assert stored("txid", "created_height") == [("0xone", 2)]
+
+    held_by("0xmove", "0xone")
+    chain.scans[3] = replace(chain.scans[3], spent=(spent("0xone", "0xmove"),))
+    for _ in range(2):
+        reread(CTX, ETHEREUM, cast("Reader", chain), 3)
+    assert stored("txid", "spent_height", "spent_by_txid") == [("0xone", 3, "0xmove")]
+
+
+def test_no_coin_is_noted_of_a_family_that_counts(chain: PaperReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    claims(monkeypatch, "counter", has_sender=True)
+    chain.mine(to(HOT, txid="0xone"))
+    poll()
+    assert stored("txid") == []
+
+
+# A family whose transactions live in a window ----------------------------------------------------------------------
+
+
+def test_a_sender_of_ours_whom_no_row_knows_stops_the_signing(
+    chain: PaperReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims(monkeypatch, "window", has_sender=True)
+    signed("0xours")
+    chain.mine(sent=((HOT, "0xours"), ("0xother", "0xnobodys")))
+    poll()
+    assert not is_stopped()
+
+    chain.mine(sent=((HOT, "0xthief"), ("0xother", "0xnobodys")))
+    poll()
+    assert rows("SELECT txid, block_height FROM stranger_spends") == [("0xthief", 3)]
+    assert is_stopped()
+    assert stored("txid") == []
+
+    chain.reorg(2)
+    chain.mine()
+    poll(2)
+    assert rows("SELECT txid, block_height FROM stranger_spends") == [("0xthief", None)]
+
+
+def test_a_second_reading_finds_a_sender_too(chain: PaperReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    claims(monkeypatch, "window", has_sender=True)
+    chain.mine()
+    poll()
+    chain.scans[2] = replace(chain.scans[2], sent=((HOT, "0xthief"),))
+    reread(CTX, ETHEREUM, cast("Reader", chain), 2)
+    assert is_stopped()
+
+
+def test_a_family_without_hidden_transfers_is_not_probed(chain: PaperReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = replace(families.TRAITS["evm"], has_hidden_transfers=False)
+    monkeypatch.setattr(families, "TRAITS", MappingProxyType({**families.TRAITS, "evm": other}))
+    chain.mine()
+    poll()
+    execute("INSERT INTO balance_probes (network, address, owner_kind) VALUES ('ethereum', %s, 'wallet')", (HOT,))
+    balances.probe_balances("ethereum")
+    assert cursors.read("ethereum") is not None
+    assert rows("SELECT probed_at FROM balance_probes") == [(None,)]
+    assert "probe_balances" not in {ring.doorbell.actor for ring in schedule.rings(SERVED)}

@@ -1,0 +1,56 @@
+"""Coins that lie free, are held, and were spent by us and by a stranger, and what a hand could do to them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from models.db.base import execute, transaction
+from models.spends import coins, strangers
+from models.spends.coins import CoinRow, Spending
+from tests.models.builders import Chain
+from tests.models.treasury.builders import spend
+
+COIN_CORRUPTIONS: Final[dict[str, list[str]]] = {
+    "coins_are_spent_in_blocks": [
+        "UPDATE coins SET created_height = NULL, created_hash = NULL WHERE spent_height IS NOT NULL",
+        "UPDATE coins SET created_height = spent_height + 1 WHERE spent_height IS NOT NULL",
+        "UPDATE coins SET created_height = created_height + 1000000 WHERE spent_height IS NULL",
+        "UPDATE coins SET spent_height = spent_height + 1000000 WHERE spent_height IS NOT NULL",
+        "UPDATE coins SET network = 'nowhere' WHERE spent_height IS NULL",
+    ],
+    "coins_are_spent_by_their_holders": [
+        "UPDATE coins SET held_by = NULL WHERE spent_by_txid = '0xmove'",
+        "UPDATE coins SET held_by = gen_random_uuid() WHERE spent_by_txid = '0xmove'",
+        "UPDATE coins SET spent_by_txid = '0xother' WHERE spent_by_txid = '0xmove'",
+        "DELETE FROM stranger_spends",
+    ],
+    "held_coins_have_open_spends": [
+        "UPDATE spends SET state = 'dead' WHERE id IN (SELECT held_by FROM coins WHERE txid = '0xheld')",
+        "UPDATE spends SET state = 'failed' WHERE id IN (SELECT held_by FROM coins WHERE txid = '0xheld')",
+        "UPDATE coins SET network = 'bsc' WHERE txid = '0xheld'",
+    ],
+}
+
+
+def coin(txid: str, *, height: int, vout: int = 0, network: str = "ethereum") -> CoinRow:
+    return CoinRow(
+        network=network, txid=txid, vout=vout, address="0xhot", currency="ETH", units=5, created_height=height,
+        created_hash=f"0x{height}",
+    )  # fmt: skip
+
+
+def move_coins(chain: Chain) -> None:
+    """Note coins in the chain's newest block, and have some of them held and spent."""
+    at = {"height": chain.height, "block_hash": f"0x{chain.height}"}
+    made = [coin(txid, height=chain.height) for txid in ("0xfree", "0xheld", "0xours", "0xstolen")]
+    holder, mover = (spend(sender="0xc", recipient="0xd", token_units=1, txid=txid) for txid in ("0xnext", "0xmove"))
+    with transaction():
+        coins.note("ethereum", made, [], **at)
+        assert coins.hold(holder, [("0xheld", 0)])
+        assert coins.hold(mover, [("0xours", 0)])
+        spent = [Spending("0xours", 0, "0xmove"), Spending("0xstolen", 0, "0xthief")]
+        coins.note("ethereum", [], spent, **at)
+        strangers.note("ethereum", ["0xthief"], **at)
+    # An operator has looked into that.
+    execute("DELETE FROM signing_stops")
+    execute("DELETE FROM payout_freezes")

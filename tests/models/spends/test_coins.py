@@ -1,0 +1,151 @@
+"""Coins as rows: one holder each, whoever asks at once, and free again when their spend is dead."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+import pytest
+
+from models.db.base import execute, rows, transaction
+from models.spends import coins, tracking
+from models.spends.coins import FreeCoin, Spending
+from models.treasury import sweeps
+from tests.models.builders import CATALOGUE, begin_scan
+from tests.models.db.collisions import at_once
+from tests.models.invariants.coin_story import coin
+from tests.models.treasury.builders import spend
+
+
+@pytest.fixture(autouse=True)
+def _scanned(database: str) -> None:
+    """Scanned up to block 10, with two coins of block 7 and one of block 10."""
+    del database
+    begin_scan("ethereum", height=10)
+    begin_scan("bsc", height=10)
+    with transaction():
+        made = [coin("0xa", height=7), coin("0xa", height=7, vout=1), coin("0xb", height=10)]
+        assert coins.note("ethereum", made, [], height=10, block_hash="0x10") == 3
+
+
+def hold(spend_id: UUID, *outpoints: tuple[str, int]) -> bool:
+    with transaction():
+        return coins.hold(spend_id, outpoints)
+
+
+def free() -> list[tuple[str, int]]:
+    return [(each.txid, each.vout) for each in coins.free("ethereum", "evm", "ETH", limit=9)]
+
+
+def a_spend(**columns: object) -> UUID:
+    return spend(recipient="0xd", token_units=1, **columns)  # type: ignore[arg-type]
+
+
+def test_free_coins_are_told_with_their_depth_and_key() -> None:
+    execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('evm', 5, '0xours')")
+    execute("UPDATE coins SET address = '0xours' WHERE vout = 1")
+    execute("UPDATE coins SET depth_min = 2 WHERE txid = '0xb'")
+
+    assert coins.free("ethereum", "evm", "ETH", limit=9) == [
+        FreeCoin("0xa", 0, 5, "0xhot", None, 4),
+        FreeCoin("0xa", 1, 5, "0xours", 5, 4),
+    ]
+    assert len(coins.free("ethereum", "evm", "ETH", limit=1)) == 1
+    assert coins.free("ethereum", "evm", "USDT", limit=9) == []
+    assert coins.free("bsc", "evm", "ETH", limit=9) == []
+    execute("UPDATE coins SET depth_min = 1 WHERE txid = '0xb'")
+    assert free() == [("0xa", 0), ("0xa", 1), ("0xb", 0)]
+
+
+def test_a_coin_has_one_holder() -> None:
+    first, second = a_spend(), a_spend()
+    assert hold(first, ("0xa", 0), ("0xb", 0))
+    assert not hold(second, ("0xa", 1), ("0xb", 0))
+    assert free() == [("0xa", 1)]
+    assert [(held.txid, held.vout) for held in coins.held(first)] == [("0xa", 0), ("0xb", 0)]
+    assert coins.held(second) == []
+
+
+@pytest.mark.parametrize("wanted", [[], [("0xnone", 0)], [("0xa", 0), ("0xa", 2)]])
+def test_what_is_not_there_is_not_held(wanted: list[tuple[str, int]]) -> None:
+    assert not hold(a_spend(), *wanted)
+    assert len(free()) == 3
+
+
+def test_a_coin_of_another_network_or_for_nobody_is_not_held() -> None:
+    assert not hold(a_spend(network="bsc"), ("0xa", 0))
+    assert not hold(uuid4(), ("0xa", 0))
+
+
+def test_what_is_spent_or_gone_is_not_held() -> None:
+    with transaction():
+        coins.note("ethereum", [], [Spending("0xa", 0, "0xthief")], height=10, block_hash="0x10")
+    execute("UPDATE coins SET created_height = NULL, created_hash = NULL WHERE txid = '0xb'")
+
+    assert free() == [("0xa", 1)]
+    assert not hold(a_spend(), ("0xa", 0))
+    assert not hold(a_spend(), ("0xb", 0))
+
+
+def test_of_those_who_want_a_coin_at_once_one_gets_it() -> None:
+    wanting = [a_spend() for _ in range(4)]
+    outpoints = [("0xa", 0), ("0xa", 1), ("0xb", 0)]
+
+    def take(number: int) -> bool:
+        return hold(wanting[number], *(outpoints if number % 2 else reversed(outpoints)))
+
+    assert sorted(at_once(4, take)) == [False, False, False, True]  # type: ignore[type-var]
+    assert rows("SELECT count(DISTINCT held_by), count(held_by) FROM coins") == [(1, 3)]
+
+
+def test_a_spend_that_rolls_back_holds_nothing() -> None:
+    spend_id = a_spend()
+
+    def fail() -> None:
+        with transaction():
+            assert coins.hold(spend_id, [("0xa", 0)])
+            _ = 1 // 0
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert ("0xa", 0) in free()
+
+
+def test_a_dead_spends_coins_are_free_again() -> None:
+    # They say what a spend of theirs is for.
+    assert sweeps
+    spend_id = a_spend(slot=7)
+    other = a_spend()
+    assert hold(spend_id, ("0xa", 0))
+    assert hold(other, ("0xa", 1))
+    execute(
+        "INSERT INTO unknown_spends (id, network, txid, sender, slot, recipient, currency, decimals, token_units,"
+        " is_transfer, raw, gas_limit, price_units, tip_units, is_success, chain_fee_units, block_height, block_hash)"
+        " SELECT gen_random_uuid(), network, '0xstranger', sender, slot, '0xs', currency, decimals, 1, true, 'x', 1, 1,"
+        " 1, true, 1, 10, '0x10' FROM spends WHERE id = %s",
+        (spend_id,),
+    )
+    with transaction():
+        assert tracking.bury(CATALOGUE, spend_id, attempts=1) is not None
+
+    assert free() == [("0xa", 0), ("0xb", 0)]
+    with transaction():
+        assert coins.release(other) == 1
+    assert len(free()) == 3
+
+
+def test_noting_twice_changes_nothing() -> None:
+    with transaction():
+        assert coins.note("ethereum", [coin("0xa", height=9)], [], height=9, block_hash="0x9") == 0
+        spent = [Spending("0xa", 0, "0xone"), Spending("0xnone", 0, "0xone")]
+        assert coins.note("ethereum", [], spent, height=10, block_hash="0x10") == 1
+        again = [Spending("0xa", 0, "0xtwo")]
+        assert coins.note("ethereum", [], again, height=10, block_hash="0x10") == 0
+    assert rows("SELECT created_height, spent_by_txid FROM coins WHERE txid = '0xa' AND vout = 0") == [(7, "0xone")]
+
+
+def test_ours_are_told_spent_or_not() -> None:
+    with transaction():
+        coins.note("ethereum", [], [Spending("0xa", 0, "0xone")], height=10, block_hash="0x10")
+    assert coins.ours("ethereum", [("0xa", 0), ("0xb", 0), ("0xb", 1)]) == {("0xa", 0), ("0xb", 0)}
+    assert coins.ours("bsc", [("0xa", 0)]) == set()
+    assert coins.ours("ethereum", []) == set()
