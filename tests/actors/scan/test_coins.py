@@ -15,18 +15,16 @@ from actors.scan.rescan import reread
 from chains.base import SpentCoin
 from chains.family import Reader
 from core.catalogue import families
-from core.ids import uuid7
 from core.settings.settings import load_settings
 from models.db.base import execute, rows, transaction
 from models.deposits import cursors
 from models.spends import coins, signing, strangers
-from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
-from models.spends.rows import AttemptRow, SpendRow
 from models.treasury import own_addresses
 from tests.actors.scan.paper import CTX, begin, cursor, poll, statuses, to
 from tests.models.builders import CATALOGUE
 from tests.models.invoices.builders import invoice
+from tests.models.treasury.builders import spend
 from tests.peers.paper_reader import PaperReader
 
 pytestmark = pytest.mark.usefixtures("sound")
@@ -69,24 +67,14 @@ def stored(*columns: str) -> list[tuple[Any, ...]]:
     return rows(f"SELECT {', '.join(columns)} FROM coins ORDER BY txid, vout")
 
 
-def signed(txid: str, *, slot: int = 0) -> UUID:
+def signed(txid: str) -> UUID:
     """Write a spend of ours with one attempt."""
-    with transaction():
-        row = SpendRow(
-            id=uuid7(), network="ethereum", purpose="sweep", sender=HOT, recipient=HOT, contract=None, currency="ETH",
-            decimals=18, token_units=1, slot=slot,
-        )  # fmt: skip
-        terms = {"gas_limit": 1, "price_units": 1, "tip_units": 1, "data_units": 0}
-        spends.insert(
-            row,
-            AttemptRow(spend_id=row.id, network="ethereum", txid=txid, raw=b"x", ceiling_units=1, terms=terms),
-        )
-    return row.id
+    return spend(sender=HOT, recipient=HOT, token_units=1, txid=txid)
 
 
 def held_by(txid: str, *names: str) -> UUID:
     """Let a spend of ours hold coins, by their transactions."""
-    spend_id = signed(txid, slot=len(rows("SELECT 1 FROM spends")))
+    spend_id = signed(txid)
     with transaction():
         assert coins.hold(spend_id, [(name, 0) for name in names])
     return spend_id
