@@ -57,7 +57,7 @@ def recover(
             return
         if adopt is None or merchant is None or not order_id:
             raise CommandError("--adopt, --merchant and --order-id go together")
-        _adopt(ctx, known, adopt.lower(), merchant, order_id, yes=yes, as_json=as_json)
+        _adopt(ctx, known, adopt, merchant, order_id, yes=yes, as_json=as_json)
 
 
 def writeoff(
@@ -179,13 +179,14 @@ def _document(ctx: Context, each: UnknownRow) -> dict[str, Any]:
 
 
 def _adopt(
-    ctx: Context, network: Network, txid: str, merchant_id: UUID, order_id: str, *, yes: bool, as_json: bool
+    ctx: Context, network: Network, written: str, merchant_id: UUID, order_id: str, *, yes: bool, as_json: bool
 ) -> None:
     merchants.check_exists(merchant_id)
-    found = unknown_spends.find(network.code, txid)
+    # As it is stored; explorers write hexadecimal ids in capitals too, and elsewhere capitals make another id.
+    found = unknown_spends.find(network.code, written) or unknown_spends.find(network.code, written.lower())
     if found is None:
-        raise CommandError(f"{txid} on {network.code} is not among the unknown transactions")
-    amount = format_coin(found.token_units, found.decimals)
+        raise CommandError(f"{written} on {network.code} is not among the unknown transactions")
+    txid, amount = found.txid, format_coin(found.token_units, found.decimals)
     if not yes:
         question = f"Book {amount} {found.currency} to {found.recipient} as order {order_id!r} of {merchant_id}?"
         typer.confirm(question, abort=True, err=True)
