@@ -142,6 +142,15 @@ def test_without_gas_nothing_is_swept_and_nothing_breaks(database: str, anvil: C
         assert world.spends() == []
 
 
+def test_a_hot_wallet_that_lacks_gas_is_asked_for_it_once_a_step(database: str, anvil: Callable[..., Anvil]) -> None:
+    for world in TreasuryWorld(database, anvil).opened(gas_wei=0):
+        for _ in range(2):
+            world.paid_invoice()
+        with structlog.testing.capture_logs() as logs:
+            world.keep()
+        assert [log["event"] for log in logs].count("sweep.hot_wallet_short") == 1
+
+
 def test_an_address_that_holds_less_than_its_deposits_is_left_alone(world: TreasuryWorld) -> None:
     mine = world.paid_invoice()
     world.drain(mine.address.lower(), 1)
