@@ -177,12 +177,13 @@ class InsufficientCoinError(ProviderError):
 
 
 class UnderfundedError(InsufficientCoinError):
-    """The sender holds too little of the gas coin for the fee, and enough of what it is to send."""
+    """The sender holds too little of the gas coin for a higher offer, what it is to move of that coin included."""
 
-    def __init__(self, problem: str, *, offer: "Offer") -> None:
+    def __init__(self, problem: str, *, offer: "Offer", missing_units: int) -> None:
         super().__init__(problem)
-        # What would be offered.
+        # What would be offered, and how much of the gas coin it lacks for it, in base units.
         self.offer = offer
+        self.missing_units = missing_units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

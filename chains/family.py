@@ -13,8 +13,10 @@ from chains.base import (
     Attempt,
     Block,
     BlockScan,
+    Case,
     Cost,
     Departure,
+    Draft,
     Fate,
     Intent,
     KeyRef,
@@ -23,6 +25,7 @@ from chains.base import (
     Ours,
     Place,
     ProviderError,
+    Purse,
     Sending,
     Sighting,
     Skipped,
@@ -137,84 +140,6 @@ class CounterReader(Reader, Protocol):
         ...
 
 
-# Spending ------------------------------------------------------------------------------------------------------------
-
-
-class Spender(Protocol):
-    """One network, for its signer. Every method may raise ProviderError; all are bounded in time."""
-
-    def next_slot(self, sender: str, *, ours: int) -> int:
-        """Return the first slot that the chain has not used, of what is included (EVM: the nonce at the latest block).
-
-        ours: the first that we have not used ourselves. What goes beyond takes two providers where there are as many,
-        since a slot that follows an invented one can never be included; ProviderError. Less than ours is usual.
-        """
-        ...
-
-    def waiting_slot(self, sender: str, *, ours: int, cautious: bool) -> int:
-        """Return the first slot that no transaction has of which nodes know, those that wait for a block included.
-
-        cautious: one node's word is enough for more than ours; otherwise it takes two where there are as many, since
-        pools differ and one that lies must not stop a wallet for ever. Never less than ours is told.
-        """
-        ...
-
-    def quote(self, intent: Intent, *, cap_units: int) -> Offer:
-        """Return what to offer now. cap_units: the most for a unit of gas.
-
-        Raises FeeTooHighError above the cap, SpendRefusedError where the chain says that it would revert,
-        InsufficientCoinError where the sender cannot pay.
-        """
-        ...
-
-    def replacement(self, intent: Intent, *, before: Offer, cap_units: int) -> Offer:
-        """Return an offer that nodes accept in place of `before`, at today's price or higher. FeeTooHighError."""
-        ...
-
-    def sign(self, intent: Intent, *, slot: int, offer: Offer, private_key: str) -> Attempt:
-        """Sign; deterministic, so the same arguments give the same bytes. No network is used."""
-        ...
-
-    def send(self, raw: bytes) -> Sending:
-        """Give bytes to the nodes: to every one of them, and taken by one is taken."""
-        ...
-
-    def fate(self, intent: Intent, *, slot: int, txids: tuple[str, ...], depth: int) -> Fate:
-        """Find out where a spend stands, of all its attempts. depth: what DEAD takes, the slot's block included."""
-        ...
-
-    def native_balance(self, address: str) -> int:
-        """Return how much of the gas coin an address holds at the newest block: the middle of what nodes tell."""
-        ...
-
-
-class Treasurer(Protocol):
-    """One network, for the signer's treasury: how the gateway's own money moves. It judges no worth and sends nothing.
-
-    Raises ProviderError, FeeTooHighError above the cap, SpendRefusedError where the chain says that it would revert,
-    InsufficientCoinError and DisagreementError.
-    """
-
-    def step(self, lying: Lying, hot: KeyRef, *, cap_units: int) -> Step:
-        """Return the next step towards bringing home what lies at an address. cap_units: as Spender's."""
-        ...
-
-    def relief(self, wallet: KeyRef, hot: KeyRef, *, offer: Offer, missing_units: int) -> Step:
-        """Return what helps a wallet of ours that has signed and cannot pay for a higher offer. No network is used.
-
-        missing_units: of the gas coin, in base units, what it lacks for the offer and what it is to move.
-        """
-        ...
-
-
-class Screener(Protocol):
-    """Whoever tells which addresses of one network are sanctioned."""
-
-    def is_sanctioned(self, address: str) -> bool:
-        """Return whether an address is listed. Raises ProviderError where that is not known."""
-        ...
-
-
 # Keys ----------------------------------------------------------------------------------------------------------------
 
 # BIP-44's accounts: deposit addresses and the hot wallet are two, so that one never turns up as the other.
@@ -243,6 +168,91 @@ class Deriver(Protocol):
 
     def keyring(self) -> Keyring:
         """Return what signs for these addresses."""
+        ...
+
+
+# Spending ------------------------------------------------------------------------------------------------------------
+
+
+class Spender(Protocol):
+    """One network, for its signer. Every method may raise ProviderError; all are bounded in time."""
+
+    def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
+        """Return what can be signed for an intent now, if the wallet can pay for it beside what it has promised.
+
+        cap_units: the most that is offered, for a unit of the family's own measure. Raises FeeTooHighError above it,
+        SpendRefusedError where the chain says that it would have no effect, InsufficientCoinError where the wallet
+        cannot pay, ValueError for more outputs than the family has in one spend.
+        """
+        ...
+
+    def sign(self, draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
+        """Sign; deterministic, so the same arguments give the same bytes. No network is used.
+
+        counter: what was allotted where the claim is one, else None. ValueError if the wallet's key is another.
+        """
+        ...
+
+    def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft | None:
+        """Return a draft with the same claim that nodes accept in place of `before`; None where a family has none.
+
+        Raises FeeTooHighError above the cap, UnderfundedError with what is missing where the wallet cannot pay for it.
+        """
+        ...
+
+    def send(self, raw: bytes) -> Sending:
+        """Give bytes to the nodes: to every one of them, and taken by one is taken."""
+        ...
+
+    def fate(self, case: Case) -> Fate:
+        """Find out where a spend stands, of all its attempts."""
+        ...
+
+
+class CounterSpender(Protocol):
+    """What a spender of a family whose claims are counters tells besides."""
+
+    def next_counter(self, sender: str, *, ours: int) -> int:
+        """Return the first number that the chain has not used, of what is included (EVM: the nonce, at the latest).
+
+        ours: the first that we have not used ourselves. What goes beyond takes two providers where there are as many,
+        since a number that follows an invented one can never be included; ProviderError. Less than ours is usual.
+        """
+        ...
+
+    def waiting_counter(self, sender: str, *, ours: int, cautious: bool) -> int:
+        """Return the first number that no transaction has of which nodes know, those that wait for a block included.
+
+        cautious: one node's word is enough for more than ours; otherwise it takes two where there are as many, since
+        pools differ and one that lies must not stop a wallet for ever. Never less than ours is told.
+        """
+        ...
+
+
+class Treasurer(Protocol):
+    """One network, for the signer's treasury: how the gateway's own money moves. It judges no worth and sends nothing.
+
+    Raises ProviderError, FeeTooHighError above the cap, SpendRefusedError where the chain says that it would revert,
+    InsufficientCoinError and DisagreementError.
+    """
+
+    def step(self, lying: Lying, hot: KeyRef, *, cap_units: int) -> Step:
+        """Return the next step towards bringing home what lies at an address. cap_units: as Spender's."""
+        ...
+
+    def relief(self, wallet: KeyRef, hot: KeyRef, *, offer: Offer, missing_units: int) -> Step:
+        """Return what helps a wallet of ours that has signed and cannot pay for a higher offer. No network is used.
+
+        missing_units: of the gas coin, in base units, what it lacks for the offer and what it is to move.
+        """
+        ...
+
+
+class Screener(Protocol):
+    """Whoever tells which addresses of one network are sanctioned."""
+
+    def is_sanctioned(self, address: str) -> bool:
+        """Return whether an address is listed. Raises ProviderError where that is not known."""
         ...
 
 

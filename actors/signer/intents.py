@@ -8,7 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from chains.base import Fate, Intent, KeyRef, Movement, Output, OutputFate
+from chains.base import (
+    Case,
+    Claim,
+    Counter,
+    Draft,
+    Fate,
+    Intent,
+    KeyRef,
+    Movement,
+    Offer,
+    Output,
+    OutputFate,
+)
 from core.catalogue.catalogue import Network, Pair
 from models.spends.rows import AttemptRow, SpendRow
 from models.spends.tracking import VOIDED
@@ -35,6 +47,23 @@ def intent_of(spend: SpendRow) -> Intent:
 def wallet_of(spend: SpendRow) -> KeyRef:
     """Return whose money a spend moves, and whose key signs for it."""
     return KeyRef(address=spend.sender, ordinal=spend.key_ordinal)
+
+
+def claim_of(spend: SpendRow) -> Claim:
+    """Return what the chain lets only this spend have."""
+    return Counter(at_least=spend.counter)
+
+
+def case_of(network: Network, spend: SpendRow, attempts: Iterable[AttemptRow]) -> Case:
+    """Return a spend as its fate is asked for; dead is what is so as deep as the network matures."""
+    txids = tuple(attempt.txid for attempt in attempts)
+    return Case(intent=intent_of(spend), claim=claim_of(spend), txids=txids, depth=network.maturity)
+
+
+def draft_of(spend: SpendRow, attempt: AttemptRow, intent: Intent) -> Draft:
+    """Return what an attempt was signed of, for the spend's own intent or what stands in for it."""
+    offer = Offer(ceiling_units=attempt.ceiling_units, terms=attempt.terms)
+    return Draft(intent=intent, claim=claim_of(spend), offer=offer)
 
 
 def nothing_of(spend: SpendRow) -> Intent:

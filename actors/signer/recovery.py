@@ -17,7 +17,7 @@ from actors.queue import watermark
 from actors.queue.isolated import isolated
 from actors.signer import spend as spending
 from chains.base import ProviderError
-from chains.family import Spender
+from chains.family import CounterSpender, Spender
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
 from models.outcomes import spends as payout_spends
@@ -66,25 +66,28 @@ def _is_over(ctx: Context, network: Network, stopped: Stop) -> bool:
     # Spares the nodes' questions; resume() decides, under its lock.
     if not stopped.is_caught_up or signing.has_unknown(network.code):
         return False
-    spender = spending.spender_of(ctx, network)
+    counter = spending.counting(network, spending.spender_of(ctx, network))
     slots: dict[str, int] = {}
+    if counter is None:
+        # Nothing is counted: what is unknown, the scan alone tells.
+        return signing.resume(stopped, slots)
     for sender in {treasury.address(network.code, "hot"), stopped.sender} - {None, ""}:
-        slot = _agreed_slot(network, spender, str(sender), cautious=stopped.age_s < CAUTIOUS_S)
+        slot = _agreed_slot(network, counter, str(sender), cautious=stopped.age_s < CAUTIOUS_S)
         if slot is None:
             return False
         slots[str(sender)] = slot
     return signing.resume(stopped, slots)
 
 
-def _agreed_slot(network: Network, spender: Spender, sender: str, *, cautious: bool) -> int | None:
+def _agreed_slot(network: Network, counter: CounterSpender, sender: str, *, cautious: bool) -> int | None:
     """Return a sender's next slot if chain and rows agree about it; None if the chain has used more.
 
     What one who never signed by our rows has used lies before everything that was scanned.
     """
     known = spends.known_slot(network.code, sender)
-    used = spender.next_slot(sender, ours=known or 0)
+    used = counter.next_counter(sender, ours=known or 0)
     ours = used if known is None else known
-    waiting = spender.waiting_slot(sender, ours=ours, cautious=cautious)
+    waiting = counter.waiting_counter(sender, ours=ours, cautious=cautious)
     missing = slots.unexplained(network.code, sender, ours, limit=1)
     if max(used, waiting) <= ours and not missing:
         return ours
@@ -98,11 +101,14 @@ def _agreed_slot(network: Network, spender: Spender, sender: str, *, cautious: b
 def check_pools(network: Network, spender: Spender, sender: str) -> bool:
     """Return whether every transaction of a sender that waits with the nodes has a row; signing stops if one has none.
 
-    Where nobody tells, whoever signs next finds that out for himself.
+    Where nobody tells, whoever signs next finds that out for himself; where nothing is counted, nobody can.
     """
+    counter = spending.counting(network, spender)
+    if counter is None:
+        return True
     ours = spends.next_slot(network.code, sender)
     try:
-        waiting = spender.waiting_slot(sender, ours=ours, cautious=False)
+        waiting = counter.waiting_counter(sender, ours=ours, cautious=False)
     except ProviderError as error:
         log.warning("signing.waiting_unknown", network=network.code, error=str(error))
         return True

@@ -15,18 +15,30 @@ import contextlib
 import functools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 from uuid import UUID
 
 import structlog
 
 from actors.context import Context, context
 from chains import registry
-from chains.base import Attempt, InsufficientCoinError, Intent, KeyRef, Offer, ProviderError, Sending
-from chains.family import Spender
+from chains.base import (
+    Attempt,
+    Counter,
+    Draft,
+    InsufficientCoinError,
+    Intent,
+    KeyRef,
+    Offer,
+    ProviderError,
+    Purse,
+    Sending,
+)
+from chains.family import CounterSpender, Spender
 from chains.keys import Keys, load_keys
 from chains.keystore import KeystoreError
 from core.catalogue.catalogue import Network
+from core.catalogue.families import traits_of
 from core.ids import uuid7
 from core.logs.checkpoints import reached
 from models.db.base import in_transaction, repeat_on_deadlock, transaction
@@ -95,6 +107,11 @@ def spender_of(ctx: Context, network: Network) -> Spender:
     return registry.spender(network, ctx.settings)
 
 
+def counting(network: Network, spender: Spender) -> CounterSpender | None:
+    """Return a spender as one whose claims are counters; None where its family claims otherwise."""
+    return cast("CounterSpender", spender) if traits_of(network).claim == "counter" else None
+
+
 def start(
     ctx: Context,
     network: Network,
@@ -104,14 +121,14 @@ def start(
     within: Callable[[UUID], bool] | None = None,
     payout_id: UUID | None = None,
     slot: int | None = None,
-    offer: Offer | None = None,
+    draft: Draft | None = None,
 ) -> UUID | None:
     """Sign a spend, commit it, then give it to the nodes; return its id once it is committed.
 
     within: called with the id in the committing transaction, before the bytes are made; whatever belongs to the spend
     is written there. False, or anything that it raises, rolls back and nothing was signed; False returns None.
-    slot: instead of the sender's next one. offer: what is offered, where the caller knows that the sender can pay it.
-    Raises what Spender.quote raises, and nothing is written then; a failure to send raises nothing, since the spend is
+    slot: instead of the sender's next one. draft: where the caller has made it, and knows that the sender can pay it.
+    Raises what Spender.draft raises, and nothing is written then; a failure to send raises nothing, since the spend is
     under way by then. Not to be called inside a transaction.
     """
     if in_transaction():
@@ -122,12 +139,13 @@ def start(
 
     def attempt() -> SpendRow:
         before = _promised(network, intent)
-        offered = quote(ctx, network, spender, intent, before) if offer is None else offer
-        at_least = _next_slot(network, spender, intent.wallet.address) if slot is None else slot
+        drafted = _drafted(ctx, network, spender, intent, before) if draft is None else draft
+        if slot is None:
+            drafted = _counted(network, spender, drafted)
         reached("spending.quoted")
         return repeat_on_deadlock(
-            _commit, ctx, network, spender, purpose=purpose, intent=intent, within=within,
-            payout_id=payout_id, offer=offered, at_least=at_least, slot=slot, before=before,
+            _commit, ctx, network, spender, purpose=purpose, draft=drafted, within=within, payout_id=payout_id,
+            slot=slot, before=before,
         )  # fmt: skip
 
     try:
@@ -139,15 +157,19 @@ def start(
     return spend.id
 
 
-def _next_slot(network: Network, spender: Spender, sender: str) -> int:
-    """Return the sender's next slot. Raises SigningStoppedError if the chain has used it, which stops the network.
+def _counted(network: Network, spender: Spender, draft: Draft) -> Draft:
+    """Return a draft with what the chain has not counted yet, if that is its claim.
 
-    What was signed there is known to no row: whether it paid what is to be paid now, the scan has to find out.
+    Raises SigningStoppedError if the chain has used our next slot, which stops the network: what was signed there is
+    known to no row, and whether it paid what is to be paid now, the scan has to find out.
     """
+    counter, sender = counting(network, spender), draft.intent.wallet.address
+    if counter is None:
+        return draft
     ours = spends.next_slot(network.code, sender)
-    used = spender.next_slot(sender, ours=ours)
+    used = counter.next_counter(sender, ours=ours)
     if used <= ours:
-        return ours
+        return replace(draft, claim=Counter(at_least=ours))
     reason = beyond(sender, used, ours)
     with transaction():
         signing.stop(network.code, reason=reason, sender=sender)
@@ -171,22 +193,15 @@ def _promised(network: Network, intent: Intent) -> Promised:
     return spend_reads.promised(network.code, intent.wallet.address, contract)
 
 
-def quote(ctx: Context, network: Network, spender: Spender, intent: Intent, promised: Promised) -> Offer:
-    """Return what to offer, if the sender can pay for it beside all that it has promised already.
+def _drafted(ctx: Context, network: Network, spender: Spender, intent: Intent, promised: Promised) -> Draft:
+    """Return what can be signed now, if the sender can pay for it beside all that it has promised already.
 
-    Raises what Spender.quote raises. What waits in no block is not yet gone from the balance that nodes tell.
+    Raises what Spender.draft raises. What waits in no block is not yet gone from the balance that nodes tell.
     """
-    cap_units = registry.fee_cap_units(network, ctx.settings)
-    contract = None if intent.pair is None else intent.pair.contract
-    [output] = intent.outputs
-    whole = replace(output, units=output.units + promised.token_units)
-    offer = spender.quote(replace(intent, outputs=(whole,)), cap_units=cap_units)
-    if promised.gas_units or promised.native_units:
-        own = intent.units if contract is None else 0
-        needed = promised.gas_units + promised.native_units + own + offer.ceiling_units
-        if spender.native_balance(intent.wallet.address) < needed:
-            raise InsufficientCoinError(f"{intent.wallet.address} needs {needed} of the gas coin with all that waits")
-    return offer
+    currency = network.gas_currency if intent.pair is None else intent.pair.currency
+    spoken_for = {currency: promised.token_units, network.gas_currency: promised.native_units + promised.gas_units}
+    purse = Purse(next_counter=spends.next_slot(network.code, intent.wallet.address), promised=spoken_for)
+    return spender.draft(intent, purse, cap_units=registry.fee_cap_units(network, ctx.settings))
 
 
 def _commit(
@@ -195,31 +210,33 @@ def _commit(
     spender: Spender,
     *,
     purpose: Purpose,
-    intent: Intent,
+    draft: Draft,
     within: Callable[[UUID], bool] | None,
     payout_id: UUID | None,
-    offer: Offer,
-    at_least: int,
     slot: int | None,
     before: Promised,
 ) -> SpendRow:
-    spend_id = uuid7()
+    spend_id, intent = uuid7(), draft.intent
     with transaction():
         if within is not None and not within(spend_id):
             raise _DeclinedError
         reached("spending.taken")
         if slot is None:
-            slot = spends.take_slot(network.code, intent.wallet.address, at_least=at_least)
+            slot = spends.take_slot(network.code, intent.wallet.address, at_least=_at_least(draft))
         else:
             spends.lock_account(network.code, intent.wallet.address)
         # The balance of the quote is spoken for by nobody else only while nothing new was promised from it.
         if not _promised(network, intent).txids <= before.txids:
             raise _OvertakenError
         new = _row(ctx, network, intent, spend_id=spend_id, purpose=purpose, slot=slot)
-        attempt = sign(network, spender, intent, slot=slot, offer=offer)
-        spends.insert(new, _outputs(intent, spend_id, payout_id), new_attempt(new, attempt, offer))
+        attempt = sign(network, spender, draft, counter=slot)
+        spends.insert(new, _outputs(intent, spend_id, payout_id), new_attempt(new, attempt, draft.offer))
         reached("spending.signed")
     return new
+
+
+def _at_least(draft: Draft) -> int:
+    return draft.claim.at_least if isinstance(draft.claim, Counter) else 0
 
 
 def _row(ctx: Context, network: Network, intent: Intent, *, spend_id: UUID, purpose: Purpose, slot: int) -> SpendRow:
@@ -254,17 +271,15 @@ def _outputs(intent: Intent, spend_id: UUID, payout_id: UUID | None) -> list[Out
     ]
 
 
-def sign(network: Network, spender: Spender, intent: Intent, *, slot: int, offer: Offer) -> Attempt:
-    """Sign with the hot wallet's key, or a deposit address's. No network is used. Commit the bytes before all else.
+def sign(network: Network, spender: Spender, draft: Draft, *, counter: int | None) -> Attempt:
+    """Sign with the keys of the draft's wallet. No network is used. Commit the bytes before all else.
 
     Called in the transaction that commits them. Raises SigningStoppedError.
     """
     obstacle = signing.obstacle(network.code)
     if obstacle:
         raise SigningStoppedError(obstacle)
-    own, key_ordinal = keys(), intent.wallet.ordinal
-    key = own.hot_key(network) if key_ordinal is None else own.deposit_key(network, key_ordinal)
-    return spender.sign(intent, slot=slot, offer=offer, private_key=key)
+    return spender.sign(draft, counter=counter, keys=keys().deriver(network).keyring())
 
 
 def new_attempt(
@@ -281,11 +296,6 @@ def new_attempt(
         terms=dict(offer.terms),
         is_void=is_void,
     )
-
-
-def offer_of(attempt: AttemptRow) -> Offer:
-    """Return what an attempt offered."""
-    return Offer(ceiling_units=attempt.ceiling_units, terms=attempt.terms)
 
 
 def give(ctx: Context, network: Network, spend: SpendRow, attempts: list[AttemptRow]) -> None:

@@ -16,8 +16,8 @@ from actors.context import Context
 from actors.queue.isolated import isolated
 from actors.signer import limits as signer_policy
 from actors.signer.funding import fund
-from actors.signer.intents import as_meant, intent_of, nothing_of, wallet_of
-from actors.signer.spend import give, hot_wallet, new_attempt, offer_of, sign, spender_of, start
+from actors.signer.intents import as_meant, case_of, draft_of, intent_of, nothing_of, wallet_of
+from actors.signer.spend import counting, give, hot_wallet, new_attempt, sign, spender_of, start
 from chains import registry
 from chains.base import (
     Fate,
@@ -27,7 +27,9 @@ from chains.base import (
     InsufficientCoinError,
     Offer,
     ProviderError,
+    Purse,
     SpendRefusedError,
+    UnderfundedError,
 )
 from chains.family import Spender
 from core.catalogue.catalogue import Network
@@ -98,9 +100,8 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
         log.error("spend.purpose_unknown", spend=str(spend.id), purpose=spend.purpose)
         return True
     spender, attempts = spender_of(ctx, network), spends.attempts_of(spend.id)
-    txids = tuple(attempt.txid for attempt in attempts)
     try:
-        fate = spender.fate(intent_of(spend), slot=spend.counter, txids=txids, depth=network.maturity)
+        fate = spender.fate(case_of(network, spend, attempts))
         reached("watch.told")
         match fate.kind:
             case FateKind.INCLUDED:
@@ -211,10 +212,11 @@ def _patience_s(network: Network) -> int:
 
 def _unstick(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
     """Offer more for what holds up its sender, unless it waits for slots before it that the chain has lost."""
-    if spend.slot is None:
+    counter = counting(network, spender)
+    if counter is None or spend.slot is None:
         _bump(ctx, network, spender, spend, attempts)
         return
-    before = range(spender.next_slot(spend.sender, ours=spend.slot), spend.slot)
+    before = range(counter.next_counter(spend.sender, ours=spend.slot), spend.slot)
     settled = spends.settled_in(network.code, spend.sender, before)
     for spend_id in settled.values():
         _reopen(spend_id)
@@ -235,32 +237,31 @@ def _fill(ctx: Context, network: Network, spend: SpendRow, slot: int) -> None:
 
 
 def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
-    """Sign another attempt for the same slot at a higher price: the chain includes one of them at most.
+    """Sign another attempt with the same claim at a higher price: the chain includes one of them at most.
 
-    It ends where the price reaches the cap. What the sender could not pay for is not signed: no node would take it. In
-    the slot of a failed spend it is nothing, sent to ourselves.
+    It ends where the price reaches the cap, or where the family has no higher one. What the sender could not pay for
+    is not signed: no node would take it. With the claim of a failed spend it is nothing, sent to ourselves.
     """
     newest, is_void = attempts[0], spend.state == "failed"
-    intent = nothing_of(spend) if is_void else intent_of(spend)
+    before = draft_of(spend, newest, nothing_of(spend) if is_void else intent_of(spend))
     try:
-        offer = spender.replacement(
-            intent, before=offer_of(newest), cap_units=registry.fee_cap_units(network, ctx.settings)
-        )
+        draft = spender.dearer(before, Purse(), cap_units=registry.fee_cap_units(network, ctx.settings))
     except FeeTooHighError as error:
         log.warning("spend.stuck_at_cap", spend=str(spend.id), error=str(error))
         return
-    reached("watch.priced")
-    missing = intent.units * (intent.pair is None) + offer.ceiling_units - spender.native_balance(spend.sender)
-    if missing > 0:
-        _unfunded(ctx, network, spend, offer, missing)
+    except UnderfundedError as error:
+        _unfunded(ctx, network, spend, error.offer, error.missing_units)
         return
+    if draft is None:
+        return
+    reached("watch.priced")
     with transaction():
         hooks = hooks_of(spend.purpose)
         locked = spends.lock(spend.id)
         if hooks is None or locked is None or not locked.is_waiting or not hooks.may_send(locked):
             return
-        attempt = sign(network, spender, intent, slot=spend.counter, offer=offer)
-        if not spends.add_attempt(new_attempt(spend, attempt, offer, number=len(attempts), is_void=is_void)):
+        attempt = sign(network, spender, draft, counter=spend.slot)
+        if not spends.add_attempt(new_attempt(spend, attempt, draft.offer, number=len(attempts), is_void=is_void)):
             return
         spend_tracking.note_bumped(ctx.catalogue, spend.id)
         reached("watch.bump_signed")

@@ -15,7 +15,7 @@ from typing import Final, assert_never
 import structlog
 
 from actors.context import Context
-from actors.signer.intents import as_meant, intent_of
+from actors.signer.intents import as_meant, case_of
 from chains import registry
 from chains.base import FateKind
 from chains.base import Place as Asked
@@ -162,12 +162,7 @@ class _Check:
     def _flows_of(self, spend: SpendRow) -> list[Flow]:
         """Return what a spend did whose row does not tell its block: the chain is asked. Nothing while it waits."""
         attempts = spends.attempts_of(spend.id)
-        fate = self._spender.fate(
-            intent_of(spend),
-            slot=spend.counter,
-            txids=tuple(attempt.txid for attempt in attempts),
-            depth=self._network.maturity,
-        )
+        fate = self._spender.fate(case_of(self._network, spend, attempts))
         fate = as_meant(self._network, spend, fate, attempts)
         if fate.kind is FateKind.WAITING:
             self._note_waiting(spend, max((each.ceiling_units for each in attempts), default=0))

@@ -203,7 +203,7 @@ class _Keeper:
             self._network,
             purpose="sweep",
             intent=draft.intent,
-            offer=draft.offer,
+            draft=draft,
             within=lambda spend_id: sweeps.take(code, found, spend_id),
         )
         if spend_id is not None:

@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from chains.base import KeyRef
-from chains.evm.spends.library import account as eth_account
+from chains.evm.spends.library import hash_signature
 from chains.family import DEPOSITS, HOT, Keyring
 from core.addresses.evm import keccak256
 
 ADDRESS_BYTES: Final = 20
 HASH_BYTES: Final = 32
-# eth_account adds to the recovery id what was the whole of v before chains had ids.
-LEGACY_V: Final = 27
 
 
 class EvmDeriver:
@@ -66,8 +64,7 @@ class _Keyring:
         if len(message) != HASH_BYTES:
             raise ValueError("an EVM key signs a hash of 32 bytes")
         secret = self._deriver.secret(*self._place(key))
-        signed = eth_account().unsafe_sign_hash(message, secret)
-        return bytes(signed.signature[:-1]) + bytes([signed.v - LEGACY_V])
+        return hash_signature(message, secret)
 
     def public(self, key: KeyRef) -> bytes:
         """Return a public key, compressed. ValueError if the address is not that key's."""

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Mapping
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Final
 
@@ -18,6 +19,7 @@ from actors import context
 from actors.scan import follow as polling
 from actors.signer import broadcast
 from actors.signer import spend as spending
+from chains.base import KeyRef
 from chains.evm.spends import library
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import plan_spend, sign_spend
@@ -62,9 +64,10 @@ class Gateway:
 
     def be_a_stranger(self) -> None:
         """Use the hot wallet's key behind the gateway's back."""
+        keys = spending.keys().deriver(self.context.catalogue.networks["ethereum"]).keyring()
         signed = sign_spend(
             plan_spend(to=BUYER, units=1, contract=None),
-            private_key=spending.keys().hot_key(self.context.catalogue.networks["ethereum"]),
+            partial(keys.sign, KeyRef(address=self.hot, ordinal=None)),
             chain_id=1,
             nonce=int(self.node.ask("eth_getTransactionCount", self.hot, "latest"), 16),
             offer=gas_offer(gas_limit=21_000, price_units=210 * 10**9, tip_units=10 * 10**9),

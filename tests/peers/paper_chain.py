@@ -1,4 +1,4 @@
-"""A chain on paper, as chains.base.Spender sees one: accounts, nonces, a pool, blocks, reorgs, and nodes that fail.
+"""A chain on paper, as chains.family.Spender sees one: accounts, nonces, a pool, blocks, reorgs, and nodes that fail.
 
 Nothing happens by itself: a test mines. What it keeps is what a real chain would: at most one transaction per sender
 and nonce in its blocks, a replacement only for a tenth more, and no transfer of what is not there.
@@ -9,12 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections import Counter
+from collections import Counter as Count
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chains.base import (
     Attempt,
+    Case,
+    Counter,
+    Draft,
     Effect,
     Fate,
     FateKind,
@@ -26,10 +29,13 @@ from chains.base import (
     Output,
     OutputFate,
     ProviderError,
+    Purse,
     Sending,
     SpendRefusedError,
+    UnderfundedError,
 )
 from chains.evm.spends.fate import movements
+from chains.family import Keyring
 from core.catalogue.catalogue import Pair, load_catalogue
 
 GAS = 21_000
@@ -54,7 +60,7 @@ class PaperChain:
     price: int = FIRST_PRICE
     pool: list[str] = field(default_factory=list)
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
-    funds: Counter[tuple[str, str | None]] = field(default_factory=Counter)
+    funds: Count[tuple[str, str | None]] = field(default_factory=Count)
     # Recipients to whom the token makes no transfer: told by a quote, or found out in the block alone.
     refused: set[str] = field(default_factory=set)
     reverting: set[str] = field(default_factory=set)
@@ -117,13 +123,13 @@ class PaperChain:
 
     # What the signer sees -----------------------------------------------------------------------------------
 
-    def next_slot(self, sender: str, *, ours: int) -> int:
+    def next_counter(self, sender: str, *, ours: int) -> int:
         del ours
         self._answer()
         with self.lock:
             return self.used(sender)
 
-    def waiting_slot(self, sender: str, *, ours: int, cautious: bool) -> int:
+    def waiting_counter(self, sender: str, *, ours: int, cautious: bool) -> int:
         del cautious
         self._answer()
         with self.lock:
@@ -132,36 +138,44 @@ class PaperChain:
                 slot += 1
             return max(ours, slot)
 
-    def quote(self, intent: Intent, *, cap_units: int) -> Offer:
+    def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
         self._answer()
         self.quoted.append(intent)
         contract = None if intent.pair is None else intent.pair.contract
         if self.price > cap_units:
             raise FeeTooHighError("too dear")
         offer, sender, [output] = _offer(2 * self.price, 1), intent.wallet.address, intent.outputs
-        own = intent.units if contract is None else 0
+        promised = 0 if intent.pair is None or contract is None else purse.promised.get(intent.pair.currency, 0)
+        own = (intent.units if contract is None else 0) + sum(purse.promised.values()) - promised
         if self.funds[sender, None] < own + offer.ceiling_units:
             raise InsufficientCoinError("no coin")
-        if self.funds[sender, contract] < intent.units:
+        if self.funds[sender, contract] < intent.units + promised:
             raise InsufficientCoinError("no tokens")
         if output.recipient in self.refused:
             raise SpendRefusedError("the token does not make the transfer")
-        return offer
+        return Draft(intent=intent, claim=Counter(at_least=purse.next_counter), offer=offer)
 
-    def replacement(self, intent: Intent, *, before: Offer, cap_units: int) -> Offer:
-        del intent
+    def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft:
+        del purse
         self._answer()
-        price = max(before.terms["price_units"] * 9 // 8 + 1, 2 * self.price)
+        told, intent = before.offer.terms, before.intent
+        price = max(told["price_units"] * 9 // 8 + 1, 2 * self.price)
         if price > cap_units:
             raise FeeTooHighError("too dear")
-        return _offer(price, before.terms["tip_units"] + 1)
+        offer = _offer(price, told["tip_units"] + 1)
+        own = intent.units if intent.pair is None else 0
+        missing = own + offer.ceiling_units - self.funds[intent.wallet.address, None]
+        if missing > 0:
+            raise UnderfundedError("no coin", offer=offer, missing_units=missing)
+        return replace(before, offer=offer)
 
-    def sign(self, intent: Intent, *, slot: int, offer: Offer, private_key: str) -> Attempt:
-        assert private_key.startswith("0x")
-        [output] = intent.outputs
+    def sign(self, draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
+        intent, [output] = draft.intent, draft.intent.outputs
+        assert keys.public(intent.wallet)
         tx = {
-            "sender": intent.wallet.address, "recipient": output.recipient, "units": output.units, "slot": slot,
-            "contract": None if intent.pair is None else intent.pair.contract, "price": offer.terms["price_units"],
+            "sender": intent.wallet.address, "recipient": output.recipient, "units": output.units, "slot": counter,
+            "contract": None if intent.pair is None else intent.pair.contract,
+            "price": draft.offer.terms["price_units"],
         }  # fmt: skip
         raw = json.dumps(tx).encode()
         return Attempt(txid=_txid(raw), raw=raw)
@@ -179,25 +193,24 @@ class PaperChain:
                 raise ProviderError("the answer was lost")
             return sending
 
-    def fate(self, intent: Intent, *, slot: int, txids: tuple[str, ...], depth: int) -> Fate:
+    def fate(self, case: Case) -> Fate:
         self._answer()
+        assert isinstance(case.claim, Counter)
         with self.lock:
             for block in self.blocks:
-                for txid in txids:
+                for txid in case.txids:
                     if txid in block.included:
                         is_success = block.included[txid]
                         fate = Fate(
                             kind=FateKind.INCLUDED, txid=txid, height=block.height, block_hash=block.hash,
                             outputs=(self._output(txid, is_success=is_success),), fee_units=self._fee(txid),
                         )  # fmt: skip
-                        return replace(fate, movements=movements(fate, intent, ETHEREUM))
-            buried = [txid for block in self.blocks[: len(self.blocks) - depth + 1] for txid in block.included]
-            gone = sum(self.known[txid]["sender"] == intent.wallet.address for txid in buried) > slot
+                        return replace(fate, movements=movements(fate, case.intent, ETHEREUM))
+            buried = [txid for block in self.blocks[: len(self.blocks) - case.depth + 1] for txid in block.included]
+            gone = (
+                sum(self.known[txid]["sender"] == case.intent.wallet.address for txid in buried) > case.claim.at_least
+            )
             return Fate(kind=FateKind.DEAD, cause="stranger") if gone else Fate(kind=FateKind.WAITING)
-
-    def native_balance(self, address: str) -> int:
-        self._answer()
-        return self.funds[address, None]
 
     # Within -------------------------------------------------------------------------------------------------
 

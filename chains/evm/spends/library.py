@@ -15,6 +15,9 @@ from core.addresses.evm import checksum_evm, keccak256
 if TYPE_CHECKING:
     from web3.eth import Eth
 
+# eth_account adds to the recovery id what was the whole of v before chains had ids.
+LEGACY_V: Final = 27
+
 _loading: Final = threading.Lock()
 
 
@@ -36,6 +39,12 @@ def _loaded() -> ModuleType:
 def account() -> Any:
     """Return eth_account's Account."""
     return _loaded().Account
+
+
+def hash_signature(message: bytes, private_key: str | bytes) -> bytes:
+    """Return r, s and the recovery id, 65 bytes together. Deterministic."""
+    signed = account().unsafe_sign_hash(message, private_key)
+    return bytes(signed.signature[:-1]) + bytes([signed.v - LEGACY_V])
 
 
 def rlp_list(items: list[Any]) -> bytes:

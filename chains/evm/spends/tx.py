@@ -3,7 +3,7 @@
 Used by chains.evm.spends.spender, and to send by the demonstration's buyer.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -11,13 +11,17 @@ from typing import Any, Final
 from chains.base import Attempt, Offer, ProviderError, Sending
 from chains.evm import wire
 from chains.evm.spends.gas import AbsurdFeeError, gas_price
-from chains.evm.spends.library import account, calldata, eth, spelled
+from chains.evm.spends.library import account, calldata, eth, hash_signature, rlp_list, spelled
 from chains.evm.spends.terms import gas_offer
 from chains.net.json_rpc import Rpc, RpcError
+from core.addresses.evm import keccak256
 
 TRANSFER: Final = "transfer(address,uint256)"
 GAS_MAX: Final = 1_000_000
 GAS_MARGIN_PERCENT: Final = 20
+# The kind of a transaction with a tip; the others have none in front, and the chain's id within v.
+FEE_MARKET: Final = b"\x02"
+EIP155_V: Final = 35
 # The first row that fits counts. Collected from geth, erigon, nethermind, besu, reth, anvil, nitro and bor.
 ANSWERS: Final[Mapping[Sending, tuple[str, ...]]] = MappingProxyType({
     Sending.TAKEN: ("already known", "alreadyknown", "already_exists", "already exists", "already imported",
@@ -29,6 +33,8 @@ ANSWERS: Final[Mapping[Sending, tuple[str, ...]]] = MappingProxyType({
     Sending.UNFUNDED: ("insufficient funds", "insufficientfunds", "insufficient balance",
                        "upfront cost exceeds account balance"),
 })  # fmt: skip
+
+Sign = Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,24 +53,34 @@ def plan_spend(*, to: str, units: int, contract: str | None) -> Spend:
     return Spend(to=contract, value_wei=0, data=calldata(TRANSFER, spelled(to), units))
 
 
-def sign_spend(spend: Spend, *, private_key: str, chain_id: int, nonce: int, offer: Offer) -> Attempt:
-    """Sign with an offer; deterministic, so the same arguments give the same bytes."""
+def signing_with(private_key: str) -> Sign:
+    """Return what signs hashes with a key that is no wallet's of a gateway: a buyer's."""
+    return lambda message: hash_signature(message, private_key)
+
+
+def sign_spend(spend: Spend, sign: Sign, *, chain_id: int, nonce: int, offer: Offer) -> Attempt:
+    """Sign with an offer; deterministic, so the same arguments give the same bytes.
+
+    sign: a hash, into r, s and the recovery id.
+    """
     told = offer.terms
-    terms: dict[str, object] = {
-        "chainId": chain_id,
-        "nonce": nonce,
-        "to": spelled(spend.to),
-        "value": spend.value_wei,
-        "data": spend.data,
-        "gas": told["gas_limit"],
-    }
+    moved = [told["gas_limit"], bytes.fromhex(wire.address(spend.to)[2:]), spend.value_wei, wire.data(spend.data)]
     if told["tip_units"] == told["price_units"]:
-        # All tip: there is no base fee; see chains.evm.spends.gas.
-        terms |= {"gasPrice": told["price_units"]}
+        # All tip: there is no base fee; see chains.evm.spends.gas. With the chain's id, by EIP-155.
+        terms = [nonce, told["price_units"], *moved]
+        *point, parity = _signed(sign, rlp_list([*terms, chain_id, 0, 0]))
+        raw = rlp_list([*terms, EIP155_V + 2 * chain_id + parity, *point])
     else:
-        terms |= {"type": 2, "maxFeePerGas": told["price_units"], "maxPriorityFeePerGas": told["tip_units"]}
-    signed = account().sign_transaction(terms, private_key)
-    return Attempt(txid="0x" + bytes(signed.hash).hex(), raw=bytes(signed.raw_transaction))
+        terms = [chain_id, nonce, told["tip_units"], told["price_units"], *moved, []]
+        *point, parity = _signed(sign, FEE_MARKET + rlp_list(terms))
+        raw = FEE_MARKET + rlp_list([*terms, parity, *point])
+    return Attempt(txid="0x" + keccak256(raw).hex(), raw=raw)
+
+
+def _signed(sign: Sign, message: bytes) -> tuple[int, int, int]:
+    """Return r, s and the recovery id."""
+    signature = sign(keccak256(message))
+    return int.from_bytes(signature[:32]), int.from_bytes(signature[32:64]), signature[64]
 
 
 def give(node: Rpc, raw: bytes, txid: str) -> Sending:
@@ -101,7 +117,7 @@ def send_transfer(node: Rpc, private_key: str, *, to: str, units: int, contract:
         raise AbsurdFeeError(f"{gas} gas for one transfer")
     price, nonce = gas_price(node), chain.get_transaction_count(sender, "pending")
     offer = gas_offer(gas_limit=gas, price_units=price.max_wei, tip_units=price.tip_wei)
-    signed = sign_spend(spend, private_key=private_key, chain_id=chain.chain_id, nonce=nonce, offer=offer)
+    signed = sign_spend(spend, signing_with(private_key), chain_id=chain.chain_id, nonce=nonce, offer=offer)
     if chain.send_raw_transaction(signed.raw).to_0x_hex() != signed.txid:
         raise ProviderError("eth_sendRawTransaction: another transaction's id")
     return signed.txid

@@ -351,7 +351,7 @@ def test_a_node_that_forgets_settled_slots_keeps_no_price_from_being_raised(
     stuck = world.order()
     world.step()
     world.chain.price = 50
-    monkeypatch.setattr(world.chain, "next_slot", lambda _sender, *, ours: ours and 0)
+    monkeypatch.setattr(world.chain, "next_counter", lambda _sender, *, ours: ours and 0)
     world.pass_time(PATIENCE_S)
     world.step(2)
     assert world.spend(stuck).attempts == 2

@@ -16,7 +16,7 @@ from actors.scan import follow as polling
 from actors.scan import rescan
 from actors.scan import witnesses as quorum
 from chains.evm.spends.terms import gas_offer
-from chains.evm.spends.tx import plan_spend, sign_spend
+from chains.evm.spends.tx import plan_spend, sign_spend, signing_with
 from cli.embedded.evm.anvil import Anvil
 from cli.embedded.evm.tokens import install_code, install_token, install_tokens
 from core.settings.settings import load_settings
@@ -94,7 +94,7 @@ class World:
         contract = CATALOGUE.pairs[currency, self.network.code].contract
         spend = sign_spend(
             plan_spend(to=to, units=units, contract=contract),
-            private_key=BUYER_KEY,
+            signing_with(BUYER_KEY),
             chain_id=int(self.network.chain_identity),
             nonce=self._nonce,
             offer=FEE,

@@ -258,7 +258,7 @@ def test_a_step_that_has_used_up_its_questions_says_nothing_about_a_payout(
     """Without having waited it is taken up at the next ring."""
     order = world.order()
     with monkeypatch.context() as step:
-        step.setattr(world.chain, "quote", Mock(side_effect=BudgetSpentError("test")))
+        step.setattr(world.chain, "draft", Mock(side_effect=BudgetSpentError("test")))
         world.step()
     assert (world.payout(order).status, world.reasons()) == ("approved", [""])
     assert payout_queue.due(world.network, limit=9) == [order.id]
@@ -477,7 +477,7 @@ def test_a_payout_that_is_cancelled_before_its_turn_is_not_quoted(world: SpendWo
 
 def test_where_no_payout_is_due_no_node_is_asked_what_waits(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Mock()
-    monkeypatch.setattr(world.chain, "waiting_slot", asked)
+    monkeypatch.setattr(world.chain, "waiting_counter", asked)
     world.step()
     asked.assert_not_called()
 

@@ -9,7 +9,8 @@ import structlog
 
 from actors.signer import broadcast
 from actors.signer import spend as spending
-from chains.base import Attempt, Fate, FateKind, Intent, Offer, OutputFate, Sending
+from chains.base import Attempt, Draft, Fate, FateKind, KeyRef, OutputFate, Sending
+from chains.family import Keyring
 from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
 from models.spends import signing
@@ -111,7 +112,7 @@ def test_while_no_node_tells_the_slots_a_stopped_network_stays_so_and_its_payout
         signing.stop("ethereum", reason="test")
     asked = Mock()
     with monkeypatch.context() as early:
-        early.setattr(world.chain, "next_slot", asked)
+        early.setattr(world.chain, "next_counter", asked)
         world.step()
     asked.assert_not_called()
 
@@ -176,7 +177,7 @@ def test_what_no_node_takes_is_not_sent_and_is_offered_again(
 def test_the_first_slot_of_a_wallet_is_not_made_up_either(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     order = world.order()
     with monkeypatch.context() as lie:
-        lie.setattr(world.chain, "next_slot", lambda _sender, *, ours: ours + 1)
+        lie.setattr(world.chain, "next_counter", lambda _sender, *, ours: ours + 1)
         world.step()
     assert (world.payout(order).status, world.count("spend_accounts")) == ("approved", 0)
     assert "signing is stopped: the next slot" in world.reasons()[0]
@@ -190,9 +191,9 @@ def test_the_first_slot_of_a_wallet_is_not_made_up_either(world: SpendWorld, mon
 def test_the_chain_is_told_which_slots_are_ours(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """A node alone may not tell of more; for that the spender has to know what is more."""
     told: list[int] = []
-    real = world.chain.next_slot
+    real = world.chain.next_counter
     monkeypatch.setattr(
-        world.chain, "next_slot", lambda sender, *, ours: (told.append(ours), real(sender, ours=ours))[1]
+        world.chain, "next_counter", lambda sender, *, ours: (told.append(ours), real(sender, ours=ours))[1]
     )
     for _ in range(3):
         world.order()
@@ -215,7 +216,7 @@ def test_a_node_that_forgets_what_was_used_gets_no_filler(world: SpendWorld, mon
     world.step()
     world.chain.price = 50
     world.pass_time(PATIENCE_S)
-    monkeypatch.setattr(world.chain, "next_slot", lambda _sender, *, ours: ours and 1)
+    monkeypatch.setattr(world.chain, "next_counter", lambda _sender, *, ours: ours and 1)
     world.step()
     assert rows("SELECT purpose FROM spends WHERE purpose = 'filler'") == []
     assert world.spend(stuck).attempts == 2
@@ -244,12 +245,12 @@ def test_whatever_a_deposit_address_signs_later_it_signs_with_its_own_key(
     """A higher offer, and the filler of a slot that the chain lost."""
     wallet = spending.deposit_wallet(world.network, 7)
     world.chain.funds[wallet.address, None] = USDT
-    keys: list[str] = []
+    wallets: list[KeyRef] = []
     real = world.chain.sign
 
-    def sign(intent: Intent, *, slot: int, offer: Offer, private_key: str) -> Attempt:
-        keys.append(private_key)
-        return real(intent, slot=slot, offer=offer, private_key=private_key)
+    def sign(draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
+        wallets.append(draft.intent.wallet)
+        return real(draft, counter=counter, keys=keys)
 
     monkeypatch.setattr(world.chain, "sign", sign)
     world.chain.stranger(wallet.address)
@@ -265,4 +266,4 @@ def test_whatever_a_deposit_address_signs_later_it_signs_with_its_own_key(
     world.pass_time(PATIENCE_S)
     world.step()
     assert rows("SELECT slot, attempts FROM spends ORDER BY slot") == [(0, 1), (1, 2)]
-    assert keys == [spending.keys().deposit_key(world.network, 7)] * 3
+    assert wallets == [wallet] * 3

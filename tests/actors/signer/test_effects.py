@@ -9,7 +9,6 @@ import pytest
 import structlog
 
 from actors.signer import broadcast
-from actors.signer import spend as spending
 from cli.embedded.evm.anvil import Anvil
 from cli.embedded.evm.tokens import install_code
 from core.ids import uuid7
@@ -77,13 +76,13 @@ def test_a_coin_that_is_frozen_after_the_quote_is_not_signed(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = world.order()
-    real = spending.quote
+    real = world.chain.draft
 
-    def quote(*args: Any) -> Any:
+    def draft(*args: Any, **more: Any) -> Any:
         freezes.freeze("coin", "USDT:ethereum", reason="test", frozen_by="test")
-        return real(*args)
+        return real(*args, **more)
 
-    monkeypatch.setattr(spending, "quote", quote)
+    monkeypatch.setattr(world.chain, "draft", draft)
     world.step()
     assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
 

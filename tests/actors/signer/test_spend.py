@@ -158,7 +158,7 @@ def test_a_database_that_is_another_one_by_the_commit_gets_nothing_signed(world:
 def test_a_node_that_lags_gives_no_slot_away_again(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     start(world)
     world.mine()
-    monkeypatch.setattr(world.chain, "next_slot", lambda _sender, *, ours: ours and 0)
+    monkeypatch.setattr(world.chain, "next_counter", lambda _sender, *, ours: ours and 0)
     start(world)
     assert column("SELECT slot FROM spends ORDER BY slot") == [0, 1]
 
@@ -169,7 +169,7 @@ def test_a_node_that_tells_of_slots_ahead_gets_nothing_signed_while_it_does(
     """Whether its word is true, the scan finds out; where it is not, signing goes on by itself."""
     start(world)
     with monkeypatch.context() as lie:
-        lie.setattr(world.chain, "next_slot", lambda _sender, *, ours: ours + 1)
+        lie.setattr(world.chain, "next_counter", lambda _sender, *, ours: ours + 1)
         for _ in range(2):
             with pytest.raises(spending.SigningStoppedError):
                 start(world)

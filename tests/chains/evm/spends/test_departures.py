@@ -15,7 +15,7 @@ from chains.evm.spends.library import eth
 from chains.evm.spends.terms import gas_offer
 from core.addresses.evm import keccak256
 from tests.chains.conftest import CATALOGUE, OURS
-from tests.chains.evm.spends.world import CAP, HOT, World
+from tests.chains.evm.spends.world import HOT, World
 from tests.peers.ours import NOBODY, scan_of
 
 
@@ -33,7 +33,7 @@ def mined(world: World) -> Block:
 @pytest.mark.parametrize("currency", ["USDT", None])
 def test_what_we_signed_is_read_with_its_bytes(alone: World, currency: str | None, *, is_legacy: bool) -> None:
     intent = alone.intent(1_000_000, currency=currency)
-    fee = alone.spender.quote(intent, cap_units=CAP)
+    fee = alone.quote(intent)
     offered = gas_offer(**fee.terms | {"tip_units": fee.terms["price_units"]}) if is_legacy else fee
     attempt = alone.sign(intent, offer=offered)
     alone.spender.send(attempt.raw)

@@ -9,7 +9,7 @@ from chains.base import Attempt, Fate, FateKind, Intent, KeyRef, Movement, Offer
 from chains.evm.spends.fate import NO_TRANSFER, OTHER_TRANSFER, OUT_OF_GAS, REVERTED, judge
 from chains.evm.spends.terms import gas_offer
 from tests.chains.conftest import OURS, THEIRS
-from tests.chains.evm.spends.world import CAP, GWEI, HOT, HOT_KEY, World
+from tests.chains.evm.spends.world import GWEI, HOT, HOT_KEY, World
 from tests.peers.json_rpc_node import Refusal
 from tests.peers.lying_rpc import DOWN
 
@@ -198,8 +198,8 @@ def test_waiting_until_it_is_included(alone: World) -> None:
 @pytest.mark.parametrize("winner", [0, 1], ids=["the original", "the replacement"])
 def test_whichever_attempt_is_included_counts(alone: World, winner: int) -> None:
     intent = alone.intent(77)
-    fee = alone.spender.quote(intent, cap_units=CAP)
-    dearer = alone.spender.replacement(intent, before=fee, cap_units=CAP)
+    fee = alone.quote(intent)
+    dearer = alone.dearer(intent, fee)
     attempts = [alone.sign(intent, offer=offer, slot=0) for offer in (fee, dearer)]
     alone.include(attempts[winner])
 

@@ -215,8 +215,8 @@ def test_a_replacement_above_the_cap_is_not_made() -> None:
 def test_a_replacement_of_a_legacy_offer_is_one(anvil: Callable[..., Anvil]) -> None:
     with world(HandMined(anvil("bsc", block_time_s=None).url), network="bsc") as found:
         intent = found.intent(5, currency="BNB")
-        fee = found.spender.quote(intent, cap_units=CAP)
-        dearer = found.spender.replacement(intent, before=fee, cap_units=CAP)
+        fee = found.quote(intent)
+        dearer = found.dearer(intent, fee)
         attempts = [found.sign(intent, offer=offer, slot=0) for offer in (fee, dearer)]
         for attempt in attempts:
             found.spender.send(attempt.raw)
@@ -246,18 +246,16 @@ def test_a_rollups_data_is_paid_for_too(anvil: Callable[..., Anvil]) -> None:
     with world(node, network="base", catalogue=rolled_up()) as found:
         found.providers[0].lies["eth_call"] = oracle(1_000 * GWEI)
         intent = found.intent(ETHER, currency=None)
-        fee = found.spender.quote(intent, cap_units=CAP)
+        fee = found.quote(intent)
 
         assert fee.terms["data_units"] == 2_000 * GWEI
         assert fee.ceiling_units == fee.terms["gas_limit"] * fee.terms["price_units"] + fee.terms["data_units"]
-        assert (
-            found.spender.replacement(intent, before=fee, cap_units=CAP).terms["data_units"] == fee.terms["data_units"]
-        )
+        assert found.dearer(intent, fee).terms["data_units"] == fee.terms["data_units"]
 
         # Without the data it would be enough.
         node.ask("anvil_setBalance", HOT, hex(ETHER + fee.ceiling_units - 1))
         with pytest.raises(InsufficientCoinError):
-            found.spender.quote(intent, cap_units=CAP)
+            found.quote(intent)
 
 
 def test_a_longer_transaction_costs_more_data() -> None:

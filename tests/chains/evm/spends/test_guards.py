@@ -9,7 +9,7 @@ import pytest
 from chains.base import Fate, FateKind, InsufficientCoinError, OutputFate, ProviderError, SpendRefusedError
 from chains.evm.spends.fate import NO_TRANSFER, judge
 from tests.chains.conftest import THEIRS
-from tests.chains.evm.spends.world import CAP, HOT, REVERT_CODE, World
+from tests.chains.evm.spends.world import HOT, REVERT_CODE, World
 from tests.peers.json_rpc_node import Refusal
 from tests.peers.lying_rpc import DOWN
 
@@ -27,7 +27,7 @@ def test_one_of_two_does_not_raise_the_next_slot(pair: World, liar: int, lie: st
     pair.include(pair.sign(pair.intent(1)))
     pair.providers[liar].lies["eth_getTransactionCount"] = lie
 
-    assert pair.spender.next_slot(HOT, ours=1) == 1
+    assert pair.spender.next_counter(HOT, ours=1) == 1
 
 
 @pytest.mark.parametrize("lie", [FAR, "0x0"])
@@ -35,23 +35,23 @@ def test_one_of_three_does_not_move_the_next_slot(trio: World, lie: str) -> None
     trio.include(trio.sign(trio.intent(1)))
     trio.providers[1].lies["eth_getTransactionCount"] = lie
 
-    assert trio.spender.next_slot(HOT, ours=0) == 1
+    assert trio.spender.next_counter(HOT, ours=0) == 1
 
 
 def test_a_slot_beyond_our_own_count_takes_two_providers(pair: World) -> None:
     pair.include(pair.sign(pair.intent(1)))
-    assert pair.spender.next_slot(HOT, ours=0) == 1
+    assert pair.spender.next_counter(HOT, ours=0) == 1
 
     pair.providers[1].failure = DOWN
     with pytest.raises(ProviderError, match="alone"):
-        pair.spender.next_slot(HOT, ours=0)
-    assert pair.spender.next_slot(HOT, ours=1) == 1, "what we used ourselves is no news"
+        pair.spender.next_counter(HOT, ours=0)
+    assert pair.spender.next_counter(HOT, ours=1) == 1, "what we used ourselves is no news"
 
 
 def test_the_only_provider_there_is_tells_the_next_slot(alone: World) -> None:
     alone.include(alone.sign(alone.intent(1)))
 
-    assert alone.spender.next_slot(HOT, ours=0) == 1
+    assert alone.spender.next_counter(HOT, ours=0) == 1
 
 
 # Sending ----------------------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def test_a_shortage_of_coin_is_none_of_the_payouts_fault_in_whatever_words(alone
     alone.providers[0].lies["eth_estimateGas"] = Refusal(-32000, text)
 
     with pytest.raises(InsufficientCoinError):
-        alone.spender.quote(alone.intent(5), cap_units=CAP)
+        alone.quote(alone.intent(5))
 
 
 @pytest.mark.parametrize("lie", [{"eth_getBalance": "0x0"}, {"eth_call": f"0x{0:064x}"}], ids=["coin", "tokens"])
@@ -117,16 +117,16 @@ def test_what_one_of_two_finds_short_is_not_sent(pair: World, liar: int, lie: di
     pair.providers[liar].lies |= lie
 
     with pytest.raises(InsufficientCoinError):
-        pair.spender.quote(pair.intent(5), cap_units=CAP)
+        pair.quote(pair.intent(5))
 
 
 def test_a_balance_that_one_of_two_invents_pays_for_nothing(pair: World) -> None:
-    fee = pair.spender.quote(pair.intent(5), cap_units=CAP)
+    fee = pair.quote(pair.intent(5))
     pair.node.ask("anvil_setBalance", HOT, hex(fee.ceiling_units - 1))
     pair.providers[0].lies["eth_getBalance"] = hex(10**20)
 
     with pytest.raises(InsufficientCoinError):
-        pair.spender.quote(pair.intent(5), cap_units=CAP)
+        pair.quote(pair.intent(5))
 
 
 @pytest.mark.parametrize("gas", [0, 1, 20_999])
@@ -135,7 +135,7 @@ def test_gas_with_which_nothing_can_be_included_is_not_signed(alone: World, gas:
     alone.providers[0].lies["eth_estimateGas"] = hex(gas)
 
     with pytest.raises(ProviderError):
-        alone.spender.quote(alone.intent(5), cap_units=CAP)
+        alone.quote(alone.intent(5))
 
 
 def test_a_node_that_fails_has_refused_nothing(alone: World) -> None:
@@ -143,14 +143,14 @@ def test_a_node_that_fails_has_refused_nothing(alone: World) -> None:
     alone.providers[0].lies["eth_estimateGas"] = Refusal(-32000, "header not found")
 
     with pytest.raises(ProviderError, match="header not found"):
-        alone.spender.quote(alone.intent(5), cap_units=CAP)
+        alone.quote(alone.intent(5))
 
 
 def test_a_revert_without_words_is_a_refusal(alone: World) -> None:
     alone.providers[0].lies["eth_estimateGas"] = Refusal(REVERT_CODE, "0x")
 
     with pytest.raises(SpendRefusedError):
-        alone.spender.quote(alone.intent(5), cap_units=CAP)
+        alone.quote(alone.intent(5))
 
 
 # Verdicts ---------------------------------------------------------------------------------------------------

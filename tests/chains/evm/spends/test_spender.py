@@ -2,12 +2,26 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from chains.base import DisagreementError, InsufficientCoinError, Offer, ProviderError, Sending, SpendRefusedError
+from chains.base import (
+    Case,
+    Coins,
+    Counter,
+    DisagreementError,
+    Draft,
+    InsufficientCoinError,
+    Offer,
+    ProviderError,
+    Sending,
+    SpendRefusedError,
+    UnderfundedError,
+)
+from chains.evm.keys import EvmDeriver
 from chains.evm.nodes import evm_providers
 from chains.evm.spends import balances
 from chains.evm.spends.gas import AbsurdFeeError
@@ -18,11 +32,12 @@ from cli.embedded.evm.tokens import install_code
 from core.addresses.evm import keccak256
 from core.catalogue.families import evm_parameters
 from tests.chains.conftest import CATALOGUE, FORWARDER, OURS, THEIRS
-from tests.chains.evm.spends.world import CAP, ETHER, GWEI, HOT, REVERT_CODE, World, world
+from tests.chains.evm.spends.world import CAP, ETHER, GWEI, HOT, HOT_KEY, REVERT_CODE, World, world
 from tests.peers.anvil import HandMined
 from tests.peers.contract_wallet import install_wallet
 from tests.peers.json_rpc_node import Raw, Refusal
 from tests.peers.lying_rpc import DOWN
+from tests.peers.raw_keyring import RawKeyring
 
 REVERT = Refusal(REVERT_CODE, "execution reverted")
 # Runs until its gas is used up: JUMPDEST PUSH1 0 JUMP.
@@ -50,12 +65,12 @@ def test_a_spend_is_priced_signed_taken_and_has_its_effect(alone: World, currenc
 def test_a_token_that_answers_nothing_is_paid(alone: World) -> None:
     alone.token(code="token_no_return")
 
-    assert alone.spender.quote(alone.intent(5), cap_units=CAP).terms["gas_limit"] > 21_000
+    assert alone.quote(alone.intent(5)).terms["gas_limit"] > 21_000
 
 
 def test_the_same_arguments_give_the_same_bytes_and_their_id(alone: World) -> None:
     intent = alone.intent(5)
-    fee = alone.spender.quote(intent, cap_units=CAP)
+    fee = alone.quote(intent)
     first, again = (alone.sign(intent, offer=fee, slot=7) for _ in range(2))
 
     assert first == again
@@ -64,9 +79,59 @@ def test_the_same_arguments_give_the_same_bytes_and_their_id(alone: World) -> No
 
 def test_signing_for_another_sender_is_refused(alone: World) -> None:
     fee = gas_offer(gas_limit=21_000, price_units=2, tip_units=1)
+    draft = Draft(intent=alone.intent(5), claim=Counter(at_least=0), offer=fee)
 
-    with pytest.raises(ValueError, match="not the key"):
-        alone.spender.sign(alone.intent(5), slot=0, offer=fee, private_key="0x" + "11" * 32)
+    with pytest.raises(ValueError, match="no such key"):
+        alone.spender.sign(draft, counter=0, keys=EvmDeriver(bytes(64)).keyring())
+
+
+def test_no_nonce_is_made_up_for_what_has_none(alone: World) -> None:
+    intent = alone.intent(5)
+    draft = Draft(intent=intent, claim=Counter(at_least=0), offer=alone.quote(intent))
+
+    with pytest.raises(ValueError, match="nonce"):
+        alone.spender.sign(draft, counter=None, keys=RawKeyring(HOT_KEY))
+    with pytest.raises(ValueError, match="nonce"):
+        alone.spender.fate(Case(intent=intent, claim=Coins(outpoints=()), txids=(), depth=1))
+
+
+@pytest.mark.parametrize("outputs", [0, 2])
+def test_a_transaction_makes_one_transfer(alone: World, outputs: int) -> None:
+    intent = alone.intent(5)
+
+    with pytest.raises(ValueError, match="one transfer"):
+        alone.quote(replace(intent, outputs=intent.outputs * outputs))
+
+
+@pytest.mark.parametrize("currency", ["USDT", "ETH"])
+def test_what_is_promised_has_to_be_there_besides(alone: World, currency: str) -> None:
+    intent = alone.intent(5, currency=currency)
+    held = balances.newest(alone.spender.providers, HOT)
+    fee = alone.quote(intent).ceiling_units
+    spare = held - fee - 5 * (currency == "ETH")
+
+    assert alone.quote(intent, ETH=spare).ceiling_units == fee
+    with pytest.raises(InsufficientCoinError):
+        alone.quote(intent, ETH=spare + 1)
+
+
+def test_promised_tokens_have_to_be_there_besides(alone: World) -> None:
+    alone.token(units=77)
+
+    assert alone.quote(alone.intent(5), USDT=72)
+    with pytest.raises(InsufficientCoinError, match="units of USDT"):
+        alone.quote(alone.intent(5), USDT=73)
+
+
+def test_a_higher_offer_that_the_sender_cannot_pay_names_what_is_missing(alone: World) -> None:
+    intent = alone.intent(5, currency="ETH")
+    before = alone.quote(intent)
+    dearer = alone.dearer(intent, before)
+    alone.node.ask("anvil_setBalance", HOT, hex(dearer.ceiling_units + 4))
+
+    with pytest.raises(UnderfundedError) as told:
+        alone.dearer(intent, before)
+    assert (told.value.offer, told.value.missing_units) == (dearer, 1)
 
 
 def test_signing_leaves_the_interpreters_recursion_limit(alone: World) -> None:
@@ -88,7 +153,7 @@ def test_importing_the_signing_library_leaves_the_recursion_limit() -> None:
 def test_a_slot_counts_what_is_included_alone(alone: World) -> None:
     alone.spender.send(alone.sign(alone.intent(1)).raw)
 
-    assert alone.spender.next_slot(HOT, ours=0) == 0
+    assert alone.spender.next_counter(HOT, ours=0) == 0
 
 
 @pytest.mark.parametrize("lie", ["0x0", hex(10**30), "0x", "nonsense", Raw(drop=True)])
@@ -107,20 +172,20 @@ def test_a_token_that_answers_false_is_a_refusal(alone: World) -> None:
     alone.token(code="token_false")
 
     with pytest.raises(SpendRefusedError, match="does not make the transfer"):
-        alone.spender.quote(alone.intent(5), cap_units=CAP)
+        alone.quote(alone.intent(5))
 
 
 def test_a_revert_is_a_refusal(alone: World) -> None:
     # Nothing here takes calls, and FORWARDER reverts on bare coin.
     with pytest.raises(SpendRefusedError):
-        alone.spender.quote(alone.intent(5, currency="ETH", to=_coin_refusing(alone)), cap_units=CAP)
+        alone.quote(alone.intent(5, currency="ETH", to=_coin_refusing(alone)))
 
 
 def test_one_provider_that_says_revert_fails_nothing(trio: World) -> None:
     trio.providers[0].lies["eth_estimateGas"] = REVERT
     trio.providers[1].failure = DOWN
 
-    assert trio.spender.quote(trio.intent(5), cap_units=CAP).terms["gas_limit"] > 21_000
+    assert trio.quote(trio.intent(5)).terms["gas_limit"] > 21_000
 
 
 def test_what_every_reachable_provider_refuses_is_refused(trio: World) -> None:
@@ -129,7 +194,7 @@ def test_what_every_reachable_provider_refuses_is_refused(trio: World) -> None:
         peer.lies["eth_estimateGas"] = REVERT
 
     with pytest.raises(SpendRefusedError):
-        trio.spender.quote(trio.intent(5), cap_units=CAP)
+        trio.quote(trio.intent(5))
 
 
 def test_without_any_provider_nothing_is_known(trio: World) -> None:
@@ -138,7 +203,7 @@ def test_without_any_provider_nothing_is_known(trio: World) -> None:
         peer.failure = DOWN
 
     with pytest.raises(ProviderError) as refused:
-        trio.spender.quote(intent, cap_units=CAP)
+        trio.quote(intent)
     assert not isinstance(refused.value, InsufficientCoinError)
 
 
@@ -146,7 +211,7 @@ def test_a_shortage_of_tokens_is_no_refusal(alone: World) -> None:
     alone.token(units=4)
 
     with pytest.raises(InsufficientCoinError, match="USDT"):
-        alone.spender.quote(alone.intent(5), cap_units=CAP)
+        alone.quote(alone.intent(5))
 
 
 @pytest.mark.parametrize("currency", ["USDT", "ETH"])
@@ -155,32 +220,32 @@ def test_a_shortage_of_coin_is_no_refusal(alone: World, currency: str, held: int
     alone.node.ask("anvil_setBalance", HOT, hex(held))
 
     with pytest.raises(InsufficientCoinError):
-        alone.spender.quote(alone.intent(5, currency=currency), cap_units=CAP)
+        alone.quote(alone.intent(5, currency=currency))
 
 
 def test_coin_has_to_pay_for_its_fee_as_well(alone: World) -> None:
-    fee = alone.spender.quote(alone.intent(ETHER, currency="ETH"), cap_units=CAP)
+    fee = alone.quote(alone.intent(ETHER, currency="ETH"))
     alone.node.ask("anvil_setBalance", HOT, hex(ETHER + fee.ceiling_units))
-    alone.spender.quote(alone.intent(ETHER, currency="ETH"), cap_units=CAP)
+    alone.quote(alone.intent(ETHER, currency="ETH"))
 
     with pytest.raises(InsufficientCoinError):
-        alone.spender.quote(alone.intent(ETHER + 1, currency="ETH"), cap_units=CAP)
+        alone.quote(alone.intent(ETHER + 1, currency="ETH"))
 
 
 def test_tokens_need_coin_for_their_fee_and_no_more(alone: World) -> None:
-    fee = alone.spender.quote(alone.intent(5), cap_units=CAP)
+    fee = alone.quote(alone.intent(5))
     alone.node.ask("anvil_setBalance", HOT, hex(fee.ceiling_units))
-    assert alone.spender.quote(alone.intent(5), cap_units=CAP) == fee
+    assert alone.quote(alone.intent(5)) == fee
 
     alone.node.ask("anvil_setBalance", HOT, hex(fee.ceiling_units - 1))
     with pytest.raises(InsufficientCoinError):
-        alone.spender.quote(alone.intent(5), cap_units=CAP)
+        alone.quote(alone.intent(5))
 
 
 def test_one_provider_that_denies_our_balance_stops_nothing(trio: World) -> None:
     trio.providers[0].lies["eth_getBalance"] = "0x0"
 
-    trio.spender.quote(trio.intent(5), cap_units=CAP)
+    trio.quote(trio.intent(5))
 
 
 def test_one_provider_that_invents_our_balance_sends_nothing(trio: World) -> None:
@@ -188,31 +253,31 @@ def test_one_provider_that_invents_our_balance_sends_nothing(trio: World) -> Non
     trio.providers[0].lies |= {"eth_call": f"0x{10**12:064x}", "eth_estimateGas": "0xc350"}
 
     with pytest.raises(InsufficientCoinError):
-        trio.spender.quote(trio.intent(5), cap_units=CAP)
+        trio.quote(trio.intent(5))
 
 
 # Gas --------------------------------------------------------------------------------------------------------
 
 
 def test_gas_has_a_margin(alone: World) -> None:
-    assert alone.spender.quote(alone.intent(5, currency="ETH"), cap_units=CAP).terms["gas_limit"] == 21_000 * 12 // 10
+    assert alone.quote(alone.intent(5, currency="ETH")).terms["gas_limit"] == 21_000 * 12 // 10
 
 
 def test_one_provider_that_tells_too_little_gas_fails_nothing(trio: World) -> None:
-    honest = trio.spender.quote(trio.intent(5), cap_units=CAP)
+    honest = trio.quote(trio.intent(5))
     trio.providers[0].lies["eth_estimateGas"] = "0x5208"
 
-    assert trio.spender.quote(trio.intent(5), cap_units=CAP).terms["gas_limit"] == honest.terms["gas_limit"]
+    assert trio.quote(trio.intent(5)).terms["gas_limit"] == honest.terms["gas_limit"]
 
 
 @pytest.mark.parametrize("told", [hex(150_000), hex(69_000), hex(22_000), "0x", "nonsense", Raw(drop=True)])
 def test_one_provider_alone_does_not_set_the_gas(trio: World, told: object) -> None:
     """At 300 gwei five times the gas is 0.1 ETH that an address would be sent for nothing."""
     trio.token()
-    honest = trio.spender.quote(trio.intent(1), cap_units=CAP).terms["gas_limit"]
+    honest = trio.quote(trio.intent(1)).terms["gas_limit"]
     trio.providers[0].lies["eth_estimateGas"] = told
 
-    assert trio.spender.quote(trio.intent(1), cap_units=CAP).terms["gas_limit"] == honest
+    assert trio.quote(trio.intent(1)).terms["gas_limit"] == honest
 
 
 @pytest.mark.parametrize(
@@ -223,12 +288,10 @@ def test_of_two_providers_gas_the_higher_counts_as_far_as_the_fee_allows(
 ) -> None:
     with world(ethereum, providers=2) as duo:
         duo.token()
-        honest = duo.spender.quote(duo.intent(5, currency=currency), cap_units=CAP).terms["gas_limit"]
+        honest = duo.quote(duo.intent(5, currency=currency)).terms["gas_limit"]
         for liar in duo.providers:
             liar.lies["eth_estimateGas"] = hex(told)
-            assert duo.spender.quote(duo.intent(5, currency=currency), cap_units=CAP).terms["gas_limit"] == (
-                limit or honest
-            )
+            assert duo.quote(duo.intent(5, currency=currency)).terms["gas_limit"] == (limit or honest)
             liar.lies.clear()
 
 
@@ -248,10 +311,10 @@ def test_one_provider_alone_does_not_set_the_price(trio: World, base_gwei: int) 
     intent = trio.intent(5)
 
     def offers() -> list[Offer]:
-        fee = trio.spender.quote(intent, cap_units=CAP)
+        fee = trio.quote(intent)
         return [
             fee, trio.treasurer.frugal(intent, cap_units=CAP, held_units=ETHER),
-            trio.spender.replacement(intent, before=gas_offer(gas_limit=1, price_units=1, tip_units=1), cap_units=CAP),
+            trio.dearer(intent, gas_offer(gas_limit=1, price_units=1, tip_units=1)),
         ]  # fmt: skip
 
     honest = offers()
@@ -263,17 +326,17 @@ def test_one_provider_alone_does_not_set_the_price(trio: World, base_gwei: int) 
 
 
 def test_absurd_gas_for_a_token_is_not_believed(trio: World) -> None:
-    honest = trio.spender.quote(trio.intent(5), cap_units=CAP)
+    honest = trio.quote(trio.intent(5))
     trio.providers[0].lies["eth_estimateGas"] = hex(2 * 70_000 + 1)
 
-    assert trio.spender.quote(trio.intent(5), cap_units=CAP).terms["gas_limit"] == honest.terms["gas_limit"]
+    assert trio.quote(trio.intent(5)).terms["gas_limit"] == honest.terms["gas_limit"]
 
 
 def test_absurd_gas_for_a_token_stops_a_lone_provider(alone: World) -> None:
     alone.providers[0].lies["eth_estimateGas"] = hex(2 * 70_000 + 1)
 
     with pytest.raises(ProviderError, match="gas for one transfer"):
-        alone.spender.quote(alone.intent(5), cap_units=CAP)
+        alone.quote(alone.intent(5))
 
 
 @pytest.mark.parametrize("code", [ENDLESS, GREEDY], ids=["endless", "greedy"])
@@ -281,7 +344,7 @@ def test_a_recipients_contract_does_not_make_us_pay_for_its_work(alone: World, c
     alone.node.ask("anvil_setCode", THEIRS, code)
 
     with pytest.raises(SpendRefusedError):
-        alone.spender.quote(alone.intent(5, currency="ETH", to=THEIRS), cap_units=CAP)
+        alone.quote(alone.intent(5, currency="ETH", to=THEIRS))
 
 
 def test_a_recipients_contract_may_do_a_little_work(alone: World) -> None:
@@ -429,7 +492,7 @@ def test_every_kind_of_network_takes_our_bytes(anvil: Callable[..., Anvil], netw
             attempt = found.sign(intent)
             assert found.spender.send(attempt.raw) is Sending.TAKEN
             found.node.mine()
-            assert found.fate(intent, attempt, slot=found.spender.next_slot(HOT, ours=0) - 1).is_success
+            assert found.fate(intent, attempt, slot=found.spender.next_counter(HOT, ours=0) - 1).is_success
 
 
 def _coin_refusing(found: World) -> str:
@@ -440,7 +503,7 @@ def _coin_refusing(found: World) -> str:
 
 
 def test_a_price_is_within_the_cap(alone: World) -> None:
-    fee = alone.spender.quote(alone.intent(5), cap_units=3 * GWEI // 2)
+    fee = alone.quote(alone.intent(5), cap=3 * GWEI // 2)
 
     assert fee.terms["price_units"] <= 3 * GWEI // 2
 
@@ -463,7 +526,7 @@ def heard(found: World, method: str) -> list[dict[str, str]]:
 @pytest.mark.parametrize("currency", ["USDT", "ETH"])
 def test_the_trial_offers_the_price_that_is_signed(alone: World, currency: str) -> None:
     estimated, called = heard(alone, "eth_estimateGas"), heard(alone, "eth_call")
-    fee = alone.spender.quote(alone.intent(5, currency=currency), cap_units=CAP)
+    fee = alone.quote(alone.intent(5, currency=currency))
     priced = {"maxFeePerGas": hex(fee.terms["price_units"]), "maxPriorityFeePerGas": hex(fee.terms["tip_units"])}
     calls = [*estimated, *(call for call in called if "from" in call)]
     assert len(calls) == (2 if currency == "USDT" else 1)
@@ -476,7 +539,7 @@ def test_where_all_is_tip_the_trial_offers_a_legacy_price(anvil: Callable[..., A
     with world(HandMined(anvil("bsc", block_time_s=None).url), network="bsc") as found:
         found.token()
         estimated = heard(found, "eth_estimateGas")
-        fee = found.spender.quote(found.intent(5), cap_units=CAP)
+        fee = found.quote(found.intent(5))
         [call] = estimated
         assert call["gasPrice"] == hex(fee.terms["price_units"])
 
@@ -484,19 +547,19 @@ def test_where_all_is_tip_the_trial_offers_a_legacy_price(anvil: Callable[..., A
 def test_a_contract_that_takes_coin_only_in_a_call_that_costs_nothing_is_refused(alone: World) -> None:
     install_code(alone.node.rpc, THEIRS, "burner")
     with pytest.raises(SpendRefusedError):
-        alone.spender.quote(alone.intent(5, currency="ETH", to=THEIRS), cap_units=CAP)
+        alone.quote(alone.intent(5, currency="ETH", to=THEIRS))
 
 
 def test_what_may_be_for_want_of_gas_is_no_refusal(alone: World) -> None:
     """A wallet that could not pay for all the gas that may be signed has not seen the transfer refused."""
     install_code(alone.node.rpc, THEIRS, "burner")
-    price = alone.spender.quote(alone.intent(5, currency="ETH"), cap_units=CAP).terms["price_units"]
+    price = alone.quote(alone.intent(5, currency="ETH")).terms["price_units"]
     alone.node.ask("anvil_setBalance", HOT, hex(5 + 30_000 * price))
     with pytest.raises(SpendRefusedError):
-        alone.spender.quote(alone.intent(5, currency="ETH", to=THEIRS), cap_units=CAP)
+        alone.quote(alone.intent(5, currency="ETH", to=THEIRS))
     alone.node.ask("anvil_setBalance", HOT, hex(5 + 30_000 * price - 1))
     with pytest.raises(InsufficientCoinError):
-        alone.spender.quote(alone.intent(5, currency="ETH", to=THEIRS), cap_units=CAP)
+        alone.quote(alone.intent(5, currency="ETH", to=THEIRS))
 
 
 # A payout's limit against what its fee was charged for -------------------------------------------------------
@@ -509,10 +572,10 @@ def test_who_receives_coin_is_given_no_more_gas_than_was_charged_for(alone: Worl
     alone.providers[0].lies["eth_estimateGas"] = hex(gas)
     intent = alone.intent(5, currency="ETH", to=THEIRS)
     if limit is not None:
-        assert alone.spender.quote(intent, cap_units=CAP).terms["gas_limit"] == limit
+        assert alone.quote(intent).terms["gas_limit"] == limit
         return
     with pytest.raises(SpendRefusedError, match="the recipient's contract takes 30001 gas"):
-        alone.spender.quote(intent, cap_units=CAP)
+        alone.quote(intent)
 
 
 @pytest.mark.parametrize(
@@ -525,10 +588,10 @@ def test_a_token_takes_more_than_was_charged_for_only_where_its_code_does(
     alone.providers[0].lies["eth_estimateGas"] = hex(gas)
     if limit is None:
         with pytest.raises(AbsurdFeeError, match="140001 gas"):
-            alone.spender.quote(alone.intent(5), cap_units=CAP)
+            alone.quote(alone.intent(5))
         return
     with capture_logs() as logs:
-        assert alone.spender.quote(alone.intent(5), cap_units=CAP).terms["gas_limit"] == limit
+        assert alone.quote(alone.intent(5)).terms["gas_limit"] == limit
     told = [(entry["gas_limit"], entry["charged_gas"]) for entry in logs if entry["event"] == "gas.above_charge"]
     assert told == ([(limit, 70_000)] if limit > 70_000 else [])
 
@@ -549,4 +612,4 @@ def test_transfers_that_are_nobodys_payout_keep_their_margin(anvil: Callable[...
         figure = evm_parameters(CATALOGUE.networks[network]).coin_gas
         for gas, limit in ((figure, figure * 12 // 10), (figure * 3 // 2, figure * 9 // 5), (2 * figure, 2 * figure)):
             found.providers[0].lies["eth_estimateGas"] = hex(gas)
-            assert found.spender.quote(found.intent(5, currency=None), cap_units=CAP).terms["gas_limit"] == limit
+            assert found.quote(found.intent(5, currency=None)).terms["gas_limit"] == limit

@@ -8,7 +8,7 @@ import pytest
 from chains.base import ProviderError
 from chains.evm.spends.gas import AbsurdFeeError, GasPrice, gas_price
 from chains.evm.spends.terms import gas_offer
-from chains.evm.spends.tx import plan_spend, send_transfer, sign_spend
+from chains.evm.spends.tx import plan_spend, send_transfer, sign_spend, signing_with
 from chains.net.json_rpc import JsonRpc, RpcError
 from cli.embedded.evm.tokens import install_token
 from core.addresses.evm import keccak256
@@ -35,7 +35,7 @@ def test_a_recipient_that_is_no_address_is_refused(contract: str | None) -> None
 
 def test_signing_again_gives_the_same_bytes() -> None:
     spend = plan_spend(to=OURS, units=1, contract=None)
-    first, second = (sign_spend(spend, private_key=BUYER_KEY, chain_id=1, nonce=0, offer=FEE) for _ in range(2))
+    first, second = (sign_spend(spend, signing_with(BUYER_KEY), chain_id=1, nonce=0, offer=FEE) for _ in range(2))
 
     assert first == second
     assert first.raw.startswith(b"\x02")
@@ -49,8 +49,8 @@ def test_every_term_is_signed(change: dict[str, Any]) -> None:
     spend = plan_spend(to=OURS, units=1, contract=None)
     terms: dict[str, Any] = {"chain_id": 1, "nonce": 0, "offer": FEE}
 
-    assert sign_spend(spend, private_key=BUYER_KEY, **terms) != sign_spend(
-        spend, private_key=BUYER_KEY, **(terms | change)
+    assert sign_spend(spend, signing_with(BUYER_KEY), **terms) != sign_spend(
+        spend, signing_with(BUYER_KEY), **(terms | change)
     )
 
 
@@ -67,7 +67,7 @@ def test_what_was_signed_once_is_signed_so_for_ever(contract: str | None, tip_we
     """A spend that is signed again after an update has to be the one that is on its way already."""
     fee = gas_offer(gas_limit=60_000, price_units=20 * GWEI, tip_units=tip_wei)
     spend = plan_spend(to=OURS, units=255, contract=contract)
-    signed = sign_spend(spend, private_key="0x" + "11" * 32, chain_id=56, nonce=7, offer=fee)
+    signed = sign_spend(spend, signing_with("0x" + "11" * 32), chain_id=56, nonce=7, offer=fee)
 
     assert (signed.txid, "0x" + keccak256(signed.raw).hex()) == (txid, txid)
 

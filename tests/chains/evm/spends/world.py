@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from chains.base import Attempt, Fate, Intent, KeyRef, Offer, Output, Place
+from chains.base import Attempt, Case, Counter, Draft, Fate, Intent, KeyRef, Offer, Output, Place, Purse
 from chains.evm.nodes import evm_providers
 from chains.evm.reader import EvmReader
 from chains.evm.spends.spender import EvmSpender
@@ -14,6 +14,7 @@ from core.catalogue.catalogue import Catalogue, Pair, load_catalogue
 from tests.chains.conftest import CATALOGUE, OURS
 from tests.peers.anvil import BUYER, BUYER_KEY, HandMined
 from tests.peers.lying_rpc import LyingRpc
+from tests.peers.raw_keyring import RawKeyring
 
 GWEI = 10**9
 ETHER = 10**18
@@ -41,12 +42,18 @@ class World:
         install_token(self.node.rpc, CATALOGUE.pairs["USDT", self.network], balances={HOT: units}, code=code)
 
     def sign(self, intent: Intent, *, offer: Offer | None = None, slot: int | None = None) -> Attempt:
-        return self.spender.sign(
-            intent,
-            slot=self.spender.next_slot(HOT, ours=0) if slot is None else slot,
-            offer=offer or self.spender.quote(intent, cap_units=CAP),
-            private_key=HOT_KEY,
-        )
+        draft = Draft(intent=intent, claim=Counter(at_least=0), offer=offer or self.quote(intent))
+        counter = self.spender.next_counter(HOT, ours=0) if slot is None else slot
+        return self.spender.sign(draft, counter=counter, keys=RawKeyring(HOT_KEY))
+
+    def quote(self, intent: Intent, *, cap: int = CAP, **promised: int) -> Offer:
+        """Return what would be offered for a transfer. promised: by coin, to spends that are in no block."""
+        return self.spender.draft(intent, Purse(promised=promised), cap_units=cap).offer
+
+    def dearer(self, intent: Intent, before: Offer) -> Offer:
+        """Return what would be offered in place of another offer."""
+        draft = Draft(intent=intent, claim=Counter(at_least=0), offer=before)
+        return self.spender.dearer(draft, Purse(), cap_units=CAP).offer
 
     def balance_at(self, address: str, pair: Pair | None, block_hash: str, *, witnesses: int = 1) -> int:
         """Return what one place holds after a block, by the providers' word."""
@@ -59,7 +66,8 @@ class World:
         self.node.mine()
 
     def fate(self, intent: Intent, *attempts: Attempt, slot: int = 0, depth: int = 3) -> Fate:
-        return self.spender.fate(intent, slot=slot, txids=tuple(one.txid for one in attempts), depth=depth)
+        txids = tuple(one.txid for one in attempts)
+        return self.spender.fate(Case(intent=intent, claim=Counter(at_least=slot), txids=txids, depth=depth))
 
 
 @contextmanager
