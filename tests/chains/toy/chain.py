@@ -1,0 +1,283 @@
+"""A toy chain in memory, honest and whole: blocks, holes, accounts or coins, several outputs, windows, a pool, reorgs.
+
+It keeps the rules of its family by itself, so that a gateway that breaks one is refused as a real chain would: a claim
+is used once, nothing is spent that is not there, a signature fits its key, a window ends. Nothing happens by itself; a
+test mines. It ships nowhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+Claim = Literal["counter", "coins", "window"]
+Outpoint = tuple[str, int]
+
+GENESIS = datetime(2026, 1, 1, tzinfo=UTC)
+BLOCK_S = 10
+# Blocks after its reference in which a transaction of the window kind may be included.
+WINDOW = 6
+NATIVE = "TOY"
+
+
+class RefusedError(Exception):
+    """The chain does not take a transaction; the word is what its nodes answer."""
+
+
+@dataclass(frozen=True)
+class Tx:
+    """A transaction: who pays what to whom. `coins` name what is spent where the chain has coins."""
+
+    sender: str
+    outputs: tuple[tuple[str, str, int], ...]  # recipient, currency, units
+    fee: int
+    counter: int = -1
+    coins: tuple[Outpoint, ...] = ()
+    reference: int = -1
+    signatures: tuple[tuple[str, str], ...] = ()  # public key, signature; in hex
+
+    def body(self) -> bytes:
+        """Return what is signed, and what the id is the hash of."""
+        return json.dumps(
+            [self.sender, self.outputs, self.fee, self.counter, self.coins, self.reference], separators=(",", ":")
+        ).encode()
+
+    @property
+    def txid(self) -> str:
+        return hashlib.sha256(self.body()).hexdigest()
+
+    @property
+    def raw(self) -> bytes:
+        return json.dumps([self.body().decode(), self.signatures]).encode()
+
+    @classmethod
+    def read(cls, raw: bytes) -> Tx:
+        body, signatures = json.loads(raw)
+        sender, outputs, fee, counter, coins, reference = json.loads(body)
+        return cls(
+            sender=sender, outputs=tuple((r, c, u) for r, c, u in outputs), fee=fee, counter=counter,
+            coins=tuple((t, v) for t, v in coins), reference=reference,
+            signatures=tuple((k, s) for k, s in signatures),
+        )  # fmt: skip
+
+
+def address_of(public: bytes) -> str:
+    """Return the address of a key."""
+    return "toy" + hashlib.sha256(public).hexdigest()[:40]
+
+
+@dataclass(frozen=True)
+class ToyBlock:
+    """A block; `failed` names the outputs that had no effect, as (txid, place)."""
+
+    height: int
+    hash: str
+    parent_height: int
+    parent_hash: str
+    time: datetime
+    txs: tuple[Tx, ...] = ()
+    failed: frozenset[tuple[str, int]] = frozenset()
+
+
+@dataclass
+class State:
+    """What the chain holds after its last block."""
+
+    balances: dict[tuple[str, str], int] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)
+    coins: dict[Outpoint, tuple[str, int, int]] = field(default_factory=dict)  # address, units, height
+    included: dict[str, int] = field(default_factory=dict)
+
+    def copy(self) -> State:
+        return State(dict(self.balances), dict(self.counters), dict(self.coins), dict(self.included))
+
+
+class ToyChain:
+    """One network. holes: heights that never get a block, as the remainder of dividing by the number given."""
+
+    def __init__(self, *, claim: Claim, outputs_max: int = 1, hole_every: int = 0) -> None:
+        self.claim, self.outputs_max, self._hole_every = claim, outputs_max, hole_every
+        self.fee = 1_000
+        self.blocks = [ToyBlock(1, "genesis", 0, "", GENESIS)]
+        self.states = [State()]
+        self.pool: dict[str, Tx] = {}
+        # Recipients of whom an output has no effect, though the others of its transaction have.
+        self.deaf: set[str] = set()
+        self.branch = 0
+        self.lock = threading.RLock()
+        self._faucets = 0
+
+    # What a test does ---------------------------------------------------------------------------------------
+
+    def mine(self, count: int = 1) -> int:
+        """Mine blocks with what the pool holds and the rules allow; return the height of the last."""
+        with self.lock:
+            for _ in range(count):
+                self._mine()
+            return self.blocks[-1].height
+
+    def reorg(self, depth: int, *, keeps: bool = True) -> None:
+        """Take the last blocks away. keeps: what stood in them waits again; else nobody has it any more."""
+        with self.lock:
+            gone = self.blocks[-depth:]
+            del self.blocks[-depth:], self.states[-depth:]
+            self.branch += 1
+            for block in gone if keeps else ():
+                self.pool |= {tx.txid: tx for tx in block.txs if tx.signatures or tx.sender == "faucet"}
+
+    def faucet(self, recipient: str, units: int, currency: str = NATIVE) -> str:
+        """Let money come from outside in the next block."""
+        self._faucets += 1
+        tx = Tx("faucet", ((recipient, currency, units),), 0, counter=self._faucets)
+        self.pool[tx.txid] = tx
+        return tx.txid
+
+    # What nodes do ------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        return self.states[-1]
+
+    @property
+    def head(self) -> ToyBlock:
+        return self.blocks[-1]
+
+    def at(self, height: int) -> ToyBlock | None:
+        """Return the block of a height; None for a hole, and above the head."""
+        return next((block for block in reversed(self.blocks) if block.height == height), None)
+
+    def is_hole(self, height: int) -> bool:
+        return self.at(height) is None and height < self.head.height
+
+    def send(self, raw: bytes) -> str:
+        """Take a transaction into the pool and return its id. Raises RefusedError with the chain's word."""
+        tx = Tx.read(raw)
+        with self.lock:
+            if tx.txid in self.state.included:
+                raise RefusedError("already included")
+            if tx.txid in self.pool:
+                return tx.txid
+            self._check(tx, self.state, self.head.height + 1)
+            rivals = [other for other in self.pool.values() if self._share(tx, other)]
+            if any(tx.fee <= other.fee for other in rivals):
+                raise RefusedError("underpriced")
+            for other in rivals:
+                del self.pool[other.txid]
+            self.pool[tx.txid] = tx
+            return tx.txid
+
+    # Within -------------------------------------------------------------------------------------------------
+
+    def _share(self, a: Tx, b: Tx) -> bool:
+        """Return whether two transactions have a claim in common, so that one of them at most is included."""
+        if "faucet" in {a.sender, b.sender}:
+            return False
+        if self.claim == "coins":
+            return not set(a.coins).isdisjoint(b.coins)
+        return self.claim == "counter" and (a.sender, a.counter) == (b.sender, b.counter)
+
+    def _check(self, tx: Tx, state: State, height: int) -> None:
+        """Refuse what breaks the rules, whether it waits or is to be included at a height."""
+        if tx.sender == "faucet":
+            return
+        if not 1 <= len(tx.outputs) <= self.outputs_max + (self.claim == "coins"):
+            raise RefusedError("too many outputs")
+        if any(units < 0 for _, _, units in tx.outputs) or tx.fee < self.fee:
+            raise RefusedError("fee too low" if tx.fee < self.fee else "negative")
+        signers = self._signers(tx)
+        if self.claim == "coins":
+            self._check_coins(tx, state, signers)
+            return
+        if signers != {tx.sender}:
+            raise RefusedError("bad signature")
+        if self.claim == "counter" and tx.counter < state.counters.get(tx.sender, 0):
+            raise RefusedError("counter used")
+        if self.claim == "window" and not 0 < height - tx.reference <= WINDOW:
+            raise RefusedError("expired")
+        if any(state.balances.get((tx.sender, c), 0) < units for c, units in _taken(tx).items()):
+            raise RefusedError("unfunded")
+
+    def _signers(self, tx: Tx) -> set[str]:
+        found = set()
+        for key, signature in tx.signatures:
+            try:
+                Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(bytes.fromhex(signature), tx.body())
+            except InvalidSignature:
+                raise RefusedError("bad signature") from None
+            found.add(address_of(bytes.fromhex(key)))
+        return found
+
+    def _check_coins(self, tx: Tx, state: State, signers: set[str]) -> None:
+        if not tx.coins or len(set(tx.coins)) != len(tx.coins):
+            raise RefusedError("no coins")
+        if any(coin not in state.coins for coin in tx.coins):
+            raise RefusedError("coin spent or unknown")
+        if {state.coins[coin][0] for coin in tx.coins} != signers:
+            raise RefusedError("bad signature")
+        brought = sum(state.coins[coin][1] for coin in tx.coins)
+        if brought != sum(units for _, _, units in tx.outputs) + tx.fee:
+            raise RefusedError("sums differ")
+
+    def _mine(self) -> None:
+        last, state = self.head, self.state.copy()
+        height = last.height + 1
+        if self._hole_every and height % self._hole_every == 0:
+            height += 1
+        taken: list[Tx] = []
+        failed: set[tuple[str, int]] = set()
+        for tx in sorted(self.pool.values(), key=lambda tx: (tx.counter, tx.txid)):
+            if self.claim == "counter" and tx.sender != "faucet" and tx.counter > state.counters.get(tx.sender, 0):
+                continue
+            try:
+                self._check(tx, state, height)
+            except RefusedError:
+                del self.pool[tx.txid]
+                continue
+            failed |= self._apply(tx, state, height)
+            taken.append(tx)
+            del self.pool[tx.txid]
+        told = f"{height}:{last.hash}:{self.branch}:{[tx.txid for tx in taken]}"
+        self.states.append(state)
+        self.blocks.append(
+            ToyBlock(
+                height, hashlib.sha256(told.encode()).hexdigest(), last.height, last.hash,
+                GENESIS + timedelta(seconds=BLOCK_S * height), tuple(taken), frozenset(failed),
+            )
+        )  # fmt: skip
+
+    def _apply(self, tx: Tx, state: State, height: int) -> set[tuple[str, int]]:
+        failed: set[tuple[str, int]] = set()
+        state.included[tx.txid] = height
+        for coin in tx.coins:
+            del state.coins[coin]
+        if tx.sender != "faucet" and self.claim != "coins":
+            state.counters[tx.sender] = state.counters.get(tx.sender, 0) + 1
+            _add(state, tx.sender, NATIVE, -tx.fee)
+        for place, (recipient, currency, units) in enumerate(tx.outputs):
+            if self.claim == "coins":
+                state.coins[tx.txid, place] = (recipient, units, height)
+            elif recipient in self.deaf:
+                failed.add((tx.txid, place))
+            else:
+                if tx.sender != "faucet":
+                    _add(state, tx.sender, currency, -units)
+                _add(state, recipient, currency, units)
+        return failed
+
+
+def _taken(tx: Tx) -> dict[str, int]:
+    found: dict[str, int] = {NATIVE: tx.fee}
+    for _, currency, units in tx.outputs:
+        found[currency] = found.get(currency, 0) + units
+    return found
+
+
+def _add(state: State, address: str, currency: str, units: int) -> None:
+    state.balances[address, currency] = state.balances.get((address, currency), 0) + units
