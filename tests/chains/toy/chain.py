@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -21,10 +21,14 @@ Claim = Literal["counter", "coins", "window"]
 Outpoint = tuple[str, int]
 
 GENESIS = datetime(2026, 1, 1, tzinfo=UTC)
-BLOCK_S = 10
+BLOCK_S = 1
 # Blocks after its reference in which a transaction of the window kind may be included.
 WINDOW = 6
 NATIVE = "TOY"
+# Nobody's keys: money from outside, and what whoever makes a block is given.
+FAUCET, MINER = "faucet", "miner"
+# Blocks, its own included, until a miner's coin may be spent.
+REWARD_DEPTH = 6
 
 
 class RefusedError(Exception):
@@ -48,6 +52,10 @@ class Tx:
         return json.dumps(
             [self.sender, self.outputs, self.fee, self.counter, self.coins, self.reference], separators=(",", ":")
         ).encode()
+
+    @property
+    def is_from_outside(self) -> bool:
+        return self.sender in {FAUCET, MINER}
 
     @property
     def txid(self) -> str:
@@ -84,6 +92,16 @@ class ToyBlock:
     time: datetime
     txs: tuple[Tx, ...] = ()
     failed: frozenset[tuple[str, int]] = frozenset()
+    branch: int = 0
+
+    def seal(self) -> str:
+        """Return the hash that a block of this content has: it names every transaction and what had no effect."""
+        told = (self.height, self.parent_height, self.parent_hash, self.time.isoformat(), self.branch)
+        return hashlib.sha256(f"{told} {[tx.txid for tx in self.txs]} {sorted(self.failed)}".encode()).hexdigest()
+
+    def sealed(self) -> ToyBlock:
+        """Return the block with the hash of its content."""
+        return replace(self, hash=self.seal())
 
 
 @dataclass
@@ -94,18 +112,25 @@ class State:
     counters: dict[str, int] = field(default_factory=dict)
     coins: dict[Outpoint, tuple[str, int, int]] = field(default_factory=dict)  # address, units, height
     included: dict[str, int] = field(default_factory=dict)
+    # Of miners: in which block each was given.
+    rewards: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> State:
-        return State(dict(self.balances), dict(self.counters), dict(self.coins), dict(self.included))
+        return State(
+            dict(self.balances), dict(self.counters), dict(self.coins), dict(self.included), dict(self.rewards)
+        )
 
 
 class ToyChain:
     """One network. holes: heights that never get a block, as the remainder of dividing by the number given."""
 
-    def __init__(self, *, claim: Claim, outputs_max: int = 1, hole_every: int = 0) -> None:
+    def __init__(
+        self, *, claim: Claim, outputs_max: int = 1, hole_every: int = 0, began: datetime = GENESIS, name: str = "toy"
+    ) -> None:
         self.claim, self.outputs_max, self._hole_every = claim, outputs_max, hole_every
+        self.name, self._began = name, began
         self.fee = 1_000
-        self.blocks = [ToyBlock(1, "genesis", 0, "", GENESIS)]
+        self.blocks = [ToyBlock(1, "", 0, "", began).sealed()]
         self.states = [State()]
         self.pool: dict[str, Tx] = {}
         # Recipients of whom an output has no effect, though the others of its transaction have.
@@ -130,12 +155,16 @@ class ToyChain:
             del self.blocks[-depth:], self.states[-depth:]
             self.branch += 1
             for block in gone if keeps else ():
-                self.pool |= {tx.txid: tx for tx in block.txs if tx.signatures or tx.sender == "faucet"}
+                self.pool |= {tx.txid: tx for tx in block.txs}
 
     def faucet(self, recipient: str, units: int, currency: str = NATIVE) -> str:
         """Let money come from outside in the next block."""
+        return self.give((recipient, currency, units))
+
+    def give(self, *outputs: tuple[str, str, int], sender: str = FAUCET) -> str:
+        """Let money come from outside to several in one transaction of the next block."""
         self._faucets += 1
-        tx = Tx("faucet", ((recipient, currency, units),), 0, counter=self._faucets)
+        tx = Tx(sender, outputs, 0, counter=self._faucets)
         self.pool[tx.txid] = tx
         return tx.txid
 
@@ -177,7 +206,7 @@ class ToyChain:
 
     def _share(self, a: Tx, b: Tx) -> bool:
         """Return whether two transactions have a claim in common, so that one of them at most is included."""
-        if "faucet" in {a.sender, b.sender}:
+        if not {FAUCET, MINER}.isdisjoint((a.sender, b.sender)):
             return False
         if self.claim == "coins":
             return not set(a.coins).isdisjoint(b.coins)
@@ -185,7 +214,7 @@ class ToyChain:
 
     def _check(self, tx: Tx, state: State, height: int) -> None:
         """Refuse what breaks the rules, whether it waits or is to be included at a height."""
-        if tx.sender == "faucet":
+        if tx.is_from_outside:
             return
         if not 1 <= len(tx.outputs) <= self.outputs_max + (self.claim == "coins"):
             raise RefusedError("too many outputs")
@@ -193,7 +222,7 @@ class ToyChain:
             raise RefusedError("fee too low" if tx.fee < self.fee else "negative")
         signers = self._signers(tx)
         if self.claim == "coins":
-            self._check_coins(tx, state, signers)
+            self._check_coins(tx, state, signers, height)
             return
         if signers != {tx.sender}:
             raise RefusedError("bad signature")
@@ -214,11 +243,13 @@ class ToyChain:
             found.add(address_of(bytes.fromhex(key)))
         return found
 
-    def _check_coins(self, tx: Tx, state: State, signers: set[str]) -> None:
+    def _check_coins(self, tx: Tx, state: State, signers: set[str], height: int) -> None:
         if not tx.coins or len(set(tx.coins)) != len(tx.coins):
             raise RefusedError("no coins")
         if any(coin not in state.coins for coin in tx.coins):
             raise RefusedError("coin spent or unknown")
+        if any(height - state.rewards.get(txid, -REWARD_DEPTH) < REWARD_DEPTH for txid, _ in tx.coins):
+            raise RefusedError("immature")
         if {state.coins[coin][0] for coin in tx.coins} != signers:
             raise RefusedError("bad signature")
         brought = sum(state.coins[coin][1] for coin in tx.coins)
@@ -233,7 +264,7 @@ class ToyChain:
         taken: list[Tx] = []
         failed: set[tuple[str, int]] = set()
         for tx in sorted(self.pool.values(), key=lambda tx: (tx.counter, tx.txid)):
-            if self.claim == "counter" and tx.sender != "faucet" and tx.counter > state.counters.get(tx.sender, 0):
+            if self.claim == "counter" and not tx.is_from_outside and tx.counter > state.counters.get(tx.sender, 0):
                 continue
             try:
                 self._check(tx, state, height)
@@ -243,21 +274,22 @@ class ToyChain:
             failed |= self._apply(tx, state, height)
             taken.append(tx)
             del self.pool[tx.txid]
-        told = f"{height}:{last.hash}:{self.branch}:{[tx.txid for tx in taken]}"
         self.states.append(state)
         self.blocks.append(
             ToyBlock(
-                height, hashlib.sha256(told.encode()).hexdigest(), last.height, last.hash,
-                GENESIS + timedelta(seconds=BLOCK_S * height), tuple(taken), frozenset(failed),
-            )
+                height, "", last.height, last.hash, self._began + timedelta(seconds=BLOCK_S * height),
+                tuple(taken), frozenset(failed), self.branch,
+            ).sealed()
         )  # fmt: skip
 
     def _apply(self, tx: Tx, state: State, height: int) -> set[tuple[str, int]]:
         failed: set[tuple[str, int]] = set()
         state.included[tx.txid] = height
+        if tx.sender == MINER:
+            state.rewards[tx.txid] = height
         for coin in tx.coins:
             del state.coins[coin]
-        if tx.sender != "faucet" and self.claim != "coins":
+        if not tx.is_from_outside and self.claim != "coins":
             state.counters[tx.sender] = state.counters.get(tx.sender, 0) + 1
             _add(state, tx.sender, NATIVE, -tx.fee)
         for place, (recipient, currency, units) in enumerate(tx.outputs):
@@ -266,7 +298,7 @@ class ToyChain:
             elif recipient in self.deaf:
                 failed.add((tx.txid, place))
             else:
-                if tx.sender != "faucet":
+                if not tx.is_from_outside:
                     _add(state, tx.sender, currency, -units)
                 _add(state, recipient, currency, units)
         return failed
