@@ -137,6 +137,8 @@ class ToyChain:
         self.deaf: set[str] = set()
         self.branch = 0
         self.lock = threading.RLock()
+        # What the chain itself calls final, if it says.
+        self.final_height: int | None = None
         self._faucets = 0
 
     # What a test does ---------------------------------------------------------------------------------------
@@ -184,6 +186,12 @@ class ToyChain:
 
     def is_hole(self, height: int) -> bool:
         return self.at(height) is None and height < self.head.height
+
+    def held(self, address: str, currency: str = NATIVE) -> int:
+        """Return what an address holds after the last block."""
+        if self.claim == "coins":
+            return sum(units for owner, units, _ in self.state.coins.values() if owner == address)
+        return self.state.balances.get((address, currency), 0)
 
     def send(self, raw: bytes) -> str:
         """Take a transaction into the pool and return its id. Raises RefusedError with the chain's word."""

@@ -43,11 +43,6 @@ def paid(chain: ToyChain, key: Key, to: str = "toyshop", units: int = 5_000, *, 
     return key.signed(Tx(key.address, ((to, NATIVE, units),), fee + nth, reference=chain.head.height))
 
 
-def held(chain: ToyChain, address: str) -> int:
-    coins = sum(units for owner, units, _ in chain.state.coins.values() if owner == address)
-    return coins + chain.state.balances.get((address, NATIVE), 0)
-
-
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_a_payment_is_included_once_however_often_it_is_sent(claim: Claim) -> None:
     chain, key = rich(claim)
@@ -55,7 +50,7 @@ def test_a_payment_is_included_once_however_often_it_is_sent(claim: Claim) -> No
     assert chain.send(tx.raw) == chain.send(tx.raw) == tx.txid
     chain.mine(2)
 
-    assert (held(chain, "toyshop"), held(chain, key.address)) == (5_000, 14_000)
+    assert (chain.held("toyshop"), chain.held(key.address)) == (5_000, 14_000)
     with pytest.raises(RefusedError, match="included"):
         chain.send(tx.raw)
 
@@ -115,11 +110,11 @@ def test_a_reorg_takes_back_and_includes_anew(claim: Claim, *, keeps: bool) -> N
     chain.mine()
     before = chain.head.hash
     chain.reorg(1, keeps=keeps)
-    assert held(chain, "toyshop") == 0
+    assert chain.held("toyshop") == 0
     chain.mine()
 
     assert chain.head.hash != before
-    assert held(chain, "toyshop") == (5_000 if keeps else 0)
+    assert chain.held("toyshop") == (5_000 if keeps else 0)
 
 
 def test_heights_have_holes_beside_which_parents_are_named() -> None:
@@ -142,4 +137,4 @@ def test_one_output_may_fail_where_the_others_take_effect() -> None:
     chain.mine()
 
     assert chain.head.failed == {(tx.txid, 1)}
-    assert [held(chain, name) for name in ("toya", "toydeaf", "toyb")] == [1, 0, 3]
+    assert [chain.held(name) for name in ("toya", "toydeaf", "toyb")] == [1, 0, 3]

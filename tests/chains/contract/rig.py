@@ -1,0 +1,250 @@
+"""What a family's rig offers to the duties: a chain that a test drives, providers that may lie, the gateway's steps.
+
+A family has to be able to do all of it. What a duty needs beyond that is one of OPTIONAL, which a rig either offers or
+lacks with a reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
+from typing import Any, ClassVar, Final, NamedTuple
+from uuid import UUID
+
+from actors import context
+from actors.scan import follow, rescan, witnesses
+from actors.signer import spend as spending
+from chains import registry
+from chains.family import Reader
+from core.addresses.addresses import display
+from core.catalogue.catalogue import Network
+from core.settings.settings import load_settings
+from models.db.base import execute, rows
+from models.deposits import cursors
+from models.deposits import rows as deposits
+from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow
+from models.ledger.ledger import holdings
+from tests.chains.toy.plug import forget
+from tests.models.builders import assert_sound, merchant
+from tests.models.invoices.builders import create, new_invoice
+
+MNEMONIC: Final = " ".join(["abandon"] * 11 + ["about"])
+# What an invoice asks for, in whole coins, each worth a dollar.
+PRICE: Final = 10
+
+OPTIONAL: Final = ("pay_ripening", "leave_hole")
+"""What a duty may need that not every family has."""
+
+
+class Payment(NamedTuple):
+    """A payment from outside, and what it takes to include it again after a reorg."""
+
+    txid: str
+    again: Any
+
+
+class Fake(NamedTuple):
+    """What only looks like a payment to an address, or hardly like one; units: what is to be credited of it."""
+
+    send: Callable[[str], object]
+    units: int = 0
+
+
+class Rig(ABC):
+    """One network of a family, with its chain, its providers and its gateway. Units are the pair's."""
+
+    code: ClassVar[str]
+    currency: ClassVar[str]
+    # Why it cannot do what OPTIONAL names, in one line each.
+    lacks: ClassVar[Mapping[str, str]]
+
+    def __init__(self, database: str) -> None:
+        self._database = database
+        self._ordinals = count(1_000_000)
+        self.env: dict[str, str] = {}
+        self.shop: UUID
+
+    # The chain, by the family ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def mine(self, blocks: int = 1) -> None:
+        """Make blocks, the first of which holds what waits."""
+
+    @abstractmethod
+    def pay(self, to: str, units: int) -> Payment:
+        """Send coins from outside to an address in its stored form, to be mined."""
+
+    @abstractmethod
+    def reorg(self, depth: int, *again: tuple[Payment, int]) -> None:
+        """Replace so many of the last blocks by as many; payments are included again, each at its offset there."""
+
+    @abstractmethod
+    def tip(self) -> int:
+        """Return the height of the chain's last block."""
+
+    @abstractmethod
+    def pass_chain_time(self, seconds: int) -> None:
+        """Let the chain's clock follow the gateway's."""
+
+    @abstractmethod
+    def fakes(self) -> Mapping[str, Fake]:
+        """Return the family's own fake and lost deposits, by name."""
+
+    @abstractmethod
+    def lies(self) -> Mapping[str, Callable[[int, str], object]]:
+        """Return how a provider, by its number, lies or fails from now on about payments to an address; by name."""
+
+    @abstractmethod
+    def be_honest(self) -> None:
+        """Let every provider tell the truth again."""
+
+    @abstractmethod
+    def urls(self, providers: int) -> list[str]:
+        """Put so many providers between the chain and the gateway, and return where they are."""
+
+    # The chain, where the family has it --------------------------------------------------------------------
+
+    def pay_ripening(self, to: str, units: int) -> int:
+        """Send coins that count only after more confirmations than others, to be mined; return how many."""
+        raise NotImplementedError
+
+    def leave_hole(self) -> None:
+        """Let the chain skip the next height."""
+        raise NotImplementedError
+
+    # The gateway -------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def served_by(self, providers: int, **env: str) -> Iterator[Rig]:
+        """Begin with so many providers; fail if what must always hold is broken at the end."""
+        self.env = {
+            "ENVIRONMENT": "development",
+            "DATABASE_URL": self._database,
+            "REDIS_URL": "redis://127.0.0.1:1/0",
+            "WALLET_MNEMONIC": MNEMONIC,
+            f"{self.code.upper()}_RPC_URLS": ",".join(self.urls(providers)),
+        } | env
+        self.restart()
+        for currency in context.context().catalogue.assets:
+            execute(
+                "INSERT INTO rates (currency, usd, source, quoted_at) VALUES (%s, 1, 'test', app_now())"
+                " ON CONFLICT DO NOTHING",
+                (currency,),
+            )
+        self.shop = merchant()
+        self.mine()
+        self.poll()
+        yield self
+        assert_sound()
+
+    def restart(self) -> None:
+        """Begin as a process does, which has asked nobody anything yet."""
+        forget()
+        context.configure(load_settings(self.env))
+        spending.keys.cache_clear()
+
+    @property
+    def network(self) -> Network:
+        return context.context().catalogue.networks[self.code]
+
+    @property
+    def reader(self) -> Reader:
+        return registry.reader(self.network, context.context().settings)
+
+    @property
+    def price(self) -> int:
+        """What an invoice asks for, in the pair's units."""
+        return PRICE * 10 ** int(context.context().catalogue.pairs[self.currency, self.code].decimals)
+
+    def invoice(self) -> InvoiceRow:
+        """Return an invoice whose address is the wallet's."""
+        ordinal, scale = next(self._ordinals), context.context().catalogue.scale(self.currency)
+        (address,) = spending.keys().deposit_addresses(self.network, (ordinal,))
+        execute(
+            "INSERT INTO pool_addresses (family, ordinal, address) VALUES (%s, %s, %s)",
+            (self.network.family, ordinal, address),
+        )
+        new = new_invoice(
+            self.shop,
+            address_ordinal=ordinal,
+            address=display(self.network, address),
+            network=self.code,
+            pay_currency=self.currency,
+            payer_units=PRICE * 10**scale,
+            fee_fixed_units=3 * 10 ** (scale - 1),
+            required_confirmations=self.network.confirmations,
+        )
+        assert create(new, family=self.network.family)[0] == "created"
+        return invoices.reread(new.id)
+
+    def poll(self, steps: int = 1) -> None:
+        for _ in range(steps):
+            follow.poll_network(self.code)
+
+    def catch_up(self) -> None:
+        """Scan up to the chain's last block."""
+        for _ in range(40):
+            self.poll()
+            if self.scanned() == self.tip():
+                break
+        assert self.scanned() == self.tip()
+        self.poll()
+
+    def advance(self, blocks: int = 1) -> None:
+        """Mine so many blocks, and scan them."""
+        self.mine(blocks)
+        self.catch_up()
+
+    def bury(self) -> None:
+        """Mine what was sent, and scan as much as it takes to be credited."""
+        self.advance(self.network.confirmations)
+
+    def reread(self) -> None:
+        """Read all blocks a second time that may be."""
+        self.advance(rescan.BEHIND + 1)
+        execute("UPDATE chain_cursors SET reread_height = NULL")
+        rescan.rescan_recent(self.code)
+        self.poll()
+
+    def witness(self) -> None:
+        """Let what awaits a second opinion be due, and ask for it."""
+        execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => 400)")
+        self.pass_chain_time(400)
+        execute("UPDATE rates SET quoted_at = app_now()")
+        witnesses.seek_second_opinions(self.code)
+
+    # What came of it ---------------------------------------------------------------------------------------
+
+    def scanned(self) -> int:
+        found = cursors.read(self.code)
+        assert found is not None
+        return found.height
+
+    def credited(self, of: InvoiceRow) -> int:
+        """Return how much of an invoice's deposits counts now, in the pair's units."""
+        pair, scale = context.context().catalogue.pairs[self.currency, self.code], self._scale()
+        owned = [found for found in deposits.of_owner(of.id) if found.status == "credited"]
+        return sum(pair.from_ledger(found.amount_units, scale) for found in owned if found.currency == self.currency)
+
+    def holding(self) -> int:
+        """Return how much of the coin the shop was ever given and still has, net, in the ledger's units."""
+        held = holdings(self.shop).get(self.currency, {})
+        return held.get("available", 0) + held.get("maturing", 0) - held.get("debt", 0)
+
+    def _scale(self) -> int:
+        return context.context().catalogue.scale(self.currency)
+
+    def status(self, of: InvoiceRow) -> str:
+        return invoices.reread(of.id).status
+
+    def deposits(self) -> list[tuple[Any, ...]]:
+        """Return each deposit ever seen: its transaction, its status, and which of its lives it is in."""
+        return rows("SELECT txid, status, round FROM deposits ORDER BY detected_at, id")
+
+
+def stored(of: InvoiceRow) -> str:
+    """Return an invoice's address as the chain names it."""
+    return of.address.lower()

@@ -1,0 +1,156 @@
+"""The rigs of the toy family: one for each kind of claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+from models.db.base import app_now
+from tests.chains.contract.rig import Fake, Payment, Rig
+from tests.chains.toy.chain import MINER, NATIVE, REWARD_DEPTH, Claim, ToyBlock, ToyChain, Tx
+from tests.chains.toy.nodes import NODES, ToyNode
+from tests.chains.toy.plug import TOKEN, TRAITS
+
+SOMEBODY = "toy" + "b2" * 20
+
+
+class ToyRig(Rig):
+    """A toy network. Every provider is a node of the same chain."""
+
+    claim: ClassVar[Claim]
+    hole_every: ClassVar[int] = 0
+
+    def __init__(self, database: str) -> None:
+        super().__init__(database)
+        traits = TRAITS[self.code]
+        self.chain = ToyChain(
+            claim=self.claim, outputs_max=traits.outputs_max, hole_every=self.hole_every, began=app_now(),
+            name=f"{self.code}-1",
+        )  # fmt: skip
+        self.nodes: list[ToyNode] = []
+
+    def urls(self, providers: int) -> list[str]:
+        made = {f"http://{self.code}.test/{number}": ToyNode(self.chain) for number in range(providers)}
+        self.nodes = list(made.values())
+        NODES.update(made)
+        return list(made)
+
+    def mine(self, blocks: int = 1) -> None:
+        self.chain.mine(blocks)
+
+    def pay(self, to: str, units: int) -> Payment:
+        txid = self.chain.faucet(to, units)
+        return Payment(txid, self.chain.pool[txid])
+
+    def reorg(self, depth: int, *again: tuple[Payment, int]) -> None:
+        self.chain.reorg(depth, keeps=False)
+        for offset in range(depth):
+            self.chain.pool |= {payment.txid: payment.again for payment, place in again if place == offset}
+            self.chain.mine()
+
+    def tip(self) -> int:
+        return self.chain.head.height
+
+    def pass_chain_time(self, seconds: int) -> None:
+        pass
+
+    def fakes(self) -> Mapping[str, Fake]:
+        def give(*outputs: tuple[str, str, int]) -> object:
+            return self.chain.give(*outputs)
+
+        def drop(to: str) -> object:
+            return self.chain.pool.pop(self.chain.faucet(to, self.price))
+
+        found = {
+            "nothing at all": Fake(lambda to: give((to, NATIVE, 0))),
+            "a coin of the same name": Fake(lambda to: give((to, f"{TOKEN}s", self.price))),
+            "beside another's": Fake(lambda to: give((SOMEBODY, NATIVE, self.price), (to, NATIVE, 7)), units=7),
+            "two in one transaction": Fake(
+                lambda to: give((to, NATIVE, 3), (SOMEBODY, NATIVE, 5), (to, NATIVE, 3)), units=6
+            ),
+            "waits in no block": Fake(drop),
+        }
+        if self.claim != "coins":
+            found["without effect"] = Fake(self._fail)
+            found["another coin"] = Fake(lambda to: give((to, TOKEN, self.price)))
+        return found
+
+    def _fail(self, to: str) -> None:
+        self.chain.deaf.add(to)
+        self.chain.faucet(to, self.price)
+
+    def lies(self) -> Mapping[str, Callable[[int, str], object]]:
+        def forge(number: int, change: Callable[[ToyBlock], ToyBlock], *, is_sealed: bool) -> None:
+            self.nodes[number].forge(change, is_sealed=is_sealed)
+
+        def without(to: str) -> Callable[[ToyBlock], ToyBlock]:
+            return lambda block: replace(
+                block, txs=tuple(tx for tx in block.txs if to not in {output[0] for output in tx.outputs})
+            )
+
+        def invented(to: str) -> Callable[[ToyBlock], ToyBlock]:
+            height = self.tip() + 1
+            tx = Tx("faucet", ((to, NATIVE, self.price),), 0, counter=-7)
+            return lambda block: replace(block, txs=(*block.txs, tx)) if block.height == height else block
+
+        def altered(to: str) -> Callable[[ToyBlock], ToyBlock]:
+            def double(tx: Tx) -> Tx:
+                return replace(tx, outputs=tuple((r, c, u * (2 if r == to else 1)) for r, c, u in tx.outputs))
+
+            return lambda block: replace(block, txs=tuple(double(tx) for tx in block.txs))
+
+        return {
+            "hidden": lambda number, to: forge(number, without(to), is_sealed=True),
+            "cut": lambda number, to: forge(number, without(to), is_sealed=False),
+            "invented": lambda number, to: forge(number, invented(to), is_sealed=True),
+            "altered": lambda number, to: forge(number, altered(to), is_sealed=True),
+            "stuck": lambda number, _to: self.nodes[number].lag(1),
+            "silent": lambda number, _to: self._fails(number, "nobody answers"),
+            "429": lambda number, _to: self._fails(number, "too many requests"),
+            "garbage": lambda number, _to: self._fails(number, "garbage"),
+            "wrong chain": lambda number, _to: self.nodes[number].lies.update(identity=lambda _truth: "elsewhere"),
+        }
+
+    def _fails(self, number: int, failure: str) -> None:
+        self.nodes[number].failure = failure
+
+    def be_honest(self) -> None:
+        for node in self.nodes:
+            node.honest()
+
+
+class CounterRig(ToyRig):
+    """Accounts that count, on a chain that skips heights."""
+
+    code = "toycounter"
+    currency = "TON"
+    claim = "counter"
+    hole_every = 5
+    lacks: ClassVar = {"pay_ripening": "nobody is paid for making blocks here"}
+
+    def leave_hole(self) -> None:
+        while (self.tip() + 1) % self.hole_every:
+            self.mine()
+
+
+class WindowRig(CounterRig):
+    """Accounts whose transactions end with a window."""
+
+    code = "toywindow"
+    currency = "SOL"
+    claim = "window"
+    hole_every = 3
+
+
+class CoinsRig(ToyRig):
+    """Coins, without a sender."""
+
+    code = "toycoins"
+    currency = "BTC"
+    claim = "coins"
+    lacks: ClassVar = {"leave_hole": "every height of this chain has a block"}
+
+    def pay_ripening(self, to: str, units: int) -> int:
+        self.chain.give((to, NATIVE, units), sender=MINER)
+        return REWARD_DEPTH

@@ -1,0 +1,90 @@
+"""Nodes of toy chains, each with a word of its own: honest until a test tells it what to say instead.
+
+NODES is their internet: who has a URL finds the node behind it. What a node answers is checked by who asks, as with any
+node: a block names what it holds by its hash, and its parent by that one's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from chains.base import ProviderError
+from tests.chains.toy.chain import ToyBlock, ToyChain
+
+Lie = Callable[..., Any]
+
+
+@dataclass
+class ToyNode:
+    """One provider of a chain. lies[method] makes what is said of the truth and the arguments."""
+
+    chain: ToyChain
+    lies: dict[str, Lie] = field(default_factory=dict)
+    # Instead of any answer at all: why none came, or with "garbage", something that is none.
+    failure: str = ""
+    asked: list[str] = field(default_factory=list)
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        self.asked.append(method)
+        if self.failure == "garbage":
+            return "<html>Please log in</html>"
+        if self.failure:
+            raise ProviderError(self.failure)
+        truth = getattr(self, f"_{method}")(*arguments)
+        return self.lies[method](truth, *arguments) if method in self.lies else truth
+
+    def _identity(self) -> str:
+        return self.chain.name
+
+    def _head(self) -> int:
+        return self.chain.head.height
+
+    def _final(self) -> int | None:
+        return self.chain.final_height
+
+    def _block(self, height: int) -> ToyBlock | None:
+        return self.chain.at(height)
+
+    def _height_of(self, txid: str) -> int | None:
+        return self.chain.state.included.get(txid)
+
+    def _balance(self, address: str, currency: str) -> int:
+        return self.chain.held(address, currency)
+
+    def _coin(self, txid: str, vout: int) -> tuple[str, int] | None:
+        found = self.chain.state.coins.get((txid, vout))
+        return None if found is None else found[:2]
+
+    def _counter(self, sender: str) -> int:
+        return self.chain.state.counters.get(sender, 0)
+
+    def _fee(self) -> int:
+        return self.chain.fee
+
+    def _send(self, raw: bytes) -> str:
+        return self.chain.send(raw)
+
+    # Lies ---------------------------------------------------------------------------------------------------
+
+    def honest(self) -> None:
+        self.lies.clear()
+        self.failure = ""
+
+    def lag(self, blocks: int) -> None:
+        """Know nothing of the newest blocks."""
+        end = self.chain.head.height - blocks
+        self.lies |= {"head": lambda truth: min(truth, end), "block": lambda truth, at: truth if at <= end else None}
+
+    def forge(self, change: Callable[[ToyBlock], ToyBlock], *, is_sealed: bool) -> None:
+        """Show every block changed; is_sealed: under a hash that fits what it shows, which nobody else has."""
+
+        def block(truth: ToyBlock | None, _height: int) -> ToyBlock | None:
+            told = None if truth is None else change(truth)
+            return told if told is None or told == truth or not is_sealed else told.sealed()
+
+        self.lies["block"] = block
+
+
+NODES: Final[dict[str, ToyNode]] = {}

@@ -1,0 +1,212 @@
+"""Reads a toy chain, as chains.family.Reader: holes, several transfers a transaction, balances of the tip alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from statistics import median_low
+
+from chains.base import (
+    SKIPPED,
+    Agreement,
+    Block,
+    BlockScan,
+    Cost,
+    DisagreementError,
+    NotYetError,
+    Ours,
+    Place,
+    ProviderError,
+    Sighting,
+    Skipped,
+    Snapshot,
+    Transfer,
+)
+from chains.family import Wiring
+from chains.net.budget import budget
+from tests.chains.toy.chain import MINER, NATIVE, REWARD_DEPTH, ToyBlock, Tx
+from tests.chains.toy.nodes import ToyNode
+from tests.chains.toy.providers import ToyProviders, block_at, checked
+
+# Blocks that are read at once while the head is far.
+RANGE = 16
+WITNESSES_MIN = 2
+
+
+class ToyReader:
+    """One toy network. What the kinds of claim differ in is whether a transfer names its sender."""
+
+    def __init__(self, wiring: Wiring, providers: ToyProviders, *, has_sender: bool) -> None:
+        self._network, self._providers, self._has_sender = wiring.network, providers, has_sender
+        # Currencies by what the chain calls them.
+        self._pairs = {pair.contract or NATIVE: pair for pair in wiring.pairs}
+
+    @property
+    def providers(self) -> int:
+        return len(self._providers.nodes)
+
+    def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
+        return budget(seconds=seconds, requests=requests)
+
+    def identify(self) -> Sequence[str | ProviderError]:
+        return [_told(self._providers, node) for node in self._providers.nodes]
+
+    def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
+        return [() for _ in self._providers.nodes]
+
+    def head(self) -> int:
+        return self._providers.first(lambda node: checked(node.ask("head"), int))
+
+    def block(self, height: int) -> Block | Skipped | None:
+        try:
+            return self._providers.first(lambda node: _found(node, height))
+        except NotYetError:
+            return None
+
+    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False) -> Sequence[BlockScan]:
+        del whole  # Nothing is ever left out.
+        last = min(head, after + RANGE) if head - after > RANGE else head
+        count = RANGE if head - after > RANGE else 1
+        return self._providers.first(lambda node: self._scans(node, after, last, count, ours))
+
+    def reread(self, height: int, ours: Ours) -> BlockScan | Skipped | None:
+        try:
+            return self._providers.first(lambda node: self._reread(node, height, ours), second=True)
+        except NotYetError:
+            return None
+
+    def final_height(self) -> int | None:
+        told = [one for one in self._providers.everyone(lambda node: node.ask("final")) if isinstance(one, int)]
+        return median_low(told) if len(told) >= min(WITNESSES_MIN, self.providers) else None
+
+    def locate(self, txid: str) -> int | None:
+        told = self._providers.everyone(lambda node: node.ask("height_of", txid))
+        return max((height for height in told if isinstance(height, int)), default=None)
+
+    def second_opinion(self, sighting: Sighting) -> Agreement:
+        answers = self._providers.everyone(lambda node: self._is_same(node, sighting))
+        problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
+        return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
+
+    def agreement(self, height: int, block_hash: str) -> Agreement:
+        def hash_of(node: ToyNode) -> str:
+            found = _found(node, height)
+            return found.hash if isinstance(found, Block) else ""
+
+        same, other = self._providers.compare(hash_of, block_hash)
+        return Agreement(same=same, other=other)
+
+    def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
+        """Return what places hold after the newest block: nodes of this chain remember no older balances."""
+        del height, block_hash
+        told = self._providers.everyone(lambda node: self._held(node, places))
+        known = [answer for answer in told if isinstance(answer, Snapshot)]
+        if not known:
+            raise next(answer for answer in told if isinstance(answer, ProviderError))
+        best = max(known, key=known.count)
+        same = known.count(best)
+        if same < min(witnesses, self.providers) or len(known) >= 2 * same > witnesses > 1:
+            raise DisagreementError("nodes tell different balances")
+        return best
+
+    def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
+        told = self._providers.everyone(lambda node: checked(node.ask("fee"), int))
+        fees = sorted(fee for fee in told if isinstance(fee, int))
+        if not fees:
+            raise next(answer for answer in told if isinstance(answer, ProviderError))
+        fee = min(median_low(fees), cap_units)
+        return {
+            pair.currency: Cost(payout_units=fee, sweep_units=fee if pair.contract is None else 2 * fee)
+            for pair in self._pairs.values()
+        }
+
+    # Within -------------------------------------------------------------------------------------------------
+
+    def _scans(self, node: ToyNode, after: int, last: int, count: int, ours: Ours) -> list[BlockScan]:
+        blocks: list[ToyBlock] = []
+        at = after
+        for height in range(after + 1, last + 1):
+            block = block_at(node, height)
+            if block is None:
+                continue
+            if block.parent_height > at:
+                raise ProviderError(f"a block between {at} and {height} is missing")
+            blocks.append(block)
+            at = height
+            if len(blocks) == count:
+                break
+        return [self._scan(block, ours) for block in blocks]
+
+    def _reread(self, node: ToyNode, height: int, ours: Ours) -> BlockScan | Skipped:
+        found = block_at(node, height)
+        if found is not None:
+            return self._scan(found, ours)
+        _found(node, height)
+        return SKIPPED
+
+    def _scan(self, block: ToyBlock, ours: Ours) -> BlockScan:
+        seen = [transfer for tx in block.txs for transfer in self._transfers(block, tx)]
+        mine = set(ours.addresses([transfer.recipient for transfer in seen])) if seen else set()
+        return BlockScan(
+            block=_header(block),
+            transfers=tuple(transfer for transfer in seen if transfer.recipient in mine),
+            sent=tuple((tx.sender, tx.txid) for tx in block.txs) if self._has_sender else (),
+        )
+
+    def _transfers(self, block: ToyBlock, tx: Tx) -> Iterator[Transfer]:
+        for place, (recipient, name, units) in enumerate(tx.outputs):
+            pair = self._pairs.get(name)
+            if pair is None or units == 0 or (tx.txid, place) in block.failed:
+                continue
+            yield Transfer(
+                txid=tx.txid, ordinal=str(place), currency=pair.currency, units=units,
+                sender=tx.sender if self._has_sender else "", recipient=recipient,
+                depth_min=REWARD_DEPTH if tx.sender == MINER else 0,
+            )  # fmt: skip
+
+    def _is_same(self, node: ToyNode, sighting: Sighting) -> bool:
+        block = block_at(node, sighting.height)
+        if block is None:
+            _found(node, sighting.height)
+            return False
+        wanted = (sighting.txid, sighting.ordinal, sighting.currency, sighting.units, sighting.recipient)
+        told = {
+            (one.txid, one.ordinal, one.currency, one.units, one.recipient)
+            for tx in block.txs
+            for one in self._transfers(block, tx)
+        }
+        return block.hash == sighting.block_hash and wanted in told
+
+    def _held(self, node: ToyNode, places: Sequence[Place]) -> Snapshot:
+        tip = block_at(node, checked(node.ask("head"), int))
+        if tip is None:
+            raise ProviderError("the node does not know its own tip")
+        units = (
+            checked(node.ask("balance", place.address, (place.pair and place.pair.contract) or NATIVE), int)
+            for place in places
+        )
+        return Snapshot(height=tip.height, block_hash=tip.hash, units=tuple(units))
+
+
+def _told(providers: ToyProviders, node: ToyNode) -> str | ProviderError:
+    try:
+        return providers.identity(node)
+    except ProviderError as error:
+        return error
+
+
+def _found(node: ToyNode, height: int) -> Block | Skipped:
+    """Return a header, or SKIPPED for a height below another block. Raises NotYetError above the node's head."""
+    block = block_at(node, height)
+    if block is not None:
+        return _header(block)
+    if height >= checked(node.ask("head"), int):
+        raise NotYetError(f"block {height} is not there yet")
+    return SKIPPED
+
+
+def _header(block: ToyBlock) -> Block:
+    return Block(
+        height=block.height, hash=block.hash, parent_height=block.parent_height, parent_hash=block.parent_hash,
+        time=block.time,
+    )  # fmt: skip
