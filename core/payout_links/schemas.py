@@ -11,7 +11,7 @@ from core.net.answers import Answer
 from core.net.fields import CoinCode, NetworkCode
 from core.net.requests import Amount, Code, CodeOrEmpty, Email, Request, Text, UuidText, items_of
 from core.payout_links.states import LinkStatus
-from core.payouts.schemas import ADDRESS_CHARS_MAX, MEMO_CHARS_MAX, check_memo
+from core.payouts.schemas import ADDRESS_CHARS_MAX, MEMO_CHARS_MAX, TAKING_MEMO, check_memo
 
 HOURS_MIN: Final = 1
 HOURS_MAX: Final = 720
@@ -117,7 +117,7 @@ class ClaimLink(Request, kw_only=True, omit_defaults=True):
         ),
     ]
     memo: (
-        Annotated[Text, Meta(description=f"On ton and solana: a comment, at most {MEMO_CHARS_MAX} characters.")] | None
+        Annotated[Text, Meta(description=f"On {TAKING_MEMO}: a comment, at most {MEMO_CHARS_MAX} characters.")] | None
     ) = None
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core import errors
+from core.catalogue.families import TRAITS
 from core.net.answers import Answer
 from core.net.fields import CoinCode, NetworkCode, NextCursor
 from core.net.requests import (
@@ -26,6 +27,8 @@ from core.net.requests import (
 )
 
 MEMO_CHARS_MAX: Final = 120
+# The kinds of network on which a payout may carry one.
+TAKING_MEMO: Final = " and ".join(family for family, traits in TRAITS.items() if traits.has_memo)
 # Longer than any network writes an address.
 ADDRESS_CHARS_MAX: Final = 128
 MASS_MAX: Final = 100
@@ -46,7 +49,7 @@ DestinationText = Annotated[
     ),
 ]
 MemoText = Annotated[
-    Text, Meta(extra_json_schema={"maxLength": MEMO_CHARS_MAX}, description="The comment; on ton and solana alone.")
+    Text, Meta(extra_json_schema={"maxLength": MEMO_CHARS_MAX}, description=f"The comment; on {TAKING_MEMO} alone.")
 ]
 PayoutAmount = Annotated[Amount, Meta(description="In currency, with no more fractional digits than it has.")]
 PayoutNetwork = Annotated[

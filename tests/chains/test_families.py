@@ -15,6 +15,7 @@ import pytest
 
 from chains import registry
 from cli.embedded import chains as development_chains
+from core.catalogue.families import SERVED_FAMILIES, TRAITS
 
 ROOT: Final = Path(__file__).parents[2]
 FLOORS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli")
@@ -32,8 +33,6 @@ ALLOWED: Final[dict[str, tuple[set[str], str]]] = {
     "cli/embedded/chains.py": ({"evm"}, "the one table"),
     "core/addresses/addresses.py": (set(FAMILIES), "the one table"),
     "core/catalogue/families.py": ({*FAMILIES, "gwei"}, "what is data of each family: traits and parameters"),
-    "core/payout_links/schemas.py": ({"solana", "ton"}, "tells merchants where a comment is taken"),
-    "core/payouts/schemas.py": ({"solana", "ton"}, "tells merchants where a comment is taken"),
     "models/addresses/reservations.py": ({"evm"}, BY_FAMILY),
     "models/db/grants.py": ({"evm"}, "names a sequence a family"),
     "models/spends/rows.py": ({"gas_limit"}, OLDER),
@@ -111,6 +110,11 @@ def test_what_was_mended_is_taken_off_the_list(found: dict[str, set[str]]) -> No
 )
 def test_what_only_a_family_may_say_is_known(source: str, words: set[str]) -> None:
     assert said(source) == words
+
+
+def test_a_family_is_served_where_it_stands_in_the_table_and_told_apart_where_it_has_traits() -> None:
+    assert registry._MODULES.keys() == SERVED_FAMILIES
+    assert TRAITS.keys() == FAMILIES
 
 
 @pytest.mark.parametrize(
