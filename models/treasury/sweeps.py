@@ -106,8 +106,9 @@ def walk_gas(network: str, gas_currency: str, *, family: str, limit: int) -> lis
     page = rows(
         "SELECT g.recipient, p.ordinal, EXISTS (SELECT 1 FROM deposits d WHERE d.network = %s"
         "   AND d.address = g.recipient AND d.sweep_id IS NULL AND d.status <> 'reversed') FROM ("
-        "   SELECT DISTINCT o.recipient FROM spend_outputs o JOIN spends s ON s.id = o.spend_id WHERE s.network = %s"
-        "   AND s.purpose = 'gas' AND o.payout_id IS NULL AND o.recipient > %s ORDER BY o.recipient LIMIT %s) g"
+        # Gas goes to one address at a time; among outputs, all sweeps would stand in the way of this order.
+        "   SELECT DISTINCT recipient FROM spends WHERE network = %s AND purpose = 'gas' AND recipient > %s"
+        "   ORDER BY recipient LIMIT %s) g"
         " JOIN pool_addresses p ON p.address = g.recipient AND p.family = %s ORDER BY g.recipient",
         (network, network, kept, limit, family),
     )

@@ -73,9 +73,13 @@ def start(world: SpendWorld, to: str = ALICE, units: int = 5, **more: Any) -> UU
 
 
 def state(spend_id: UUID) -> str:
+    return _found(spend_id).state
+
+
+def _found(spend_id: UUID) -> SpendRow:
     found = spends.find(spend_id)
     assert found is not None
-    return found.state
+    return found
 
 
 def looked_at_again_in_s() -> int:
@@ -357,6 +361,28 @@ def test_a_slot_that_a_stranger_used_for_good_lets_the_payout_be_paid_anew(world
     assert world.spend(order).slot == 1
     world.confirm_sent()
     assert (world.paid(order), world.payout(order).status) == (1, "confirmed")
+
+
+def test_a_payout_whose_bytes_expired_is_signed_anew(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = world.order()
+    world.step()
+    first = world.spend(order)
+    with monkeypatch.context() as patched:
+        patched.setattr(world.chain, "fate", lambda *_args, **_more: Fate(kind=FateKind.DEAD, cause="expired"))
+        world.pass_time(20)
+        world.step()
+    assert state(first.id) == "dead"
+    assert (world.spend(order).id != first.id, world.payout(order).status) == (True, "sent")
+
+
+def test_where_nothing_is_counted_a_stuck_spend_is_offered_more_by_itself(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offered: list[object] = []
+    monkeypatch.setattr(spend_watch, "_bump", lambda *args: offered.append(args[3]))
+    alone = _found(start(world)).but(slot=None)
+    spend_watch._unstick(world.ctx, world.network, world.chain, alone, [])  # type: ignore[arg-type]
+    assert offered == [alone]
 
 
 def test_a_stranger_that_a_reorg_takes_leaves_our_bytes_valid(world: SpendWorld, told: Told) -> None:

@@ -67,7 +67,7 @@ class Many:
                 txid=f"0x{spend_id.hex}",
                 raw=b"signed",
                 ceiling_units=FEE_UNITS,
-                terms={},
+                terms={"gas_limit": FEE_UNITS // 2, "price_units": 2, "tip_units": 1, "data_units": 0},
             )
             spends.insert(new, outputs, attempt)
         with transaction():

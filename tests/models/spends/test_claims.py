@@ -1,0 +1,106 @@
+"""Spends of families that count nothing: each stands by itself, and may die of age."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+from core.ids import uuid7
+from models.db.base import execute, transaction
+from models.spends import reads as spend_reads
+from models.spends import rows as spends
+from models.spends import tracking
+from models.spends.outputs import OutputRow
+from models.spends.rows import SpendRow
+from tests.models.builders import CATALOGUE, Chain
+from tests.models.spends.test_rows import SENDER, attempt, read, spend
+from tests.models.treasury.builders import other_with_slot
+
+
+@pytest.fixture(autouse=True)
+def _database(database: str) -> None:
+    del database
+
+
+@pytest.fixture
+def logs() -> Iterator[list[Any]]:
+    with structlog.testing.capture_logs() as told:
+        yield told
+
+
+def uncounted() -> SpendRow:
+    new = SpendRow(
+        id=uuid7(), network="ethereum", purpose="gas", sender=SENDER, contract="0xtoken", currency="USDT", decimals=6,
+        token_units=5, slot=None,
+    )  # fmt: skip
+    with transaction():
+        spends.insert(new, [OutputRow(spend_id=new.id, recipient="0xr", token_units=5)], attempt(new))
+    return read(new.id)
+
+
+def bury(row: SpendRow, cause: tracking.Cause) -> SpendRow | None:
+    with transaction():
+        return tracking.bury(CATALOGUE, row.id, attempts=1, cause=cause)
+
+
+def wait() -> None:
+    execute("UPDATE app_clock SET ahead = ahead + interval '1 minute'")
+
+
+def test_who_counts_nothing_waits_behind_nobody() -> None:
+    rows = [uncounted(), uncounted(), spend(slot=1), spend(slot=2)]
+    wait()
+    assert [spend_reads.is_stuck(row, patience_s=60) for row in rows] == [True, True, True, False]
+
+
+def test_another_s_inclusion_gives_no_patience_where_nothing_is_counted() -> None:
+    free, counted = uncounted(), spend(slot=2)
+    wait()
+    execute("UPDATE spends SET mined_txid = '0x', mined_at = app_now() WHERE id = %s", (spend(slot=1).id,))
+    assert spend_reads.is_stuck(free, patience_s=60)
+    assert not spend_reads.is_stuck(counted, patience_s=60)
+
+
+def test_nothing_uncounted_is_a_gap_or_has_a_number() -> None:
+    row = uncounted()
+    assert not spend_reads.is_gap("ethereum", SENDER, 0)
+    with pytest.raises(LookupError, match="has no number"):
+        _ = row.counter
+    assert spend(slot=7).counter == 7
+
+
+def test_a_stranger_takes_an_uncounted_claim_with_an_alarm(logs: list[Any]) -> None:
+    after = bury(uncounted(), "stranger")
+    assert after is not None
+    assert (after.state, after.outputs[0].state) == ("dead", "dead")
+    assert [(entry["event"], entry["log_level"]) for entry in logs] == [("spend.claim_used_by_other", "critical")]
+
+
+@pytest.mark.parametrize("slot", [None, 3])
+def test_to_expire_is_no_alarm_and_nobody_is_asked_who_it_was(slot: int | None, logs: list[Any]) -> None:
+    after = bury(uncounted() if slot is None else spend(slot=slot), "expired")
+    assert after is not None
+    assert after.state == "dead"
+    assert [(entry["event"], entry["log_level"]) for entry in logs] == [("spend.expired", "info")]
+
+
+def test_what_was_told_as_confirmed_does_not_expire_without_an_alarm(logs: list[Any]) -> None:
+    row = uncounted()
+    execute("UPDATE spends SET state = 'confirmed' WHERE id = %s", (row.id,))
+    after = bury(row, "expired")
+    assert after is not None
+    assert (after.state, after.problem, after.outputs[0].problem) == ("confirmed", *[tracking.EXPIRED] * 2)
+    assert after.settled_at is not None
+    assert [entry["event"] for entry in logs] == ["spend.expired", "spend.ended_expired"]
+
+
+def test_of_a_counted_claim_the_scan_still_has_to_show_who_used_it() -> None:
+    row = spend(slot=4)
+    Chain()
+    assert bury(row, "stranger") is None
+    with transaction():
+        other_with_slot(row.id)
+    assert bury(row, "stranger") is not None
