@@ -32,6 +32,10 @@ class EvmRig(Rig):
         "leave_hole": "every height of these chains has a block",
     }
 
+    waits_after: ClassVar = {
+        "altered": "the true amount comes under the same transaction and place, which are recorded already"
+    }
+
     def __init__(self, database: str, anvil: Callable[..., Anvil], stack: ExitStack) -> None:
         super().__init__(database)
         self._stack = stack

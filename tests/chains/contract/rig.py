@@ -60,6 +60,8 @@ class Rig(ABC):
     currency: ClassVar[str]
     # Why it cannot do what OPTIONAL names, in one line each.
     lacks: ClassVar[Mapping[str, str]]
+    # Of the lies of one provider among three, those after which a payment waits for an operator, and why.
+    waits_after: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, database: str) -> None:
         self._database = database
@@ -226,7 +228,7 @@ class Rig(ABC):
     def credited(self, of: InvoiceRow) -> int:
         """Return how much of an invoice's deposits counts now, in the pair's units."""
         pair, scale = context.context().catalogue.pairs[self.currency, self.code], self._scale()
-        owned = [found for found in deposits.of_owner(of.id) if found.status == "credited"]
+        owned = [found for found in deposits.of_owner(of.id) if found.status in {"confirmed", "credited"}]
         return sum(pair.from_ledger(found.amount_units, scale) for found in owned if found.currency == self.currency)
 
     def holding(self) -> int:

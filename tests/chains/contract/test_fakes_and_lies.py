@@ -1,0 +1,75 @@
+"""What only looks like a payment pays nothing; what providers hide, invent or fail to tell changes nothing for long."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chains.contract.conftest import Start
+from tests.chains.contract.rig import Rig, stored
+
+# What one of three does, and what all do at once.
+LIES = ["hidden", "cut", "invented", "altered", "stuck"]
+FAILURES = ["silent", "429", "garbage", "wrong chain"]
+
+
+def test_each_fake_deposit_is_credited_as_what_it_is(rig: Rig) -> None:
+    fakes = rig.fakes()
+    invoices = {name: rig.invoice() for name in fakes}
+    # One block each, so that none hides behind another.
+    for name, fake in fakes.items():
+        fake.send(stored(invoices[name]))
+        rig.mine()
+    rig.bury()
+    rig.reread()
+
+    credited = {name: rig.credited(invoice) for name, invoice in invoices.items()}
+    assert credited == {name: fake.units for name, fake in fakes.items()}
+    assert "paid" not in {rig.status(invoice) for invoice in invoices.values()}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_one_liar_of_three_neither_takes_a_payment_nor_makes_one(start: Start, lie: str) -> None:
+    rig = start(3, QUORUM_USD="0")
+    mine, invented = rig.invoice(), rig.invoice()
+    tell = rig.lies()[lie]
+    tell(0, stored(invented if lie == "invented" else mine))
+    rig.restart()
+    rig.pay(stored(mine), rig.price)
+    for _ in range(3):
+        rig.mine(rig.network.confirmations)
+        rig.poll(3)
+        rig.witness()
+    assert rig.credited(invented) == 0
+    assert rig.credited(mine) in {0, rig.price}
+
+    rig.be_honest()
+    rig.restart()
+    rig.advance()
+    rig.reread()
+    rig.witness()
+    rig.poll()
+
+    waits = lie in rig.waits_after
+    assert (rig.credited(mine), rig.credited(invented)) == (0 if waits else rig.price, 0)
+    assert rig.status(mine) == ("check" if waits else "paid")
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_while_nobody_answers_nothing_moves_and_afterwards_nothing_is_lost(start: Start, failure: str) -> None:
+    rig = start(2, QUORUM_USD="0")
+    mine, before = rig.invoice(), rig.scanned()
+    for number in range(2):
+        rig.lies()[failure](number, stored(mine))
+    rig.restart()
+    rig.pay(stored(mine), rig.price)
+    rig.mine(rig.network.confirmations)
+    rig.poll(3)
+    rig.witness()
+    assert (rig.scanned(), rig.credited(mine)) == (before, 0)
+
+    rig.be_honest()
+    rig.restart()
+    rig.catch_up()
+    rig.witness()
+
+    assert rig.credited(mine) == rig.price
