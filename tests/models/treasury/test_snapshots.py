@@ -1,0 +1,73 @@
+"""Balances that wait for the scan are kept whole, one set a network, until they are compared or too old."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.db.base import execute
+from models.treasury import reconciliation, snapshots
+from models.treasury.snapshots import Balances, Held
+from tests.models.builders import Chain
+from tests.models.treasury.builders import pin_hot, topup
+
+pytestmark = pytest.mark.usefixtures("database")
+
+# As much as a token's contract can say.
+MOST = 2**256 - 1
+
+
+def balances(height: int, *units: int, block_hash: str = "0xblock") -> Balances:
+    held = tuple(
+        Held(place="deposits", currency="USDT", address=f"0x{number}", units=each) for number, each in enumerate(units)
+    )
+    return Balances(height=height, block_hash=block_hash, witnesses=2, held=held)
+
+
+def test_they_come_back_as_they_were_kept() -> None:
+    kept = balances(7, 0, MOST)
+    snapshots.keep("ethereum", kept)
+    assert snapshots.read("ethereum") == kept
+    assert snapshots.read("bsc") is None
+
+
+def test_newer_ones_take_the_place_of_those_that_waited() -> None:
+    snapshots.keep("bsc", balances(1, 1))
+    snapshots.keep("ethereum", balances(7, 1, 2, 3))
+    snapshots.keep("ethereum", balances(8, 4))
+    assert snapshots.read("ethereum") == balances(8, 4)
+    snapshots.drop("ethereum")
+    assert snapshots.read("ethereum") is None
+    assert snapshots.read("bsc") == balances(1, 1)
+
+
+@pytest.mark.parametrize(("age_s", "is_kept"), [(snapshots.KEPT_S - 60, True), (snapshots.KEPT_S, False)])
+def test_those_that_the_scan_does_not_reach_are_forgotten(age_s: int, *, is_kept: bool) -> None:
+    snapshots.keep("ethereum", balances(7, 1))
+    execute("UPDATE balance_snapshots SET taken_at = taken_at - make_interval(secs => %s)", (age_s,))
+    assert (snapshots.read("ethereum") is not None) is is_kept
+
+
+def test_the_books_are_told_for_a_block_that_the_scan_has_passed() -> None:
+    chain = Chain()
+    pin_hot()
+    chain.mine()
+    topup(chain, 5)
+    told = balances(chain.height, 5, block_hash=chain._hash())
+    chain.mine()
+    topup(chain, 7)
+
+    block = snapshots.scanned_block("ethereum", told)
+    assert block is not None
+    assert (block.height, block.hash) == (told.height, told.block_hash)
+    books, newest = (reconciliation.read_books("ethereum", at=at) for at in (block, None))
+    assert books is not None
+    assert newest is not None
+    assert (books.cursor.height, books.topup_units) == (told.height, {"ETH": 5})
+    assert newest.topup_units == {"ETH": 12}
+
+
+def test_another_block_of_that_height_or_none_yet_is_not_theirs() -> None:
+    chain = Chain()
+    chain.mine()
+    assert snapshots.scanned_block("ethereum", balances(chain.height, 1, block_hash="0xother")) is None
+    assert snapshots.scanned_block("ethereum", balances(chain.height + 1, 1)) is None
