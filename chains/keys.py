@@ -67,19 +67,6 @@ class Keys:
         """Return the hot wallet's address in its stored form."""
         return self.deriver(network).address(HOT, 0)
 
-    def deposit_key(self, network: Network, ordinal: int) -> str:
-        """Return the private key of a deposit address, in hex. Derived on demand, for one signature."""
-        return self._private_key(network, DEPOSITS, ordinal)
-
-    def hot_key(self, network: Network) -> str:
-        """Return the private key of the hot wallet, in hex. Derived on demand, for one signature."""
-        return self._private_key(network, HOT, 0)
-
-    def _private_key(self, network: Network, account: int, index: int) -> str:
-        # Until every spender signs with a keyring.
-        secret: bytes = self.deriver(network).secret(account, index)  # type: ignore[attr-defined]
-        return "0x" + secret.hex()
-
     def sign_pool(self, message: bytes) -> bytes:
         """Sign a chunk of the address pool."""
         return self._pool_signer.sign(message)

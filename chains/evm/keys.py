@@ -15,46 +15,36 @@ HASH_BYTES: Final = 32
 class EvmDeriver:
     """One wallet's EVM addresses, as chains.family.Deriver. Shows nothing of itself when printed."""
 
-    __slots__ = ("_nodes", "_root")
+    __slots__ = ("_keyring", "_nodes")
 
     def __init__(self, seed: bytes) -> None:
         from embit import bip32  # noqa: PLC0415 - chain libraries are loaded by whoever needs them
 
-        self._root = bip32.HDKey.from_seed(seed)
+        root = bip32.HDKey.from_seed(seed)
         # Public children need no private key, and an account's node is derived once instead of for every address.
-        self._nodes: Mapping[int, Any] = {one: self._root.derive(_path(one)).to_public() for one in (DEPOSITS, HOT)}
+        self._nodes: Mapping[int, Any] = {one: root.derive(_path(one)).to_public() for one in (DEPOSITS, HOT)}
+        self._keyring = _Keyring(root, self._nodes)
 
     def __repr__(self) -> str:
         return "EvmDeriver(…)"
 
     def address(self, account: int, index: int) -> str:
         """Return an address in its stored form."""
-        from embit.util import secp256k1  # noqa: PLC0415
-
-        public = self.public(account, index)
-        point = secp256k1.ec_pubkey_serialize(secp256k1.ec_pubkey_parse(public), secp256k1.EC_UNCOMPRESSED)
-        return "0x" + keccak256(point[1:])[-ADDRESS_BYTES:].hex()
+        return _address(_public(self._nodes[account], index))
 
     def keyring(self) -> Keyring:
         """Return what signs for these addresses."""
-        return _Keyring(self)
-
-    def public(self, account: int, index: int) -> bytes:
-        """Return a public key, compressed."""
-        return bytes(self._nodes[account].child(index).key.sec())
-
-    def secret(self, account: int, index: int) -> bytes:
-        """Return a private key, for one signature."""
-        return bytes(self._root.derive(_path(account)).child(index).key.secret)
+        return self._keyring
 
 
 class _Keyring:
     """As chains.family.Keyring: signs 32-byte hashes, in r, s and the recovery id, 65 bytes together."""
 
-    __slots__ = ("_deriver",)
+    __slots__ = ("_nodes", "_root")
 
-    def __init__(self, deriver: EvmDeriver) -> None:
-        self._deriver = deriver
+    def __init__(self, root: Any, nodes: Mapping[int, Any]) -> None:
+        self._root = root
+        self._nodes = nodes
 
     def __repr__(self) -> str:
         return "Keyring(…)"
@@ -63,18 +53,34 @@ class _Keyring:
         """Sign a hash. ValueError if the address is not that key's, or the message no hash."""
         if len(message) != HASH_BYTES:
             raise ValueError("an EVM key signs a hash of 32 bytes")
-        secret = self._deriver.secret(*self._place(key))
-        return hash_signature(message, secret)
+        # Refuses an address that is not the key's.
+        self.public(key)
+        account, index = _place(key)
+        return hash_signature(message, bytes(self._root.derive(_path(account)).child(index).key.secret))
 
     def public(self, key: KeyRef) -> bytes:
         """Return a public key, compressed. ValueError if the address is not that key's."""
-        return self._deriver.public(*self._place(key))
-
-    def _place(self, key: KeyRef) -> tuple[int, int]:
-        place = (HOT, 0) if key.ordinal is None else (DEPOSITS, key.ordinal)
-        if self._deriver.address(*place) != key.address:
+        account, index = _place(key)
+        public = _public(self._nodes[account], index)
+        if _address(public) != key.address:
             raise ValueError(f"this wallet has no such key of {key.address}")
-        return place
+        return public
+
+
+def _place(key: KeyRef) -> tuple[int, int]:
+    """Return account and index of a key."""
+    return (HOT, 0) if key.ordinal is None else (DEPOSITS, key.ordinal)
+
+
+def _public(node: Any, index: int) -> bytes:
+    return bytes(node.child(index).key.sec())
+
+
+def _address(public: bytes) -> str:
+    from embit.util import secp256k1  # noqa: PLC0415
+
+    point = secp256k1.ec_pubkey_serialize(secp256k1.ec_pubkey_parse(public), secp256k1.EC_UNCOMPRESSED)
+    return "0x" + keccak256(point[1:])[-ADDRESS_BYTES:].hex()
 
 
 def _path(account: int) -> str:
