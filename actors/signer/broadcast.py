@@ -7,7 +7,9 @@ bytes, where nothing can change any more.
 
 from __future__ import annotations
 
-from typing import Final
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import structlog
@@ -26,7 +28,8 @@ from chains.base import InsufficientCoinError, Intent, KeyRef, Output, ProviderE
 from chains.family import Reader
 from chains.keystore import KeystoreError
 from chains.net.budget import BudgetSpentError, budget
-from core.catalogue.catalogue import Network
+from core.catalogue.catalogue import Network, Pair
+from core.catalogue.families import traits_of
 from core.invoices.states import ForbiddenTransitionError
 from core.logs.checkpoints import reached
 from core.money import PrecisionLostError
@@ -59,6 +62,18 @@ class _UnsoundError(Exception):
     """What the signer finds contradicts what the payout says: nothing is signed, and somebody has to look."""
 
 
+# What keeps one payout back, or all of a batch, and is no fault of the step.
+REASONS: Final = (SpendRefusedError, ProviderError, NoRateError, LimitReachedError, _UnsoundError)
+
+
+class _Ready(NamedTuple):
+    """What an approved payout is to send, by its row alone."""
+
+    payout_id: UUID
+    pair: Pair
+    output: Output
+
+
 @network_tick("broadcast", queue="signer")
 def broadcast(ctx: Context, network: Network, _chain: Reader) -> bool:
     """Take a network's spends and payouts a step further; return whether more of these may be due."""
@@ -74,7 +89,7 @@ def broadcast(ctx: Context, network: Network, _chain: Reader) -> bool:
 
 def _take_up(ctx: Context, network: Network) -> int:
     """Send what is due, as much as nodes keep of one sender; return how many payouts are approved no more."""
-    due = payout_queue.due(network, limit=TAKEN_PER_STEP)
+    due = payout_queue.due(network, limit=max(TAKEN_PER_STEP, traits_of(network).outputs_max))
     if not due:
         return 0
     try:
@@ -84,62 +99,121 @@ def _take_up(ctx: Context, network: Network) -> int:
         return 0
     if not recovery.check_pools(network, spending.spender_of(ctx, network), wallet.address):
         return 0
-    room = spending.WAITING_MAX - spend_reads.waiting_of(network.code, wallet.address)
-    return sum(bool(isolated(payout_id, _pay, ctx, network, wallet, payout_id)) for payout_id in due[: max(0, room)])
+    traits = traits_of(network)
+    room = traits.in_flight_max - spend_reads.waiting_of(network.code, wallet.address)
+    batches = _gathered(due, traits.outputs_max)[: max(0, room)]
+    return sum(_pay_isolated(ctx, network, wallet, batch) for batch in batches)
 
 
-def _pay(ctx: Context, network: Network, wallet: KeyRef, payout_id: UUID) -> bool:
-    """Make one approved payout a spend, or note why it has to wait; return whether it is approved no more."""
+def _pay_isolated(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[UUID]) -> int:
+    """Pay a batch; where something in it is broken, each alone, so that it holds up no other."""
+    gone = isolated(batch[0], _pay, ctx, network, wallet, batch)
+    if gone is None and len(batch) > 1:
+        return sum(isolated(alone, _pay, ctx, network, wallet, [alone]) or 0 for alone in batch)
+    return gone or 0
+
+
+def _gathered(due: Sequence[UUID], outputs_max: int) -> list[Sequence[UUID]]:
+    """Return what is due in batches that one spend each may pay: of one coin, in their order."""
+    if outputs_max == 1:
+        return [[payout_id] for payout_id in due]
+    by_coin: defaultdict[str, list[UUID]] = defaultdict(list)
+    for payout_id in due:
+        payout = payout_queue.read(payout_id)
+        if payout is not None:
+            by_coin[payout.currency].append(payout_id)
+    return [ids[at : at + outputs_max] for ids in by_coin.values() for at in range(0, len(ids), outputs_max)]
+
+
+def _pay(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[UUID]) -> int:
+    """Make approved payouts of one coin a spend, or note why one has to wait; return how many are approved no more."""
+    judged = [_judged(ctx, network, payout_id) for payout_id in batch]
+    ready = [each for each in judged if isinstance(each, _Ready)]
+    return sum(each is True for each in judged) + _sign(ctx, network, wallet, ready)
+
+
+def _judged(ctx: Context, network: Network, payout_id: UUID) -> _Ready | bool:
+    """Return what a payout is to send now, or whether it is approved no more."""
     payout = payout_queue.read(payout_id)
     if payout is None or payout.status != "approved":
         return False
     try:
-        return _judge_and_sign(ctx, network, wallet, payout)
-    except SpendRefusedError as error:
-        return _refused(ctx, payout_id, str(error))
-    except InsufficientCoinError as error:
-        _postponed(payout_id, PAUSE_SHORT_OF_COIN_S, payout_queue.SHORT_OF_COIN, error)
-    except BudgetSpentError:
-        # The step is over; it says nothing about the payout.
-        return False
-    except ProviderError as error:
-        _postponed(payout_id, PAUSE_S, _why(error), error)
-    except NoRateError as error:
-        _postponed(payout_id, PAUSE_S, "the coin has no rate", error)
-    except LimitReachedError as error:
-        _postponed(payout_id, PAUSE_LIMIT_S, _limit(ctx, payout, error), error)
-    except _UnsoundError as error:
-        log.critical("payout.unsound", payout=str(payout_id), problem=str(error))
-        payout_queue.postpone(payout_id, seconds=PAUSE_ALARM_S, reason=str(error))
+        ready = _ready(ctx, network, payout)
+        # Before any node is asked: what may not leave anyway costs no requests.
+        if freezes.is_frozen(payout.merchant_id, network.code, payout.currency):
+            payout_queue.postpone(payout.id, seconds=PAUSE_S, reason="frozen")
+            return False
+        signer_policy.check(ctx.settings, _cents(ctx, payout), merchant_id=payout.merchant_id)
+        return _fail(ctx, payout.id, BLOCKED) if _is_blocked(ctx, network, payout) else ready
+    except REASONS as error:
+        return _put_off(ctx, payout_id, error)
+
+
+def _sign(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[_Ready]) -> int:
+    """Sign one spend for all; whoever cannot be taken drops out, and the others are drafted anew.
+
+    Returns how many are approved no more.
+    """
+    if not batch:
+        return 0
+    # Who is judged in the committing transaction, so that whatever is said there is said of him.
+    at_hand: list[_Ready] = []
+
+    def take(spend_id: UUID) -> bool:
+        for place, each in enumerate(batch):
+            at_hand[:] = [each]
+            if not _take(ctx, network, wallet, each, spend_id, place):
+                return False
+        at_hand.clear()
+        return True
+
+    intent = Intent(wallet=wallet, pair=batch[0].pair, outputs=tuple(each.output for each in batch))
+    payout_ids = [each.payout_id for each in batch]
+    try:
+        spend_id = spending.start(ctx, network, purpose="payout", intent=intent, payout_ids=payout_ids, within=take)
+    except REASONS as error:
+        if not at_hand and len(batch) > 1 and isinstance(error, SpendRefusedError | InsufficientCoinError):
+            # Of whom it holds is not told: what remains is found by halves.
+            half = len(batch) // 2
+            return sum(_sign(ctx, network, wallet, part) for part in (batch[:half], batch[half:]))
+        dropped = at_hand or batch
+        gone = sum(_put_off(ctx, each.payout_id, error) for each in dropped)
+    else:
+        dropped, gone = ((), len(batch)) if spend_id is not None else (at_hand, 0)
+        for each in dropped:
+            payout_queue.postpone(each.payout_id, seconds=PAUSE_S, reason="frozen")
+        reached("broadcast.paid")
+        if spend_id is not None:
+            return gone
+    return gone + _sign(ctx, network, wallet, [each for each in batch if each not in dropped])
+
+
+def _put_off(ctx: Context, payout_id: UUID, error: Exception) -> bool:
+    """Note why a payout waits, or end it; return whether it is approved no more."""
+    match error:
+        case SpendRefusedError():
+            return _refused(ctx, payout_id, str(error))
+        case InsufficientCoinError():
+            _postponed(payout_id, PAUSE_SHORT_OF_COIN_S, payout_queue.SHORT_OF_COIN, error)
+        case BudgetSpentError():
+            # The step is over; it says nothing about the payout.
+            pass
+        case ProviderError():
+            _postponed(payout_id, PAUSE_S, _why(error), error)
+        case NoRateError():
+            _postponed(payout_id, PAUSE_S, "the coin has no rate", error)
+        case LimitReachedError():
+            _postponed(payout_id, PAUSE_LIMIT_S, _limit(ctx, payout_id, error), error)
+        case _:
+            log.critical("payout.unsound", payout=str(payout_id), problem=str(error))
+            payout_queue.postpone(payout_id, seconds=PAUSE_ALARM_S, reason=str(error))
     return False
 
 
-def _judge_and_sign(ctx: Context, network: Network, wallet: KeyRef, payout: PayoutRow) -> bool:
-    intent = _intent(ctx, network, wallet, payout)
-    # Before any node is asked: what may not leave anyway costs no requests.
-    if freezes.is_frozen(payout.merchant_id, network.code, payout.currency):
-        payout_queue.postpone(payout.id, seconds=PAUSE_S, reason="frozen")
-        return False
-    signer_policy.check(ctx.settings, _cents(ctx, payout), merchant_id=payout.merchant_id)
-    if _is_blocked(ctx, network, payout):
-        return _fail(ctx, payout.id, BLOCKED)
-    return _sign(ctx, network, wallet, payout.id, intent)
-
-
-def _sign(ctx: Context, network: Network, wallet: KeyRef, payout_id: UUID, intent: Intent) -> bool:
-    spend_id = spending.start(
-        ctx, network, purpose="payout", intent=intent, payout_id=payout_id,
-        within=lambda spend_id: _take(ctx, network, wallet, payout_id, intent, spend_id),
-    )  # fmt: skip
-    if spend_id is None:
-        payout_queue.postpone(payout_id, seconds=PAUSE_S, reason="frozen")
-    reached("broadcast.paid")
-    return spend_id is not None
-
-
-def _limit(ctx: Context, payout: PayoutRow, error: LimitReachedError) -> str:
+def _limit(ctx: Context, payout_id: UUID, error: LimitReachedError) -> str:
     """Say which limit a payout waits for, and where a rate of the signer's own is to blame, that."""
-    blamed = signer_policy.blamed_rate(ctx, payout.currency)
+    payout = payout_queue.read(payout_id)
+    blamed = None if payout is None else signer_policy.blamed_rate(ctx, payout.currency)
     return f"the signer's limit: {error}" + (f" ({blamed})" if blamed else "")
 
 
@@ -180,7 +254,7 @@ def _fail(ctx: Context, payout_id: UUID, error: str) -> bool:
     return after is not None
 
 
-def _intent(ctx: Context, network: Network, wallet: KeyRef, payout: PayoutRow) -> Intent:
+def _ready(ctx: Context, network: Network, payout: PayoutRow) -> _Ready:
     """Return what a payout says, and nothing but the payout's row. Raises SpendRefusedError."""
     pair = ctx.catalogue.pair(payout.currency, network.code)
     if pair is None:
@@ -189,7 +263,8 @@ def _intent(ctx: Context, network: Network, wallet: KeyRef, payout: PayoutRow) -
         units = pair.from_ledger(payout.to_units, ctx.catalogue.scale(payout.currency))
     except PrecisionLostError as error:
         raise SpendRefusedError(str(error)) from error
-    return Intent(wallet=wallet, pair=pair, outputs=(Output(recipient=payout.address, units=units, memo=payout.memo),))
+    output = Output(recipient=payout.address, units=units, memo=payout.memo)
+    return _Ready(payout_id=payout.id, pair=pair, output=output)
 
 
 def _cents(ctx: Context, payout: PayoutRow) -> int:
@@ -211,24 +286,26 @@ def _is_blocked(ctx: Context, network: Network, payout: PayoutRow) -> bool:
     return known
 
 
-def _take(ctx: Context, network: Network, wallet: KeyRef, payout_id: UUID, intent: Intent, spend_id: UUID) -> bool:
+def _take(ctx: Context, network: Network, wallet: KeyRef, ready: _Ready, spend_id: UUID, place: int) -> bool:
     """Take a payout for the spend that is signed next in the same transaction; False if it is not to be paid now."""
-    payout = payouts.lock(payout_id)
+    payout = payouts.lock(ready.payout_id)
     if payout is None or payout.status != "approved":
         return False
     if freezes.is_frozen(payout.merchant_id, network.code, payout.currency):
         return False
-    if not payout_queue.is_here(network, payout_id):
+    if not payout_queue.is_here(network, payout.id):
         # A reorg put what it sends back into a newer block.
         return False
-    if _intent(ctx, network, wallet, payout) != intent:
+    if _ready(ctx, network, payout) != ready:
         raise _UnsoundError("the payout changed while it was quoted")
     if not payout_queue.is_held(payout):
         raise _UnsoundError("the ledger does not hold its money")
     if payout_rules.is_internal(network.family, payout.address) or payout.address == wallet.address:
         raise _UnsoundError("the address is the gateway's own")
     cents = _cents(ctx, payout)
-    signer_policy.allow(ctx.settings, network.code, cents, merchant_id=payout.merchant_id, spend_id=spend_id)
-    payout_queue.take(payout_id)
+    signer_policy.allow(
+        ctx.settings, network.code, cents, merchant_id=payout.merchant_id, spend_id=spend_id, place=place
+    )
+    payout_queue.take(payout.id)
     reached("broadcast.judged")
     return payout_spends.begin(ctx.catalogue, payout)

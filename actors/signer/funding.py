@@ -14,6 +14,7 @@ from actors.context import Context
 from actors.signer import spend as spending
 from chains.base import Fund, KeyRef
 from core.catalogue.catalogue import Network
+from core.catalogue.families import traits_of
 from core.money import rescale_down
 from core.rates.worth import usd_units
 from models.payouts import queue as payout_queue
@@ -22,8 +23,8 @@ from models.treasury import sweeps
 
 log = structlog.get_logger()
 
-# Of the transactions that nodes keep of the hot wallet, so many at most are gas for sweeps: the others are for payouts.
-SLOTS_MAX: Final = spending.WAITING_MAX // 4
+# Of the transactions that nodes keep of the hot wallet, one in so many may be gas for sweeps: the others are payouts'.
+PAYOUTS_SHARE: Final = 4
 # Times that one address is given gas within an hour: what it lacks then is something else.
 FUNDINGS_MAX: Final = 6
 
@@ -32,7 +33,12 @@ def is_room(network: Network, hot: KeyRef) -> bool:
     """Return whether gas may be sent now: not while payouts are due, and only so much at once."""
     if payout_queue.is_any_due(network):
         return False
-    return spend_reads.waiting_of(network.code, hot.address, "gas") < SLOTS_MAX
+    return spend_reads.waiting_of(network.code, hot.address, "gas") < slots_max(network)
+
+
+def slots_max(network: Network) -> int:
+    """Return how many transactions of the hot wallet may wait that are gas for sweeps."""
+    return max(1, traits_of(network).in_flight_max // PAYOUTS_SHARE)
 
 
 def most_units(ctx: Context, network: Network) -> int:

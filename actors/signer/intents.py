@@ -5,12 +5,14 @@ No actor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from chains.base import (
     Case,
     Claim,
+    Coins,
     Counter,
     Draft,
     Fate,
@@ -20,8 +22,11 @@ from chains.base import (
     Offer,
     Output,
     OutputFate,
+    Window,
 )
 from core.catalogue.catalogue import Network, Pair
+from core.catalogue.families import traits_of
+from models.spends import coins
 from models.spends.rows import AttemptRow, SpendRow
 from models.spends.tracking import VOIDED
 
@@ -49,21 +54,36 @@ def wallet_of(spend: SpendRow) -> KeyRef:
     return KeyRef(address=spend.sender, ordinal=spend.key_ordinal)
 
 
-def claim_of(spend: SpendRow) -> Claim:
-    """Return what the chain lets only this spend have."""
-    return Counter(at_least=spend.counter)
+def claim_of(network: Network, spend: SpendRow, attempt: AttemptRow) -> Claim:
+    """Return what the chain lets only this spend have. attempt: the newest."""
+    match traits_of(network).claim:
+        case "counter":
+            return Counter(at_least=spend.counter)
+        case "coins":
+            return Coins(outpoints=tuple((coin.txid, coin.vout) for coin in coins.held(spend.id)))
+        case "window":
+            # What it refers to is within the bytes.
+            return Window(reference="", last_height=attempt.expires_height, ends_at=attempt.expires_at)
+        case unknown:
+            assert_never(unknown)
 
 
-def case_of(network: Network, spend: SpendRow, attempts: Iterable[AttemptRow]) -> Case:
+def case_of(network: Network, spend: SpendRow, attempts: Sequence[AttemptRow]) -> Case:
     """Return a spend as its fate is asked for; dead is what is so as deep as the network matures."""
     txids = tuple(attempt.txid for attempt in attempts)
-    return Case(intent=intent_of(spend), claim=claim_of(spend), txids=txids, depth=network.maturity)
+    claim = claim_of(network, spend, attempts[0])
+    spent_by = {
+        (coin.txid, coin.vout): (coin.spent_by_txid, coin.spent_height or 0)
+        for coin in (coins.held(spend.id) if isinstance(claim, Coins) else ())
+        if coin.spent_by_txid is not None
+    }
+    return Case(intent=intent_of(spend), claim=claim, txids=txids, depth=network.maturity, spent_by=spent_by)
 
 
-def draft_of(spend: SpendRow, attempt: AttemptRow, intent: Intent) -> Draft:
+def draft_of(network: Network, spend: SpendRow, attempt: AttemptRow, intent: Intent) -> Draft:
     """Return what an attempt was signed of, for the spend's own intent or what stands in for it."""
     offer = Offer(ceiling_units=attempt.ceiling_units, terms=attempt.terms)
-    return Draft(intent=intent, claim=claim_of(spend), offer=offer)
+    return Draft(intent=intent, claim=claim_of(network, spend, attempt), offer=offer)
 
 
 def nothing_of(spend: SpendRow) -> Intent:

@@ -85,11 +85,11 @@ def largest_units(ctx: Context, currency: str) -> int:
     return pricing.units_worth(limit_cents, rate=rate, scale=ctx.catalogue.scale(currency))
 
 
-def allow(settings: Settings, network: str, cents: int, *, merchant_id: UUID, spend_id: UUID) -> None:
+def allow(settings: Settings, network: str, cents: int, *, merchant_id: UUID, spend_id: UUID, place: int = 0) -> None:
     """Count a payout that is signed in the caller's transaction. Raises LimitReachedError, having counted nothing."""
     signer_counters.lock()
     check(settings, cents, merchant_id=merchant_id)
-    signer_counters.add(spend_id, merchant_id=merchant_id, network=network, usd_cents=cents)
+    signer_counters.add(spend_id, place=place, merchant_id=merchant_id, network=network, usd_cents=cents)
 
 
 def check(settings: Settings, cents: int, *, merchant_id: UUID) -> None:

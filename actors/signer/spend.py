@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, cast
 from uuid import UUID
@@ -24,15 +24,17 @@ from actors.context import Context, context
 from chains import registry
 from chains.base import (
     Attempt,
+    Coin,
+    Coins,
     Counter,
     Draft,
     InsufficientCoinError,
     Intent,
     KeyRef,
-    Offer,
     ProviderError,
     Purse,
     Sending,
+    Window,
 )
 from chains.family import CounterSpender, Spender
 from chains.keys import Keys, load_keys
@@ -42,9 +44,9 @@ from core.catalogue.families import traits_of
 from core.ids import uuid7
 from core.logs.checkpoints import reached
 from models.db.base import in_transaction, repeat_on_deadlock, transaction
+from models.spends import coins, signing
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
-from models.spends import signing
 from models.spends import tracking as spend_tracking
 from models.spends.hooks import hooks_of
 from models.spends.outputs import OutputRow
@@ -55,10 +57,10 @@ from models.treasury import own_addresses as treasury
 log = structlog.get_logger()
 
 
-# Nodes keep only so many transactions of one sender that wait.
-WAITING_MAX: Final = 64
 # A spend is quoted so often before it waits, where others sign for its sender all the time.
 QUOTES_MAX: Final = 6
+# A draft chooses among so many coins, the deepest first.
+COINS_MAX: Final = 1_000
 
 
 class SigningStoppedError(ProviderError):
@@ -119,7 +121,7 @@ def start(
     purpose: Purpose,
     intent: Intent,
     within: Callable[[UUID], bool] | None = None,
-    payout_id: UUID | None = None,
+    payout_ids: Sequence[UUID] = (),
     slot: int | None = None,
     draft: Draft | None = None,
 ) -> UUID | None:
@@ -127,6 +129,7 @@ def start(
 
     within: called with the id in the committing transaction, before the bytes are made; whatever belongs to the spend
     is written there. False, or anything that it raises, rolls back and nothing was signed; False returns None.
+    payout_ids: which payout each output pays, where they are payouts'.
     slot: instead of the sender's next one. draft: where the caller has made it, and knows that the sender can pay it.
     Raises what Spender.draft raises, and nothing is written then; a failure to send raises nothing, since the spend is
     under way by then. Not to be called inside a transaction.
@@ -144,7 +147,7 @@ def start(
             drafted = _counted(network, spender, drafted)
         reached("spending.quoted")
         return repeat_on_deadlock(
-            _commit, ctx, network, spender, purpose=purpose, draft=drafted, within=within, payout_id=payout_id,
+            _commit, ctx, network, spender, purpose=purpose, draft=drafted, within=within, payout_ids=payout_ids,
             slot=slot, before=before,
         )  # fmt: skip
 
@@ -200,8 +203,27 @@ def _drafted(ctx: Context, network: Network, spender: Spender, intent: Intent, p
     """
     currency = network.gas_currency if intent.pair is None else intent.pair.currency
     spoken_for = {currency: promised.token_units, network.gas_currency: promised.native_units + promised.gas_units}
-    purse = Purse(next_counter=spends.next_slot(network.code, intent.wallet.address), promised=spoken_for)
+    purse = Purse(
+        next_counter=spends.next_slot(network.code, intent.wallet.address),
+        coins=_free_coins(network, currency),
+        promised=spoken_for,
+    )
     return spender.draft(intent, purse, cap_units=registry.fee_cap_units(network, ctx.settings))
+
+
+def _free_coins(network: Network, currency: str) -> tuple[Coin, ...]:
+    if traits_of(network).claim != "coins":
+        return ()
+    return tuple(
+        Coin(
+            txid=coin.txid,
+            vout=coin.vout,
+            units=coin.units,
+            key=KeyRef(address=coin.address, ordinal=coin.key_ordinal),
+            depth=coin.depth,
+        )
+        for coin in coins.free(network.code, network.family, currency, limit=COINS_MAX)
+    )
 
 
 def _commit(
@@ -212,7 +234,7 @@ def _commit(
     purpose: Purpose,
     draft: Draft,
     within: Callable[[UUID], bool] | None,
-    payout_id: UUID | None,
+    payout_ids: Sequence[UUID],
     slot: int | None,
     before: Promised,
 ) -> SpendRow:
@@ -221,25 +243,36 @@ def _commit(
         if within is not None and not within(spend_id):
             raise _DeclinedError
         reached("spending.taken")
-        if slot is None:
-            slot = spends.take_slot(network.code, intent.wallet.address, at_least=_at_least(draft))
-        else:
-            spends.lock_account(network.code, intent.wallet.address)
+        slot = _lock_wallet(network, draft, slot)
         # The balance of the quote is spoken for by nobody else only while nothing new was promised from it.
         if not _promised(network, intent).txids <= before.txids:
             raise _OvertakenError
         new = _row(ctx, network, intent, spend_id=spend_id, purpose=purpose, slot=slot)
         attempt = sign(network, spender, draft, counter=slot)
-        spends.insert(new, _outputs(intent, spend_id, payout_id), new_attempt(new, attempt, draft.offer))
+        spends.insert(new, _outputs(intent, spend_id, payout_ids), new_attempt(new, attempt, draft))
+        if isinstance(draft.claim, Coins) and not coins.hold(spend_id, draft.claim.outpoints):
+            # Another worker was faster, or a block has spent one.
+            raise _OvertakenError
         reached("spending.signed")
     return new
 
 
-def _at_least(draft: Draft) -> int:
-    return draft.claim.at_least if isinstance(draft.claim, Counter) else 0
+def _lock_wallet(network: Network, draft: Draft, slot: int | None) -> int | None:
+    """Let others who sign for a wallet wait until the transaction ends; return the slot of what is to be signed."""
+    sender = draft.intent.wallet.address
+    if not isinstance(draft.claim, Counter):
+        # Of an account that counts nothing this is the lock alone.
+        spends.raise_slot(network.code, sender, 0)
+        return None
+    if slot is None:
+        return spends.take_slot(network.code, sender, at_least=draft.claim.at_least)
+    spends.lock_account(network.code, sender)
+    return slot
 
 
-def _row(ctx: Context, network: Network, intent: Intent, *, spend_id: UUID, purpose: Purpose, slot: int) -> SpendRow:
+def _row(
+    ctx: Context, network: Network, intent: Intent, *, spend_id: UUID, purpose: Purpose, slot: int | None
+) -> SpendRow:
     pair = intent.pair
     native = ctx.catalogue.pair(network.gas_currency, network.code)
     native_decimals = ctx.catalogue.scale(network.gas_currency) if native is None else native.decimals
@@ -257,12 +290,12 @@ def _row(ctx: Context, network: Network, intent: Intent, *, spend_id: UUID, purp
     )
 
 
-def _outputs(intent: Intent, spend_id: UUID, payout_id: UUID | None) -> list[OutputRow]:
+def _outputs(intent: Intent, spend_id: UUID, payout_ids: Sequence[UUID]) -> list[OutputRow]:
     return [
         OutputRow(
             spend_id=spend_id,
             place=place,
-            payout_id=payout_id,
+            payout_id=payout_ids[place] if payout_ids else None,
             recipient=output.recipient,
             token_units=output.units,
             memo=output.memo,
@@ -283,17 +316,20 @@ def sign(network: Network, spender: Spender, draft: Draft, *, counter: int | Non
 
 
 def new_attempt(
-    spend: SpendRow, attempt: Attempt, offer: Offer, *, number: int = 0, is_void: bool = False
+    spend: SpendRow, attempt: Attempt, draft: Draft, *, number: int = 0, is_void: bool = False
 ) -> AttemptRow:
-    """Return an attempt's row."""
+    """Return an attempt's row, with its end where its claim has one."""
+    window = draft.claim if isinstance(draft.claim, Window) else None
     return AttemptRow(
         spend_id=spend.id,
         number=number,
         network=spend.network,
         txid=attempt.txid,
         raw=attempt.raw,
-        ceiling_units=offer.ceiling_units,
-        terms=dict(offer.terms),
+        ceiling_units=draft.offer.ceiling_units,
+        terms=dict(draft.offer.terms),
+        expires_at=None if window is None else window.ends_at,
+        expires_height=None if window is None else window.last_height,
         is_void=is_void,
     )
 

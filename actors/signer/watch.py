@@ -243,7 +243,7 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
     is not signed: no node would take it. With the claim of a failed spend it is nothing, sent to ourselves.
     """
     newest, is_void = attempts[0], spend.state == "failed"
-    before = draft_of(spend, newest, nothing_of(spend) if is_void else intent_of(spend))
+    before = draft_of(network, spend, newest, nothing_of(spend) if is_void else intent_of(spend))
     try:
         draft = spender.dearer(before, Purse(), cap_units=registry.fee_cap_units(network, ctx.settings))
     except FeeTooHighError as error:
@@ -261,7 +261,7 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
         if hooks is None or locked is None or not locked.is_waiting or not hooks.may_send(locked):
             return
         attempt = sign(network, spender, draft, counter=spend.slot)
-        if not spends.add_attempt(new_attempt(spend, attempt, draft.offer, number=len(attempts), is_void=is_void)):
+        if not spends.add_attempt(new_attempt(spend, attempt, draft, number=len(attempts), is_void=is_void)):
             return
         spend_tracking.note_bumped(ctx.catalogue, spend.id)
         reached("watch.bump_signed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from unittest.mock import Mock
 from uuid import UUID
 
@@ -12,9 +13,9 @@ import structlog
 
 from actors import network_ticks
 from actors.signer import broadcast
-from actors.signer import spend as spending
 from chains import registry
 from chains.net.budget import BudgetSpentError
+from core.catalogue.families import traits_of
 from core.logs import checkpoints
 from models.db.base import column, execute, rows, transaction
 from models.ledger.ledger import CUSTODY, GAS, GATEWAY, NETWORK_FEES, Account, Transfer, post
@@ -647,7 +648,8 @@ def test_what_is_put_off_frozen_or_elsewhere_is_not_due(world: SpendWorld) -> No
 
 
 def test_so_many_wait_at_the_nodes_and_no_more(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spending, "WAITING_MAX", 2)
+    two = replace(traits_of(world.network), in_flight_max=2)
+    monkeypatch.setattr(broadcast, "traits_of", lambda _network: two)
     orders = [world.order() for _ in range(5)]
     world.step(3)
     assert len(world.chain.pool) == 2
@@ -659,13 +661,13 @@ def test_so_many_wait_at_the_nodes_and_no_more(world: SpendWorld, monkeypatch: p
 
 def test_a_broken_payout_holds_up_no_other(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     broken, sound = world.order(), world.order()
-    real = broadcast._intent
+    real = broadcast._ready
 
-    def fail(ctx: object, network: object, wallet: object, payout: PayoutRow) -> object:
+    def fail(ctx: object, network: object, payout: PayoutRow) -> object:
         if payout.id == broken.id:
             raise ValueError("broken")
-        return real(ctx, network, wallet, payout)  # type: ignore[arg-type]
+        return real(ctx, network, payout)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(broadcast, "_intent", fail)
+    monkeypatch.setattr(broadcast, "_ready", fail)
     world.step()
     assert (world.payout(broken).status, world.payout(sound).status) == ("approved", "sent")

@@ -15,6 +15,7 @@ from actors.signer import spend as spending
 from actors.treasury import comparison
 from chains.base import FeeTooHighError, InsufficientCoinError, ProviderError, SpendRefusedError
 from cli.embedded.evm.anvil import Anvil
+from core.catalogue.families import traits_of
 from core.ids import uuid7
 from models.db.base import execute, rows
 from models.payouts import freezes
@@ -306,8 +307,8 @@ def test_coin_on_its_way_from_a_deposit_address_is_not_missed_there(world: Treas
 def test_a_backlog_of_sweeps_takes_a_quarter_of_the_hot_wallets_slots(
     world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert funding.SLOTS_MAX == spending.WAITING_MAX // 4
-    monkeypatch.setattr(funding, "SLOTS_MAX", 2)
+    assert funding.slots_max(world.network) == traits_of(world.network).in_flight_max // 4
+    monkeypatch.setattr(funding, "slots_max", lambda _network: 2)
     for _ in range(4):
         world.paid_invoice()
     for _ in range(2):
