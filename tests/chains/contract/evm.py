@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, ClassVar
+from uuid import uuid4
 
 from cli.embedded.evm.anvil import Anvil
 from cli.embedded.evm.tokens import install_code
 from core.addresses.evm import keccak256
-from tests.actors.scan.world import FORWARDER, World
+from tests.actors.scan.world import ETHER, FORWARDER, World
 from tests.chains.conftest import FORGER
 from tests.chains.contract.rig import Fake, Payment, Rig
 from tests.models.builders import CATALOGUE
@@ -68,6 +69,22 @@ class EvmRig(Rig):
 
     def pass_chain_time(self, seconds: int) -> None:
         self.node.ask("evm_increaseTime", hex(seconds))
+
+    def enrich(self) -> None:
+        _, raw = self.world.signed(self.hot, 5 * ETHER, currency="ETH")
+        self.node.ask("eth_sendRawTransaction", raw)
+        self.pay(self.hot, 1_000 * self.price)
+
+    def held(self, address: str) -> int:
+        data = calldata("balanceOf(address)", address)
+        return int(self.node.ask("eth_call", {"to": TOKEN, "data": data}, "latest"), 16)
+
+    def recipient(self) -> str:
+        return "0x" + uuid4().hex + "00000000"
+
+    def lose_answers(self) -> None:
+        for peer in self.peers:
+            peer.lies["eth_sendRawTransaction"] = lambda _truth, _params: DOWN
 
     def fakes(self) -> Mapping[str, Fake]:
         def send(to: str | None, signature: str = "", *words: str | int, **more: Any) -> str:

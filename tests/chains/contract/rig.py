@@ -11,31 +11,38 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from typing import Any, ClassVar, Final, NamedTuple
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from actors import context
+from actors.rates import network_fees
 from actors.scan import follow, rescan, witnesses
+from actors.signer import broadcast
 from actors.signer import spend as spending
+from actors.treasury import reconcile, sweep
 from chains import registry
 from chains.family import Reader
 from core.addresses.addresses import display
 from core.catalogue.catalogue import Network
+from core.ids import uuid7
 from core.settings.settings import load_settings
-from models.db.base import execute, rows
+from models.db.base import execute, rows, transaction
 from models.deposits import cursors
 from models.deposits import rows as deposits
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import holdings
+from models.payouts import rows as payouts
+from models.payouts.rows import PayoutRow
 from tests.chains.toy.plug import forget
 from tests.models.builders import assert_sound, merchant
 from tests.models.invoices.builders import create, new_invoice
+from tests.models.payouts.builders import fund
 
 MNEMONIC: Final = " ".join(["abandon"] * 11 + ["about"])
 # What an invoice asks for, in whole coins, each worth a dollar.
 PRICE: Final = 10
 
-OPTIONAL: Final = ("pay_ripening", "leave_hole")
+OPTIONAL: Final = ("pay_ripening", "leave_hole", "enrich")
 """What a duty may need that not every family has."""
 
 
@@ -115,6 +122,22 @@ class Rig(ABC):
 
     def leave_hole(self) -> None:
         """Let the chain skip the next height."""
+        raise NotImplementedError
+
+    def enrich(self) -> None:
+        """Give the hot wallet coins enough for whatever it has to pay, fees included; to be mined."""
+        raise NotImplementedError
+
+    def held(self, address: str) -> int:
+        """Return what the chain says that an address holds of the coin."""
+        raise NotImplementedError
+
+    def recipient(self) -> str:
+        """Return a new address of somebody else."""
+        raise NotImplementedError
+
+    def lose_answers(self) -> None:
+        """Let every provider take what it is sent, and be cut off before it says so."""
         raise NotImplementedError
 
     # The gateway -------------------------------------------------------------------------------------------
@@ -211,11 +234,61 @@ class Rig(ABC):
         rescan.rescan_recent(self.code)
         self.poll()
 
+    def pass_time(self, seconds: int) -> None:
+        """Move all clocks."""
+        execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
+        self.pass_chain_time(seconds)
+        execute("UPDATE rates SET quoted_at = app_now()")
+        context.context().market.forget()
+
+    @property
+    def hot(self) -> str:
+        return spending.hot_wallet(self.network).address
+
+    def order(self, address: str) -> PayoutRow:
+        """Write an approved payout of as much as an invoice asks for."""
+        whole = 10 ** self._scale()
+        fund(self.shop, 20 * PRICE * whole, currency=self.currency)
+        units = PRICE * whole
+        new = PayoutRow(
+            id=uuid7(), merchant_id=self.shop, order_id=str(uuid4()), kind="payout", currency=self.currency,
+            network=self.code, address=address, amount_units=units, fee_units=whole, to_units=units,
+            is_fee_on_top=True, status="approved", created_by="test",
+        )  # fmt: skip
+        with transaction():
+            return payouts.insert(context.context().catalogue, new)
+
+    def sign(self) -> None:
+        """Let the signer take a step, with all that it watches due."""
+        execute("UPDATE spends SET check_at = app_now() WHERE check_at > app_now()")
+        broadcast.broadcast(self.code)
+
+    def follow(self, times: int = 3) -> None:
+        """Let what was sent be confirmed, and seen to be."""
+        for _ in range(times):
+            self.advance(self.network.confirmations)
+            self.sign()
+
+    def keep(self) -> None:
+        """Let the treasury take a step, at costs of today."""
+        network_fees.refresh_network_fees(self.code)
+        context.context().market.forget()
+        sweep.keep_treasury(self.code)
+
+    def findings(self) -> list[tuple[Any, ...]]:
+        """Compare chain and books, at blocks of their own; return what does not agree at last."""
+        for _ in range(4):
+            self.advance()
+            reconcile.reconcile(self.code)
+        return rows("SELECT currency, place, misses FROM reconciliations WHERE NOT is_sound")
+
+    def compared(self) -> int:
+        """Return how many coins at how many places have been compared."""
+        return len(rows("SELECT 1 FROM reconciliations"))
+
     def witness(self) -> None:
         """Let what awaits a second opinion be due, and ask for it."""
-        execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => 400)")
-        self.pass_chain_time(400)
-        execute("UPDATE rates SET quoted_at = app_now()")
+        self.pass_time(400)
         witnesses.seek_second_opinions(self.code)
 
     # What came of it ---------------------------------------------------------------------------------------

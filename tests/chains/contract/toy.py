@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import ClassVar
+from uuid import uuid4
 
+from chains.base import ProviderError
 from models.db.base import app_now
 from tests.chains.contract.rig import Fake, Payment, Rig
 from tests.chains.toy.chain import MINER, NATIVE, REWARD_DEPTH, Claim, ToyBlock, ToyChain, Tx
@@ -120,8 +122,16 @@ class ToyRig(Rig):
             node.honest()
 
 
-class CounterRig(ToyRig):
-    """Accounts that count, on a chain that skips heights."""
+class HolesRig(ToyRig):
+    """A chain that skips heights."""
+
+    def leave_hole(self) -> None:
+        while (self.tip() + 1) % self.hole_every:
+            self.mine()
+
+
+class CounterRig(HolesRig):
+    """Accounts that count, with several outputs in a transaction."""
 
     code = "toycounter"
     currency = "TON"
@@ -129,18 +139,34 @@ class CounterRig(ToyRig):
     hole_every = 5
     lacks: ClassVar = {"pay_ripening": "nobody is paid for making blocks here"}
 
-    def leave_hole(self) -> None:
-        while (self.tip() + 1) % self.hole_every:
-            self.mine()
+    def enrich(self) -> None:
+        self.chain.faucet(self.hot, 1_000 * self.price)
+
+    def held(self, address: str) -> int:
+        return self.chain.held(address)
+
+    def recipient(self) -> str:
+        return "toy" + uuid4().hex + "00000000"
+
+    def lose_answers(self) -> None:
+        def cut(_truth: str, _raw: bytes) -> str:
+            raise ProviderError("the connection was lost")
+
+        for node in self.nodes:
+            node.lies["send"] = cut
 
 
-class WindowRig(CounterRig):
+class WindowRig(HolesRig):
     """Accounts whose transactions end with a window."""
 
     code = "toywindow"
     currency = "SOL"
     claim = "window"
     hole_every = 3
+    lacks: ClassVar = {
+        "pay_ripening": "nobody is paid for making blocks here",
+        "enrich": "no row of a spend keeps the window that it claims yet",
+    }
 
 
 class CoinsRig(ToyRig):
@@ -149,7 +175,10 @@ class CoinsRig(ToyRig):
     code = "toycoins"
     currency = "BTC"
     claim = "coins"
-    lacks: ClassVar = {"leave_hole": "every height of this chain has a block"}
+    lacks: ClassVar = {
+        "leave_hole": "every height of this chain has a block",
+        "enrich": "no row of a spend keeps the coins that it claims yet",
+    }
 
     def pay_ripening(self, to: str, units: int) -> int:
         self.chain.give((to, NATIVE, units), sender=MINER)

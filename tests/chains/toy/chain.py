@@ -187,6 +187,12 @@ class ToyChain:
     def is_hole(self, height: int) -> bool:
         return self.at(height) is None and height < self.head.height
 
+    def counter(self, sender: str, height: int | None = None) -> int:
+        """Return how many transactions of a sender are included, up to a height."""
+        told = zip(self.blocks, self.states, strict=True)
+        after = [state for block, state in told if height is None or block.height <= height]
+        return after[-1].counters.get(sender, 0) if after else 0
+
     def held(self, address: str, currency: str = NATIVE) -> int:
         """Return what an address holds after the last block."""
         if self.claim == "coins":

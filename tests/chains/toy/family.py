@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 from chains.family import Family, Wiring
 from core.catalogue.families import traits_of
 from tests.chains.toy.keys import ToyDeriver
 from tests.chains.toy.providers import ToyProviders
 from tests.chains.toy.reader import ToyReader
+from tests.chains.toy.spender import ToySpender
+from tests.chains.toy.treasurer import ToyTreasurer
 
 
 @functools.cache
@@ -21,14 +22,17 @@ def _reader(wiring: Wiring) -> ToyReader:
     return ToyReader(wiring, providers(wiring), has_sender=traits_of(wiring.network).has_sender)
 
 
-def _nobody(_wiring: Wiring) -> Any:
-    raise LookupError("this family does not spend yet")
+@functools.cache
+def spender(wiring: Wiring) -> ToySpender:
+    if traits_of(wiring.network).claim != "counter":
+        raise LookupError("no row keeps another claim than a counter yet")
+    return ToySpender(wiring.network, providers(wiring))
 
 
 FAMILY = Family(
     reader=_reader,  # type: ignore[arg-type]
-    spender=_nobody,
-    treasurer=_nobody,
+    spender=spender,
+    treasurer=lambda wiring: ToyTreasurer(spender(wiring)),
     screener=lambda _wiring: None,
     deriver=lambda seed, _network: ToyDeriver(seed),
 )

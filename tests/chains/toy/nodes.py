@@ -57,8 +57,15 @@ class ToyNode:
         found = self.chain.state.coins.get((txid, vout))
         return None if found is None else found[:2]
 
-    def _counter(self, sender: str) -> int:
-        return self.chain.state.counters.get(sender, 0)
+    def _counter(self, sender: str, height: int | None) -> int:
+        return self.chain.counter(sender, height)
+
+    def _waiting(self, sender: str) -> int:
+        waits = {tx.counter for tx in self.chain.pool.values() if tx.sender == sender}
+        found = self.chain.counter(sender)
+        while found in waits:
+            found += 1
+        return found
 
     def _fee(self) -> int:
         return self.chain.fee

@@ -88,8 +88,10 @@ def plug(monkeypatch: pytest.MonkeyPatch) -> None:
 def forget() -> None:
     """Let the catalogue and all that is built of it be made anew by whoever asks next."""
     load_catalogue.cache_clear()
-    for kept in (registry._wiring, registry._reader, registry._spender, registry._family, toy_family.providers):
+    for kept in (registry._wiring, registry._reader, registry._spender, registry._family):
         kept.cache_clear()
+    for built in (toy_family.providers, toy_family.spender):
+        built.cache_clear()
 
 
 def _everywhere(monkeypatch: pytest.MonkeyPatch, name: str, before: object, after: object) -> None:

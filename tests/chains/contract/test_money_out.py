@@ -1,0 +1,127 @@
+"""What every family owes to money that leaves: each payout once, each sweep whole, books that the chain bears out."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.logs import checkpoints
+from models.db.base import column, rows
+from models.payouts.rows import PayoutRow
+from tests.chains.contract.rig import Rig, stored
+
+pytestmark = pytest.mark.needs("enrich")
+
+# The steps of a payout that nothing disturbs, in their order.
+LABELS = [
+    "broadcast.judged", "spending.quoted", "spending.taken", "spending.signed", "spending.committed",
+    "spending.given", "spending.noted", "broadcast.paid", "watch.told", "watch.mined", "watch.ended", "watch.ripe",
+]  # fmt: skip
+PATIENCE_S = 70
+
+
+class Killed(BaseException):
+    """The end of the signer at a step."""
+
+
+@pytest.fixture
+def rich(rig: Rig) -> Rig:
+    """A gateway whose hot wallet has coins."""
+    rig.enrich()
+    rig.advance(rig.network.maturity)
+    return rig
+
+
+def status(order: PayoutRow) -> str:
+    (found,) = column("SELECT status FROM payouts WHERE id = %s", (order.id,))
+    return str(found)
+
+
+def die_at(rig: Rig, label: str) -> bool:
+    """Let the signer and the chain go on until the signer dies at a label; return whether it did."""
+
+    def hear(reached: str) -> None:
+        if reached == label:
+            raise Killed
+
+    checkpoints.listen(hear)
+    try:
+        for _ in range(3):
+            rig.sign()
+            rig.advance(rig.network.confirmations)
+    except Killed:
+        return True
+    finally:
+        checkpoints.listen(None)
+    return False
+
+
+def test_a_payout_is_paid_once_wherever_its_signer_dies(rich: Rig) -> None:
+    paid = {}
+    for label in LABELS:
+        recipient = rich.recipient()
+        order = rich.order(recipient)
+        has_died = die_at(rich, label)
+        rich.sign()
+        rich.follow()
+        paid[label] = (has_died, rich.held(recipient), status(order))
+
+    assert paid == dict.fromkeys(LABELS, (True, rich.price, "confirmed"))
+
+
+def test_bytes_whose_taking_was_not_told_are_paid_once(rich: Rig) -> None:
+    recipient = rich.recipient()
+    order = rich.order(recipient)
+    rich.lose_answers()
+    rich.sign()
+    rich.sign()
+    rich.be_honest()
+    rich.restart()
+    rich.sign()
+    rich.follow()
+
+    assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
+    assert rows("SELECT count(*) FROM spend_attempts") == [(1,)]
+
+
+def test_what_is_stuck_is_offered_more_and_paid_once(rich: Rig) -> None:
+    recipient = rich.recipient()
+    order = rich.order(recipient)
+    rich.sign()
+    rich.pass_time(PATIENCE_S)
+    rich.sign()
+    assert rows("SELECT count(*) FROM spend_attempts") == [(2,)]
+    rich.follow()
+
+    assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
+
+
+def test_a_payout_that_a_reorg_takes_out_is_sent_again_and_paid_once(rich: Rig) -> None:
+    recipient = rich.recipient()
+    order = rich.order(recipient)
+    rich.sign()
+    rich.follow(1)
+    rich.reorg(rich.network.confirmations)
+    assert rich.held(recipient) == 0
+
+    rich.catch_up()
+    rich.sign()
+    rich.pass_time(PATIENCE_S)
+    rich.sign()
+    rich.follow()
+    assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
+
+
+def test_a_deposit_is_swept_whole_and_the_books_agree_with_the_chain(rich: Rig) -> None:
+    mine, before = rich.invoice(), rich.held(rich.hot)
+    rich.pay(stored(mine), rich.price)
+    rich.advance(rich.network.maturity)
+    for _ in range(3):
+        rich.keep()
+        rich.follow(2)
+    came = rich.held(rich.hot) - before
+
+    assert rich.held(stored(mine)) == 0
+    # Where the coin is the one that fees are paid in, they are taken from it.
+    assert rich.price * 99 // 100 <= came <= rich.price
+    assert rich.findings() == []
+    assert rich.compared() > 0

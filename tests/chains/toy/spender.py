@@ -1,0 +1,198 @@
+"""Prices, signs, sends and follows toy transactions of accounts that count, as chains.family.Spender, CounterSpender.
+
+What decides about money is asked of every node. One transaction has as many outputs as the chain allows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from statistics import median_low
+from typing import Any
+
+from chains.base import (
+    Attempt,
+    Case,
+    Counter,
+    Draft,
+    Fate,
+    FateKind,
+    FeeTooHighError,
+    InsufficientCoinError,
+    Intent,
+    Movement,
+    Offer,
+    OutputFate,
+    ProviderError,
+    Purse,
+    Sending,
+    UnderfundedError,
+)
+from chains.family import Keyring
+from core.catalogue.catalogue import Network
+from core.catalogue.families import traits_of
+from tests.chains.toy.chain import NATIVE, RefusedError, ToyBlock, Tx
+from tests.chains.toy.nodes import ToyNode
+from tests.chains.toy.providers import ToyProviders, block_at, checked
+
+WITNESSES_MIN = 2
+# What nodes answer, and what that means; whatever else they say is no answer.
+_WORDS = {
+    "already included": Sending.TAKEN,
+    "counter used": Sending.CLAIM_USED,
+    "underpriced": Sending.UNDERPRICED,
+    "fee too low": Sending.UNDERPRICED,
+    "unfunded": Sending.UNFUNDED,
+    "expired": Sending.EXPIRED,
+}
+
+
+@dataclass(frozen=True)
+class _Testimony:
+    """What one node tells of a spend."""
+
+    kind: FateKind
+    block: ToyBlock | None = None
+    tx: Tx | None = None
+
+
+class ToySpender:
+    def __init__(self, network: Network, providers: ToyProviders) -> None:
+        self._network, self._providers = network, providers
+        self._outputs_max = traits_of(network).outputs_max
+
+    def next_counter(self, sender: str, *, ours: int) -> int:
+        told = self._all(lambda node: checked(node.ask("counter", sender, None), int))
+        counter = median_low(told)
+        if counter > ours and len(told) < min(WITNESSES_MIN, len(self._providers.nodes)):
+            raise ProviderError("one node alone tells of a higher number")
+        return counter
+
+    def waiting_counter(self, sender: str, *, ours: int, cautious: bool) -> int:
+        told = sorted(self._all(lambda node: checked(node.ask("waiting", sender), int)), reverse=True)
+        place = 0 if cautious else min(WITNESSES_MIN, len(self._providers.nodes)) - 1
+        return max(ours, *told[place : place + 1])
+
+    def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
+        if len(intent.outputs) > self._outputs_max:
+            raise ValueError("more outputs than one transaction has")
+        fee = self._fee(cap_units)
+        gas, currency = self._network.gas_currency, self._currency(intent)
+        needed = Tally(purse.promised)
+        needed[currency] += intent.units
+        needed[gas] += fee
+        for name, contract in ((gas, NATIVE), (currency, self._contract(intent))):
+            if self.balance(intent.wallet.address, contract) < needed[name]:
+                raise InsufficientCoinError(f"too little {name} for {needed[name]} units")
+        offer = Offer(ceiling_units=fee, terms={"fee_units": fee})
+        return Draft(intent=intent, claim=Counter(at_least=purse.next_counter), offer=offer)
+
+    def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft:
+        del purse
+        fee = max(self._fee(cap_units), before.offer.terms["fee_units"] + 1)
+        if fee > cap_units:
+            raise FeeTooHighError("nodes take nothing that the cap allows")
+        offer = Offer(ceiling_units=fee, terms={"fee_units": fee})
+        moved = before.intent.units if before.intent.pair is None or before.intent.pair.contract is None else 0
+        missing = moved + fee - self.balance(before.intent.wallet.address, NATIVE)
+        if missing > 0:
+            raise UnderfundedError("too little for the fee", offer=offer, missing_units=missing)
+        return replace(before, offer=offer)
+
+    def sign(self, draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
+        if counter is None:
+            raise ValueError("this chain counts")
+        name, wallet = self._contract(draft.intent), draft.intent.wallet
+        outputs = tuple((output.recipient, name, output.units) for output in draft.intent.outputs)
+        unsigned = Tx(wallet.address, outputs, draft.offer.terms["fee_units"], counter=counter)
+        signature = keys.sign(wallet, unsigned.body()).hex()
+        signed = replace(unsigned, signatures=((keys.public(wallet).hex(), signature),))
+        return Attempt(txid=signed.txid, raw=signed.raw)
+
+    def send(self, raw: bytes) -> Sending:
+        told = self._all(lambda node: _given(node, raw))
+        return Sending.TAKEN if Sending.TAKEN in told else told[0]
+
+    def fate(self, case: Case) -> Fate:
+        if not isinstance(case.claim, Counter):
+            raise ValueError("this chain counts")  # noqa: TRY004  what is wrong is the row
+        claimed = case.claim.at_least
+        told = self._all(lambda node: self._testimony(node, case, claimed))
+        included = [each for each in told if each.kind is FateKind.INCLUDED]
+        if included:
+            found = max(included, key=included.count)
+            return self._included(case, found, count=included.count(found))
+        dead = [each for each in told if each.kind is FateKind.DEAD]
+        if len(dead) == len(told) >= min(WITNESSES_MIN, len(self._providers.nodes)):
+            return Fate(kind=FateKind.DEAD, cause="stranger")
+        return Fate(kind=FateKind.WAITING)
+
+    def balance(self, address: str, name: str) -> int:
+        """Return what an address holds after the newest block: the middle of what nodes tell."""
+        return median_low(self._all(lambda node: checked(node.ask("balance", address, name), int)))
+
+    # Within -------------------------------------------------------------------------------------------------
+
+    def _all(self, question: Callable[[ToyNode], Any]) -> list[Any]:
+        told = self._providers.everyone(question)
+        known = [answer for answer in told if not isinstance(answer, ProviderError)]
+        if not known:
+            raise next(answer for answer in told if isinstance(answer, ProviderError))
+        return known
+
+    def _fee(self, cap_units: int) -> int:
+        fee: int = median_low(self._all(lambda node: checked(node.ask("fee"), int)))
+        if fee > cap_units:
+            raise FeeTooHighError(f"{fee} units are asked for")
+        return fee
+
+    def _currency(self, intent: Intent) -> str:
+        return self._network.gas_currency if intent.pair is None else intent.pair.currency
+
+    def _contract(self, intent: Intent) -> str:
+        return NATIVE if intent.pair is None else intent.pair.contract or NATIVE
+
+    def _testimony(self, node: ToyNode, case: Case, claimed: int) -> _Testimony:
+        for txid in case.txids:
+            height = node.ask("height_of", txid)
+            block = None if height is None else block_at(node, checked(height, int))
+            tx = None if block is None else next((tx for tx in block.txs if tx.txid == txid), None)
+            if tx is not None:
+                return _Testimony(FateKind.INCLUDED, block, tx)
+        deep = checked(node.ask("head"), int) - case.depth + 1
+        used = checked(node.ask("counter", case.intent.wallet.address, deep), int)
+        return _Testimony(FateKind.DEAD if used > claimed else FateKind.WAITING)
+
+    def _included(self, case: Case, found: _Testimony, *, count: int) -> Fate:
+        block, tx = found.block, found.tx
+        assert block is not None
+        assert tx is not None
+        failed = {place for txid, place in block.failed if txid == tx.txid}
+        outputs = tuple(
+            OutputFate(effect="none", problem="the recipient takes nothing")
+            if place in failed
+            else OutputFate(effect="exact")
+            for place in range(len(tx.outputs))
+        )
+        moved: Tally[tuple[str, str]] = Tally({(tx.sender, self._network.gas_currency): -tx.fee})
+        currency = self._currency(case.intent)
+        for place, (recipient, _, units) in enumerate(tx.outputs):
+            if place not in failed:
+                moved[tx.sender, currency] -= units
+                moved[recipient, currency] += units
+        return Fate(
+            kind=FateKind.INCLUDED, txid=tx.txid, height=block.height, block_hash=block.hash, outputs=outputs,
+            fee_units=tx.fee, is_witnessed=count >= min(WITNESSES_MIN, len(self._providers.nodes)),
+            movements=tuple(Movement(address=a, currency=c, units=units) for (a, c), units in moved.items() if units),
+        )  # fmt: skip
+
+
+def _given(node: ToyNode, raw: bytes) -> Sending:
+    try:
+        node.ask("send", raw)
+    except RefusedError as error:
+        if str(error) not in _WORDS:
+            raise ProviderError(str(error)) from error
+        return _WORDS[str(error)]
+    return Sending.TAKEN

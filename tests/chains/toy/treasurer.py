@@ -1,0 +1,40 @@
+"""Brings home what lies at toy addresses, as chains.family.Treasurer: the coin less its fee, a token after its fee."""
+
+from __future__ import annotations
+
+from chains.base import Draft, Fund, Intent, KeyRef, Lying, Offer, Output, Purse, Step, Sweep, Wait
+from tests.chains.toy.chain import NATIVE
+from tests.chains.toy.spender import ToySpender
+
+
+class ToyTreasurer:
+    def __init__(self, spender: ToySpender) -> None:
+        self._spender = spender
+
+    def step(self, lying: Lying, hot: KeyRef, *, cap_units: int) -> Step:
+        name = NATIVE if lying.pair is None else lying.pair.contract or NATIVE
+        fee = self._spender._fee(cap_units)
+        there = min(lying.units, self._spender.balance(lying.key.address, name))
+        if there < lying.units:
+            return Wait(reason="short")
+        if name == NATIVE:
+            return (
+                self._sweep(lying, hot, there - fee, cap_units) if there > fee else Wait(reason="dear", cost_units=fee)
+            )
+        if self._spender.balance(lying.key.address, NATIVE) < fee:
+            return self._funding(hot, lying.key.address, fee)
+        return self._sweep(lying, hot, there, cap_units)
+
+    def relief(self, wallet: KeyRef, hot: KeyRef, *, offer: Offer, missing_units: int) -> Step:
+        if wallet.ordinal is None or missing_units > offer.ceiling_units:
+            return Wait(reason="short", cost_units=offer.ceiling_units)
+        return self._funding(hot, wallet.address, missing_units)
+
+    def _funding(self, hot: KeyRef, address: str, units: int) -> Fund:
+        intent = Intent(wallet=hot, pair=None, outputs=(Output(recipient=address, units=units),))
+        return Fund(intent=intent, cost_units=2 * units)
+
+    def _sweep(self, lying: Lying, hot: KeyRef, units: int, cap_units: int) -> Sweep:
+        intent = Intent(wallet=lying.key, pair=lying.pair, outputs=(Output(recipient=hot.address, units=units),))
+        draft: Draft = self._spender.draft(intent, Purse(), cap_units=cap_units)
+        return Sweep(draft=draft)
