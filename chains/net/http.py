@@ -25,6 +25,8 @@ READ_BYTES: Final = 256 * 1024
 PATIENCE_S: Final = 5.0
 PATIENCE_MAX_S: Final = 120.0
 HIDDEN: Final = "***"
+# Shorter ones are parts of ordinary words, and by its words an answer is told from another.
+SECRET_CHARS_MIN: Final = 8
 HEADERS: Final = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
@@ -44,7 +46,7 @@ class HttpNode:
         node = read_node_url(url)
         self._timeout_s = timeout_s
         self._path = urllib3.util.parse_url(node.address).request_uri
-        self._secrets = sorted(node.secrets, key=len, reverse=True)
+        self._secrets = sorted((text for text in node.secrets if len(text) >= SECRET_CHARS_MIN), key=len, reverse=True)
         self._headers = {**HEADERS, **dict(node.headers)}
         # Neither retries nor redirects: the caller has other nodes, and a node that redirects is not the one we chose,
         # nor one that may see what opens it.

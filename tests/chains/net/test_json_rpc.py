@@ -164,6 +164,13 @@ def test_what_opens_a_node_is_sent_with_every_request_and_nothing_of_it_in_the_a
             assert node.path == "/v3/secret-key"
 
 
+def test_a_short_password_leaves_the_words_of_a_refusal_as_they_are() -> None:
+    with JsonRpcNode({"eth_method": Refusal(-32000, "already known")}) as node, pytest.raises(RpcError) as caught:
+        JsonRpc(node.url.replace("://", "://user:know@"), timeout_s=30).call("eth_method", [], str)
+
+    assert caught.value.text == "already known"
+
+
 @pytest.mark.parametrize(
     "answer",
     [
