@@ -17,8 +17,9 @@ from actors.queue.registry import QUEUES
 from api.gateway import Queues
 from api.health.attention import unpriced_coins
 from core.catalogue.catalogue import load_catalogue
+from core.catalogue.families import SERVED_FAMILIES
 from core.settings.settings import Settings
-from models.addresses.reservations import SEQUENCES, level
+from models.addresses.reservations import level
 from models.db import base
 from models.deposits import scans
 from models.deposits import witnesses as quorum
@@ -222,7 +223,7 @@ def pool_gauges() -> Iterator[Metric]:
         "sluice_address_pool_level",
         "Addresses that can be handed out.",
         "family",
-        ((family, level(family)) for family in SEQUENCES),
+        ((family, level(family)) for family in sorted(SERVED_FAMILIES)),
     )
 
 

@@ -8,13 +8,24 @@ write differently: regtest has another prefix than bitcoin's main chain.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from core.addresses import bitcoin, evm, solana, ton, tron
 from core.addresses.errors import AddressError, ForeignAddressError
-from core.catalogue.catalogue import Network
 
 __all__ = ["AddressError", "ForeignAddressError", "display", "parse", "stored_form"]
+
+
+class Network(Protocol):
+    """What is asked of a network; core.catalogue.catalogue, which asks how contracts are written, has it."""
+
+    @property
+    def family(self) -> str:
+        """Return the family of chains that it belongs to."""
+
+    @property
+    def family_parameters(self) -> Any:
+        """Return what only networks of its family have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

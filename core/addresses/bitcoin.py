@@ -6,12 +6,11 @@ Stored as they are shown, bech32 in lower case. Each chain has its own prefix an
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Protocol
 
 from core.addresses import base58, bech32
 from core.addresses.bech32 import Segwit
 from core.addresses.errors import AddressError, ForeignAddressError, nobody
-from core.catalogue.families import BitcoinParameters
 
 _HASH_BYTES: Final = 20
 _SCRIPT_HASH_BYTES: Final = 32
@@ -40,7 +39,15 @@ _CHAINS: Final[Mapping[str, _Chain]] = MappingProxyType(
 )
 
 
-def parse(text: str, parameters: BitcoinParameters) -> str:
+class Parameters(Protocol):
+    """What is asked of a network of bitcoin; core.catalogue.families has it."""
+
+    @property
+    def chain(self) -> str:
+        """Return which chain it is."""
+
+
+def parse(text: str, parameters: Parameters) -> str:
     """Return an address as it is stored. Raises AddressError; ForeignAddressError for another chain of bitcoin."""
     chain, known = _CHAINS[parameters.chain], _CHAINS.values()
     if (segwit := bech32.decode(text)) is not None and segwit.prefix in {each.prefix for each in known}:
@@ -57,7 +64,7 @@ def parse(text: str, parameters: BitcoinParameters) -> str:
     raise AddressError("The address is no bitcoin address, or it is misspelt: its checksum is wrong.")
 
 
-def display(address: str, parameters: BitcoinParameters) -> str:  # noqa: ARG001 - it is stored as it is shown
+def display(address: str, parameters: Parameters) -> str:  # noqa: ARG001 - it is stored as it is shown
     """Return a stored address as it is shown."""
     return address
 

@@ -10,7 +10,6 @@ from typing import Final
 import sha3
 
 from core.addresses.errors import AddressError, nobody
-from core.catalogue.families import EvmParameters
 
 HEX_PREFIX: Final = "0x"
 HIGH_NIBBLES: Final = "89abcdef"
@@ -47,7 +46,7 @@ def checksum_evm(address: str) -> str:
     )
 
 
-def parse(text: str, parameters: EvmParameters) -> str:  # noqa: ARG001 - all EVM networks write alike
+def parse(text: str, parameters: object) -> str:  # noqa: ARG001 - all EVM networks write alike
     """Return an address as it is stored. Raises AddressError."""
     if _SPELLED.fullmatch(text) is None:
         raise AddressError("The address must be 0x and 40 hexadecimal digits.")
@@ -60,7 +59,7 @@ def parse(text: str, parameters: EvmParameters) -> str:  # noqa: ARG001 - all EV
     return found
 
 
-def display(address: str, parameters: EvmParameters) -> str:  # noqa: ARG001 - as above
+def display(address: str, parameters: object) -> str:  # noqa: ARG001 - as above
     """Return a stored address with its checksum."""
     return checksum_evm(address)
 

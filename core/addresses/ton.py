@@ -7,10 +7,9 @@ send back what is meant for it; on test networks with their flag (0Q…).
 import base64
 import re
 from binascii import crc_hqx
-from typing import Final
+from typing import Final, Protocol
 
 from core.addresses.errors import AddressError, ForeignAddressError, nobody
-from core.catalogue.families import TonParameters
 
 _RAW: Final = re.compile(r"(0|-1):([0-9a-fA-F]{64})")
 # Either alphabet of base64, but never both.
@@ -24,7 +23,15 @@ _CHECKSUM_BYTES: Final = 2
 _PAYLOAD_BYTES: Final = 34
 
 
-def parse(text: str, parameters: TonParameters) -> str:
+class Parameters(Protocol):
+    """What is asked of a network of TON; core.catalogue.families has it."""
+
+    @property
+    def is_test(self) -> bool:
+        """Return whether it is a test network."""
+
+
+def parse(text: str, parameters: Parameters) -> str:
     """Return an address as it is stored. Raises AddressError; ForeignAddressError for one of test networks alone."""
     found = _read(text)
     if found is None:
@@ -39,7 +46,7 @@ def parse(text: str, parameters: TonParameters) -> str:
     return _raw(workchain, account)
 
 
-def display(address: str, parameters: TonParameters) -> str:
+def display(address: str, parameters: Parameters) -> str:
     """Return a stored address as it is shown."""
     workchain, _, account = address.partition(":")
     tag = _STAYS | (_FOR_TESTS if parameters.is_test else 0)

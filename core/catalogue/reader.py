@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from core.addresses.addresses import AddressError, parse, stored_form
 from core.catalogue.catalogue import Asset, Catalogue, Fiat, Network, Pair
 from core.catalogue.fields import Digits, Environment, Positive
 from core.money import parse_units, rescale
@@ -174,7 +175,7 @@ def _problems(catalogue: Catalogue, development: _Development) -> Iterator[str]:
         yield from _network_problems(network, catalogue)
     yield from _repeated(network.chain_identity for network in catalogue.networks.values())
     for code, pairs in catalogue.pairs_by_network.items():
-        yield from _repeated(pair.contract and f"{code} {pair.contract.lower()}" for pair in pairs)
+        yield from _repeated(pair.contract and f"{code} {stored_form(pair.contract)}" for pair in pairs)
 
 
 def _network_problems(network: Network, catalogue: Catalogue) -> Iterator[str]:
@@ -186,9 +187,20 @@ def _network_problems(network: Network, catalogue: Catalogue) -> Iterator[str]:
     for pair in pairs:
         if (pair.contract is None) != (pair.currency == network.gas_currency):
             yield f"{pair.currency} on {network.code}: its own coin, and no other, has no contract"
+    yield from _contract_problems(network, pairs)
     currencies = frozenset(pair.currency for pair in pairs)
     for problem in network.family_parameters.problems(network.chain_identity, network.gas_currency, currencies):
         yield f"{network.code}: {problem}"
+
+
+def _contract_problems(network: Network, pairs: Iterable[Pair]) -> Iterator[str]:
+    for pair in pairs:
+        if pair.contract is None:
+            continue
+        try:
+            parse(network, pair.contract)
+        except AddressError as refusal:
+            yield f"{pair.currency} on {network.code}: {refusal}"
 
 
 def _repeated(values: Iterable[object]) -> Iterator[str]:

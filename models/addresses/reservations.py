@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from core.catalogue.families import TRAITS
 from models.db import locks
 from models.db.base import column, execute, is_true, transaction, value
 from models.db.locks import LockSeed
@@ -23,8 +24,8 @@ RECLAIM_STEP: Final = 100_000
 # More addresses than are sold between two backups' log files, and few enough to be made within seconds.
 SKIPPED: Final = 1_024
 
-# Families that have a pool, and the sequence that numbers their addresses. SQL is composed from these alone.
-SEQUENCES: Final[Mapping[str, str]] = MappingProxyType({"evm": "address_claims_evm"})
+# The sequence that numbers a family's addresses. SQL is composed from these alone.
+SEQUENCES: Final[Mapping[str, str]] = MappingProxyType({family: f"address_claims_{family}" for family in TRAITS})
 
 _RIPE: Final = f"clock_timestamp() - interval '{RECLAIM_AFTER_S} seconds'"
 _IS_FREE: Final = (
@@ -46,9 +47,7 @@ def level(family: str) -> int:
 
 
 def is_any_left(family: str) -> bool:
-    """Return whether an address can still be handed out; a family without a pool has none."""
-    if family not in SEQUENCES:
-        return False
+    """Return whether an address can still be handed out; a family whose pool nobody fills has none."""
     has_new = next_chunk(family) * CHUNK - 1 > _last_reserved(family)
     return has_new or is_true(f"SELECT 1 FROM address_returns r WHERE r.family = %s AND {_IS_FREE} LIMIT 1", (family,))
 

@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 
 from psycopg2.extensions import connection
 
+from core.catalogue.families import TRAITS
+
 WEB: Final = "sluice_web"
 WORKERS: Final = "sluice_workers"
 SIGNER: Final = "sluice_signer"
@@ -24,13 +26,16 @@ _SCHEMA_READERS: Final = {"public": ROLES, "signer": (SIGNER, READ_ONLY)}
 _WORDS: Final = {"r": "SELECT", "i": "INSERT", "u": "UPDATE", "d": "DELETE", "n": "USAGE"}
 _LETTER: Final = re.compile(r"([riudn])(?:\(([\w,]+)\))?")
 
+# One a family: they number its addresses.
+SEQUENCES: Final = frozenset(f"address_claims_{family}" for family in TRAITS)
+
 # By table: web, workers, signer. r reads, i inserts, u updates, d deletes, n draws numbers; in brackets the columns
 # that alone are meant. Whoever locks rows needs u on some column: where it changes nothing, on one that cannot change.
 _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "accepted_methods": ("r", "rid", "r"),
     "accounts": ("r", "riu(id)", "riu(id)"),
     "address_chunks": ("r", "r", "ri"),
-    "address_claims_evm": ("r", "rn", "rnu"),
+    **dict.fromkeys(SEQUENCES, ("r", "rn", "rnu")),
     "address_marks": ("", "riud", "rud"),
     "address_owners": ("r", "ri", "r"),
     "address_returns": ("r", "riud", "riu"),
@@ -117,7 +122,6 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "withdrawal_rules": ("r", "riu", ""),
     "withdrawal_walk": ("", "ru", ""),
 }
-SEQUENCES: Final = frozenset({"address_claims_evm"})
 # Sealed secrets, and the answers that held some: for no reader's eyes.
 _SEALED: Final = frozenset({"api_keys", "calls", "emails", "webhook_endpoints"})
 

@@ -137,7 +137,7 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         "the address that an invoice shows comes from the pool and belongs to it alone",
         "SELECT i.id, i.address FROM invoices i LEFT JOIN"
         " (address_owners o JOIN pool_addresses p ON p.family = o.family AND p.ordinal = o.ordinal)"
-        " ON o.owner_id = i.id AND o.ordinal = i.address_ordinal AND p.address IN (i.address, lower(i.address))"
+        " ON o.owner_id = i.id AND o.ordinal = i.address_ordinal AND p.address = stored_address(i.address)"
         " WHERE i.pay_currency IS NOT NULL AND o.owner_id IS NULL",
     ),
     "links_sell_for_their_merchants": (

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Final
 from uuid import UUID
 
+from core.catalogue.families import SERVED_FAMILIES
 from core.ids import least_id
-from models.addresses.reservations import SEQUENCES
 
 # Twice as long as it takes until the next full audit.
 YOUNG_S: Final = 2 * 86_400
@@ -122,7 +122,7 @@ def young_since() -> UUID:
 def narrowed(name: str, query: str, since: UUID) -> str:
     """Return an invariant's query for what is young or open; one that is not narrowed as it is."""
     return (
-        f"{_SCOPES[name].format(since=since, families='{' + ','.join(SEQUENCES) + '}')} {query}"
+        f"{_SCOPES[name].format(since=since, families='{' + ','.join(sorted(SERVED_FAMILIES)) + '}')} {query}"
         if name in _SCOPES
         else query
     )

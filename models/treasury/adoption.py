@@ -11,6 +11,7 @@ from uuid import UUID
 
 import structlog
 
+from core.addresses.addresses import stored_form
 from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from core.money import PrecisionLostError
@@ -148,12 +149,16 @@ def _attempt(unknown: UnknownRow, spend_id: UUID, *, number: int = 0) -> Attempt
 def ledger_units(catalogue: Catalogue, unknown: UnknownRow) -> int | None:
     """Return what a transaction moved in the ledger's units; None for a coin that is not offered on its network."""
     pair = catalogue.pair(unknown.currency, unknown.network)
-    if pair is None or (pair.contract or "").lower() != (unknown.contract or "").lower():
+    if pair is None or _stored(pair.contract) != _stored(unknown.contract):
         return None
     try:
         return pair.to_ledger(unknown.token_units, catalogue.scale(unknown.currency))
     except PrecisionLostError:
         return None
+
+
+def _stored(contract: str | None) -> str:
+    return stored_form(contract or "") or contract or ""
 
 
 def _asked_by(catalogue: Catalogue, unknown: UnknownRow) -> PayoutRow | None:

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
+from core.addresses.addresses import stored_form
 from models.addresses.rows import AddressOwner
 from models.db.base import column, execute
 from models.db.table import BY_DATABASE, Big, Table
@@ -59,7 +60,8 @@ def find(merchant_id: UUID, *, wallet_id: UUID) -> WalletRow | None:
 
 def find_by_address(merchant_id: UUID, text: str) -> WalletRow | None:
     """Return a merchant's wallet by its address, in any spelling that its network has."""
-    return WalletRow.first("w.address = ANY(%s) AND w.merchant_id = %s", ([text, text.lower()], merchant_id))
+    spellings = [text, stored_form(text) or text]
+    return WalletRow.first("w.address = ANY(%s) AND w.merchant_id = %s", (spellings, merchant_id))
 
 
 def find_by_order(merchant_id: UUID, currency: str, network: str, order_id: str) -> WalletRow | None:

@@ -26,15 +26,12 @@ UNITS: Final = frozenset({"wei", "gwei"})
 PHRASE: Final = re.compile(r"(?i)(?<![a-z])(?:eth_(?=[a-z])|(?:gas_limit|chain_id|next_nonce)(?![a-z]))")
 
 OLDER: Final = "columns that the older version beside reads and fills, until a later release drops them"
-BY_FAMILY: Final = "still asks which family it is"
 # Who else says so, and what, and why. Nothing is added here without a reason that lasts; what is gone is taken out.
 ALLOWED: Final[dict[str, tuple[set[str], str]]] = {
     "chains/registry.py": ({"evm"}, "the one table"),
     "cli/embedded/chains.py": ({"evm"}, "the one table"),
     "core/addresses/addresses.py": (set(FAMILIES), "the one table"),
     "core/catalogue/families.py": ({*FAMILIES, "gwei"}, "what is data of each family: traits and parameters"),
-    "models/addresses/reservations.py": ({"evm"}, BY_FAMILY),
-    "models/db/grants.py": ({"evm"}, "names a sequence a family"),
     "models/spends/rows.py": ({"gas_limit"}, OLDER),
     "models/spends/unknown.py": ({"gas_limit"}, OLDER),
 }

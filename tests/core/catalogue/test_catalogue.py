@@ -451,6 +451,19 @@ MUTATIONS: dict[str, tuple[Any, str]] = {
     "a token without a contract": (
         lambda d: pair_row(d, "USDT", "tron").update(contract=None), "USDT on tron: its own coin",
     ),
+    "a contract that is misspelt": (
+        lambda d: pair_row(d, "USDT", "ton").update(contract=TOKENS["USDT", "ton"][0][:-1] + "A"),
+        "USDT on ton: The address is no TON address",
+    ),
+    "a contract of another family": (
+        lambda d: pair_row(d, "USDT", "solana").update(contract=TOKENS["USDT", "tron"][0]),
+        "USDT on solana: The address is one of another kind of network.",
+    ),
+    "two spellings of one contract": (
+        lambda d: d["pairs"].append({**pair_row(d, "USDT", "ton"), "currency": "USDC",
+                                     "contract": TOKENS["USDT", "ton"][0].replace("_", "/")}),
+        "ton 0:b113a994b5024a16719f69139328eb759596c38a25f59028b146fecdc3621dfe appears twice",
+    ),
     "a native coin with a contract": (
         lambda d: pair_row(d, "ETH", "ethereum").update(contract="0x00"), "ETH on ethereum: its own coin",
     ),
@@ -517,7 +530,8 @@ def test_what_is_no_catalogue_at_all_is_refused(raw: bytes) -> None:
 
 def test_a_new_token_is_a_row() -> None:
     data = json.loads(CATALOGUE_FILE.read_bytes())
-    data["pairs"].append({**pair_row(data, "DAI", "polygon"), "network": "base", "contract": "0x01", "decimals": 18})
+    there = {"network": "base", "contract": "0x" + "12" * 20, "decimals": 18}
+    data["pairs"].append({**pair_row(data, "DAI", "polygon"), **there})
     parameters_row(data, "base")["transfer_gas"]["DAI"] = 70_000
 
     catalogue = read(data, "production")

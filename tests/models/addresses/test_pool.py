@@ -324,7 +324,7 @@ def test_marks_and_returns_do_not_pile_up() -> None:
     reclaim("evm")
 
     # The cursor, and the mark of this very run.
-    assert one("SELECT count(*) FROM address_marks") == (2,)
+    assert one("SELECT count(*) FROM address_marks WHERE family = 'evm'") == (2,)
     assert one("SELECT count(*) FROM address_returns") == (0,)
 
 
