@@ -78,7 +78,7 @@ def is_own_move(network: str, mark: str, sender: str | None) -> bool:
 
 
 def is_in_motion(network: str, addresses: Collection[str]) -> bool:
-    """Return whether a spend from or to one of these addresses may be included without our knowing where.
+    """Return whether a spend that moves money at one of these addresses may be included without our knowing where.
 
     That is one under way, or one that was last seen in a block which the scan does not have. Deep ones cannot move.
     """
@@ -86,10 +86,11 @@ def is_in_motion(network: str, addresses: Collection[str]) -> bool:
     return is_true(
         "SELECT 1 FROM spends s WHERE s.network = %s AND s.settled_at IS NULL AND s.state <> 'dead'"
         " AND (s.sender = ANY(%s) OR EXISTS (SELECT FROM spend_outputs o WHERE o.spend_id = s.id"
-        "   AND o.recipient = ANY(%s))) AND (s.mined_height IS NULL OR EXISTS ("
+        "   AND o.recipient = ANY(%s)) OR EXISTS (SELECT FROM spend_movements m WHERE m.spend_id = s.id"
+        "   AND m.address = ANY(%s))) AND (s.mined_height IS NULL OR EXISTS ("
         "   SELECT 1 FROM chain_blocks b WHERE b.network = s.network AND b.height = s.mined_height"
         "   AND b.hash <> s.mined_hash)) LIMIT 1",
-        (network, wanted, wanted),
+        (network, wanted, wanted, wanted),
     )
 
 

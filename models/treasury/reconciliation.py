@@ -136,9 +136,10 @@ def _open(network: str, hot: str, height: int) -> list[SpendRow]:
     return SpendRow.read(
         "s.network = %s AND s.settled_at IS NULL"
         f" AND s.state <> 'dead' AND (s.sender = %s OR EXISTS (SELECT FROM spend_outputs o WHERE o.spend_id = s.id"
-        f"   AND o.recipient = %s)) AND {_MISPLACED}"
+        "   AND o.recipient = %s) OR EXISTS (SELECT FROM spend_movements m WHERE m.spend_id = s.id AND m.address = %s))"
+        f" AND {_MISPLACED}"
         " AND COALESCE(s.mined_height, 0) <= %s ORDER BY s.id",
-        (network, hot, hot, height),
+        (network, hot, hot, hot, height),
     )
 
 

@@ -66,6 +66,23 @@ def test_a_spend_without_a_block_or_in_a_replaced_one_is_open(chain: Chain) -> N
     assert found.flows == []
 
 
+def test_who_pays_another_s_fee_is_moved_by_that_spend_too(chain: Chain) -> None:
+    """As in families where the sender need not be the one who pays: only the movements tell."""
+    pin_hot()
+    made = spend(purpose="sweep", sender=DEPOSIT, recipient=STRANGER, token_units=1, mined=(chain.height, "0xreplaced"))
+    assert (books().open, treasury.is_in_motion("ethereum", [HOT])) == ([], False)
+    execute(
+        "INSERT INTO spend_movements (spend_id, network, address, currency, decimals, units, height)"
+        " VALUES (%s, 'ethereum', %s, 'ETH', 18, -3, %s)",
+        (made, HOT, chain.height),
+    )
+    found = books()
+    assert ([each.id for each in found.open], found.flows) == ([made], [])
+    assert treasury.is_in_motion("ethereum", [HOT])
+    execute("UPDATE spends SET settled_at = app_now()")
+    assert books().flows == [Flow("ETH", 18, -3)]
+
+
 def test_what_is_settled_counts_where_its_block_is_no_longer_kept(chain: Chain) -> None:
     pin_hot()
     spent = spend(recipient=STRANGER, token_units=7, mined=(chain.height - 50, "0xold"), state="confirmed")
