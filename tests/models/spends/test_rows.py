@@ -54,6 +54,15 @@ def mined(row: SpendRow, *, height: int = 7, fee_units: int = 3) -> bool:
     return spends.mark_mined(row, found)
 
 
+def test_an_output_is_read_to_the_last_unit() -> None:
+    most = 10**78 - 1
+    (output,) = spend(units=most).outputs
+    assert output == OutputRow(
+        spend_id=output.spend_id, recipient="0xr", token_units=most, state="open", effect=None, left_units=None,
+        arrived_units=None, lost_units=0, charged_units=0, problem="",
+    )  # fmt: skip
+
+
 def test_a_slot_follows_what_the_chain_has_used_and_never_goes_back() -> None:
     taken = [spends.take_slot("ethereum", SENDER, at_least=at_least) for at_least in (3, 3, 9, 0)]
     assert taken == [3, 4, 9, 10]
