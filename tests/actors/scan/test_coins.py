@@ -17,7 +17,6 @@ from chains.family import Reader
 from core.catalogue import families
 from core.settings.settings import load_settings
 from models.db.base import execute, rows, transaction
-from models.deposits import cursors
 from models.spends import coins, signing, strangers
 from models.spends import unknown as unknown_spends
 from models.treasury import own_addresses
@@ -25,6 +24,7 @@ from tests.actors.scan.paper import CTX, begin, cursor, poll, statuses, to
 from tests.models.builders import CATALOGUE
 from tests.models.invoices.builders import invoice
 from tests.models.treasury.builders import spend
+from tests.models.wallets.builders import wallet
 from tests.peers.paper_reader import PaperReader
 
 pytestmark = pytest.mark.usefixtures("sound")
@@ -277,13 +277,27 @@ def test_a_second_reading_finds_a_sender_too(chain: PaperReader, monkeypatch: py
     assert is_stopped()
 
 
-def test_a_family_without_hidden_transfers_is_not_probed(chain: PaperReader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_family_without_hidden_transfers_is_not_probed(
+    chain: PaperReader, shop: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = replace(families.TRAITS["evm"], has_hidden_transfers=False)
-    monkeypatch.setattr(families, "TRAITS", MappingProxyType({**families.TRAITS, "evm": other}))
+    watched = wallet(shop).address.lower()
+    execute(
+        "INSERT INTO balance_probes (network, address, owner_kind) VALUES ('ethereum', %s, 'wallet')"
+        " ON CONFLICT DO NOTHING",
+        (watched,),
+    )
     chain.mine()
     poll()
-    execute("INSERT INTO balance_probes (network, address, owner_kind) VALUES ('ethereum', %s, 'wallet')", (HOT,))
+    # This reader can tell of no balance.
+    with pytest.raises(AttributeError, match="balance"):
+        balances.probe_balances("ethereum")
+    assert "probe_balances" in rung_for_ethereum()
+
+    monkeypatch.setattr(families, "TRAITS", MappingProxyType({**families.TRAITS, "evm": other}))
     balances.probe_balances("ethereum")
-    assert cursors.read("ethereum") is not None
-    assert rows("SELECT probed_at FROM balance_probes") == [(None,)]
-    assert "probe_balances" not in {ring.doorbell.actor for ring in schedule.rings(SERVED)}
+    assert "probe_balances" not in rung_for_ethereum()
+
+
+def rung_for_ethereum() -> set[str]:
+    return {ring.doorbell.actor for ring in schedule.rings(SERVED)}
