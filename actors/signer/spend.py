@@ -249,8 +249,9 @@ def _commit(
             raise _OvertakenError
         new = _row(ctx, network, intent, spend_id=spend_id, purpose=purpose, slot=slot)
         attempt = sign(network, spender, draft, counter=slot)
-        spends.insert(new, _outputs(intent, spend_id, payout_ids), new_attempt(new, attempt, draft))
-        if isinstance(draft.claim, Coins) and not coins.hold(spend_id, draft.claim.outpoints):
+        claimed = draft.claim.outpoints if isinstance(draft.claim, Coins) else ()
+        outputs = _outputs(intent, spend_id, payout_ids)
+        if not spends.insert(new, outputs, new_attempt(new, attempt, draft), claimed=claimed):
             # Another worker was faster, or a block has spent one.
             raise _OvertakenError
         reached("spending.signed")

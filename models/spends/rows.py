@@ -6,14 +6,16 @@ state that it starts from, so that two who do the same at once do it once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, get_args
 from uuid import UUID
 
 from models.db.base import execute, rows, touched, value
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
+from models.spends import coins
 from models.spends import outputs as spend_outputs
+from models.spends.coins import Outpoint
 from models.spends.outputs import TOLD, Effect, Ending, Moved, OutputRow
 
 Purpose = Literal["payout", "gas", "sweep", "cold", "filler", "lost"]
@@ -218,8 +220,13 @@ def raise_slot(network: str, sender: str, next_slot: int) -> None:
     )
 
 
-def insert(new: SpendRow, outputs: Sequence[OutputRow], attempt: AttemptRow) -> None:
-    """Write a spend with its first attempt. A unique violation if the slot or a payout has one already."""
+def insert(
+    new: SpendRow, outputs: Sequence[OutputRow], attempt: AttemptRow, *, claimed: Collection[Outpoint] = ()
+) -> bool:
+    """Write a spend with its first attempt. A unique violation if the slot or a payout has one already.
+
+    claimed: the coins that it holds from now on. False where one of them is not free; the caller has to roll back.
+    """
     values = vars(new)
     execute(
         f"INSERT INTO spends ({', '.join(values)}, signed_height) VALUES ({', '.join(['%s'] * len(values))},"
@@ -227,8 +234,12 @@ def insert(new: SpendRow, outputs: Sequence[OutputRow], attempt: AttemptRow) -> 
         (*values.values(), new.network),
     )
     OutputRow.write_all(outputs)
+    # Before the attempt: whoever drafted the same for the same coins has signed the same bytes.
+    if claimed and not coins.hold(new.id, claimed):
+        return False
     if not add_attempt(attempt):
         raise LookupError(f"spend {new.id} vanished while it was written")
+    return True
 
 
 def add_attempt(attempt: AttemptRow) -> bool:

@@ -1,0 +1,316 @@
+"""Claims that are no counters, and several payouts in one spend: committed once, drafted anew where they cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Literal
+from uuid import UUID
+
+import pytest
+from structlog.testing import capture_logs
+
+from actors.signer import broadcast
+from actors.signer import limits as signer_policy
+from actors.signer import spend as spending
+from actors.signer.limits import LimitReachedError
+from chains import registry
+from chains.base import Intent
+from core.catalogue import families
+from core.logs import checkpoints
+from models.db.base import rows, transaction
+from models.payouts import freezes
+from models.spends import coins, signing
+from models.spends.coins import CoinRow
+from tests.actors.signer.world import SpendWorld
+from tests.models.builders import CATALOGUE, USDT
+from tests.peers.paper_chain import transfer
+from tests.peers.paper_spender import PaperSpender
+
+TOKENS = CATALOGUE.pairs["USDT", "ethereum"].from_ledger(10 * USDT, CATALOGUE.scale("USDT"))
+Claim = Literal["counter", "coins", "window"]
+
+
+@pytest.fixture
+def paper(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> Callable[..., PaperSpender]:
+    """Let the network's family claim otherwise."""
+
+    def make(claim: Claim, *, outputs_max: int = 1, in_flight_max: int = 64) -> PaperSpender:
+        traits = replace(families.TRAITS["evm"], claim=claim, outputs_max=outputs_max, in_flight_max=in_flight_max)
+        monkeypatch.setattr(families, "TRAITS", MappingProxyType({**families.TRAITS, "evm": traits}))
+        spender = PaperSpender(world.chain, claim)
+        monkeypatch.setattr(registry, "spender", lambda _network, _settings: spender)
+        return spender
+
+    return make
+
+
+def once(label: str, act: Callable[[], object]) -> None:
+    """Do something the first time that a label is reached."""
+    done: list[str] = []
+
+    def hear(reached: str) -> None:
+        if reached == label and not done:
+            done.append(reached)
+            act()
+
+    checkpoints.listen(hear)
+
+
+def coin(world: SpendWorld, txid: str, *, height: int) -> None:
+    """Let the hot wallet have a coin of 10 USDT."""
+    new = CoinRow(
+        network=world.network.code, txid=txid, vout=0, address=world.hot, currency="USDT", units=TOKENS,
+        created_height=height, created_hash=f"0x0-{height}",
+    )  # fmt: skip
+    with transaction():
+        assert coins.note(world.network.code, [new], [], height=height, block_hash=f"0x0-{height}") == 1
+
+
+def holders() -> list[tuple[str, bool]]:
+    return rows("SELECT txid, held_by IS NOT NULL FROM coins ORDER BY txid")
+
+
+def payment(world: SpendWorld, ordinal: int | None = None) -> Intent:
+    wallet = spending.hot_wallet(world.network) if ordinal is None else spending.deposit_wallet(world.network, ordinal)
+    return transfer(wallet, "0x" + "a1" * 20, TOKENS, CATALOGUE.pairs["USDT", "ethereum"])
+
+
+# Several outputs ----------------------------------------------------------------------------------------------------
+
+
+def test_payouts_of_one_coin_leave_in_one_spend_and_each_ends(
+    world: SpendWorld, paper: Callable[..., PaperSpender]
+) -> None:
+    spender = paper("counter", outputs_max=3)
+    orders = [world.order() for _ in range(3)]
+    world.step()
+
+    assert [len(intent.outputs) for intent in spender.drafted] == [3]
+    assert rows("SELECT place, payout_id FROM spend_outputs ORDER BY place") == [
+        (place, order.id) for place, order in enumerate(orders)
+    ]
+    assert {world.payout(order).status for order in orders} == {"sent"}
+    assert rows("SELECT count(*), sum(usd_cents) FROM signer.counted") == [(3, 3_000)]
+
+    spender.include(world.spend(orders[0]).txid)
+    world.scan()
+    world.step()
+    world.confirm()
+    assert {world.payout(order).status for order in orders} == {"confirmed"}
+
+
+def test_a_spend_holds_so_many_and_of_one_coin_alone(world: SpendWorld, paper: Callable[..., PaperSpender]) -> None:
+    spender = paper("counter", outputs_max=2)
+    shop = world.shop()
+    world.fund(shop, 10 * USDT, "ETH")
+    for currency in ("USDT", "ETH", "USDT", "USDT"):
+        world.order(shop, currency=currency, units=USDT)
+    world.step()
+
+    told = [(len(intent.outputs), intent.pair.currency) for intent in spender.drafted if intent.pair is not None]
+    assert told == [(2, "USDT"), (1, "USDT"), (1, "ETH")]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_one_of_three_that_is_frozen_after_the_draft_stays_and_the_others_leave(
+    world: SpendWorld, paper: Callable[..., PaperSpender], place: int
+) -> None:
+    spender = paper("counter", outputs_max=3)
+    orders = [world.order() for _ in range(3)]
+    frozen = orders.pop(place)
+    once(
+        "spending.quoted",
+        lambda: freezes.freeze("merchant", str(frozen.merchant_id), reason="test", frozen_by="test"),
+    )
+    world.step()
+
+    assert [len(intent.outputs) for intent in spender.drafted] == [3, 2]
+    assert (world.payout(frozen).status, world.payout(frozen).wait_reason) == ("approved", "frozen")
+    assert rows("SELECT payout_id FROM spend_outputs ORDER BY place") == [(order.id,) for order in orders]
+    assert rows("SELECT place, merchant_id FROM signer.counted ORDER BY place") == [
+        (number, order.merchant_id) for number, order in enumerate(orders)
+    ]
+    assert rows("SELECT slot FROM spends") == [(0,)], "what was rolled back took no slot"
+
+    freezes.unfreeze("merchant", str(frozen.merchant_id))
+    world.due_now()
+    world.step()
+    assert world.payout(frozen).status == "sent"
+
+
+def test_whom_the_chain_refuses_is_found_and_the_others_leave(
+    world: SpendWorld, paper: Callable[..., PaperSpender]
+) -> None:
+    spender = paper("counter", outputs_max=4)
+    orders = [world.order() for _ in range(4)]
+    spender.refused.add(orders[2].address)
+    world.step()
+
+    assert [world.payout(order).status for order in orders] == ["sent", "sent", "approved", "sent"]
+    assert [len(intent.outputs) for intent in spender.drafted] == [4, 2, 2, 1, 1]
+
+
+def test_a_limit_keeps_back_whom_it_meets_alone(
+    world: SpendWorld, paper: Callable[..., PaperSpender], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paper("counter", outputs_max=3)
+    orders = [world.order() for _ in range(3)]
+    real = signer_policy.allow
+
+    def allow(*given: Any, merchant_id: UUID, **more: Any) -> None:
+        if merchant_id == orders[1].merchant_id:
+            raise LimitReachedError("a test")
+        real(*given, merchant_id=merchant_id, **more)
+
+    monkeypatch.setattr(signer_policy, "allow", allow)
+    world.step()
+
+    assert [world.payout(order).status for order in orders] == ["sent", "approved", "sent"]
+    assert world.payout(orders[1]).wait_reason == "the signer's limit: a test"
+
+
+def test_something_broken_in_one_holds_up_no_other(
+    world: SpendWorld, paper: Callable[..., PaperSpender], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paper("counter", outputs_max=3)
+    orders = [world.order() for _ in range(3)]
+    real = broadcast._take
+
+    def fail(ctx: object, network: object, wallet: object, ready: broadcast._Ready, *more: object) -> bool:
+        if ready.payout_id == orders[1].id:
+            raise ArithmeticError("broken")
+        return real(ctx, network, wallet, ready, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(broadcast, "_take", fail)
+    world.step()
+    assert [world.payout(order).status for order in orders] == ["sent", "approved", "sent"]
+
+
+def test_no_more_spends_are_under_way_than_the_family_has_room_for(
+    world: SpendWorld, paper: Callable[..., PaperSpender]
+) -> None:
+    spender = paper("counter", in_flight_max=1)
+    orders = [world.order() for _ in range(2)]
+    world.step(2)
+    assert [world.payout(order).status for order in orders] == ["sent", "approved"]
+
+    spender.include(world.spend(orders[0]).txid)
+    world.scan()
+    world.step()
+    assert world.payout(orders[1]).status == "sent"
+
+
+# Coins --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_spend_holds_its_coins_and_nobody_else_gets_them(
+    world: SpendWorld, paper: Callable[..., PaperSpender]
+) -> None:
+    paper("coins")
+    coin(world, "a", height=99)
+    coin(world, "b", height=100)
+    orders = [world.order() for _ in range(3)]
+    world.step()
+
+    assert [world.payout(order).status for order in orders] == ["sent", "sent", "approved"]
+    assert holders() == [("a", True), ("b", True)]
+    assert rows("SELECT slot FROM spends") == [(None,), (None,)]
+
+
+def test_of_two_who_want_one_coin_the_slower_drafts_anew(world: SpendWorld, paper: Callable[..., PaperSpender]) -> None:
+    """Another wallet's, so that nothing but the coin itself tells of the first."""
+    spender = paper("coins")
+    coin(world, "a", height=99)
+    coin(world, "b", height=100)
+    others: list[object] = []
+    once(
+        "spending.quoted",
+        lambda: others.append(
+            spending.start(world.ctx, world.network, purpose="filler", intent=payment(world, ordinal=7))
+        ),
+    )
+    spend_id = spending.start(world.ctx, world.network, purpose="filler", intent=payment(world))
+
+    assert rows("SELECT txid, held_by FROM coins ORDER BY txid") == [("a", others[0]), ("b", spend_id)]
+    assert len(spender.drafted) == 3
+    assert world.count("spends") == 2
+
+
+def test_what_a_spend_waits_for_names_the_coins_that_it_holds(
+    world: SpendWorld, paper: Callable[..., PaperSpender]
+) -> None:
+    spender = paper("coins")
+    coin(world, "a", height=99)
+    order = world.order()
+    world.step()
+    spender.include(world.spend(order).txid)
+    world.scan()
+    world.step()
+    world.confirm()
+    assert world.payout(order).status == "confirmed"
+
+
+# Windows ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_window_that_is_over_is_signed_anew_only_when_death_is_proved(
+    world: SpendWorld, paper: Callable[..., PaperSpender]
+) -> None:
+    spender = paper("window")
+    order = world.order()
+    world.step()
+    (first,) = rows("SELECT id, slot FROM spends")
+    assert first[1] is None
+    assert rows("SELECT expires_height, expires_at FROM spend_attempts") == [(106, None)]
+
+    # Long past its end, by whatever clock; but nobody has shown that it is in no block.
+    world.mine(50)
+    world.pass_time(3_600)
+    world.step(3)
+    assert rows("SELECT id, state FROM spends") == [(first[0], "sent")]
+    assert len(set(spender.sent)) == 1, "the same bytes are sent until then"
+
+    spender.expired_to = 106
+    with capture_logs() as logs:
+        world.step()
+    assert [log["event"] for log in logs if str(log["event"]).startswith("spend.")] == ["spend.expired"]
+    assert rows("SELECT state FROM spends WHERE id = %s", (first[0],)) == [("dead",)]
+
+    world.due_now()
+    world.step()
+    assert rows("SELECT state FROM spends WHERE id <> %s", (first[0],)) == [("sent",)]
+    assert (world.payout(order).status, len(set(spender.sent))) == ("sent", 2)
+    spender.include(world.spend(order).txid)
+    world.scan()
+    world.step()
+    world.confirm()
+    assert world.payout(order).status == "confirmed"
+
+
+def test_what_has_no_higher_offer_is_sent_as_it_is(world: SpendWorld, paper: Callable[..., PaperSpender]) -> None:
+    spender = paper("window")
+    world.order()
+    world.step()
+    for _ in range(3):
+        world.pass_time(100)
+        world.step()
+    assert world.count("spend_attempts") == 1
+    assert len(spender.sent) > 2
+
+
+def test_where_nothing_is_counted_signing_goes_on_once_nothing_is_unknown(
+    world: SpendWorld, paper: Callable[..., PaperSpender]
+) -> None:
+    paper("window")
+    order = world.order()
+    with transaction():
+        signing.stop(world.network.code, reason="a test", sender=world.hot)
+    world.step()
+    assert world.payout(order).status == "approved"
+    world.mine()
+    world.step()
+    world.due_now()
+    world.step()
+    assert world.payout(order).status == "sent"

@@ -1,0 +1,115 @@
+"""A spender on paper for claims of every kind and for several outputs: it draws, signs and answers as a test wishes.
+
+Its blocks are those of a paper chain, of which it keeps no rules: what is included, a test says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Literal
+
+from chains.base import (
+    Attempt,
+    Case,
+    Coins,
+    Counter,
+    Draft,
+    Fate,
+    FateKind,
+    InsufficientCoinError,
+    Intent,
+    Movement,
+    Offer,
+    OutputFate,
+    Purse,
+    Sending,
+    SpendRefusedError,
+    Window,
+)
+from chains.family import Keyring
+from tests.peers.paper_chain import PaperBlock, PaperChain
+
+FEE = 21_000
+WINDOW = 6
+
+
+class PaperSpender:
+    """One network's, by the kind of its claim."""
+
+    def __init__(self, chain: PaperChain, claim: Literal["counter", "coins", "window"]) -> None:
+        self.chain, self.claim = chain, claim
+        self.drafted: list[Intent] = []
+        self.sent: list[bytes] = []
+        self.refused: set[str] = set()
+        self.included: dict[str, PaperBlock] = {}
+        # Up to here windows are over for good.
+        self.expired_to = 0
+
+    def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
+        assert cap_units
+        self.drafted.append(intent)
+        if self.refused & {output.recipient for output in intent.outputs}:
+            raise SpendRefusedError("the token does not make the transfer")
+        claim = self._claim(intent, purse)
+        return Draft(intent=intent, claim=claim, offer=Offer(ceiling_units=FEE, terms={}))
+
+    def _claim(self, intent: Intent, purse: Purse) -> Counter | Coins | Window:
+        if self.claim == "counter":
+            return Counter(at_least=purse.next_counter)
+        if self.claim == "window":
+            return Window(reference=self.chain.blocks[-1].hash, last_height=self.chain.blocks[-1].height + WINDOW)
+        # One is enough, or none is.
+        coin = next((coin for coin in purse.coins if coin.units >= intent.units), None)
+        if coin is None:
+            raise InsufficientCoinError("no coin")
+        return Coins(outpoints=((coin.txid, coin.vout),))
+
+    def sign(self, draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
+        assert keys.public(draft.intent.wallet)
+        outputs = [(output.recipient, output.units) for output in draft.intent.outputs]
+        raw = json.dumps([outputs, str(draft.claim), counter]).encode()
+        return Attempt(txid="0x" + hashlib.sha256(raw).hexdigest(), raw=raw)
+
+    def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> None:
+        """Know no higher offer."""
+
+    def send(self, raw: bytes) -> Sending:
+        self.sent.append(raw)
+        return Sending.TAKEN
+
+    def include(self, txid: str) -> None:
+        self.chain.mine()
+        self.included[txid] = self.chain.blocks[-1]
+
+    def fate(self, case: Case) -> Fate:
+        for txid in case.txids:
+            if txid in self.included:
+                return self._included(case, txid, self.included[txid])
+        if isinstance(case.claim, Window) and (case.claim.last_height or 0) <= self.expired_to:
+            return Fate(kind=FateKind.DEAD, cause="expired")
+        return Fate(kind=FateKind.WAITING)
+
+    def _included(self, case: Case, txid: str, block: PaperBlock) -> Fate:
+        wallet, pair = case.intent.wallet.address, case.intent.pair
+        assert pair is not None
+        return Fate(
+            kind=FateKind.INCLUDED,
+            txid=txid,
+            height=block.height,
+            block_hash=block.hash,
+            outputs=tuple(OutputFate(effect="exact") for _ in case.intent.outputs),
+            fee_units=FEE,
+            movements=(
+                Movement(address=wallet, currency=pair.currency, units=-case.intent.units),
+                Movement(address=wallet, currency="ETH", units=-FEE),
+            ),
+        )
+
+    def next_counter(self, sender: str, *, ours: int) -> int:
+        del sender
+        return ours
+
+    def waiting_counter(self, sender: str, *, ours: int, cautious: bool) -> int:
+        del sender, cautious
+        return ours
