@@ -157,14 +157,14 @@ def _is_believed(ctx: Context, spend: SpendRow, fate: Fate) -> bool:
     is_believed = fate.is_witnessed or not _is_large(ctx, spend)
     if spend.state == "failed":
         return is_believed
-    for output, found in zip(spend.outputs, fate.outputs, strict=True):
-        if output.payout_id is None or output.state != "open":
-            continue
+    pairs = zip(spend.outputs, fate.outputs, strict=True)
+    waiting = [(each.payout_id, found) for each, found in pairs if each.payout_id is not None and each.state == "open"]
+    for payout_id, found in waiting:
         if not is_believed:
-            log.warning("payout.awaits_witness", payout=str(output.payout_id), network=spend.network)
-            payout_queue.explain(output.payout_id, reason=ALONE)
+            log.warning("payout.awaits_witness", payout=str(payout_id), network=spend.network)
+            payout_queue.explain(payout_id, reason=ALONE)
         elif found.effect == "exact":
-            payout_queue.explain(output.payout_id, reason="")
+            payout_queue.explain(payout_id, reason="")
     return is_believed
 
 

@@ -11,9 +11,9 @@ from models.outcomes import settlements
 from models.outcomes import spends as payout_spends
 from models.payouts import freezes
 from models.spends import counters as signer_counters
+from models.spends import outputs, tracking
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
-from models.spends import tracking
 from models.spends.tracking import WATCHED_ON_BLOCKS
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
 from tests.models.outcomes.many import FEE_UNITS, Many
@@ -258,6 +258,12 @@ def test_a_payout_has_one_output_that_may_pay_it(many: Many) -> None:
             " VALUES (%s, 3, %s, '0xr', 1)",
             (many.spend_id, many.orders[0].id),
         )
+
+
+def test_an_output_ends_once(many: Many) -> None:
+    first = many.spend.outputs[0]
+    assert [outputs.end(first, "confirmed", lost_units=units) for units in (7, 8)] == [True, False]
+    assert (many.spend.outputs[0].lost_units, many.spend.lost_units) == (7, 7)
 
 
 def test_an_output_that_pays_nobody_is_no_payout_s(many: Many) -> None:
