@@ -12,7 +12,7 @@ from cli.embedded.evm.tokens import install_code
 from core.addresses.evm import keccak256
 from tests.actors.scan.world import ETHER, FORWARDER, World
 from tests.chains.conftest import FORGER
-from tests.chains.contract.rig import Fake, Payment, Rig
+from tests.chains.contract.rig import PATIENCE_S, Fake, Payment, Rig
 from tests.models.builders import CATALOGUE
 from tests.peers.anvil import BUYER, calldata
 from tests.peers.json_rpc_node import Raw, Refusal
@@ -31,6 +31,8 @@ class EvmRig(Rig):
     lacks: ClassVar = {
         "pay_ripening": "whoever makes a block is paid by no transfer that anybody could be paid with",
         "leave_hole": "every height of these chains has a block",
+        "outlive": "nothing ends by itself here",
+        "refuse": "a spend has one output",
     }
 
     waits_after: ClassVar = {
@@ -74,6 +76,12 @@ class EvmRig(Rig):
         _, raw = self.world.signed(self.hot, 5 * ETHER, currency="ETH")
         self.node.ask("eth_sendRawTransaction", raw)
         self.pay(self.hot, 1_000 * self.price)
+
+    def stall(self) -> None:
+        self.pass_time(PATIENCE_S)
+
+    def gather(self) -> None:
+        self.keep_and_follow()
 
     def held(self, address: str) -> int:
         data = calldata("balanceOf(address)", address)

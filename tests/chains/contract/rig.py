@@ -38,11 +38,13 @@ from tests.models.builders import assert_sound, merchant
 from tests.models.invoices.builders import create, new_invoice
 from tests.models.payouts.builders import fund
 
+# After so long in no block more is offered.
+PATIENCE_S: Final = 70
 MNEMONIC: Final = " ".join(["abandon"] * 11 + ["about"])
 # What an invoice asks for, in whole coins, each worth a dollar.
 PRICE: Final = 10
 
-OPTIONAL: Final = ("pay_ripening", "leave_hole", "enrich")
+OPTIONAL: Final = ("pay_ripening", "leave_hole", "stall", "outlive", "gather", "refuse")
 """What a duty may need that not every family has."""
 
 
@@ -114,6 +116,22 @@ class Rig(ABC):
     def urls(self, providers: int) -> list[str]:
         """Put so many providers between the chain and the gateway, and return where they are."""
 
+    @abstractmethod
+    def enrich(self) -> None:
+        """Give the hot wallet coins enough for whatever it has to pay, fees included; to be mined."""
+
+    @abstractmethod
+    def held(self, address: str) -> int:
+        """Return what the chain says that an address holds of the coin."""
+
+    @abstractmethod
+    def recipient(self) -> str:
+        """Return a new address of somebody else."""
+
+    @abstractmethod
+    def lose_answers(self) -> None:
+        """Let every provider take what it is sent, and be cut off before it says so."""
+
     # The chain, where the family has it --------------------------------------------------------------------
 
     def pay_ripening(self, to: str, units: int) -> int:
@@ -124,20 +142,20 @@ class Rig(ABC):
         """Let the chain skip the next height."""
         raise NotImplementedError
 
-    def enrich(self) -> None:
-        """Give the hot wallet coins enough for whatever it has to pay, fees included; to be mined."""
+    def stall(self) -> None:
+        """Let time pass without a block, until more has to be offered for what waits."""
         raise NotImplementedError
 
-    def held(self, address: str) -> int:
-        """Return what the chain says that an address holds of the coin."""
+    def outlive(self) -> None:
+        """Let what was sent be in no block until the chain would not include it any more."""
         raise NotImplementedError
 
-    def recipient(self) -> str:
-        """Return a new address of somebody else."""
+    def refuse(self, address: str) -> None:
+        """Let an output to an address have no effect, though others of its transaction have."""
         raise NotImplementedError
 
-    def lose_answers(self) -> None:
-        """Let every provider take what it is sent, and be cut off before it says so."""
+    def gather(self) -> None:
+        """Let what lies at deposit addresses come to the hot wallet."""
         raise NotImplementedError
 
     # The gateway -------------------------------------------------------------------------------------------
@@ -269,11 +287,13 @@ class Rig(ABC):
             self.advance(self.network.confirmations)
             self.sign()
 
-    def keep(self) -> None:
-        """Let the treasury take a step, at costs of today."""
-        network_fees.refresh_network_fees(self.code)
-        context.context().market.forget()
-        sweep.keep_treasury(self.code)
+    def keep_and_follow(self) -> None:
+        """Let the treasury take a few steps, at costs of today, and see what became of them."""
+        for _ in range(3):
+            network_fees.refresh_network_fees(self.code)
+            context.context().market.forget()
+            sweep.keep_treasury(self.code)
+            self.follow(2)
 
     def findings(self) -> list[tuple[Any, ...]]:
         """Compare chain and books, at blocks of their own; return what does not agree at last."""

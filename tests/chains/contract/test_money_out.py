@@ -7,16 +7,13 @@ import pytest
 from core.logs import checkpoints
 from models.db.base import column, rows
 from models.payouts.rows import PayoutRow
-from tests.chains.contract.rig import Rig, stored
-
-pytestmark = pytest.mark.needs("enrich")
+from tests.chains.contract.rig import PATIENCE_S, Rig, stored
 
 # The steps of a payout that nothing disturbs, in their order.
 LABELS = [
     "broadcast.judged", "spending.quoted", "spending.taken", "spending.signed", "spending.committed",
     "spending.given", "spending.noted", "broadcast.paid", "watch.told", "watch.mined", "watch.ended", "watch.ripe",
 ]  # fmt: skip
-PATIENCE_S = 70
 
 
 class Killed(BaseException):
@@ -62,7 +59,7 @@ def test_a_payout_is_paid_once_wherever_its_signer_dies(rich: Rig) -> None:
         order = rich.order(recipient)
         has_died = die_at(rich, label)
         rich.sign()
-        rich.follow()
+        rich.follow(2)
         paid[label] = (has_died, rich.held(recipient), status(order))
 
     assert paid == dict.fromkeys(LABELS, (True, rich.price, "confirmed"))
@@ -83,11 +80,12 @@ def test_bytes_whose_taking_was_not_told_are_paid_once(rich: Rig) -> None:
     assert rows("SELECT count(*) FROM spend_attempts") == [(1,)]
 
 
+@pytest.mark.needs("stall")
 def test_what_is_stuck_is_offered_more_and_paid_once(rich: Rig) -> None:
     recipient = rich.recipient()
     order = rich.order(recipient)
     rich.sign()
-    rich.pass_time(PATIENCE_S)
+    rich.stall()
     rich.sign()
     assert rows("SELECT count(*) FROM spend_attempts") == [(2,)]
     rich.follow()
@@ -111,17 +109,65 @@ def test_a_payout_that_a_reorg_takes_out_is_sent_again_and_paid_once(rich: Rig) 
     assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
 
 
-def test_a_deposit_is_swept_whole_and_the_books_agree_with_the_chain(rich: Rig) -> None:
+@pytest.mark.needs("outlive")
+def test_what_expired_is_signed_anew_only_once_that_is_proved(rich: Rig) -> None:
+    recipient = rich.recipient()
+    order = rich.order(recipient)
+    rich.lose_answers()
+    rich.sign()
+    rich.outlive()
+    # From here on no block may hold it, and none is deep enough to prove that.
+    rich.catch_up()
+    rich.sign()
+    assert rows("SELECT state FROM spends") == [("signed",)]
+
+    rich.be_honest()
+    rich.restart()
+    rich.advance(rich.network.maturity + 1)
+    rich.sign()
+    rich.sign()
+    rich.follow()
+    assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
+    assert rows("SELECT state FROM spends ORDER BY id") == [("dead",), ("confirmed",)]
+
+
+@pytest.mark.needs("refuse")
+def test_of_several_payouts_in_one_spend_one_fails_and_the_others_are_paid(rich: Rig) -> None:
+    recipients = [rich.recipient() for _ in range(3)]
+    rich.refuse(recipients[1])
+    orders = [rich.order(recipient) for recipient in recipients]
+    rich.sign()
+    assert rows("SELECT count(*), count(DISTINCT spend_id) FROM spend_outputs") == [(3, 1)]
+    rich.advance(rich.network.maturity)
+    rich.sign()
+    rich.follow()
+
+    assert [rich.held(recipient) for recipient in recipients] == [rich.price, 0, rich.price]
+    assert [status(order) for order in orders] == ["confirmed", "failed", "confirmed"]
+
+
+@pytest.mark.needs("gather")
+def test_a_deposit_is_swept_whole(rich: Rig) -> None:
     mine, before = rich.invoice(), rich.held(rich.hot)
     rich.pay(stored(mine), rich.price)
     rich.advance(rich.network.maturity)
-    for _ in range(3):
-        rich.keep()
-        rich.follow(2)
+    rich.gather()
     came = rich.held(rich.hot) - before
 
     assert rich.held(stored(mine)) == 0
     # Where the coin is the one that fees are paid in, they are taken from it.
     assert rich.price * 99 // 100 <= came <= rich.price
+    assert rich.findings() == []
+
+
+def test_the_books_agree_with_what_the_chain_says_that_our_places_hold(rich: Rig) -> None:
+    mine, recipient = rich.invoice(), rich.recipient()
+    rich.pay(stored(mine), rich.price)
+    rich.advance(rich.network.maturity)
+    rich.order(recipient)
+    rich.sign()
+    rich.follow()
+
+    assert rich.held(recipient) == rich.price
     assert rich.findings() == []
     assert rich.compared() > 0

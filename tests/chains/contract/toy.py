@@ -9,8 +9,8 @@ from uuid import uuid4
 
 from chains.base import ProviderError
 from models.db.base import app_now
-from tests.chains.contract.rig import Fake, Payment, Rig
-from tests.chains.toy.chain import MINER, NATIVE, REWARD_DEPTH, Claim, ToyBlock, ToyChain, Tx
+from tests.chains.contract.rig import PATIENCE_S, Fake, Payment, Rig
+from tests.chains.toy.chain import MINER, NATIVE, REWARD_DEPTH, WINDOW, Claim, ToyBlock, ToyChain, Tx
 from tests.chains.toy.nodes import NODES, ToyNode
 from tests.chains.toy.plug import TOKEN, TRAITS
 
@@ -121,24 +121,6 @@ class ToyRig(Rig):
         for node in self.nodes:
             node.honest()
 
-
-class HolesRig(ToyRig):
-    """A chain that skips heights."""
-
-    def leave_hole(self) -> None:
-        while (self.tip() + 1) % self.hole_every:
-            self.mine()
-
-
-class CounterRig(HolesRig):
-    """Accounts that count, with several outputs in a transaction."""
-
-    code = "toycounter"
-    currency = "TON"
-    claim = "counter"
-    hole_every = 5
-    lacks: ClassVar = {"pay_ripening": "nobody is paid for making blocks here"}
-
     def enrich(self) -> None:
         self.chain.faucet(self.hot, 1_000 * self.price)
 
@@ -156,6 +138,36 @@ class CounterRig(HolesRig):
             node.lies["send"] = cut
 
 
+class HolesRig(ToyRig):
+    """A chain that skips heights."""
+
+    def leave_hole(self) -> None:
+        while (self.tip() + 1) % self.hole_every:
+            self.mine()
+
+    def gather(self) -> None:
+        self.keep_and_follow()
+
+
+class CounterRig(HolesRig):
+    """Accounts that count, with several outputs in a transaction."""
+
+    code = "toycounter"
+    currency = "TON"
+    claim = "counter"
+    hole_every = 5
+    lacks: ClassVar = {
+        "pay_ripening": "nobody is paid for making blocks here",
+        "outlive": "nothing ends by itself here",
+    }
+
+    def stall(self) -> None:
+        self.pass_time(PATIENCE_S)
+
+    def refuse(self, address: str) -> None:
+        self.chain.deaf.add(address)
+
+
 class WindowRig(HolesRig):
     """Accounts whose transactions end with a window."""
 
@@ -165,8 +177,13 @@ class WindowRig(HolesRig):
     hole_every = 3
     lacks: ClassVar = {
         "pay_ripening": "nobody is paid for making blocks here",
-        "enrich": "no row of a spend keeps the window that it claims yet",
+        "refuse": "a spend has one output",
+        "stall": "what expires is signed anew, and nothing is offered more for",
     }
+
+    def outlive(self) -> None:
+        self.chain.pool.clear()
+        self.mine(WINDOW)
 
 
 class CoinsRig(ToyRig):
@@ -177,7 +194,10 @@ class CoinsRig(ToyRig):
     claim = "coins"
     lacks: ClassVar = {
         "leave_hole": "every height of this chain has a block",
-        "enrich": "no row of a spend keeps the coins that it claims yet",
+        "stall": "whoever offers more is told neither the coins' units nor their keys",
+        "refuse": "a transaction has its effect as a whole",
+        "outlive": "nothing ends by itself here",
+        "gather": "coins are spent where they lie",
     }
 
     def pay_ripening(self, to: str, units: int) -> int:

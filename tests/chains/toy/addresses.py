@@ -1,4 +1,7 @@
-"""How toy addresses are written: stored in small letters, shown in capitals; in both, 'toy' and forty digits."""
+"""How toy addresses are written: shown as they are stored, 'toy' and forty digits, in small letters alone.
+
+What is shown in another way needs a case in the database's stored_address besides.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,15 @@ _ADDRESS = re.compile(r"toy[0-9a-f]{40}")
 
 
 def stored(text: str) -> str | None:
-    found = text.lower()
-    return found if _ADDRESS.fullmatch(found) and text in {found, found.upper()} else None
+    return text if _ADDRESS.fullmatch(text) else None
 
 
 def parse(text: str, _parameters: object) -> str:
     found = stored(text)
     if found is None:
-        raise AddressError("The address must be TOY and forty hexadecimal digits.")
+        raise AddressError("The address must be toy and forty hexadecimal digits.")
     return found
 
 
 def display(address: str, _parameters: object) -> str:
-    return address.upper()
+    return address

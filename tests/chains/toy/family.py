@@ -7,6 +7,7 @@ import functools
 from chains.family import Family, Wiring
 from core.catalogue.families import traits_of
 from tests.chains.toy.keys import ToyDeriver
+from tests.chains.toy.other_claims import CoinsSpender, WindowSpender
 from tests.chains.toy.providers import ToyProviders
 from tests.chains.toy.reader import ToyReader
 from tests.chains.toy.spender import ToySpender
@@ -22,11 +23,12 @@ def _reader(wiring: Wiring) -> ToyReader:
     return ToyReader(wiring, providers(wiring), has_sender=traits_of(wiring.network).has_sender)
 
 
+SPENDERS = {"counter": ToySpender, "window": WindowSpender, "coins": CoinsSpender}
+
+
 @functools.cache
 def spender(wiring: Wiring) -> ToySpender:
-    if traits_of(wiring.network).claim != "counter":
-        raise LookupError("no row keeps another claim than a counter yet")
-    return ToySpender(wiring.network, providers(wiring))
+    return SPENDERS[traits_of(wiring.network).claim](wiring.network, providers(wiring))
 
 
 FAMILY = Family(

@@ -53,9 +53,11 @@ class ToyNode:
     def _balance(self, address: str, currency: str) -> int:
         return self.chain.held(address, currency)
 
-    def _coin(self, txid: str, vout: int) -> tuple[str, int] | None:
-        found = self.chain.state.coins.get((txid, vout))
-        return None if found is None else found[:2]
+    def _output(self, txid: str, vout: int) -> tuple[str, int]:
+        recipient, _, units = next(
+            tx.outputs[vout] for block in self.chain.blocks for tx in block.txs if tx.txid == txid
+        )
+        return recipient, units
 
     def _counter(self, sender: str, height: int | None) -> int:
         return self.chain.counter(sender, height)

@@ -20,6 +20,7 @@ from chains.base import (
     Sighting,
     Skipped,
     Snapshot,
+    SpentCoin,
     Transfer,
 )
 from chains.family import Wiring
@@ -146,10 +147,15 @@ class ToyReader:
 
     def _scan(self, block: ToyBlock, ours: Ours) -> BlockScan:
         seen = [transfer for tx in block.txs for transfer in self._transfers(block, tx)]
+        spent = {coin: tx.txid for tx in block.txs for coin in tx.coins}
         mine = set(ours.addresses([transfer.recipient for transfer in seen])) if seen else set()
         return BlockScan(
             block=_header(block),
             transfers=tuple(transfer for transfer in seen if transfer.recipient in mine),
+            spent=tuple(
+                SpentCoin(txid=txid, vout=vout, by_txid=spent[txid, vout])
+                for txid, vout in (ours.coins(list(spent)) if spent else ())
+            ),
             sent=tuple((tx.sender, tx.txid) for tx in block.txs) if self._has_sender else (),
         )
 

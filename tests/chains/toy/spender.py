@@ -1,4 +1,4 @@
-"""Prices, signs, sends and follows toy transactions of accounts that count, as chains.family.Spender, CounterSpender.
+"""Prices, signs, sends and follows toy transactions, as chains.family.Spender; of accounts that count.
 
 What decides about money is asked of every node. One transaction has as many outputs as the chain allows.
 """
@@ -14,6 +14,7 @@ from typing import Any
 from chains.base import (
     Attempt,
     Case,
+    Cause,
     Counter,
     Draft,
     Fate,
@@ -58,6 +59,9 @@ class _Testimony:
 
 
 class ToySpender:
+    # Of what a spend here dies.
+    cause: Cause = "stranger"
+
     def __init__(self, network: Network, providers: ToyProviders) -> None:
         self._network, self._providers = network, providers
         self._outputs_max = traits_of(network).outputs_max
@@ -88,7 +92,7 @@ class ToySpender:
         offer = Offer(ceiling_units=fee, terms={"fee_units": fee})
         return Draft(intent=intent, claim=Counter(at_least=purse.next_counter), offer=offer)
 
-    def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft:
+    def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft | None:
         del purse
         fee = max(self._fee(cap_units), before.offer.terms["fee_units"] + 1)
         if fee > cap_units:
@@ -101,13 +105,8 @@ class ToySpender:
         return replace(before, offer=offer)
 
     def sign(self, draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
-        if counter is None:
-            raise ValueError("this chain counts")
-        name, wallet = self._contract(draft.intent), draft.intent.wallet
-        outputs = tuple((output.recipient, name, output.units) for output in draft.intent.outputs)
-        unsigned = Tx(wallet.address, outputs, draft.offer.terms["fee_units"], counter=counter)
-        signature = keys.sign(wallet, unsigned.body()).hex()
-        signed = replace(unsigned, signatures=((keys.public(wallet).hex(), signature),))
+        unsigned = self._unsigned(draft, counter)
+        signed = replace(unsigned, signatures=self._signatures(draft, unsigned, keys))
         return Attempt(txid=signed.txid, raw=signed.raw)
 
     def send(self, raw: bytes) -> Sending:
@@ -115,17 +114,14 @@ class ToySpender:
         return Sending.TAKEN if Sending.TAKEN in told else told[0]
 
     def fate(self, case: Case) -> Fate:
-        if not isinstance(case.claim, Counter):
-            raise ValueError("this chain counts")  # noqa: TRY004  what is wrong is the row
-        claimed = case.claim.at_least
-        told = self._all(lambda node: self._testimony(node, case, claimed))
+        told = self._all(lambda node: self._testimony(node, case))
         included = [each for each in told if each.kind is FateKind.INCLUDED]
         if included:
             found = max(included, key=included.count)
             return self._included(case, found, count=included.count(found))
         dead = [each for each in told if each.kind is FateKind.DEAD]
         if len(dead) == len(told) >= min(WITNESSES_MIN, len(self._providers.nodes)):
-            return Fate(kind=FateKind.DEAD, cause="stranger")
+            return Fate(kind=FateKind.DEAD, cause=self.cause)
         return Fate(kind=FateKind.WAITING)
 
     def balance(self, address: str, name: str) -> int:
@@ -153,16 +149,33 @@ class ToySpender:
     def _contract(self, intent: Intent) -> str:
         return NATIVE if intent.pair is None else intent.pair.contract or NATIVE
 
-    def _testimony(self, node: ToyNode, case: Case, claimed: int) -> _Testimony:
+    def _plain(self, draft: Draft) -> Tx:
+        name = self._contract(draft.intent)
+        outputs = tuple((output.recipient, name, output.units) for output in draft.intent.outputs)
+        return Tx(draft.intent.wallet.address, outputs, draft.offer.terms["fee_units"])
+
+    def _unsigned(self, draft: Draft, counter: int | None) -> Tx:
+        if counter is None:
+            raise ValueError("this chain counts")
+        return replace(self._plain(draft), counter=counter)
+
+    def _signatures(self, draft: Draft, unsigned: Tx, keys: Keyring) -> tuple[tuple[str, str], ...]:
+        wallet = draft.intent.wallet
+        return ((keys.public(wallet).hex(), keys.sign(wallet, unsigned.body()).hex()),)
+
+    def _testimony(self, node: ToyNode, case: Case) -> _Testimony:
         for txid in case.txids:
             height = node.ask("height_of", txid)
             block = None if height is None else block_at(node, checked(height, int))
             tx = None if block is None else next((tx for tx in block.txs if tx.txid == txid), None)
             if tx is not None:
                 return _Testimony(FateKind.INCLUDED, block, tx)
+        return _Testimony(FateKind.DEAD if self._is_dead(node, case) else FateKind.WAITING)
+
+    def _is_dead(self, node: ToyNode, case: Case) -> bool:
+        assert isinstance(case.claim, Counter)
         deep = checked(node.ask("head"), int) - case.depth + 1
-        used = checked(node.ask("counter", case.intent.wallet.address, deep), int)
-        return _Testimony(FateKind.DEAD if used > claimed else FateKind.WAITING)
+        return checked(node.ask("counter", case.intent.wallet.address, deep), int) > case.claim.at_least
 
     def _included(self, case: Case, found: _Testimony, *, count: int) -> Fate:
         block, tx = found.block, found.tx
@@ -173,19 +186,25 @@ class ToySpender:
             OutputFate(effect="none", problem="the recipient takes nothing")
             if place in failed
             else OutputFate(effect="exact")
-            for place in range(len(tx.outputs))
+            # What comes back to the wallet is nobody's output.
+            for place in range(len(case.intent.outputs))
         )
+        moved = self._moved(tx, case, failed)
+        return Fate(
+            kind=FateKind.INCLUDED, txid=tx.txid, height=block.height, block_hash=block.hash, outputs=outputs,
+            fee_units=tx.fee, is_witnessed=count >= min(WITNESSES_MIN, len(self._providers.nodes)),
+            movements=tuple(Movement(address=a, currency=c, units=units) for (a, c), units in moved.items() if units),
+        )  # fmt: skip
+
+    def _moved(self, tx: Tx, case: Case, failed: set[int]) -> Tally[tuple[str, str]]:
+        """Return what a transaction did to addresses, by address and coin."""
         moved: Tally[tuple[str, str]] = Tally({(tx.sender, self._network.gas_currency): -tx.fee})
         currency = self._currency(case.intent)
         for place, (recipient, _, units) in enumerate(tx.outputs):
             if place not in failed:
                 moved[tx.sender, currency] -= units
                 moved[recipient, currency] += units
-        return Fate(
-            kind=FateKind.INCLUDED, txid=tx.txid, height=block.height, block_hash=block.hash, outputs=outputs,
-            fee_units=tx.fee, is_witnessed=count >= min(WITNESSES_MIN, len(self._providers.nodes)),
-            movements=tuple(Movement(address=a, currency=c, units=units) for (a, c), units in moved.items() if units),
-        )  # fmt: skip
+        return moved
 
 
 def _given(node: ToyNode, raw: bytes) -> Sending:
