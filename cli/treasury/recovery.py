@@ -17,10 +17,10 @@ from cli.output import CommandError, JsonFlag, show
 from cli.session import database
 from cli.treasury.comparison import compared_now
 from core.catalogue.catalogue import Network
+from core.catalogue.families import SERVED_FAMILIES
 from core.errors import RequestBadField
 from core.money import format_coin, parse_units
 from models.addresses import reservations
-from models.addresses.reservations import SEQUENCES
 from models.db.base import transaction
 from models.merchants import rows as merchants
 from models.spends import signing
@@ -209,7 +209,7 @@ def skip_addresses(family: str, *, yes: YesFlag = False, as_json: JsonFlag = Fal
 
     The signer does so by itself, unless the restored database looks the same and Redis has forgotten how far it was.
     """
-    if family not in SEQUENCES:
+    if family not in SERVED_FAMILIES:
         raise CommandError(f"no addresses are made in advance for {family!r}")
     if not yes:
         typer.confirm(f"Skip ahead in the addresses of {family}?", abort=True, err=True)
