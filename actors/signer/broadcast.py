@@ -118,10 +118,8 @@ def _gathered(due: Sequence[UUID], outputs_max: int) -> list[Sequence[UUID]]:
     if outputs_max == 1:
         return [[payout_id] for payout_id in due]
     by_coin: defaultdict[str, list[UUID]] = defaultdict(list)
-    for payout_id in due:
-        payout = payout_queue.read(payout_id)
-        if payout is not None:
-            by_coin[payout.currency].append(payout_id)
+    for payout in filter(None, map(payout_queue.read, due)):
+        by_coin[payout.currency].append(payout.id)
     return [ids[at : at + outputs_max] for ids in by_coin.values() for at in range(0, len(ids), outputs_max)]
 
 

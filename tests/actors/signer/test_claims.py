@@ -263,6 +263,8 @@ def test_a_window_that_is_over_is_signed_anew_only_when_death_is_proved(
     world.step()
     (first,) = rows("SELECT id, slot FROM spends")
     assert first[1] is None
+    with pytest.raises(LookupError):
+        _ = world.spend(order).counter
     assert rows("SELECT expires_height, expires_at FROM spend_attempts") == [(106, None)]
 
     # Long past its end, by whatever clock; but nobody has shown that it is in no block.
