@@ -8,7 +8,6 @@ one wallet of ours to another is not limited; the price of gas is capped where i
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 from uuid import UUID
 
 import structlog
@@ -23,8 +22,6 @@ from core.settings.signer_rates import far_above
 from models.spends import counters as signer_counters
 
 log = structlog.get_logger()
-
-DAY_H: Final = 24
 
 
 class NoRateError(Exception):
@@ -100,13 +97,15 @@ def check(settings: Settings, cents: int, *, merchant_id: UUID) -> None:
     """
     if cents > settings.signer_payout_max_usd * CENTS:
         raise LimitReachedError("above SIGNER_PAYOUT_MAX_USD")
-    if signer_counters.spent(1) + cents > settings.signer_hourly_usd * CENTS:
+    everybody = signer_counters.spent()
+    if everybody.hour + cents > settings.signer_hourly_usd * CENTS:
         raise LimitReachedError("above SIGNER_HOURLY_USD")
-    if signer_counters.spent(DAY_H) + cents > settings.signer_daily_usd * CENTS:
+    if everybody.day + cents > settings.signer_daily_usd * CENTS:
         raise LimitReachedError("above SIGNER_DAILY_USD")
-    if signer_counters.spent_by(merchant_id, 1) + cents > share_usd(settings, settings.signer_hourly_usd) * CENTS:
+    merchant = signer_counters.spent_by(merchant_id)
+    if merchant.hour + cents > share_usd(settings, settings.signer_hourly_usd) * CENTS:
         raise LimitReachedError("above the merchant's share of SIGNER_HOURLY_USD")
-    if signer_counters.spent_by(merchant_id, DAY_H) + cents > share_usd(settings, settings.signer_daily_usd) * CENTS:
+    if merchant.day + cents > share_usd(settings, settings.signer_daily_usd) * CENTS:
         raise LimitReachedError("above the merchant's share of SIGNER_DAILY_USD")
 
 

@@ -119,8 +119,10 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
 
 
 def _included(ctx: Context, spend: SpendRow, fate: Fate) -> None:
-    with transaction():
-        spend_tracking.note_mined(ctx.catalogue, spend.id, _inclusion(fate))
+    found = _inclusion(fate)
+    if not spends.is_noted(spend, found):
+        with transaction():
+            spend_tracking.note_mined(ctx.catalogue, spend.id, found)
     reached("watch.mined")
     if not _is_believed(ctx, spend, fate):
         return

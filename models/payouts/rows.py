@@ -15,7 +15,7 @@ import msgspec
 from core.catalogue.catalogue import Catalogue
 from core.invoices.states import check_transition
 from core.payouts.states import PAYOUT_TRANSITIONS, PayoutKind, PayoutStatus, payout_event
-from models.db.base import execute, is_true
+from models.db.base import execute
 from models.db.bells import Bell, ring
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
 from models.ledger import ledger
@@ -196,9 +196,7 @@ def look_up(merchant_id: UUID, *, uuid: str | None, order_id: str | None) -> Pay
 
 def lock(payout_id: UUID) -> PayoutRow | None:
     """Lock a payout until the transaction ends, and return it as it is then."""
-    if not is_true("SELECT 1 FROM payouts WHERE id = %s FOR UPDATE", (payout_id,)):
-        return None
-    return _reread(payout_id)
+    return PayoutRow.first("p.id = %s FOR UPDATE OF p", (payout_id,))
 
 
 def _reread(payout_id: UUID) -> PayoutRow:

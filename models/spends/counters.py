@@ -6,10 +6,11 @@ Used by actors.signer.limits.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from models.db import locks
-from models.db.base import execute, one, value
+from models.db.base import execute, one, rows, value
 from models.db.locks import LockSeed
 from models.spends.rows import CountedPayout, SpentHour
 
@@ -19,23 +20,31 @@ def lock() -> None:
     locks.wait_turn("signer.spent", seed=LockSeed.SIGNER_LIMITS)
 
 
-def spent(hours: int) -> int:
-    """Return how many US cents left since the beginning of the hour so many hours ago; 1 is the present hour."""
-    return _sum("signer.spent WHERE true", (), hours)
+class Spent(NamedTuple):
+    """How many US cents left in the present hour, and in the last 24 hours, that one included."""
+
+    hour: int
+    day: int
 
 
-def spent_by(merchant_id: UUID, hours: int) -> int:
-    """Return how many of them left for one merchant."""
-    return _sum("signer.counted WHERE merchant_id = %s AND NOT is_given_back", (merchant_id,), hours)
+def spent() -> Spent:
+    """Return what left, to all recipients together."""
+    return _sums("signer.spent WHERE true", ())
 
 
-def _sum(source: str, params: tuple[object, ...], hours: int) -> int:
-    found: int = value(
-        f"SELECT COALESCE(sum(usd_cents), 0)::bigint FROM {source}"
-        " AND hour > date_trunc('hour', app_now()) - make_interval(hours => %s)",
-        (*params, hours),
+def spent_by(merchant_id: UUID) -> Spent:
+    """Return what left for one merchant."""
+    return _sums("signer.counted WHERE merchant_id = %s AND NOT is_given_back", (merchant_id,))
+
+
+def _sums(source: str, params: tuple[object, ...]) -> Spent:
+    ((hour, day),) = rows(
+        "SELECT COALESCE(sum(usd_cents) FILTER (WHERE hour > date_trunc('hour', app_now()) - interval '1 hour'),"
+        f" 0)::bigint, COALESCE(sum(usd_cents), 0)::bigint FROM {source}"
+        " AND hour > date_trunc('hour', app_now()) - interval '24 hours'",
+        params,
     )
-    return found
+    return Spent(hour, day)
 
 
 def add(spend_id: UUID, *, place: int = 0, merchant_id: UUID, network: str, usd_cents: int) -> None:

@@ -289,6 +289,14 @@ def mark_mined(before: SpendRow, found: Inclusion) -> bool:
     return is_new
 
 
+def is_noted(spend: SpendRow, found: Inclusion) -> bool:
+    """Return whether a spend says already what a receipt tells of it, as it was read: nothing is to be written then."""
+    place = (spend.mined_txid, spend.mined_height, spend.mined_hash, spend.chain_fee_units)
+    moved = [(output.effect, output.left_units, output.arrived_units) for output in spend.outputs]
+    told = [(each.effect, each.left_units, each.arrived_units) for each in found.outputs]
+    return (place, moved) == ((found.txid, found.height, found.block_hash, found.fee_units), told)
+
+
 def take_out(spend_id: UUID) -> bool:
     """Note that a spend is in no block any more, nor need any node have its bytes; a confirmed one stays confirmed."""
     is_out = touched(

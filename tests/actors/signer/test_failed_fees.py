@@ -263,19 +263,19 @@ def test_what_failed_gives_its_part_of_the_limits_back_once(database: str, monke
     world.chain.reverting.add(failing.address)
     world.step()
     assert (world.payout(failing).status, world.payout(later).status) == ("sent", "approved")
-    assert (signer_counters.spent(1), signer_counters.spent_by(shop, 1)) == (1000, 1000)
+    assert (signer_counters.spent().hour, signer_counters.spent_by(shop).hour) == (1000, 1000)
     spend_id = world.spend(failing).id
     world.advance()
     world.mature()
     assert world.payout(failing).status == "failed"
-    assert (signer_counters.spent(1), signer_counters.spent_by(shop, 1)) == (0, 0)
+    assert (signer_counters.spent().hour, signer_counters.spent_by(shop).hour) == (0, 0)
 
     signer_counters.give_back(spend_id)
     world.due_now()
     world.step()
     assert world.payout(later).status == "sent"
     signer_counters.give_back(spend_id)
-    assert (signer_counters.spent(1), signer_counters.spent_by(shop, 24)) == (1000, 1000)
+    assert (signer_counters.spent().hour, signer_counters.spent_by(shop).day) == (1000, 1000)
     world.close()
 
 
@@ -287,11 +287,11 @@ def test_it_is_given_back_in_the_hour_in_which_it_was_counted(database: str, mon
     world.pass_time(7_200)
     other = world.order()
     world.step()
-    assert (signer_counters.spent(1), signer_counters.spent(24)) == (1000, 2000)
+    assert (signer_counters.spent().hour, signer_counters.spent().day) == (1000, 2000)
     world.advance()
     world.mature()
     assert (world.payout(order).status, world.payout(other).status) == ("failed", "confirmed")
-    assert (signer_counters.spent(1), signer_counters.spent(24)) == (1000, 1000)
+    assert (signer_counters.spent().hour, signer_counters.spent().day) == (1000, 1000)
     world.close()
 
 
@@ -305,12 +305,12 @@ def test_a_lost_slot_gives_it_back_and_the_next_signature_counts_anew(
     world.chain.stranger(world.hot, slot=0)
     world.mine(world.network.maturity + 1)
     world.step(3)
-    assert (world.payout(order).status, signer_counters.spent(24)) == ("approved", 0)
+    assert (world.payout(order).status, signer_counters.spent().day) == ("approved", 0)
     world.write_off()
     world.due_now()
     world.step()
     assert world.count("spends WHERE payout_id IS NOT NULL") == 2
-    assert (world.payout(order).status, signer_counters.spent(24)) == ("sent", 1000)
+    assert (world.payout(order).status, signer_counters.spent().day) == ("sent", 1000)
     world.close()
 
 
@@ -373,7 +373,7 @@ def test_a_recipient_that_burns_gas_when_it_is_mined_pays_for_itself(
     [(txid, gas_limit)] = rows("SELECT txid, gas_limit FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
                                " WHERE s.purpose = 'payout'")  # fmt: skip
     assert gas_limit <= evm_parameters(CATALOGUE.networks["ethereum"]).transfer_gas["ETH"]
-    assert signer_counters.spent_by(chain.shop, 1) > 0
+    assert signer_counters.spent_by(chain.shop).hour > 0
     chain.node.ask("anvil_dropTransaction", txid)
     chain.mine(4)
     [(raw,)] = rows("SELECT raw FROM spend_attempts a JOIN spends s ON s.id = a.spend_id WHERE s.purpose = 'payout'")
@@ -392,7 +392,7 @@ def test_a_recipient_that_burns_gas_when_it_is_mined_pays_for_itself(
     assert took <= ended.kept_units, "at a steady price the gateway adds nothing"
     assert balance(Account(chain.shop, AVAILABLE, "ETH")) == before + ended.held_units - ended.kept_units
     assert net_of(Account(GATEWAY, NETWORK_FEES, "ETH")) == ended.kept_units
-    assert signer_counters.spent_by(chain.shop, 24) == 0
+    assert signer_counters.spent_by(chain.shop).day == 0
     assert int(chain.node.ask("eth_getBalance", BURNER, "latest"), 16) == 0
 
 

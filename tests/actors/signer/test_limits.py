@@ -64,7 +64,7 @@ def test_a_limit_includes_what_it_names(database: str) -> None:
         allow(limited, "polygon", 301)
     with transaction():
         allow(limited, "polygon", 300)
-    assert signer_counters.spent(1) == 800
+    assert signer_counters.spent().hour == 800
 
 
 def test_a_day_includes_what_other_merchants_sent_in_its_other_hours(database: str) -> None:
@@ -77,7 +77,7 @@ def test_a_day_includes_what_other_merchants_sent_in_its_other_hours(database: s
         allow(limited, "polygon", 301)
     with transaction():
         allow(limited, "polygon", 300)
-    assert (signer_counters.spent(1), signer_counters.spent(24)) == (300, 800)
+    assert (signer_counters.spent().hour, signer_counters.spent().day) == (300, 800)
 
 
 def test_what_is_rolled_back_was_not_counted(database: str) -> None:
@@ -90,18 +90,18 @@ def test_what_is_rolled_back_was_not_counted(database: str) -> None:
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert signer_counters.spent(24) == 0
+    assert signer_counters.spent().day == 0
 
 
 def test_the_day_forgets_what_is_older_and_the_hour_sooner(database: str) -> None:
     del database
     with transaction():
         allow(settings(), "ethereum", 700)
-    assert (signer_counters.spent(1), signer_counters.spent(24)) == (700, 700)
+    assert (signer_counters.spent().hour, signer_counters.spent().day) == (700, 700)
     execute("UPDATE app_clock SET ahead = ahead + interval '1 hour'")
-    assert (signer_counters.spent(1), signer_counters.spent(24)) == (0, 700)
+    assert (signer_counters.spent().hour, signer_counters.spent().day) == (0, 700)
     execute("UPDATE app_clock SET ahead = ahead + interval '23 hours'")
-    assert signer_counters.spent(24) == 0
+    assert signer_counters.spent().day == 0
 
 
 def test_two_networks_at_once_do_not_pass_a_limit_together(database: str) -> None:
@@ -114,7 +114,7 @@ def test_two_networks_at_once_do_not_pass_a_limit_together(database: str) -> Non
 
     outcomes = at_once(6, sign)
     assert sum(isinstance(outcome, LimitReachedError) for outcome in outcomes) == 4
-    assert signer_counters.spent(1) == 800
+    assert signer_counters.spent().hour == 800
 
 
 @pytest.mark.parametrize(

@@ -86,8 +86,8 @@ def test_what_had_no_effect_is_given_back_alone_less_its_share_of_the_fee(many: 
     assert [row for (row,) in rows("SELECT kept_units FROM payouts ORDER BY id")] == [0, 66_667 * STEP, 66_666 * STEP]
     assert many.owned() == [WHOLE - HELD - 66_667 * STEP, WHOLE - 66_666 * STEP]
     assert (many.spend.effect, many.spend.left_units, many.spend.arrived_units) == ("other", 10**7, 10**7)
-    assert signer_counters.spent(1) == 1000
-    assert [signer_counters.spent_by(shop, 1) for shop in many.shops] == [1000, 0]
+    assert signer_counters.spent().hour == 1000
+    assert [signer_counters.spent_by(shop).hour for shop in many.shops] == [1000, 0]
 
 
 def test_a_spend_failed_only_where_nothing_of_it_had_an_effect(many: Many) -> None:
@@ -203,7 +203,7 @@ def test_an_expired_spend_lets_each_payout_go_on_anew(many: Many) -> None:
 
     assert many.states() == ("dead", "dead", "dead", "dead")
     assert many.statuses() == ["approved"] * 3
-    assert signer_counters.spent(1) == 0
+    assert signer_counters.spent().hour == 0
     assert_sound()
     again = many.sign(many.orders[0])
     assert spends.of_payout(many.orders[0].id) == spends.find(again)

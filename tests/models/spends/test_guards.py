@@ -115,7 +115,7 @@ def test_what_is_on_its_way_is_neither_put_off_nor_refused() -> None:
 def test_the_signer_adds_up_what_leaves_by_one_network_within_one_hour() -> None:
     for cents in (300, 400):
         signer_counters.add(uuid7(), merchant_id=uuid7(), network="ethereum", usd_cents=cents)
-    assert (signer_counters.spent(1), signer_counters.spent(24)) == (700, 700)
+    assert (signer_counters.spent().hour, signer_counters.spent().day) == (700, 700)
 
 
 def test_a_block_without_departures_costs_no_query(monkeypatch: pytest.MonkeyPatch) -> None:
