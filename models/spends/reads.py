@@ -111,16 +111,6 @@ def depth(network: str, *, height: int, block_hash: str, settled_blocks: int) ->
     return found or 0
 
 
-def scanned_since(spend_id: UUID) -> int:
-    """Return how many blocks were scanned since a spend was signed: in those before it cannot be, reorgs apart."""
-    found: int | None = value(
-        "SELECT c.height - COALESCE(s.signed_height, 0) FROM spends s JOIN chain_cursors c ON c.network = s.network"
-        " WHERE s.id = %s",
-        (spend_id,),
-    )
-    return found or 0
-
-
 def unclear_by_network() -> list[tuple[str, int]]:
     """Return, by network, how many payouts moved something else than they were to move, and wait for an operator."""
     return rows(

@@ -217,8 +217,9 @@ def _depth(spend: SpendRow) -> int:
         block_hash=spend.mined_hash or "",
         settled_blocks=BLOCKS_SETTLED,
     )
-    # A provider that is alone for a moment may name an old block, which is deep at once.
-    return min(depth, spend_reads.scanned_since(spend.id))
+    # A provider that is alone for a moment may name an old block, which is deep at once; in those that were scanned
+    # before it was signed it cannot be, reorgs apart.
+    return min(depth, depth + (spend.mined_height or 0) - 1 - (spend.signed_height or 0))
 
 
 def _end(catalogue: Catalogue, spend: SpendRow, output: OutputRow, ending: Ending) -> SpendRow:
