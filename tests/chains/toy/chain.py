@@ -81,6 +81,18 @@ def address_of(public: bytes) -> str:
     return "toy" + hashlib.sha256(public).hexdigest()[:40]
 
 
+def signers_of(tx: Tx) -> set[str]:
+    """Return the addresses whose keys signed a transaction. Raises RefusedError for what none of them signed."""
+    found = set()
+    for key, signature in tx.signatures:
+        try:
+            Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(bytes.fromhex(signature), tx.body())
+        except InvalidSignature:
+            raise RefusedError("bad signature") from None
+        found.add(address_of(bytes.fromhex(key)))
+    return found
+
+
 @dataclass(frozen=True)
 class ToyBlock:
     """A block; `failed` names the outputs that had no effect, as (txid, place)."""
@@ -216,6 +228,13 @@ class ToyChain:
             self.pool[tx.txid] = tx
             return tx.txid
 
+    def force(self, raw: bytes) -> None:
+        """Take a transaction in place of whatever waits with its claim, as who makes a block is free to do."""
+        tx = Tx.read(raw)
+        with self.lock:
+            self.pool = {txid: other for txid, other in self.pool.items() if not self._share(tx, other)}
+            self.pool[tx.txid] = tx
+
     # Within -------------------------------------------------------------------------------------------------
 
     def _share(self, a: Tx, b: Tx) -> bool:
@@ -234,7 +253,7 @@ class ToyChain:
             raise RefusedError("too many outputs")
         if any(units < 0 for _, _, units in tx.outputs) or tx.fee < self.fee:
             raise RefusedError("fee too low" if tx.fee < self.fee else "negative")
-        signers = self._signers(tx)
+        signers = signers_of(tx)
         if self.claim == "coins":
             self._check_coins(tx, state, signers, height)
             return
@@ -246,16 +265,6 @@ class ToyChain:
             raise RefusedError("expired")
         if any(state.balances.get((tx.sender, c), 0) < units for c, units in _taken(tx).items()):
             raise RefusedError("unfunded")
-
-    def _signers(self, tx: Tx) -> set[str]:
-        found = set()
-        for key, signature in tx.signatures:
-            try:
-                Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(bytes.fromhex(signature), tx.body())
-            except InvalidSignature:
-                raise RefusedError("bad signature") from None
-            found.add(address_of(bytes.fromhex(key)))
-        return found
 
     def _check_coins(self, tx: Tx, state: State, signers: set[str], height: int) -> None:
         if not tx.coins or len(set(tx.coins)) != len(tx.coins):

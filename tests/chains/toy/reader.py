@@ -12,9 +12,12 @@ from chains.base import (
     Block,
     BlockScan,
     Cost,
+    Departure,
     DisagreementError,
     NotYetError,
+    Offer,
     Ours,
+    Output,
     Place,
     ProviderError,
     Sighting,
@@ -25,7 +28,7 @@ from chains.base import (
 )
 from chains.family import Wiring
 from chains.net.budget import budget
-from tests.chains.toy.chain import MINER, NATIVE, REWARD_DEPTH, ToyBlock, Tx
+from tests.chains.toy.chain import MINER, NATIVE, REWARD_DEPTH, ToyBlock, Tx, signers_of
 from tests.chains.toy.nodes import ToyNode
 from tests.chains.toy.providers import ToyProviders, block_at, checked
 
@@ -121,7 +124,41 @@ class ToyReader:
             for pair in self._pairs.values()
         }
 
+    # Of accounts that count, as chains.family.CounterReader -------------------------------------------------
+
+    def departure(self, txid: str, block: Block) -> Departure | None:
+        return self._providers.first(lambda node: self._departure(node, txid, block))
+
+    def used_counters(self, sender: str, height: int) -> int:
+        return self._providers.first(lambda node: checked(node.ask("counter", sender, height), int))
+
+    def counter_height(self, sender: str, counter: int, low: int, high: int) -> int:
+        def used_in(node: ToyNode) -> int:
+            heights = range(low + 1, high + 1)
+            found = (at for at in heights if checked(node.ask("counter", sender, at), int) > counter)
+            height = next(found, None)
+            if height is None:
+                raise ProviderError(f"{sender} had not used {counter} by block {high}")
+            return height
+
+        return self._providers.first(used_in)
+
     # Within -------------------------------------------------------------------------------------------------
+
+    def _departure(self, node: ToyNode, txid: str, block: Block) -> Departure | None:
+        told = block_at(node, block.height)
+        tx = None if told is None else next((tx for tx in told.txs if tx.txid == txid), None)
+        if told is None or told.hash != block.hash or tx is None:
+            raise ProviderError(f"{txid} is not in block {block.height}")
+        if signers_of(tx) != {tx.sender}:
+            return None
+        recipient, name, units = tx.outputs[0]
+        return Departure(
+            txid=txid, sender=tx.sender, pair=None if name == NATIVE else self._pairs[name],
+            output=Output(recipient=recipient, units=units), is_transfer=len(tx.outputs) == 1, slot=tx.counter,
+            raw=tx.raw, offer=Offer(ceiling_units=tx.fee, terms={"fee_units": tx.fee}),
+            is_success=(txid, 0) not in told.failed, fee_units=tx.fee, height=block.height, block_hash=block.hash,
+        )  # fmt: skip
 
     def _scans(self, node: ToyNode, after: int, last: int, count: int, ours: Ours) -> list[BlockScan]:
         blocks: list[ToyBlock] = []
