@@ -52,3 +52,11 @@ def start(request: pytest.FixtureRequest, database: str, monkeypatch: pytest.Mon
 def rig(start: Start) -> Rig:
     """A gateway with one provider."""
     return start()
+
+
+@pytest.fixture
+def rich(rig: Rig) -> Rig:
+    """A gateway whose hot wallet has coins."""
+    rig.enrich()
+    rig.advance(rig.network.maturity)
+    return rig

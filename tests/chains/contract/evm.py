@@ -7,10 +7,13 @@ from contextlib import ExitStack
 from typing import Any, ClassVar
 from uuid import uuid4
 
+from actors.signer import spend as spending
+from chains.base import KeyRef
+from chains.evm.spends.tx import plan_spend, sign_spend
 from cli.embedded.evm.anvil import Anvil
 from cli.embedded.evm.tokens import install_code
 from core.addresses.evm import keccak256
-from tests.actors.scan.world import ETHER, FORWARDER, World
+from tests.actors.scan.world import ETHER, FEE, FORWARDER, World
 from tests.chains.conftest import FORGER
 from tests.chains.contract.rig import PATIENCE_S, Fake, Payment, Rig
 from tests.models.builders import CATALOGUE
@@ -89,6 +92,36 @@ class EvmRig(Rig):
 
     def recipient(self) -> str:
         return "0x" + uuid4().hex + "00000000"
+
+    def include(self, raw: bytes) -> None:
+        self.forget_waiting()
+        self.node.ask("eth_sendRawTransaction", "0x" + raw.hex())
+        self.mine()
+
+    def forget_waiting(self) -> None:
+        self.node.ask("anvil_dropAllTransactions")
+
+    def usurp(self, thief: str, units: int) -> bool:
+        keys, wallet = spending.keys().deriver(self.network).keyring(), KeyRef(address=self.hot, ordinal=None)
+        rival = sign_spend(
+            plan_spend(to=thief, units=units, contract=TOKEN),
+            lambda message: keys.sign(wallet, message),
+            chain_id=int(self.network.chain_identity),
+            nonce=int(self.node.ask("eth_getTransactionCount", self.hot, "latest"), 16),
+            offer=FEE,
+        )
+        self.include(rival.raw)
+        return True
+
+    def demand(self, *, is_absurd: bool) -> None:
+        self.node.ask("anvil_setNextBlockBaseFeePerGas", hex(10**13 if is_absurd else 10**9))
+        self.mine()
+
+    def write_off(self, units: int) -> None:
+        self.book_loss(units)
+
+    def say_dead(self, number: int) -> None:
+        self.peers[number].lies["eth_getTransactionCount"] = lambda truth, _params: hex(int(truth, 16) + 1)
 
     def lose_answers(self) -> None:
         for peer in self.peers:

@@ -25,7 +25,7 @@ from core.addresses.addresses import display
 from core.catalogue.catalogue import Network
 from core.ids import uuid7
 from core.settings.settings import load_settings
-from models.db.base import execute, rows, transaction
+from models.db.base import column, execute, rows, transaction
 from models.deposits import cursors
 from models.deposits import rows as deposits
 from models.invoices import rows as invoices
@@ -33,6 +33,7 @@ from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import holdings
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
+from models.treasury import writeoffs
 from tests.chains.toy.plug import forget
 from tests.models.builders import assert_sound, merchant
 from tests.models.invoices.builders import create, new_invoice
@@ -44,7 +45,9 @@ MNEMONIC: Final = " ".join(["abandon"] * 11 + ["about"])
 # What an invoice asks for, in whole coins, each worth a dollar.
 PRICE: Final = 10
 
-OPTIONAL: Final = ("pay_ripening", "leave_hole", "stall", "outlive", "gather", "refuse")
+OPTIONAL: Final = (
+    "pay_ripening", "leave_hole", "stall", "outlive", "gather", "refuse", "write_off", "say_dead",
+)  # fmt: skip
 """What a duty may need that not every family has."""
 
 
@@ -132,6 +135,25 @@ class Rig(ABC):
     def lose_answers(self) -> None:
         """Let every provider take what it is sent, and be cut off before it says so."""
 
+    @abstractmethod
+    def include(self, raw: bytes) -> None:
+        """Make a block that holds signed bytes, in place of whatever waits with their claim."""
+
+    @abstractmethod
+    def forget_waiting(self) -> None:
+        """Let every node forget what waits for a block."""
+
+    @abstractmethod
+    def usurp(self, thief: str, units: int) -> bool:
+        """Let somebody who has the hot wallet's key pay a thief, with the claim of what waits where that can be.
+
+        It stands in a block of its own then. Returns whether what waited can never be included any more.
+        """
+
+    @abstractmethod
+    def demand(self, *, is_absurd: bool) -> None:
+        """Let the chain ask far more for a transaction than anybody offers, or what is usual."""
+
     # The chain, where the family has it --------------------------------------------------------------------
 
     def pay_ripening(self, to: str, units: int) -> int:
@@ -156,6 +178,14 @@ class Rig(ABC):
 
     def gather(self) -> None:
         """Let what lies at deposit addresses come to the hot wallet."""
+        raise NotImplementedError
+
+    def write_off(self, units: int) -> None:
+        """Let an operator give up what somebody took with our key."""
+        raise NotImplementedError
+
+    def say_dead(self, number: int) -> None:
+        """Let a provider, by its number, say from now on that nothing of what waits can ever be included."""
         raise NotImplementedError
 
     # The gateway -------------------------------------------------------------------------------------------
@@ -295,6 +325,12 @@ class Rig(ABC):
             sweep.keep_treasury(self.code)
             self.follow(2)
 
+    def book_loss(self, units: int) -> None:
+        """Do what write_off() says, where what was taken is known as a transaction of ours."""
+        catalogue = context.context().catalogue
+        lost = catalogue.pairs[self.currency, self.code].to_ledger(units, self._scale())
+        writeoffs.write_off(catalogue, self.code, self.currency, lost, reason="a thief's", by="operator")
+
     def findings(self) -> list[tuple[Any, ...]]:
         """Compare chain and books, at blocks of their own; return what does not agree at last."""
         for _ in range(4):
@@ -338,6 +374,12 @@ class Rig(ABC):
     def deposits(self) -> list[tuple[Any, ...]]:
         """Return each deposit ever seen: its transaction, its status, and which of its lives it is in."""
         return rows("SELECT txid, status, round FROM deposits ORDER BY detected_at, id")
+
+
+def status(order: PayoutRow) -> str:
+    """Return where a payout stands."""
+    (found,) = column("SELECT status FROM payouts WHERE id = %s", (order.id,))
+    return str(found)
 
 
 def stored(of: InvoiceRow) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from core.logs import checkpoints
-from models.db.base import column, rows
-from models.payouts.rows import PayoutRow
-from tests.chains.contract.rig import PATIENCE_S, Rig, stored
+from models.db.base import rows
+from tests.chains.contract.rig import PATIENCE_S, Rig, status, stored
 
 # The steps of a payout that nothing disturbs, in their order.
 LABELS = [
@@ -18,19 +17,6 @@ LABELS = [
 
 class Killed(BaseException):
     """The end of the signer at a step."""
-
-
-@pytest.fixture
-def rich(rig: Rig) -> Rig:
-    """A gateway whose hot wallet has coins."""
-    rig.enrich()
-    rig.advance(rig.network.maturity)
-    return rig
-
-
-def status(order: PayoutRow) -> str:
-    (found,) = column("SELECT status FROM payouts WHERE id = %s", (order.id,))
-    return str(found)
 
 
 def die_at(rig: Rig, label: str) -> bool:

@@ -7,13 +7,15 @@ from dataclasses import replace
 from typing import ClassVar
 from uuid import uuid4
 
-from chains.base import ProviderError
+from actors.signer import spend as spending
+from chains.base import KeyRef, ProviderError
 from models.db.base import app_now
 from tests.chains.contract.rig import PATIENCE_S, Fake, Payment, Rig
 from tests.chains.toy.chain import MINER, NATIVE, REWARD_DEPTH, WINDOW, Claim, ToyBlock, ToyChain, Tx
 from tests.chains.toy.nodes import NODES, ToyNode
 from tests.chains.toy.plug import TOKEN, TRAITS
 
+USUAL_FEE = 1_000
 SOMEBODY = "toy" + "b2" * 20
 
 
@@ -130,6 +132,27 @@ class ToyRig(Rig):
     def recipient(self) -> str:
         return "toy" + uuid4().hex + "00000000"
 
+    def include(self, raw: bytes) -> None:
+        self.chain.force(raw)
+        self.mine()
+
+    def forget_waiting(self) -> None:
+        self.chain.pool.clear()
+
+    def usurp(self, thief: str, units: int) -> bool:
+        ours = next(tx for tx in self.chain.pool.values() if not tx.is_from_outside)
+        unsigned = self._rival(ours, thief, units)
+        keys, wallet = spending.keys().deriver(self.network).keyring(), KeyRef(address=self.hot, ordinal=None)
+        signature = (keys.public(wallet).hex(), keys.sign(wallet, unsigned.body()).hex())
+        self.include(replace(unsigned, signatures=(signature,)).raw)
+        return self.claim != "window"
+
+    def _rival(self, ours: Tx, thief: str, units: int) -> Tx:
+        return replace(ours, outputs=((thief, NATIVE, units),), fee=self.chain.fee, signatures=())
+
+    def demand(self, *, is_absurd: bool) -> None:
+        self.chain.fee = 10**9 if is_absurd else USUAL_FEE
+
     def lose_answers(self) -> None:
         def cut(_truth: str, _raw: bytes) -> str:
             raise ProviderError("the connection was lost")
@@ -167,6 +190,12 @@ class CounterRig(HolesRig):
     def refuse(self, address: str) -> None:
         self.chain.deaf.add(address)
 
+    def write_off(self, units: int) -> None:
+        self.book_loss(units)
+
+    def say_dead(self, number: int) -> None:
+        self.nodes[number].lies["counter"] = lambda truth, *_: truth + 1
+
 
 class WindowRig(HolesRig):
     """Accounts whose transactions end with a window."""
@@ -179,11 +208,15 @@ class WindowRig(HolesRig):
         "pay_ripening": "nobody is paid for making blocks here",
         "refuse": "a spend has one output",
         "stall": "what expires is signed anew, and nothing is offered more for",
+        "write_off": "what no row knows takes no claim, and no command books it yet",
     }
 
     def outlive(self) -> None:
         self.chain.pool.clear()
         self.mine(WINDOW)
+
+    def say_dead(self, number: int) -> None:
+        self.nodes[number].lies["head"] = lambda truth: truth + 10 * WINDOW
 
 
 class CoinsRig(ToyRig):
@@ -198,8 +231,15 @@ class CoinsRig(ToyRig):
         "refuse": "a transaction has its effect as a whole",
         "outlive": "nothing ends by itself here",
         "gather": "coins are spent where they lie",
+        "write_off": "what no row knows stops the signing, and no command books it yet",
+        "say_dead": "who spent a coin the scan alone tells, of blocks that their hashes prove",
     }
 
     def pay_ripening(self, to: str, units: int) -> int:
         self.chain.give((to, NATIVE, units), sender=MINER)
         return REWARD_DEPTH
+
+    def _rival(self, ours: Tx, thief: str, units: int) -> Tx:
+        rest = sum(self.chain.state.coins[coin][1] for coin in ours.coins) - units - self.chain.fee
+        changed = super()._rival(ours, thief, units)
+        return replace(changed, outputs=(*changed.outputs, (self.hot, NATIVE, rest)))

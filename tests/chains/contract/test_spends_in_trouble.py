@@ -1,0 +1,128 @@
+"""What every family owes to a spend that meets others: an older offer, a thief with our key, a lie, a mad market."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from chains.family import CounterReader
+from models.db.base import rows
+from models.payouts.rows import PayoutRow
+from models.spends import signing
+from tests.chains.contract.conftest import Start
+from tests.chains.contract.rig import Rig, status
+
+STOLEN = 50_000
+# Until what had to wait is tried again.
+PAUSE_S = 30
+
+
+@pytest.mark.needs("stall")
+def test_an_older_offer_that_is_included_after_all_pays_once(rich: Rig) -> None:
+    recipient = rich.recipient()
+    order = rich.order(recipient)
+    rich.sign()
+    rich.stall()
+    rich.sign()
+    (original, raw), (dearer, _) = rows("SELECT txid, raw FROM spend_attempts ORDER BY number")
+    assert original != dearer
+    rich.include(bytes(raw))
+    rich.follow()
+
+    assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
+    assert rows("SELECT txid FROM payouts") == [(original,)]
+    assert rows("SELECT state, mined_txid FROM spends") == [("confirmed", original)]
+    # What was taken for it is the older offer's fee.
+    assert rich.findings() == []
+
+
+def robbed(rig: Rig) -> tuple[str, PayoutRow, bool]:
+    """Let a thief use our key while a payout waits for a block; return its recipient, it, and whether it is void."""
+    recipient, thief = rig.recipient(), rig.recipient()
+    order = rig.order(recipient)
+    rig.sign()
+    is_void = rig.usurp(thief, STOLEN)
+    rig.catch_up()
+    assert rig.held(thief) == STOLEN
+    return recipient, order, is_void
+
+
+def test_a_thief_with_our_key_stops_the_signing_and_makes_nobody_be_paid_twice(rich: Rig) -> None:
+    recipient, order, is_void = robbed(rich)
+    other = rich.recipient()
+    later = rich.order(other)
+    for _ in range(3):
+        rich.advance(rich.network.maturity)
+        rich.pass_time(PAUSE_S)
+        rich.sign()
+
+    assert signing.read(rich.code) is not None
+    assert (rich.held(recipient), status(order)) == ((0, "approved") if is_void else (rich.price, "confirmed"))
+    assert (rich.held(other), status(later)) == (0, "approved")
+    assert rows("SELECT state FROM spends") == [("dead" if is_void else "confirmed",)]
+
+
+@pytest.mark.needs("write_off")
+def test_what_a_thief_made_void_is_signed_anew_and_paid_once_when_the_loss_is_booked(rich: Rig) -> None:
+    recipient, order, _ = robbed(rich)
+    reader, tip = cast("CounterReader", rich.reader), rich.tip()
+    assert (reader.used_counters(rich.hot, tip - 1), reader.used_counters(rich.hot, tip)) == (0, 1)
+    assert reader.counter_height(rich.hot, 0, 0, tip) == tip
+    rich.sign()
+    assert rows("SELECT state FROM spends") == [("sent",)], "what used the claim is not deep enough"
+
+    rich.advance(rich.network.maturity)
+    rich.sign()
+    assert (rows("SELECT state FROM spends"), status(order)) == ([("dead",)], "approved"), "nothing before it is booked"
+    rich.write_off(STOLEN)
+    rich.catch_up()
+    rich.sign()
+    rich.follow()
+
+    assert signing.read(rich.code) is None
+    assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
+    assert rows("SELECT purpose, state FROM spends WHERE purpose = 'payout' ORDER BY id") == [
+        ("payout", "dead"),
+        ("payout", "confirmed"),
+    ]
+    assert rich.findings() == []
+
+
+@pytest.mark.needs("say_dead")
+def test_one_provider_alone_buries_nothing(start: Start) -> None:
+    rig = start(3)
+    rig.enrich()
+    rig.advance(rig.network.maturity)
+    recipient = rig.recipient()
+    order = rig.order(recipient)
+    rig.sign()
+    rig.forget_waiting()
+    rig.say_dead(0)
+    rig.sign()
+    rig.sign()
+    assert rows("SELECT state FROM spends") == [("sent",)]
+    assert signing.read(rig.code) is None
+
+    rig.be_honest()
+    rig.pass_time(PAUSE_S)
+    rig.sign()
+    rig.follow()
+    assert (rig.held(recipient), status(order)) == (rig.price, "confirmed")
+    assert rows("SELECT state FROM spends") == [("confirmed",)]
+
+
+def test_while_the_chain_asks_far_too_much_nothing_is_signed_and_afterwards_it_is_paid_once(rich: Rig) -> None:
+    recipient = rich.recipient()
+    rich.demand(is_absurd=True)
+    order = rich.order(recipient)
+    rich.sign()
+    rich.pass_time(PAUSE_S)
+    rich.sign()
+    assert (rows("SELECT count(*) FROM spends"), status(order)) == ([(0,)], "approved")
+
+    rich.demand(is_absurd=False)
+    rich.pass_time(PAUSE_S)
+    rich.sign()
+    rich.follow()
+    assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
