@@ -24,7 +24,7 @@ from actors.signer import watch as spend_watch
 from actors.signer.limits import LimitReachedError, NoRateError
 from actors.signer.spend import SigningStoppedError
 from chains import registry
-from chains.base import InsufficientCoinError, Intent, KeyRef, Output, ProviderError, SpendRefusedError
+from chains.base import FeeTooHighError, InsufficientCoinError, Intent, KeyRef, Output, ProviderError, SpendRefusedError
 from chains.family import Reader
 from chains.keystore import KeystoreError
 from chains.net.budget import BudgetSpentError, budget
@@ -218,6 +218,8 @@ def _limit(ctx: Context, payout_id: UUID, error: LimitReachedError) -> str:
 def _why(error: ProviderError) -> str:
     if isinstance(error, SigningStoppedError):
         return signing.waiting_reason(str(error))
+    if isinstance(error, FeeTooHighError):
+        return "the network's fee is above the cap"
     return "the network does not answer, or not as it must"
 
 

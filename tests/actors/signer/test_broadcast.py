@@ -244,7 +244,8 @@ def test_what_cannot_be_quoted_stays_approved_and_comes_later(world: SpendWorld,
     world.chain.is_silent, world.chain.price = is_silent, 10**12
     world.step()
     assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
-    assert world.reasons() == ["the network does not answer, or not as it must"]
+    told = "the network does not answer, or not as it must" if is_silent else "the network's fee is above the cap"
+    assert world.reasons() == [told]
     assert payout_queue.due(world.network, limit=9) == []
 
     world.chain.is_silent, world.chain.price = False, 10
