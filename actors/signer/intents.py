@@ -27,6 +27,7 @@ from chains.base import (
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import traits_of
 from models.spends import coins
+from models.spends.coins import CoinRow
 from models.spends.rows import AttemptRow, SpendRow
 from models.spends.tracking import VOIDED
 
@@ -54,13 +55,18 @@ def wallet_of(spend: SpendRow) -> KeyRef:
     return KeyRef(address=spend.sender, ordinal=spend.key_ordinal)
 
 
-def claim_of(network: Network, spend: SpendRow, attempt: AttemptRow) -> Claim:
+def _held(network: Network, spend: SpendRow) -> list[CoinRow]:
+    """Return the coins that a spend claims, where that is what its family claims."""
+    return coins.held(spend.id) if traits_of(network).claim == "coins" else []
+
+
+def _claim_of(network: Network, spend: SpendRow, attempt: AttemptRow, held: Iterable[CoinRow]) -> Claim:
     """Return what the chain lets only this spend have. attempt: the newest."""
     match traits_of(network).claim:
         case "counter":
             return Counter(at_least=spend.counter)
         case "coins":
-            return Coins(outpoints=tuple((coin.txid, coin.vout) for coin in coins.held(spend.id)))
+            return Coins(outpoints=tuple((coin.txid, coin.vout) for coin in held))
         case "window":
             # What it refers to is within the bytes.
             return Window(reference="", last_height=attempt.expires_height, ends_at=attempt.expires_at)
@@ -70,20 +76,25 @@ def claim_of(network: Network, spend: SpendRow, attempt: AttemptRow) -> Claim:
 
 def case_of(network: Network, spend: SpendRow, attempts: Sequence[AttemptRow]) -> Case:
     """Return a spend as its fate is asked for; dead is what is so as deep as the network matures."""
-    txids = tuple(attempt.txid for attempt in attempts)
-    claim = claim_of(network, spend, attempts[0])
-    spent_by = {
-        (coin.txid, coin.vout): (coin.spent_by_txid, coin.spent_height or 0)
-        for coin in (coins.held(spend.id) if isinstance(claim, Coins) else ())
-        if coin.spent_by_txid is not None
-    }
-    return Case(intent=intent_of(spend), claim=claim, txids=txids, depth=network.maturity, spent_by=spent_by)
+    held = _held(network, spend)
+    return Case(
+        intent=intent_of(spend),
+        claim=_claim_of(network, spend, attempts[0], held),
+        txids=tuple(attempt.txid for attempt in attempts),
+        depth=network.maturity,
+        spent_by={
+            (coin.txid, coin.vout): (coin.spent_by_txid, coin.spent_height or 0)
+            for coin in held
+            if coin.spent_by_txid is not None
+        },
+    )
 
 
 def draft_of(network: Network, spend: SpendRow, attempt: AttemptRow, intent: Intent) -> Draft:
     """Return what an attempt was signed of, for the spend's own intent or what stands in for it."""
     offer = Offer(ceiling_units=attempt.ceiling_units, terms=attempt.terms)
-    return Draft(intent=intent, claim=claim_of(network, spend, attempt), offer=offer)
+    claim = _claim_of(network, spend, attempt, _held(network, spend))
+    return Draft(intent=intent, claim=claim, offer=offer)
 
 
 def nothing_of(spend: SpendRow) -> Intent:

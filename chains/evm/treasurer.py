@@ -12,7 +12,7 @@ from chains.evm.spends import balances
 from chains.evm.spends import gas as evm_gas
 from chains.evm.spends import trial as evm_trial
 from chains.evm.spends.terms import gas_offer
-from chains.evm.spends.tx import plan_spend
+from chains.evm.spends.tx import spend_of
 from chains.net.providers import Providers
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import evm_parameters
@@ -47,10 +47,7 @@ class EvmTreasurer:
 
         Tried as if gas cost nothing. Raises what quotes raise.
         """
-        [output] = intent.outputs
-        spend = plan_spend(
-            to=output.recipient, units=output.units, contract=None if intent.pair is None else intent.pair.contract
-        )
+        spend = spend_of(intent)
         # What a plain transfer takes is known to the last unit.
         is_plain = spend.data == "0x" and self._parameters.coin_gas == evm_trial.INTRINSIC_GAS
         margin = 0 if is_plain else FRUGAL_MARGIN_PERCENT

@@ -31,7 +31,7 @@ from chains.evm.spends import trial as evm_trial
 from chains.evm.spends.gas import Bid
 from chains.evm.spends.terms import gas_offer, only_output
 from chains.evm.spends.trial import Trial
-from chains.evm.spends.tx import Spend, give, outcome, plan_spend, sign_spend
+from chains.evm.spends.tx import Spend, give, outcome, sign_spend, spend_of
 from chains.family import Keyring
 from chains.net.providers import Providers
 from core.addresses.evm import keccak256
@@ -78,7 +78,7 @@ class EvmSpender:
         currency = gas_currency if intent.pair is None else intent.pair.currency
         promised = replace(output, units=output.units + purse.promised.get(currency, 0))
         whole = replace(intent, outputs=(promised,))
-        spend = _spend(whole)
+        spend = spend_of(whole)
         bid = evm_gas.todays_bid(self.providers, self._network, cap_wei=cap_units)
         trial = self._trial(whole, spend, bid)
         offer = gas_offer(
@@ -103,7 +103,7 @@ class EvmSpender:
         """
         del purse
         intent, told = before.intent, before.offer.terms
-        spend = _spend(intent)
+        spend = spend_of(intent)
         bid = evm_gas.dearer_bid(
             evm_gas.todays_bid(self.providers, self._network, cap_wei=cap_units),
             before=Bid(price_wei=told["price_units"], tip_wei=told["tip_units"]),
@@ -125,7 +125,7 @@ class EvmSpender:
         if counter is None:
             raise ValueError("an EVM transaction has a nonce")
         sign = partial(keys.sign, draft.intent.wallet)
-        return sign_spend(_spend(draft.intent), sign, chain_id=self._chain_id, nonce=counter, offer=draft.offer)
+        return sign_spend(spend_of(draft.intent), sign, chain_id=self._chain_id, nonce=counter, offer=draft.offer)
 
     def send(self, raw: bytes) -> Sending:
         """Give bytes to every provider; taken by one is taken."""
@@ -161,9 +161,3 @@ class EvmSpender:
         return evm_gas.data_fee(
             self.providers, self._network, calldata_bytes=len(wire.data(spend.data)), limit_wei=limit_wei
         )
-
-
-def _spend(intent: Intent) -> Spend:
-    contract = None if intent.pair is None else intent.pair.contract
-    output = only_output(intent)
-    return plan_spend(to=output.recipient, units=output.units, contract=contract)

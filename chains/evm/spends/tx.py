@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from chains.base import Attempt, Offer, ProviderError, Sending
+from chains.base import Attempt, Intent, Offer, ProviderError, Sending
 from chains.evm import wire
 from chains.evm.spends.gas import AbsurdFeeError, gas_price
 from chains.evm.spends.library import account, calldata, eth, hash_signature, rlp_list, spelled
-from chains.evm.spends.terms import gas_offer
+from chains.evm.spends.terms import gas_offer, only_output
 from chains.net.json_rpc import Rpc, RpcError
 from core.addresses.evm import keccak256
 
@@ -51,6 +51,13 @@ def plan_spend(*, to: str, units: int, contract: str | None) -> Spend:
     if contract is None:
         return Spend(to=wire.address(to), value_wei=units)
     return Spend(to=contract, value_wei=0, data=calldata(TRANSFER, spelled(to), units))
+
+
+def spend_of(intent: Intent) -> Spend:
+    """Return the spend that an intent is. ValueError for an intent of none or several outputs."""
+    output = only_output(intent)
+    contract = None if intent.pair is None else intent.pair.contract
+    return plan_spend(to=output.recipient, units=output.units, contract=contract)
 
 
 def signing_with(private_key: str) -> Sign:
