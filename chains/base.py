@@ -108,6 +108,27 @@ class BlockScan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
+    """A transfer to us that stands in no block. It proves nothing but when it was seen."""
+
+    transfer: Transfer
+    # What its transaction spends, (txid, vout): another one that spends any of it has taken its place.
+    spends: tuple[tuple[str, int], ...]
+    # It offers enough for one of the next few blocks, with all that it stands upon.
+    is_soon: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sightings:
+    """What is new in nobody's block, and which of the transactions that were known are there no more."""
+
+    seen: tuple[Sighting, ...]
+    gone: frozenset[str]
+    # There is more that was not looked at yet.
+    is_more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
     """A deposit as it was recorded, to be told anew by others. Units are the network's token units."""
 
     txid: str
@@ -219,6 +240,17 @@ class Intent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Coin:
+    """A coin of ours that lies unspent, and the key that may spend it."""
+
+    txid: str
+    vout: int
+    units: int
+    key: KeyRef
+    depth: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Counter:
     """The claim of families that count what a wallet sends. The number is allotted when the bytes are committed."""
 
@@ -227,9 +259,14 @@ class Counter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coins:
-    """The claim of families whose money lies in coins: all of these, (txid, vout), are spent at once."""
+    """The claim of families whose money lies in coins: all of these are spent at once."""
 
-    outpoints: tuple[tuple[str, int], ...]
+    coins: tuple[Coin, ...]
+
+    @property
+    def outpoints(self) -> tuple[tuple[str, int], ...]:
+        """Return what is spent, as (txid, vout)."""
+        return tuple((coin.txid, coin.vout) for coin in self.coins)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,17 +290,6 @@ class Offer:
     ceiling_units: int
     # The family's own figures, by which it can be signed again.
     terms: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coin:
-    """A coin of ours that lies unspent, and the key that may spend it."""
-
-    txid: str
-    vout: int
-    units: int
-    key: KeyRef
-    depth: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 Implemented once a family, found by chains.registry. The values are those of chains.base.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -26,8 +26,9 @@ from chains.base import (
     Place,
     ProviderError,
     Purse,
+    Recorded,
     Sending,
-    Sighting,
+    Sightings,
     Skipped,
     Snapshot,
     Step,
@@ -85,7 +86,7 @@ class Reader(Protocol):
         """Return the height at which a transaction is included, or None if it is not known."""
         ...
 
-    def second_opinion(self, sighting: Sighting) -> Agreement:
+    def second_opinion(self, recorded: Recorded) -> Agreement:
         """Ask every provider for a deposit's transaction itself."""
         ...
 
@@ -118,6 +119,17 @@ class HiddenReader(Reader, Protocol):
 
     def internal_transfers(self, block: Block, recipient: str) -> tuple[Transfer, ...]:
         """Return coin that contracts passed on to an address in a block; none if no provider can tell."""
+        ...
+
+
+class MempoolReader(Reader, Protocol):
+    """A network that tells everybody what is in no block yet. Of families with has_mempool."""
+
+    def sightings(self, ours: Ours, known: Collection[str]) -> Sightings:
+        """Return transfers to us that are new in no block, a bounded portion of them, and which of the known are gone.
+
+        known: the ids of the transactions whose sightings still count.
+        """
         ...
 
 

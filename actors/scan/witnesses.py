@@ -14,7 +14,7 @@ import structlog
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan.intake import settle_owners
-from chains.base import Agreement, Sighting
+from chains.base import Agreement, Recorded
 from chains.family import Reader
 from core.catalogue.catalogue import Catalogue, Network
 from models.deposits import witnesses as quorum
@@ -63,7 +63,7 @@ def _objection(catalogue: Catalogue, chain: Reader, asked: Deposit | Topup, *, u
     """Return what stands against what one provider showed; nothing if enough others tell the same."""
     pair = catalogue.pairs[asked.currency, asked.network]
     answer = chain.second_opinion(
-        Sighting(
+        Recorded(
             txid=asked.txid,
             ordinal=asked.ordinal,
             currency=asked.currency,

@@ -12,6 +12,7 @@ from typing import assert_never
 from chains.base import (
     Case,
     Claim,
+    Coin,
     Coins,
     Counter,
     Draft,
@@ -27,7 +28,7 @@ from chains.base import (
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import traits_of
 from models.spends import coins
-from models.spends.coins import CoinRow
+from models.spends.coins import FreeCoin, HeldCoin
 from models.spends.rows import AttemptRow, SpendRow
 from models.spends.tracking import VOIDED
 
@@ -55,18 +56,24 @@ def wallet_of(spend: SpendRow) -> KeyRef:
     return KeyRef(address=spend.sender, ordinal=spend.key_ordinal)
 
 
-def _held(network: Network, spend: SpendRow) -> list[CoinRow]:
+def coin_of(row: FreeCoin | HeldCoin) -> Coin:
+    """Return a coin of ours with the key that spends it."""
+    key = KeyRef(address=row.address, ordinal=row.key_ordinal)
+    return Coin(txid=row.txid, vout=row.vout, units=row.units, key=key, depth=row.depth)
+
+
+def _held(network: Network, spend: SpendRow) -> list[HeldCoin]:
     """Return the coins that a spend claims, where that is what its family claims."""
-    return coins.held(spend.id) if traits_of(network).claim == "coins" else []
+    return coins.held(spend.id, network.family) if traits_of(network).claim == "coins" else []
 
 
-def _claim_of(network: Network, spend: SpendRow, attempt: AttemptRow, held: Iterable[CoinRow]) -> Claim:
+def _claim_of(network: Network, spend: SpendRow, attempt: AttemptRow, held: Iterable[HeldCoin]) -> Claim:
     """Return what the chain lets only this spend have. attempt: the newest."""
     match traits_of(network).claim:
         case "counter":
             return Counter(at_least=spend.counter)
         case "coins":
-            return Coins(outpoints=tuple((coin.txid, coin.vout) for coin in held))
+            return Coins(coins=tuple(map(coin_of, held)))
         case "window":
             # What it refers to is within the bytes.
             return Window(reference="", last_height=attempt.expires_height, ends_at=attempt.expires_at)

@@ -21,6 +21,7 @@ from uuid import UUID
 import structlog
 
 from actors.context import Context, context
+from actors.signer.intents import coin_of
 from chains import registry
 from chains.base import (
     Attempt,
@@ -214,16 +215,7 @@ def _drafted(ctx: Context, network: Network, spender: Spender, intent: Intent, p
 def _free_coins(network: Network, currency: str) -> tuple[Coin, ...]:
     if traits_of(network).claim != "coins":
         return ()
-    return tuple(
-        Coin(
-            txid=coin.txid,
-            vout=coin.vout,
-            units=coin.units,
-            key=KeyRef(address=coin.address, ordinal=coin.key_ordinal),
-            depth=coin.depth,
-        )
-        for coin in coins.free(network.code, network.family, currency, limit=COINS_MAX)
-    )
+    return tuple(map(coin_of, coins.free(network.code, network.family, currency, limit=COINS_MAX)))
 
 
 def _commit(

@@ -24,7 +24,7 @@ from chains.base import (
     Ours,
     Place,
     ProviderError,
-    Sighting,
+    Recorded,
     Snapshot,
     Transfer,
 )
@@ -172,10 +172,10 @@ class EvmReader:
         """Return in which block a sender used a nonce; one node answers all of it."""
         return self._providers.attempt(lambda node: evm_departures.height_of(node, sender, counter, low, high))
 
-    def second_opinion(self, sighting: Sighting) -> Agreement:
+    def second_opinion(self, recorded: Recorded) -> Agreement:
         """Ask every provider for a deposit's transaction itself."""
-        contract = self._assets.contracts.get(sighting.currency)
-        answers = self._providers.everyone(lambda node: evm_witness.is_same(node, sighting, contract))
+        contract = self._assets.contracts.get(recorded.currency)
+        answers = self._providers.everyone(lambda node: evm_witness.is_same(node, recorded, contract))
         problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
         return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
 

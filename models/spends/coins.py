@@ -53,6 +53,19 @@ class FreeCoin(NamedTuple):
     depth: int
 
 
+class HeldCoin(NamedTuple):
+    """A coin that a spend claims, whose key spends it, and which block's transaction did."""
+
+    txid: str
+    vout: int
+    units: int
+    address: str
+    key_ordinal: int | None
+    depth: int
+    spent_by_txid: str | None
+    spent_height: int | None
+
+
 class Spending(NamedTuple):
     """A coin of ours that a block spends."""
 
@@ -161,6 +174,14 @@ def release(spend_id: UUID) -> int:
     return execute("UPDATE coins SET held_by = NULL WHERE held_by = %s", (spend_id,))
 
 
-def held(spend_id: UUID) -> list[CoinRow]:
+def held(spend_id: UUID, family: str) -> list[HeldCoin]:
     """Return the coins that a spend holds, or held when it spent them."""
-    return CoinRow.read("k.held_by = %s ORDER BY k.txid, k.vout", (spend_id,))
+    return rows_as(
+        HeldCoin,
+        "SELECT k.txid, k.vout, k.units, k.address, p.ordinal AS key_ordinal,"
+        f" COALESCE({_DEPTH}, 0) AS depth, k.spent_by_txid, k.spent_height"
+        " FROM coins k LEFT JOIN chain_cursors c ON c.network = k.network"
+        " LEFT JOIN pool_addresses p ON p.family = %s AND p.address = k.address"
+        " WHERE k.held_by = %s ORDER BY k.txid, k.vout",
+        (family, spend_id),
+    )

@@ -63,7 +63,7 @@ class PaperSpender:
         coin = next((coin for coin in purse.coins if coin.units >= intent.units), None)
         if coin is None:
             raise InsufficientCoinError("no coin")
-        return Coins(outpoints=((coin.txid, coin.vout),))
+        return Coins(coins=(coin,))
 
     def sign(self, draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
         assert keys.public(draft.intent.wallet)

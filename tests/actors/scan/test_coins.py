@@ -97,7 +97,7 @@ def test_what_comes_to_us_is_a_coin_and_what_our_spend_makes_too(chain: PaperRea
         ("0xpaid", 0, 10_000_000, mine.address.lower(), 3, 2, "0xmove"),
         ("0xtop", 0, 10_000_000, HOT, 0, 2, None),
     ]
-    assert [coin.txid for coin in coins.held(spend_id)] == ["0xpaid"]
+    assert [coin.txid for coin in coins.held(spend_id, "bitcoin")] == ["0xpaid"]
     # Its change is nobody's payment, and the spend is no stranger.
     assert (rows("SELECT txid FROM treasury_topups"), is_stopped()) == ([("0xtop",)], False)
 

@@ -56,7 +56,7 @@ class CoinsSpender(ToySpender):
         keys = sorted({(one.key.address, one.key.ordinal) for one in taken}, key=str)
         return Draft(
             intent=intent,
-            claim=Coins(outpoints=tuple((one.txid, one.vout) for one in taken)),
+            claim=Coins(coins=tuple(taken)),
             offer=Offer(ceiling_units=fee, terms={"fee_units": fee}),
             plan=json.dumps([change, keys]).encode(),
         )

@@ -20,7 +20,7 @@ from chains.base import (
     Output,
     Place,
     ProviderError,
-    Sighting,
+    Recorded,
     Skipped,
     Snapshot,
     SpentCoin,
@@ -87,8 +87,8 @@ class ToyReader:
         told = self._providers.everyone(lambda node: node.ask("height_of", txid))
         return max((height for height in told if isinstance(height, int)), default=None)
 
-    def second_opinion(self, sighting: Sighting) -> Agreement:
-        answers = self._providers.everyone(lambda node: self._is_same(node, sighting))
+    def second_opinion(self, recorded: Recorded) -> Agreement:
+        answers = self._providers.everyone(lambda node: self._is_same(node, recorded))
         problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
         return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
 
@@ -207,18 +207,18 @@ class ToyReader:
                 depth_min=REWARD_DEPTH if tx.sender == MINER else 0,
             )  # fmt: skip
 
-    def _is_same(self, node: ToyNode, sighting: Sighting) -> bool:
-        block = block_at(node, sighting.height)
+    def _is_same(self, node: ToyNode, recorded: Recorded) -> bool:
+        block = block_at(node, recorded.height)
         if block is None:
-            _found(node, sighting.height)
+            _found(node, recorded.height)
             return False
-        wanted = (sighting.txid, sighting.ordinal, sighting.currency, sighting.units, sighting.recipient)
+        wanted = (recorded.txid, recorded.ordinal, recorded.currency, recorded.units, recorded.recipient)
         told = {
             (one.txid, one.ordinal, one.currency, one.units, one.recipient)
             for tx in block.txs
             for one in self._transfers(block, tx)
         }
-        return block.hash == sighting.block_hash and wanted in told
+        return block.hash == recorded.block_hash and wanted in told
 
     def _held(self, node: ToyNode, places: Sequence[Place]) -> Snapshot:
         tip = block_at(node, checked(node.ask("head"), int))

@@ -61,8 +61,8 @@ def test_a_coin_has_one_holder() -> None:
     assert hold(first, ("0xa", 0), ("0xb", 0))
     assert not hold(second, ("0xa", 1), ("0xb", 0))
     assert free() == [("0xa", 1)]
-    assert [(held.txid, held.vout) for held in coins.held(first)] == [("0xa", 0), ("0xb", 0)]
-    assert coins.held(second) == []
+    assert [(held.txid, held.vout) for held in coins.held(first, "bitcoin")] == [("0xa", 0), ("0xb", 0)]
+    assert coins.held(second, "bitcoin") == []
 
 
 @pytest.mark.parametrize("wanted", [[], [("0xnone", 0)], [("0xa", 0), ("0xa", 2)]])

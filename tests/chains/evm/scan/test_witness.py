@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chains.base import NATIVE, ProviderError, Sighting
+from chains.base import NATIVE, ProviderError, Recorded
 from chains.evm.scan.witness import is_same
 from cli.embedded.evm.tokens import install_code
 from tests.chains.conftest import FORWARDER, OURS, THEIRS, Chain
@@ -16,35 +16,35 @@ ETHER = 10**18
 
 
 @pytest.fixture
-def paid(chain: Chain) -> Sighting:
+def paid(chain: Chain) -> Recorded:
     txid = chain.pay("USDT", 5)
     scan = chain.scan(chain.node.mine())
-    return Sighting(
+    return Recorded(
         txid=txid, ordinal="0", currency="USDT", units=5, recipient=OURS,
         height=scan.block.height, block_hash=scan.block.hash,
     )  # fmt: skip
 
 
 @pytest.fixture
-def coin(chain: Chain) -> Sighting:
+def coin(chain: Chain) -> Recorded:
     txid = chain.node.send(OURS, value=ETHER)
     scan = chain.scan(chain.node.mine())
-    return Sighting(
+    return Recorded(
         txid=txid, ordinal=NATIVE, currency="ETH", units=ETHER, recipient=OURS,
         height=scan.block.height, block_hash=scan.block.hash,
     )  # fmt: skip
 
 
-def agrees(chain: Chain, sighting: Sighting) -> bool:
-    contract = None if sighting.currency == "ETH" else chain.contract(sighting.currency).lower()
-    return is_same(chain.node.rpc, sighting, contract)
+def agrees(chain: Chain, recorded: Recorded) -> bool:
+    contract = None if recorded.currency == "ETH" else chain.contract(recorded.currency).lower()
+    return is_same(chain.node.rpc, recorded, contract)
 
 
-def test_the_same_is_the_same(chain: Chain, paid: Sighting) -> None:
+def test_the_same_is_the_same(chain: Chain, paid: Recorded) -> None:
     assert agrees(chain, paid)
 
 
-def test_coin_is_told_the_same(chain: Chain, coin: Sighting) -> None:
+def test_coin_is_told_the_same(chain: Chain, coin: Recorded) -> None:
     assert agrees(chain, coin)
 
 
@@ -60,7 +60,7 @@ CHANGES: list[dict[str, object]] = [
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=[next(iter(change)) + str(n) for n, change in enumerate(CHANGES)])
-def test_anything_else_is_not(chain: Chain, paid: Sighting, change: dict[str, object]) -> None:
+def test_anything_else_is_not(chain: Chain, paid: Recorded, change: dict[str, object]) -> None:
     assert not agrees(chain, replace(paid, **change))  # type: ignore[arg-type]
 
 
@@ -68,7 +68,7 @@ def test_anything_else_is_not(chain: Chain, paid: Sighting, change: dict[str, ob
     "change",
     [{"units": ETHER + 1}, {"recipient": THEIRS}, {"block_hash": "0x" + "11" * 32}, {"txid": "0x" + "22" * 32}],
 )
-def test_other_coin_is_not(chain: Chain, coin: Sighting, change: dict[str, object]) -> None:
+def test_other_coin_is_not(chain: Chain, coin: Recorded, change: dict[str, object]) -> None:
     assert not agrees(chain, replace(coin, **change))  # type: ignore[arg-type]
 
 
@@ -78,44 +78,44 @@ def test_a_failed_transaction_is_not(chain: Chain) -> None:
     call = calldata("pay_and_revert(address,address,uint256)", chain.contract("USDT"), OURS, 5)
     txid = chain.node.send(FORWARDER, data=call)
     block = chain.scan(chain.node.mine()).block
-    sighting = Sighting(
+    recorded = Recorded(
         txid=txid, ordinal="0", currency="USDT", units=5, recipient=OURS, height=block.height, block_hash=block.hash
     )
 
-    assert not agrees(chain, sighting)
+    assert not agrees(chain, recorded)
 
 
 def test_what_a_contract_passed_on_is_told_by_the_balance(chain: Chain) -> None:
     txid = chain.node.send(FORWARDER, value=ETHER, data=calldata("forward(address)", OURS))
     block = chain.scan(chain.node.mine()).block
-    sighting = Sighting(
+    recorded = Recorded(
         txid=txid, ordinal="trace:0", currency="ETH", units=ETHER, recipient=OURS,
         height=block.height, block_hash=block.hash,
     )  # fmt: skip
 
-    assert agrees(chain, sighting)
-    assert not agrees(chain, replace(sighting, units=ETHER + 1))
-    assert agrees(chain, replace(sighting, txid="", ordinal=f"probe:{OURS}:{block.height}"))
-    assert not agrees(chain, replace(sighting, block_hash="0x" + "11" * 32))
+    assert agrees(chain, recorded)
+    assert not agrees(chain, replace(recorded, units=ETHER + 1))
+    assert agrees(chain, replace(recorded, txid="", ordinal=f"probe:{OURS}:{block.height}"))
+    assert not agrees(chain, replace(recorded, block_hash="0x" + "11" * 32))
 
 
 def test_a_failed_transaction_with_value_is_not(chain: Chain) -> None:
     install_code(chain.node.rpc, OURS, "forger")
     txid = chain.node.send(OURS, value=ETHER)
     block = chain.scan(chain.node.mine()).block
-    sighting = Sighting(
+    recorded = Recorded(
         txid=txid, ordinal=NATIVE, currency="ETH", units=ETHER, recipient=OURS,
         height=block.height, block_hash=block.hash,
     )  # fmt: skip
 
-    assert not agrees(chain, sighting)
+    assert not agrees(chain, recorded)
 
 
-def test_a_node_that_has_not_got_so_far_cannot_tell(chain: Chain, paid: Sighting) -> None:
+def test_a_node_that_has_not_got_so_far_cannot_tell(chain: Chain, paid: Recorded) -> None:
     with pytest.raises(ProviderError, match="not there yet"):
         agrees(chain, replace(paid, height=paid.height + 1000))
 
 
-def test_a_transaction_is_located_by_its_receipt(chain: Chain, paid: Sighting) -> None:
+def test_a_transaction_is_located_by_its_receipt(chain: Chain, paid: Recorded) -> None:
     assert chain.reader.locate(paid.txid) == paid.height
     assert chain.reader.locate("0x" + "22" * 32) is None

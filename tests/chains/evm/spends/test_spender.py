@@ -92,7 +92,7 @@ def test_no_nonce_is_made_up_for_what_has_none(alone: World) -> None:
     with pytest.raises(ValueError, match="nonce"):
         alone.spender.sign(draft, counter=None, keys=RawKeyring(HOT_KEY))
     with pytest.raises(ValueError, match="nonce"):
-        alone.spender.fate(Case(intent=intent, claim=Coins(outpoints=()), txids=(), depth=1))
+        alone.spender.fate(Case(intent=intent, claim=Coins(coins=()), txids=(), depth=1))
 
 
 @pytest.mark.parametrize("outputs", [0, 2])
