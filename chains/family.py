@@ -14,6 +14,7 @@ from chains.base import (
     Block,
     BlockScan,
     Case,
+    Coin,
     Cost,
     Departure,
     Draft,
@@ -32,7 +33,9 @@ from chains.base import (
     Skipped,
     Snapshot,
     Step,
+    Sweep,
     Transfer,
+    Wait,
 )
 from core.catalogue.catalogue import Network, Pair
 
@@ -260,6 +263,18 @@ class Treasurer(Protocol):
         ...
 
 
+class CoinTreasurer(Protocol):
+    """One network whose money lies in coins, for the signer's treasury: coins are spent where they lie."""
+
+    def join(self, coins: Sequence[Coin], hot: KeyRef, *, cap_units: int) -> Sweep | Wait:
+        """Return what makes one coin of many, at the hot wallet, where that is cheap now; else dear.
+
+        coins: those that no spend holds, the deepest first. It takes as many as fit into one transaction and are worth
+        their fee, and has one output with what is left after that. Raises as Treasurer.
+        """
+        ...
+
+
 class Screener(Protocol):
     """Whoever tells which addresses of one network are sanctioned."""
 
@@ -291,7 +306,7 @@ class Family:
 
     reader: Callable[[Wiring], Reader]
     spender: Callable[[Wiring], Spender]
-    treasurer: Callable[[Wiring], Treasurer]
+    treasurer: Callable[[Wiring], Treasurer | CoinTreasurer]
     # None where nobody is named who could tell.
     screener: Callable[[Wiring], Screener | None]
     # Of the root secret's seed. Networks of a family have the same addresses.

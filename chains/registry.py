@@ -7,10 +7,11 @@ import functools
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
-from typing import Final
+from typing import Final, cast
 
-from chains.family import Deriver, Family, Reader, Screener, Spender, Treasurer, Wiring
+from chains.family import CoinTreasurer, Deriver, Family, Reader, Screener, Spender, Treasurer, Wiring
 from core.catalogue.catalogue import Network, load_catalogue
+from core.catalogue.families import traits_of
 from core.catalogue.fields import Environment
 from core.settings.settings import Settings
 
@@ -34,8 +35,23 @@ def spender(network: Network, settings: Settings) -> Spender:
 
 
 def treasurer(network: Network, settings: Settings) -> Treasurer:
-    """Return the treasurer of a network. LookupError where the network has no RPC URL or its family is not served."""
-    return _family(network.family).treasurer(_wiring_of(network, settings))
+    """Return the treasurer of a network on which money lies at addresses.
+
+    LookupError where it lies in coins, where the network has no RPC URL, or where its family is not served.
+    """
+    if traits_of(network).claim == "coins":
+        raise LookupError(f"nothing is swept on {network.code}")
+    return cast("Treasurer", _family(network.family).treasurer(_wiring_of(network, settings)))
+
+
+def coin_treasurer(network: Network, settings: Settings) -> CoinTreasurer:
+    """Return the treasurer of a network on which money lies in coins.
+
+    LookupError where it lies at addresses, where the network has no RPC URL, or where its family is not served.
+    """
+    if traits_of(network).claim != "coins":
+        raise LookupError(f"{network.code} has no coins to join")
+    return cast("CoinTreasurer", _family(network.family).treasurer(_wiring_of(network, settings)))
 
 
 def screener(network: Network, settings: Settings) -> Screener | None:

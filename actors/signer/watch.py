@@ -33,6 +33,7 @@ from chains.base import (
 )
 from chains.family import Spender
 from core.catalogue.catalogue import Network
+from core.catalogue.families import traits_of
 from core.logs.checkpoints import reached
 from core.money import rescale_down
 from core.rates.pricing import CENTS
@@ -278,6 +279,9 @@ def _unfunded(ctx: Context, network: Network, spend: SpendRow, offer: Offer, mis
         "spend.stuck_without_gas",
         spend=str(spend.id), network=network.code, sender=spend.sender, missing_units=missing_units,
     )  # fmt: skip
+    if traits_of(network).claim == "coins":
+        # No address pays for it: it waits for coins that are free.
+        return
     if freezes.is_network_frozen(network.code) or spend_reads.is_awaiting_gas(network.code, spend.sender):
         return
     treasurer = registry.treasurer(network, ctx.settings)

@@ -34,10 +34,11 @@ from chains.base import (
     Sweep,
     Wait,
 )
-from chains.family import Reader, Treasurer
+from chains.family import Reader
 from chains.keystore import KeystoreError
 from chains.registry import fee_cap_units
 from core.catalogue.catalogue import Network, Pair
+from core.catalogue.families import traits_of
 from core.money import rescale_down
 from core.rates.worth import excess_units
 from models.deposits import balances as probes
@@ -98,7 +99,6 @@ class _Keeper:
     ) -> None:
         self._ctx, self._network, self._chain, self._cursor = ctx, network, chain, cursor
         self._hot, self._cold = hot, cold
-        self._treasurer: Treasurer = registry.treasurer(network, ctx.settings)
         self._is_hot_dry = False
         self._cap_units = fee_cap_units(network, ctx.settings)
         self.started = 0
@@ -108,7 +108,8 @@ class _Keeper:
 
         While the network is frozen nothing is brought to the hot wallet: its key may be in the wrong hands.
         """
-        if not freezes.is_network_frozen(self._network.code):
+        # Coins are spent where they lie.
+        if traits_of(self._network).claim != "coins" and not freezes.is_network_frozen(self._network.code):
             self._gather()
         if self._cold is not None:
             self._cool(self._cold)
@@ -144,7 +145,8 @@ class _Keeper:
         if lying.pair is None and treasury.is_in_motion(self._network.code, [found.address]):
             return 0
         try:
-            return self._take_step(found, self._treasurer.step(lying, self._hot, cap_units=self._cap_units))
+            treasurer = registry.treasurer(self._network, self._ctx.settings)
+            return self._take_step(found, treasurer.step(lying, self._hot, cap_units=self._cap_units))
         except (SpendRefusedError, InsufficientCoinError, DisagreementError) as error:
             log.warning(
                 "sweep.refused",

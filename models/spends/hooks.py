@@ -73,5 +73,6 @@ def hooks_of(purpose: str) -> Hooks | None:
     return _HOOKS.get(purpose)
 
 
-# Uses up a slot, and means nothing.
+# Uses up a slot, or makes one coin of many of ours, and means nothing.
 register("filler", Hooks())
+register("join", Hooks())

@@ -18,7 +18,7 @@ from models.spends import outputs as spend_outputs
 from models.spends.coins import Outpoint
 from models.spends.outputs import TOLD, Effect, Ending, Moved, OutputRow
 
-Purpose = Literal["payout", "gas", "sweep", "cold", "filler", "lost"]
+Purpose = Literal["payout", "gas", "sweep", "cold", "filler", "join", "lost"]
 State = Literal["signed", "sent", "mined", "confirmed", "failed", "dead"]
 
 # So many settled spends are followed again in one step.

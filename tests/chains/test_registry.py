@@ -4,7 +4,7 @@ import pytest
 
 from chains.evm.reader import EvmReader
 from chains.evm.spends.spender import EvmSpender
-from chains.registry import fee_cap_units, reader, spender
+from chains.registry import coin_treasurer, fee_cap_units, reader, spender, treasurer
 from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import Settings, load_settings
 
@@ -70,3 +70,12 @@ def test_the_operators_gas_cap_replaces_the_catalogues() -> None:
     assert [fee_cap_units(NETWORKS[code], named) for code in ("ethereum", "bsc")] == [7 * 10**9, 20 * 10**9]
     with pytest.raises(LookupError, match="tron has no cap on fees"):
         fee_cap_units(NETWORKS["tron"], named)
+
+
+def test_who_sweeps_is_asked_of_no_network_of_coins_and_who_joins_of_no_other() -> None:
+    urls = settings(ETHEREUM_RPC_URLS="http://127.0.0.1:1")
+
+    with pytest.raises(LookupError, match="nothing is swept on bitcoin"):
+        treasurer(NETWORKS["bitcoin"], urls)
+    with pytest.raises(LookupError, match="ethereum has no coins"):
+        coin_treasurer(NETWORKS["ethereum"], urls)
