@@ -298,6 +298,8 @@ class Wiring:
     timeout_s: float
     # What lists sanctioned addresses, where the operator has named it; what it is, the family says.
     sanctions_oracle: str | None
+    # What the operator has set of the numbers that the family alone reads, by the end of each variable's name.
+    options: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,12 +86,18 @@ def _wiring_of(network: Network, settings: Settings) -> Wiring:
     if urls is None or network.family not in _MODULES:
         raise LookupError(f"{network.code} is not served here")
     oracle = settings.sanctions_oracles.get(network.code)
-    return _wiring(network, urls, settings.rpc_timeout_s, settings.environment, oracle)
+    options = tuple(sorted(settings.figures.get(network.code, {}).items()))
+    return _wiring(network, urls, settings.rpc_timeout_s, settings.environment, oracle, options)
 
 
 @functools.cache
 def _wiring(
-    network: Network, urls: tuple[str, ...], timeout_s: float, environment: Environment, sanctions_oracle: str | None
+    network: Network,
+    urls: tuple[str, ...],
+    timeout_s: float,
+    environment: Environment,
+    sanctions_oracle: str | None,
+    options: tuple[tuple[str, int], ...],
 ) -> Wiring:
     """Return the same wiring each time: what is built of it is known by it."""
     return Wiring(
@@ -100,6 +106,7 @@ def _wiring(
         urls=urls,
         timeout_s=timeout_s,
         sanctions_oracle=sanctions_oracle,
+        options=MappingProxyType(dict(options)),
     )
 
 

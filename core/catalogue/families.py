@@ -107,6 +107,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     FEE_CAP_ALIAS: ClassVar[str] = ""
     # Ends of the names of settings that networks of other families do not have.
     OPTIONS: ClassVar[frozenset[str]] = frozenset()
+    # Those of them that are whole numbers which the family's code alone reads, and the highest that each may be.
+    FIGURES: ClassVar[Mapping[str, int]] = MappingProxyType({})
     # The highest cap that an operator may set, in those units.
     FEE_CAP_MAX: ClassVar[int] = 10**9
     # What a chain of development calls itself; "" where it bears the identity of the main one.
@@ -218,9 +220,29 @@ class BitcoinParameters(Parameters, frozen=True, kw_only=True, tag="bitcoin"):
     """What bitcoin's networks differ in. Their identity is the hash of the genesis block, which regtest has too."""
 
     DEVELOPMENT_IDENTITY: ClassVar[str] = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206"
+    FEE_CAP_MAX: ClassVar[int] = 2_000
+    # Below which rate small coins are joined, in satoshi for a virtual byte; 0 for never.
+    JOIN: ClassVar[str] = "_JOIN_SAT_VB"
+    OPTIONS: ClassVar[frozenset[str]] = frozenset({JOIN})
+    FIGURES: ClassVar[Mapping[str, int]] = MappingProxyType({JOIN: FEE_CAP_MAX})
+    # One coin of ours, a recipient of the longest kind, and change.
+    PAYOUT_VBYTES: ClassVar[int] = 153
 
     # Whose prefix and versions addresses have.
     chain: Literal["main", "regtest"]
+    # The most that is offered, and what small coins are joined below, for a virtual byte.
+    fee_cap_sat_vb: Positive
+    join_sat_vb: Positive
+
+    @property
+    def fee_cap(self) -> int:
+        """Return the most that is offered for a virtual byte, in satoshi."""
+        return self.fee_cap_sat_vb
+
+    @property
+    def payout_measure_max(self) -> int:
+        """Return the virtual bytes of a payout that leaves alone."""
+        return self.PAYOUT_VBYTES
 
     def in_development(self) -> Self:
         """Return the parameters of regtest."""
@@ -228,6 +250,15 @@ class BitcoinParameters(Parameters, frozen=True, kw_only=True, tag="bitcoin"):
 
 
 FamilyParameters = EvmParameters | TronParameters | SolanaParameters | TonParameters | BitcoinParameters
+
+
+def bitcoin_parameters(network: "Network") -> BitcoinParameters:
+    """Return a network's parameters as those of bitcoin. Raises ValueError for a network of another family."""
+    match network.family_parameters:
+        case BitcoinParameters() as parameters:
+            return parameters
+        case _:
+            raise ValueError(f"{network.code} is no network of bitcoin")
 
 
 def evm_parameters(network: "Network") -> EvmParameters:

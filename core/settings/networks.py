@@ -16,6 +16,14 @@ SANCTIONS_SUFFIX = "_SANCTIONS_ORACLE"
 _CAP_ALIASES = sorted(
     {network.family_parameters.FEE_CAP_ALIAS for network in load_catalogue("production").networks.values()} - {""}
 )
+# What families call numbers that they alone read.
+_FIGURES = sorted(
+    {
+        suffix
+        for network in load_catalogue("production").networks.values()
+        for suffix in network.family_parameters.FIGURES
+    }
+)
 
 
 def network_variables(values: Mapping[str, str], suffix: str) -> dict[str, str]:
@@ -42,6 +50,15 @@ def fee_cap_name(values: Mapping[str, str], code: str) -> str:
     return next(name for name in names if name in values)
 
 
+def figures(values: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return the numbers that families alone read, by network code and the end of each variable's name."""
+    found: dict[str, dict[str, str]] = {}
+    for suffix in _FIGURES:
+        for code, text in network_variables(values, suffix).items():
+            found.setdefault(code, {})[suffix] = text
+    return found
+
+
 def cold_addresses(values: Mapping[str, str], environment: Environment) -> dict[str, str]:
     """Return cold addresses by network code as they are stored; what is none stays, for network_problems names it."""
     known, found = _served(environment), network_variables(values, COLD_SUFFIX)
@@ -63,16 +80,23 @@ def network_problems(values: Mapping[str, str], environment: Environment) -> Ite
             yield f"{code.upper()}{RPC_SUFFIX}: the catalogue has no such network"
         elif code not in served:
             yield f"{code.upper()}{RPC_SUFFIX}: this version has no adapter for {networks[code].family} networks"
-    for suffix in (*_CAP_ALIASES, SANCTIONS_SUFFIX):
-        for code in network_variables(values, suffix):
-            if code not in networks or suffix not in networks[code].family_parameters.OPTIONS:
-                yield f"{code.upper()}{suffix}: there is no such network, or its family has no such setting"
+    yield from _option_problems(values, networks)
     yield from _cap_problems(values, served)
     yield from _cold_problems(values, served)
     for suffix in (FEE_CAP_SUFFIX, COLD_SUFFIX):
         for code in network_variables(values, suffix):
             if code not in served:
                 yield f"{code.upper()}{suffix}: this version serves no such network"
+
+
+def _option_problems(values: Mapping[str, str], networks: Mapping[str, Network]) -> Iterator[str]:
+    for suffix in (*_CAP_ALIASES, *_FIGURES, SANCTIONS_SUFFIX):
+        for code, text in network_variables(values, suffix).items():
+            parameters = networks[code].family_parameters if code in networks else None
+            if parameters is None or suffix not in parameters.OPTIONS:
+                yield f"{code.upper()}{suffix}: there is no such network, or its family has no such setting"
+            elif suffix in parameters.FIGURES and _is_above(text, parameters.FIGURES[suffix]):
+                yield f"{code.upper()}{suffix}: must be at most {parameters.FIGURES[suffix]}"
 
 
 def _cap_problems(values: Mapping[str, str], served: Mapping[str, Network]) -> Iterator[str]:

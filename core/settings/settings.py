@@ -25,6 +25,7 @@ from core.settings.networks import (
     cold_addresses,
     fee_cap_name,
     fee_caps,
+    figures,
     network_variables,
     rpc_variables,
 )
@@ -121,6 +122,10 @@ def _freeze(urls: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]
     return MappingProxyType(dict(urls))
 
 
+def _freeze_figures(figures: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, int]]:
+    return MappingProxyType({code: MappingProxyType(dict(found)) for code, found in figures.items()})
+
+
 def _decimal(digits: int, *, highest: int) -> AfterValidator:
     """Take a decimal number, which stays text: what it comes to in whole units is for who uses it."""
 
@@ -175,6 +180,10 @@ class Settings(BaseModel):
     sanctions_oracles: Annotated[
         Mapping[str, Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]], AfterValidator(MappingProxyType)
     ] = Field(default_factory=lambda: MappingProxyType({}))
+    # By network code and the end of the variable's name: numbers that only the network's family reads.
+    figures: Annotated[Mapping[str, Mapping[str, Annotated[int, Field(ge=0)]]], AfterValidator(_freeze_figures)] = (
+        Field(default_factory=lambda: MappingProxyType({}))
+    )
     rpc_timeout_s: float = Field(5.0, gt=0, le=60)
     # Production believes a lone provider only where the operator has said so.
     single_provider_ok: bool = False
@@ -360,6 +369,7 @@ def _fields(values: Mapping[str, str], environment: Environment) -> dict[str, ob
     fields |= {name: values[name.upper()] for name in Settings.model_fields if name.upper() in values}
     fields["rpc_urls"] = rpc_variables(values)
     fields["fee_caps"] = fee_caps(values)
+    fields["figures"] = figures(values)
     fields["sanctions_oracles"] = network_variables(values, SANCTIONS_SUFFIX)
     fields["cold_addresses"] = cold_addresses(values, environment)
     fields["rates_urls"] = rate_urls(values)
@@ -380,6 +390,8 @@ def _describe(error: ValidationError, values: Mapping[str, str]) -> Iterator[str
                 yield f"{str(network).upper()}{RPC_SUFFIX}: {text}"
             case ("fee_caps", network, *_):
                 yield f"{fee_cap_name(values, str(network))}: {text}"
+            case ("figures", network, suffix, *_):
+                yield f"{str(network).upper()}{suffix}: {text}"
             case ("sanctions_oracles", network, *_):
                 yield f"{str(network).upper()}{SANCTIONS_SUFFIX}: {text}"
             case ("rates_urls", source, *_):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from chains import registry
 from chains.evm.reader import EvmReader
 from chains.evm.spends.spender import EvmSpender
 from chains.registry import coin_treasurer, fee_cap_units, reader, spender, treasurer
@@ -79,3 +80,13 @@ def test_who_sweeps_is_asked_of_no_network_of_coins_and_who_joins_of_no_other() 
         treasurer(NETWORKS["bitcoin"], urls)
     with pytest.raises(LookupError, match="ethereum has no coins"):
         coin_treasurer(NETWORKS["ethereum"], urls)
+
+
+def test_what_is_built_of_a_network_learns_the_operators_numbers_by_their_names() -> None:
+    wirings = [
+        registry._wiring_of(NETWORKS["bsc"], settings(BSC_RPC_URLS="http://127.0.0.1:1").model_copy(update=update))
+        for update in ({}, {"figures": {"bsc": {"_SOME": 7}}}, {"figures": {"bsc": {"_SOME": 7}}})
+    ]
+
+    assert [dict(wiring.options) for wiring in wirings] == [{}, {"_SOME": 7}, {"_SOME": 7}]
+    assert wirings[1] is wirings[2]

@@ -1,4 +1,4 @@
-"""docs/operations.md: the figures of gas that it names are the catalogue's."""
+"""docs/operations.md: the figures of fees that it names are the catalogue's."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from core.catalogue.catalogue import Network, load_catalogue
-from core.catalogue.families import evm_parameters
+from core.catalogue.families import bitcoin_parameters
 from core.settings.settings import Settings
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
@@ -21,10 +23,21 @@ def line(pattern: str) -> str:
     return str(found)
 
 
-def test_every_gas_cap_is_the_catalogues() -> None:
-    named = line(r"\n\| `<NETWORK>_GAS_CAP_GWEI` \| ([^|]+) \|")
+@pytest.mark.parametrize(("suffix", "alias"), [("_GAS_CAP_GWEI", "_GAS_CAP_GWEI"), ("_FEE_CAP", "")])
+def test_every_cap_on_fees_is_the_catalogues(suffix: str, alias: str) -> None:
+    named = line(rf"\n\| `<NETWORK>{suffix}` \| ([^|]+) \|")
 
-    assert named.split(", ") == [f"{code} {network.family_parameters.fee_cap}" for code, network in CAPPED.items()]
+    assert named.split(", ") == [
+        f"{code} {network.family_parameters.fee_cap}"
+        for code, network in CAPPED.items()
+        if alias == network.family_parameters.FEE_CAP_ALIAS
+    ]
+
+
+def test_the_rate_below_which_coins_are_joined_is_the_catalogues() -> None:
+    named = line(r"\n\| `BITCOIN_JOIN_SAT_VB` \| ([^|]+) \|")
+
+    assert int(named) == bitcoin_parameters(CATALOGUE.networks["bitcoin"]).join_sat_vb
 
 
 def test_every_gas_reserve_follows_from_the_catalogues_cap_and_dearest_transfer() -> None:
@@ -41,6 +54,7 @@ def test_every_gas_reserve_follows_from_the_catalogues_cap_and_dearest_transfer(
 
 def dearest(network: Network) -> Decimal:
     """Return what a transfer of a network's dearest coin takes at its cap, in whole coins."""
-    parameters = evm_parameters(network)
-    gas = max(parameters.transfer_gas[pair.currency] for pair in CATALOGUE.pairs_on(network.code))
-    return Decimal(gas * parameters.gas_cap_gwei).scaleb(-9)
+    parameters, decimals = network.family_parameters, CATALOGUE.assets[network.gas_currency].precision
+    assert parameters.fee_cap is not None
+    units = parameters.payout_measure_max * parameters.fee_cap * parameters.FEE_CAP_UNIT
+    return Decimal(units).scaleb(-decimals)

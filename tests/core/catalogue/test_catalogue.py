@@ -13,7 +13,7 @@ import pytest
 import sha3
 
 from core.catalogue.catalogue import CATALOGUE_FILE, Catalogue, Pair, load_catalogue
-from core.catalogue.families import TRAITS, Family, Parameters, evm_parameters, traits_of
+from core.catalogue.families import TRAITS, Family, Parameters, bitcoin_parameters, evm_parameters, traits_of
 from core.catalogue.fields import Environment
 from core.catalogue.reader import CatalogueError, read_catalogue
 from core.money import PrecisionLostError, format_coin
@@ -119,6 +119,8 @@ def test_what_is_asked_of_parameters_has_an_answer_in_every_family() -> None:
 
     assert (silent.fee_cap, silent.payout_measure_max, silent.in_development()) == (None, 0, silent)
     assert list(silent.problems("any", "TRX", frozenset())) == []
+    with pytest.raises(ValueError, match="tron is no network of bitcoin"):
+        bitcoin_parameters(load_catalogue("production").networks["tron"])
     with pytest.raises(ValueError, match="tron is no EVM network"):
         evm_parameters(load_catalogue("production").networks["tron"])
 

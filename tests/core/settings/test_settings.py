@@ -298,6 +298,11 @@ def test_a_network_may_have_a_gas_cap_and_a_sanctions_oracle_of_its_own() -> Non
         ("DOGECHAIN_FEE_CAP", "7"),
         ("TRON_GAS_CAP_GWEI", "7"),
         ("DOGECHAIN_GAS_CAP_GWEI", "7"),
+        ("BITCOIN_JOIN_SAT_VB", "-1"),
+        ("BITCOIN_JOIN_SAT_VB", "much"),
+        ("BITCOIN_JOIN_SAT_VB", "2001"),
+        ("BSC_JOIN_SAT_VB", "7"),
+        ("DOGECHAIN_JOIN_SAT_VB", "7"),
         ("ETHEREUM_SANCTIONS_ORACLE", "0x40"),
         ("TRON_SANCTIONS_ORACLE", "0x40C57923924B5c5c5455c48D93317139ADDaC8fb"),
     ],
@@ -311,6 +316,14 @@ def test_a_cap_on_fees_has_one_name_for_all_families_and_one_for_gas_but_only_on
     assert problems({**DEVELOPMENT, "BSC_FEE_CAP": "7", "BSC_GAS_CAP_GWEI": "7"}) == (
         "BSC_FEE_CAP: BSC_GAS_CAP_GWEI is the same: name one of them",
     )
+
+
+def test_numbers_that_a_family_alone_reads_are_kept_by_network_and_name() -> None:
+    settings = load_settings({**DEVELOPMENT, "BITCOIN_JOIN_SAT_VB": "0"})
+
+    assert settings.figures == {"bitcoin": {"_JOIN_SAT_VB": 0}}
+    with pytest.raises(TypeError):
+        settings.figures["bitcoin"]["_JOIN_SAT_VB"] = 7  # type: ignore[index]
 
 
 def test_own_hosts_are_those_of_both_addresses() -> None:
