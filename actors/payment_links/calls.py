@@ -8,12 +8,19 @@ from uuid import UUID
 from actors.context import Context, context
 from actors.payment_links.service import require_enabled
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
-from core.errors import PaylinkBadPin, PaylinkNotFound
+from core.errors import (
+    InvoiceQuoteFailed,
+    PaylinkBadAmount,
+    PaylinkBadMin,
+    PaylinkBadPin,
+    PaylinkNotFound,
+    PaymentBadAmount,
+)
 from core.ids import uuid7
-from core.payment_links.amounts import read_bounds
+from core.payment_links.amounts import Bounds, read_bounds
 from core.payment_links.schemas import CreatePaymentLink, TogglePaymentLink
 from core.rates import pricing
-from core.rates.pricing import Method
+from core.rates.pricing import Method, Price
 from models.db.base import app_now
 from models.payment_links import rows as payment_links
 from models.payment_links import views as payment_link_views
@@ -26,6 +33,7 @@ def create_payment_link(info: CallInfo, body: CreatePaymentLink) -> CallReply:
     ctx = context()
     require_enabled(ctx)
     bounds = read_bounds(ctx.catalogue, body)
+    _check_limit(ctx, bounds)
     pin_currency, pin_network = _pin(ctx, body) or (None, None)
     with recorded(info) as record:
         now = app_now()
@@ -47,6 +55,21 @@ def create_payment_link(info: CallInfo, body: CreatePaymentLink) -> CallReply:
         )
         new.write()
         return record.store(payment_link_views.created(new.id, pay_url=ctx.settings.pay_url))
+
+
+def _check_limit(ctx: Context, bounds: Bounds) -> None:
+    """Refuse a link that nobody could ever pay by, its price being above the largest.
+
+    Raises paylink.bad_amount, .bad_min. Without a rate the limit is told to its buyers alone.
+    """
+    error = PaylinkBadMin if bounds.fixed_units is None else PaylinkBadAmount
+    price = Price(currency=bounds.currency, units=bounds.fixed_units or bounds.min_units or 0)
+    try:
+        pricing.check_price(ctx.catalogue, ctx.market.read(), price, max_usd=ctx.settings.price_max_usd)
+    except PaymentBadAmount as refusal:
+        raise error(str(refusal)) from None
+    except InvoiceQuoteFailed:
+        pass
 
 
 def _pin(ctx: Context, body: CreatePaymentLink) -> Method | None:
