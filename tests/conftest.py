@@ -23,6 +23,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
+from cli.embedded.bitcoin.node import BitcoinNode
 from cli.embedded.evm.anvil import Anvil
 from cli.embedded.servers.postgres import Postgres
 from cli.embedded.servers.valkey import Valkey
@@ -30,7 +31,7 @@ from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import free_port
 from tests import coverage
 from tests.models.builders import Chain
-from tests.peers.worker_database import WorkerDatabase, admin, copy_database, drop_database
+from tests.peers.databases.worker_database import WorkerDatabase, admin, copy_database, drop_database
 
 ROOT: Final = Path(__file__).parents[1]
 TEMPLATE: Final = "sluice_template"
@@ -288,6 +289,36 @@ def anvil_program() -> Path:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def bitcoind_program() -> Path:
+    """A real bitcoind: BITCOIND's, PATH's, or one unpacked of Debian's; where none can be had its tests are skipped."""
+    from tests.peers.bitcoind.debian import NoBitcoindError, debians_bitcoind  # noqa: PLC0415  as above
+
+    if named := os.environ.get("BITCOIND") or shutil.which("bitcoind"):
+        return Path(named)
+    try:
+        return debians_bitcoind(ROOT / ".sluice" / "cache")
+    except NoBitcoindError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def bitcoind(bitcoind_program: Path, tmp_path: Path, leash: Leash) -> Iterator[Callable[[], BitcoinNode]]:
+    """Starts real nodes on regtest: bitcoind() answers at .url, and makes a block when it is told to."""
+    started: list[BitcoinNode] = []
+
+    def start() -> BitcoinNode:
+        folder = tmp_path / f"bitcoin-{len(started)}"
+        node = BitcoinNode(bitcoind_program, folder, network="bitcoin", port=free_port(), leash=leash)
+        node.start()
+        started.append(node)
+        return node
+
+    yield start
+    for node in started:
+        node.stop()
 
 
 @pytest.fixture

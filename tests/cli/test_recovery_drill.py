@@ -37,7 +37,7 @@ from models.db.migrate import migrate
 from models.spends import signing
 from tests.actors.signer.recovery_world import RecoveryWorld
 from tests.cli.conftest import CommandLine, Outcome
-from tests.peers.standby import Snapshot, Standby, ask
+from tests.peers.databases.standby import Snapshot, Standby, ask
 
 pytestmark = pytest.mark.fresh_database
 

@@ -24,7 +24,7 @@ from models.invariants import scope
 from models.invoices.rows import InvoiceRow
 from models.outcomes import reversals
 from models.wallets.rows import WalletRow
-from tests.peers.worker_database import WorkerDatabase
+from tests.peers.databases.worker_database import WorkerDatabase
 
 CATALOGUE: Final = load_catalogue("development")
 USDT: Final = 10**18

@@ -29,7 +29,7 @@ from tests.models.ledger.sharing import mature, release, share_with
 from tests.models.refunds.builders import refund, send_back
 from tests.models.treasury.builders import spend, topup
 from tests.models.wallets.builders import set_blocked, wallet
-from tests.peers.worker_database import WorkerDatabase
+from tests.peers.databases.worker_database import WorkerDatabase
 
 # What a hand could do to the story below: at least one change for each invariant, each with several faces.
 CORRUPTIONS: Final[dict[str, list[str]]] = {

@@ -17,7 +17,7 @@ from psycopg2 import sql
 from psycopg2.extensions import connection, cursor
 
 from cli.embedded.servers.postgres import Postgres
-from tests.peers.kept_sessions import KeptSessions
+from tests.peers.databases.kept_sessions import KeptSessions
 
 NAME: Final = "shared"
 TEMPLATE: Final = "shared_template"

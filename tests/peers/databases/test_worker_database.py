@@ -10,7 +10,7 @@ from psycopg2.extensions import connection
 
 from cli.embedded.servers.postgres import Postgres
 from tests.conftest import TEMPLATE
-from tests.peers.worker_database import BYTES_MAX, WorkerDatabase
+from tests.peers.databases.worker_database import BYTES_MAX, WorkerDatabase
 
 TABLES = """
     SELECT format('%I.%I', table_schema, table_name) FROM information_schema.tables

@@ -10,8 +10,8 @@ import pytest
 from models.db import base
 from models.db.base import execute, one, value
 from tests.models.db.collisions import at_once
-from tests.peers.kept_sessions import KEPT_MAX
-from tests.peers.worker_database import WorkerDatabase
+from tests.peers.databases.kept_sessions import KEPT_MAX
+from tests.peers.databases.worker_database import WorkerDatabase
 
 
 def pid() -> int:

@@ -1,0 +1,89 @@
+"""A running bitcoin node as a chain test wants it: blocks only when asked for, and a rich somebody who pays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from embit import ec, script
+from embit.networks import NETWORKS
+from embit.transaction import Transaction, TransactionInput, TransactionOutput
+
+from chains.base import ProviderError
+from chains.net.json_rpc import JsonRpc
+
+BUYER = ec.PrivateKey(b"\x07" * 32)
+BUYER_SCRIPT = script.p2wpkh(BUYER.get_public_key())
+BUYER_ADDRESS = BUYER_SCRIPT.address(NETWORKS["regtest"])
+# Of a block that pays nobody else.
+MINER_ADDRESS = script.p2wpkh(ec.PrivateKey(b"\x08" * 32).get_public_key()).address(NETWORKS["regtest"])
+COINBASE_DEPTH = 100
+FEE_UNITS = 2_000
+# Any that says: this one may be replaced.
+REPLACEABLE = 0xFFFFFFFD
+
+
+class HandMined:
+    """A chain that mines when told to. The buyer's coins are rewards, each of which pays once."""
+
+    def __init__(self, url: str, *, coins: int = 20) -> None:
+        self.url = url
+        self.rpc = JsonRpc(url, timeout_s=30)
+        self.ask("generatetoaddress", coins, BUYER_ADDRESS)
+        self.coins = [self._reward(height) for height in range(1, coins + 1)]
+        self.ask("generatetoaddress", COINBASE_DEPTH, MINER_ADDRESS)
+
+    def ask(self, method: str, *params: object) -> Any:
+        return self.rpc.call_or_none(method, params, object)
+
+    def mine(self, blocks: int = 1) -> int:
+        """Make blocks, the first of which holds what waits; return the height."""
+        self.ask("generatetoaddress", blocks, MINER_ADDRESS)
+        return self.height()
+
+    def height(self) -> int:
+        return int(self.ask("getblockcount"))
+
+    def send(self, raw: str) -> str:
+        """Put a transaction into the pool; returns its id."""
+        # No cap on what it may offer: a test's fees are its own affair.
+        return str(self.ask("sendrawtransaction", raw, 0))
+
+    def pay(self, *outputs: tuple[str | bytes, int], fee_units: int = FEE_UNITS) -> str:
+        """Send from the buyer to addresses, or scripts, in one transaction; returns its id."""
+        return self.send(self.signed(*outputs, fee_units=fee_units))
+
+    def signed(self, *outputs: tuple[str | bytes, int], fee_units: int = FEE_UNITS) -> str:
+        """Return the bytes that pay so, of the buyer's next coin, with what is left given back; in hex."""
+        txid, vout, units = self.coins.pop(0)
+        rest = units - fee_units - sum(paid for _, paid in outputs)
+        tx = Transaction(
+            vin=[TransactionInput(bytes.fromhex(txid), vout, sequence=REPLACEABLE)],
+            vout=[TransactionOutput(paid, script_of(to)) for to, paid in (*outputs, (BUYER_SCRIPT.data, rest))],
+        )
+        digest = tx.sighash_segwit(0, script.p2pkh_from_p2wpkh(BUYER_SCRIPT), units)
+        tx.vin[0].witness = script.Witness([BUYER.sign(digest).serialize() + b"\x01", BUYER.get_public_key().sec()])
+        self.coins.append((tx.txid().hex(), len(outputs), rest))
+        return str(tx.serialize().hex())
+
+    def reorg(self, depth: int, *again: tuple[str, int]) -> None:
+        """Replace so many of the last blocks by as many; raw transactions are included again, each at its offset."""
+        self.ask("invalidateblock", self.ask("getblockhash", self.height() - depth + 1))
+        for offset in range(depth):
+            self.ask("generateblock", MINER_ADDRESS, [raw for raw, place in again if place == offset])
+
+    def waiting(self) -> list[str]:
+        return list(self.ask("getrawmempool"))
+
+    def _reward(self, height: int) -> tuple[str, int, int]:
+        block = self.ask("getblock", self.ask("getblockhash", height), 2)
+        first = block["tx"][0]
+        return first["txid"], 0, round(first["vout"][0]["value"] * 10**8)
+
+
+def script_of(to: str | bytes) -> script.Script:
+    """Return what an output to an address of regtest, or to a script, holds."""
+    if isinstance(to, bytes):
+        return script.Script(to)
+    if not to.startswith("bcrt1"):
+        raise ProviderError(f"{to} is no address of regtest's")
+    return script.address_to_scriptpubkey(to)
