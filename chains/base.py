@@ -113,15 +113,17 @@ class Sighting:
     transfer: Transfer
     # What its transaction spends, (txid, vout): another one that spends any of it has taken its place.
     spends: tuple[tuple[str, int], ...]
-    # It offers enough for one of the next few blocks, with all that it stands upon.
+    # It offers enough for one of the next six blocks, with all that it stands upon; two providers have it in their
+    # pools and say so, where there are as many.
     is_soon: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sightings:
-    """What is new in nobody's block, and which of the transactions that were known are there no more."""
+    """Which transfers to us stand in no block, and which of the transactions that were known no provider has there."""
 
     seen: tuple[Sighting, ...]
+    # In a block meanwhile, or nowhere. None while a provider cannot be asked: one pool that lost it proves nothing.
     gone: frozenset[str]
     # There is more that was not looked at yet.
     is_more: bool

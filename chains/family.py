@@ -128,10 +128,12 @@ class HiddenReader(Reader, Protocol):
 class MempoolReader(Reader, Protocol):
     """A network that tells everybody what is in no block yet. Of families with has_mempool."""
 
-    def sightings(self, ours: Ours, known: Collection[str]) -> Sightings:
-        """Return transfers to us that are new in no block, a bounded portion of them, and which of the known are gone.
+    def sightings(self, ours: Ours, known: Mapping[str, bool]) -> Sightings:
+        """Return transfers to us that stand in no block, a bounded portion of them, and which of the known are gone.
 
-        known: the ids of the transactions whose sightings still count.
+        known: of the transactions whose sightings are recorded, whether that says that they are soon. Told are those
+        that are not known, and those of the known of which it is otherwise now. What was told and is still not known is
+        told again, so that nothing depends on whether a caller came to write it down.
         """
         ...
 
