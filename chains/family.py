@@ -3,7 +3,7 @@
 Implemented once a family, found by chains.registry. The values are those of chains.base.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
