@@ -25,7 +25,7 @@ from bench.harness import Site
 from bench.quiet import beside, until_it_holds
 from chains.evm.nodes import evm_providers
 from chains.evm.reader import EvmReader
-from chains.net.providers import Providers
+from chains.net.providers import RpcProviders
 from cli.embedded.evm.anvil import Anvil
 from cli.embedded.evm.anvil_binary import find_anvil
 from cli.embedded.evm.tokens import install_tokens
@@ -138,7 +138,7 @@ def measure_blocks(node: Anvil, size: Size) -> None:
         )
 
 
-def make_blocks(node: Anvil, providers: Providers, count: int) -> int:
+def make_blocks(node: Anvil, providers: RpcProviders, count: int) -> int:
     """Mine blocks of the size of a main network's; returns the height of the first."""
     pairs = load_catalogue("development").pairs_on(NETWORK)
     contracts = install_tokens(node.url, pairs, SENDER, 1_000_000)

@@ -10,12 +10,12 @@ from chains.evm.spends.sanctions import OracleScreener
 from chains.evm.spends.spender import EvmSpender
 from chains.evm.treasurer import EvmTreasurer
 from chains.family import Deriver, Family, Reader, Screener, Spender, Treasurer, Wiring
-from chains.net.providers import Providers
+from chains.net.providers import RpcProviders
 from core.catalogue.catalogue import Network
 
 
 @functools.cache
-def _providers(wiring: Wiring) -> Providers:
+def _providers(wiring: Wiring) -> RpcProviders:
     """Return a network's providers, the same ones for whatever is built of its wiring, so that connections are kept."""
     return evm_providers(wiring.network, wiring.urls, timeout_s=wiring.timeout_s)
 

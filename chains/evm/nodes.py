@@ -6,7 +6,7 @@ from typing import Final
 from chains.evm.wire import quantity
 from chains.net.json_rpc import JsonRpc
 from chains.net.node import Dialect
-from chains.net.providers import Providers
+from chains.net.providers import RpcProviders
 from core.catalogue.catalogue import Network
 
 
@@ -18,9 +18,13 @@ def _head(node: JsonRpc) -> int:
     return quantity(node.call("eth_blockNumber", [], str))
 
 
-DIALECT: Final = Dialect(identify=_identity, head=_head)
+def _open(url: str, timeout_s: float) -> JsonRpc:
+    return JsonRpc(url, timeout_s=timeout_s)
 
 
-def evm_providers(network: Network, urls: Sequence[str], *, timeout_s: float) -> Providers:
+DIALECT: Final = Dialect(open=_open, identify=_identity, head=_head)
+
+
+def evm_providers(network: Network, urls: Sequence[str], *, timeout_s: float) -> RpcProviders:
     """Return the providers of an EVM network, which are believed once they name its chain id."""
-    return Providers(network, urls, DIALECT, identity=network.chain_identity, timeout_s=timeout_s)
+    return RpcProviders(network, urls, DIALECT, identity=network.chain_identity, timeout_s=timeout_s)

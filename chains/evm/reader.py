@@ -41,7 +41,7 @@ from chains.evm.spends import fate as evm_fate
 from chains.evm.spends.gas import todays_price
 from chains.net.budget import BudgetSpentError, budget
 from chains.net.json_rpc import JsonRpc, RpcError
-from chains.net.providers import Providers
+from chains.net.providers import RpcProviders
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import evm_parameters
 
@@ -58,7 +58,7 @@ WITNESSES_MIN: Final = 2
 class EvmReader:
     """One EVM network, as chains.family.Reader, HiddenReader and CounterReader."""
 
-    def __init__(self, network: Network, pairs: Iterable[Pair], providers: Providers) -> None:
+    def __init__(self, network: Network, pairs: Iterable[Pair], providers: RpcProviders) -> None:
         self._network = network
         self._providers = providers
         self._finality_tag = network.finality_tag

@@ -13,7 +13,7 @@ from chains.evm.spends import gas as evm_gas
 from chains.evm.spends import trial as evm_trial
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import spend_of
-from chains.net.providers import Providers
+from chains.net.providers import RpcProviders
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import evm_parameters
 
@@ -25,7 +25,7 @@ FRUGAL_MARGIN_PERCENT: Final = 5
 class EvmTreasurer:
     """One EVM network, as chains.family.Treasurer. Units of the gas coin are wei."""
 
-    def __init__(self, network: Network, providers: Providers) -> None:
+    def __init__(self, network: Network, providers: RpcProviders) -> None:
         self._network = network
         self._providers = providers
         self._parameters = evm_parameters(network)

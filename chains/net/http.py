@@ -1,4 +1,4 @@
-"""HTTP to one node: bounded, and quiet about where the node is and what opens it. Used by chains.net.json_rpc.
+"""HTTP to one node: bounded, and quiet about where the node is and what opens it. Used by the two clients beside.
 
 A node's URL often carries its owner's key, so no error of this module shows one.
 """
@@ -38,6 +38,10 @@ class RateLimitedError(ProviderError):
         super().__init__(f"{what}: HTTP status 429, again in {retry_after_s:.0f} s")
 
 
+class RefusedError(ProviderError):
+    """The node understood the request and refused it."""
+
+
 class HttpNode:
     """One node. Safe to share between threads."""
 
@@ -45,7 +49,8 @@ class HttpNode:
         """Take a URL as core.settings.node_urls reads it. Raises ValueError."""
         node = read_node_url(url)
         self._timeout_s = timeout_s
-        self._path = urllib3.util.parse_url(node.address).request_uri
+        self._path, mark, query = urllib3.util.parse_url(node.address).request_uri.partition("?")
+        self._query = mark + query
         self._secrets = sorted((text for text in node.secrets if len(text) >= SECRET_CHARS_MIN), key=len, reverse=True)
         self._headers = {**HEADERS, **dict(node.headers)}
         # Neither retries nor redirects: the caller has other nodes, and a node that redirects is not the one we chose,
@@ -58,17 +63,20 @@ class HttpNode:
             text = text.replace(secret, HIDDEN)
         return text
 
-    def post(self, what: str, body: bytes) -> bytes:
+    def post(self, what: str, body: bytes, *, below: str = "") -> bytes:
         """Send JSON and return what is answered with 200. what: names the question in errors.
+
+        below: a path under the node's own, where it does not answer at that alone.
 
         Raises RateLimitedError, BudgetSpentError or ProviderError.
         """
+        path = self._path.rstrip("/") + "/" + below if below else self._path
         timeout_s = budget.take(self._timeout_s)
         deadline = time.monotonic() + timeout_s
         timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT_S, timeout_s), read=timeout_s)
         try:
             response = self._pool.urlopen(
-                "POST", self._path, body=body, headers=self._headers, timeout=timeout, preload_content=False
+                "POST", path + self._query, body=body, headers=self._headers, timeout=timeout, preload_content=False
             )
             with response:
                 if response.status == HTTPStatus.TOO_MANY_REQUESTS:

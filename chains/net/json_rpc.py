@@ -7,7 +7,7 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 
 from chains.base import ProviderError
-from chains.net.http import HttpNode
+from chains.net.http import HttpNode, RefusedError
 
 T = TypeVar("T")
 
@@ -21,8 +21,8 @@ class NoResultError(ProviderError):
     """The node answered null where something has to be there."""
 
 
-class RpcError(ProviderError):
-    """The node understood the request and refused it."""
+class RpcError(RefusedError):
+    """The node refused it by a code of its own."""
 
     def __init__(self, method: str, code: int, text: str) -> None:
         self.code = code

@@ -7,14 +7,14 @@ which chain it serves, from time to time, until that is right.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from chains.base import NotYetError, ProviderError, WrongChainError
 from chains.net import budget
-from chains.net.http import RateLimitedError
-from chains.net.json_rpc import JsonRpc, RpcError
+from chains.net.http import RateLimitedError, RefusedError
 from core.catalogue.catalogue import Network
 
+C = TypeVar("C")
 T = TypeVar("T")
 
 # How long a node that failed is asked last; doubled by each further failure, ended by the first good answer.
@@ -30,23 +30,25 @@ MEASURED_S: Final = 60.0
 LATENCY_WEIGHT: Final = 0.3
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect(Generic[C]):
     """How a family's nodes are asked which chain they serve, as the catalogue names it, and for its newest height."""
 
-    identify: Callable[[JsonRpc], str]
-    head: Callable[[JsonRpc], int]
+    # What asks one node: its URL, and how long an answer may take, in seconds.
+    open: Callable[[str, float], C]
+    identify: Callable[[C], str]
+    head: Callable[[C], int]
 
 
-class Node:
+class Node(Generic[C]):
     """Threads may race on the marks; the worst is one question too many."""
 
     def __init__(
-        self, network: Network, url: str, dialect: Dialect, *, identity: str, number: int, timeout_s: float
+        self, network: Network, url: str, dialect: Dialect[C], *, identity: str, number: int, timeout_s: float
     ) -> None:
         self.number = number
         self._dialect, self._identity = dialect, identity
-        self.rpc = JsonRpc(url, timeout_s=timeout_s)
+        self.client = dialect.open(url, timeout_s)
         self.head: int | None = None
         self.rests_until = 0.0
         # Set by the node's own wish; it is not asked at all before.
@@ -67,17 +69,17 @@ class Node:
 
     def identify(self) -> str:
         """Ask which chain it serves, whatever is known of it."""
-        return self._dialect.identify(self.rpc)
+        return self._dialect.identify(self.client)
 
-    def ask(self, question: Callable[[JsonRpc], T]) -> T:
+    def ask(self, question: Callable[[C], T]) -> T:
         """Ask, once the chain is known to be right, and note what the outcome says about the node."""
         try:
             self._verify()
-            answer = question(self.rpc)
+            answer = question(self.client)
         except RateLimitedError as error:
             self.barred_until = time.monotonic() + error.retry_after_s
             raise
-        except (RpcError, NotYetError, budget.BudgetSpentError):
+        except (RefusedError, NotYetError, budget.BudgetSpentError):
             raise  # It lives and answers; another may know more.
         except ProviderError:
             # What the step's own budget cut off is not the node's fault.

@@ -8,20 +8,20 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import median_low
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 import structlog
 
 from chains.base import MissingLogsError, NotYetError, ProviderError
 from chains.net import budget
-from chains.net.http import RateLimitedError
-from chains.net.json_rpc import JsonRpc, RpcError
+from chains.net.http import RateLimitedError, RefusedError
+from chains.net.json_rpc import JsonRpc
 from chains.net.node import Dialect, Node
 from core.catalogue.catalogue import Network
 from core.settings.node_urls import read_node_url
 
+C = TypeVar("C")
 T = TypeVar("T")
-Question = Callable[[JsonRpc], T]
 log = structlog.get_logger()
 
 # How often the heads of all nodes are compared.
@@ -34,11 +34,11 @@ SLOW_FACTOR: Final = 4
 SLOW_FROM_S: Final = 0.3
 
 
-class Providers:
+class Providers(Generic[C]):
     """A network's nodes in the operator's order. Safe to share between threads."""
 
     def __init__(
-        self, network: Network, urls: Sequence[str], dialect: Dialect, *, identity: str, timeout_s: float
+        self, network: Network, urls: Sequence[str], dialect: Dialect[C], *, identity: str, timeout_s: float
     ) -> None:
         # The same address twice is one provider, whatever opens it: it must not be its own second opinion.
         distinct: dict[str, str] = {}
@@ -59,14 +59,6 @@ class Providers:
         """Return how many different providers there are."""
         return len(self._nodes)
 
-    def call(self, method: str, params: Sequence[object], kind: type[T]) -> T:
-        """Return the first node's answer that is one. Raises the last node's ProviderError."""
-        return self.attempt(lambda rpc: rpc.call(method, params, kind))
-
-    def call_or_none(self, method: str, params: Sequence[object], kind: type[T]) -> T | None:
-        """Ask as call does, where null is an answer."""
-        return self.attempt(lambda rpc: rpc.call_or_none(method, params, kind))
-
     def head(self) -> int:
         """Return the newest height of the best node; now and then everybody's is asked, to find out who lags."""
         if self.count > 1 and time.monotonic() - self._looked_at > HEADS_EVERY_S:
@@ -82,7 +74,7 @@ class Providers:
         heads = [node.head for node in self._nodes if node.head is not None]
         return median_low(heads) if heads else None
 
-    def attempt(self, question: Question[T], *, second: bool = False) -> T:
+    def attempt(self, question: Callable[[C], T], *, second: bool = False) -> T:
         """Put one question, which may be several calls, to one node after the other until one answers it.
 
         second: the node that is usually asked comes last. Raises the last node's ProviderError.
@@ -91,7 +83,7 @@ class Providers:
         order = [*ranked[1:], *ranked[:1]] if second else ranked
         return self._first(order, lambda node: node.ask(question))
 
-    def everyone(self, question: Question[T]) -> list[T | ProviderError]:
+    def everyone(self, question: Callable[[C], T]) -> list[T | ProviderError]:
         """Put one question to every node that may be asked; a failure stands in its node's place."""
         return self._each(lambda node: node.ask(question))
 
@@ -99,11 +91,11 @@ class Providers:
         """Return which chain every node says that it serves, wrong ones included, in the operator's order."""
         return [_attempted(node.identify) for node in self._nodes]
 
-    def apiece(self, question: Question[T]) -> list[T | ProviderError]:
+    def apiece(self, question: Callable[[C], T]) -> list[T | ProviderError]:
         """Put one question to every node as everyone() does, but in the operator's order, none left out."""
         return [_attempted(partial(node.ask, question)) for node in self._nodes]
 
-    def answers(self, question: Question[T]) -> list[T]:
+    def answers(self, question: Callable[[C], T]) -> list[T]:
         """Return every answer, at least one; raise ProviderError if no provider gave one."""
         answers = self.everyone(question)
         told = [answer for answer in answers if not isinstance(answer, ProviderError)]
@@ -112,13 +104,13 @@ class Providers:
         failures = [answer for answer in answers if isinstance(answer, ProviderError)]
         raise failures[-1] if failures else RateLimitedError(self._network.code, self._patience_s())
 
-    def compare(self, question: Question[T], expected: T) -> tuple[int, int]:
+    def compare(self, question: Callable[[C], T], expected: T) -> tuple[int, int]:
         """Return how many nodes that keep up give the expected answer, and how many another one.
 
         A minority is wrong, or on a fork that nobody follows, and has to rest.
         """
-        same: list[Node] = []
-        other: list[Node] = []
+        same: list[Node[C]] = []
+        other: list[Node[C]] = []
         for node in (node for node in self._askable() if not self._lags(node)):
             try:
                 (same if node.ask(question) == expected else other).append(node)
@@ -129,7 +121,7 @@ class Providers:
             node.blame()
         return len(same), len(other)
 
-    def _each(self, ask: Callable[[Node], T]) -> list[T | ProviderError]:
+    def _each(self, ask: Callable[[Node[C]], T]) -> list[T | ProviderError]:
         answers: list[T | ProviderError] = []
         for node in self._askable():
             try:
@@ -140,7 +132,7 @@ class Providers:
                 answers.append(error)
         return answers
 
-    def _first(self, order: Sequence[Node], ask: Callable[[Node], T]) -> T:
+    def _first(self, order: Sequence[Node[C]], ask: Callable[[Node[C]], T]) -> T:
         failure: ProviderError | None = None
         for node in order:
             try:
@@ -153,20 +145,20 @@ class Providers:
         raise failure or RateLimitedError(self._network.code, self._patience_s())
 
     def _note(self, error: ProviderError) -> None:
-        if not isinstance(error, (RpcError, NotYetError)):
+        if not isinstance(error, (RefusedError, NotYetError)):
             log.warning("provider.failed", network=self._network.code, problem=str(error))
 
-    def _askable(self) -> list[Node]:
+    def _askable(self) -> list[Node[C]]:
         return [node for node in self._nodes if node.barred_until <= time.monotonic()]
 
-    def _ranked(self) -> list[Node]:
+    def _ranked(self) -> list[Node[C]]:
         return sorted(self._askable(), key=self._demerits)
 
-    def _demerits(self, node: Node) -> tuple[bool, bool, bool, bool]:
+    def _demerits(self, node: Node[C]) -> tuple[bool, bool, bool, bool]:
         now = time.monotonic()
         return node.rests_until > now, self._lags(node), node.unsteady_until > now, self._is_slow(node)
 
-    def _lags(self, node: Node) -> bool:
+    def _lags(self, node: Node[C]) -> bool:
         heads = sorted(other.head for other in self._nodes if other.head is not None)
         if node.head is None or not heads:
             return False
@@ -174,12 +166,24 @@ class Providers:
         reference = heads[-2] if len(heads) > 2 else heads[-1]  # noqa: PLR2004
         return node.head < reference - self._tolerance
 
-    def _is_slow(self, node: Node) -> bool:
+    def _is_slow(self, node: Node[C]) -> bool:
         known = [other.latency_s for other in self._nodes if other.latency_s]
         return bool(known) and node.latency_s > max(SLOW_FROM_S, SLOW_FACTOR * min(known))
 
     def _patience_s(self) -> float:
         return max(1.0, min(node.barred_until for node in self._nodes) - time.monotonic())
+
+
+class RpcProviders(Providers[JsonRpc]):
+    """A network's nodes where they speak JSON-RPC, as chains.net.json_rpc.Rpc."""
+
+    def call(self, method: str, params: Sequence[object], kind: type[T]) -> T:
+        """Return the first node's answer that is one. Raises the last node's ProviderError."""
+        return self.attempt(lambda rpc: rpc.call(method, params, kind))
+
+    def call_or_none(self, method: str, params: Sequence[object], kind: type[T]) -> T | None:
+        """Ask as call does, where null is an answer."""
+        return self.attempt(lambda rpc: rpc.call_or_none(method, params, kind))
 
 
 def _attempted(question: Callable[[], T]) -> T | ProviderError:

@@ -52,7 +52,7 @@ class JsonRpcNode:
             disable_nagle_algorithm = True
 
             def do_POST(self) -> None:
-                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                request = node.read(self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
                 node.asked.append(request["method"])
                 node.headers, node.path = dict(self.headers), self.path
                 self._write(node.answer(request))
@@ -96,15 +96,24 @@ class JsonRpcNode:
         self._server.shutdown()
         self._server.server_close()
 
+    def read(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Return a request as its method, its parameters and its id."""
+        del path
+        return body
+
     def answer(self, request: Mapping[str, Any]) -> Raw:
         answer = self.answers[request["method"]]
         if callable(answer):
             answer = answer(*request["params"])
         if isinstance(answer, Raw):
             return answer
+        return Raw(json.dumps(self.told(request, answer)).encode())
+
+    def told(self, request: Mapping[str, Any], answer: object) -> object:
+        """Return the body of an answer."""
         envelope: dict[str, object] = {"jsonrpc": "2.0", "id": request["id"]}
         if isinstance(answer, Refusal):
             envelope["error"] = {"code": answer.code, "message": answer.message}
         else:
             envelope["result"] = answer
-        return Raw(json.dumps(envelope).encode())
+        return envelope

@@ -16,7 +16,7 @@ from chains.evm import wire
 from chains.evm.scan.block import Assets, BlockReader, Candidate, Matcher
 from chains.evm.scan.receipts import FETCHERS, ReceiptBook
 from chains.net.json_rpc import JsonRpc, Rpc
-from chains.net.providers import Providers
+from chains.net.providers import RpcProviders
 
 LogsByBlock = Mapping[int, Sequence[wire.Log]]
 
@@ -46,7 +46,7 @@ class RangeSize:
 class RangeScanner:
     """Reads ranges of one network."""
 
-    def __init__(self, providers: Providers, assets: Assets, book: ReceiptBook) -> None:
+    def __init__(self, providers: RpcProviders, assets: Assets, book: ReceiptBook) -> None:
         self._providers = providers
         self._assets = assets
         self._book = book

@@ -9,10 +9,10 @@ from chains.evm.scan import internal as evm_internal
 from chains.evm.spends.library import eth, spelled
 from chains.evm.spends.trial import token_balance
 from chains.net.json_rpc import JsonRpc, RpcError
-from chains.net.providers import Providers
+from chains.net.providers import RpcProviders
 
 
-def held(providers: Providers, place: Place, block_hash: str, *, witnesses: int = 1) -> int:
+def held(providers: RpcProviders, place: Place, block_hash: str, *, witnesses: int = 1) -> int:
     """Return what is at a place after a block, in token units; see chains.family.Reader.snapshot.
 
     Honest nodes tell the same of one block, so that no middle is needed: more have to tell it than not.
@@ -30,7 +30,7 @@ def held(providers: Providers, place: Place, block_hash: str, *, witnesses: int 
     return units
 
 
-def newest(providers: Providers, address: str) -> int:
+def newest(providers: RpcProviders, address: str) -> int:
     """Return an address's coin at the newest block, in wei: the middle of what providers tell, of two the lower."""
     return median_low(providers.answers(lambda node: eth(node).get_balance(spelled(address), "latest")))
 

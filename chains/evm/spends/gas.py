@@ -13,7 +13,7 @@ from typing import Final
 from chains.base import FeeTooHighError, ProviderError
 from chains.evm.spends.library import ask_contract, calldata, eth
 from chains.net.json_rpc import JsonRpc, Rpc, RpcError
-from chains.net.providers import Providers
+from chains.net.providers import RpcProviders
 from core.catalogue.catalogue import Network
 from core.catalogue.families import evm_parameters
 
@@ -102,7 +102,7 @@ class Bid:
     tip_wei: int
 
 
-def todays_bid(providers: Providers, network: Network, *, cap_wei: int) -> Bid:
+def todays_bid(providers: RpcProviders, network: Network, *, cap_wei: int) -> Bid:
     """Return what gets in now, as a price and a tip of which no provider alone decides.
 
     Where the cap leaves less than is usual, but enough for the next blocks, the cap is offered. Raises FeeTooHighError
@@ -112,7 +112,7 @@ def todays_bid(providers: Providers, network: Network, *, cap_wei: int) -> Bid:
     return Bid(price_wei=min(price.max_wei, cap_wei), tip_wei=price.tip_wei)
 
 
-def frugal_bid(providers: Providers, network: Network, *, cap_wei: int, affordable_wei: int) -> Bid:
+def frugal_bid(providers: RpcProviders, network: Network, *, cap_wei: int, affordable_wei: int) -> Bid:
     """Return what to offer for what can wait: enough for two full blocks, and so a quarter above the base fee.
 
     Where the sender cannot afford that, but what gets in with the next block, it is what he can afford. Raises
@@ -125,14 +125,14 @@ def frugal_bid(providers: Providers, network: Network, *, cap_wei: int, affordab
     return Bid(price_wei=offered, tip_wei=min(price.tip_wei, offered - price.base_wei * 9 // 8))
 
 
-def _todays_price(providers: Providers, network: Network, *, cap_wei: int) -> GasPrice:
+def _todays_price(providers: RpcProviders, network: Network, *, cap_wei: int) -> GasPrice:
     price = todays_price(providers, network)
     if price.expected_wei > cap_wei:
         raise FeeTooHighError(f"{network.code}: a unit of gas costs {price.expected_wei} wei, the cap is {cap_wei}")
     return price
 
 
-def todays_price(providers: Providers, network: Network) -> GasPrice:
+def todays_price(providers: RpcProviders, network: Network) -> GasPrice:
     """Return what a unit of gas costs now, of every provider's word the middle one. Raises ProviderError."""
     return agreed_price(providers.answers(lambda node: _price(node, network)))
 
@@ -147,7 +147,7 @@ def dearer_bid(today: Bid, *, before: Bid, cap_wei: int) -> Bid:
     return bid
 
 
-def data_fee(providers: Providers, network: Network, *, calldata_bytes: int, limit_wei: int) -> int:
+def data_fee(providers: RpcProviders, network: Network, *, calldata_bytes: int, limit_wei: int) -> int:
     """Return what a rollup adds for posting a transaction, at most, in wei; 0 if nothing is added.
 
     Raises AbsurdFeeError above the limit, ProviderError.

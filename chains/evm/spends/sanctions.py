@@ -5,13 +5,13 @@ Only where the operator has named a network's oracle (`<NETWORK>_SANCTIONS_ORACL
 
 from chains.base import ProviderError
 from chains.evm.spends.library import ask_contract, calldata, spelled
-from chains.net.providers import Providers
+from chains.net.providers import RpcProviders
 
 
 class OracleScreener:
     """One EVM network, as chains.family.Screener."""
 
-    def __init__(self, providers: Providers, oracle: str) -> None:
+    def __init__(self, providers: RpcProviders, oracle: str) -> None:
         self.oracle = oracle
         self._providers = providers
 

@@ -33,7 +33,7 @@ from chains.evm.spends.terms import gas_offer, only_output
 from chains.evm.spends.trial import Trial
 from chains.evm.spends.tx import Spend, give, outcome, sign_spend, spend_of
 from chains.family import Keyring
-from chains.net.providers import Providers
+from chains.net.providers import RpcProviders
 from core.addresses.evm import keccak256
 from core.catalogue.catalogue import Network
 from core.catalogue.families import evm_parameters
@@ -44,7 +44,7 @@ log = structlog.get_logger()
 class EvmSpender:
     """One EVM network, as chains.family.Spender and CounterSpender: counters are nonces, units of the gas coin wei."""
 
-    def __init__(self, network: Network, providers: Providers) -> None:
+    def __init__(self, network: Network, providers: RpcProviders) -> None:
         self._parameters = evm_parameters(network)
         self.providers = providers
         self._network = network

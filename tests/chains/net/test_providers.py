@@ -12,7 +12,7 @@ from chains.evm.nodes import evm_providers
 from chains.net import providers as chain_providers
 from chains.net.budget import BudgetSpentError, budget
 from chains.net.http import RateLimitedError, _patience_s
-from chains.net.providers import Providers
+from chains.net.providers import RpcProviders
 from cli.embedded.supervise.ports import free_port
 from tests.chains.conftest import CATALOGUE
 from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal
@@ -24,11 +24,11 @@ def answering(result: object, *, chain_id: str = "0x1") -> JsonRpcNode:
     return JsonRpcNode({"eth_chainId": chain_id, "eth_blockNumber": result})
 
 
-def providers(*urls: str) -> Providers:
+def providers(*urls: str) -> RpcProviders:
     return evm_providers(ETHEREUM, urls, timeout_s=1.0)
 
 
-def head(nodes: Providers) -> str:
+def head(nodes: RpcProviders) -> str:
     return nodes.call("eth_blockNumber", [], str)
 
 
@@ -143,7 +143,7 @@ def _by_hand(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def preferred(nodes: Providers) -> int:
+def preferred(nodes: RpcProviders) -> int:
     """Return the number of the node that answers a plain question."""
     return nodes._ranked()[0].number
 

@@ -291,7 +291,7 @@ def test_ours_that_comes_in_between_two_questions_is_not_dead(alone: World) -> N
     assert alone.fate(intent, attempt, depth=1).is_success
 
 
-# Providers at odds ------------------------------------------------------------------------------------------
+# RpcProviders at odds ------------------------------------------------------------------------------------------
 
 
 def test_two_that_disagree_about_the_effect_decide_nothing(pair: World) -> None:

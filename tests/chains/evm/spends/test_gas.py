@@ -16,7 +16,7 @@ from chains.evm.spends.gas import (
     todays_bid,
     todays_price,
 )
-from chains.net.providers import Providers
+from chains.net.providers import RpcProviders
 from cli.embedded.evm.anvil import Anvil
 from core.addresses.evm import keccak256
 from core.catalogue.catalogue import Network, load_catalogue
@@ -30,7 +30,7 @@ ETHEREUM, BSC, BASE = (NETWORKS[code] for code in ("ethereum", "bsc", "base"))
 
 
 @contextmanager
-def nodes(network: Network, *prices: tuple[int, int]) -> Iterator[tuple[Providers, list[JsonRpcNode]]]:
+def nodes(network: Network, *prices: tuple[int, int]) -> Iterator[tuple[RpcProviders, list[JsonRpcNode]]]:
     """One node for each base fee and tip, in gwei."""
     running = [
         JsonRpcNode(

@@ -1,0 +1,100 @@
+"""Derives keys of secp256k1 by BIP-32 from the root secret, and signs with them. Used by the families' own keys.
+
+What such families differ in is a scheme: where an account lies, how a public key is written as an address, and what a
+signature looks like.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from chains.base import KeyRef
+from chains.family import DEPOSITS, HOT, Keyring
+
+HASH_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheme:
+    """How a family makes addresses and signatures of keys."""
+
+    # Where an account's addresses lie, with {account} in it; an address is one step below.
+    path: str
+    # Of a compressed public key, in the stored form.
+    address: Callable[[bytes], str]
+    # Signs a hash of 32 bytes with a private key, deterministically.
+    sign: Callable[[bytes, bytes], bytes]
+
+
+class HdDeriver:
+    """One wallet's addresses by a scheme, as chains.family.Deriver. Shows nothing of itself when printed."""
+
+    __slots__ = ("_keyring", "_nodes", "_scheme")
+
+    def __init__(self, seed: bytes, scheme: Scheme) -> None:
+        from embit import bip32  # noqa: PLC0415 - chain libraries are loaded by whoever needs them
+
+        root = bip32.HDKey.from_seed(seed)
+        self._scheme = scheme
+        # Public children need no private key, and an account's node is derived once instead of for every address.
+        self._nodes: Mapping[int, Any] = {
+            account: root.derive(scheme.path.format(account=account)).to_public() for account in (DEPOSITS, HOT)
+        }
+        self._keyring = _Keyring(root, self._nodes, scheme)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(…)"
+
+    def address(self, account: int, index: int) -> str:
+        """Return an address in its stored form."""
+        return self._scheme.address(_public(self._nodes[account], index))
+
+    def keyring(self) -> Keyring:
+        """Return what signs for these addresses."""
+        return self._keyring
+
+
+class _Keyring:
+    """As chains.family.Keyring: signs hashes of 32 bytes."""
+
+    __slots__ = ("_nodes", "_root", "_scheme")
+
+    def __init__(self, root: Any, nodes: Mapping[int, Any], scheme: Scheme) -> None:
+        self._root, self._nodes, self._scheme = root, nodes, scheme
+
+    def __repr__(self) -> str:
+        return "Keyring(…)"
+
+    def sign(self, key: KeyRef, message: bytes) -> bytes:
+        """Sign a hash. ValueError if the address is not that key's, or the message no hash."""
+        if len(message) != HASH_BYTES:
+            raise ValueError("a key signs a hash of 32 bytes")
+        # Refuses an address that is not the key's.
+        self.public(key)
+        account, index = _place(key)
+        node = self._root.derive(self._scheme.path.format(account=account)).child(index)
+        return self._scheme.sign(message, bytes(node.key.secret))
+
+    def public(self, key: KeyRef) -> bytes:
+        """Return a public key, compressed. ValueError if the address is not that key's."""
+        account, index = _place(key)
+        public = _public(self._nodes[account], index)
+        if self._scheme.address(public) != key.address:
+            raise ValueError(f"this wallet has no such key of {key.address}")
+        return public
+
+
+def point(public: bytes) -> bytes:
+    """Return both coordinates of a compressed public key, 64 bytes together."""
+    from embit.util import secp256k1  # noqa: PLC0415
+
+    return bytes(secp256k1.ec_pubkey_serialize(secp256k1.ec_pubkey_parse(public), secp256k1.EC_UNCOMPRESSED))[1:]
+
+
+def _place(key: KeyRef) -> tuple[int, int]:
+    """Return account and index of a key."""
+    return (HOT, 0) if key.ordinal is None else (DEPOSITS, key.ordinal)
+
+
+def _public(node: Any, index: int) -> bytes:
+    return bytes(node.child(index).key.sec())
