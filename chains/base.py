@@ -381,18 +381,26 @@ class Departure:
     """A transaction that one of our keys signed, as it stands in a block; the bytes and their signature prove it."""
 
     txid: str
+    # '' where the chain names none.
     sender: str
     # What it moves; where it calls a contract in another way than for a transfer, the coin that goes with the call.
     pair: Pair | None
-    output: Output
+    # All of them, in the order of the chain: what comes back to ourselves as well.
+    outputs: tuple[Output, ...]
+    # Whether these outputs are all that it does.
     is_transfer: bool
-    slot: int
     raw: bytes
     offer: Offer
-    is_success: bool
     fee_units: int
     height: int
     block_hash: str
+    # The places of outputs that had no effect.
+    failed: frozenset[int] = frozenset()
+    # What it claims, each where the family claims it: its number, the coins that it spends, whosever they are, or its
+    # window.
+    slot: int | None = None
+    spends: tuple[tuple[str, int], ...] = ()
+    window: Window | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

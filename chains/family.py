@@ -138,12 +138,20 @@ class MempoolReader(Reader, Protocol):
         ...
 
 
-class CounterReader(Reader, Protocol):
-    """A network whose senders count their transactions. Of families whose claim is a counter."""
+class DepartureReader(Reader, Protocol):
+    """A network that shows what left our addresses though no row knows it. Every family's reader is one."""
 
     def departure(self, txid: str, block: Block) -> Departure | None:
-        """Return a transaction that left one of our addresses in a block; None if nothing proves our signature."""
+        """Return a transaction that took from one of our addresses in a block; None if nothing proves who signed it.
+
+        Its bytes give its id, and where a sender is named they bear his signature. Raises ProviderError where no node
+        has it in this block.
+        """
         ...
+
+
+class CounterReader(DepartureReader, Protocol):
+    """A network whose senders count their transactions. Of families whose claim is a counter."""
 
     def used_counters(self, sender: str, height: int) -> int:
         """Return how many counters one of our addresses has used up to a block. One node's word: it starts a search."""

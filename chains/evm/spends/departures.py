@@ -41,17 +41,18 @@ def read(node: Rpc, txid: str, block: Block, tokens: Mapping[str, Pair]) -> Depa
         raise ProviderError(f"a receipt of another block than {block.height}")
     sender = body["from"].lower()
     pair, output, is_transfer = _moved(body, tokens)
+    effect = evm_fate.effect_of(receipt, sender=sender, pair=pair, output=output).effect
     price, tip = body.get("maxFeePerGas") or body.get("gasPrice") or 0, body.get("maxPriorityFeePerGas")
     return Departure(
         txid=txid,
         sender=sender,
         pair=pair,
-        output=output,
+        outputs=(output,),
         is_transfer=is_transfer,
         slot=body["nonce"],
         raw=raw,
         offer=gas_offer(gas_limit=body["gas"], price_units=price, tip_units=price if tip is None else tip),
-        is_success=evm_fate.effect_of(receipt, sender=sender, pair=pair, output=output).effect != "none",
+        failed=frozenset() if effect != "none" else frozenset({0}),
         fee_units=evm_fate.fee_of(receipt),
         height=block.height,
         block_hash=block.hash,

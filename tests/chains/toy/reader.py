@@ -25,10 +25,11 @@ from chains.base import (
     Snapshot,
     SpentCoin,
     Transfer,
+    Window,
 )
 from chains.family import Wiring
 from chains.net.budget import budget
-from tests.chains.toy.chain import MINER, NATIVE, REWARD_DEPTH, ToyBlock, Tx, signers_of
+from tests.chains.toy.chain import MINER, NATIVE, REWARD_DEPTH, WINDOW, ToyBlock, Tx, signers_of
 from tests.chains.toy.nodes import ToyNode
 from tests.chains.toy.providers import ToyProviders, block_at, checked
 
@@ -124,10 +125,10 @@ class ToyReader:
             for pair in self._pairs.values()
         }
 
-    # Of accounts that count, as chains.family.CounterReader -------------------------------------------------
-
     def departure(self, txid: str, block: Block) -> Departure | None:
         return self._providers.first(lambda node: self._departure(node, txid, block))
+
+    # Of accounts that count, as chains.family.CounterReader -------------------------------------------------
 
     def used_counters(self, sender: str, height: int) -> int:
         return self._providers.first(lambda node: checked(node.ask("counter", sender, height), int))
@@ -150,14 +151,18 @@ class ToyReader:
         tx = None if told is None else next((tx for tx in told.txs if tx.txid == txid), None)
         if told is None or told.hash != block.hash or tx is None:
             raise ProviderError(f"{txid} is not in block {block.height}")
-        if signers_of(tx) != {tx.sender}:
+        if not signers_of(tx) or (tx.sender and signers_of(tx) != {tx.sender}):
             return None
-        recipient, name, units = tx.outputs[0]
+        names = {name for _, name, _ in tx.outputs}
+        window = Window(reference=str(tx.reference), last_height=tx.reference + WINDOW)
         return Departure(
-            txid=txid, sender=tx.sender, pair=None if name == NATIVE else self._pairs[name],
-            output=Output(recipient=recipient, units=units), is_transfer=len(tx.outputs) == 1, slot=tx.counter,
-            raw=tx.raw, offer=Offer(ceiling_units=tx.fee, terms={"fee_units": tx.fee}),
-            is_success=(txid, 0) not in told.failed, fee_units=tx.fee, height=block.height, block_hash=block.hash,
+            txid=txid, sender=tx.sender, pair=None if NATIVE in names else self._pairs[names.pop()],
+            outputs=tuple(Output(recipient=recipient, units=units) for recipient, _, units in tx.outputs),
+            is_transfer=len(names) <= 1, raw=tx.raw,
+            offer=Offer(ceiling_units=tx.fee, terms={"fee_units": tx.fee}), fee_units=tx.fee,
+            height=block.height, block_hash=block.hash,
+            failed=frozenset(place for failed, place in told.failed if failed == txid),
+            slot=tx.counter if tx.counter >= 0 else None, spends=tx.coins, window=window if tx.reference >= 0 else None,
         )  # fmt: skip
 
     def _scans(self, node: ToyNode, after: int, last: int, count: int, ours: Ours) -> list[BlockScan]:

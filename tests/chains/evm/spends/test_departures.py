@@ -41,10 +41,10 @@ def test_what_we_signed_is_read_with_its_bytes(alone: World, currency: str | Non
     found = reader(alone).departure(attempt.txid, block)
     assert found is not None
     assert (found.raw, found.txid, found.slot) == (attempt.raw, attempt.txid, 0)
-    assert (found.sender, found.pair, (found.output,)) == (HOT, intent.pair, intent.outputs)
-    assert (found.is_transfer, found.is_success, found.height, found.block_hash) == (
+    assert (found.sender, found.pair, found.outputs) == (HOT, intent.pair, intent.outputs)
+    assert (found.is_transfer, found.failed, found.height, found.block_hash) == (
         True,
-        True,
+        frozenset(),
         block.height,
         block.hash,
     )
@@ -73,7 +73,7 @@ def test_a_call_of_another_kind_is_no_transfer_and_a_revert_has_no_effect(alone:
     alone.spender.send(attempt.raw)
     found = reader(alone).departure(attempt.txid, mined(alone))
     assert found is not None
-    assert (found.is_transfer, found.is_success) == (True, False)
+    assert (found.is_transfer, found.failed) == (True, {0})
 
 
 def test_what_our_key_did_not_sign_is_nothing(alone: World) -> None:
