@@ -303,6 +303,7 @@ class Purse:
     # Those that no spend of ours holds.
     coins: tuple[Coin, ...] = ()
     # By currency, what its spends in no block will take, fees in the gas coin included; in the network's token units.
+    # Nothing where money lies in coins: what was promised of these, spends hold.
     promised: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -372,7 +373,7 @@ class Case:
     txids: tuple[str, ...]
     # What death takes, the block that proves it included.
     depth: int
-    # Of the coins that it claims, (txid, vout), those that the scan saw spent: by whom, (txid, height).
+    # Of the coins that all its attempts claim, (txid, vout), those that the scan saw spent: by whom, (txid, height).
     spent_by: Mapping[tuple[str, int], tuple[str, int]] = field(default_factory=dict)
 
 

@@ -221,6 +221,8 @@ class Spender(Protocol):
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft | None:
         """Return a draft with the same claim that nodes accept in place of `before`; None where a family has none.
 
+        Of coins it claims all of those before, and may claim further ones of the purse.
+
         Raises FeeTooHighError above the cap, UnderfundedError with what is missing where the wallet cannot pay for it.
         """
         ...

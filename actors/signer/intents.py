@@ -92,13 +92,14 @@ def case_of(network: Network, spend: SpendRow, attempts: Sequence[AttemptRow]) -
         spent_by={
             (coin.txid, coin.vout): (coin.spent_by_txid, coin.spent_height or 0)
             for coin in held
-            if coin.spent_by_txid is not None
+            # What a later attempt alone claims may be spent by others, and an earlier one be included all the same.
+            if coin.spent_by_txid is not None and coin.held_number == 0
         },
     )
 
 
 def draft_of(network: Network, spend: SpendRow, attempt: AttemptRow, intent: Intent) -> Draft:
-    """Return what an attempt was signed of, for the spend's own intent or what stands in for it."""
+    """Return what the newest attempt was signed of, for the spend's own intent or what stands in for it."""
     offer = Offer(ceiling_units=attempt.ceiling_units, terms=attempt.terms)
     claim = _claim_of(network, spend, attempt, _held(network, spend))
     return Draft(intent=intent, claim=claim, offer=offer)

@@ -204,17 +204,18 @@ def _drafted(ctx: Context, network: Network, spender: Spender, intent: Intent, p
     """
     currency = network.gas_currency if intent.pair is None else intent.pair.currency
     spoken_for = {currency: promised.token_units, network.gas_currency: promised.native_units + promised.gas_units}
+    is_coins = traits_of(network).claim == "coins"
     purse = Purse(
         next_counter=spends.next_slot(network.code, intent.wallet.address),
-        coins=_free_coins(network, currency),
-        promised=spoken_for,
+        coins=free_coins(network, currency) if is_coins else (),
+        # The coins that a spend holds are what it has promised, and are not among the free ones.
+        promised={} if is_coins else spoken_for,
     )
     return spender.draft(intent, purse, cap_units=registry.fee_cap_units(network, ctx.settings))
 
 
-def _free_coins(network: Network, currency: str) -> tuple[Coin, ...]:
-    if traits_of(network).claim != "coins":
-        return ()
+def free_coins(network: Network, currency: str) -> tuple[Coin, ...]:
+    """Return coins that may be spent now, the deepest first. Of networks whose claim is coins."""
     return tuple(map(coin_of, coins.free(network.code, network.family, currency, limit=COINS_MAX)))
 
 

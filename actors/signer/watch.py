@@ -17,9 +17,11 @@ from actors.queue.isolated import isolated
 from actors.signer import limits as signer_policy
 from actors.signer.funding import fund
 from actors.signer.intents import as_meant, case_of, draft_of, intent_of, nothing_of, wallet_of
-from actors.signer.spend import counting, give, hot_wallet, new_attempt, sign, spender_of, start
+from actors.signer.spend import counting, free_coins, give, hot_wallet, new_attempt, sign, spender_of, start
 from chains import registry
 from chains.base import (
+    Coins,
+    Draft,
     Fate,
     FateKind,
     FeeTooHighError,
@@ -40,6 +42,7 @@ from core.rates.pricing import CENTS
 from models.db.base import transaction
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
+from models.spends import coins
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
@@ -102,7 +105,7 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
         return True
     spender, attempts = spender_of(ctx, network), spends.attempts_of(spend.id)
     try:
-        fate = spender.fate(case_of(network, spend, attempts))
+        fate = _sound(network, spender.fate(case_of(network, spend, attempts)))
         reached("watch.told")
         match fate.kind:
             case FateKind.INCLUDED:
@@ -117,6 +120,14 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
         log.warning("spend.provider_failed", spend=str(spend.id), network=network.code, error=repr(error))
         return False
     return True
+
+
+def _sound(network: Network, fate: Fate) -> Fate:
+    """Return a fate that its kind of chain can tell. Raises ProviderError."""
+    if traits_of(network).claim == "coins" and any(each.effect != "exact" for each in fate.outputs):
+        # It has its effect as a whole, or is in no block: nothing that it holds is ever given back for a failure.
+        raise ProviderError("a transaction of coins is said to have had no effect, or another")
+    return fate
 
 
 def _included(ctx: Context, spend: SpendRow, fate: Fate) -> None:
@@ -248,7 +259,7 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
     newest, is_void = attempts[0], spend.state == "failed"
     before = draft_of(network, spend, newest, nothing_of(spend) if is_void else intent_of(spend))
     try:
-        draft = spender.dearer(before, Purse(), cap_units=registry.fee_cap_units(network, ctx.settings))
+        draft = spender.dearer(before, _purse(network, before), cap_units=registry.fee_cap_units(network, ctx.settings))
     except FeeTooHighError as error:
         log.warning("spend.stuck_at_cap", spend=str(spend.id), error=str(error))
         return
@@ -257,20 +268,47 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
         return
     if draft is None:
         return
+    further = _further(before, draft)
     reached("watch.priced")
     with transaction():
         hooks = hooks_of(spend.purpose)
         locked = spends.lock(spend.id)
-        if hooks is None or locked is None or not locked.is_waiting or not hooks.may_send(locked):
+        if hooks is None or locked is None or not _is_as_asked(locked, attempts) or not hooks.may_send(locked):
             return
         attempt = sign(network, spender, draft, counter=spend.slot)
-        if not spends.add_attempt(new_attempt(spend, attempt, draft, number=len(attempts), is_void=is_void)):
+        if further and not coins.hold(spend.id, further, number=len(attempts)):
+            # Somebody was faster, or a block has spent one: with those that are free then, in the next step.
             return
+        if not spends.add_attempt(new_attempt(spend, attempt, draft, number=len(attempts), is_void=is_void)):
+            raise LookupError(f"an attempt of spend {spend.id} was written while it was locked")
         spend_tracking.note_bumped(ctx.catalogue, spend.id)
         reached("watch.bump_signed")
     reached("watch.bumped")
     log.info("spend.bumped", spend=str(spend.id), network=network.code, txid=attempt.txid, attempt=len(attempts))
     give(ctx, network, spend, spends.attempts_of(spend.id)[:1])
+
+
+def _is_as_asked(locked: SpendRow, attempts: list[AttemptRow]) -> bool:
+    """Return whether a spend still waits with the attempts that it had when a higher offer was asked for."""
+    return locked.is_waiting and locked.attempts == len(attempts)
+
+
+def _purse(network: Network, before: Draft) -> Purse:
+    """Return what a higher offer may be paid with besides what the attempt before brings."""
+    return Purse(coins=free_coins(network, network.gas_currency)) if isinstance(before.claim, Coins) else Purse()
+
+
+def _further(before: Draft, draft: Draft) -> frozenset[tuple[str, int]]:
+    """Return the coins that a dearer draft claims besides those before.
+
+    Raises ValueError where it does not claim all of these: only what has a coin in common excludes the other.
+    """
+    if not isinstance(before.claim, Coins) or not isinstance(draft.claim, Coins):
+        return frozenset()
+    kept, claimed = frozenset(before.claim.outpoints), frozenset(draft.claim.outpoints)
+    if not kept <= claimed:
+        raise ValueError("a higher offer claims less than the one before")
+    return claimed - kept
 
 
 def _unfunded(ctx: Context, network: Network, spend: SpendRow, offer: Offer, missing_units: int) -> None:

@@ -37,6 +37,8 @@ class CoinRow(Table, table="coins k"):
     created_height: Big | None
     created_hash: str | None
     held_by: UUID | None = BY_DATABASE
+    # Of its holder's attempts the first that claims it: those before do without.
+    held_number: int = BY_DATABASE
     spent_by_txid: str | None = BY_DATABASE
     spent_height: Big | None = BY_DATABASE
     spent_hash: str | None = BY_DATABASE
@@ -62,6 +64,8 @@ class HeldCoin(NamedTuple):
     address: str
     key_ordinal: int | None
     depth: int
+    # Of the spend's attempts the first that claims it.
+    held_number: int
     spent_by_txid: str | None
     spent_height: int | None
 
@@ -149,11 +153,12 @@ def free(network: str, family: str, currency: str, *, limit: int) -> list[FreeCo
     )
 
 
-def hold(spend_id: UUID, outpoints: Collection[Outpoint]) -> bool:
+def hold(spend_id: UUID, outpoints: Collection[Outpoint], *, number: int = 0) -> bool:
     """Give coins to a spend as its claim; False, and none is given, unless all of them are free.
 
-    Call inside the transaction that writes the spend and commits its bytes, after the spend. Of two who want the same
-    coin the second waits for the first, and is refused; he drafts anew.
+    number: of the attempt that claims them, which claims all that those before do. Call inside the transaction that
+    writes the spend and commits its bytes, after the spend. Of two who want the same coin the second waits for the
+    first, and is refused; he drafts anew.
     """
     wanted = set(outpoints)
     network = one("SELECT network FROM spends WHERE id = %s", (spend_id,))
@@ -165,13 +170,26 @@ def hold(spend_id: UUID, outpoints: Collection[Outpoint]) -> bool:
     )
     if len(locked) < len(wanted) or not all(is_free for (is_free,) in locked):
         return False
-    execute(f"UPDATE coins k SET held_by = %s WHERE k.network = %s AND {_NAMED}", (spend_id, *network, *_split(wanted)))
+    execute(
+        f"UPDATE coins k SET held_by = %s, held_number = %s WHERE k.network = %s AND {_NAMED}",
+        (spend_id, number, *network, *_split(wanted)),
+    )
     return True
 
 
 def release(spend_id: UUID) -> int:
     """Free the coins of a spend that is dead; return how many it held. Call in the transaction that ends the spend."""
-    return execute("UPDATE coins SET held_by = NULL WHERE held_by = %s", (spend_id,))
+    return execute("UPDATE coins SET held_by = NULL, held_number = 0 WHERE held_by = %s", (spend_id,))
+
+
+def release_unspent(spend_id: UUID) -> int:
+    """Free what a settled spend held for dearer attempts, none of which was included; return how many coins.
+
+    Call in the transaction that settles the spend, whose block lies deep in what was scanned.
+    """
+    return execute(
+        "UPDATE coins SET held_by = NULL, held_number = 0 WHERE held_by = %s AND spent_by_txid IS NULL", (spend_id,)
+    )
 
 
 def held(spend_id: UUID, family: str) -> list[HeldCoin]:
@@ -179,7 +197,7 @@ def held(spend_id: UUID, family: str) -> list[HeldCoin]:
     return rows_as(
         HeldCoin,
         "SELECT k.txid, k.vout, k.units, k.address, p.ordinal AS key_ordinal,"
-        f" COALESCE({_DEPTH}, 0) AS depth, k.spent_by_txid, k.spent_height"
+        f" COALESCE({_DEPTH}, 0) AS depth, k.held_number, k.spent_by_txid, k.spent_height"
         " FROM coins k LEFT JOIN chain_cursors c ON c.network = k.network"
         " LEFT JOIN pool_addresses p ON p.family = %s AND p.address = k.address"
         " WHERE k.held_by = %s ORDER BY k.txid, k.vout",

@@ -227,13 +227,15 @@ class CoinsRig(ToyRig):
     claim = "coins"
     lacks: ClassVar = {
         "leave_hole": "every height of this chain has a block",
-        "stall": "whoever offers more is told neither the coins' units nor their keys",
         "refuse": "a transaction has its effect as a whole",
         "outlive": "nothing ends by itself here",
         "gather": "coins are spent where they lie",
         "write_off": "what no row knows stops the signing, and no command books it yet",
         "say_dead": "who spent a coin the scan alone tells, of blocks that their hashes prove",
     }
+
+    def stall(self) -> None:
+        self.pass_time(PATIENCE_S)
 
     def pay_ripening(self, to: str, units: int) -> int:
         self.chain.give((to, NATIVE, units), sender=MINER)

@@ -11,7 +11,7 @@ from tests.chains.toy.other_claims import CoinsSpender, WindowSpender
 from tests.chains.toy.providers import ToyProviders
 from tests.chains.toy.reader import ToyReader
 from tests.chains.toy.spender import ToySpender
-from tests.chains.toy.treasurer import ToyTreasurer
+from tests.chains.toy.treasurer import ToyCoinTreasurer, ToyTreasurer
 
 
 @functools.cache
@@ -31,10 +31,15 @@ def spender(wiring: Wiring) -> ToySpender:
     return SPENDERS[traits_of(wiring.network).claim](wiring.network, providers(wiring))
 
 
+def _treasurer(wiring: Wiring) -> ToyTreasurer | ToyCoinTreasurer:
+    is_coins = traits_of(wiring.network).claim == "coins"
+    return ToyCoinTreasurer(spender(wiring)) if is_coins else ToyTreasurer(spender(wiring))
+
+
 FAMILY = Family(
     reader=_reader,  # type: ignore[arg-type]
     spender=spender,
-    treasurer=lambda wiring: ToyTreasurer(spender(wiring)),
+    treasurer=_treasurer,
     screener=lambda _wiring: None,
     deriver=lambda seed, _network: ToyDeriver(seed),
 )

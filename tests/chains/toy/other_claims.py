@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter as Tally
+from collections.abc import Sequence
 from dataclasses import replace
 
-from chains.base import Case, Coins, Draft, InsufficientCoinError, Intent, Offer, Purse, Window
+from chains.base import (
+    Case,
+    Coin,
+    Coins,
+    Draft,
+    FeeTooHighError,
+    InsufficientCoinError,
+    Intent,
+    Offer,
+    Purse,
+    UnderfundedError,
+    Window,
+)
 from chains.family import Keyring
 from tests.chains.toy.chain import NATIVE, WINDOW, Tx
 from tests.chains.toy.nodes import ToyNode
@@ -45,37 +57,37 @@ class CoinsSpender(ToySpender):
     def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
         if len(intent.outputs) > self._outputs_max:
             raise ValueError("more outputs than one transaction has")
-        fee, taken = self._fee(cap_units), []
-        for coin in purse.coins:
-            if sum(one.units for one in taken) >= intent.units + fee:
-                break
-            taken.append(coin)
-        change = sum(one.units for one in taken) - intent.units - fee
-        if change < 0:
-            raise InsufficientCoinError(f"free coins lack {-change} units")
-        keys = sorted({(one.key.address, one.key.ordinal) for one in taken}, key=str)
-        return Draft(
-            intent=intent,
-            claim=Coins(coins=tuple(taken)),
-            offer=Offer(ceiling_units=fee, terms={"fee_units": fee}),
-            plan=json.dumps([change, keys]).encode(),
-        )
+        assert not purse.promised, "what is promised of coins is held"
+        fee = self._fee(cap_units)
+        taken, missing = _enough(purse.coins, intent.units + fee)
+        if missing > 0:
+            raise InsufficientCoinError(f"free coins lack {missing} units")
+        return Draft(intent=intent, claim=Coins(coins=tuple(taken)), offer=_offer(fee, change=-missing))
 
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft | None:
-        """No row keeps what the change and the keys were."""
-        del before, purse, cap_units
+        """Take it from the change, and where that is too little, from a further coin."""
+        assert isinstance(before.claim, Coins)
+        fee = max(self._fee(cap_units), before.offer.terms["fee_units"] + 1)
+        if fee > cap_units:
+            raise FeeTooHighError("nodes take nothing that the cap allows")
+        change = before.offer.terms["change_units"] - (fee - before.offer.terms["fee_units"])
+        further, missing = _enough(purse.coins, -change)
+        offer = _offer(fee, change=-missing)
+        if missing > 0:
+            raise UnderfundedError("no coin is free for the fee", offer=offer, missing_units=missing)
+        return replace(before, claim=Coins(coins=(*before.claim.coins, *further)), offer=offer)
 
     def _unsigned(self, draft: Draft, counter: int | None) -> Tx:
         assert counter is None
         assert isinstance(draft.claim, Coins)
-        change, _ = json.loads(draft.plan)
+        change = draft.offer.terms["change_units"]
         back = ((draft.intent.wallet.address, NATIVE, change),) if change else ()
         plain = self._plain(draft)
-        return replace(plain, sender="", outputs=plain.outputs + back, coins=draft.claim.outpoints)
+        return replace(plain, sender="", outputs=plain.outputs + back, coins=tuple(sorted(draft.claim.outpoints)))
 
     def _signatures(self, draft: Draft, unsigned: Tx, keys: Keyring) -> tuple[tuple[str, str], ...]:
-        _, signers = json.loads(draft.plan)
-        refs = [replace(draft.intent.wallet, address=address, ordinal=ordinal) for address, ordinal in signers]
+        assert isinstance(draft.claim, Coins)
+        refs = sorted({coin.key for coin in draft.claim.coins}, key=lambda ref: ref.address)
         return tuple((keys.public(ref).hex(), keys.sign(ref, unsigned.body()).hex()) for ref in refs)
 
     def _is_dead(self, node: ToyNode, case: Case) -> bool:
@@ -92,3 +104,18 @@ class CoinsSpender(ToySpender):
         for recipient, _, units in tx.outputs:
             moved[recipient, gas] += units
         return moved
+
+
+def _enough(coins: Sequence[Coin], wanted: int) -> tuple[list[Coin], int]:
+    """Return the first coins that bring so much, and what they lack of it; less than nothing is too much."""
+    taken: list[Coin] = []
+    for coin in coins:
+        if wanted <= 0:
+            break
+        taken.append(coin)
+        wanted -= coin.units
+    return taken, wanted
+
+
+def _offer(fee: int, *, change: int) -> Offer:
+    return Offer(ceiling_units=fee, terms={"fee_units": fee, "change_units": max(0, change)})

@@ -1,10 +1,19 @@
-"""Brings home what lies at toy addresses, as chains.family.Treasurer: the coin less its fee, a token after its fee."""
+"""Brings home what lies at toy addresses, as chains.family.Treasurer: the coin less its fee, a token after its fee.
+
+Where money lies in coins, it joins them, as chains.family.CoinTreasurer.
+"""
 
 from __future__ import annotations
 
-from chains.base import Draft, Fund, Intent, KeyRef, Lying, Offer, Output, Purse, Step, Sweep, Wait
+from collections.abc import Sequence
+
+from chains.base import Coin, Coins, Draft, Fund, Intent, KeyRef, Lying, Offer, Output, Purse, Step, Sweep, Wait
 from tests.chains.toy.chain import NATIVE
 from tests.chains.toy.spender import ToySpender
+
+# Coins that one transaction joins, and the most that is paid for it.
+JOINED_MAX = 40
+CHEAP_FEE = 1_000
 
 
 class ToyTreasurer:
@@ -38,3 +47,17 @@ class ToyTreasurer:
         intent = Intent(wallet=lying.key, pair=lying.pair, outputs=(Output(recipient=hot.address, units=units),))
         draft: Draft = self._spender.draft(intent, Purse(), cap_units=cap_units)
         return Sweep(draft=draft)
+
+
+class ToyCoinTreasurer:
+    def __init__(self, spender: ToySpender) -> None:
+        self._spender = spender
+
+    def join(self, coins: Sequence[Coin], hot: KeyRef, *, cap_units: int) -> Sweep | Wait:
+        fee, taken = self._spender._fee(cap_units), coins[:JOINED_MAX]
+        left = sum(coin.units for coin in taken) - fee
+        if fee > CHEAP_FEE or left <= 0:
+            return Wait(reason="dear", cost_units=fee)
+        intent = Intent(wallet=hot, pair=None, outputs=(Output(recipient=hot.address, units=left),))
+        offer = Offer(ceiling_units=fee, terms={"fee_units": fee, "change_units": 0})
+        return Sweep(draft=Draft(intent=intent, claim=Coins(coins=tuple(taken)), offer=offer))
