@@ -241,6 +241,15 @@ class CoinsRig(ToyRig):
         self.chain.give((to, NATIVE, units), sender=MINER)
         return REWARD_DEPTH
 
+    def stolen(self, ours: Tx, coin: tuple[str, int]) -> Tx:
+        """Return what gives one coin of the hot wallet to somebody else, as whoever has its key can sign it."""
+        units = self.chain.state.coins[coin][1] - self.chain.fee
+        unsigned = replace(
+            ours, outputs=((SOMEBODY, NATIVE, units),), fee=self.chain.fee, coins=(coin,), signatures=()
+        )  # fmt: skip
+        keys, wallet = spending.keys().deriver(self.network).keyring(), KeyRef(address=self.hot, ordinal=None)
+        return replace(unsigned, signatures=((keys.public(wallet).hex(), keys.sign(wallet, unsigned.body()).hex()),))
+
     def _rival(self, ours: Tx, thief: str, units: int) -> Tx:
         rest = sum(self.chain.state.coins[coin][1] for coin in ours.coins) - units - self.chain.fee
         changed = super()._rival(ours, thief, units)
