@@ -1,7 +1,13 @@
-"""Decodes segwit addresses: a prefix, a witness version and a program, with a checksum (BIP-173, BIP-350)."""
+"""Decodes and encodes segwit addresses: a prefix, a witness version and a program, with a checksum (BIP-173, BIP-350).
 
-from collections.abc import Iterable
+Whoever reads blocks writes thousands of addresses for each, so that a checksum is added up of parts that are known.
+"""
+
+import functools
+from base64 import b32encode
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import getitem, xor
 from typing import Final
 
 _ALPHABET: Final = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
@@ -13,6 +19,7 @@ _LETTERS_MAX: Final = 90
 _BECH32: Final = 1
 _BECH32M: Final = 0x2BC830A3
 _VERSION_MAX: Final = 16
+_BASE32: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", _ALPHABET.encode())
 _GENERATORS: Final = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 
 
@@ -44,6 +51,54 @@ def decode(text: str) -> Segwit | None:
     if program is None or version > _VERSION_MAX:
         return None
     return Segwit(prefix=prefix, version=version, program=program)
+
+
+def encode(segwit: Segwit) -> str:
+    """Return the address of a version and a program, in lower case."""
+    return encoder(segwit.prefix, segwit.version, len(segwit.program))(segwit.program)
+
+
+@functools.cache
+def encoder(prefix: str, version: int, size: int) -> "Encoder":
+    """Return what writes the addresses of one version for programs of so many bytes."""
+    return Encoder(prefix, version, size)
+
+
+class Encoder:
+    """Writes the addresses of one version, for programs of one size.
+
+    The checksum of two programs that are added bit by bit is that of each, added: so every byte has its share of it.
+    """
+
+    def __init__(self, prefix: str, version: int, size: int) -> None:
+        self._head = f"{prefix}{_SEPARATOR}{_ALPHABET[version]}"
+        self._size = size
+        before = [*_expanded(prefix), version]
+        self._base = self._check(before, bytes(size)) ^ (_BECH32M if version else _BECH32)
+        self._shares = [self._shares_at(before, place) for place in range(size)]
+
+    def __call__(self, program: bytes) -> str:
+        """Return the address. ValueError for a program of another size."""
+        if len(program) != self._size:
+            raise ValueError(f"a program of {len(program)} bytes instead of {self._size}")
+        check = functools.reduce(xor, map(getitem, self._shares, program), self._base)
+        # Thirty bits: six letters of seven.
+        tail = b32encode((check << 2).to_bytes(4, "big"))[:_CHECKSUM_LETTERS]
+        return self._head + (b32encode(program).rstrip(b"=") + tail).translate(_BASE32).decode()
+
+    def _check(self, before: Sequence[int], program: bytes) -> int:
+        letters = b32encode(program).rstrip(b"=").translate(_BASE32).decode()
+        return _polymod([*before, *(_VALUES[letter] for letter in letters), *[0] * _CHECKSUM_LETTERS])
+
+    def _shares_at(self, before: Sequence[int], place: int) -> list[int]:
+        """Return what each value of one byte adds to the checksum of zeros alone."""
+        zeros = self._check(before, bytes(self._size))
+        rest = bytes(self._size - place - 1)
+        bits = [zeros ^ self._check(before, bytes(place) + bytes([1 << bit]) + rest) for bit in range(8)]
+        shares = [0]
+        for share in bits:
+            shares += [share ^ lower for lower in shares]
+        return shares
 
 
 def _expanded(prefix: str) -> list[int]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.addresses import base58, bech32
 from core.addresses.addresses import AddressError, ForeignAddressError, display, parse, stored_form
@@ -202,6 +204,21 @@ def test_the_published_segwit_addresses_say_what_is_published(text: str, version
     found = bech32.decode(text)
     assert found is not None
     assert (found.version, found.program.hex()) == (version, program)
+    assert bech32.encode(found) == text.lower()
+
+
+@given(st.sampled_from(["bc", "bcrt"]), st.integers(0, 16), st.sampled_from([2, 20, 32, 40]), st.data())
+def test_what_is_written_as_a_segwit_address_is_read_again(
+    prefix: str, version: int, size: int, data: st.DataObject
+) -> None:
+    segwit = bech32.Segwit(prefix=prefix, version=version, program=data.draw(st.binary(min_size=size, max_size=size)))
+
+    assert bech32.decode(bech32.encode(segwit)) == segwit
+
+
+def test_a_writer_of_addresses_takes_programs_of_its_own_size() -> None:
+    with pytest.raises(ValueError, match="19 bytes instead of 20"):
+        bech32.encoder("bc", 0, 20)(bytes(19))
 
 
 @pytest.mark.parametrize(

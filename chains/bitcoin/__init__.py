@@ -1,0 +1,1 @@
+"""The bitcoin family: blocks read raw and proved, coins spent by their keys."""
