@@ -3,96 +3,46 @@
 As BIP-84 says: each account's addresses pay a public key's hash, in a witness program.
 """
 
+import functools
 from collections.abc import Mapping
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Final
 
-from chains.base import KeyRef
 from chains.bitcoin.scripts import CHAINS
-from chains.family import DEPOSITS, HOT, Keyring
+from chains.hd import HdDeriver, Scheme
 from core.addresses import bech32
 
-HASH_BYTES: Final = 32
-_COINS: Final[Mapping[str, int]] = {"main": 0, "regtest": 1}
+# How BIP-44 numbers coins: the main chain's, and that of all others.
+_COINS: Final[Mapping[str, int]] = MappingProxyType({"main": 0, "regtest": 1})
 
 
-class BitcoinDeriver:
-    """One wallet's bitcoin addresses, as chains.family.Deriver. Shows nothing of itself when printed."""
+class BitcoinDeriver(HdDeriver):
+    """One wallet's bitcoin addresses, as chains.family.Deriver.
 
-    __slots__ = ("_chain", "_keyring", "_nodes")
-
-    def __init__(self, seed: bytes, chain: str) -> None:
-        from embit import bip32  # noqa: PLC0415 - chain libraries are loaded by whoever needs them
-
-        root = bip32.HDKey.from_seed(seed)
-        self._chain = chain
-        # Public children need no private key, and an account's node is derived once instead of for every address.
-        self._nodes: Mapping[int, Any] = {one: root.derive(_path(chain, one)).to_public() for one in (DEPOSITS, HOT)}
-        self._keyring = _Keyring(root, self._nodes, chain)
-
-    def __repr__(self) -> str:
-        return "BitcoinDeriver(…)"
-
-    def address(self, account: int, index: int) -> str:
-        """Return an address in its stored form."""
-        return _address(_public(self._nodes[account], index), self._chain)
-
-    def keyring(self) -> Keyring:
-        """Return what signs for these addresses."""
-        return self._keyring
-
-
-class _Keyring:
-    """As chains.family.Keyring: signs hashes of 32 bytes, in DER without the byte that says what was hashed.
-
-    Deterministic (RFC 6979, counted on until the signature is short, as nodes' own wallets do), with the smaller s: no
-    signature is longer than 70 bytes.
+    Signatures are in DER, without the byte that says what was hashed: deterministic (RFC 6979, counted on until they
+    are short, as nodes' own wallets do) and with the smaller s, so that none is longer than 70 bytes.
     """
 
-    __slots__ = ("_chain", "_nodes", "_root")
+    __slots__ = ()
 
-    def __init__(self, root: Any, nodes: Mapping[int, Any], chain: str) -> None:
-        self._root = root
-        self._nodes = nodes
-        self._chain = chain
-
-    def __repr__(self) -> str:
-        return "Keyring(…)"
-
-    def sign(self, key: KeyRef, message: bytes) -> bytes:
-        """Sign a hash. ValueError if the address is not that key's, or the message no hash."""
-        if len(message) != HASH_BYTES:
-            raise ValueError("a bitcoin key signs a hash of 32 bytes")
-        # Refuses an address that is not the key's.
-        self.public(key)
-        account, index = _place(key)
-        private = self._root.derive(f"{_path(self._chain, account)}/0/{index}").key
-        return bytes(private.sign(message).serialize())
-
-    def public(self, key: KeyRef) -> bytes:
-        """Return a public key, compressed. ValueError if the address is not that key's."""
-        account, index = _place(key)
-        public = _public(self._nodes[account], index)
-        if _address(public, self._chain) != key.address:
-            raise ValueError(f"this wallet has no such key of {key.address}")
-        return public
+    def __init__(self, seed: bytes, chain: str) -> None:
+        super().__init__(seed, _scheme(chain))
 
 
-def _place(key: KeyRef) -> tuple[int, int]:
-    """Return account and index of a key."""
-    return (HOT, 0) if key.ordinal is None else (DEPOSITS, key.ordinal)
+@functools.cache
+def _scheme(chain: str) -> Scheme:
+    """Return where BIP-84 keeps an account (purpose / coin / account / change) and how an address is written."""
+
+    def address(public: bytes) -> str:
+        from embit.hashes import hash160  # noqa: PLC0415 - has the older hash where the system's library lacks it
+
+        program = bytes(hash160(public))
+        return bech32.encoder(CHAINS[chain].prefix, 0, len(program))(program)
+
+    return Scheme(path=f"m/84h/{_COINS[chain]}h/{{account}}h/0", address=address, sign=_sign)
 
 
-def _public(account: Any, index: int) -> bytes:
-    return bytes(account.derive(f"m/0/{index}").key.sec())
+def _sign(message: bytes, private_key: bytes) -> bytes:
+    from embit.ec import PrivateKey  # noqa: PLC0415 - chain libraries are loaded by whoever needs them
 
-
-def _address(public: bytes, chain: str) -> str:
-    from embit.hashes import hash160  # noqa: PLC0415 - brings the older hash where the system's library lacks it
-
-    program = bytes(hash160(public))
-    return bech32.encoder(CHAINS[chain].prefix, 0, len(program))(program)
-
-
-def _path(chain: str, account: int) -> str:
-    """Return where BIP-84 keeps an account: purpose / coin / account; behind it come change and index."""
-    return f"m/84h/{_COINS[chain]}h/{account}h"
+    return bytes(PrivateKey(private_key).sign(message).serialize())
