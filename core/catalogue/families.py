@@ -221,7 +221,7 @@ class BitcoinParameters(Parameters, frozen=True, kw_only=True, tag="bitcoin"):
 
     DEVELOPMENT_IDENTITY: ClassVar[str] = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206"
     FEE_CAP_MAX: ClassVar[int] = 2_000
-    # Below which rate small coins are joined, in satoshi for a virtual byte; 0 for never.
+    # Up to which rate small coins are joined, in satoshi for a virtual byte; 0 for never.
     JOIN: ClassVar[str] = "_JOIN_SAT_VB"
     OPTIONS: ClassVar[frozenset[str]] = frozenset({JOIN})
     FIGURES: ClassVar[Mapping[str, int]] = MappingProxyType({JOIN: FEE_CAP_MAX})
@@ -230,7 +230,7 @@ class BitcoinParameters(Parameters, frozen=True, kw_only=True, tag="bitcoin"):
 
     # Whose prefix and versions addresses have.
     chain: Literal["main", "regtest"]
-    # The most that is offered, and what small coins are joined below, for a virtual byte.
+    # The most that is offered, and up to which rate small coins are joined, in satoshi for a virtual byte.
     fee_cap_sat_vb: Positive
     join_sat_vb: Positive
 

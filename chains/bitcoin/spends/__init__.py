@@ -1,0 +1,1 @@
+"""How bitcoin leaves: fees, coins, transactions and what becomes of them."""

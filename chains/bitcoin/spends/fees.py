@@ -1,0 +1,83 @@
+"""Tells what a virtual byte costs now, and what moving coin comes to. Called by spender, treasurer and reader.
+
+A rate is what nodes count in: satoshi for a thousand virtual bytes. Each node has one voice, and the middle one counts,
+of two the lower: too low a fee costs time, and is raised by itself; too high a one never comes back.
+"""
+
+from decimal import ROUND_UP, Decimal
+from statistics import median_low
+from typing import Final
+
+import msgspec
+
+from chains.base import Cost, FeeTooHighError, ProviderError
+from chains.bitcoin.spends.sizes import INPUT_VBYTES
+from chains.net.json_rpc import JsonRpc
+from chains.net.providers import Providers
+from core.catalogue.catalogue import Network
+from core.catalogue.families import bitcoin_parameters
+
+KVB: Final = 1_000
+UNITS: Final = 10**8
+# Blocks within which an offer is to be included.
+TARGET_BLOCKS: Final = 3
+# What is offered where a node has seen too little to estimate, as on a chain that has just begun.
+UNKNOWN_RATE: Final = 5 * KVB
+# A whole coin for a thousand bytes is nothing that an honest node says.
+COINS_MAX: Final = 1
+
+
+class _Estimate(msgspec.Struct):
+    """What estimatesmartfee tells; no rate where it cannot."""
+
+    feerate: Decimal | None = None
+
+
+class _Pool(msgspec.Struct):
+    """What getmempoolinfo tells of the least that is taken and passed on, in whole coins."""
+
+    mempoolminfee: Decimal
+    minrelaytxfee: Decimal
+
+
+def todays_rate(providers: Providers[JsonRpc], *, cap_units: int) -> int:
+    """Return what gets in soon, of which no provider alone decides where there are three.
+
+    cap_units: for a virtual byte. Raises FeeTooHighError above it, ProviderError.
+    """
+    rate = asked_rate(providers)
+    if rate > cap_units * KVB:
+        raise FeeTooHighError(f"a virtual byte costs {rate / KVB} satoshi, the cap is {cap_units}")
+    return rate
+
+
+def asked_rate(providers: Providers[JsonRpc]) -> int:
+    """Return what nodes ask for now, however much that is. Raises ProviderError."""
+    return median_low(providers.answers(_voice))
+
+
+def fee_units(vbytes: int, rate: int) -> int:
+    """Return the fee of so many virtual bytes, rounded up."""
+    return -(-vbytes * rate // KVB)
+
+
+def costs(providers: Providers[JsonRpc], network: Network, *, cap_units: int) -> Cost:
+    """Return what a payout costs that leaves alone, and what one more coin adds, at today's rate or at the cap."""
+    rate = min(asked_rate(providers), cap_units * KVB)
+    payout_vbytes = bitcoin_parameters(network).payout_measure_max
+    return Cost(payout_units=fee_units(payout_vbytes, rate), sweep_units=fee_units(INPUT_VBYTES, rate))
+
+
+def _voice(node: JsonRpc) -> int:
+    """Return what one node asks for: its estimate, and never less than it would take."""
+    pool = node.call("getmempoolinfo", [], _Pool)
+    told = node.call("estimatesmartfee", [TARGET_BLOCKS], _Estimate).feerate
+    estimate = UNKNOWN_RATE if told is None else _rate(told) or UNKNOWN_RATE
+    return max(_rate(pool.mempoolminfee), _rate(pool.minrelaytxfee), estimate)
+
+
+def _rate(coins: Decimal) -> int:
+    """Return a rate that a node tells in whole coins; some say less than nothing for what they do not know."""
+    if not coins.is_finite() or coins > COINS_MAX:
+        raise ProviderError("a rate that nobody asks for")
+    return max(0, int((coins * UNITS).to_integral_value(ROUND_UP)))

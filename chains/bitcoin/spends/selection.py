@@ -1,0 +1,120 @@
+"""Chooses the coins that a spend takes and the change that it gives. Called by chains.bitcoin.spends.spender.
+
+The largest coins first, so that few are spent; in place of the last one the smallest that is enough. The same coins and
+figures always give the same choice, in a bounded number of steps.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from chains.base import Coin, FeeTooHighError, InsufficientCoinError
+from chains.bitcoin.scripts import KEY_HASH, KEY_HASH_BYTES
+from chains.bitcoin.spends.fees import fee_units
+from chains.bitcoin.spends.sizes import CHANGE_VBYTES, INPUT_VBYTES, dust_units, vsize
+
+# Coins of one transaction, of which a node passes on some fourteen hundred.
+INPUTS_MAX: Final = 200
+# Change goes into several coins while the wallet has fewer than these, so that spends need not wait for one another.
+COINS_WANTED: Final = 8
+# No part of the change is worth less, nor less than so many times what making and spending it costs.
+PART_MIN_UNITS: Final = 10_000
+PART_COSTS: Final = 50
+# What a transaction that takes another's place pays above it for each of its own virtual bytes: nodes ask for no more.
+INCREMENT: Final = 1
+
+_DUST_UNITS: Final = dust_units(KEY_HASH.ljust(KEY_HASH_BYTES, b"\0"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """What is to be paid: outputs, and a fee by size."""
+
+    scripts: tuple[bytes, ...]
+    units: int
+    # Satoshi for a thousand virtual bytes, and the most for one.
+    rate: int
+    cap_units: int
+    # What a transaction pays whose place this one takes.
+    before_units: int = 0
+
+    def size(self, inputs: int, parts: int = 0) -> int:
+        """Return the virtual bytes with so many coins and parts of change."""
+        return vsize(inputs=inputs, scripts=self.scripts, change=parts)
+
+    def fee(self, inputs: int, parts: int = 0) -> int:
+        """Return the fee of so many coins and parts of change."""
+        vbytes = self.size(inputs, parts)
+        least = self.before_units + INCREMENT * vbytes if self.before_units else 0
+        return max(fee_units(vbytes, self.rate), least)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What pays a bill. Coins stand in the order of their places in the transaction."""
+
+    coins: tuple[Coin, ...]
+    fee_units: int
+    change_units: int
+    change_parts: int
+
+
+class ShortError(InsufficientCoinError):
+    """All coins together are not enough."""
+
+    def __init__(self, *, fee_units: int, missing_units: int) -> None:
+        super().__init__(f"free coins lack {missing_units} units, {fee_units} for the fee included")
+        self.fee_units = fee_units
+        self.missing_units = missing_units
+
+
+def choose(bill: Bill, free: Sequence[Coin], *, held: Sequence[Coin] = (), parts_max: int = COINS_WANTED) -> Choice:
+    """Return the coins and the change that pay a bill. held: what is spent in any case.
+
+    Raises ShortError, and FeeTooHighError where the fee comes above the cap.
+    """
+    taken = [*held, *_further(bill, free, held)]
+    parts_wanted = max(1, min(parts_max, COINS_WANTED - (len(held) + len(free) - len(taken))))
+    fee, change, parts = _change(bill, taken, parts_wanted)
+    if fee > bill.cap_units * bill.size(len(taken), parts):
+        raise FeeTooHighError(f"a fee of {fee} units, above {bill.cap_units} for a virtual byte")
+    coins = tuple(sorted(taken, key=_place))
+    return Choice(coins=coins, fee_units=fee, change_units=change, change_parts=parts)
+
+
+def _further(bill: Bill, free: Sequence[Coin], held: Sequence[Coin]) -> list[Coin]:
+    """Return what has to be spent beside what is held."""
+    worth = [coin for coin in free if coin.units > fee_units(INPUT_VBYTES, bill.rate)]
+    worth.sort(key=lambda coin: (-coin.units, _place(coin)))
+    missing, taken = bill.units + bill.fee(len(held)) - _sum(held), list[Coin]()
+    while missing > 0:
+        inputs = len(held) + len(taken)
+        if len(taken) == len(worth) or inputs >= INPUTS_MAX:
+            raise ShortError(fee_units=bill.fee(inputs), missing_units=missing)
+        taken.append(worth[len(taken)])
+        missing = bill.units + bill.fee(inputs + 1) - _sum(held) - _sum(taken)
+    if not taken:
+        return taken
+    least = taken[-1].units + missing
+    return [*taken[:-1], next(coin for coin in reversed(worth[len(taken) - 1 :]) if coin.units >= least)]
+
+
+def _change(bill: Bill, taken: Sequence[Coin], parts_wanted: int) -> tuple[int, int, int]:
+    """Return the fee, the change and its parts. What is not worth being spent again goes to the fee."""
+    left, cost = _sum(taken) - bill.units, fee_units(CHANGE_VBYTES + INPUT_VBYTES, bill.rate)
+    part_min = max(PART_MIN_UNITS, PART_COSTS * cost)
+    for parts in range(parts_wanted, 0, -1):
+        fee = bill.fee(len(taken), parts)
+        if left - fee >= (parts * part_min if parts > 1 else max(_DUST_UNITS, fee_units(INPUT_VBYTES, bill.rate))):
+            return fee, left - fee, parts
+    if left > bill.cap_units * bill.size(len(taken)) and left - bill.fee(len(taken), 1) >= _DUST_UNITS:
+        return bill.fee(len(taken), 1), left - bill.fee(len(taken), 1), 1
+    return left, 0, 0
+
+
+def _place(coin: Coin) -> tuple[str, int]:
+    return coin.txid, coin.vout
+
+
+def _sum(coins: Iterable[Coin]) -> int:
+    return sum(coin.units for coin in coins)

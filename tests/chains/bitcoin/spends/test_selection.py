@@ -1,0 +1,158 @@
+"""Choosing coins and change: nothing is lost, nothing is spent twice, and it ends."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from chains.base import Coin, FeeTooHighError
+from chains.bitcoin.scripts import script_of
+from chains.bitcoin.spends.selection import (
+    COINS_WANTED,
+    INPUTS_MAX,
+    PART_MIN_UNITS,
+    Bill,
+    Choice,
+    ShortError,
+    choose,
+)
+from chains.bitcoin.spends.sizes import INPUT_VBYTES, VBYTES_MAX
+from chains.bitcoin.transactions import BASE_WEIGHT, Tx, TxInput, TxOutput
+from tests.chains.bitcoin.spends.samples import COIN, RECIPIENTS, coin
+
+SCRIPTS = [script_of(to, "regtest") for to in RECIPIENTS]
+CAP = 300
+DUST = 294
+
+coins_of = st.lists(st.integers(1, 10 * COIN), max_size=60).map(
+    lambda units: [coin(number + 1, each) for number, each in enumerate(units)]
+)
+rates: st.SearchStrategy[int] = st.integers(1_000, CAP * 1_000)
+
+
+@st.composite
+def bills(draw: st.DrawFn) -> Bill:
+    scripts = draw(st.lists(st.sampled_from(SCRIPTS), min_size=1, max_size=100))
+    units = draw(st.integers(len(scripts) * 600, 20 * COIN))
+    return Bill(scripts=tuple(scripts), units=units, rate=draw(rates), cap_units=CAP)
+
+
+def total(coins: list[Coin] | tuple[Coin, ...]) -> int:
+    return sum(each.units for each in coins)
+
+
+def assert_sound(choice: Choice, bill: Bill) -> None:
+    """What comes in goes out; each coin once, in order; a fee between rate and cap; no change that is dust."""
+    places = [(each.txid, each.vout) for each in choice.coins]
+    vbytes = bill.size(len(places), choice.change_parts)
+    assert places == sorted(set(places))
+    assert total(choice.coins) == bill.units + choice.change_units + choice.fee_units
+    assert -(-bill.rate * vbytes // 1_000) <= choice.fee_units <= CAP * vbytes
+    assert len(places) <= INPUTS_MAX
+    assert vbytes <= VBYTES_MAX
+    assert (choice.change_parts > 0) == (choice.change_units > 0)
+    assert choice.change_parts <= COINS_WANTED
+    if choice.change_parts == 1:
+        assert choice.change_units >= DUST
+    if choice.change_parts > 1:
+        assert choice.change_units // choice.change_parts >= PART_MIN_UNITS
+
+
+def chosen(bill: Bill, free: list[Coin]) -> Choice | ShortError | FeeTooHighError:
+    try:
+        return choose(bill, free)
+    except (ShortError, FeeTooHighError) as error:
+        return error
+
+
+@given(bills(), coins_of)
+def test_what_comes_in_is_what_goes_out(bill: Bill, free: list[Coin]) -> None:
+    match chosen(bill, free):
+        case ShortError() as error:
+            worth = [each for each in free if each.units > -(-INPUT_VBYTES * bill.rate // 1_000)]
+            assert error.missing_units == bill.units + bill.fee(len(worth)) - total(worth) > 0
+        case FeeTooHighError():
+            # What is left over is no change, and too much for a fee so near the cap.
+            assert bill.rate > (CAP - 5) * 1_000
+        case Choice() as choice:
+            assert_sound(choice, bill)
+            assert set(choice.coins) <= set(free)
+            # None of them could have been left out.
+            least = min(each.units for each in choice.coins)
+            assert total(choice.coins) - least < bill.units + bill.fee(len(choice.coins) - 1)
+
+
+@given(bills(), coins_of, st.randoms(use_true_random=False))
+def test_the_same_coins_give_the_same_choice(bill: Bill, free: list[Coin], chance: object) -> None:
+    shuffled = sorted(free, key=lambda _: chance.random())  # type: ignore[attr-defined]
+
+    told, again = chosen(bill, free), chosen(bill, shuffled)
+    assert again == told or str(again) == str(told)
+
+
+@given(bills(), coins_of, coins_of)
+def test_what_takes_anothers_place_spends_all_that_it_spent_and_pays_for_its_own_size(
+    bill: Bill, free: list[Coin], further: list[Coin]
+) -> None:
+    before = chosen(bill, free)
+    assume(isinstance(before, Choice))
+    assert isinstance(before, Choice)
+    later = [coin(1_000 + number, each.units) for number, each in enumerate(further)]
+    dearer = Bill(scripts=bill.scripts, units=bill.units, rate=bill.rate, cap_units=CAP, before_units=before.fee_units)
+    try:
+        after = choose(dearer, later, held=before.coins, parts_max=max(1, before.change_parts))
+    except (ShortError, FeeTooHighError):
+        return
+    assert_sound(after, dearer)
+    assert set(before.coins) <= set(after.coins) <= {*before.coins, *later}
+    assert after.fee_units >= before.fee_units + dearer.size(len(after.coins), after.change_parts)
+    assert after.change_parts <= max(1, before.change_parts)
+
+
+def test_never_more_than_so_many_coins_are_spent_at_once() -> None:
+    bill = Bill(scripts=(SCRIPTS[2],), units=INPUTS_MAX * 99_000, rate=1_000, cap_units=CAP)
+    many = [coin(number, 100_000) for number in range(1, 1_001)]
+
+    assert len(choose(bill, many).coins) <= INPUTS_MAX
+    with pytest.raises(ShortError):
+        choose(Bill(scripts=(SCRIPTS[2],), units=(INPUTS_MAX + 1) * 99_900, rate=1_000, cap_units=CAP), many)
+
+
+def test_the_last_coin_is_the_smallest_that_is_enough() -> None:
+    bill = Bill(scripts=(SCRIPTS[2],), units=1_050_000, rate=1_000, cap_units=CAP)
+    free = [coin(number, units) for number, units in enumerate([1_000_000, 900_000, 70_000, 60_000, 40_000], 1)]
+
+    assert sorted(each.units for each in choose(bill, free).coins) == [60_000, 1_000_000]
+
+
+def test_what_costs_more_than_it_brings_is_left_where_it_lies() -> None:
+    bill = Bill(scripts=(SCRIPTS[2],), units=100_000, rate=100_000, cap_units=CAP)
+    costly = [coin(number, 6_800) for number in range(1, 100)]
+
+    with pytest.raises(ShortError):
+        choose(bill, costly)
+
+
+def test_near_the_cap_what_is_left_over_is_change_though_it_costs_as_much_as_it_is_worth() -> None:
+    bill = Bill(scripts=(SCRIPTS[2],), units=100_000, rate=300_000, cap_units=CAP)
+    left = bill.fee(1, 1) + 1_000
+    choice = choose(bill, [coin(1, 100_000 + left)])
+
+    assert (choice.change_units, choice.change_parts) == (1_000, 1)
+    with pytest.raises(FeeTooHighError):
+        choose(bill, [coin(1, 100_000 + bill.fee(1) + 100)])
+
+
+@given(st.integers(1, 300), st.lists(st.sampled_from(SCRIPTS), min_size=1, max_size=100), st.integers(0, 300))
+def test_a_size_is_that_of_the_transaction(inputs: int, scripts: list[bytes], change: int) -> None:
+    bill = Bill(scripts=tuple(scripts), units=1, rate=1_000, cap_units=CAP)
+    witness = (b"\0" * 71, b"\0" * 33)
+    tx = Tx(
+        version=2,
+        inputs=tuple(TxInput(txid=f"{number:064x}", vout=0, sequence=0, witness=witness) for number in range(inputs)),
+        outputs=tuple(TxOutput(units=1, script=script) for script in [*scripts, *[SCRIPTS[2]] * change]),
+        lock_time=0,
+    )
+
+    assert bill.size(inputs, change) == -(-tx.weight // BASE_WEIGHT) == tx.vsize
