@@ -194,7 +194,7 @@ class EvmParameters(Parameters, frozen=True, kw_only=True, tag="evm"):
 class TronParameters(Parameters, frozen=True, kw_only=True, tag="tron"):
     """What TRON's networks differ in: their identity, the genesis block's id, alone."""
 
-    DEVELOPMENT_IDENTITY: ClassVar[str] = "tron-development"
+    DEVELOPMENT_IDENTITY: ClassVar[str] = "0000000000000000a1d23bd2b36cae3ff1fdbdc8faa92d3de7ac08fc7e82b58d"
 
 
 class SolanaParameters(Parameters, frozen=True, kw_only=True, tag="solana"):

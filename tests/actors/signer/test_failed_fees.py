@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from actors.signer import broadcast
+from cli.embedded.contracts.code import contracts
 from cli.embedded.evm.anvil import Anvil
-from cli.embedded.evm.tokens import contracts, install_code
+from cli.embedded.evm.tokens import install_code
 from core.catalogue.families import evm_parameters
 from core.ids import uuid7
 from models.db.base import execute, rows, transaction

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from cli.embedded.contracts.code import contracts
 from cli.embedded.evm.anvil import Anvil
-from cli.embedded.evm.tokens import contracts, install_token, install_tokens
+from cli.embedded.evm.tokens import install_token, install_tokens
 from core.catalogue.catalogue import load_catalogue
 from tests.peers.anvil import BUYER, HandMined, calldata
 
@@ -79,5 +80,6 @@ def test_a_networks_own_coin_is_no_token(chain: HandMined) -> None:
 def test_every_kind_of_token_keeps_its_storage_in_the_same_places() -> None:
     slots = {name: contract["slots"] for name, contract in contracts().items() if name.startswith("token")}
 
-    assert len(slots) == 4
-    assert all(places == slots["token"] for places in slots.values())
+    assert len(slots) == 5
+    # One of them has a variable more.
+    assert all(places.items() >= slots["token"].items() for places in slots.values())

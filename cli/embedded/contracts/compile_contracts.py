@@ -1,6 +1,6 @@
-"""Compiles contracts/*.vy into contracts.json, which is committed. Run by a developer who changed a contract.
+"""Compiles the contracts here into contracts.json, which is committed. Run by a developer who changed a contract.
 
-Needs vyper 0.4.3 on PATH (from an environment of its own): python -m cli.embedded.evm.compile_contracts
+Needs vyper 0.4.3 on PATH (from an environment of its own): python -m cli.embedded.contracts.compile_contracts
 """
 
 import json
@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-HERE: Final = Path(__file__).with_name("contracts")
+HERE: Final = Path(__file__).parent
 WANTED: Final = "abi,bytecode_runtime,layout"
 
 

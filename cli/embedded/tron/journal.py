@@ -1,0 +1,37 @@
+"""Keeps what happened to a simulated chain, a line each, so that a killed one goes on where it was. Used by simulator.
+
+A line is whole in the file before anybody is answered. What the kill cut off was never told, and is dropped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+Act = dict[str, Any]
+
+
+class Journal:
+    """One file; without one nothing is kept, for chains that live in a test's process."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def read(self) -> Iterator[Act]:
+        """Return all acts in their order, and take away what was cut off at the end."""
+        if self._path is None or not self._path.exists():
+            return
+        whole, _, _ = self._path.read_bytes().rpartition(b"\n")
+        for line in whole.splitlines():
+            yield json.loads(line)
+        with self._path.open("r+b") as file:
+            file.truncate(len(whole) + 1 if whole else 0)
+
+    def write(self, act: Act) -> None:
+        """Add an act."""
+        if self._path is None:
+            return
+        with self._path.open("ab") as file:
+            file.write(json.dumps(act).encode() + b"\n")

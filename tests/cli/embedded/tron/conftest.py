@@ -1,0 +1,12 @@
+"""A simulated chain in the test's own process, with somebody rich on it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.embedded.tron.peer import Tron
+
+
+@pytest.fixture
+def tron() -> Tron:
+    return Tron()
