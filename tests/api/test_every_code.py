@@ -444,7 +444,7 @@ CASES: Final[dict[tuple[str, str], Case]] = {
             "pay.unknown_currency": {"currency": "DOGE"},
             "pay.method_not_accepted": {"currency": "DAI", "network": "bsc"},
             "pay.below_minimum": {"of": {"amount_fixed": "0.01"}} | IN_USDT,
-            "payment.bad_amount": {"of": {"amount_fixed": "10000001"}},
+            "payment.bad_amount": {"of": OPEN, "amount": "10000001"},
             "invoice.quote_failed": {"sql": "DELETE FROM rates"} | IN_USDT,
             "invoice.fee_quote_failed": {
                 "of": {"currency": "ETH", "amount_fixed": "1"},
