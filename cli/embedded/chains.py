@@ -15,7 +15,9 @@ from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.program import Program
 from core.catalogue.catalogue import Network, Pair
 
-_MODULES: Final[Mapping[str, str]] = MappingProxyType({"evm": "cli.embedded.evm.family"})
+_MODULES: Final[Mapping[str, str]] = MappingProxyType(
+    {"evm": "cli.embedded.evm.family", "bitcoin": "cli.embedded.bitcoin.family"}
+)
 
 
 class NoProgramError(Exception):

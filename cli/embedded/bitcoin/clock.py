@@ -1,0 +1,48 @@
+"""Moves the clock of a bitcoin development chain. Called by cli.clock and by the chain that mines."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from chains.net.json_rpc import JsonRpc, RpcError
+from cli.embedded.bitcoin.buyer import new_address
+
+REGTEST: Final = "regtest"
+
+
+class _Info(msgspec.Struct):
+    chain: str
+
+
+class _Header(msgspec.Struct):
+    time: int
+
+
+class BitcoinClock:
+    """One node, as cli.embedded.chains.ChainClock."""
+
+    def __init__(self, url: str, timeout_s: float) -> None:
+        self._node = JsonRpc(url, timeout_s=timeout_s)
+
+    def check(self) -> None:
+        """See that it answers."""
+        self._node.call("getblockcount", [], int)
+
+    def advance(self, target_s: int) -> bool:
+        """Bring it to a moment and mine a block there; False for a chain that is real."""
+        try:
+            if self._node.call("getblockchaininfo", [], _Info).chain != REGTEST:
+                return False
+            self._node.call_or_none("setmocktime", [max(target_s, newest_time(self._node) + 1)], object)
+            self._node.call("generatetoaddress", [1, new_address()], list[str])
+        except RpcError:
+            return False
+        return True
+
+
+def newest_time(node: JsonRpc) -> int:
+    """Return when the newest block was made, as it says. Raises ProviderError."""
+    newest = node.call("getbestblockhash", [], str)
+    return node.call("getblockheader", [newest], _Header).time

@@ -1,0 +1,142 @@
+"""Keeps the chain that this node stands on: its blocks, and the coins that are unspent at its tip. Used by state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from chains.bitcoin.transactions import Tx, TxOutput
+from cli.embedded.bitcoin.facade.blocks import Block
+from cli.embedded.bitcoin.facade.engine import may_spend
+from cli.embedded.bitcoin.facade.faults import MISSING_INPUTS, REJECTED, VERIFY_ERROR, RefusedError
+
+COINBASE_DEPTH: Final = 100
+MEDIAN_BLOCKS: Final = 11
+LOCK_TIMES: Final = 500_000_000
+FINAL: Final = 0xFFFFFFFF
+Outpoint = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unspent:
+    """A coin, and the block that made it; a height of None is the pool's."""
+
+    output: TxOutput
+    height: int | None
+    is_reward: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Applied:
+    """What a block does: the coins after it, those that it spent, and what each transaction paid."""
+
+    coins: dict[Outpoint, Unspent] = field(default_factory=dict)
+    spent: dict[Outpoint, Unspent] = field(default_factory=dict)
+    fees_units: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class Entry:
+    """A block that is known, and where it stands."""
+
+    block: Block
+    hash: str
+    height: int
+    previous: str
+    # What the engine knows it by, and at which time.
+    engine_hash: str
+    engine_time: int
+    is_invalid: bool = False
+    # What it did when it came to stand on the chain.
+    applied: Applied = field(default_factory=Applied)
+
+
+class View:
+    """All blocks by hash, and the chain of one of them."""
+
+    def __init__(self, genesis: Entry) -> None:
+        self.entries = {genesis.hash: genesis}
+        self.chain = [genesis.hash]
+        self.coins: dict[Outpoint, Unspent] = {}
+
+    @property
+    def height(self) -> int:
+        """Return the tip's height."""
+        return len(self.chain) - 1
+
+    @property
+    def tip(self) -> Entry:
+        """Return the tip."""
+        return self.entries[self.chain[-1]]
+
+    def is_on_chain(self, entry: Entry) -> bool:
+        """Return whether a block is one of the chain's."""
+        return entry.height <= self.height and self.chain[entry.height] == entry.hash
+
+    def median_time(self, entry: Entry, *, engine: bool = False) -> int:
+        """Return the time that the next block has to be later than."""
+        times: list[int] = []
+        while len(times) < MEDIAN_BLOCKS:
+            times.append(entry.engine_time if engine else entry.block.header.time)
+            if entry.height == 0:
+                break
+            entry = self.entries[entry.previous]
+        return sorted(times)[len(times) // 2]
+
+    def spendable(self, tx: Tx, coins: dict[Outpoint, Unspent], *, height: int, is_proved: bool = False) -> int:
+        """Return what a transaction pays for its inclusion at a height, or raise RefusedError."""
+        spent = [coins.get(one.outpoint) for one in tx.inputs]
+        found = [coin for coin in spent if coin is not None]
+        if len(found) < len(spent) or len({one.outpoint for one in tx.inputs}) < len(spent):
+            raise RefusedError(VERIFY_ERROR, MISSING_INPUTS)
+        for coin in found:
+            depth = height - (height if coin.height is None else coin.height)
+            if coin.is_reward and depth < COINBASE_DEPTH:
+                text = f"bad-txns-premature-spend-of-coinbase, tried to spend coinbase at depth {depth}"
+                raise RefusedError(REJECTED, text)
+        arriving = sum(coin.output.units for coin in found)
+        leaving = sum(output.units for output in tx.outputs)
+        if arriving < leaving:
+            raise RefusedError(REJECTED, f"bad-txns-in-belowout, value in ({arriving}) < value out ({leaving})")
+        if not self._is_final(tx, height):
+            raise RefusedError(REJECTED, "non-final")
+        if not is_proved and not may_spend(tx, [coin.output for coin in found]):
+            raise RefusedError(REJECTED, "mempool-script-verify-flag-failed (the script does not allow it)")
+        return arriving - leaving
+
+    def apply(self, txs: Sequence[Tx], height: int, *, is_proved: bool) -> Applied:
+        """Return what would come of transactions in a block of a height, in their order, or raise RefusedError."""
+        found = Applied(coins=dict(self.coins))
+        for tx in txs:
+            txid = tx.txid
+            if not tx.is_coinbase:
+                found.fees_units[txid] = self.spendable(tx, found.coins, height=height, is_proved=is_proved)
+                found.spent |= {one.outpoint: found.coins.pop(one.outpoint) for one in tx.inputs}
+            for vout, output in enumerate(tx.outputs):
+                found.coins[txid, vout] = Unspent(output=output, height=height, is_reward=tx.is_coinbase)
+        return found
+
+    def connect(self, entry: Entry, *, is_proved: bool) -> None:
+        """Put a block upon the tip; RefusedError where it does not stand there, and nothing is changed then."""
+        entry.applied = self.apply(entry.block.txs, entry.height, is_proved=is_proved)
+        self.coins = entry.applied.coins
+        entry.applied.coins = {}
+        self.chain.append(entry.hash)
+
+    def disconnect(self) -> Entry:
+        """Take the tip off, and return it."""
+        entry = self.entries[self.chain.pop()]
+        for tx in reversed(entry.block.txs):
+            txid = tx.txid
+            for vout in range(len(tx.outputs)):
+                self.coins.pop((txid, vout), None)
+            for one in tx.inputs:
+                if (coin := entry.applied.spent.get(one.outpoint)) is not None and coin.height != entry.height:
+                    self.coins[one.outpoint] = coin
+        return entry
+
+    def _is_final(self, tx: Tx, height: int) -> bool:
+        if tx.lock_time == 0 or all(one.sequence == FINAL for one in tx.inputs):
+            return True
+        return tx.lock_time < (height if tx.lock_time < LOCK_TIMES else self.median_time(self.tip))
