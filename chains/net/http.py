@@ -4,6 +4,7 @@ A node's URL often carries its owner's key, so no error of this module shows one
 """
 
 import time
+from collections.abc import Collection
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -27,6 +28,7 @@ PATIENCE_MAX_S: Final = 120.0
 HIDDEN: Final = "***"
 # Shorter ones are parts of ordinary words, and by its words an answer is told from another.
 SECRET_CHARS_MIN: Final = 8
+ANSWERS: Final = frozenset({HTTPStatus.OK})
 HEADERS: Final = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
@@ -45,10 +47,13 @@ class RefusedError(ProviderError):
 class HttpNode:
     """One node. Safe to share between threads."""
 
-    def __init__(self, url: str, *, timeout_s: float) -> None:
-        """Take a URL as core.settings.node_urls reads it. Raises ValueError."""
+    def __init__(self, url: str, *, timeout_s: float, answers: Collection[int] = ANSWERS) -> None:
+        """Take a URL as core.settings.node_urls reads it. Raises ValueError.
+
+        answers: the statuses that bring one.
+        """
         node = read_node_url(url)
-        self._timeout_s = timeout_s
+        self._timeout_s, self._answers = timeout_s, answers
         self._path, mark, query = urllib3.util.parse_url(node.address).request_uri.partition("?")
         self._query = mark + query
         self._secrets = sorted((text for text in node.secrets if len(text) >= SECRET_CHARS_MIN), key=len, reverse=True)
@@ -64,7 +69,7 @@ class HttpNode:
         return text
 
     def post(self, what: str, body: bytes, *, below: str = "") -> bytes:
-        """Send JSON and return what is answered with 200. what: names the question in errors.
+        """Send JSON and return what is answered. what: names the question in errors.
 
         below: a path under the node's own, where it does not answer at that alone.
 
@@ -81,7 +86,7 @@ class HttpNode:
             with response:
                 if response.status == HTTPStatus.TOO_MANY_REQUESTS:
                     raise RateLimitedError(what, _patience_s(response.headers.get("Retry-After")))
-                if response.status != HTTPStatus.OK:
+                if response.status not in self._answers:
                     raise ProviderError(f"{what}: HTTP status {response.status}")
                 return _read(what, response, deadline)
         except (urllib3.exceptions.HTTPError, OSError) as error:

@@ -1,17 +1,18 @@
 """JSON-RPC to one node, typed; chains.net.http bounds it and hides its keys. Used by nodes, and by tools directly."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, Protocol, TypeVar
 
 import msgspec
 
 from chains.base import ProviderError
-from chains.net.http import HttpNode, RefusedError
+from chains.net.http import ANSWERS, HttpNode, RefusedError
 
 T = TypeVar("T")
 
 FAULT_TEXT_MAX: Final = 200
+BATCH_MAX: Final = 100
 NULL: Final = b"null"
 # What decoding rubbish raises: bytes that are no UTF-8 are a ValueError, nesting without end a RecursionError.
 UNREADABLE: Final = (msgspec.DecodeError, ValueError, RecursionError)
@@ -42,6 +43,13 @@ class Rpc(Protocol):
         ...
 
 
+class _Request(msgspec.Struct, kw_only=True):
+    jsonrpc: str = "2.0"
+    id: int
+    method: str
+    params: Sequence[object]
+
+
 class _Fault(msgspec.Struct):
     code: int = 0
     message: str = ""
@@ -56,8 +64,9 @@ class _Reply(msgspec.Struct):
 class JsonRpc:
     """One node. Safe to share between threads."""
 
-    def __init__(self, url: str, *, timeout_s: float) -> None:
-        self._http = HttpNode(url, timeout_s=timeout_s)
+    def __init__(self, url: str, *, timeout_s: float, answers: Collection[int] = ANSWERS) -> None:
+        """Take a URL. Raises ValueError. answers: the HTTP statuses with which its answers come, refusals included."""
+        self._http = HttpNode(url, timeout_s=timeout_s, answers=answers)
         self._ids = itertools.count(1)
 
     def call(self, method: str, params: Sequence[object], kind: type[T]) -> T:
@@ -69,28 +78,50 @@ class JsonRpc:
 
     def call_or_none(self, method: str, params: Sequence[object], kind: type[T]) -> T | None:
         """Ask; see Rpc."""
-        raw = self._result(method, params)
-        if raw == NULL:
-            return None
-        try:
-            return msgspec.json.decode(raw, type=kind)
-        except UNREADABLE as error:
-            raise ProviderError(f"{method}: not the shape it should have: {error}") from None
+        request = _Request(id=next(self._ids), method=method, params=params)
+        reply = _decode(method, self._http.post(method, msgspec.json.encode(request)), _Reply)
+        return self._told(method, reply, request.id, kind)
 
-    def _result(self, method: str, params: Sequence[object]) -> bytes:
-        request_id = next(self._ids)
-        request = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
-        reply = _decode(method, self._http.post(method, msgspec.json.encode(request)))
+    def batch(self, method: str, params: Sequence[Sequence[object]], kind: type[T]) -> list[T | RpcError | None]:
+        """Ask one method with many parameters, in one request; what a node refuses, or has not, stands in its place.
+
+        Raises ProviderError, ValueError for more than BATCH_MAX.
+        """
+        if len(params) > BATCH_MAX:
+            raise ValueError(f"{len(params)} questions at once, {BATCH_MAX} at most")
+        if not params:
+            return []
+        requests = [_Request(id=next(self._ids), method=method, params=each) for each in params]
+        replies = _decode(method, self._http.post(method, msgspec.json.encode(requests)), list[_Reply])
+        by_id = {reply.id: reply for reply in replies}
+        # In any order, but each once and no other.
+        if len(replies) != len(requests) or by_id.keys() != {request.id for request in requests}:
+            raise ProviderError(f"{method}: not an answer to each request")
+        return [self._told_or_refused(method, by_id[request.id], request.id, kind) for request in requests]
+
+    def _told_or_refused(self, method: str, reply: _Reply, request_id: int, kind: type[T]) -> T | RpcError | None:
+        try:
+            return self._told(method, reply, request_id, kind)
+        except RpcError as error:
+            return error
+
+    def _told(self, method: str, reply: _Reply, request_id: int, kind: type[T]) -> T | None:
+        """Return what a reply says to a request; None for null."""
         if reply.error is not None:
             raise RpcError(method, reply.error.code, self._http.scrub(reply.error.message))
         # A proxy that mixes up its answers would let one block's logs stand for another's.
         if reply.id != request_id or reply.result is msgspec.UNSET:
             raise ProviderError(f"{method}: not an answer to this request")
-        return bytes(reply.result)
+        if bytes(reply.result) == NULL:
+            return None
+        try:
+            return msgspec.json.decode(reply.result, type=kind)
+        except UNREADABLE as error:
+            raise ProviderError(f"{method}: not the shape it should have: {error}") from None
 
 
-def _decode(method: str, body: bytes) -> _Reply:
+def _decode(method: str, body: bytes, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(body, type=_Reply)
+        return msgspec.json.decode(body, type=kind)
     except UNREADABLE:
         raise ProviderError(f"{method}: the answer is not JSON-RPC") from None

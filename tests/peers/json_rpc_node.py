@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -52,10 +52,9 @@ class JsonRpcNode:
             disable_nagle_algorithm = True
 
             def do_POST(self) -> None:
-                request = node.read(self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-                node.asked.append(request["method"])
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 node.headers, node.path = dict(self.headers), self.path
-                self._write(node.answer(request))
+                self._write(node.answer_body(body))
 
             def _write(self, raw: Raw) -> None:
                 time.sleep(raw.pause_s)
@@ -108,6 +107,19 @@ class JsonRpcNode:
         if isinstance(answer, Raw):
             return answer
         return Raw(json.dumps(self.told(request, answer)).encode())
+
+    def answer_body(self, body: Any) -> Raw:
+        """Answer one request, or a batch of them."""
+        if isinstance(body, list):
+            return self.answer_all(body)
+        request = self.read(self.path, body)
+        self.asked.append(request["method"])
+        return self.answer(request)
+
+    def answer_all(self, requests: Sequence[Mapping[str, Any]]) -> Raw:
+        """Answer a batch, the last request first, as a node is free to do."""
+        self.asked += [request["method"] for request in requests]
+        return Raw(b"[" + b",".join(self.answer(request).body for request in reversed(requests)) + b"]")
 
     def told(self, request: Mapping[str, Any], answer: object) -> object:
         """Return the body of an answer."""

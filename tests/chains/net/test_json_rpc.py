@@ -190,3 +190,82 @@ def test_no_error_shows_what_opens_a_node(answer: Answer) -> None:
     assert "bluebicycle" not in str(caught.value) + str(getattr(caught.value, "text", ""))
     assert "greentractor" not in str(caught.value)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+# Of nodes that answer refusals with a status of their own ------------------------------------------------------
+
+
+REFUSED = b'{"result": null, "error": {"code": -8, "message": "Block height out of range"}, "id": 1}'
+
+
+def test_a_refusal_that_comes_with_an_errors_status_is_read_where_the_family_says_so() -> None:
+    with JsonRpcNode({"getblockhash": Raw(REFUSED, status=500)}) as node:
+        with pytest.raises(RpcError, match="out of range") as caught:
+            JsonRpc(node.url, timeout_s=30, answers={200, 404, 500}).call("getblockhash", [9], str)
+        with pytest.raises(ProviderError, match="HTTP status 500") as other:
+            JsonRpc(node.url, timeout_s=30).call("getblockhash", [9], str)
+
+    assert caught.value.code == -8
+    assert not isinstance(other.value, RpcError)
+
+
+def test_a_page_with_an_errors_status_is_no_refusal() -> None:
+    with JsonRpcNode({"getblockhash": Raw(HTML, status=500)}) as node, pytest.raises(ProviderError) as caught:
+        JsonRpc(node.url, timeout_s=30, answers={200, 500}).call("getblockhash", [9], str)
+
+    assert not isinstance(caught.value, RpcError)
+
+
+# Many at once ---------------------------------------------------------------------------------------------------
+
+
+def batch(answer: Answer, count: int = 3) -> list[int | RpcError | None]:
+    with JsonRpcNode({"method": answer}) as node:
+        return JsonRpc(node.url, timeout_s=30).batch("method", [[number] for number in range(count)], int)
+
+
+def test_many_questions_are_answered_in_their_order_whatever_order_they_come_in() -> None:
+    assert batch(lambda number: 10 * number) == [0, 10, 20]
+
+
+def test_what_is_refused_or_not_there_stands_in_its_place() -> None:
+    first, second, third = batch(lambda number: (7, None, Refusal(-5, "unknown"))[number])
+
+    assert (first, second) == (7, None)
+    assert isinstance(third, RpcError)
+    assert third.code == -5
+
+
+def test_no_question_is_no_request() -> None:
+    with JsonRpcNode({}) as node:
+        assert JsonRpc(node.url, timeout_s=30).batch("method", [], int) == []
+        assert node.asked == []
+
+
+def test_more_than_may_be_asked_at_once_is_a_mistake_of_ours() -> None:
+    with pytest.raises(ValueError, match="101 questions"):
+        batch(0, count=101)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[]",
+        b'{"jsonrpc": "2.0", "id": 1, "result": 1}',
+        b'[{"id": 1, "result": 1}]',
+        b'[{"id": 1, "result": 1}, {"id": 1, "result": 1}]',
+        b'[{"id": 1, "result": 1}, {"id": 2, "result": 1}, {"id": 3, "result": 1}]',
+        b'[{"id": 1, "result": 1}, {"id": 3, "result": 1}]',
+        b'[{"id": 1, "result": "x"}, {"id": 2, "result": 1}]',
+        b'[{"id": 1}, {"id": 2, "result": 1}]',
+    ],
+)
+def test_answers_that_are_not_one_for_each_question_are_none(body: bytes) -> None:
+    class Wrong(JsonRpcNode):
+        def answer_all(self, requests: object) -> Raw:
+            del requests
+            return Raw(body)
+
+    with Wrong({}) as node, pytest.raises(ProviderError) as caught:
+        JsonRpc(node.url, timeout_s=30).batch("method", [[1], [2]], int)
+    assert not isinstance(caught.value, RpcError)

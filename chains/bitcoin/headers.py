@@ -1,0 +1,102 @@
+"""Proves headers: a hash that took the work its own figure asks for, which is its parent's. Called by blocks and block.
+
+So a node can lag behind, but whoever makes a block up has to find it as miners do.
+"""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Final
+
+from chains.base import Block, ProviderError
+from chains.bitcoin.transactions import NOWHERE, double_sha256, id_text
+
+HEADER_BYTES: Final = 80
+# Blocks after which the main chain's difficulty follows the time they took, by this factor at most.
+RETARGET_BLOCKS: Final = 2016
+RETARGET_FACTOR: Final = 4
+_MANTISSA_BYTES: Final = 3
+_SIGN: Final = 0x800000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What a chain's blocks have to keep."""
+
+    # The easiest target there is.
+    target_max: int
+    # Whether the target ever changes.
+    retargets: bool
+    # From which height on the first transaction of a block names it (BIP-34).
+    names_height_from: int
+
+
+RULES: Final[Mapping[str, Rules]] = MappingProxyType(
+    {
+        "main": Rules(target_max=0xFFFF << 208, retargets=True, names_height_from=227_931),
+        "regtest": Rules(target_max=0x7FFFFF << 232, retargets=False, names_height_from=1),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """A block's header. bits: the target of its work, in its short form."""
+
+    hash: str
+    parent_hash: str
+    merkle_root: bytes
+    time: datetime
+    bits: int
+
+    def at(self, height: int) -> Block:
+        """Return it as the header of a height."""
+        return Block(
+            height=height, hash=self.hash, parent_height=height - 1, parent_hash=self.parent_hash, time=self.time
+        )
+
+
+def read_header(raw: bytes, wanted: str, rules: Rules) -> Header:
+    """Return the header that has this hash and the work for it. Raises ProviderError."""
+    if len(raw) != HEADER_BYTES:
+        raise ProviderError(f"a header of {len(raw)} bytes")
+    digest = double_sha256(raw)
+    if id_text(digest) != wanted:
+        raise ProviderError(f"a header of another block than {wanted}")
+    time_s, bits = struct.unpack_from("<II", raw, 68)
+    if int.from_bytes(digest, "little") > target_of(bits, rules):
+        raise ProviderError(f"block {wanted} lacks the work that it asks for")
+    return Header(
+        hash=wanted,
+        parent_hash=id_text(raw[4:36]),
+        merkle_root=raw[36:68],
+        time=datetime.fromtimestamp(time_s, UTC),
+        bits=bits,
+    )
+
+
+def target_of(bits: int, rules: Rules) -> int:
+    """Return the target of a short form. Raises ProviderError for none, and for one that is too easy."""
+    size, mantissa = bits >> 24, bits & 0xFFFFFF
+    target = mantissa << 8 * (size - _MANTISSA_BYTES) if size > _MANTISSA_BYTES else mantissa >> 8 * (3 - size)
+    if mantissa & _SIGN or not 0 < target <= rules.target_max:
+        raise ProviderError(f"no work is asked for by {bits:08x}")
+    return target
+
+
+def check_follows(header: Header, height: int, parent_bits: int, rules: Rules) -> None:
+    """Refuse a header that asks for less work than it may after its parent's. Raises ProviderError."""
+    if header.bits == parent_bits:
+        return
+    before, now = target_of(parent_bits, rules), target_of(header.bits, rules)
+    is_retarget = rules.retargets and height % RETARGET_BLOCKS == 0
+    # The short form rounds down, so that a fourth may be a little less.
+    if not is_retarget or not before <= (now + (now >> 12)) * RETARGET_FACTOR or now > before * RETARGET_FACTOR:
+        raise ProviderError(f"block {height} asks for another work than its parent")
+
+
+def is_first(header: Header) -> bool:
+    """Return whether it stands upon nothing."""
+    return header.parent_hash == NOWHERE

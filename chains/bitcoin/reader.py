@@ -1,0 +1,167 @@
+"""Bitcoin: reads blocks whole, and finds what is paid to us and spent of ours. Built by chains.registry for actors.
+
+Neither an index of transactions nor a wallet of the node's is used, and one that has thrown old blocks away serves as
+well. A block is asked for by the hash of its height, and proves the rest itself: docs/decisions/0053.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Final
+
+from chains.base import (
+    Agreement,
+    Block,
+    BlockScan,
+    Cost,
+    Departure,
+    DisagreementError,
+    NotYetError,
+    Ours,
+    Place,
+    ProviderError,
+    Recorded,
+    Sightings,
+    Snapshot,
+)
+from chains.bitcoin import coins
+from chains.bitcoin.blocks import Blocks
+from chains.bitcoin.departures import read_departure
+from chains.bitcoin.mempool import Pools
+from chains.bitcoin.nodes import hash_at, lacking
+from chains.bitcoin.scan import Matcher
+from chains.bitcoin.spends import fees
+from chains.net.budget import budget
+from chains.net.json_rpc import JsonRpc
+from chains.net.providers import RpcProviders
+from core.catalogue.catalogue import Network, Pair
+from core.catalogue.families import bitcoin_parameters
+
+# Nearer to the head than this, blocks are read one by one.
+CATCH_UP_FROM: Final = 12
+# What is read at once while the head is far: so many blocks, or as many as come to this size.
+RANGE_BLOCKS_MAX: Final = 64
+RANGE_BYTES_MAX: Final = 8 * 1024 * 1024
+
+
+class BitcoinReader:
+    """One network of bitcoin, as chains.family.Reader, MempoolReader and DepartureReader."""
+
+    def __init__(self, network: Network, pairs: Iterable[Pair], providers: RpcProviders) -> None:
+        self._network, self._providers = network, providers
+        self._chain = bitcoin_parameters(network).chain
+        # The coin is tracked whether or not it is offered.
+        self._currency = network.gas_currency
+        self._offered = tuple(pair.currency for pair in pairs)
+        self._blocks = Blocks(network)
+        self._pools = Pools(providers, self._currency, self._chain)
+
+    @property
+    def providers(self) -> int:
+        """Return how many different providers there are."""
+        return self._providers.count
+
+    def identify(self) -> Sequence[str | ProviderError]:
+        """Return the hash of each provider's first block."""
+        return self._providers.identities()
+
+    def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
+        """Bound what is asked inside the block; see chains.net.budget."""
+        return budget(seconds=seconds, requests=requests)
+
+    def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
+        """Return what each provider cannot be asked."""
+        return self._providers.apiece(lacking)
+
+    def head(self) -> int:
+        """Return the height of the newest block."""
+        return self._providers.head()
+
+    def block(self, height: int) -> Block | None:
+        """Return a header, or None if the chain has no such block yet."""
+        try:
+            return self._providers.attempt(lambda node: self._blocks.header(node, height))
+        except NotYetError:
+            return None
+
+    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False) -> Sequence[BlockScan]:
+        """Return the scan of the next block, or of many while the head is far. Nothing is ever left out."""
+        del whole
+        is_far = head - after > CATCH_UP_FROM
+        last = min(head, after + RANGE_BLOCKS_MAX) if is_far else after + 1
+        try:
+            return self._providers.attempt(lambda node: self._range(node, after + 1, last, ours))
+        except NotYetError:
+            return ()
+
+    def reread(self, height: int, ours: Ours) -> BlockScan | None:
+        """Return a block as another provider has it, or None if the chain has no such block yet."""
+        try:
+            found = self._providers.attempt(lambda node: self._blocks.proved(node, height), second=True)
+        except NotYetError:
+            return None
+        return Matcher(self._currency, self._chain).match(found, ours)
+
+    def final_height(self) -> None:
+        """Return None: nothing of this chain is ever final but by its depth."""
+        return
+
+    def locate(self, txid: str) -> int | None:
+        """Return the height of a transaction that has an unspent output; None for every other."""
+        told = self._providers.everyone(lambda node: coins.locate(node, txid))
+        heights = [height for height in told if isinstance(height, int)]
+        return max(heights, default=None)
+
+    def second_opinion(self, recorded: Recorded) -> Agreement:
+        """Ask every provider for a deposit's transaction itself, in its block."""
+        answers = self._providers.everyone(lambda node: coins.is_same(node, recorded, self._chain))
+        problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
+        return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
+
+    def agreement(self, height: int, block_hash: str) -> Agreement:
+        """Ask every provider that keeps up whether it has this block at its height; a minority has to rest."""
+        same, other = self._providers.compare(lambda node: hash_at(node, height), block_hash)
+        return Agreement(same=same, other=other)
+
+    def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
+        """Return which of the coins that should lie at places are unspent at a tip: nodes tell of no older block."""
+        del height, block_hash
+        told = self._providers.answers(lambda node: coins.snapshot(node, places, self._chain))
+        best = max(told, key=told.count)
+        same = told.count(best)
+        if same < min(witnesses, self.providers) or len(told) >= 2 * same > witnesses > 1:
+            raise DisagreementError("providers tell different coins, or of different blocks")
+        return best
+
+    def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
+        """Return what a payout and one more coin in it cost now."""
+        return dict.fromkeys(self._offered, fees.costs(self._providers, self._network, cap_units=cap_units))
+
+    def departure(self, txid: str, block: Block) -> Departure | None:
+        """Return a transaction of a block that took from us; whoever signed it had the keys."""
+        return self._providers.attempt(
+            lambda node: read_departure(node, self._blocks.proved(node, block.height), txid, block, self._chain)
+        )
+
+    def sightings(self, ours: Ours, known: Mapping[str, bool]) -> Sightings:
+        """Return transfers to us that wait in providers' pools; see chains.family."""
+        return self._pools.sightings(ours, known)
+
+    def _range(self, node: JsonRpc, first: int, last: int, ours: Ours) -> Sequence[BlockScan]:
+        """Read blocks that stand upon each other, as many as one node shows without a fault. Never none."""
+        matcher = Matcher(self._currency, self._chain)
+        scans: list[BlockScan] = []
+        size = 0
+        for height in range(first, last + 1):
+            try:
+                found = self._blocks.proved(node, height)
+            except ProviderError:
+                if scans:
+                    break
+                raise
+            if scans and found.block.parent_hash != scans[-1].block.hash:
+                break
+            scans.append(matcher.match(found, ours))
+            size += found.size
+            if size >= RANGE_BYTES_MAX:
+                break
+        return scans

@@ -1,0 +1,61 @@
+"""A real bitcoin node for each test that asks for one, read by the adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+import pytest
+
+from chains.base import BlockScan
+from chains.bitcoin.keys import BitcoinDeriver
+from chains.bitcoin.nodes import bitcoin_providers
+from chains.bitcoin.reader import BitcoinReader
+from chains.family import DEPOSITS
+from cli.embedded.bitcoin.node import BitcoinNode
+from core.catalogue.catalogue import load_catalogue
+from tests.peers.bitcoind.hand_mined import HandMined
+
+CATALOGUE = load_catalogue("development")
+BITCOIN = CATALOGUE.networks["bitcoin"]
+DERIVER = BitcoinDeriver(b"a seed of sixty-four bytes", "regtest")
+OURS = DERIVER.address(DEPOSITS, 0)
+THEIRS = DERIVER.address(DEPOSITS, 1)
+
+
+@dataclass
+class Books:
+    """What is ours, as rows would tell it: an address, and coins that were recorded."""
+
+    addresses_of: set[str] = field(default_factory=lambda: {OURS})
+    recorded: set[tuple[str, int]] = field(default_factory=set)
+    asked: list[int] = field(default_factory=list)
+
+    def addresses(self, seen: Collection[str]) -> Collection[str]:
+        self.asked.append(len(seen))
+        return self.addresses_of & set(seen)
+
+    def coins(self, seen: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:
+        return self.recorded & set(seen)
+
+
+@dataclass
+class Chain:
+    node: HandMined
+    reader: BitcoinReader
+    books: Books
+
+    def scan(self, height: int | None = None) -> BlockScan:
+        at = self.node.height() if height is None else height
+        (found,) = self.reader.scan(at - 1, at, self.books)
+        return found
+
+
+def bitcoin_reader(*urls: str, timeout_s: float = 10.0) -> BitcoinReader:
+    return BitcoinReader(BITCOIN, CATALOGUE.pairs_on("bitcoin"), bitcoin_providers(BITCOIN, urls, timeout_s=timeout_s))
+
+
+@pytest.fixture
+def chain(bitcoind: Callable[[], BitcoinNode]) -> Chain:
+    node = HandMined(bitcoind().url, coins=6)
+    return Chain(node, bitcoin_reader(node.url), Books())

@@ -1,0 +1,243 @@
+"""The adapter on a real node: what is paid to us and spent of ours, reorgs, coins at a tip, and what left unknown."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from chains.base import DisagreementError, Place, ProviderError, Recorded
+from chains.bitcoin.transactions import NOWHERE
+from cli.embedded.bitcoin.node import BitcoinNode
+from tests.chains.bitcoin.conftest import BITCOIN, OURS, THEIRS, Chain, bitcoin_reader
+from tests.peers.bitcoind.hand_mined import BUYER_ADDRESS, HandMined
+
+DATA = bytes.fromhex("6a0548656c6c6f")
+
+
+def recorded(chain: Chain, txid: str, units: int, *, ordinal: str = "0", recipient: str = OURS) -> Recorded:
+    block = chain.reader.block(chain.node.height())
+    assert block is not None
+    return Recorded(
+        txid=txid, ordinal=ordinal, currency="BTC", units=units, recipient=recipient,
+        height=block.height, block_hash=block.hash,
+    )  # fmt: skip
+
+
+def test_a_node_names_its_chain_and_its_head(chain: Chain) -> None:
+    assert list(chain.reader.identify()) == [BITCOIN.chain_identity]
+    assert chain.reader.head() == chain.node.height()
+    assert chain.reader.final_height() is None
+    assert chain.reader.providers == 1
+
+
+def test_nothing_is_lacking_of_a_node_that_keeps_up(chain: Chain) -> None:
+    chain.node.mine()
+
+    assert [list(told) for told in chain.reader.lacking() if not isinstance(told, ProviderError)] == [[]]
+
+
+def test_two_outputs_to_us_are_two_transfers_and_others_are_none(chain: Chain) -> None:
+    txid = chain.node.pay((OURS, 50_000), (THEIRS, 60_000), (OURS, 70_000), (DATA, 0))
+    height = chain.node.mine()
+
+    found = chain.scan().transfers
+    assert [(one.txid, one.ordinal, one.units, one.recipient) for one in found] == [
+        (txid, "0", 50_000, OURS),
+        (txid, "2", 70_000, OURS),
+    ]
+    assert {(one.currency, one.sender, one.depth_min) for one in found} == {("BTC", "", 0)}
+    assert chain.scan().block.height == height
+
+
+def test_a_miners_reward_waits_for_its_own_depth(chain: Chain) -> None:
+    chain.node.ask("generatetoaddress", 1, OURS)
+
+    (found,) = chain.scan().transfers
+    assert (found.ordinal, found.depth_min) == ("0", 100)
+
+
+def test_a_coin_that_is_spent_is_told_with_what_spends_it(chain: Chain) -> None:
+    first = chain.node.pay((OURS, 50_000))
+    chain.node.mine()
+    chain.books.recorded = {(chain.node.coins[-1][0], chain.node.coins[-1][1])}
+    chain.node.coins = chain.node.coins[-1:]
+    second = chain.node.pay((THEIRS, 1_000))
+    chain.node.mine()
+
+    (spent,) = chain.scan().spent
+    assert (spent.txid, spent.vout, spent.by_txid) == (first, 1, second)
+
+
+def test_a_coin_that_is_made_and_spent_in_one_block_or_one_range_is_told_as_both(chain: Chain) -> None:
+    chain.books.addresses_of = {BUYER_ADDRESS}
+    for mines in (lambda: 0, chain.node.mine):
+        chain.node.coins = chain.node.coins[:1]
+        began = chain.node.height()
+        first = chain.node.pay((THEIRS, 1_000))
+        mines()
+        second = chain.node.pay((THEIRS, 1_000))
+        chain.node.mine(20)
+
+        scans = [one for one in chain.reader.scan(began, chain.node.height(), chain.books) if one.transfers]
+        assert [t.txid for one in scans for t in one.transfers] == [first, second]
+        assert [(s.txid, s.by_txid) for one in scans for s in one.spent] == [(first, second)]
+
+
+def test_blocks_far_from_the_head_are_read_many_at_a_time_and_near_it_one_by_one(chain: Chain) -> None:
+    head = chain.node.height()
+
+    far = chain.reader.scan(0, head, chain.books)
+    assert [one.block.height for one in far] == list(range(1, 65))
+    assert all(one.block.parent_hash == before.block.hash for before, one in itertools.pairwise(far))
+    assert [one.block.height for one in chain.reader.scan(head - 3, head, chain.books)] == [head - 2]
+    assert chain.reader.scan(head, head, chain.books) == ()
+
+
+def test_a_height_has_a_block_or_none_yet(chain: Chain) -> None:
+    head = chain.node.height()
+    first, last = chain.reader.block(0), chain.reader.block(head)
+
+    assert first is not None
+    assert last is not None
+    assert (first.hash, first.parent_hash) == (BITCOIN.chain_identity, NOWHERE)
+    assert chain.scan(head).block == last
+    assert chain.reader.block(head + 1) is None
+    assert chain.reader.reread(head + 1, chain.books) is None
+
+
+def test_a_block_that_was_replaced_is_read_as_the_other(chain: Chain) -> None:
+    raw = chain.node.signed((OURS, 50_000))
+    txid = chain.node.send(raw)
+    chain.node.mine(2)
+    before = chain.scan(chain.node.height() - 1)
+    chain.node.reorg(2, (raw, 1))
+
+    after = [chain.scan(chain.node.height() - 1), chain.scan()]
+    assert before.block.hash != after[0].block.hash
+    assert [[one.txid for one in scan.transfers] for scan in (before, *after)] == [[txid], [], [txid]]
+
+
+def test_a_second_reading_finds_the_same(chain: Chain) -> None:
+    chain.node.pay((OURS, 50_000))
+    height = chain.node.mine()
+
+    assert chain.reader.reread(height, chain.books) == chain.scan(height)
+
+
+def test_a_replaced_payment_was_never_there(chain: Chain) -> None:
+    coins = list(chain.node.coins)
+    chain.node.pay((OURS, 50_000))
+    chain.node.coins = coins
+    other = chain.node.pay((THEIRS, 50_000), (OURS, 1_000), fee_units=20_000)
+    chain.node.mine()
+
+    assert [(one.txid, one.ordinal, one.units) for one in chain.scan().transfers] == [(other, "1", 1_000)]
+
+
+def test_a_deposit_is_told_anew_by_its_block_and_by_its_bytes(chain: Chain) -> None:
+    txid = chain.node.pay((OURS, 50_000))
+    chain.node.mine()
+    told = chain.reader.second_opinion
+
+    assert told(recorded(chain, txid, 50_000)).same == 1
+    for wrong in (
+        recorded(chain, txid, 50_001),
+        recorded(chain, txid, 50_000, recipient=THEIRS),
+        recorded(chain, txid, 50_000, ordinal="1"),
+        recorded(chain, txid, 50_000, ordinal="2"),
+        recorded(chain, "11" * 32, 50_000),
+    ):
+        assert (told(wrong).same, told(wrong).other) == (0, 1)
+    was = recorded(chain, txid, 50_000)
+    chain.node.reorg(1)
+    assert (told(was).same, told(was).other) == (0, 1)
+
+
+def test_whoever_has_the_block_says_so(chain: Chain) -> None:
+    block = chain.reader.block(chain.node.height())
+    assert block is not None
+
+    assert chain.reader.agreement(block.height, block.hash).same == 1
+    assert chain.reader.agreement(block.height, block.parent_hash).other == 1
+
+
+def test_a_transaction_is_found_by_what_is_left_of_it(chain: Chain) -> None:
+    txid = chain.node.pay((OURS, 50_000))
+    height = chain.node.mine()
+    chain.node.mine(3)
+
+    assert chain.reader.locate(txid) == height
+    assert chain.reader.locate("11" * 32) is None
+
+
+def test_what_lies_at_a_place_is_what_is_unspent_of_its_coins(chain: Chain) -> None:
+    txid = chain.node.pay((OURS, 50_000), (OURS, 7_000))
+    tip = chain.node.mine()
+    places = [
+        Place(address=OURS, pair=None, coins=((txid, 0), (txid, 1), ("11" * 32, 0))),
+        Place(address=THEIRS, pair=None, coins=()),
+    ]
+
+    found = chain.reader.snapshot(places, height=1, block_hash="")
+    assert (found.height, found.units) == (tip, (57_000, 0))
+    assert found.block_hash == chain.scan(tip).block.hash
+
+
+def test_what_waits_in_the_pool_takes_no_coin_from_its_place(chain: Chain) -> None:
+    chain.node.coins = chain.node.coins[:1]
+    txid, vout, units = chain.node.coins[0]
+    chain.node.pay((OURS, 50_000))
+
+    place = Place(address=BUYER_ADDRESS, pair=None, coins=((txid, vout),))
+    assert chain.reader.snapshot([place], height=1, block_hash="").units == (units,)
+    chain.node.mine()
+    assert chain.reader.snapshot([place], height=1, block_hash="").units == (0,)
+
+
+def test_a_coin_that_lies_elsewhere_is_no_answer(chain: Chain) -> None:
+    txid = chain.node.pay((OURS, 50_000))
+    chain.node.mine()
+
+    with pytest.raises(ProviderError, match="another address"):
+        chain.reader.snapshot([Place(address=THEIRS, pair=None, coins=((txid, 0),))], height=1, block_hash="")
+
+
+def test_providers_at_different_tips_are_no_two_witnesses(bitcoind: Callable[[], BitcoinNode]) -> None:
+    one, other = HandMined(bitcoind().url, coins=1), HandMined(bitcoind().url, coins=1)
+    other.mine()
+    reader = bitcoin_reader(one.url, other.url)
+    place = Place(address=OURS, pair=None)
+
+    assert reader.snapshot([place], height=1, block_hash="").units == (0,)
+    with pytest.raises(DisagreementError):
+        reader.snapshot([place], height=1, block_hash="", witnesses=2)
+
+
+def test_what_left_is_read_from_its_block(chain: Chain) -> None:
+    txid, vout, units = chain.node.coins[0]
+    raw = chain.node.signed((THEIRS, 50_000), (DATA, 0), fee_units=5_000)
+    by = chain.node.send(raw)
+    chain.node.mine()
+    block = chain.scan().block
+
+    found = chain.reader.departure(by, block)
+    assert found is not None
+    assert (found.sender, found.pair, found.slot, found.is_transfer) == ("", None, None, False)
+    assert [(one.recipient, one.units) for one in found.outputs] == [
+        (THEIRS, 50_000),
+        ("", 0),
+        (BUYER_ADDRESS, units - 55_000),
+    ]
+    assert (found.raw.hex(), found.fee_units, found.spends) == (raw, 5_000, ((txid, vout),))
+    assert found.offer.terms["fee_units"] == found.offer.ceiling_units == 5_000
+    chain.node.mine()
+    with pytest.raises(ProviderError, match="not in block"):
+        chain.reader.departure(by, chain.scan().block)
+
+
+def test_costs_are_those_of_the_coin(chain: Chain) -> None:
+    (cost,) = chain.reader.costs(cap_units=300).values()
+
+    assert 0 < cost.sweep_units < cost.payout_units
