@@ -1,0 +1,98 @@
+"""Tells what became of a spend: in a block, waiting, or overtaken for good. Called by chains.bitcoin.spends.spender.
+
+No node is asked where a transaction is: the scan saw which block spent our coins, and a node is asked for that block,
+which proves what it holds. So a node can be behind, or on a fork, but it cannot make up an inclusion. A verdict of
+death releases coins, and takes two voices where there are two providers.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from chains.base import Case, Coins, Fate, FateKind, Movement, OutputFate, ProviderError
+from chains.bitcoin.spends.inclusion import Found, Included, Inclusions
+from chains.net.json_rpc import JsonRpc
+from chains.net.providers import Providers
+
+# So many voices, where there are so many providers, bury a spend.
+WITNESSES_MIN: Final = 2
+
+
+def fate_of(providers: Providers[JsonRpc], inclusions: Inclusions, case: Case, *, currency: str) -> Fate:
+    """Return where a spend stands; see chains.family. Raises ProviderError where too few nodes tell the same."""
+    needed = min(WITNESSES_MIN, providers.count)
+    seen = sorted((height, txid, coin) for coin, (txid, height) in case.spent_by.items())
+    ours = [each for each in seen if each[1] in case.txids]
+    if not seen:
+        return Fate(kind=FateKind.WAITING)
+    if not ours:
+        height, txid, coin = seen[0]
+        told = providers.answers(
+            lambda node: (
+                node.call("getblockcount", [], int) - height + 1 >= case.depth
+                and _is_spent(inclusions.find(node, txid, height), coin)
+            )
+        )
+        return _dead(told, needed)
+    height, txid, _ = ours[0]
+    found = _agreed(providers.answers(lambda node: inclusions.find(node, txid, height)))
+    if found is None:
+        return Fate(kind=FateKind.WAITING)
+    block_hash, count, tx = found
+    fee_units, movements = _effects(tx, case, currency)
+    return Fate(
+        kind=FateKind.INCLUDED,
+        txid=txid,
+        height=height,
+        block_hash=block_hash,
+        # The id is the hash of what we signed: it pays what it was to pay.
+        outputs=tuple(OutputFate(effect="exact") for _ in case.intent.outputs),
+        fee_units=fee_units,
+        movements=movements,
+        is_witnessed=count >= needed,
+    )
+
+
+def _agreed(told: Sequence[Found]) -> tuple[str, int, Included] | None:
+    """Return the block that most nodes have, how many they are, and the transaction there; None where none has it."""
+    (block_hash, count), *_ = Counter(found.block_hash for found in told if found.tx is not None).most_common() or [
+        ("", 0)
+    ]
+    if 0 < 2 * count <= len(told):
+        raise ProviderError("providers disagree about the block that holds a spend")
+    return next(((block_hash, count, each.tx) for each in told if each.tx and each.block_hash == block_hash), None)
+
+
+def _effects(tx: Included, case: Case, currency: str) -> tuple[int, tuple[Movement, ...]]:
+    """Return the fee, and what it did to addresses. Earlier attempts may spend fewer coins than the spend holds.
+
+    Behind the outputs of the intent there is nothing but change, which pays a key's hash.
+    """
+    if not isinstance(case.claim, Coins):
+        raise ValueError("a bitcoin transaction spends coins")  # noqa: TRY004 - what is wrong is the row
+    held = {(coin.txid, coin.vout): coin for coin in case.claim.coins}
+    if not set(tx.spent) <= held.keys():
+        raise ProviderError("a transaction spends what its spend does not hold")
+    moved: Counter[str] = Counter()
+    for outpoint in tx.spent:
+        moved[held[outpoint].key.address] -= held[outpoint].units
+    for output in case.intent.outputs:
+        moved[output.recipient] += output.units
+    for vout, address, units in tx.paid:
+        moved[address] += units if vout >= len(case.intent.outputs) else 0
+    # What was taken up from the chain may pay a script that is no address.
+    told = ((address, units) for address, units in moved.items() if address and units)
+    return -moved.total(), tuple(Movement(address=each, currency=currency, units=units) for each, units in told)
+
+
+def _is_spent(found: Found, coin: tuple[str, int]) -> bool:
+    """Return whether a node's chain holds the transaction of another that spends a coin."""
+    return found.tx is not None and coin in found.tx.spent
+
+
+def _dead(told: Sequence[bool], needed: int) -> Fate:
+    if not all(told):
+        return Fate(kind=FateKind.WAITING)
+    if len(told) < needed:
+        raise ProviderError("one provider alone says that another transaction took the spend's place")
+    return Fate(kind=FateKind.DEAD, cause="stranger")

@@ -1,0 +1,72 @@
+"""Finds a transaction in the block of a height, which proves what it holds. Called by chains.bitcoin.spends.fate.
+
+A block is read once, whoever tells of it: what its hash stands for never changes, so that another node is only asked
+which block it has there.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+from chains.bitcoin.block import ProvedBlock, outpoints
+from chains.bitcoin.blocks import Blocks
+from chains.bitcoin.nodes import hash_at
+from chains.bitcoin.scripts import key_hash_address
+from chains.bitcoin.transactions import id_bytes
+from chains.net.json_rpc import JsonRpc
+from core.catalogue.catalogue import Network
+from core.catalogue.families import bitcoin_parameters
+
+# Of what is remembered; spends are followed for as many blocks as the network matures in.
+KEPT_MAX: Final = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Included:
+    """A transaction in its block: the coins that it spends, and those of its outputs that pay a key's hash."""
+
+    spent: tuple[tuple[str, int], ...]
+    # As (vout, address, units).
+    paid: tuple[tuple[int, str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Which block one node has at a height, and what that holds of a transaction."""
+
+    block_hash: str
+    tx: Included | None
+
+
+class Inclusions:
+    """Looks into the blocks of one network. Threads may race on what is kept; the worst is one block read twice."""
+
+    def __init__(self, network: Network) -> None:
+        self._chain = bitcoin_parameters(network).chain
+        self._blocks = Blocks(network)
+        self._kept: OrderedDict[tuple[str, str], Included | None] = OrderedDict()
+
+    def find(self, node: JsonRpc, txid: str, height: int) -> Found:
+        """Return what a node's chain holds at a height. Raises NotYetError above its head, ProviderError."""
+        place = hash_at(node, height), txid
+        if place in self._kept:
+            return Found(block_hash=place[0], tx=self._kept[place])
+        proved = self._blocks.proved(node, height)
+        found = self._kept[proved.block.hash, txid] = self._in(proved, txid)
+        while len(self._kept) > KEPT_MAX:
+            self._kept.popitem(last=False)
+        return Found(block_hash=proved.block.hash, tx=found)
+
+    def _in(self, block: ProvedBlock, txid: str) -> Included | None:
+        digest = id_bytes(txid)
+        if digest not in block.ids:
+            return None
+        place = block.ids.index(digest)
+        return Included(
+            spent=tuple(coin for coin, _ in outpoints([each for each in block.spent if each[1] == place])),
+            paid=tuple(
+                (each.vout, key_hash_address(each.script, self._chain), each.units)
+                for each in block.paid
+                if each.place == place
+            ),
+        )

@@ -1,0 +1,139 @@
+"""Bitcoin: chooses coins, prices, signs, sends and follows our own transactions. Built by chains.bitcoin.family.
+
+A transaction spends confirmed coins alone, whosever of our addresses they lie at, and gives change to its wallet: none
+of ours ever waits for another. What claims the same coins and pays more takes its place.
+"""
+
+from typing import Final
+
+from chains.base import (
+    Attempt,
+    Case,
+    Coins,
+    Draft,
+    Fate,
+    FeeTooHighError,
+    Intent,
+    Purse,
+    Sending,
+    SpendRefusedError,
+    UnderfundedError,
+)
+from chains.bitcoin.scripts import script_of
+from chains.bitcoin.spends import building, fees, selection
+from chains.bitcoin.spends.fate import fate_of
+from chains.bitcoin.spends.heads import chain_head
+from chains.bitcoin.spends.inclusion import Inclusions
+from chains.bitcoin.spends.selection import Bill, Choice, ShortError
+from chains.bitcoin.spends.sending import give
+from chains.bitcoin.spends.sizes import VBYTES_MAX, dust_units, vsize
+from chains.bitcoin.spends.terms import coin_offer
+from chains.bitcoin.transactions import read
+from chains.family import Keyring
+from chains.net.json_rpc import JsonRpc
+from chains.net.providers import Providers
+from core.catalogue.catalogue import Network
+from core.catalogue.families import bitcoin_parameters, traits_of
+
+# What takes another's place offers so much more, and at least so much, for a thousand virtual bytes.
+BUMP_PERCENT: Final = 25
+BUMP_MIN_RATE: Final = fees.KVB
+
+
+class BitcoinSpender:
+    """One network, as chains.family.Spender. Units are satoshi, the measure of fees is a virtual byte."""
+
+    def __init__(self, network: Network, providers: Providers[JsonRpc]) -> None:
+        self.providers = providers
+        self._network = network
+        self._chain = bitcoin_parameters(network).chain
+        self._inclusions = Inclusions(network)
+
+    def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
+        """Return what can be signed now; see chains.family. Coins that other spends hold are not in the purse."""
+        scripts = self._scripts(intent)
+        rate = fees.todays_rate(self.providers, cap_units=cap_units)
+        bill = Bill(scripts=scripts, units=intent.units, rate=rate, cap_units=cap_units)
+        return self._drafted(intent, bill, selection.choose(bill, purse.coins), lock_height=chain_head(self.providers))
+
+    def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft:
+        """Return a draft with the coins of `before`, and further ones where its change does not pay for more."""
+        coins, terms = building.claimed(before), before.offer.terms
+        scripts = self._scripts(before.intent)
+        bill = Bill(
+            scripts=scripts,
+            units=before.intent.units,
+            rate=self._dearer_rate(before, scripts, cap_units=cap_units),
+            cap_units=cap_units,
+            before_units=terms["fee_units"],
+        )
+        taken = {(coin.txid, coin.vout) for coin in coins}
+        free = [coin for coin in purse.coins if (coin.txid, coin.vout) not in taken]
+        lock_height = terms["lock_height"]
+        try:
+            choice = selection.choose(bill, free, held=coins, parts_max=max(1, terms["change_parts"]))
+        except ShortError as error:
+            offer = coin_offer(
+                fee_units=error.fee_units, change_units=0, change_parts=0, lock_height=lock_height, rate=bill.rate
+            )
+            raise UnderfundedError(str(error), offer=offer, missing_units=error.missing_units) from None
+        return self._drafted(before.intent, bill, choice, lock_height=lock_height)
+
+    def sign(self, draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
+        """Sign each coin with its address's key. Deterministic, without any network; see chains.family."""
+        if counter is not None:
+            raise ValueError("a bitcoin transaction has no number")
+        return building.signed(draft, self._chain, keys)
+
+    def send(self, raw: bytes) -> Sending:
+        """Give bytes to every provider; taken by one is taken."""
+        txid = read(raw).txid
+        told = self.providers.answers(lambda node: give(node, raw, txid))
+        return next(sending for sending in Sending if sending in told)
+
+    def fate(self, case: Case) -> Fate:
+        """Find out where a spend stands, of all its attempts, by the blocks that the scan saw its coins spent in."""
+        return fate_of(self.providers, self._inclusions, case, currency=self._network.gas_currency)
+
+    def _drafted(self, intent: Intent, bill: Bill, choice: Choice, *, lock_height: int) -> Draft:
+        offer = coin_offer(
+            fee_units=choice.fee_units,
+            change_units=choice.change_units,
+            change_parts=choice.change_parts,
+            lock_height=lock_height,
+            rate=bill.rate,
+        )
+        draft = Draft(intent=intent, claim=Coins(coins=choice.coins), offer=offer)
+        # Before anything is signed: what is paid is what was meant, and its fee is within the cap.
+        building.unsigned(draft, self._chain)
+        vbytes = bill.size(len(choice.coins), choice.change_parts)
+        if choice.fee_units > bill.cap_units * vbytes or vbytes > VBYTES_MAX:
+            raise ValueError(f"{choice.fee_units} satoshi for {vbytes} virtual bytes")
+        return draft
+
+    def _scripts(self, intent: Intent) -> tuple[bytes, ...]:
+        """Return what the outputs pay. SpendRefusedError for one that no node would pass on."""
+        outputs_max = traits_of(self._network).outputs_max
+        if not 0 < len(intent.outputs) <= outputs_max:
+            raise ValueError(f"a transaction has 1 to {outputs_max} outputs, not {len(intent.outputs)}")
+        if intent.pair is not None and intent.pair.contract is not None:
+            raise ValueError(f"{intent.pair.currency} has a contract")
+        scripts = tuple(script_of(output.recipient, self._chain) for output in intent.outputs)
+        for script, output in zip(scripts, intent.outputs, strict=True):
+            if output.units < dust_units(script):
+                raise SpendRefusedError(f"{output.units} satoshi to {output.recipient} are dust")
+        return scripts
+
+    def _dearer_rate(self, before: Draft, scripts: tuple[bytes, ...], *, cap_units: int) -> int:
+        """Return what a transaction offers that takes another's place: today's rate, or a step above what that had.
+
+        Where the step leads above the cap, the cap is offered. FeeTooHighError where that is no more than before.
+        """
+        terms = before.offer.terms
+        vbytes = vsize(inputs=len(building.claimed(before)), scripts=scripts, change=terms["change_parts"])
+        had = -(-terms["fee_units"] * fees.KVB // vbytes)
+        step = max(had * (100 + BUMP_PERCENT) // 100, had + BUMP_MIN_RATE)
+        cap = cap_units * fees.KVB
+        if had + BUMP_MIN_RATE > cap:
+            raise FeeTooHighError(f"a replacement would offer more than {cap_units} satoshi for a virtual byte")
+        return min(cap, max(step, fees.todays_rate(self.providers, cap_units=cap_units)))

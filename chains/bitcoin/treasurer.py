@@ -1,0 +1,58 @@
+"""Bitcoin: makes one coin of many while that is cheap. Built by chains.bitcoin.family for the signer.
+
+Coins are spent where they lie, so that nothing is swept. But a spend of many small ones costs as much as they are worth
+when fees are high; joined in time they cost little.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from chains.base import Coin, Coins, Draft, Intent, KeyRef, Output, Sweep, Wait
+from chains.bitcoin.scripts import script_of
+from chains.bitcoin.spends import fees
+from chains.bitcoin.spends.heads import chain_head
+from chains.bitcoin.spends.sizes import INPUT_VBYTES, dust_units, vsize
+from chains.bitcoin.spends.terms import coin_offer
+from chains.net.json_rpc import JsonRpc
+from chains.net.providers import Providers
+from core.catalogue.catalogue import Network
+from core.catalogue.families import bitcoin_parameters
+
+# With no more coins there is nothing to join; so many at once, the smallest.
+COINS_FEW: Final = 50
+COINS_MAX: Final = 100
+
+
+class BitcoinTreasurer:
+    """One network, as chains.family.CoinTreasurer. Units are satoshi."""
+
+    def __init__(self, network: Network, providers: Providers[JsonRpc], *, join_sat_vb: int) -> None:
+        """Take the rate above which nothing is joined, in satoshi for a virtual byte; 0 for never."""
+        self._chain = bitcoin_parameters(network).chain
+        self._providers = providers
+        self._join_rate = join_sat_vb * fees.KVB
+
+    def join(self, coins: Sequence[Coin], hot: KeyRef, *, cap_units: int) -> Sweep | Wait:
+        """Return what makes one coin of the smallest, where a virtual byte costs no more than the operator says.
+
+        What costs as much as it is worth stays where it lies.
+        """
+        rate = fees.todays_rate(self._providers, cap_units=cap_units)
+        script = script_of(hot.address, self._chain)
+        taken = _smallest(coins, rate) if len(coins) > COINS_FEW else ()
+        fee = fees.fee_units(vsize(inputs=len(taken), scripts=[script]), rate)
+        units = sum(coin.units for coin in taken) - fee
+        if rate > self._join_rate or len(taken) <= 1 or units < dust_units(script):
+            return Wait(reason="dear", cost_units=fee)
+        intent = Intent(wallet=hot, pair=None, outputs=(Output(recipient=hot.address, units=units),))
+        offer = coin_offer(
+            fee_units=fee, change_units=0, change_parts=0, lock_height=chain_head(self._providers), rate=rate
+        )
+        return Sweep(draft=Draft(intent=intent, claim=Coins(coins=taken), offer=offer))
+
+
+def _smallest(coins: Sequence[Coin], rate: int) -> tuple[Coin, ...]:
+    """Return the smallest that are worth their own fee, in the order of their places in the transaction."""
+    least = fees.fee_units(INPUT_VBYTES, rate)
+    worth = sorted((coin for coin in coins if coin.units > least), key=lambda coin: (coin.units, coin.txid, coin.vout))
+    return tuple(sorted(worth[:COINS_MAX], key=lambda coin: (coin.txid, coin.vout)))

@@ -1,0 +1,329 @@
+"""Drafts, signatures and replacements on a real bitcoind: what it accepts, mines and refuses."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from chains.base import (
+    Coins,
+    Draft,
+    FeeTooHighError,
+    InsufficientCoinError,
+    Intent,
+    KeyRef,
+    Output,
+    ProviderError,
+    Sending,
+    SpendRefusedError,
+    UnderfundedError,
+)
+from chains.bitcoin.scripts import script_of
+from chains.bitcoin.spends.fees import costs
+from chains.bitcoin.spends.sizes import dust_units
+from chains.bitcoin.transactions import Tx, read
+from tests.chains.bitcoin.spends.samples import (
+    COIN,
+    DEPOSIT_KEYS,
+    KEYS,
+    NETWORK,
+    RECIPIENTS,
+    WALLET,
+    intent,
+)
+from tests.chains.bitcoin.spends.world import World, deeper
+from tests.peers.lying_rpc import DOWN, HTML
+
+
+def claimed(draft: Draft) -> Coins:
+    assert isinstance(draft.claim, Coins)
+    return draft.claim
+
+
+def made(world: World, draft: Draft) -> Tx:
+    return read(world.sign(draft).raw)
+
+
+def fee_of(draft: Draft, tx: Tx) -> int:
+    return sum(one.units for one in claimed(draft).coins) - sum(one.units for one in tx.outputs)
+
+
+def test_every_kind_of_recipient_is_paid_in_one_transaction_that_the_node_accepts(alone: World) -> None:
+    alone.fund(COIN, 2 * COIN, keys=(WALLET, *DEPOSIT_KEYS))
+    outputs = tuple(Output(recipient=to, units=10_000 + place) for place, to in enumerate(RECIPIENTS))
+    wanted = Intent(wallet=WALLET, pair=None, outputs=outputs)
+    draft = alone.draft(wanted)
+    attempt = alone.sign(draft)
+    told, tx = alone.accepted(attempt), read(attempt.raw)
+
+    assert (told["allowed"], told["txid"]) == (True, attempt.txid)
+    assert [(one.script, one.units) for one in tx.outputs[: len(outputs)]] == [
+        (script_of(each.recipient, "regtest"), each.units) for each in outputs
+    ]
+    assert {one.script for one in tx.outputs[len(outputs) :]} == {script_of(WALLET.address, "regtest")}
+    assert {one.sequence for one in tx.inputs} == {0xFFFFFFFD}
+    assert tx.lock_time == alone.node.height()
+    # What it offers for its real size is the rate, to what signatures vary in length.
+    terms = draft.offer.terms
+    assert fee_of(draft, tx) == terms["fee_units"] == draft.offer.ceiling_units
+    assert 0 <= terms["fee_units"] - told["vsize"] * 5 <= 5 * len(tx.inputs)
+    assert alone.spender.send(attempt.raw) is Sending.TAKEN
+    alone.node.mine()
+    assert alone.node.waiting() == []
+
+
+def test_a_hundred_payouts_leave_in_one_transaction_of_coins_that_lie_at_many_addresses(alone: World) -> None:
+    alone.fund(*[COIN // 20] * 40, keys=(WALLET, *DEPOSIT_KEYS))
+    draft = alone.draft(intent(*range(1_000_000, 1_000_100)))
+    attempt = alone.sign(draft)
+
+    assert alone.accepted(attempt)["allowed"]
+    assert [one.units for one in read(attempt.raw).outputs[:100]] == [*range(1_000_000, 1_000_100)]
+    with pytest.raises(ValueError, match="1 to 100 outputs"):
+        alone.draft(intent(*[1_000] * 101))
+    with pytest.raises(ValueError, match="1 to 100 outputs"):
+        alone.draft(intent())
+
+
+def test_the_largest_that_is_ever_made_is_passed_on(alone: World) -> None:
+    for _ in range(2):
+        alone.fund(*[100_000] * 100, keys=(WALLET, *DEPOSIT_KEYS))
+    draft = alone.draft(intent(*[190_000] * 100, to=RECIPIENTS[3]))
+
+    assert len(claimed(draft).coins) > 190
+    assert alone.accepted(alone.sign(draft))["allowed"]
+
+
+def test_the_same_draft_gives_the_same_bytes_in_whatever_order_its_coins_were_read(alone: World) -> None:
+    alone.fund(COIN, COIN, COIN, keys=tuple(DEPOSIT_KEYS))
+    draft = alone.draft(intent(5 * COIN // 2))
+    shuffled = [
+        replace(draft, claim=Coins(coins=order), plan=b"") for order in itertools.permutations(claimed(draft).coins)
+    ]
+
+    assert len(shuffled) == 6
+    assert {alone.sign(each) for each in shuffled} == {alone.sign(draft)}
+
+
+def test_a_coin_is_signed_for_by_its_own_addresss_key_alone(alone: World) -> None:
+    alone.fund(COIN)
+    draft = alone.draft(intent(1_000_000))
+    strange = KeyRef(address=DEPOSIT_KEYS[0].address, ordinal=1)
+    foreign = replace(claimed(draft).coins[0], key=strange)
+    older = replace(claimed(draft).coins[0], key=KeyRef(address=RECIPIENTS[0], ordinal=None))
+
+    for one, problem in ((foreign, "no such key"), (older, "no address of a key of ours")):
+        with pytest.raises(ValueError, match=problem):
+            alone.sign(replace(draft, claim=Coins(coins=(one,))))
+    with pytest.raises(ValueError, match="no number"):
+        alone.spender.sign(draft, counter=1, keys=KEYS.keyring())
+
+
+@pytest.mark.parametrize(
+    "terms", [{"fee_units": 1}, {"change_units": 1}, {"lock_height": 500_000_000}, {"lock_height": -1}]
+)
+def test_what_does_not_pay_what_its_terms_say_is_not_signed(alone: World, terms: dict[str, int]) -> None:
+    alone.fund(COIN)
+    draft = alone.draft(intent(1_000_000))
+
+    alone.sign(draft)
+    with pytest.raises(ValueError, match=r"units, where|no height"):
+        alone.sign(deeper(draft, **terms))
+    with pytest.raises(ValueError, match="units, where"):
+        alone.sign(replace(draft, offer=replace(draft.offer, ceiling_units=draft.offer.ceiling_units - 1)))
+    [one] = claimed(draft).coins
+    for coins, problem in (((one, one), "twice"), ((), "none"), ((replace(one, units=2 * COIN),), "units, where")):
+        with pytest.raises(ValueError, match=problem):
+            alone.sign(replace(draft, claim=Coins(coins=coins)))
+
+
+@pytest.mark.parametrize("to", RECIPIENTS)
+def test_dust_is_refused_as_the_node_refuses_it(alone: World, to: str) -> None:
+    alone.fund(COIN)
+    least = dust_units(script_of(to, "regtest"))
+    wanted = alone.draft(intent(least, to=to))
+
+    assert alone.accepted(alone.sign(wanted))["allowed"]
+    with pytest.raises(SpendRefusedError, match=to):
+        alone.draft(intent(10_000, least - 1, to=to))
+    fee = wanted.offer.terms["fee_units"]
+    below = replace(
+        deeper(wanted, fee_units=fee + 1),
+        intent=intent(least - 1, to=to),
+        offer=replace(deeper(wanted, fee_units=fee + 1).offer, ceiling_units=fee + 1),
+    )
+    assert alone.accepted(alone.sign(below))["reject-reason"].startswith("dust")
+
+
+def test_a_recipient_of_another_chain_is_paid_nothing(alone: World) -> None:
+    alone.fund(COIN)
+    for to in ("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", "1BoatSLRHtKNngkdXEeobR76b53LETtpyT"):
+        with pytest.raises(ValueError, match="no address of this chain"):
+            alone.draft(intent(10_000, to=to))
+
+
+def test_change_goes_into_parts_until_the_wallet_has_coins_enough_to_pay_beside(alone: World) -> None:
+    alone.fund(COIN)
+    first = alone.draft(intent(1_000_000))
+    alone.fund(*[COIN] * 9)
+    later = alone.draft(intent(1_000_000))
+
+    assert first.offer.terms["change_parts"] == 8
+    assert later.offer.terms["change_parts"] == 1
+    assert alone.accepted(alone.sign(first))["allowed"]
+
+
+def test_what_the_coins_do_not_pay_for_waits(alone: World) -> None:
+    alone.fund(1_000_000)
+
+    with pytest.raises(InsufficientCoinError, match="lack"):
+        alone.draft(intent(999_999))
+    assert alone.draft(intent(990_000))
+
+
+# Replacements -------------------------------------------------------------------------------------------------
+
+
+def bumped(world: World, draft: Draft) -> Draft | None:
+    """Have the node take a draft's bytes; return what is offered next, None where the cap is reached."""
+    attempt = world.sign(draft)
+    assert world.spender.send(attempt.raw) is Sending.TAKEN
+    assert world.node.waiting() == [attempt.txid]
+    try:
+        return world.dearer(draft)
+    except FeeTooHighError:
+        return None
+
+
+def test_replacements_take_each_others_place_until_the_cap_and_pay_out_of_the_change(alone: World) -> None:
+    alone.fund(COIN)
+    drafts = [alone.draft(intent(1_000_000))]
+    while (draft := bumped(alone, drafts[-1])) is not None:
+        drafts.append(draft)
+    rates = [draft.offer.terms["rate"] for draft in drafts]
+
+    assert rates[0] == 5_000
+    assert rates[-1] == 300_000
+    assert len(rates) > 10
+    assert all(later > earlier for earlier, later in itertools.pairwise(rates))
+    assert {claimed(draft).outpoints for draft in drafts} == {claimed(drafts[0]).outpoints}
+
+
+def test_a_replacement_drops_its_change_and_then_takes_a_further_coin(alone: World) -> None:
+    (first,) = alone.fund(1_002_000)
+    (further,) = alone.fund(500_000)
+    alone.coins = [first]
+    before = alone.draft(intent(1_000_000))
+    assert before.offer.terms["change_parts"] == 1
+    assert alone.spender.send(alone.sign(before).raw) is Sending.TAKEN
+
+    dropped = before
+    while dropped.offer.terms["change_parts"]:
+        before, dropped = dropped, alone.dearer(dropped)
+        assert alone.spender.send(alone.sign(dropped).raw) is Sending.TAKEN
+    assert claimed(dropped).coins == (first,)
+    richer = dropped
+    while claimed(richer).coins == (first,):
+        richer = alone.dearer(richer, further)
+        assert alone.spender.send(alone.sign(richer).raw) is Sending.TAKEN
+    assert set(claimed(richer).coins) == {first, further}
+    assert richer.offer.terms["change_units"] > 400_000
+    assert alone.node.waiting() == [alone.sign(richer).txid]
+
+
+def test_what_nothing_is_left_to_pay_for_says_what_it_lacks(alone: World) -> None:
+    alone.fund(1_000_700)
+    before = alone.draft(intent(1_000_000))
+    assert before.offer.terms["change_parts"] == 0
+
+    with pytest.raises(UnderfundedError) as caught:
+        alone.dearer(before)
+    assert caught.value.missing_units == caught.value.offer.ceiling_units - 700 > 0
+
+
+def test_the_original_that_is_mined_after_its_replacement_is_told_as_included(alone: World) -> None:
+    alone.fund(COIN)
+    before = alone.draft(intent(1_000_000))
+    after = alone.dearer(before)
+    original, replacement = alone.sign(before), alone.sign(after)
+    for attempt in (original, replacement):
+        assert alone.spender.send(attempt.raw) is Sending.TAKEN
+    height = alone.include(original.raw)
+    fate = alone.fate(after, replacement, original, seen={original.txid: height})
+
+    assert (fate.txid, fate.height, fate.is_success) == (original.txid, height, True)
+    assert fate.fee_units == before.offer.terms["fee_units"]
+    assert alone.spender.send(original.raw) is Sending.TAKEN
+    assert alone.spender.send(replacement.raw) is Sending.CLAIM_USED
+
+
+# Rates ----------------------------------------------------------------------------------------------------------
+
+
+def estimate(rate: float | None) -> object:
+    return {"blocks": 3} if rate is None else {"feerate": rate, "blocks": 3}
+
+
+@pytest.mark.parametrize(
+    ("told", "rate"),
+    [
+        ((None, None, None), 5_000),
+        ((0.0001, 0.0002, 0.0003), 20_000),
+        # One that asks for far too much, or for nothing, is one of three voices.
+        ((0.0001, 0.0002, 0.9), 20_000),
+        ((-1, 0.0002, 0.0003), 20_000),
+        ((0.0001, 0.0001, 7), 10_000),
+        # Never less than would be taken.
+        ((0.000001, 0.000001, 0.000001), 1_000),
+    ],
+)
+def test_of_what_nodes_ask_for_the_middle_one_counts(trio: World, told: tuple[float | None, ...], rate: int) -> None:
+    trio.fund(COIN)
+    for peer, each in zip(trio.providers, told, strict=True):
+        peer.lies["estimatesmartfee"] = estimate(each)
+
+    assert trio.draft(intent(1_000_000)).offer.terms["rate"] == rate
+
+
+def test_of_two_the_lower_counts_so_that_one_alone_burns_nothing(pair: World) -> None:
+    pair.fund(COIN)
+    pair.providers[0].lies["estimatesmartfee"] = estimate(0.5)
+
+    assert pair.draft(intent(1_000_000)).offer.terms["rate"] == 5_000
+
+
+def test_above_the_cap_it_waits(alone: World) -> None:
+    alone.fund(COIN)
+    alone.providers[0].lies["estimatesmartfee"] = estimate(0.00300001)
+    with pytest.raises(FeeTooHighError, match="the cap is 300"):
+        alone.draft(intent(1_000_000))
+
+    alone.providers[0].lies["estimatesmartfee"] = estimate(0.003)
+    assert alone.draft(intent(1_000_000)).offer.terms["rate"] == 300_000
+
+
+@pytest.mark.parametrize("lie", [HTML, DOWN, {"feerate": "much"}, {"feerate": 1e300}, {"feerate": "NaN"}, 7])
+def test_a_rate_that_is_none_is_not_known(alone: World, lie: object) -> None:
+    alone.fund(COIN)
+    alone.providers[0].lies["estimatesmartfee"] = lie
+    with pytest.raises(ProviderError):
+        alone.draft(intent(1_000_000))
+
+
+def test_a_provider_that_is_ahead_of_its_chain_does_not_lock_a_transaction_away(pair: World) -> None:
+    pair.fund(COIN)
+    pair.providers[1].lies["getblockcount"] = 400_000_000
+
+    assert pair.draft(intent(1_000_000)).offer.terms["lock_height"] == pair.node.height()
+
+
+def test_costs_are_those_of_a_payout_that_leaves_alone_and_of_one_more_coin(alone: World) -> None:
+    told = costs(alone.spender.providers, NETWORK, cap_units=300)
+    alone.fund(1_000_000)
+    draft = alone.draft(intent(990_000, to=RECIPIENTS[3]))
+
+    assert (told.payout_units, told.sweep_units) == (153 * 5, 68 * 5)
+    assert draft.offer.terms["fee_units"] == told.payout_units
+    assert costs(alone.spender.providers, NETWORK, cap_units=2).payout_units == 153 * 2

@@ -1,0 +1,85 @@
+"""Joining coins on a real bitcoind: when, which, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from chains.base import Coins, Draft, FateKind, FeeTooHighError, Sending, Sweep, Wait
+from chains.bitcoin.transactions import read
+from tests.chains.bitcoin.spends.samples import CAP, COIN, DEPOSIT_KEYS, WALLET
+from tests.chains.bitcoin.spends.world import World, world
+from tests.peers.bitcoind.hand_mined import HandMined
+
+
+@pytest.fixture
+def alone(bitcoind: Callable[[], HandMined]) -> Iterator[World]:
+    with world(HandMined(bitcoind().url)) as found:
+        yield found
+
+
+def joined(world: World) -> Draft:
+    step = world.treasurer.join(world.coins, WALLET, cap_units=CAP)
+    assert isinstance(step, Sweep)
+    return step.draft
+
+
+def test_the_smallest_are_joined_into_one_at_the_hot_wallet(alone: World) -> None:
+    small = alone.fund(*range(20_000, 20_120), keys=(WALLET, *DEPOSIT_KEYS))
+    alone.fund(COIN, COIN)
+    draft = joined(alone)
+    assert isinstance(draft.claim, Coins)
+    attempt = alone.sign(draft)
+
+    assert sorted(one.units for one in draft.claim.coins) == [*range(20_000, 20_100)]
+    assert set(draft.claim.coins) < set(small)
+    [output] = draft.intent.outputs
+    assert (draft.intent.wallet, output.recipient) == (WALLET, WALLET.address)
+    assert output.units == sum(range(20_000, 20_100)) - draft.offer.ceiling_units
+    assert [one.units for one in read(attempt.raw).outputs] == [output.units]
+    assert alone.accepted(attempt)["allowed"]
+    assert alone.spender.send(attempt.raw) is Sending.TAKEN
+    fate = alone.fate(draft, attempt, seen={attempt.txid: alone.node.mine()})
+    assert (fate.kind, fate.fee_units) == (FateKind.INCLUDED, draft.offer.ceiling_units)
+    assert sum(each.units for each in fate.movements) == -fate.fee_units
+
+
+def test_few_coins_stay_as_they_are(alone: World) -> None:
+    alone.fund(*[100_000] * 50)
+    assert alone.treasurer.join(alone.coins, WALLET, cap_units=CAP) == Wait(reason="dear", cost_units=42 * 5)
+
+    alone.fund(100_000)
+    assert isinstance(alone.treasurer.join(alone.coins, WALLET, cap_units=CAP), Sweep)
+
+
+def test_while_fees_are_high_nothing_is_joined_and_what_it_would_cost_is_told(alone: World) -> None:
+    alone.fund(*[100_000] * 60)
+    for rate, kind in ((0.00005, Sweep), (0.00006, Wait)):
+        alone.providers[0].lies["estimatesmartfee"] = {"feerate": rate, "blocks": 3}
+        step = alone.treasurer.join(alone.coins, WALLET, cap_units=CAP)
+        assert isinstance(step, kind)
+    assert isinstance(step, Wait)
+    assert (step.reason, step.cost_units) == ("dear", 4_107 * 6)
+    with pytest.raises(FeeTooHighError):
+        alone.treasurer.join(alone.coins, WALLET, cap_units=5)
+
+
+def test_the_operator_says_up_to_which_rate_and_may_say_never(bitcoind: Callable[[], HandMined]) -> None:
+    node = HandMined(bitcoind().url)
+    with world(node, join_sat_vb=0) as never, world(node, join_sat_vb=4) as frugal:
+        coins = never.fund(*[100_000] * 60)
+        for each in (never, frugal):
+            assert isinstance(each.treasurer.join(coins, WALLET, cap_units=CAP), Wait)
+        frugal.providers[0].lies["estimatesmartfee"] = {"feerate": 0.00004, "blocks": 3}
+        assert isinstance(frugal.treasurer.join(coins, WALLET, cap_units=CAP), Sweep)
+
+
+def test_what_is_not_worth_its_own_fee_is_left_where_it_lies(alone: World) -> None:
+    alone.fund(*[340] * 60)
+    assert isinstance(alone.treasurer.join(alone.coins, WALLET, cap_units=CAP), Wait)
+
+    worth = alone.fund(*[10_000] * 3)
+    draft = joined(alone)
+    assert isinstance(draft.claim, Coins)
+    assert set(draft.claim.coins) == set(worth)
