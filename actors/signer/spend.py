@@ -216,7 +216,10 @@ def _drafted(ctx: Context, network: Network, spender: Spender, intent: Intent, p
 
 def free_coins(network: Network, currency: str) -> tuple[Coin, ...]:
     """Return coins that may be spent now, the deepest first. Of networks whose claim is coins."""
-    return tuple(map(coin_of, coins.free(network.code, network.family, currency, limit=COINS_MAX)))
+    found = coins.free(
+        network.code, network.family, currency, limit=COINS_MAX, confirmations=network.confirmations
+    )  # fmt: skip
+    return tuple(map(coin_of, found))
 
 
 def _commit(

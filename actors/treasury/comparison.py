@@ -16,11 +16,13 @@ import structlog
 
 from actors.context import Context
 from actors.signer.intents import as_meant, case_of
+from actors.treasury import coin_books
 from chains import registry
 from chains.base import FateKind
 from chains.base import Place as Asked
 from chains.family import Reader, Spender
 from core.catalogue.catalogue import Network, Pair
+from core.catalogue.families import traits_of
 from core.money import format_coin, rescale_down
 from models.deposits import balances as probes
 from models.spends import rows as spends
@@ -73,6 +75,8 @@ def coins_of(ctx: Context, network: Network) -> list[Coin]:
 
 def taken(ctx: Context, network: Network, chain: Reader, books: Books) -> Balances:
     """Ask the chain what our places hold, if it can at the books' block. Raises ProviderError."""
+    if traits_of(network).claim == "coins":
+        return coin_books.taken(ctx, network, chain, books)
     coins = {coin.currency: coin for coin in coins_of(ctx, network)}
     places: list[tuple[Place, str, str]] = [("hot", currency, books.hot) for currency in coins]
     places += [("deposits", *each) for each in _deposits_in_turn(network, books, coins)]
@@ -106,6 +110,8 @@ def compared(ctx: Context, network: Network, books: Books, balances: Balances) -
 
     None where it cannot be told: too much is under way, or a reorg took the block meanwhile.
     """
+    if traits_of(network).claim == "coins":
+        return coin_books.compared(ctx, network, books, balances)
     findings = _Check(ctx, network, books).run(balances)
     return findings if reconciliation.is_scanned(network.code, books.cursor) else None
 

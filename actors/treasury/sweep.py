@@ -17,6 +17,7 @@ from actors.queue import watermark
 from actors.queue.broker import ring
 from actors.signer import funding
 from actors.signer import spend as spending
+from actors.treasury.join import join
 from chains import registry
 from chains.base import (
     DisagreementError,
@@ -99,6 +100,7 @@ class _Keeper:
     ) -> None:
         self._ctx, self._network, self._chain, self._cursor = ctx, network, chain, cursor
         self._hot, self._cold = hot, cold
+        self._is_coins = traits_of(network).claim == "coins"
         self._is_hot_dry = False
         self._cap_units = fee_cap_units(network, ctx.settings)
         self.started = 0
@@ -108,9 +110,12 @@ class _Keeper:
 
         While the network is frozen nothing is brought to the hot wallet: its key may be in the wrong hands.
         """
-        # Coins are spent where they lie.
-        if traits_of(self._network).claim != "coins" and not freezes.is_network_frozen(self._network.code):
-            self._gather()
+        if not freezes.is_network_frozen(self._network.code):
+            if self._is_coins:
+                # They are spent where they lie.
+                self.started += join(self._ctx, self._network, self._hot)
+            else:
+                self._gather()
         if self._cold is not None:
             self._cool(self._cold)
 
@@ -242,7 +247,8 @@ class _Keeper:
     def _cool(self, cold: str) -> None:
         """Move what the hot wallet holds above its limit and above what open payouts take."""
         code, catalogue, market = self._network.code, self._ctx.catalogue, self._ctx.market.read()
-        needed = sweeps.open_payout_units(code)
+        # What is signed for holds its coins, which are not among the free ones.
+        needed = sweeps.open_payout_units(code, is_signed_too=not self._is_coins)
         on_its_way = sweeps.cooling(code) | freezes.frozen_coins(code)
         for pair in catalogue.pairs_on(code):
             if pair.currency in on_its_way:
@@ -265,7 +271,12 @@ class _Keeper:
                 self._start_cooling(cold, pair, units)
 
     def _held(self, pair: Pair) -> int:
-        """Return what the hot wallet holds, in token units, where the scan stands if the chain can tell that."""
+        """Return what the hot wallet holds, in token units, where the scan stands if the chain can tell that.
+
+        Where money lies in coins, what may be spent of them.
+        """
+        if self._is_coins:
+            return sum(coin.units for coin in spending.free_coins(self._network, pair.currency))
         place = Place(address=self._hot.address, pair=pair)
         told = self._chain.snapshot([place], height=self._cursor.height, block_hash=self._cursor.hash)
         return told.units[0]

@@ -1,5 +1,6 @@
 """`sluice treasury`: shows what the gateway's own wallets hold and what would be swept and why, and books a surplus."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 import typer
@@ -8,14 +9,18 @@ from actors import context as process
 from actors.context import Context
 from actors.queue.broker import make_broker
 from actors.queue.link import LinkDownError
+from actors.treasury.join import COINS_FEW
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
 from cli.treasury.comparison import compared_now
 from cli.treasury.recovery import recover, skip_addresses, writeoff
-from core.catalogue.catalogue import Catalogue
+from core.catalogue.catalogue import Catalogue, Network
+from core.catalogue.families import traits_of
 from core.money import format_coin
 from core.rates.pricing import CENTS
 from models.payouts import freezes
+from models.spends import coins
+from models.spends.coins import Heap
 from models.treasury import own_addresses as treasury
 from models.treasury import plan as treasury_plan
 from models.treasury import reconciliation, sweeps
@@ -47,7 +52,7 @@ def plan(network: NetworkOption = None, *, as_json: JsonFlag = False) -> None:
     """Show each coin at each deposit address with what a sweep would cost, and whether it is worth it now."""
     with database() as settings:
         ctx = process.configure(settings)
-        _show_plan(_plan(ctx, network), as_json=as_json)
+        _show_plan(_plan(ctx, network), joins=_joins(ctx, network), as_json=as_json)
 
 
 @app.command()
@@ -114,7 +119,8 @@ def _amount(catalogue: Catalogue, currency: str, units: int) -> str:
 def _status(ctx: Context, code: str) -> dict[str, Any]:
     network = ctx.catalogue.networks[code]
     lying: dict[str, int] = {}
-    for each in sweeps.unswept(code, family=network.family, limit=SHOWN_MAX):
+    is_coins = traits_of(network).claim == "coins"
+    for each in () if is_coins else sweeps.unswept(code, family=network.family, limit=SHOWN_MAX):
         lying[each.currency] = lying.get(each.currency, 0) + each.units
     return {
         "network": code,
@@ -123,11 +129,19 @@ def _status(ctx: Context, code: str) -> dict[str, Any]:
         "frozen": [f.reason for f in freezes.listing() if f.scope == "network" and f.name == code],
         "compared": [comparison(ctx.catalogue, kept) for kept in reconciliation.listing(code)],
         "unswept": {currency: _amount(ctx.catalogue, currency, units) for currency, units in sorted(lying.items())},
+        "coins": [_heap(ctx, network, each) for each in coins.heaps(code)] if is_coins else [],
         "open_payouts": {
             currency: _amount(ctx.catalogue, currency, units)
             for currency, units in sweeps.open_payout_units(code).items()
         },
     }
+
+
+def _heap(ctx: Context, network: Network, heap: Heap) -> dict[str, Any]:
+    pair, scale = ctx.catalogue.pair(heap.currency, network.code), ctx.catalogue.scale(heap.currency)
+    units = heap.units if pair is None else pair.to_ledger(heap.units, scale)
+    amount = _amount(ctx.catalogue, heap.currency, units)
+    return {"currency": heap.currency, "held": heap.is_held, "coins": heap.coins, "amount": amount}
 
 
 def comparison(catalogue: Catalogue, kept: Reconciliation) -> dict[str, Any]:
@@ -151,6 +165,11 @@ def _status_lines(found: dict[str, Any]) -> list[str]:
     lines += [f"  FROZEN {reason}" for reason in found["frozen"]]
     lines += [comparison_line(compared) for compared in found["compared"]]
     lines += [f"  {amount} {currency} at deposit addresses" for currency, amount in found["unswept"].items()]
+    lines += [
+        f"  {each['coins']} coins worth {each['amount']} {each['currency']}"
+        f" {'that transactions in no block hold' if each['held'] else 'that none holds'}"
+        for each in found["coins"]
+    ]
     lines += [f"  {amount} {currency} in open payouts" for currency, amount in found["open_payouts"].items()]
     return lines
 
@@ -186,11 +205,33 @@ def _planned(ctx: Context, network: str, each: Planned) -> dict[str, Any]:
     }
 
 
-def _show_plan(planned: list[dict[str, Any]], *, as_json: bool, rung: bool = False) -> None:
+def _joins(ctx: Context, network: str | None) -> list[dict[str, Any]]:
+    """Return, of networks whose money lies in coins, how many are free and whether the signer would join some."""
+    known = [ctx.catalogue.networks[code] for code in _networks(ctx, network)]
+    return [
+        {"network": each.code, **_heap(ctx, each, heap), "verdict": "join" if heap.coins > COINS_FEW else "few"}
+        for each in known
+        if traits_of(each).claim == "coins"
+        for heap in coins.heaps(each.code)
+        if not heap.is_held
+    ]
+
+
+def _join_line(found: dict[str, Any]) -> str:
+    what = f"{found['network']}: {found['coins']} free coins worth {found['amount']} {found['currency']}"
+    if found["verdict"] == "few":
+        return f"{what} are spent where they lie; more than {COINS_FEW} would be joined"
+    return f"{what}: joined at the hot wallet once that is cheap and no payout is due"
+
+
+def _show_plan(
+    planned: list[dict[str, Any]], *, as_json: bool, rung: bool = False, joins: Sequence[dict[str, Any]] = ()
+) -> None:
     lines = [
         f"{p['network']} {p['address']}: {p['amount']} {p['currency']} ({p['usd'] or '?'} USD),"
         f" a sweep costs {p['cost'] or '?'}: {p['verdict']}"
         for p in planned
     ]
-    document: dict[str, Any] = {"planned": planned, "rung": rung}
+    lines += map(_join_line, joins)
+    document: dict[str, Any] = {"planned": planned, "joins": list(joins), "rung": rung}
     show(document, [*lines, *(["the signer was rung"] if rung else [])] or ["nothing to sweep"], as_json=as_json)

@@ -15,10 +15,24 @@ from models.db.table import BY_DATABASE, Big, Table, Units
 
 Outpoint = tuple[str, int]
 
+# A row that tells of what made a coin k, and is beside it under the name t or d.
+_OF: Final = "(network, txid, ordinal) = (k.network, k.txid, k.vout::text)"
+# Whoever sent it may have been made up, or may take it back: what waits for its confirmations or a second opinion.
+_IS_DOUBTED: Final = (
+    f"(EXISTS (SELECT 1 FROM deposits WHERE {_OF} AND status = 'pending')"
+    f" OR EXISTS (SELECT 1 FROM treasury_topups WHERE {_OF} AND doubted_for IS NOT NULL AND agreed_at IS NULL))"
+)
+_IS_OURS: Final = "EXISTS (SELECT 1 FROM spend_attempts a WHERE (a.network, a.txid) = (k.network, k.txid))"
+
 # Of a coin k, beside its network's chain_cursors c.
 _DEPTH: Final = "c.height - k.created_height + 1"
 _IS_FREE: Final = "k.held_by IS NULL AND k.spent_by_txid IS NULL AND k.created_height IS NOT NULL"
 _ABOVE: Final = "k.network = %s AND (k.created_height > c.height OR k.spent_height > c.height)"
+# Coins k after a block. What is spent is found by the blocks above, so that no cost grows with what was.
+_UNSPENT: Final = (
+    "(SELECT * FROM coins WHERE network = %s AND currency = %s AND spent_by_txid IS NULL AND created_height <= %s"
+    " UNION ALL SELECT * FROM coins WHERE network = %s AND currency = %s AND spent_height > %s) k"
+)
 _NAMED: Final = "(k.txid, k.vout) IN (SELECT * FROM unnest(%s::text[], %s::bigint[]))"
 
 
@@ -68,6 +82,22 @@ class HeldCoin(NamedTuple):
     held_number: int
     spent_by_txid: str | None
     spent_height: int | None
+
+
+class Worth(NamedTuple):
+    """What coins are worth, in token units: all of them, and those of which nobody has a doubt."""
+
+    units: int
+    firm_units: int
+
+
+class Heap(NamedTuple):
+    """How many coins of one state there are, and what they are worth, in token units."""
+
+    currency: str
+    is_held: bool
+    coins: int
+    units: int
 
 
 class Spending(NamedTuple):
@@ -140,16 +170,51 @@ def take_back(network: str) -> int:
     )
 
 
-def free(network: str, family: str, currency: str, *, limit: int) -> list[FreeCoin]:
-    """Return coins that may be spent: free, and as deep as each takes; the deepest first."""
+def free(network: str, family: str, currency: str, *, limit: int, confirmations: int = 1) -> list[FreeCoin]:
+    """Return coins that may be spent: free, as deep as each takes, and doubted by nobody; the deepest first.
+
+    confirmations: what coins take that others sent. Change of our own is good in its first block.
+    """
     return rows_as(
         FreeCoin,
         f"SELECT k.txid, k.vout, k.units, k.address, p.ordinal AS key_ordinal, {_DEPTH} AS depth"
         " FROM coins k JOIN chain_cursors c ON c.network = k.network"
         " LEFT JOIN pool_addresses p ON p.family = %s AND p.address = k.address"
         f" WHERE k.network = %s AND k.currency = %s AND {_IS_FREE} AND {_DEPTH} >= GREATEST(k.depth_min, 1)"
+        f" AND ({_IS_OURS} OR {_DEPTH} >= %s AND NOT {_IS_DOUBTED})"
         " ORDER BY k.created_height, k.txid, k.vout LIMIT %s",
-        (family, network, currency, limit),
+        (family, network, currency, confirmations, limit),
+    )
+
+
+def unspent_at(network: str, currency: str, *, height: int) -> list[Outpoint]:
+    """Return the coins that no block up to a height spends, of those that one of these made."""
+    found = rows(
+        f"SELECT k.txid, k.vout FROM {_UNSPENT} WHERE k.created_height <= %s ORDER BY 1, 2",
+        (*(network, currency, height) * 2, height),
+    )
+    return [(txid, vout) for txid, vout in found]
+
+
+def worth_at(network: str, currency: str, *, height: int, made_by: int) -> Worth:
+    """Return what is unspent after a block, of the coins that blocks up to another one made."""
+    (found,) = rows_as(
+        Worth,
+        "SELECT COALESCE(sum(k.units), 0) AS units,"
+        f" COALESCE(sum(k.units) FILTER (WHERE {_IS_OURS} OR NOT {_IS_DOUBTED}), 0) AS firm_units"
+        f" FROM {_UNSPENT} WHERE k.created_height <= LEAST(%s, %s)",
+        (*(network, currency, height) * 2, made_by, height),
+    )
+    return found
+
+
+def heaps(network: str) -> list[Heap]:
+    """Return how many coins lie there, free or held by spends in no block, by currency."""
+    return rows_as(
+        Heap,
+        "SELECT currency, held_by IS NOT NULL AS is_held, count(*) AS coins, sum(units) AS units FROM coins"
+        " WHERE network = %s AND spent_by_txid IS NULL AND created_height IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2",
+        (network,),
     )
 
 

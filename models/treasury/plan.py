@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from core.catalogue.catalogue import Catalogue, Network
+from core.catalogue.families import traits_of
 from core.errors import InvoiceQuoteFailed
 from core.rates.pricing import Market, fee_in_coin, usd_cents
 from core.rates.worth import SweepPolicy, Verdict, is_dear, judge_sweep
@@ -78,6 +79,8 @@ def is_worth(
 def whole(
     catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, *, limit: int
 ) -> Sequence[Planned]:
-    """Judge everything that lies at deposit addresses of a network, up to so many."""
+    """Judge everything that lies at deposit addresses of a network, up to so many; coins are spent where they lie."""
+    if traits_of(network).claim == "coins":
+        return ()
     found = sweeps.unswept(network.code, family=network.family, limit=limit)
     return judged(catalogue, market, policy, network, found)

@@ -40,6 +40,9 @@ class BalanceSnapshot(Table, table="balance_snapshots b"):
     height: Big
     block_hash: str
     witnesses: int
+    # Where money lies in coins: up to which scanned block these were asked for.
+    asked_height: Big | None
+    asked_hash: str | None
     taken_at: datetime = BY_DATABASE
 
 

@@ -35,6 +35,8 @@ class Balances:
     block_hash: str
     witnesses: int
     held: tuple[Held, ...]
+    # Where money lies in coins: the scanned block, by height and hash, whose coins were asked for.
+    asked: tuple[int, str] | None = None
 
 
 def read(network: str) -> Balances | None:
@@ -47,11 +49,15 @@ def read(network: str) -> Balances | None:
         return None
     held = (Held(place=row.place, currency=row.currency, address=row.address, units=row.units) for row in found)
     first = found[0]
-    return Balances(height=first.height, block_hash=first.block_hash, witnesses=first.witnesses, held=tuple(held))
+    asked = None if first.asked_height is None else (first.asked_height, first.asked_hash or "")
+    return Balances(
+        height=first.height, block_hash=first.block_hash, witnesses=first.witnesses, held=tuple(held), asked=asked
+    )
 
 
 def keep(network: str, balances: Balances) -> None:
     """Keep balances in place of those that waited until now."""
+    asked_height, asked_hash = balances.asked or (None, None)
     with transaction():
         drop(network)
         BalanceSnapshot.write_all(
@@ -59,6 +65,7 @@ def keep(network: str, balances: Balances) -> None:
                 BalanceSnapshot(
                     network=network, place=each.place, currency=each.currency, address=each.address, units=each.units,
                     height=balances.height, block_hash=balances.block_hash, witnesses=balances.witnesses,
+                    asked_height=asked_height, asked_hash=asked_hash,
                 )
                 for each in balances.held
             ]

@@ -180,12 +180,16 @@ def cooling(network: str) -> set[str]:
     return set(found)
 
 
-def open_payout_units(network: str) -> dict[str, int]:
-    """Return what open payouts will take from the hot wallet, by coin, in the ledger's units."""
+def open_payout_units(network: str, *, is_signed_too: bool = True) -> dict[str, int]:
+    """Return what open payouts will take from the hot wallet, by coin, in the ledger's units.
+
+    is_signed_too: those whose transaction is signed among them.
+    """
     found = rows(
         "SELECT currency, sum(to_units) FROM payouts WHERE network = %s"
-        " AND status IN ('pending', 'awaiting_cosign', 'approved', 'broadcasting', 'sent') GROUP BY currency",
-        (network,),
+        " AND (status IN ('pending', 'awaiting_cosign', 'approved') OR %s AND status IN ('broadcasting', 'sent'))"
+        " GROUP BY currency",
+        (network, is_signed_too),
     )
     return dict(found)
 

@@ -53,6 +53,10 @@ class ToyNode:
     def _balance(self, address: str, currency: str) -> int:
         return self.chain.held(address, currency)
 
+    def _unspent(self, coins: tuple[tuple[str, int], ...]) -> int:
+        there = self.chain.state.coins
+        return sum(there[coin][1] for coin in coins if coin in there)
+
     def _output(self, txid: str, vout: int) -> tuple[str, int]:
         recipient, _, units = next(
             tx.outputs[vout] for block in self.chain.blocks for tx in block.txs if tx.txid == txid

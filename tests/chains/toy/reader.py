@@ -29,6 +29,7 @@ from chains.base import (
 )
 from chains.family import Wiring
 from chains.net.budget import budget
+from core.catalogue.families import traits_of
 from tests.chains.toy.chain import MINER, NATIVE, REWARD_DEPTH, WINDOW, ToyBlock, Tx, signers_of
 from tests.chains.toy.nodes import ToyNode
 from tests.chains.toy.providers import ToyProviders, block_at, checked
@@ -229,11 +230,13 @@ class ToyReader:
         tip = block_at(node, checked(node.ask("head"), int))
         if tip is None:
             raise ProviderError("the node does not know its own tip")
-        units = (
-            checked(node.ask("balance", place.address, (place.pair and place.pair.contract) or NATIVE), int)
-            for place in places
-        )
+        units = (self._at(node, place) for place in places)
         return Snapshot(height=tip.height, block_hash=tip.hash, units=tuple(units))
+
+    def _at(self, node: ToyNode, place: Place) -> int:
+        if traits_of(self._network).claim == "coins":
+            return checked(node.ask("unspent", place.coins), int)
+        return checked(node.ask("balance", place.address, (place.pair and place.pair.contract) or NATIVE), int)
 
 
 def _told(providers: ToyProviders, node: ToyNode) -> str | ProviderError:

@@ -1,0 +1,53 @@
+"""Makes one coin of many where that is cheap, so that what is paid later takes few. Called by actors.treasury.sweep.
+
+What is cheap, the family's treasurer says; when there are many, and that payouts come first, is judged here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import structlog
+
+from actors.context import Context
+from actors.signer import spend as spending
+from chains import registry
+from chains.base import Coin, Coins, InsufficientCoinError, KeyRef, SpendRefusedError, Sweep
+from core.catalogue.catalogue import Network
+from models.payouts import freezes
+from models.payouts import queue as payout_queue
+from models.spends import reads as spend_reads
+
+log = structlog.get_logger()
+
+# With so many free coins none are joined.
+COINS_FEW: Final = 50
+
+
+def join(ctx: Context, network: Network, hot: KeyRef) -> bool:
+    """Join coins if there are many, one transaction at a time; return whether one was signed.
+
+    Not while payouts are due, which may want the same coins. Raises FeeTooHighError and ProviderError.
+    """
+    code, currency = network.code, network.gas_currency
+    found = spending.free_coins(network, currency)
+    if len(found) <= COINS_FEW or currency in freezes.frozen_coins(code) or payout_queue.is_any_due(network):
+        return False
+    if spend_reads.waiting_of(code, hot.address, "join"):
+        return False
+    treasurer = registry.coin_treasurer(network, ctx.settings)
+    try:
+        step = treasurer.join(found, hot, cap_units=registry.fee_cap_units(network, ctx.settings))
+        return isinstance(step, Sweep) and _start(ctx, network, step, found)
+    except (InsufficientCoinError, SpendRefusedError) as error:
+        log.warning("join.refused", network=code, reason=str(error))
+    return False
+
+
+def _start(ctx: Context, network: Network, step: Sweep, found: tuple[Coin, ...]) -> bool:
+    draft = step.draft
+    if not isinstance(draft.claim, Coins) or not set(draft.claim.outpoints) <= {(one.txid, one.vout) for one in found}:
+        raise ValueError("a join claims other coins than it was offered")
+    spend_id = spending.start(ctx, network, purpose="join", intent=draft.intent, draft=draft)
+    log.info("join.started", network=network.code, coins=len(draft.claim.coins), spend=str(spend_id))
+    return spend_id is not None
