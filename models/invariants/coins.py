@@ -23,4 +23,28 @@ COIN_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         "SELECT k.network, k.txid, k.vout, s.state FROM coins k JOIN spends s ON s.id = k.held_by"
         " WHERE s.network <> k.network OR (k.spent_by_txid IS NULL AND s.state IN ('dead', 'failed'))",
     ),
+    "coins_are_what_came_or_change": (
+        "a coin in a block was made by a transaction of ours or one noted as a stranger's, or is a deposit or a top-up"
+        " of as much (where money lies in coins, the ledger counts these in the chain's units)",
+        "SELECT k.network, k.txid, k.vout, k.units FROM coins k WHERE k.created_height IS NOT NULL"
+        " AND NOT EXISTS (SELECT 1 FROM spend_attempts a WHERE (a.network, a.txid) = (k.network, k.txid))"
+        " AND NOT EXISTS (SELECT 1 FROM stranger_spends t WHERE (t.network, t.txid) = (k.network, k.txid))"
+        " AND NOT EXISTS (SELECT 1 FROM deposits d WHERE d.status <> 'reversed' AND (d.network, d.txid, d.ordinal,"
+        "   d.address, d.currency, d.amount_units) = (k.network, k.txid, k.vout::text, k.address, k.currency, k.units))"
+        " AND NOT EXISTS (SELECT 1 FROM treasury_topups t WHERE t.status <> 'reversed' AND (t.network, t.txid,"
+        "   t.ordinal, t.currency, t.units) = (k.network, k.txid, k.vout::text, k.currency, k.units))",
+    ),
+    "movements_are_coins": (
+        "what a spend in a scanned block moved at our addresses, the cold ones apart, is what the coins that it made"
+        " there are worth, less those that it spent",
+        "SELECT s.id, c.made, c.gone, c.moved FROM spends s CROSS JOIN LATERAL (SELECT"
+        "   (SELECT sum(k.units) FROM coins k WHERE (k.network, k.spent_by_txid, k.spent_hash)"
+        "     = (s.network, s.mined_txid, s.mined_hash)) AS gone,"
+        "   (SELECT COALESCE(sum(k.units), 0) FROM coins k WHERE (k.network, k.txid, k.created_hash)"
+        "     = (s.network, s.mined_txid, s.mined_hash)) AS made,"
+        "   (SELECT COALESCE(sum(m.units), 0) FROM spend_movements m WHERE m.spend_id = s.id AND NOT EXISTS"
+        "     (SELECT 1 FROM treasury_addresses a WHERE (a.network, a.address, a.role)"
+        "       = (m.network, m.address, 'cold'))) AS moved) c"
+        " WHERE s.purpose <> 'lost' AND c.made - c.gone <> c.moved",
+    ),
 }

@@ -111,6 +111,7 @@ _SCOPES: Final[Mapping[str, str]] = {
     "spends_do_what_payouts_say": _PAYOUTS,
     "spends_are_their_outputs": _SPENDS,
     "movements_are_their_spends": _MOVEMENTS,
+    "movements_are_coins": _MOVEMENTS,
 }
 
 

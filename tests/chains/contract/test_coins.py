@@ -10,13 +10,18 @@ import pytest
 from actors import context
 from actors.signer import spend as spending
 from actors.signer.intents import coin_of
+from actors.treasury import reconcile, sweep
+from actors.treasury.join import COINS_FEW
 from chains import registry
 from chains.base import Case, Coin, Coins, Fate, Intent, KeyRef, Output, OutputFate, Purse
+from cli.treasury import commands
 from core.catalogue.families import traits_of
 from core.logs import checkpoints
-from models.db.base import rows
+from models.db.base import execute, rows
+from models.payouts import freezes
 from models.spends import coins
-from tests.chains.contract.rig import PATIENCE_S, Payment, Rig, status
+from models.treasury import plan as treasury_plan
+from tests.chains.contract.rig import PATIENCE_S, Payment, Rig, status, stored
 from tests.chains.contract.toy import CoinsRig
 
 
@@ -77,22 +82,21 @@ def _deaf() -> None:
 
 def test_two_workers_who_want_the_same_coins_spend_each_once(coin_rig: Rig) -> None:
     fill(coin_rig, coin_rig.price * 3, coin_rig.price * 3)
-    recipient, other = coin_rig.recipient(), coin_rig.recipient()
+    recipient = coin_rig.recipient()
     order = coin_rig.order(recipient)
     wallet = spending.hot_wallet(coin_rig.network)
-    intent = Intent(wallet=wallet, pair=None, outputs=(Output(recipient=other, units=coin_rig.price),))
+    intent = Intent(wallet=wallet, pair=None, outputs=(Output(recipient=coin_rig.hot, units=coin_rig.price),))
     once(
         "spending.quoted",
-        lambda: spending.start(context.context(), coin_rig.network, purpose="cold", intent=intent),
+        lambda: spending.start(context.context(), coin_rig.network, purpose="filler", intent=intent),
     )
     coin_rig.sign()
     checkpoints.listen(None)
     assert holders() == [(1, 0), (1, 0)]
     coin_rig.follow()
 
-    assert (coin_rig.held(recipient), status(order), coin_rig.held(other)) == (
-        coin_rig.price, "confirmed", coin_rig.price,
-    )  # fmt: skip
+    assert (coin_rig.held(recipient), status(order)) == (coin_rig.price, "confirmed")
+    assert rows("SELECT state FROM spends") == [("confirmed",)] * 2
 
 
 def test_a_reorg_that_takes_a_coins_making_and_its_spending_loses_neither(coin_rig: Rig) -> None:
@@ -173,6 +177,104 @@ def test_the_coin_of_a_dearer_offer_is_free_again_once_the_older_one_is_in_for_g
     assert coin_rig.findings() == []
 
 
+def many(rig: Rig, count: int) -> None:
+    """Let the hot wallet have so many coins, and nothing be due."""
+    for _ in range(count):
+        rig.pay(rig.hot, rig.price)
+    rig.advance(rig.network.maturity)
+
+
+def test_many_coins_become_few_and_nothing_but_the_fee_is_gone(coin_rig: Rig) -> None:
+    many(coin_rig, COINS_FEW)
+    coin_rig.keep_and_follow()
+    assert rows("SELECT count(*) FROM spends") == [(0,)], "so many are few"
+
+    many(coin_rig, 2)
+    (found,) = commands._joins(context.context(), coin_rig.code)
+    assert (found["coins"], found["verdict"]) == (COINS_FEW + 2, "join")
+    assert "joined at the hot wallet once that is cheap" in commands._join_line(found)
+    coin_rig.keep_and_follow()
+
+    ((fee,),) = rows("SELECT sum(chain_fee_units) FROM spends WHERE purpose = 'join' AND state = 'confirmed'")
+    assert len(free(coin_rig)) < COINS_FEW
+    assert sum(coin.units for coin in free(coin_rig)) == (COINS_FEW + 2) * coin_rig.price - fee
+    assert rows("SELECT count(*) FROM treasury_topups") == [(COINS_FEW + 2,)], "what we join is nobody's top-up"
+    assert coin_rig.findings() == []
+    (found,) = commands._joins(context.context(), coin_rig.code)
+    assert "are spent where they lie" in commands._join_line(found)
+
+
+@pytest.mark.parametrize("reason", ["frozen", "due"])
+def test_nothing_is_joined_while_a_network_is_frozen_or_a_payout_is_due(coin_rig: Rig, reason: str) -> None:
+    many(coin_rig, COINS_FEW + 1)
+    if reason == "frozen":
+        freezes.freeze("network", coin_rig.code, reason="a test", frozen_by="test")
+    else:
+        coin_rig.order(coin_rig.recipient())
+    sweep.keep_treasury(coin_rig.code)
+    assert rows("SELECT count(*) FROM spends") == [(0,)]
+
+
+def test_what_a_buyer_paid_pays_others_from_where_it_lies(coin_rig: Rig) -> None:
+    mine, recipient = coin_rig.invoice(), coin_rig.recipient()
+    coin_rig.pay(stored(mine), coin_rig.price * 3)
+    coin_rig.advance(coin_rig.network.maturity)
+    order = coin_rig.order(recipient)
+    coin_rig.sign()
+    coin_rig.follow()
+
+    assert (coin_rig.held(recipient), status(order), coin_rig.held(stored(mine))) == (
+        coin_rig.price, "confirmed", 0,
+    )  # fmt: skip
+    ((fee,),) = rows("SELECT chain_fee_units FROM spends")
+    assert coin_rig.held(coin_rig.hot) == 2 * coin_rig.price - fee
+    assert rows("SELECT (SELECT count(*) FROM deposits), (SELECT count(*) FROM treasury_topups)") == [(1, 0)]
+    assert coin_rig.findings() == []
+    assert treasury_plan.whole(
+        context.context().catalogue, context.context().market.read(),
+        treasury_plan.policy_of(context.context().settings), coin_rig.network, limit=9,
+    ) == ()  # fmt: skip
+
+
+def test_what_others_sent_is_spent_at_the_networks_depth_and_change_at_once(coin_rig: Rig) -> None:
+    coin_rig.pay(coin_rig.hot, coin_rig.price * 3)
+    for _ in range(coin_rig.network.confirmations - 1):
+        coin_rig.advance()
+        assert spending.free_coins(coin_rig.network, coin_rig.currency) == ()
+    coin_rig.advance()
+    assert len(spending.free_coins(coin_rig.network, coin_rig.currency)) == 1
+
+    coin_rig.order(coin_rig.recipient())
+    coin_rig.sign()
+    coin_rig.advance()
+    (change,) = spending.free_coins(coin_rig.network, coin_rig.currency)
+    assert change.depth == 1
+
+
+@pytest.mark.needs("pay_ripening")
+def test_a_miners_coin_is_spent_when_it_is_ripe(coin_rig: Rig) -> None:
+    takes = coin_rig.pay_ripening(coin_rig.hot, coin_rig.price)
+    coin_rig.advance(takes - 1)
+    assert spending.free_coins(coin_rig.network, coin_rig.currency) == ()
+    coin_rig.advance()
+    assert len(spending.free_coins(coin_rig.network, coin_rig.currency)) == 1
+
+
+def test_what_was_spent_and_made_between_the_scan_and_the_tip_is_no_loss(coin_rig: Rig) -> None:
+    fill(coin_rig, coin_rig.price * 3, coin_rig.price * 3)
+    assert coin_rig.findings() == []
+    coin_rig.order(coin_rig.recipient())
+    coin_rig.sign()
+    coin_rig.pay(coin_rig.hot, coin_rig.price)
+    # The chain is asked at a tip that the scan has not come to.
+    coin_rig.mine(2)
+    reconcile.reconcile(coin_rig.code)
+    coin_rig.catch_up()
+    reconcile.reconcile(coin_rig.code)
+
+    assert rows("SELECT is_sound, height >= %s FROM reconciliations", (coin_rig.tip() - 2,)) == [(True, True)]
+
+
 @pytest.fixture
 def toy(coin_rig: Rig) -> CoinsRig:
     if not isinstance(coin_rig, CoinsRig):
@@ -230,3 +332,73 @@ def test_a_family_that_says_that_coins_had_no_effect_is_not_believed(
 
     toy.follow(1)
     assert (toy.held(recipient), status(order)) == (toy.price, "confirmed")
+
+
+def test_a_coin_that_the_chain_lacks_freezes_the_payouts(toy: CoinsRig) -> None:
+    fill(toy, toy.price, toy.price)
+    assert toy.findings() == []
+    lost = free(toy)[0]
+    del toy.chain.state.coins[lost.txid, lost.vout]
+
+    ((currency, place, misses),) = toy.findings()
+    assert (currency, place, misses >= 3) == (toy.currency, "hot", True)
+    ((reason,),) = rows("SELECT reason FROM payout_freezes")
+    assert "our coins should be worth 20" in reason
+    assert "and 10" in reason
+
+
+def test_a_coin_that_one_provider_alone_tells_of_is_neither_spent_nor_missed(toy: CoinsRig) -> None:
+    fill(toy, toy.price, toy.price)
+    first = free(toy)[0]
+    execute("UPDATE treasury_topups SET doubted_for = 'missing' WHERE txid = %s", (first.txid,))
+    assert first not in spending.free_coins(toy.network, toy.currency)
+    assert len(spending.free_coins(toy.network, toy.currency)) == 1
+    del toy.chain.state.coins[first.txid, first.vout]
+    assert toy.findings() == []
+    execute("UPDATE treasury_topups SET doubted_for = NULL")
+    assert toy.findings() != []
+    execute("DELETE FROM payout_freezes")
+
+
+def test_a_chain_that_tells_of_more_than_it_was_asked_for_gives_nobody_anything(toy: CoinsRig) -> None:
+    fill(toy, toy.price)
+    toy.nodes[0].lies["unspent"] = lambda truth, *_: truth + 1
+    toy.findings()
+    assert (toy.compared(), rows("SELECT count(*) FROM treasury_topups")) == (0, [(1,)])
+
+
+def test_a_snapshot_whose_coins_a_reorg_replaced_proves_nothing(toy: CoinsRig) -> None:
+    fill(toy, toy.price)
+    toy.mine()
+    reconcile.reconcile(toy.code)
+    assert rows("SELECT count(*) FROM balance_snapshots") == [(1,)]
+    execute("UPDATE balance_snapshots SET asked_hash = 'another'")
+    toy.catch_up()
+    reconcile.reconcile(toy.code)
+    assert (toy.compared(), rows("SELECT count(*) FROM balance_snapshots")) == (0, [(0,)])
+
+
+def test_payouts_leave_in_as_few_spends_as_hold_them(toy: CoinsRig) -> None:
+    fill(toy, *[toy.price * 9] * 3)
+    orders = [toy.order(toy.recipient()) for _ in range(12)]
+    toy.sign()
+    assert rows("SELECT count(*) FROM spend_outputs GROUP BY spend_id") == [(4,), (4,), (4,)]
+    toy.follow()
+    assert {status(order) for order in orders} == {"confirmed"}
+    assert toy.findings() == []
+
+
+def test_what_is_too_much_goes_to_the_cold_address_and_what_payouts_hold_is_not_taken_off_twice(toy: CoinsRig) -> None:
+    fill(toy, toy.price * 4, toy.price * 9)
+    cold = toy.recipient()
+    toy.env |= {f"{toy.code.upper()}_COLD_ADDRESS": cold, "HOT_LIMIT_USD": "50"}
+    toy.restart()
+    toy.order(toy.recipient())
+    toy.sign()
+    toy.pass_time(0)
+    sweep.keep_treasury(toy.code)
+    toy.follow()
+
+    # Of the coin that no payout holds, what is above the limit, whatever the payout takes.
+    assert toy.held(cold) == 4 * toy.price
+    assert toy.findings() == []

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from core.ids import uuid7
 from models.db.base import execute, transaction
 from models.spends import coins, strangers
 from models.spends.coins import CoinRow, Spending
+from models.treasury import topups
+from models.treasury.rows import Topup
 from tests.models.builders import Chain
 from tests.models.treasury.builders import spend
 
@@ -29,6 +32,18 @@ COIN_CORRUPTIONS: Final[dict[str, list[str]]] = {
         "UPDATE spends SET state = 'failed' WHERE id IN (SELECT held_by FROM coins WHERE txid = '0xheld')",
         "UPDATE coins SET network = 'bsc' WHERE txid = '0xheld'",
     ],
+    "coins_are_what_came_or_change": [
+        "DELETE FROM treasury_topups WHERE txid = '0xfree'",
+        "UPDATE treasury_topups SET status = 'reversed' WHERE txid = '0xheld'",
+        "UPDATE coins SET units = units + 1 WHERE txid = '0xfree'",
+        "UPDATE coins SET vout = 7 WHERE txid = '0xfree'",
+    ],
+    "movements_are_coins": [
+        "UPDATE coins SET units = units + 1 WHERE txid = '0xours'",
+        "UPDATE spend_movements SET units = units - 1"
+        " WHERE spend_id IN (SELECT held_by FROM coins WHERE txid = '0xours')",
+        "DELETE FROM spend_movements WHERE spend_id IN (SELECT held_by FROM coins WHERE txid = '0xours')",
+    ],
 }
 
 
@@ -43,8 +58,24 @@ def move_coins(chain: Chain) -> None:
     """Note coins in the chain's newest block, and have some of them held and spent."""
     at = {"height": chain.height, "block_hash": f"0x{chain.height}"}
     made = [coin(txid, height=chain.height) for txid in ("0xfree", "0xheld", "0xours", "0xstolen")]
-    holder, mover = (spend(sender="0xc", recipient="0xd", token_units=1, txid=txid) for txid in ("0xnext", "0xmove"))
+    holder = spend(sender="0xc", recipient="0xd", token_units=1, txid="0xnext")
+    mover = spend(
+        sender="0xc", recipient="0xd", token_units=1, txid="0xmove", mined=(chain.height, f"0x{chain.height}")
+    )
+    execute("DELETE FROM spend_movements WHERE spend_id = %s", (mover,))
+    execute(
+        "INSERT INTO spend_movements (spend_id, network, address, currency, decimals, units, height)"
+        " VALUES (%s, 'ethereum', '0xhot', 'ETH', 18, -5, %s)",
+        (mover, chain.height),
+    )
     with transaction():
+        for each in made:
+            assert topups.record(
+                Topup(
+                    id=uuid7(), network="ethereum", txid=each.txid, ordinal="0", currency="ETH", units=5, sender="",
+                    origin="transfer", block_height=chain.height, block_hash=f"0x{chain.height}",
+                )
+            )  # fmt: skip
         coins.note("ethereum", made, [], **at)
         assert coins.hold(holder, [("0xheld", 0)])
         assert coins.hold(mover, [("0xours", 0)])
