@@ -19,7 +19,7 @@ from chains import registry
 from chains.base import Intent
 from core.catalogue import families
 from core.logs import checkpoints
-from models.db.base import rows, transaction
+from models.db.base import execute, rows, transaction
 from models.payouts import freezes
 from models.spends import coins, signing
 from models.spends.coins import CoinRow
@@ -59,7 +59,8 @@ def once(label: str, act: Callable[[], object]) -> None:
 
 
 def coin(world: SpendWorld, txid: str, *, height: int) -> None:
-    """Let the hot wallet have a coin of 10 USDT."""
+    """Let the hot wallet have a coin of 10 USDT, by a transaction that is noted and left the chain for another."""
+    execute("INSERT INTO stranger_spends (network, txid) VALUES (%s, %s)", (world.network.code, txid))
     new = CoinRow(
         network=world.network.code, txid=txid, vout=0, address=world.hot, currency="USDT", units=TOKENS,
         created_height=height, created_hash=f"0x0-{height}",
@@ -209,8 +210,8 @@ def test_a_spend_holds_its_coins_and_nobody_else_gets_them(
     world: SpendWorld, paper: Callable[..., PaperSpender]
 ) -> None:
     paper("coins")
-    coin(world, "a", height=99)
-    coin(world, "b", height=100)
+    coin(world, "a", height=49)
+    coin(world, "b", height=50)
     orders = [world.order() for _ in range(3)]
     world.step()
 
@@ -222,8 +223,8 @@ def test_a_spend_holds_its_coins_and_nobody_else_gets_them(
 def test_of_two_who_want_one_coin_the_slower_drafts_anew(world: SpendWorld, paper: Callable[..., PaperSpender]) -> None:
     """Another wallet's, so that nothing but the coin itself tells of the first."""
     spender = paper("coins")
-    coin(world, "a", height=99)
-    coin(world, "b", height=100)
+    coin(world, "a", height=49)
+    coin(world, "b", height=50)
     others: list[object] = []
     once(
         "spending.quoted",
@@ -242,7 +243,7 @@ def test_what_a_spend_waits_for_names_the_coins_that_it_holds(
     world: SpendWorld, paper: Callable[..., PaperSpender]
 ) -> None:
     spender = paper("coins")
-    coin(world, "a", height=99)
+    coin(world, "a", height=49)
     order = world.order()
     world.step()
     spender.include(world.spend(order).txid)
