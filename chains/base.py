@@ -410,6 +410,8 @@ class Attempt:
 
     txid: str
     raw: bytes
+    # By which its transfers are known to the scan; '' where that is its id.
+    mark: str = ""
 
 
 class Sending(Enum):

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
-from typing import cast
+from typing import Final, cast
 
 import structlog
 
 from actors.context import Context
-from chains.base import BlockScan, Departure
-from chains.family import CounterReader, Reader
+from chains.base import Block, BlockScan, Departure, ProviderError
+from chains.family import DepartureReader, Reader
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
+from models.db.base import transaction
+from models.deposits import cursors
+from models.spends import coins, strangers
 from models.spends import unknown as unknown_spends
-from models.spends.unknown import UnknownRow
+from models.spends.strangers import StrangerSpend
+from models.spends.unknown import Part, UnknownRow
+from models.treasury import own_addresses as treasury
 
 log = structlog.get_logger()
+
+# Each takes a few questions.
+READ_PER_STEP: Final = 20
+# Where nobody could tell of one, none is asked for all the time.
+REST_S: Final = 10.0
+
+_rests_until: dict[str, float] = {}
 
 
 def unknown_in(
@@ -23,14 +36,15 @@ def unknown_in(
 ) -> dict[str, list[UnknownRow]]:
     """Return, by block hash, what one of our keys signed in these blocks and no row knows. Raises ProviderError.
 
-    None where the claim is no counter: there actors.scan.outflow sees them. Called outside of transactions:
+    None where the claim is no counter: there actors.scan.outflow sees them, and read_strangers() reads them after.
+    Called outside of transactions:
     nodes are asked for what is found. Bytes are committed before they are sent, so that whatever of ours stands in a
     block has its row already.
     """
     if traits_of(network).claim != "counter":
         return {}
-    # By this trait a family says that its reader is one.
-    counting, read = cast("CounterReader", chain), list(scans)
+    # Every family's is one.
+    counting, read = cast("DepartureReader", chain), list(scans)
     ours = unknown_spends.own(network.code, network.family, {sender for scan in read for sender, _ in scan.sent})
     sent = {txid: scan for scan in read for sender, txid in scan.sent if sender in ours}
     found: dict[str, list[UnknownRow]] = {}
@@ -45,8 +59,44 @@ def unknown_in(
     return found
 
 
+def read_strangers(ctx: Context, network: Network, chain: DepartureReader) -> int:
+    """Read what took from us though no row knows it, where no counter tells of it; return how many that was.
+
+    Noted by actors.scan.outflow with their blocks. Call outside of transactions. Failing nodes are no error: it is
+    tried again.
+    """
+    if time.monotonic() < _rests_until.get(network.code, 0.0):
+        return 0
+    waiting = strangers.unread(network.code, limit=READ_PER_STEP)
+    done = sum(_read_stranger(ctx, network, chain, each) for each in waiting)
+    if done < len(waiting):
+        _rests_until[network.code] = time.monotonic() + REST_S
+    return done
+
+
+def _read_stranger(ctx: Context, network: Network, chain: DepartureReader, stranger: StrangerSpend) -> bool:
+    try:
+        block = chain.block(stranger.block_height or 0)
+        if not isinstance(block, Block) or block.hash != stranger.block_hash:
+            # The scan will notice that another stands there now.
+            return False
+        departure = chain.departure(stranger.txid, block)
+    except ProviderError as error:
+        log.warning("departure.not_read", network=network.code, txid=stranger.txid, problem=str(error))
+        return False
+    if departure is None or departure.sender != stranger.sender:
+        log.error("departure.contradicted", network=network.code, txid=stranger.txid)
+        return False
+    ours = unknown_spends.own(network.code, network.family, {departure.sender} - {""})
+    new = _noted(ctx, network, departure, ours.get(departure.sender))
+    with transaction():
+        return cursors.is_scanned(network.code, height=block.height, block_hash=block.hash) and unknown_spends.note(new)
+
+
 def _noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | None) -> UnknownRow:
     pair = found.pair or ctx.catalogue.pair(network.gas_currency, network.code)
+    spent = coins.ours(network.code, found.spends)
+    parts = _parts(network, found)
     log.critical(
         "departure.unknown", network=network.code, txid=found.txid,
         sender=found.sender, slot=found.slot, height=found.height,
@@ -56,18 +106,38 @@ def _noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | 
         txid=found.txid,
         sender=found.sender,
         key_ordinal=key_ordinal,
-        slot=found.slot or 0,
-        recipient=found.outputs[0].recipient,
+        slot=found.slot,
+        recipient=parts[0].recipient if len(parts) == 1 else "",
         currency=network.gas_currency if found.pair is None else found.pair.currency,
         contract=None if found.pair is None else found.pair.contract,
         decimals=ctx.catalogue.scale(network.gas_currency) if pair is None else pair.decimals,
-        token_units=found.outputs[0].units,
-        is_transfer=found.is_transfer and len(found.outputs) == 1,
+        token_units=sum(part.units for part in parts),
+        # Where others paid as well, it is nothing that a row of ours asked for.
+        is_transfer=found.is_transfer and len(spent) == len(found.spends),
         raw=found.raw,
         ceiling_units=found.offer.ceiling_units,
         terms=dict(found.offer.terms),
-        is_success=not found.failed,
+        is_success=any(part.has_effect for part in parts),
         chain_fee_units=found.fee_units,
         block_height=found.height,
         block_hash=found.block_hash,
+        outputs=[part.tells() for part in parts],
+        spends=[list(coin) for coin in sorted(spent)],
+        expires_at=None if found.window is None else found.window.ends_at,
+        expires_height=None if found.window is None else found.window.last_height,
     )
+
+
+def _parts(network: Network, found: Departure) -> list[Part]:
+    """Return what a transaction brings to whom: of one that spends coins, without what came back to the hot wallet.
+
+    One that brings nothing to anybody else joins coins of ours.
+    """
+    parts = [
+        Part(output.recipient, output.units, has_effect=place not in found.failed)
+        for place, output in enumerate(found.outputs)
+    ]
+    if not found.spends:
+        return parts
+    hot = treasury.address(network.code, "hot")
+    return [part for part in parts if part.recipient != hot] or parts

@@ -16,7 +16,7 @@ from actors.network_ticks import network_tick
 from actors.scan import departures, missing, outflow
 from actors.scan.intake import SETTLE, Matching, settle_owners, take_transfer
 from chains.base import SKIPPED, Block, BlockScan, ProviderError, Skipped
-from chains.family import CounterReader, Reader
+from chains.family import CounterReader, DepartureReader, Reader
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 from models.db.base import repeat_on_deadlock, transaction
@@ -58,6 +58,8 @@ def poll_network(ctx: Context, network: Network, chain: Reader) -> bool:
 def _seek_missing(ctx: Context, network: Network, chain: Reader) -> None:
     if traits_of(network).claim == "counter":
         missing.seek(ctx, network, cast("CounterReader", chain))
+    else:
+        departures.read_strangers(ctx, network, cast("DepartureReader", chain))
 
 
 def _scan(ctx: Context, network: Network, chain: Reader) -> bool:

@@ -149,6 +149,7 @@ def _topup(ctx: Context, network: Network, block: Block, transfer: Transfer) -> 
         origin="cold" if treasury.is_cold(network.code, transfer.sender) else "transfer",
         block_height=block.height,
         block_hash=block.hash,
+        depth_min=transfer.depth_min,
     )
 
 

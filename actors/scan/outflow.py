@@ -29,10 +29,10 @@ def note(network: Network, scan: BlockScan) -> None:
         made = [_coin(network, scan, transfer) for transfer in scan.transfers]
         spent = [Spending(coin.txid, coin.vout, coin.by_txid) for coin in scan.spent]
         coins.note(code, made, spent, height=block.height, block_hash=block.hash)
-        takers = {coin.by_txid for coin in scan.spent}
+        takers = {coin.by_txid: "" for coin in scan.spent}
     else:
         ours = unknown_spends.own(code, network.family, {sender for sender, _ in scan.sent})
-        takers = {txid for sender, txid in scan.sent if sender in ours}
+        takers = {txid: sender for sender, txid in scan.sent if sender in ours}
     strangers.note(code, takers, height=block.height, block_hash=block.hash)
 
 

@@ -322,6 +322,7 @@ def new_attempt(
         number=number,
         network=spend.network,
         txid=attempt.txid,
+        mark=attempt.mark,
         raw=attempt.raw,
         ceiling_units=draft.offer.ceiling_units,
         terms=dict(draft.offer.terms),
@@ -342,7 +343,7 @@ def give(ctx: Context, network: Network, spend: SpendRow, attempts: list[Attempt
         return
     spender = spender_of(ctx, network)
     for attempt in attempts:
-        if spend.state == "failed" and not attempt.is_void:
+        if attempt.is_over or (spend.state == "failed" and not attempt.is_void):
             continue
         problem = _given(spender, attempt)
         reached("spending.given")

@@ -17,16 +17,17 @@ from cli.output import CommandError, JsonFlag, show
 from cli.session import database
 from cli.treasury.comparison import compared_now
 from core.catalogue.catalogue import Network
-from core.catalogue.families import SERVED_FAMILIES
+from core.catalogue.families import SERVED_FAMILIES, stored_txid
 from core.errors import RequestBadField
 from core.money import format_coin, parse_units
 from models.addresses import reservations
 from models.db.base import transaction
 from models.merchants import rows as merchants
-from models.spends import signing
+from models.spends import rows as spends
+from models.spends import signing, strangers
 from models.spends import unknown as unknown_spends
 from models.spends.unknown import UnknownRow
-from models.treasury import writeoffs
+from models.treasury import adoption, writeoffs
 from models.treasury.writeoffs import RecoveryError
 
 log = structlog.get_logger()
@@ -42,22 +43,23 @@ def recover(
     adopt: Annotated[str | None, typer.Option("--adopt", help="Book this transaction as an order's payout.")] = None,
     merchant: Annotated[UUID | None, typer.Option("--merchant", help="Whose order, by the merchant's id.")] = None,
     order_id: Annotated[str | None, typer.Option("--order-id", help="The order that it paid.")] = None,
+    output: Annotated[int | None, typer.Option("--output", help="Which of its outputs, where several wait.")] = None,
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """List what left our addresses without a row of ours, or book one of it as the payout of an order.
+    """List what left our addresses without a row of ours, or book an output of it as the payout of an order.
 
     A repeat of that order returns the payout then. The merchant's balance pays it; what it lacks becomes debt.
     """
     with database() as settings:
         ctx = process.configure(settings)
         known = _network(ctx, network)
-        if adopt is None and merchant is None and order_id is None:
+        if adopt is None and merchant is None and order_id is None and output is None:
             _list(ctx, known, as_json=as_json)
             return
         if adopt is None or merchant is None or not order_id:
             raise CommandError("--adopt, --merchant and --order-id go together")
-        _adopt(ctx, known, adopt, merchant, order_id, yes=yes, as_json=as_json)
+        _adopt(ctx, known, adopt, merchant, order_id, output, yes=yes, as_json=as_json)
 
 
 def writeoff(
@@ -147,15 +149,33 @@ def _list(ctx: Context, network: Network, *, as_json: bool) -> None:
     lines = [f"{network.code} is " + (f"not signed for: {stopped.reason}" if stopped else "signed for")]
     if stopped is not None and not stopped.is_caught_up:
         lines.append("  the scan has not caught up with the chain yet")
-    lines += [
-        f"  {each['status']} {each['txid']}: {each['amount']} {each['currency']} to {each['recipient']}"
-        f" from {each['sender']}, slot {each['slot']}, block {each['height'] or 'none'}"
+    for each in found:
+        lines += _lines(each)
+    unread = [each.txid for each in strangers.unread(network.code, limit=LISTED_MAX)]
+    lines += [f"  {txid}: no node has shown yet what it moved" for txid in unread]
+    document = {
+        "network": network.code, "stopped": None if stopped is None else stopped.reason, "unknown": found,
+        "unread": unread,
+    }  # fmt: skip
+    show(document, lines, as_json=as_json)
+
+
+def _lines(each: dict[str, Any]) -> list[str]:
+    claim = "" if each["slot"] is None else f", slot {each['slot']}"
+    sender = f" from {each['sender']}" if each["sender"] else ""
+    head = (
+        f"  {each['status']} {each['txid']}: {each['amount']} {each['currency']} to"
+        f" {each['recipient'] or 'several'}{sender}{claim}, block {each['height'] or 'none'}"
         + ("" if each["took_effect"] else ", without effect")
         + (f"; {each['reason']}, by {each['settled_by']}" if each["settled_by"] else "")
-        for each in found
+    )
+    outputs = each["outputs"] if len(each["outputs"]) > 1 else []
+    return [head] + [
+        f"    output {place}: {one['amount']} to {one['recipient'] or 'no address'}"
+        + ("" if one["took_effect"] else ", without effect")
+        + (f", payout {one['payout']}" if one["payout"] else "")
+        for place, one in enumerate(outputs)
     ]
-    document = {"network": network.code, "stopped": None if stopped is None else stopped.reason, "unknown": found}
-    show(document, lines, as_json=as_json)
 
 
 def _document(ctx: Context, each: UnknownRow) -> dict[str, Any]:
@@ -167,6 +187,15 @@ def _document(ctx: Context, each: UnknownRow) -> dict[str, Any]:
         "recipient": each.recipient,
         "currency": each.currency,
         "amount": format_coin(each.token_units, each.decimals),
+        "outputs": [
+            {
+                "recipient": part.recipient,
+                "amount": format_coin(part.units, each.decimals),
+                "took_effect": part.has_effect,
+                "payout": None if payout is None else str(payout),
+            }
+            for part, payout in zip(each.parts, _payouts_of(ctx, each), strict=True)
+        ],
         "is_transfer": each.is_transfer,
         "took_effect": each.is_success,
         "height": each.block_height,
@@ -178,30 +207,42 @@ def _document(ctx: Context, each: UnknownRow) -> dict[str, Any]:
     }
 
 
+def _payouts_of(ctx: Context, each: UnknownRow) -> list[UUID | None]:
+    """Return which payout each output is, or would be if all were somebody's."""
+    spend = None if each.spend_id is None else spends.find(each.spend_id)
+    if spend is not None and len(spend.outputs) == len(each.parts):
+        return [output.payout_id for output in spend.outputs]
+    if each.status != "open" or not each.is_transfer:
+        return [None] * len(each.parts)
+    return [None if payout is None else payout.id for payout in adoption.asked_by(ctx.catalogue, each)]
+
+
 def _adopt(
-    ctx: Context, network: Network, written: str, merchant_id: UUID, order_id: str, *, yes: bool, as_json: bool
-) -> None:
+    ctx: Context, network: Network, written: str, merchant_id: UUID, order_id: str, place: int | None,
+    *, yes: bool, as_json: bool,
+) -> None:  # fmt: skip
     merchants.check_exists(merchant_id)
-    # As it is stored; explorers write hexadecimal ids in capitals too, and elsewhere capitals make another id.
-    found = unknown_spends.find(network.code, written) or unknown_spends.find(network.code, written.lower())
+    txid = stored_txid(network, written)
+    found = unknown_spends.find(network.code, txid)
     if found is None:
         raise CommandError(f"{written} on {network.code} is not among the unknown transactions")
-    txid, amount = found.txid, format_coin(found.token_units, found.decimals)
+    amount = format_coin(found.token_units, found.decimals)
     if not yes:
-        question = f"Book {amount} {found.currency} to {found.recipient} as order {order_id!r} of {merchant_id}?"
-        typer.confirm(question, abort=True, err=True)
+        what = f"output {place} of {txid}" if place is not None else f"{amount} {found.currency} to {found.recipient}"
+        typer.confirm(f"Book {what} as order {order_id!r} of {merchant_id}?", abort=True, err=True)
     by = _operator()
     try:
-        payout = writeoffs.pay_order(
-            ctx.catalogue, network.code, txid, merchant_id=merchant_id, order_id=order_id, by=by
+        payout, left = writeoffs.pay_order(
+            ctx.catalogue, network.code, txid, merchant_id=merchant_id, order_id=order_id, by=by, place=place
         )
     except RecoveryError as error:
         raise CommandError(str(error)) from None
     log.warning("treasury.adopted", network=network.code, txid=txid, payout=str(payout.id), order_id=order_id, by=by)
-    document = {"network": network.code, "txid": txid, "payout": str(payout.id), "order_id": order_id}
-    show(
-        document, [f"{txid} is payout {payout.id} of order {order_id!r}; it is paid once it is buried"], as_json=as_json
-    )
+    document = {
+        "network": network.code, "txid": txid, "payout": str(payout.id), "order_id": order_id, "outputs_left": left
+    }  # fmt: skip
+    line = f"{txid} is payout {payout.id} of order {order_id!r}; it is paid once it is buried"
+    show(document, [line, *([f"of its outputs {left} are nobody's still"] if left else [])], as_json=as_json)
 
 
 def skip_addresses(family: str, *, yes: YesFlag = False, as_json: JsonFlag = False) -> None:

@@ -40,6 +40,8 @@ class Traits:
     outputs_max: int
     # Spends of one wallet that may be in no block.
     in_flight_max: int
+    # Whether the ids of transactions are hexadecimal, in lower case where they are stored: elsewhere capitals count.
+    has_hex_txids: bool = True
 
 
 TRAITS: Final[Mapping[Family, Traits]] = MappingProxyType(
@@ -70,6 +72,7 @@ TRAITS: Final[Mapping[Family, Traits]] = MappingProxyType(
             has_memo=True,
             outputs_max=1,
             in_flight_max=64,
+            has_hex_txids=False,
         ),
         "ton": Traits(
             claim="counter",
@@ -79,6 +82,7 @@ TRAITS: Final[Mapping[Family, Traits]] = MappingProxyType(
             has_memo=True,
             outputs_max=50,
             in_flight_max=1,
+            has_hex_txids=False,
         ),
         "bitcoin": Traits(
             claim="coins",
@@ -96,6 +100,11 @@ TRAITS: Final[Mapping[Family, Traits]] = MappingProxyType(
 def traits_of(network: "Network") -> Traits:
     """Return what holds for a network as for all of its family."""
     return TRAITS[network.family]
+
+
+def stored_txid(network: "Network", text: str) -> str:
+    """Return a transaction's id, as somebody wrote it, in the form in which it is stored."""
+    return text.lower() if traits_of(network).has_hex_txids else text
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="family"):

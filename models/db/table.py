@@ -63,6 +63,8 @@ _TYPES: Final[dict[object, str]] = {
     Decimal: "numeric",
     list[str]: "text[]",
     dict[str, Any]: "jsonb",
+    list[dict[str, Any]]: "jsonb",
+    list[list[Any]]: "jsonb",
     dict[str, int]: "jsonb",
 }
 

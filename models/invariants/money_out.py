@@ -98,7 +98,10 @@ PAYOUT_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         "   count(*) FILTER (WHERE effect IS NULL) AS unknown FROM spend_outputs GROUP BY spend_id) o"
         " ON o.spend_id = s.id WHERE o.count IS NULL"
         " OR (s.token_units, s.lost_units, s.charged_units) <> (o.units, o.lost, o.charged) OR o.last <> o.count - 1"
-        " OR o.payouts <> CASE WHEN s.purpose = 'payout' THEN o.count ELSE 0 END"
+        " OR (s.purpose = 'payout') <> (o.payouts > 0)"
+        # Only what was adopted may bring something to others besides.
+        " OR (s.purpose = 'payout' AND o.payouts < o.count"
+        "   AND NOT EXISTS (SELECT FROM unknown_spends u WHERE u.spend_id = s.id))"
         " OR (s.recipient, s.payout_id::text) IS DISTINCT FROM"
         "   (CASE WHEN o.count = 1 THEN o.recipient END, CASE WHEN o.count = 1 THEN o.payout END)"
         " OR o.unknown <> CASE WHEN s.effect IS NULL THEN o.count ELSE 0 END"

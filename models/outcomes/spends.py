@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Final
-from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from core.payouts.states import PayoutStatus
@@ -27,14 +26,9 @@ FAILED: Final = "The transaction was included and had no effect."
 UNCLEAR: Final = "the transaction moved something else than was asked for; sluice payouts settle"
 
 
-def _payout_id(output: OutputRow) -> UUID:
-    if output.payout_id is None:
-        raise LookupError(f"spend {output.spend_id} pays no payout")
-    return output.payout_id
-
-
 def _lock(output: OutputRow, *statuses: PayoutStatus) -> PayoutRow | None:
-    payout = payouts.lock(_payout_id(output))
+    # A spend that was adopted may bring something to others besides.
+    payout = None if output.payout_id is None else payouts.lock(output.payout_id)
     return payout if payout is not None and payout.status in statuses else None
 
 
@@ -66,19 +60,22 @@ def _mined(catalogue: Catalogue, spend: SpendRow) -> None:
 
 
 def _confirmed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
-    payout_endings.end(
-        catalogue, _payout_id(output), "confirmed", txid=spend.mined_txid, block_height=spend.mined_height
-    )
+    if output.payout_id is not None:
+        payout_endings.end(
+            catalogue, output.payout_id, "confirmed", txid=spend.mined_txid, block_height=spend.mined_height
+        )
 
 
 def _failed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
     """End the payout, less its share of what the chain took; what is given back may leave again within the limits."""
-    payout = payout_queue.read(_payout_id(output))
+    if output.payout_id is None:
+        return
+    payout = payout_queue.read(output.payout_id)
     fee_units = spend_tracking.fee_share(catalogue, spend, output)
     signer_counters.give_back(spend.id, output.place)
     payout_endings.end(
         catalogue,
-        _payout_id(output),
+        output.payout_id,
         "failed",
         kept_units=0 if payout is None else payout_rules.kept_units(catalogue, payout, fee_units),
         txid=spend.mined_txid,
@@ -92,7 +89,9 @@ def _failed_anew(_catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> N
 
     What left has become the gateway's loss by then. Of another effect it stays that: an operator has to look.
     """
-    payout = payout_queue.read(_payout_id(output))
+    if output.payout_id is None:
+        return
+    payout = payout_queue.read(output.payout_id)
     if payout is None:
         raise LookupError(f"spend {spend.id} pays no payout that exists")
     charged = payout.to_units if output.effect == "exact" else 0

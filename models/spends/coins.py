@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from models.db.base import execute, one, rows, rows_as
+from models.db.base import column, execute, is_true, one, rows, rows_as
 from models.db.table import BY_DATABASE, Big, Table, Units
 
 Outpoint = tuple[str, int]
@@ -267,4 +267,42 @@ def held(spend_id: UUID, family: str) -> list[HeldCoin]:
         " LEFT JOIN pool_addresses p ON p.family = %s AND p.address = k.address"
         " WHERE k.held_by = %s ORDER BY k.txid, k.vout",
         (family, spend_id),
+    )
+
+
+def holders(network: str, outpoints: Collection[Outpoint]) -> list[UUID]:
+    """Return the spends that hold any of these coins."""
+    return column(
+        f"SELECT DISTINCT k.held_by FROM coins k WHERE k.network = %s AND {_NAMED} AND k.held_by IS NOT NULL",
+        (network, *_split(outpoints)),
+    )
+
+
+def are_spent_otherwise(network: str, outpoints: Collection[Outpoint], txid: str) -> bool:
+    """Return whether another transaction spends any of these coins in a block."""
+    return is_true(
+        f"SELECT 1 FROM coins k WHERE k.network = %s AND {_NAMED} AND k.spent_by_txid <> %s LIMIT 1",
+        (network, *_split(outpoints), txid),
+    )
+
+
+def take_over(spend_id: UUID, network: str, outpoints: Collection[Outpoint]) -> int:
+    """Give a spend the coins that its transaction has in a block already, or had; return how many nobody held.
+
+    For what was signed before the database lost it. Call inside the transaction that writes the spend.
+    """
+    _lock(network, outpoints)
+    return execute(
+        f"UPDATE coins k SET held_by = %s WHERE k.network = %s AND {_NAMED} AND k.held_by IS NULL",
+        (spend_id, network, *_split(outpoints)),
+    )
+
+
+def taken_from(spend_id: UUID) -> list[str]:
+    """Return which transactions in blocks spend coins that a spend holds, and are none of its attempts."""
+    return column(
+        "SELECT DISTINCT k.spent_by_txid FROM coins k WHERE k.held_by = %s AND k.spent_by_txid IS NOT NULL"
+        " AND NOT EXISTS (SELECT FROM spend_attempts a"
+        "   WHERE (a.spend_id, a.network, a.txid) = (k.held_by, k.network, k.spent_by_txid))",
+        (spend_id,),
     )

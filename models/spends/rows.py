@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, get_args
 from uuid import UUID
 
-from models.db.base import execute, rows, touched, value
+from models.db.base import execute, is_true, rows, touched, value
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
 from models.spends import coins
 from models.spends import outputs as spend_outputs
@@ -109,9 +109,16 @@ class AttemptRow(Table, table="spend_attempts"):
     # The most that it can cost, in base units of the gas coin; and the family's own figures, by name.
     ceiling_units: Units
     terms: dict[str, int]
+    # By which the scan knows its transfers; '' where that is the txid.
+    mark: str = ""
     # Past its end it can be included no more; None for never.
     expires_at: datetime | None = None
     expires_height: Big | None = None
+    # Whether what was scanned lies past its end. Its fate is asked for all the same.
+    is_over: bool = derived(
+        "EXISTS (SELECT FROM chain_cursors c WHERE c.network = spend_attempts.network"
+        " AND (c.height > spend_attempts.expires_height OR c.block_time > spend_attempts.expires_at))"
+    )
     # What the version before reads of the terms; the database fills them.
     price_units: Units = BY_DATABASE
     tip_units: Units = BY_DATABASE
@@ -382,11 +389,9 @@ def known_slot(network: str, sender: str) -> int | None:
     return found.next_slot if found else None
 
 
-def at_slot(network: str, sender: str, slot: int) -> SpendRow | None:
-    """Return the spend that has a slot and is not dead."""
-    return SpendRow.first(
-        "s.network = %s AND s.sender = %s AND s.slot = %s AND s.state <> 'dead'", (network, sender, slot)
-    )
+def is_attempt(network: str, txid: str) -> bool:
+    """Return whether we signed a transaction by any row."""
+    return is_true("SELECT 1 FROM spend_attempts WHERE network = %s AND txid = %s", (network, txid))
 
 
 def settled_in(network: str, sender: str, slots: range) -> dict[int, UUID]:

@@ -119,7 +119,9 @@ def _ending(network: Network, spend: SpendRow, output: OutputRow, depth: int) ->
         return None
     if output.effect == "none":
         return "failed" if _hooks(spend).may_fail(spend) else None
-    return None if _hooks(spend).is_settled_by_hand else "confirmed"
+    # What pays nobody's payout was adopted beside one: it is lost, whatever it moved.
+    is_by_hand = _hooks(spend).is_settled_by_hand and output.payout_id is not None
+    return None if is_by_hand else "confirmed"
 
 
 def _settled_depth(network: Network, spend: SpendRow) -> int:
@@ -167,9 +169,7 @@ def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int, cause: Cause = 
 def _is_lost_to_another(spend: SpendRow) -> bool:
     """Return whether what a spend claims is another's for good: of a slot, once the scan has shown what used it."""
     if spend.slot is None:
-        # Who else has this key?
-        log.critical("spend.claim_used_by_other", **_names(spend), state=spend.state)
-        return True
+        return _is_robbed(spend)
     user = unknown_spends.user_of_slot(spend)
     if user is None:
         # Only our key can have signed what has the slot. Until the scan shows it, it may be what paid for this.
@@ -181,6 +181,19 @@ def _is_lost_to_another(spend: SpendRow) -> bool:
         return False
     if spend.state not in {"confirmed", "failed"}:
         log.error("spend.slot_lost", **_names(spend), txid=user.txid)
+    return True
+
+
+def _is_robbed(spend: SpendRow) -> bool:
+    """Return whether the coins of a spend went for something else: not until it is known what took them."""
+    for txid in coins.taken_from(spend.id):
+        user = unknown_spends.find(spend.network, txid)
+        if user is None and not spends.is_attempt(spend.network, txid):
+            return False
+        if user is not None and user.status == "open" and unknown_spends.may_be(user, spend):
+            return False
+    # Who else has this key?
+    log.critical("spend.claim_used_by_other", **_names(spend), state=spend.state)
     return True
 
 
@@ -308,7 +321,7 @@ def _owed_units(spend: SpendRow, output: OutputRow) -> int:
     not arrive has left.
     """
     if spend.purpose == "payout":
-        return 0 if output.state == "failed" else output.token_units
+        return 0 if output.state == "failed" or output.payout_id is None else output.token_units
     return output.arrived_units or 0
 
 

@@ -6,9 +6,9 @@ spend, from where it is followed like every other (models.spends.tracking); the 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
 from psycopg2.extras import Json
@@ -16,11 +16,32 @@ from psycopg2.extras import Json
 from core.ids import uuid7
 from models.db.base import column, execute, is_true, rows, touched, value
 from models.db.table import BY_DATABASE, Big, Table, Units
-from models.spends import signing
+from models.spends import coins, signing
+from models.spends.coins import Outpoint
 from models.spends.rows import SpendRow
 
 Status = Literal["open", "matched", "order", "written_off", "gone"]
 SETTLED_PER_STEP: Final = 200
+
+
+class Part(NamedTuple):
+    """What an unknown transaction brings to one recipient, in the token's own units."""
+
+    recipient: str
+    units: int
+    has_effect: bool = True
+    # The payout that an operator took it for.
+    payout_id: UUID | None = None
+
+    @classmethod
+    def told(cls, values: Mapping[str, Any]) -> Part:
+        """Return the part that a JSON object tells."""
+        named = values["payout_id"]
+        return cls(values["recipient"], values["units"], values["has_effect"], UUID(named) if named else None)
+
+    def tells(self) -> dict[str, Any]:
+        """Return the JSON object that tells it."""
+        return self._asdict() | {"payout_id": str(self.payout_id) if self.payout_id else None}
 
 
 class UnknownRow(Table, table="unknown_spends"):
@@ -31,7 +52,9 @@ class UnknownRow(Table, table="unknown_spends"):
     txid: str
     sender: str
     key_ordinal: Big | None
-    slot: Big
+    # NULL where the family counts nothing.
+    slot: Big | None
+    # The one output's; '' where there are several, and then the units are of all together.
     recipient: str
     currency: str
     contract: str | None
@@ -55,8 +78,26 @@ class UnknownRow(Table, table="unknown_spends"):
     spend_id: UUID | None = BY_DATABASE
     settled_by: str = BY_DATABASE
     reason: str = BY_DATABASE
+    outputs: list[dict[str, Any]] = BY_DATABASE
+    # Those of our coins that it spends, as (txid, vout), where the claim is coins.
+    spends: list[list[Any]] = BY_DATABASE
+    # The end of its window, where the claim is one.
+    expires_at: datetime | None = BY_DATABASE
+    expires_height: Big | None = BY_DATABASE
     settled_at: datetime | None = BY_DATABASE
     noted_at: datetime = BY_DATABASE
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return what it brings to whom, besides what came back to ourselves."""
+        if not self.outputs:
+            return (Part(self.recipient, self.token_units, has_effect=self.is_success),)
+        return tuple(Part.told(each) for each in self.outputs)
+
+    @property
+    def outpoints(self) -> list[Outpoint]:
+        """Return the coins of ours that it spends."""
+        return [(txid, vout) for txid, vout in self.spends]
 
 
 def own(network: str, family: str, addresses: Collection[str]) -> dict[str, int | None]:
@@ -92,13 +133,14 @@ def unheard_of(network: str, txids: Collection[str]) -> set[str]:
 
 def note(new: UnknownRow) -> bool:
     """Write down a transaction and stop the signing, in the transaction that records its block; False if known."""
-    values = vars(new) | {"terms": Json(new.terms)}
+    told = vars(new)
+    values = told | {name: Json(told[name]) for name in ("terms", "outputs", "spends") if name in told}
     noted = touched(
         f"INSERT INTO unknown_spends AS u (id, {', '.join(values)}) SELECT %s, {', '.join(['%s'] * len(values))}"
         " WHERE NOT EXISTS (SELECT 1 FROM spend_attempts WHERE network = %s AND txid = %s)"
         " ON CONFLICT (network, txid) DO UPDATE SET block_height = EXCLUDED.block_height,"
         " block_hash = EXCLUDED.block_hash, is_success = EXCLUDED.is_success,"
-        " chain_fee_units = EXCLUDED.chain_fee_units, status = 'open'"
+        " chain_fee_units = EXCLUDED.chain_fee_units, outputs = EXCLUDED.outputs, status = 'open'"
         " WHERE u.status IN ('open', 'gone') AND u.block_height IS NULL",
         (uuid7(), *values.values(), new.network, new.txid),
     )
@@ -131,7 +173,10 @@ def waiting() -> dict[str, int]:
     return dict(
         rows(
             "SELECT network, count(*) FROM (SELECT network FROM unknown_spends WHERE status = 'open'"
-            " UNION ALL SELECT network FROM stranger_spends WHERE block_height IS NOT NULL) waiting GROUP BY network"
+            " UNION ALL SELECT network FROM stranger_spends t WHERE block_height IS NOT NULL"
+            "   AND NOT EXISTS (SELECT FROM spend_attempts a WHERE (a.network, a.txid) = (t.network, t.txid))"
+            "   AND NOT EXISTS (SELECT FROM unknown_spends u WHERE (u.network, u.txid) = (t.network, t.txid)))"
+            " waiting GROUP BY network"
         )
     )
 
@@ -157,6 +202,28 @@ def settle(unknown: UnknownRow, status: Status, *, spend_id: UUID | None, by: st
     )
 
 
+def name_payout(unknown: UnknownRow, place: int, payout_id: UUID) -> UnknownRow:
+    """Record which payout an output of a locked one is, as an operator says; return it as it is then."""
+    parts = list(unknown.parts)
+    parts[place] = parts[place]._replace(payout_id=payout_id)
+    outputs = Json([part.tells() for part in parts])
+    execute("UPDATE unknown_spends SET outputs = %s WHERE id = %s AND status = 'open'", (outputs, unknown.id))
+    found = UnknownRow.first("id = %s", (unknown.id,))
+    if found is None:
+        raise LookupError(f"{unknown.txid} vanished while it was locked")
+    return found
+
+
+def named_payouts(network: str, *, but: UUID) -> set[UUID]:
+    """Return the payouts that operators took outputs for of what is not settled, one transaction's left out."""
+    found = column(
+        "SELECT o ->> 'payout_id' FROM unknown_spends u, jsonb_array_elements(u.outputs) o"
+        " WHERE u.network = %s AND u.status = 'open' AND u.id <> %s AND o ->> 'payout_id' IS NOT NULL",
+        (network, but),
+    )
+    return {UUID(payout_id) for payout_id in found}
+
+
 def user_of_slot(spend: SpendRow) -> UnknownRow | None:
     """Return the transaction of our own key that stands in a block with a spend's slot and is none of its attempts."""
     return UnknownRow.first(
@@ -166,13 +233,36 @@ def user_of_slot(spend: SpendRow) -> UnknownRow | None:
 
 
 def may_be(unknown: UnknownRow, spend: SpendRow) -> bool:
-    """Return whether a transaction may have moved what a spend does; of one that pays many no row tells."""
-    asked = [(output.recipient, spend.contract, output.token_units) for output in spend.outputs]
-    return len(asked) > 1 or asked == [(unknown.recipient, unknown.contract, unknown.token_units)]
+    """Return whether a transaction moves what a spend does, to each recipient."""
+    asked = sorted((output.recipient, output.token_units) for output in spend.outputs)
+    moved = sorted((part.recipient, part.units) for part in unknown.parts)
+    return (asked, spend.contract) == (moved, unknown.contract)
 
 
-def is_slot_used_otherwise(unknown: UnknownRow) -> bool:
-    """Return whether another transaction stands in a block with the slot of one that is in none."""
+def holders(unknown: UnknownRow) -> list[UUID]:
+    """Return the spends of ours that claim what a transaction claims, and are not dead."""
+    if unknown.slot is None:
+        return coins.holders(unknown.network, unknown.outpoints)
+    return column(
+        "SELECT id FROM spends WHERE network = %s AND sender = %s AND slot = %s AND state <> 'dead'",
+        (unknown.network, unknown.sender, unknown.slot),
+    )
+
+
+def is_void(unknown: UnknownRow) -> bool:
+    """Return whether one that is in no block can be in none any more, as far as our own scan tells."""
+    if unknown.spends and coins.are_spent_otherwise(unknown.network, unknown.outpoints, unknown.txid):
+        return True
+    if unknown.slot is not None:
+        return _is_slot_used_otherwise(unknown)
+    return is_true(
+        "SELECT 1 FROM chain_cursors c JOIN unknown_spends u ON u.network = c.network"
+        " WHERE u.id = %s AND (c.height > u.expires_height OR c.block_time > u.expires_at)",
+        (unknown.id,),
+    )
+
+
+def _is_slot_used_otherwise(unknown: UnknownRow) -> bool:
     return is_true(
         "SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot = %s AND mined_txid <> %s"
         " UNION ALL SELECT 1 FROM unknown_spends WHERE network = %s AND sender = %s AND slot = %s AND txid <> %s"

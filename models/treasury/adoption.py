@@ -6,6 +6,7 @@ Each is one change in the caller's transaction. Whoever adopts twice finds it se
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -20,12 +21,13 @@ from models.outcomes import spends as payout_spends
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
+from models.spends import coins
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
 from models.spends import unknown as unknown_spends
 from models.spends.outputs import OutputRow
 from models.spends.rows import AttemptRow, Purpose, SpendRow
-from models.spends.unknown import Status, UnknownRow
+from models.spends.unknown import Part, Status, UnknownRow
 from models.treasury import own_addresses as treasury
 
 log = structlog.get_logger()
@@ -38,23 +40,23 @@ def adopt(catalogue: Catalogue, unknown_id: UUID) -> bool:
     unknown = unknown_spends.lock(unknown_id)
     if unknown is None:
         return False
-    if unknown.block_height is None and unknown_spends.is_slot_used_otherwise(unknown):
-        unknown_spends.settle(unknown, "gone", spend_id=None, by=GATEWAY, reason="another transaction has its slot")
+    if unknown.block_height is None and unknown_spends.is_void(unknown):
+        unknown_spends.settle(unknown, "gone", spend_id=None, by=GATEWAY, reason="it can be in no block any more")
         return True
-    holder = spends.at_slot(unknown.network, unknown.sender, unknown.slot)
-    if holder is not None:
+    holders = unknown_spends.holders(unknown)
+    if holders:
         # Another attempt of that very spend, or the spend has to be buried first.
-        return is_same(holder, unknown) and _join(catalogue, holder, unknown)
+        return len(holders) == 1 and _join(catalogue, holders[0], unknown)
     return unknown.is_transfer and _take(catalogue, unknown)
 
 
 def _take(catalogue: Catalogue, unknown: UnknownRow) -> bool:
-    """Make a locked transfer with a slot of its own what a payout asks for, or what went on between our addresses."""
-    payout = _asked_by(catalogue, unknown)
-    if payout is not None:
-        become(catalogue, unknown, "payout", status="matched", by=GATEWAY, payout=payout)
+    """Make a locked transfer with a claim of its own what payouts ask for, or what went on between our addresses."""
+    payouts_of = asked_by(catalogue, unknown)
+    if all(payouts_of):
+        become(catalogue, unknown, "payout", status="matched", by=GATEWAY, payouts_of=payouts_of)
         return True
-    purpose = _own_purpose(catalogue, unknown)
+    purpose = None if any(payouts_of) else _own_purpose(catalogue, unknown)
     if purpose is None:
         return False
     spend_id = become(catalogue, unknown, purpose, status="matched", by=GATEWAY)
@@ -63,21 +65,22 @@ def _take(catalogue: Catalogue, unknown: UnknownRow) -> bool:
     return True
 
 
-def is_same(spend: SpendRow, unknown: UnknownRow) -> bool:
-    """Return whether a transaction moves exactly what a spend does."""
-    return unknown.is_transfer and len(spend.outputs) == 1 and unknown_spends.may_be(unknown, spend)
+def _join(catalogue: Catalogue, spend_id: UUID, unknown: UnknownRow) -> bool:
+    """Add a transaction to the attempts of the spend whose claim it has, where it moves the same.
 
-
-def _join(catalogue: Catalogue, spend: SpendRow, unknown: UnknownRow) -> bool:
-    """Add a transaction to the attempts of the spend whose slot it has: a higher offer that was forgotten."""
-    locked = spends.lock(spend.id)
-    if locked is None or not spends.add_attempt(_attempt(unknown, spend.id, number=locked.attempts)):
+    That is a higher offer that was forgotten, or one that was signed for the same before the database lost it.
+    """
+    locked = spends.lock(spend_id)
+    if locked is None or not (unknown.is_transfer and unknown_spends.may_be(unknown, locked)):
         return False
-    spend_tracking.note_bumped(catalogue, spend.id)
+    if not spends.add_attempt(_attempt(unknown, spend_id, number=locked.attempts)):
+        return False
+    coins.take_over(spend_id, unknown.network, unknown.outpoints)
+    spend_tracking.note_bumped(catalogue, spend_id)
     unknown_spends.settle(
-        unknown, "matched", spend_id=spend.id, by=GATEWAY, reason="another attempt of the spend with its slot"
+        unknown, "matched", spend_id=spend_id, by=GATEWAY, reason="another attempt of the spend with its claim"
     )
-    log.warning("spend.adopted", txid=unknown.txid, network=unknown.network, spend=str(spend.id))
+    log.warning("spend.adopted", txid=unknown.txid, network=unknown.network, spend=str(spend_id))
     return True
 
 
@@ -88,15 +91,17 @@ def become(
     *,
     status: Status,
     by: str,
-    payout: PayoutRow | None = None,
+    payouts_of: Sequence[PayoutRow | None] = (),
     reason: str = "",
 ) -> UUID:
-    """Write the spend that a locked transaction is, for an approved and locked payout where it is one's.
+    """Write the spend that a locked transaction is, with the approved and locked payouts that its outputs pay.
 
     It counts as signed in the block before its own: the scan found it there, so that its depth counts from there.
     """
     spend_id = uuid7()
-    if payout is not None:
+    for payout in payouts_of:
+        if payout is None:
+            continue
         payout_queue.take(payout.id)
         if not payout_spends.begin(catalogue, payout):
             raise LookupError(f"payout {payout.id} changed while it was locked")
@@ -104,7 +109,7 @@ def become(
         id=spend_id,
         network=unknown.network,
         purpose=purpose,
-        sender=unknown.sender,
+        sender=wallet_of(unknown),
         key_ordinal=unknown.key_ordinal,
         currency=unknown.currency,
         contract=unknown.contract,
@@ -112,22 +117,43 @@ def become(
         token_units=unknown.token_units,
         slot=unknown.slot,
     )
-    output = OutputRow(
-        spend_id=spend_id,
-        payout_id=None if payout is None else payout.id,
-        recipient=unknown.recipient,
-        token_units=unknown.token_units,
-    )
-    spends.insert(new, [output], _attempt(unknown, spend_id))
+    spends.insert(new, _outputs(unknown, spend_id, payouts_of), _attempt(unknown, spend_id))
     execute("UPDATE spends SET signed_height = LEAST(signed_height, %s) WHERE id = %s", (_before(unknown), spend_id))
-    spends.raise_slot(unknown.network, unknown.sender, unknown.slot + 1)
+    coins.take_over(spend_id, unknown.network, unknown.outpoints)
+    if unknown.slot is not None:
+        spends.raise_slot(unknown.network, unknown.sender, unknown.slot + 1)
     spend_tracking.note_sent(catalogue, spend_id)
     unknown_spends.settle(unknown, status, spend_id=spend_id, by=by, reason=reason or f"it is a {purpose}")
     log.warning(
         "spend.adopted", txid=unknown.txid, network=unknown.network, purpose=purpose, spend=str(spend_id),
-        payout=None if payout is None else str(payout.id), by=by,
+        payouts=[str(payout.id) for payout in payouts_of if payout is not None], by=by,
     )  # fmt: skip
     return spend_id
+
+
+def wallet_of(unknown: UnknownRow) -> str:
+    """Return whose money a transaction moved: where a chain names no sender, it is the hot wallet's.
+
+    Raises LookupError where nobody has named that yet.
+    """
+    wallet = unknown.sender or treasury.address(unknown.network, "hot")
+    if wallet is None:
+        raise LookupError(f"{unknown.network} has no hot wallet yet")
+    return wallet
+
+
+def _outputs(unknown: UnknownRow, spend_id: UUID, payouts_of: Sequence[PayoutRow | None]) -> list[OutputRow]:
+    paid = payouts_of or [None] * len(unknown.parts)
+    return [
+        OutputRow(
+            spend_id=spend_id,
+            place=place,
+            payout_id=None if payout is None else payout.id,
+            recipient=part.recipient,
+            token_units=part.units,
+        )
+        for place, (part, payout) in enumerate(zip(unknown.parts, paid, strict=True))
+    ]
 
 
 def _before(unknown: UnknownRow) -> int | None:
@@ -143,16 +169,18 @@ def _attempt(unknown: UnknownRow, spend_id: UUID, *, number: int = 0) -> Attempt
         raw=unknown.raw,
         ceiling_units=unknown.ceiling_units,
         terms=unknown.terms,
+        expires_at=unknown.expires_at,
+        expires_height=unknown.expires_height,
     )
 
 
-def ledger_units(catalogue: Catalogue, unknown: UnknownRow) -> int | None:
-    """Return what a transaction moved in the ledger's units; None for a coin that is not offered on its network."""
+def ledger_units(catalogue: Catalogue, unknown: UnknownRow, units: int) -> int | None:
+    """Return token units of what a transaction moved in the ledger's; None for a coin not offered on its network."""
     pair = catalogue.pair(unknown.currency, unknown.network)
     if pair is None or _stored(pair.contract) != _stored(unknown.contract):
         return None
     try:
-        return pair.to_ledger(unknown.token_units, catalogue.scale(unknown.currency))
+        return pair.to_ledger(units, catalogue.scale(unknown.currency))
     except PrecisionLostError:
         return None
 
@@ -161,17 +189,42 @@ def _stored(contract: str | None) -> str:
     return stored_form(contract or "") or contract or ""
 
 
-def _asked_by(catalogue: Catalogue, unknown: UnknownRow) -> PayoutRow | None:
-    """Return, locked, the oldest approved payout that asks for exactly this; only the hot wallet pays any."""
-    units = ledger_units(catalogue, unknown)
-    if unknown.key_ordinal is not None or units is None:
+def asked_by(catalogue: Catalogue, unknown: UnknownRow) -> list[PayoutRow | None]:
+    """Return, locked, the approved payout that each output pays: the one that an operator named, or the oldest.
+
+    Each is one output's at most; only the hot wallet pays any.
+    """
+    found = [None if payout_id is None else _approved(payout_id, unknown) for payout_id in _askers(catalogue, unknown)]
+    return found if unknown.key_ordinal is None else [None] * len(found)
+
+
+def _askers(catalogue: Catalogue, unknown: UnknownRow) -> list[UUID | None]:
+    taken = unknown_spends.named_payouts(unknown.network, but=unknown.id)
+    taken |= {part.payout_id for part in unknown.parts if part.payout_id is not None}
+    found: list[UUID | None] = []
+    for part in unknown.parts:
+        payout_id = part.payout_id or _asker(catalogue, unknown, part, taken)
+        if payout_id is not None:
+            taken.add(payout_id)
+        found.append(payout_id)
+    return found
+
+
+def _asker(catalogue: Catalogue, unknown: UnknownRow, part: Part, taken: Collection[UUID]) -> UUID | None:
+    """Return the oldest approved payout that asks for exactly an output, of those that are not taken."""
+    units = ledger_units(catalogue, unknown, part.units)
+    if units is None:
         return None
-    found = value(
+    payout_id: UUID | None = value(
         "SELECT id FROM payouts WHERE network = %s AND status = 'approved' AND currency = %s AND address = %s"
-        " AND to_units = %s ORDER BY created_at, id LIMIT 1",
-        (unknown.network, unknown.currency, unknown.recipient, units),
+        " AND to_units = %s AND id <> ALL(%s::uuid[]) ORDER BY created_at, id LIMIT 1",
+        (unknown.network, unknown.currency, part.recipient, units, list(taken)),
     )
-    payout = payouts.lock(found) if found else None
+    return payout_id
+
+
+def _approved(payout_id: UUID, unknown: UnknownRow) -> PayoutRow | None:
+    payout = payouts.lock(payout_id)
     if payout is None or payout.status != "approved":
         return None
     if not payout_queue.is_held(payout):
@@ -181,7 +234,11 @@ def _asked_by(catalogue: Catalogue, unknown: UnknownRow) -> PayoutRow | None:
 
 
 def _own_purpose(catalogue: Catalogue, unknown: UnknownRow) -> Purpose | None:
-    """Return what a transfer between our own addresses was for."""
+    """Return what a transfer between our own addresses was for; one to several of them is none of ours."""
+    if unknown.spends and {part.recipient for part in unknown.parts} == {wallet_of(unknown)}:
+        return "join"
+    if len(unknown.parts) > 1:
+        return None
     if unknown.sender == unknown.recipient:
         return "filler" if unknown.token_units == 0 else None
     family = catalogue.networks[unknown.network].family
@@ -190,7 +247,10 @@ def _own_purpose(catalogue: Catalogue, unknown: UnknownRow) -> Purpose | None:
         return "sweep" if is_home and not _waits_for_deposits(unknown) else None
     if treasury.is_cold(unknown.network, unknown.recipient):
         return "cold"
-    is_pooled = unknown.recipient in unknown_spends.own(unknown.network, family, [unknown.recipient])
+    # Where money lies in coins nobody needs to be brought any.
+    is_pooled = not unknown.spends and unknown.recipient in unknown_spends.own(
+        unknown.network, family, [unknown.recipient]
+    )
     return "gas" if is_pooled and unknown.contract is None else None
 
 
@@ -205,7 +265,7 @@ def _waits_for_deposits(unknown: UnknownRow) -> bool:
 
 def take_deposits(catalogue: Catalogue, unknown: UnknownRow, spend_id: UUID) -> None:
     """Mark the deposits that left their address: the oldest, as far as what was moved goes; of gas coin all."""
-    units = ledger_units(catalogue, unknown)
+    units = ledger_units(catalogue, unknown, unknown.token_units)
     found = rows(
         "SELECT id, amount_units FROM deposits WHERE network = %s AND currency = %s AND address = %s"
         " AND sweep_id IS NULL AND status IN ('confirmed', 'credited') AND block_height <= %s"

@@ -66,14 +66,18 @@ def is_own_move(network: str, mark: str, sender: str | None) -> bool:
     if sender is None:
         return is_true(
             "SELECT 1 FROM spend_attempts WHERE network = %s AND txid = %s"
+            " UNION ALL SELECT 1 FROM spend_attempts WHERE network = %s AND mark = %s AND mark <> ''"
             " UNION ALL SELECT 1 FROM stranger_spends WHERE network = %s AND txid = %s LIMIT 1",
-            (network, mark) * 2,
+            (network, mark) * 3,
         )
     return is_true(
         "SELECT 1 FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
         " WHERE a.network = %s AND a.txid = %s AND s.sender = %s UNION ALL"
-        " SELECT 1 FROM unknown_spends WHERE network = %s AND txid = %s AND sender = %s LIMIT 1",
-        (network, mark, sender) * 2,
+        " SELECT 1 FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
+        " WHERE a.network = %s AND a.mark = %s AND a.mark <> '' AND s.sender = %s UNION ALL"
+        " SELECT 1 FROM unknown_spends WHERE network = %s AND txid = %s AND sender = %s UNION ALL"
+        " SELECT 1 FROM stranger_spends WHERE network = %s AND txid = %s AND sender = %s LIMIT 1",
+        (network, mark, sender) * 4,
     )
 
 

@@ -68,6 +68,8 @@ class Topup(Table, table="treasury_topups t"):
     origin: Origin
     block_height: Big
     block_hash: str
+    # So many confirmations it takes at least, whatever the network's maturity is.
+    depth_min: int = 0
     status: str = BY_DATABASE
     round: int = BY_DATABASE
     created_at: datetime = BY_DATABASE

@@ -35,7 +35,8 @@ def record(new: Topup) -> bool:
     written = new.write(
         "ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = t.round + 1,"
         " currency = EXCLUDED.currency, units = EXCLUDED.units, sender = EXCLUDED.sender,"
-        " origin = EXCLUDED.origin, block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash,"
+        " origin = EXCLUDED.origin, depth_min = EXCLUDED.depth_min, block_height = EXCLUDED.block_height,"
+        " block_hash = EXCLUDED.block_hash,"
         # What a reorg brought back has to be witnessed anew.
         " doubted_for = NULL, agreed_at = NULL, attempts = 0, problem = ''"
         " WHERE t.status = 'reversed'"
@@ -71,7 +72,8 @@ def book_matured(network: Network, *, limit: int, after_rereading: bool = False)
     """
     due = column(
         "SELECT t.id FROM treasury_topups t JOIN chain_cursors c ON c.network = t.network"
-        " WHERE t.network = %s AND t.status = 'pending' AND t.block_height <= c.height - %s + 1"
+        " WHERE t.network = %s AND t.status = 'pending'"
+        " AND t.block_height <= c.height - GREATEST(%s, t.depth_min) + 1"
         " AND (NOT %s OR t.block_height <= COALESCE(c.reread_height, -1))"
         # Those that wait for a second opinion come last, so that they keep no other from its turn.
         f" ORDER BY {OPEN}, t.block_height LIMIT %s",

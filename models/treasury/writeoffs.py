@@ -20,10 +20,10 @@ from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, EQUITY, GATEWAY, Acco
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.spends import hooks as spend_hooks
-from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
 from models.spends.hooks import Hooks
-from models.spends.unknown import UnknownRow
+from models.spends.rows import Purpose
+from models.spends.unknown import Part, UnknownRow
 from models.treasury import adoption
 from models.treasury.rows import Writeoff
 
@@ -38,28 +38,62 @@ class RecoveryError(Exception):
 # As somebody's payout -----------------------------------------------------------------------------------------
 
 
-def pay_order(catalogue: Catalogue, network: str, txid: str, *, merchant_id: UUID, order_id: str, by: str) -> PayoutRow:
-    """Book an unknown transfer as the payout of an order, in a transaction of its own; a repeat returns that.
+def pay_order(
+    catalogue: Catalogue,
+    network: str,
+    txid: str,
+    *,
+    merchant_id: UUID,
+    order_id: str,
+    by: str,
+    place: int | None = None,
+) -> tuple[PayoutRow, int]:
+    """Book an output of an unknown transfer as the payout of an order, in a transaction of its own.
 
-    An open payout of that order has to ask for just this. Without one it is made: the merchant's balance pays what
-    arrived, no fee; what it lacks becomes debt. Raises RecoveryError.
+    place: which output, where several are nobody's. Returns the payout, and how many outputs are nobody's still: the
+    transaction is followed once none is. An open payout of that order has to ask for just this. Without one it is made:
+    the merchant's balance pays what arrived, no fee; what it lacks becomes debt. Raises RecoveryError.
     """
     with transaction():
         unknown = _lock(network, txid)
-        units = adoption.ledger_units(catalogue, unknown)
-        if not unknown.is_transfer or units is None or not units or unknown.key_ordinal is not None:
+        at = _chosen(catalogue, unknown, place)
+        units = adoption.ledger_units(catalogue, unknown, unknown.parts[at].units)
+        if not unknown.is_transfer or not units or unknown.key_ordinal is not None:
             raise RecoveryError("this is no payout: it is no transfer of an offered coin out of the hot wallet")
-        if spends.at_slot(unknown.network, unknown.sender, unknown.slot) is not None:
-            raise RecoveryError("a spend of ours has its slot and is not buried yet; try again later")
+        _check_free(unknown)
         locks.wait_order("payout", merchant_id, order_id)
         found = payouts.find_by_order(merchant_id, order_id)
-        payout = _made(catalogue, unknown, units, merchant_id, order_id, by) if found is None else found
-        payout = _approved(catalogue, payout, unknown, units)
-        adoption.become(catalogue, unknown, "payout", status="order", by=by, payout=payout, reason=f"order {order_id}")
+        part = unknown.parts[at]
+        payout = _made(catalogue, unknown, part, units, merchant_id, order_id, by) if found is None else found
+        payout = _approved(catalogue, payout, unknown, part, units)
+        unknown = unknown_spends.name_payout(unknown, at, payout.id)
+        payouts_of = adoption.asked_by(catalogue, unknown)
+        if all(payouts_of):
+            adoption.become(
+                catalogue, unknown, "payout", status="order", by=by, payouts_of=payouts_of, reason=f"order {order_id}"
+            )
         row = payouts.lock(payout.id)
     if row is None:
         raise LookupError(f"payout {payout.id} vanished while it was locked")
-    return row
+    return row, payouts_of.count(None)
+
+
+def _chosen(catalogue: Catalogue, unknown: UnknownRow, place: int | None) -> int:
+    """Return the place of the output that is meant: the one that is named, or the only one that nobody asks for."""
+    asked = adoption.asked_by(catalogue, unknown)
+    open_ones = [at for at, payout in enumerate(asked) if payout is None]
+    if place is None and len(asked) == 1:
+        return 0
+    if place is None and len(open_ones) != 1:
+        raise RecoveryError(f"of its outputs {len(open_ones)} are nobody's: say which one is meant")
+    if place is not None and place not in range(len(asked)):
+        raise RecoveryError(f"it has no output {place}")
+    return open_ones[0] if place is None else place
+
+
+def _check_free(unknown: UnknownRow) -> None:
+    if unknown_spends.holders(unknown):
+        raise RecoveryError(f"a spend of ours claims what {unknown.txid} has and is not buried yet; try again later")
 
 
 def _lock(network: str, txid: str) -> UnknownRow:
@@ -72,13 +106,13 @@ def _lock(network: str, txid: str) -> UnknownRow:
     return unknown
 
 
-def _approved(catalogue: Catalogue, payout: PayoutRow, unknown: UnknownRow, units: int) -> PayoutRow:
+def _approved(catalogue: Catalogue, payout: PayoutRow, unknown: UnknownRow, part: Part, units: int) -> PayoutRow:
     """Return an order's payout, locked and approved. Raises RecoveryError if it asks for something else."""
     locked = payouts.lock(payout.id)
     if locked is None or locked.status not in {"pending", "awaiting_cosign", "approved"}:
         raise RecoveryError(f"the payout of this order is {payout.status}")
     asked = (locked.network, locked.currency, locked.address, locked.to_units)
-    if asked != (unknown.network, unknown.currency, unknown.recipient, units):
+    if asked != (unknown.network, unknown.currency, part.recipient, units):
         raise RecoveryError("the payout of this order asks for another transfer")
     if locked.status == "approved":
         return locked
@@ -89,7 +123,7 @@ def _approved(catalogue: Catalogue, payout: PayoutRow, unknown: UnknownRow, unit
 
 
 def _made(
-    catalogue: Catalogue, unknown: UnknownRow, units: int, merchant_id: UUID, order_id: str, by: str
+    catalogue: Catalogue, unknown: UnknownRow, part: Part, units: int, merchant_id: UUID, order_id: str, by: str
 ) -> PayoutRow:
     if order_id.startswith(RESERVED):
         raise RecoveryError("cheques and refunds make their orders themselves: let them be claimed or made again")
@@ -107,7 +141,7 @@ def _made(
             kind="payout",
             currency=unknown.currency,
             network=unknown.network,
-            address=unknown.recipient,
+            address=part.recipient,
             amount_units=units,
             fee_units=0,
             to_units=units,
@@ -123,10 +157,20 @@ def _made(
 
 
 def explained(catalogue: Catalogue, network: str, currency: str) -> tuple[int, list[UnknownRow]]:
-    """Return what the unknown transactions of a coin moved, in the ledger's units, and which they are."""
-    waiting = [each for each in unknown_spends.open_ones(network) if each.currency == currency]
-    return sum(_lost_units(catalogue, each.currency, each.decimals, each.token_units) for each in waiting
-               if each.is_success), waiting  # fmt: skip
+    """Return what the unknown transactions of a coin moved that nobody asks for, and which they are.
+
+    In the ledger's units.
+    """
+    moved, waiting = 0, []
+    for each in unknown_spends.open_ones(network):
+        asked = adoption.asked_by(catalogue, each) if each.is_transfer else [None] * len(each.parts)
+        if each.currency != currency or all(asked):
+            continue
+        lost = sum(part.units for part, payout in zip(each.parts, asked, strict=True)
+                   if payout is None and part.has_effect)  # fmt: skip
+        moved += rescale_down(lost, each.decimals, catalogue.scale(currency))
+        waiting.append(each)
+    return moved, waiting
 
 
 def write_off(
@@ -134,7 +178,8 @@ def write_off(
 ) -> tuple[Writeoff, list[str]]:
     """Book a loss, in a transaction of its own: all unknown transactions of the coin, and what is missing beside them.
 
-    Returns it, and those transactions. Raises RecoveryError where it is less than they moved: none is left over.
+    What payouts ask for of such a transaction pays them. Returns it, and those transactions. Raises RecoveryError where
+    it is less than they moved: none is left over.
     """
     with transaction():
         moved, waiting = explained(catalogue, network, currency)
@@ -142,9 +187,12 @@ def write_off(
             raise RecoveryError("the unknown transactions moved more than that")
         for each in waiting:
             unknown = _lock(network, each.txid)
-            if spends.at_slot(network, unknown.sender, unknown.slot) is not None:
-                raise RecoveryError(f"a spend of ours has the slot of {each.txid} and is not buried yet; try later")
-            spend_id = adoption.become(catalogue, unknown, "lost", status="written_off", by=by, reason=reason)
+            _check_free(unknown)
+            payouts_of = adoption.asked_by(catalogue, unknown) if unknown.is_transfer else []
+            purpose: Purpose = "payout" if any(payouts_of) else "lost"
+            spend_id = adoption.become(
+                catalogue, unknown, purpose, status="written_off", by=by, payouts_of=payouts_of, reason=reason
+            )
             if unknown.key_ordinal is not None and unknown.is_success:
                 adoption.take_deposits(catalogue, unknown, spend_id)
         written = Writeoff(
@@ -168,10 +216,6 @@ def unexplained_units(network: str) -> dict[str, int]:
 def _book(reference: str, network: str, currency: str, units: int) -> None:
     equity, custody = Account(GATEWAY, EQUITY, currency), Account(GATEWAY, CUSTODY, currency, network)
     ledger.post(reference, [Transfer(equity, custody, units)])
-
-
-def _lost_units(catalogue: Catalogue, currency: str, decimals: int, token_units: int) -> int:
-    return rescale_down(token_units, decimals, catalogue.scale(currency))
 
 
 # Where a reorg takes it, its bytes are sent again like all others: the books have it as gone, and nothing of the sender

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from chains.base import SKIPPED, Agreement, Block, BlockScan, Ours, ProviderError, Skipped, Transfer
+from chains.base import SKIPPED, Agreement, Block, BlockScan, Departure, Ours, ProviderError, Skipped, Transfer
 
 
 @dataclass
@@ -28,6 +28,8 @@ class PaperReader:
     # Heights that scan() leaves out though they have a block.
     left_out: Collection[int] = ()
     is_silent: bool = False
+    # What is told of transactions that left without a row.
+    departures: dict[str, Departure] = field(default_factory=dict)
     # The heights whose headers were asked for.
     asked: list[int] = field(default_factory=list)
 
@@ -68,6 +70,11 @@ class PaperReader:
 
     def final_height(self) -> int | None:
         return None
+
+    def departure(self, txid: str, block: Block) -> Departure | None:
+        if self.departures.get(txid) is None:
+            raise ProviderError(f"nobody shows {txid} in block {block.height}")
+        return self.departures[txid]
 
     def agreement(self, _height: int, _block_hash: str) -> Agreement:
         return self.agree

@@ -8,7 +8,7 @@ import pytest
 
 from actors import network_ticks
 from actors.context import Context
-from actors.scan import follow
+from actors.scan import departures, follow
 from chains.base import Transfer
 from core.settings.settings import load_settings
 from models.db.base import app_now, column
@@ -33,6 +33,7 @@ CTX = cast("Context", Process())
 
 def begin(monkeypatch: pytest.MonkeyPatch) -> PaperReader:
     """Put a chain without any block in place of the network's."""
+    departures._rests_until.clear()
     made = PaperReader(began=app_now())
     monkeypatch.setattr(network_ticks, "context", lambda: CTX)
     monkeypatch.setattr(network_ticks, "reader", lambda _network, _settings: made)
