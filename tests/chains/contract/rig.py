@@ -13,18 +13,21 @@ from itertools import count
 from typing import Any, ClassVar, Final, NamedTuple
 from uuid import UUID, uuid4
 
+from psycopg2 import sql
+
 from actors import context
 from actors.rates import network_fees
-from actors.scan import follow, rescan, witnesses
+from actors.scan import departures, follow, rescan, witnesses
 from actors.signer import broadcast
 from actors.signer import spend as spending
 from actors.treasury import reconcile, sweep
 from chains import registry
 from chains.family import Reader
 from core.addresses.addresses import display
-from core.catalogue.catalogue import Network
+from core.catalogue.catalogue import Catalogue, Network
 from core.ids import uuid7
 from core.settings.settings import load_settings
+from models.db import base
 from models.db.base import column, execute, rows, transaction
 from models.deposits import cursors
 from models.deposits import rows as deposits
@@ -34,6 +37,7 @@ from models.ledger.ledger import holdings
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.treasury import writeoffs
+from tests.actors.signer.recovery_world import with_admin
 from tests.chains.toy.plug import forget
 from tests.models.builders import assert_sound, merchant
 from tests.models.invoices.builders import create, new_invoice
@@ -213,15 +217,37 @@ class Rig(ABC):
         yield self
         assert_sound()
 
+    def copy(self) -> str:
+        """Copy the database as it is: the backup. Returns its address."""
+        name = self._database.rsplit("/", 1)[1]
+        copied = f"{name}_backup"
+        base.close()
+        made = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(copied), sql.Identifier(name))
+        with_admin(self._database, made)
+        base.connect(self._database)
+        return self._database.rsplit("/", 1)[0] + "/" + copied
+
+    def go_back_to(self, database: str) -> None:
+        """Go on with an older copy, which is known to be one."""
+        self._database = self.env["DATABASE_URL"] = database
+        base.connect(database)
+        execute("UPDATE database_marks SET timeline = '00000000'")
+        self.restart()
+
     def restart(self) -> None:
         """Begin as a process does, which has asked nobody anything yet."""
         forget()
+        departures._rests_until.clear()
         context.configure(load_settings(self.env))
         spending.keys.cache_clear()
 
     @property
     def network(self) -> Network:
         return context.context().catalogue.networks[self.code]
+
+    @property
+    def catalogue(self) -> Catalogue:
+        return context.context().catalogue
 
     @property
     def reader(self) -> Reader:

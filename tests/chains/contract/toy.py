@@ -148,10 +148,13 @@ class ToyRig(Rig):
         return self.claim != "window"
 
     def _rival(self, ours: Tx, thief: str, units: int) -> Tx:
-        return replace(ours, outputs=((thief, NATIVE, units),), fee=self.chain.fee, signatures=())
+        return replace(ours, outputs=((thief, NATIVE, units),), fee=self.chain.fee + 1, signatures=())
 
     def demand(self, *, is_absurd: bool) -> None:
         self.chain.fee = 10**9 if is_absurd else USUAL_FEE
+
+    def write_off(self, units: int) -> None:
+        self.book_loss(units)
 
     def lose_answers(self) -> None:
         def cut(_truth: str, _raw: bytes) -> str:
@@ -190,9 +193,6 @@ class CounterRig(HolesRig):
     def refuse(self, address: str) -> None:
         self.chain.deaf.add(address)
 
-    def write_off(self, units: int) -> None:
-        self.book_loss(units)
-
     def say_dead(self, number: int) -> None:
         self.nodes[number].lies["counter"] = lambda truth, *_: truth + 1
 
@@ -208,7 +208,6 @@ class WindowRig(HolesRig):
         "pay_ripening": "nobody is paid for making blocks here",
         "refuse": "a spend has one output",
         "stall": "what expires is signed anew, and nothing is offered more for",
-        "write_off": "what no row knows takes no claim, and no command books it yet",
     }
 
     def outlive(self) -> None:
@@ -230,7 +229,6 @@ class CoinsRig(ToyRig):
         "refuse": "a transaction has its effect as a whole",
         "outlive": "nothing ends by itself here",
         "gather": "coins are spent where they lie",
-        "write_off": "what no row knows stops the signing, and no command books it yet",
         "say_dead": "who spent a coin the scan alone tells, of blocks that their hashes prove",
     }
 
@@ -251,6 +249,6 @@ class CoinsRig(ToyRig):
         return replace(unsigned, signatures=((keys.public(wallet).hex(), keys.sign(wallet, unsigned.body()).hex()),))
 
     def _rival(self, ours: Tx, thief: str, units: int) -> Tx:
-        rest = sum(self.chain.state.coins[coin][1] for coin in ours.coins) - units - self.chain.fee
+        rest = sum(self.chain.state.coins[coin][1] for coin in ours.coins) - units - self.chain.fee - 1
         changed = super()._rival(ours, thief, units)
         return replace(changed, outputs=(*changed.outputs, (self.hot, NATIVE, rest)))

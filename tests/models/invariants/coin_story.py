@@ -81,7 +81,7 @@ def move_coins(chain: Chain) -> None:
         assert coins.hold(mover, [("0xours", 0)])
         spent = [Spending("0xours", 0, "0xmove"), Spending("0xstolen", 0, "0xthief")]
         coins.note("ethereum", [], spent, **at)
-        strangers.note("ethereum", ["0xthief"], **at)
+        strangers.note("ethereum", {"0xthief": ""}, **at)
     # An operator has looked into that.
     execute("DELETE FROM signing_stops")
     execute("DELETE FROM payout_freezes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from psycopg2.extras import Json
 
 from models.db.base import column, execute, rows, transaction
 from models.outcomes import settlements
@@ -15,6 +16,7 @@ from models.spends import outputs, tracking
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends.tracking import WATCHED_ON_BLOCKS
+from models.spends.unknown import Part
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
 from tests.models.outcomes.many import FEE_UNITS, Many
 from tests.models.treasury.builders import other_with_slot
@@ -243,12 +245,18 @@ def test_of_a_spend_whose_failed_part_was_settled_what_was_lost_comes_back_with_
     assert_sound()
 
 
-def test_a_stranger_of_whom_no_row_tells_all_buries_nobody(many: Many) -> None:
-    """A row of what our key signed names one recipient: whether it paid the others too, nobody can say."""
+def test_what_pays_all_the_same_recipients_buries_nobody_and_what_pays_others_does(many: Many) -> None:
     with transaction():
         other_with_slot(many.spend_id)
+    same = [Part(output.recipient, output.token_units).tells() for output in reversed(many.spend.outputs)]
+    told = "UPDATE unknown_spends SET outputs = %s, contract = (SELECT contract FROM spends WHERE id = %s)"
+    execute(told, (Json(same), many.spend_id))
     assert many.bury("stranger") is None
     assert many.states() == ("sent", "open", "open", "open")
+
+    execute(told, (Json(same[1:]), many.spend_id))
+    assert many.bury("stranger") is not None
+    assert many.states() == ("dead", "dead", "dead", "dead")
 
 
 def test_a_payout_has_one_output_that_may_pay_it(many: Many) -> None:
@@ -266,10 +274,12 @@ def test_an_output_ends_once(many: Many) -> None:
     assert (many.spend.outputs[0].lost_units, many.spend.lost_units) == (7, 7)
 
 
-def test_an_output_that_pays_nobody_is_no_payout_s(many: Many) -> None:
+def test_an_output_that_pays_nobody_ends_no_payout(many: Many) -> None:
+    before = rows("SELECT id, status FROM payouts ORDER BY id")
     output = many.spend.outputs[0].but(payout_id=None)
-    with pytest.raises(LookupError, match="pays no payout"):
-        payout_spends._confirmed(CATALOGUE, many.spend, output)
+    for end in (payout_spends._confirmed, payout_spends._failed, payout_spends._failed_anew):
+        end(CATALOGUE, many.spend, output)
+    assert rows("SELECT id, status FROM payouts ORDER BY id") == before
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -1,0 +1,125 @@
+"""What every family owes to a database that has lost its last commits: what they paid is found, and paid once."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.signer import broadcast
+from core.catalogue.families import traits_of
+from models.db.base import execute, rows
+from models.payouts.rows import PayoutRow
+from models.spends import signing
+from models.treasury import writeoffs
+from models.treasury.writeoffs import RecoveryError
+from tests.chains.contract.rig import Rig, status
+
+pytestmark = pytest.mark.fresh_database
+
+
+def sign(rig: Rig, times: int = 2) -> None:
+    for _ in range(times):
+        execute("UPDATE payouts SET due_at = app_now() WHERE status = 'approved'")
+        rig.sign()
+
+
+def pay_order(rig: Rig, of: PayoutRow, txid: str, place: int | None = None) -> tuple[PayoutRow, int]:
+    catalogue = rig.catalogue
+    return writeoffs.pay_order(
+        catalogue, rig.code, txid, merchant_id=of.merchant_id, order_id=of.order_id, by="operator", place=place
+    )
+
+
+def test_what_lost_rows_paid_finds_its_orders_again_and_each_is_paid_once(rich: Rig) -> None:
+    people = [rich.recipient() for _ in range(3)]
+    orders = [rich.order(to) for to in people[:2]]
+    backup = rich.copy()
+    sign(rich)
+    paid = rows("SELECT a.txid, a.raw FROM spend_attempts a ORDER BY 1")
+    rich.follow()
+    assert [rich.held(to) for to in people] == [rich.price, rich.price, 0]
+
+    rich.go_back_to(backup)
+    assert rows("SELECT count(*) FROM spends") == [(0,)]
+    later = rich.order(people[2])
+    sign(rich, 3)
+    assert rows("SELECT count(*) FROM spends") == [(0,)], "nothing is signed before the scan has caught up"
+    rich.catch_up()
+    sign(rich)
+    rich.follow()
+
+    assert signing.read(rich.code) is None
+    assert [status(order) for order in (*orders, later)] == ["confirmed"] * 3
+    assert [rich.held(to) for to in people] == [rich.price] * 3
+    assert {(txid, bytes(raw)) for txid, raw in paid} <= {
+        (txid, bytes(raw)) for txid, raw in rows("SELECT txid, raw FROM spend_attempts")
+    }
+    assert rich.findings() == []
+
+
+def test_what_nobody_asks_for_waits_until_an_operator_names_the_order(rich: Rig) -> None:
+    people = [rich.recipient() for _ in range(2)]
+    kept = rich.order(people[0])
+    backup = rich.copy()
+    lost = rich.order(people[1])
+    sign(rich)
+    rich.follow()
+    places = dict(rows("SELECT o.recipient, (SELECT a.txid FROM spend_attempts a WHERE a.spend_id = o.spend_id)"
+                       " FROM spend_outputs o"))  # fmt: skip
+
+    rich.go_back_to(backup)
+    rich.catch_up()
+    sign(rich, 3)
+    assert signing.read(rich.code) is not None
+    is_together = len(set(places.values())) == 1
+    assert status(kept) == ("approved" if is_together else "confirmed")
+
+    with pytest.raises(RecoveryError, match="not among"):
+        pay_order(rich, lost, "elsewhere")
+    booked, left = pay_order(rich, lost, places[people[1]])
+    assert (booked.address, left) == (people[1], 0)
+    rich.catch_up()
+    sign(rich)
+    rich.follow()
+    assert signing.read(rich.code) is None
+    assert rows("SELECT status, count(*) FROM payouts GROUP BY 1") == [("confirmed", 2)]
+    assert [rich.held(to) for to in people] == [rich.price] * 2
+    assert rich.findings() == []
+
+
+def test_what_is_written_off_leaves_the_books_and_what_was_asked_for_beside_it_is_paid(rich: Rig) -> None:
+    people = [rich.recipient() for _ in range(2)]
+    kept = rich.order(people[0])
+    backup = rich.copy()
+    rich.order(people[1])
+    sign(rich)
+    rich.follow()
+
+    rich.go_back_to(backup)
+    rich.catch_up()
+    sign(rich, 3)
+    rich.book_loss(rich.price)
+    rich.catch_up()
+    sign(rich)
+    rich.follow()
+    assert signing.read(rich.code) is None
+    assert (status(kept), rows("SELECT status FROM unknown_spends WHERE status = 'open'")) == ("confirmed", [])
+    assert rich.findings() == []
+
+
+def test_another_transaction_that_pays_the_same_with_the_same_claim_is_the_same_spend(rich: Rig) -> None:
+    if traits_of(rich.network).claim == "window":
+        pytest.skip("two transactions of this chain never share a claim")
+    to = rich.recipient()
+    order = rich.order(to)
+    sign(rich, 1)
+    assert rich.usurp(to, rich.price)
+    rich.catch_up()
+    for _ in range(3):
+        rich.advance(rich.network.maturity)
+        sign(rich)
+        broadcast.broadcast(rich.code)
+
+    assert signing.read(rich.code) is None
+    assert (rich.held(to), status(order)) == (rich.price, "confirmed")
+    assert rows("SELECT state, attempts FROM spends") == [("confirmed", 2)]
+    assert rich.findings() == []
