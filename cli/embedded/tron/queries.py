@@ -12,7 +12,7 @@ from cli.embedded.tron.blocks import Block
 from cli.embedded.tron.rules import CREATE_FEE, CREATE_NET_FEE, NET_PRICE
 from cli.embedded.tron.shapes import Json, account_json, block_json, hexed, included_json, info_json, visible
 from cli.embedded.tron.simulator import Simulator
-from cli.embedded.tron.wire import MalformedError, raw_of
+from cli.embedded.tron.wire import VERSION, MalformedError, raw_of
 from cli.embedded.tron.world import FREE_NET, World
 from core.addresses import base58
 from core.addresses.evm import keccak256
@@ -123,6 +123,7 @@ def node_info(view: View, _asked: Json) -> Json:
         "solidityBlock": f"Num:{solid.height},ID:{solid.id}",
         "beginSyncNum": 0,
         "currentConnectCount": 0,
+        "configNodeInfo": {"codeVersion": VERSION},
     }
 
 

@@ -90,6 +90,9 @@ def main(
 ) -> None:
     """Serve a chain that is kept in a file; without a block time it makes blocks when told to."""
     simulator = Simulator(identity, solidity_lag=solidity_lag, path=path)
+    if simulator.head.height == 0:
+        # The first block has no time, by which transactions could live.
+        simulator.mine()
     if block_time_s:
         threading.Thread(target=_tick, args=(simulator, block_time_s), daemon=True).start()
     with Server(simulator, port) as server:

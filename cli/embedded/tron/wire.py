@@ -12,6 +12,8 @@ from typing import Final
 
 from core.addresses import base58
 
+# What the simulator calls itself: it takes orders that no other node takes.
+VERSION: Final = "development"
 PREFIX: Final = b"\x41"
 ADDRESS_BYTES: Final = 20
 TRANSFER: Final = "TransferContract"

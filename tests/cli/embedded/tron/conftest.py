@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.embedded.tron.peer import Tron
+from tests.peers.tron import Tron
 
 
 @pytest.fixture

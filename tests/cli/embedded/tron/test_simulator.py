@@ -10,7 +10,7 @@ import pytest
 from cli.embedded.tron import wire
 from cli.embedded.tron.rules import RefusedError
 from cli.embedded.tron.simulator import Simulator
-from tests.cli.embedded.tron.peer import BUYER, FORGER, FORWARDER, LIFE_MS, NETWORK, TRX, USDT, Key, Tron
+from tests.peers.tron import BUYER, FORGER, FORWARDER, LIFE_MS, NETWORK, TRX, USDT, Key, Tron
 
 OTHER = Key(0xA11CE)
 THIRD = wire.shown(b"\xc3" * 20)

@@ -49,6 +49,7 @@ class Tron:
     """One chain; a context manager where it is to be reached over HTTP."""
 
     url = ""
+    _made = 0
 
     def __init__(self, *, solidity_lag: int = SOLIDITY_LAG, code: str = PLAIN) -> None:
         self.chain = Simulator(NETWORK.chain_identity, solidity_lag=solidity_lag)
@@ -83,9 +84,11 @@ class Tron:
     def raw(self, contract: bytes, *, fee_limit: int = 0, life_ms: int = LIFE_MS) -> bytes:
         """Return what is to be signed, which refers to the newest solid block."""
         now_ms = self.chain.now_ms()
+        # Two of the same moment are two all the same.
+        self._made += 1
         return wire.raw_data(
             contract, block_id=self.chain.ids[self.chain.solid_height()], now_ms=now_ms,
-            expiration_ms=now_ms + life_ms, fee_limit=fee_limit,
+            expiration_ms=now_ms + life_ms + self._made, fee_limit=fee_limit,
         )  # fmt: skip
 
     def transfer(self, to: str, units: int, *, key: Key = BUYER) -> bytes:

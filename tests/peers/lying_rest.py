@@ -1,0 +1,100 @@
+"""A provider between the gateway and a simulated chain whose questions are paths; it lies, fails or lags as told.
+
+lies[path] is what to say instead: a value, a Raw answer, or a function of the truth and the question.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cli.embedded.tron.answers import answer
+from cli.embedded.tron.simulator import Simulator
+from tests.peers.json_rpc_node import JsonRpcNode, Raw
+
+Lie = Callable[[Any, Mapping[str, Any]], object] | object
+
+
+class LyingRest(JsonRpcNode):
+    """Honest until told otherwise. A context manager."""
+
+    def __init__(self, chain: Simulator, *, key: str = "secret-key") -> None:
+        super().__init__({}, key=key)
+        self._chain = chain
+        self._own = f"/v3/{key}/"
+        self.lies: dict[str, Lie] = {}
+        # Instead of any answer at all.
+        self.failure: Raw | None = None
+
+    def read(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        return {"method": path.removeprefix(self._own), "params": body}
+
+    def answer(self, request: Mapping[str, Any]) -> Raw:
+        path, question = request["method"], request["params"]
+        if self.failure is not None:
+            return self.failure
+        told: object = copy.deepcopy(answer(self._chain, path, question))
+        if path in self.lies:
+            lie = self.lies[path]
+            told = lie(told, question) if callable(lie) else lie
+        if isinstance(told, Raw):
+            return told
+        return Raw(status=404) if told is None else Raw(json.dumps(told).encode())
+
+    def lag(self, blocks: int) -> None:
+        """Know nothing of the newest blocks, nor of what they hold."""
+
+        def newest() -> int:
+            return self._chain.head.height - blocks
+
+        def head(_truth: object, _question: Mapping[str, Any]) -> object:
+            return answer(self._chain, "wallet/getblockbynum", {"num": max(0, newest())})
+
+        def block(truth: object, question: Mapping[str, Any]) -> object:
+            return truth if int(question["num"]) <= newest() else {}
+
+        def infos(truth: object, question: Mapping[str, Any]) -> object:
+            return truth if int(question["num"]) <= newest() else []
+
+        def info(truth: Any, _question: Mapping[str, Any]) -> object:
+            return truth if truth.get("blockNumber", 0) <= newest() else {}
+
+        def one(truth: Any, _question: Mapping[str, Any]) -> object:
+            place = self._chain.places.get(truth.get("txID", ""), (0, 0))
+            return truth if place[0] <= newest() else {}
+
+        self.lies |= {
+            "wallet/getnowblock": head,
+            "wallet/getblockbynum": block,
+            "wallet/gettransactioninfobyblocknum": infos,
+            "wallet/gettransactioninfobyid": info,
+            "wallet/gettransactionbyid": one,
+        }
+
+    def hide(self, recipient: str) -> None:
+        """Show no transaction whose outcome names an address, by its 20 bytes in hex, wherever it is looked for."""
+
+        def is_theirs(told: object) -> bool:
+            return recipient in json.dumps(told)
+
+        def block(truth: Any, _question: Mapping[str, Any]) -> object:
+            kept = [one for one in truth.get("transactions", []) if not is_theirs(one)]
+            return truth | {"transactions": kept} if truth else truth
+
+        def infos(truth: Any, question: Mapping[str, Any]) -> object:
+            shown = block(answer(self._chain, "wallet/getblockbynum", question), question)
+            ids = {one["txID"] for one in shown.get("transactions", [])}  # type: ignore[attr-defined]
+            return [info for info in truth if info["id"] in ids]
+
+        def one(truth: object, _question: Mapping[str, Any]) -> object:
+            return {} if is_theirs(truth) else truth
+
+        for part in ("wallet", "walletsolidity"):
+            self.lies |= {
+                f"{part}/getblockbynum": block,
+                f"{part}/gettransactioninfobyblocknum": infos,
+                f"{part}/gettransactioninfobyid": one,
+                f"{part}/gettransactionbyid": one,
+            }
