@@ -98,3 +98,39 @@ class LyingRest(JsonRpcNode):
                 f"{part}/gettransactioninfobyid": one,
                 f"{part}/gettransactionbyid": one,
             }
+
+    def invent(self, height: int, transaction: Mapping[str, Any], info: Mapping[str, Any]) -> None:
+        """Show a transaction in a block that nobody else has, wherever it is looked for."""
+
+        def block(truth: Any, question: Mapping[str, Any]) -> object:
+            if not truth or int(question["num"]) != height:
+                return truth
+            return truth | {"transactions": [*truth.get("transactions", []), transaction]}
+
+        def infos(truth: Any, question: Mapping[str, Any]) -> object:
+            return [*truth, info] if int(question["num"]) == height else truth
+
+        def of_it(told: Mapping[str, Any]) -> Callable[[object, Mapping[str, Any]], object]:
+            return lambda truth, question: told if question["value"] == info["id"] else truth
+
+        for part in ("wallet", "walletsolidity"):
+            self.lies |= {
+                f"{part}/getblockbynum": block,
+                f"{part}/gettransactioninfobyblocknum": infos,
+                f"{part}/gettransactioninfobyid": of_it(info),
+                f"{part}/gettransactionbyid": of_it(transaction),
+            }
+
+    def alter_amounts(self, factor: int) -> None:
+        """Multiply what every log says."""
+
+        def info(truth: Any, _question: object) -> Any:
+            for log in truth.get("log", []):
+                log["data"] = f"{int(log['data'], 16) * factor:064x}"
+            return truth
+
+        def infos(truth: Any, _question: object) -> object:
+            return [info(one, None) for one in truth]
+
+        for part in ("wallet", "walletsolidity"):
+            self.lies |= {f"{part}/gettransactioninfobyblocknum": infos, f"{part}/gettransactioninfobyid": info}
