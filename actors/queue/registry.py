@@ -57,6 +57,7 @@ QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
         "actors.rates.network_fees",
         "actors.scan.follow",
         "actors.scan.balances",
+        "actors.scan.sightings",
         "actors.scan.witnesses",
         "actors.treasury.reconcile",
         "actors.scan.rescan",

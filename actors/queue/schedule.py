@@ -32,9 +32,11 @@ class Doorbell:
     every_ms: int
     for_each: Arguments | None = None
     # Of the networks those alone whose family has this trait.
-    trait: Literal["has_hidden_transfers"] | None = None
+    trait: Literal["has_hidden_transfers", "has_mempool"] | None = None
     # Rung as often as the network's blocks ask for, at most every settings.tick_interval_ms.
     is_paced_by_blocks: bool = False
+    # However slow those are, this often.
+    slowest_ms: int | None = None
 
     @property
     def patience_ms(self) -> int:
@@ -53,6 +55,15 @@ class Ring:
 
 _ROWS: Final = (
     Doorbell(actor="poll_network", queue="chain", every_ms=500, for_each="networks", is_paced_by_blocks=True),
+    Doorbell(
+        actor="seek_sightings",
+        queue="chain",
+        every_ms=500,
+        for_each="networks",
+        trait="has_mempool",
+        is_paced_by_blocks=True,
+        slowest_ms=10_000,
+    ),
     Doorbell(actor="seek_second_opinions", queue="chain", every_ms=2_000, for_each="networks"),
     Doorbell(actor="probe_balances", queue="chain", every_ms=3_000, for_each="networks", trait="has_hidden_transfers"),
     Doorbell(actor="rescan_recent", queue="chain", every_ms=5_000, for_each="networks"),
@@ -106,4 +117,5 @@ def _interval_ms(row: Doorbell, settings: Settings, args: tuple[str, ...]) -> in
     if not row.is_paced_by_blocks:
         return row.every_ms
     network = load_catalogue(settings.environment).networks[args[0]]
-    return max(settings.tick_interval_ms, network.block_time_ms // POLLS_A_BLOCK)
+    paced_ms = max(settings.tick_interval_ms, network.block_time_ms // POLLS_A_BLOCK)
+    return paced_ms if row.slowest_ms is None else min(paced_ms, row.slowest_ms)

@@ -79,7 +79,7 @@ def found_in(ctx: Context, network: Network, block: Block, transfer: Transfer, o
         owner_kind=owner.kind,
         owner_id=owner.id,
         merchant_id=owner.merchant_id,
-        stray_reason=_stray_reason(owner, network, transfer, dust=transfer.units < pair.min_deposit_units),
+        stray_reason=stray_reason(owner, network, transfer, dust=transfer.units < pair.min_deposit_units),
         block_height=block.height,
         block_hash=block.hash,
         block_time=block.time,
@@ -87,7 +87,7 @@ def found_in(ctx: Context, network: Network, block: Block, transfer: Transfer, o
     )
 
 
-def _stray_reason(owner: Owner, network: Network, transfer: Transfer, *, dust: bool) -> str | None:
+def stray_reason(owner: Owner, network: Network, transfer: Transfer, *, dust: bool) -> str | None:
     """Say why a deposit does not count; the right asset always counts, however small.
 
     A wallet takes every asset, over every network on which its address is watched.

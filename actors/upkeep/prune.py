@@ -1,6 +1,7 @@
 """Forgets what has been kept long enough. Rung by the scheduler.
 
-Answered calls, the bodies of webhooks that were delivered, e-mails, completed batches, what oracles said of addresses.
+Answered calls, the bodies of webhooks that were delivered, e-mails, completed batches, what oracles said of addresses,
+what was seen in no block long ago.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Final
 
 from actors.queue.broker import doorbell, ring
 from models.batches import rows as batches
+from models.deposits import sightings
 from models.merchants import emails
 from models.payouts import queue as payout_queue
 from models.queue import calls
@@ -23,6 +25,7 @@ PORTIONS: Final[Mapping[Callable[..., int], int]] = {
     # Each has up to 5000 items.
     batches.prune: 20,
     payout_queue.prune_verdicts: 1_000,
+    sightings.prune: 1_000,
 }
 
 

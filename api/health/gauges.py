@@ -21,7 +21,7 @@ from core.catalogue.families import SERVED_FAMILIES
 from core.settings.settings import Settings
 from models.addresses.reservations import level
 from models.db import base
-from models.deposits import scans
+from models.deposits import scans, sightings
 from models.deposits import witnesses as quorum
 from models.invariants import checkpoint
 from models.invariants.money_in import INVARIANTS
@@ -136,6 +136,17 @@ def trust_gauges() -> Iterator[Metric]:
         ("sluice_deposits_awaiting_quorum_seconds", "How long the oldest of them waits."),
         "network",
         quorum.waiting(),
+    )
+
+
+def sighting_gauges() -> Iterator[Metric]:
+    """Read how many payments wait for their first block, and since when nobody has looked for them."""
+    yield _gauge("sluice_sightings", "Payments seen in no block yet that count.", "network", sightings.by_network())
+    yield _gauge(
+        "sluice_sightings_age_seconds",
+        "Since all that waits for a block was last looked through.",
+        "network",
+        sightings.look_ages(),
     )
 
 
@@ -302,6 +313,7 @@ def gauges(queues: Queues, settings: Settings) -> Gauges:
             "signs": (SCRAPE_S, functools.partial(sign_gauges, queues)),
             "scanner": (SCRAPE_S, functools.partial(scanner_gauges, settings)),
             "trust": (SCRAPE_S, trust_gauges),
+            "sightings": (SCRAPE_S, sighting_gauges),
             "freezes": (SCRAPE_S, freeze_gauges),
             "payouts": (SCRAPE_S, payout_gauges),
             "treasury": (SCRAPE_S, treasury_gauges),

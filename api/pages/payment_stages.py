@@ -50,7 +50,9 @@ class _Words:
         self.invoice = invoice
         self.came = came
         self.asked_units = invoice.payer_units or 0
-        self.all_units = invoice.detected_units
+        self.all_units = invoice.paid_units
+        # Of it, what is in no block yet.
+        self.sighted_units = invoice.sighted_units
         self.late_units = min(came.late_units, self.all_units)
         self.in_time_units = self.all_units - self.late_units
         self.pending_units = self.all_units - invoice.confirmed_units
@@ -76,6 +78,18 @@ class _Words:
             f" on {self._network(stray.network)}"
             for stray in self.came.strays
         )
+
+    @property
+    def came_so_far(self) -> str:
+        """Return what became of all that was paid, in a word: what is in no block yet has not arrived."""
+        return "was seen" if self.sighted_units else "arrived"
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """Return what waits for a block, in words."""
+        if not self.sighted_units:
+            return ()
+        return (f"{self.amount(self.sighted_units)} of it waits for its first block.",)
 
     @property
     def progress(self) -> tuple[int, int] | None:
@@ -159,14 +173,15 @@ def _plain(words: _Words, units: int) -> str:
 
 
 def _detected(words: _Words) -> Stage:
-    lines = [f"{words.amount(words.all_units)} of {words.asked} arrived."]
+    lines = [f"{words.amount(words.all_units)} of {words.asked} {words.came_so_far}."]
     if words.is_over(words.all_units):
         excess = words.amount(words.all_units - words.asked_units)
-        lines = [f"{words.amount(words.all_units)} arrived: {excess} more than was asked."]
-    lines.append("The network is confirming it. There is nothing more to send, and you may close this page.")
+        lines = [f"{words.amount(words.all_units)} {words.came_so_far}: {excess} more than was asked."]
+    state = "It waits for its first block." if words.sighted_units else "The network is confirming it."
+    lines.append(f"{state} There is nothing more to send, and you may close this page.")
     return Stage(
         name="detected",
-        heading="Your payment was found",
+        heading="Your payment was seen" if words.sighted_units else "Your payment was found",
         lines=(*lines, *_stray_note(words)),
         tone="good",
         progress=(words.invoice.confirmations, words.invoice.required_confirmations),
@@ -180,9 +195,10 @@ def _part(words: _Words) -> Stage:
     due = f"Please send the remaining {rest}." if words.invoice.is_payment_multiple else f"{rest} is missing."
     return Stage(
         name="part",
-        heading="A part of the payment arrived",
+        heading=f"A part of the payment {words.came_so_far}",
         lines=(
-            f"{words.amount(words.all_units)} of {words.asked} arrived. {due}",
+            f"{words.amount(words.all_units)} of {words.asked} {words.came_so_far}. {due}",
+            *words.waiting,
             *_stray_note(words),
         ),
         to_pay=_plain(words, rest_units),
@@ -209,7 +225,8 @@ def _unpriced(words: _Words) -> Stage:
 def _over_time(words: _Words) -> Stage:
     lines = [DO_NOT_PAY]
     if words.all_units:
-        lines.insert(0, f"{words.amount(words.all_units)} of {words.asked} arrived until now.")
+        lines.insert(0, f"{words.amount(words.all_units)} of {words.asked} {words.came_so_far} until now.")
+        lines[1:1] = words.waiting
     return Stage(
         name="over_time",
         heading="The time to pay is over",

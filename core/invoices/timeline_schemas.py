@@ -72,6 +72,10 @@ class TimelineDetail(Answer, kw_only=True, omit_defaults=True):
         _Moment | UnsetType,
         Meta(description="detected: the time by which the deposit is judged, its block's or an earlier one; ISO 8601."),
     ] = UNSET
+    gone_at: Annotated[
+        _Moment | UnsetType,
+        Meta(description="detected: since when a payment that was in no block yet is nowhere any more; ISO 8601."),
+    ] = UNSET
     is_late: Annotated[bool | UnsetType, Meta(description="detected: seen_at is after the payment's expiry.")] = UNSET
     stray_reason: Annotated[
         Literal["asset", "network", "dust"] | UnsetType,
@@ -82,11 +86,12 @@ class TimelineDetail(Answer, kw_only=True, omit_defaults=True):
         Meta(description="confirmation: how many confirmations of how many that it takes.", examples=["3 of 12"]),
     ] = UNSET
     waiting_for: Annotated[
-        Literal["confirmations", "witnesses", "scan", "rest", "resolve", "rate"] | UnsetType,
+        Literal["block", "confirmations", "witnesses", "scan", "rest", "resolve", "rate"] | UnsetType,
         Meta(
             description=(
-                "What the deposit waits for: confirmations; other providers that show the same; the scan of its"
-                " network, which stands still; the rest of the sum; a call of /v1/payment/resolve. quoted: a rate."
+                "What the deposit waits for: its first block; confirmations; other providers that show the same; the"
+                " scan of its network, which stands still; the rest of the sum; a call of /v1/payment/resolve. quoted:"
+                " a rate."
             )
         ),
     ] = UNSET

@@ -97,6 +97,8 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "signer.counted": ("", "", "riu"),
     "signer.spent": ("", "", "riu"),
     "signing_stops": ("r", "riu", "riud"),
+    # The signer settles payments too.
+    "sightings": ("r", "riud", "r"),
     "spend_accounts": ("", "", "riu"),
     # What was signed is not for the web's eyes.
     "spend_attempts": ("r(network,txid,spend_id)", "r", "riu"),

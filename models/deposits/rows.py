@@ -17,6 +17,7 @@ from core.ids import uuid7
 from core.payouts.states import PayoutStatus
 from models.db.base import column, execute, is_true, rows, rows_as, touched, value
 from models.db.table import BY_DATABASE, Big, Table, Units, derived
+from models.deposits import sightings
 from models.ledger.shares import IN_FORCE, Rule, rules_of
 
 OwnerKind = Literal["invoice", "wallet"]
@@ -106,6 +107,8 @@ class ChainCursor(Table, table="chain_cursors"):
     halted_reason: str = BY_DATABASE
     halted_at: datetime | None = BY_DATABASE
     final_moved_at: datetime | None = BY_DATABASE
+    # When its pools were last read to their end, of networks that tell what waits in them.
+    pools_read_at: datetime | None = BY_DATABASE
 
 
 class BalanceProbe(Table, table="balance_probes"):
@@ -185,7 +188,7 @@ def record(found: Deposit) -> bool:
     somebody else. Returns whether a row was written. Call inside the transaction that moves the cursor.
     """
     return bool(
-        found.but(id=uuid7(), seen_at=found.block_time).write(
+        _first_told(found).write(
             "ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = d.round + 1,"
             " currency = EXCLUDED.currency, amount_units = EXCLUDED.amount_units, address = EXCLUDED.address,"
             " sender = EXCLUDED.sender, owner_kind = EXCLUDED.owner_kind, owner_id = EXCLUDED.owner_id,"
@@ -201,6 +204,17 @@ def record(found: Deposit) -> bool:
             " ELSE EXCLUDED.seen_at END WHERE d.status = 'reversed'"
         )
     )
+
+
+def _first_told(found: Deposit) -> Deposit:
+    """Return a deposit with its moments: its block's, or the earlier one at which it was seen about to be included."""
+    told = sightings.moments_of(
+        found.network, found.txid, found.ordinal, owner_id=found.owner_id, block_time=found.block_time
+    )
+    if told is None:
+        return found.but(id=uuid7(), seen_at=found.block_time)
+    seen_at = found.block_time if told.soon_at is None else min(found.block_time, told.soon_at)
+    return found.but(id=uuid7(), seen_at=seen_at, detected_at=told.seen_at)
 
 
 def of_owner(owner_id: UUID) -> list[Deposit]:

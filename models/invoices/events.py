@@ -112,8 +112,8 @@ def note_sent_back(invoice_id: UUID, refunds: Iterable[Mapping[str, Any]], *, tx
         note(invoice_id, "resolved", {"action": "refund", **shown} | ({"txid": txid} if txid else {}))
 
 
-class Seen(Protocol):
-    """A deposit, as far as every event of it tells."""
+class Paid(Protocol):
+    """A payment, as far as every event of it tells."""
 
     @property
     def txid(self) -> str: ...  # noqa: D102
@@ -124,17 +124,26 @@ class Seen(Protocol):
     @property
     def amount_units(self) -> int: ...  # noqa: D102
     @property
-    def block_height(self) -> int: ...  # noqa: D102
-    @property
     def stray_reason(self) -> str | None: ...  # noqa: D102
+
+
+class Seen(Paid, Protocol):
+    """A deposit, as far as every event of it tells."""
+
+    @property
+    def block_height(self) -> int: ...  # noqa: D102
+
+
+def sum_of(catalogue: Catalogue, paid: Paid) -> dict[str, Any]:
+    """Return what is told of a payment, in a block or in none yet."""
+    return {
+        "txid": paid.txid,
+        "amount": coin_text(catalogue, paid.currency, paid.amount_units),
+        "currency": paid.currency,
+        "network": paid.network,
+    } | ({"stray_reason": paid.stray_reason} if paid.stray_reason else {})
 
 
 def told(catalogue: Catalogue, deposit: Seen) -> dict[str, Any]:
     """Return what every event of a deposit says of it."""
-    return {
-        "txid": deposit.txid,
-        "amount": coin_text(catalogue, deposit.currency, deposit.amount_units),
-        "currency": deposit.currency,
-        "network": deposit.network,
-        "block_height": deposit.block_height,
-    } | ({"stray_reason": deposit.stray_reason} if deposit.stray_reason else {})
+    return sum_of(catalogue, deposit) | {"block_height": deposit.block_height}

@@ -19,12 +19,14 @@ from models.db import locks
 from models.db.base import app_now, column, execute, one, rows
 from models.db.locks import LockSeed
 from models.db.table import BY_DATABASE, Big, Table, Units, derived
+from models.deposits import sightings
 
 _LIVE: Final = "(i.status IN ('select', 'check') OR (i.status = 'wrong_amount' AND NOT i.is_final))"
 
 
 # Deposits made in time hold a quote once they reach this part of it: a tenth.
 HOLDING_PART: Final = 10
+_HOLDING_UNITS: Final = f"(SELECT COALESCE(sum(s.units), 0) FROM sightings s WHERE {sightings.HOLDING})"
 # How long an invoice without a rate waits before it is quoted again, so that others have their turn.
 REQUOTE_RETRY_S: Final = 30
 # Longer than any invoice lives: a quote without an end of its own ends with its invoice.
@@ -85,6 +87,31 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
     # The payment link that it was checked out by.
     link_id: UUID | None = None
     scanned_height: int | None = derived("c.height")
+    # What was paid in time and is in no block yet, and the newest transaction of it; while it is open alone.
+    waiting_units: int = derived(
+        "CASE WHEN i.status = 'check' THEN"
+        f" COALESCE((SELECT sum(s.units) FROM sightings s WHERE {sightings.SHOWN}), 0) ELSE 0 END"
+    )
+    waiting_txid: str | None = derived(
+        "CASE WHEN i.status = 'check' THEN"
+        f" (SELECT s.txid FROM sightings s WHERE {sightings.SHOWN} ORDER BY s.seen_at DESC, s.txid LIMIT 1) END"
+    )
+
+    @property
+    def sighted_units(self) -> int:
+        """Return what was paid in time and is in no block yet; nothing of a row that was just made."""
+        found: int = vars(self).get("waiting_units", 0)
+        return found
+
+    @property
+    def paid_units(self) -> int:
+        """Return all that was detected, in a block or in none yet."""
+        return self.detected_units + self.sighted_units
+
+    @property
+    def shown_txid(self) -> str:
+        """Return the newest transaction that pays it, in a block or in none yet."""
+        return vars(self).get("waiting_txid") or self.txid
 
     @property
     def is_unpriced(self) -> bool:
@@ -97,8 +124,8 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
 
     @property
     def confirmations(self) -> int:
-        """Return the confirmations of the youngest counted deposit, by the scan; 0 without one."""
-        if self.deposit_height is None or self.scanned_height is None:
+        """Return the confirmations of the youngest counted deposit, by the scan; 0 if no block has it yet."""
+        if self.sighted_units or self.deposit_height is None or self.scanned_height is None:
             return 0
         # Capped, so that a final object stays as it is while its chain grows.
         return min(self.required_confirmations, max(0, self.scanned_height - self.deposit_height + 1))
@@ -231,6 +258,8 @@ def due_for_settlement(limit: int) -> list[UUID]:
         " AND (i.network IS NULL OR c.block_time > i.expires_at)"
         " AND NOT EXISTS (SELECT 1 FROM deposits d WHERE d.owner_id = i.id AND d.status = 'pending'"
         "   AND d.stray_reason IS DISTINCT FROM 'dust' AND d.seen_at <= i.expires_at)"
+        " AND NOT (i.status = 'check' AND EXISTS (SELECT 1 FROM sightings s"
+        f"   WHERE s.stray_reason IS DISTINCT FROM 'dust' AND {sightings.AWAITED}))"
         " ORDER BY i.expires_at LIMIT %s",
         (limit,),
     )
@@ -301,11 +330,12 @@ def choose(
 
 
 def due_for_requote(limit: int) -> list[UUID]:
-    """Return invoices whose rate ran out, held by no deposit, once their network's scan has passed that moment."""
+    """Return invoices whose rate ran out, held by no payment, once their network's scan has passed that moment."""
     return column(
         "SELECT i.id FROM invoices i JOIN chain_cursors c ON c.network = i.network"
         " WHERE i.status = 'check' AND i.detected_units * 10 < i.payer_units AND i.rate_expires_at < i.expires_at"
         " AND COALESCE(i.requote_after, i.rate_expires_at) <= app_now() AND c.block_time > i.rate_expires_at"
+        f" AND i.payer_units > {HOLDING_PART} * (i.detected_units + {_HOLDING_UNITS})"
         " ORDER BY COALESCE(i.requote_after, i.rate_expires_at) LIMIT %s",
         (limit,),
     )
@@ -317,8 +347,9 @@ def lock_for_requote(invoice_id: UUID) -> InvoiceRow | None:
     still_due = one(
         "SELECT 1 FROM invoices i WHERE i.id = %s AND i.status = 'check'"
         " AND COALESCE(i.requote_after, i.rate_expires_at) <= app_now() AND i.rate_expires_at < i.expires_at"
-        " AND i.payer_units > %s * (SELECT COALESCE(sum(d.amount_units), 0) FROM deposits d WHERE d.owner_id = i.id"
-        "   AND d.status <> 'reversed' AND d.stray_reason IS NULL AND d.seen_at <= i.expires_at)",
+        " AND i.payer_units > %s * ((SELECT COALESCE(sum(d.amount_units), 0) FROM deposits d WHERE d.owner_id = i.id"
+        "   AND d.status <> 'reversed' AND d.stray_reason IS NULL AND d.seen_at <= i.expires_at)"
+        f" + {_HOLDING_UNITS})",
         (invoice_id, HOLDING_PART),
     )
     return invoice if still_due else None

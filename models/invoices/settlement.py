@@ -20,7 +20,7 @@ from core.catalogue.catalogue import Catalogue
 from core.invoices import states
 from core.invoices.states import InvoiceStatus
 from models.db.base import app_now, execute, is_true, repeat_on_deadlock, transaction
-from models.deposits import crediting
+from models.deposits import crediting, sightings
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.invoices import events, receipts, tallies, views
@@ -44,6 +44,8 @@ class _Standing:
     tallies: Sequence[Tally]
     quote: QuoteRow | None
     expiry_passed: bool
+    # Payments made in time that no block has yet.
+    sighted: int
 
     @property
     def counted(self) -> list[Tally]:
@@ -180,6 +182,7 @@ def _standing(invoice: InvoiceRow) -> _Standing:
         tallies=tallied,
         quote=_quote_held(quotes, moments, [t for t in tallied if t.is_counted and t.is_in_time]),
         expiry_passed=_expiry_passed(invoice),
+        sighted=sightings.awaited(invoice.id) if invoice.status == "check" else 0,
     )
 
 
@@ -223,7 +226,8 @@ def _facts(standing: _Standing, status: InvoiceStatus) -> states.InvoiceFacts:
         confirmed_units=standing.confirmed_units,
         pending_in_time=sum(
             t.count for t in standing.tallies if t.status == "pending" and t.stray_reason != "dust" and t.is_in_time
-        ),
+        )
+        + standing.sighted,
         resolvable_strays=standing.undecided_strays,
         expiry_passed=standing.expiry_passed,
         resolved_strays=standing.resolved_strays,

@@ -16,9 +16,9 @@ from core.invoices.timeline_schemas import EVENTS, EventName
 from core.net.render import coin_text, iso_time, price_text
 from core.payouts.states import FINAL_PAYOUTS, SHOWN
 from models.invoices import timeline_rows
-from models.invoices.events import InvoiceEvent, told
+from models.invoices.events import InvoiceEvent, sum_of, told
 from models.invoices.rows import InvoiceRow, QuoteRow
-from models.invoices.timeline_rows import Delivery, Found, Refund
+from models.invoices.timeline_rows import Delivery, Found, Refund, Seen
 
 # Of more the newest are told, and that it was created.
 EVENTS_MAX: Final = 1000
@@ -45,6 +45,7 @@ def read(catalogue: Catalogue, invoice: InvoiceRow) -> list[Detail]:
     found = [
         *_quotes(catalogue, invoice),
         *_deposits(catalogue, invoice),
+        *_sightings(catalogue, invoice),
         *_noted(invoice),
         *_refunds(catalogue, invoice),
         *_deliveries(invoice),
@@ -89,6 +90,19 @@ def _deposits(catalogue: Catalogue, invoice: InvoiceRow) -> Iterator[_Moment]:
         yield _Moment(found.counted_at, "confirmation", partial(_confirmation, catalogue, invoice, found, common))
         if found.credited_at is not None:
             yield _Moment(found.credited_at, "credited", partial(_credited, catalogue, found, common))
+
+
+def _sightings(catalogue: Catalogue, invoice: InvoiceRow) -> Iterator[_Moment]:
+    for seen in timeline_rows.sightings(invoice.id, limit=EVENTS_MAX):
+        yield _Moment(seen.seen_at, "detected", partial(_sighted, catalogue, invoice, seen))
+
+
+def _sighted(catalogue: Catalogue, invoice: InvoiceRow, seen: Seen) -> Detail:
+    """Tell of a payment that no block has: what it waits for, or when it was gone without having been in one."""
+    moment = {} if seen.soon_at is None else {"seen_at": iso_time(seen.soon_at)}
+    ending = {"waiting_for": "block"} if seen.gone_at is None else {"gone_at": iso_time(seen.gone_at)}
+    is_late = (seen.soon_at or seen.seen_at) > invoice.expires_at
+    return sum_of(catalogue, seen) | moment | {"is_late": is_late} | ending
 
 
 class _Common:

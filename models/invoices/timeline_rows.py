@@ -1,4 +1,4 @@
-"""Reads what an invoice's timeline is told from besides its own rows: deposits, refunds and deliveries, newest first.
+"""Reads what an invoice's timeline is told from besides its own rows: payments, refunds and deliveries, newest first.
 
 Read as tuples, since a thousand of them are told at once. Called by models.invoices.timeline.
 """
@@ -28,6 +28,13 @@ WHERE d.owner_id = %s AND d.status <> 'reversed' ORDER BY d.seen_at DESC, d.id D
 _REFUNDS: Final = """
 SELECT p.id, p.status, p.amount_units, p.currency, p.network, p.address, p.txid, p.error, p.created_at, p.updated_at
 FROM payouts p WHERE p.invoice_id = %s ORDER BY p.created_at DESC, p.id DESC LIMIT %s
+"""
+# What has become a deposit is told with that, in whatever life it is.
+_SIGHTINGS: Final = """
+SELECT s.txid, s.currency, s.network, s.units, s.stray_reason, s.seen_at, s.soon_at, s.gone_at
+FROM sightings s WHERE s.owner_id = %s AND NOT EXISTS (SELECT 1 FROM deposits d
+    WHERE d.network = s.network AND d.txid = s.txid AND d.ordinal = s.ordinal)
+ORDER BY s.seen_at DESC, s.txid, s.ordinal LIMIT %s
 """
 _DELIVERIES: Final = """
 SELECT w.id, w.event, w.status, w.attempts, w.last_status_code, w.last_error, w.created_at, w.delivered_at
@@ -64,6 +71,20 @@ class Found(NamedTuple):
     depth_min: int
 
 
+class Seen(NamedTuple):
+    """A payment that no block has yet, or that none has ever had."""
+
+    txid: str
+    currency: str
+    network: str
+    amount_units: int
+    stray_reason: str | None
+    seen_at: datetime
+    # By which it will be judged, if it is in a block in the end; None: by that block's time.
+    soon_at: datetime | None
+    gone_at: datetime | None
+
+
 class Refund(NamedTuple):
     """A refund of the payment, or of a stray."""
 
@@ -95,6 +116,11 @@ class Delivery(NamedTuple):
 def deposits(invoice_id: UUID, *, limit: int) -> list[Found]:
     """Return the newest deposits that are on the chain."""
     return list(map(Found._make, rows(_DEPOSITS, (invoice_id, limit))))
+
+
+def sightings(invoice_id: UUID, *, limit: int) -> list[Seen]:
+    """Return the newest sightings that have become no deposit."""
+    return list(map(Seen._make, rows(_SIGHTINGS, (invoice_id, limit))))
 
 
 def refunds(invoice_id: UUID, *, limit: int) -> list[Refund]:

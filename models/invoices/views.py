@@ -20,7 +20,7 @@ def remaining_units(invoice: InvoiceRow) -> int | None:
         return None
     if invoice.status in {"paid", "paid_over"}:
         return 0
-    return max(0, invoice.payer_units - invoice.detected_units)
+    return max(0, invoice.payer_units - invoice.paid_units)
 
 
 def payment_core(catalogue: Catalogue, invoice: InvoiceRow, *, pay_url: str, public: bool) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def payment_core(catalogue: Catalogue, invoice: InvoiceRow, *, pay_url: str, pub
         "order_id": invoice.order_id or "",
         "amount": price_text(catalogue, invoice.price_currency, invoice.price_units),
         "payment_amount": coin_text(catalogue, coin, invoice.confirmed_units) if invoice.confirmed_units else None,
-        "amount_paid": coin_text(catalogue, coin, invoice.detected_units),
+        "amount_paid": coin_text(catalogue, coin, invoice.paid_units),
         "amount_remaining": coin_text(catalogue, coin, remaining_units(invoice)),
         "payer_amount": coin_text(catalogue, coin, payer_units),
         "payer_currency": coin or "",
@@ -50,7 +50,7 @@ def payment_core(catalogue: Catalogue, invoice: InvoiceRow, *, pay_url: str, pub
         "url_success": invoice.url_success,
         "confirmations": invoice.confirmations,
         "required_confirmations": invoice.required_confirmations,
-        "txid": invoice.txid,
+        "txid": invoice.shown_txid,
     }
     if not public:
         body |= {

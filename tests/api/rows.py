@@ -56,6 +56,26 @@ def add_invoice(merchant_id: UUID, **columns: Any) -> UUID:
     return UUID(str(row["id"]))
 
 
+def add_sighting(merchant_id: UUID, invoice_id: UUID, units: int) -> None:
+    """Write a payment in USDT that no block has yet."""
+    row = {
+        "network": "ethereum",
+        "txid": f"0x{uuid7().hex}",
+        "ordinal": "0",
+        "currency": "USDT",
+        "units": units,
+        "address": ADDRESS.lower(),
+        "owner_kind": "invoice",
+        "owner_id": invoice_id,
+        "merchant_id": merchant_id,
+        "spends": [],
+        "is_soon": False,
+    }
+    base.execute(
+        f"INSERT INTO sightings ({', '.join(row)}) VALUES ({', '.join(['%s'] * len(row))})", tuple(row.values())
+    )
+
+
 def add_deposit(merchant_id: UUID, invoice_id: UUID, **columns: Any) -> None:
     """Write a confirmed deposit of 5 USDC, a stray, but for what columns say."""
     row = {

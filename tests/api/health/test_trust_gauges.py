@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from api.health.gauges import freeze_gauges, scanner_gauges, trust_gauges
-from models.deposits import cursors
+from api.health.gauges import freeze_gauges, scanner_gauges, sighting_gauges, trust_gauges
+from models.db.base import execute
+from models.deposits import cursors, sightings
 from models.deposits import witnesses as quorum
 from models.payouts import freezes
 from tests.api.conftest import make_settings
+from tests.api.rows import add_invoice, add_merchant, add_sighting
 from tests.models.builders import Chain
 from tests.models.invoices.builders import invoice
 
@@ -16,7 +18,7 @@ from tests.models.invoices.builders import invoice
 def gauge(name: str) -> dict[str, float]:
     return {
         sample.labels["network"]: sample.value
-        for metric in (*trust_gauges(), *scanner_gauges(make_settings()))
+        for metric in (*trust_gauges(), *sighting_gauges(), *scanner_gauges(make_settings()))
         if metric.name == name
         for sample in metric.samples
     }
@@ -45,6 +47,21 @@ def test_deposits_that_wait_for_a_second_provider_show_until_it_answers() -> Non
     [asked] = quorum.due("ethereum", limit=5)
     assert quorum.agree(asked)
     assert gauge("sluice_deposits_awaiting_quorum") == {}
+
+
+@pytest.mark.usefixtures("database")
+def test_what_waits_for_a_block_shows_and_since_when_nobody_looked() -> None:
+    Chain()
+    assert gauge("sluice_sightings_age_seconds") == {}
+    shop = add_merchant()
+    add_sighting(shop, add_invoice(shop), 5)
+    sightings.note_look("ethereum")
+    execute("UPDATE app_clock SET ahead = ahead + interval '1 hour'")
+
+    assert gauge("sluice_sightings") == {"ethereum": 1}
+    assert 3600 <= gauge("sluice_sightings_age_seconds")["ethereum"] < 3660
+    execute("UPDATE app_clock SET ahead = ahead + interval '1 day'")
+    assert gauge("sluice_sightings") == {}
 
 
 @pytest.mark.usefixtures("database")

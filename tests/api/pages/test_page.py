@@ -13,7 +13,7 @@ from core.errors import PayNotFound
 from core.net.qr import qr_data_uri
 from models.db import base
 from tests.api.conftest import Client
-from tests.api.rows import ADDRESS, CREATED, UNIT, add_deposit, add_invoice, add_merchant
+from tests.api.rows import ADDRESS, CREATED, UNIT, add_deposit, add_invoice, add_merchant, add_sighting
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -236,6 +236,29 @@ def test_who_has_paid_in_full_is_not_asked_for_money_until_it_is_confirmed(clien
     assert "0 of 3 confirmations" in words(text)
     assert "There is nothing more to send" in words(text)
     assert "Copy" not in text
+
+
+@pytest.mark.parametrize(
+    ("sighted", "detected", "heading", "said"),
+    [
+        (125, 0, "Your payment was seen", "125 USDT of 125 USDT was seen. It waits for its first block."),
+        (120, 5, "Your payment was seen", "125 USDT of 125 USDT was seen. It waits for its first block."),
+        (130, 0, "Your payment was seen", "130 USDT was seen: 5 USDT more than was asked."),
+        (20, 5, "A part of the payment was seen", "20 USDT of it waits for its first block."),
+    ],
+)
+def test_what_is_in_no_block_yet_is_told_as_seen(
+    client: Client, sighted: int, detected: int, heading: str, said: str
+) -> None:
+    merchant_id = add_merchant()
+    invoice_id = add_invoice(merchant_id, **OPEN | sums(detected))
+    add_sighting(merchant_id, invoice_id, sighted * UNIT)
+    text = client.simulate_get(f"/pay/{invoice_id}").text
+
+    assert heading in words(text)
+    assert said in words(text)
+    assert "0 of 3 confirmations" in words(text)
+    assert ('id="address"' in text) == (sighted + detected < 125)
 
 
 def test_all_of_all_is_no_mismatch(client: Client) -> None:

@@ -20,7 +20,7 @@ from api.app import create_app
 from core.errors import PayMethodNotAccepted
 from models.db import base
 from tests.api.conftest import FakeCaller, FakeQueues, Keys, all_usable, make_settings
-from tests.api.rows import ADDRESS, UNIT, add_deposit, add_invoice, add_merchant
+from tests.api.rows import ADDRESS, UNIT, add_deposit, add_invoice, add_merchant, add_sighting
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -125,6 +125,22 @@ def pay(invoice_id: uuid.UUID, amount: int, **columns: Any) -> None:
     fields = {"txid": f"0x{uuid.uuid4().hex}", "currency": "USDT", "stray_reason": None, "status": "pending"}
     add_deposit(merchant_id, invoice_id, **fields | {"amount_units": amount * UNIT} | columns)
     base.execute("UPDATE invoices SET detected_units = detected_units + %s WHERE id = %s", (amount * UNIT, invoice_id))
+
+
+def test_the_page_tells_what_was_seen_until_a_block_has_it(page: Page, site: str) -> None:
+    merchant_id = add_merchant()
+    invoice_id = add_invoice(merchant_id, expires_at="2100-01-01")
+    page.goto(f"{site}/pay/{invoice_id}")
+    add_sighting(merchant_id, invoice_id, 125 * UNIT)
+    page.wait_for_selector("text=Your payment was seen")
+    assert "It waits for its first block." in page.inner_text("#lines")
+    assert page.inner_text("#progress-text") == "0 of 3 confirmations"
+    assert page.query_selector("#address, #qr, [data-copy]") is None
+
+    base.execute("UPDATE sightings SET gone_at = app_now()")
+    page.wait_for_selector("text=Waiting for your payment")
+    pay(invoice_id, 125)
+    page.wait_for_selector("text=Your payment was found")
 
 
 def test_the_part_that_remains_is_what_is_copied(page: Page, site: str, browser: Browser) -> None:

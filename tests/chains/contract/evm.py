@@ -35,6 +35,8 @@ class EvmRig(Rig):
         "pay_ripening": "whoever makes a block is paid by no transfer that anybody could be paid with",
         "leave_hole": "every height of these chains has a block",
         "outlive": "nothing ends by itself here",
+        "offer": "nobody is told what waits here",
+        "pretend": "nobody is told what waits here",
         "refuse": "a spend has one output",
     }
 

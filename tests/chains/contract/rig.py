@@ -17,7 +17,7 @@ from psycopg2 import sql
 
 from actors import context
 from actors.rates import network_fees
-from actors.scan import departures, follow, rescan, witnesses
+from actors.scan import departures, follow, rescan, sightings, witnesses
 from actors.signer import broadcast
 from actors.signer import spend as spending
 from actors.treasury import reconcile, sweep
@@ -50,7 +50,8 @@ MNEMONIC: Final = " ".join(["abandon"] * 11 + ["about"])
 PRICE: Final = 10
 
 OPTIONAL: Final = (
-    "pay_ripening", "leave_hole", "stall", "outlive", "gather", "refuse", "write_off", "say_dead",
+    "pay_ripening", "leave_hole", "stall", "outlive", "gather", "refuse", "write_off", "say_dead", "offer",
+    "pretend",
 )  # fmt: skip
 """What a duty may need that not every family has."""
 
@@ -190,6 +191,21 @@ class Rig(ABC):
 
     def say_dead(self, number: int) -> None:
         """Let a provider, by its number, say from now on that nothing of what waits can ever be included."""
+        raise NotImplementedError
+
+    def offer(self, to: str, units: int, *, is_soon: bool = True, instead_of: Payment | None = None) -> Payment:
+        """Send a payment that everybody sees and that no block has before take_in().
+
+        is_soon: whether it offers enough for one of the next blocks. instead_of: another of which it takes the place.
+        """
+        raise NotImplementedError
+
+    def take_in(self, payment: Payment) -> None:
+        """Let the next block have what offer() has sent."""
+        raise NotImplementedError
+
+    def pretend(self, number: int, to: str, units: int) -> None:
+        """Let a provider, by its number, show a payment that waits for a block, though nobody has made one."""
         raise NotImplementedError
 
     # The gateway -------------------------------------------------------------------------------------------
@@ -367,6 +383,10 @@ class Rig(ABC):
     def compared(self) -> int:
         """Return how many coins at how many places have been compared."""
         return len(rows("SELECT 1 FROM reconciliations"))
+
+    def look(self) -> None:
+        """Look once at what waits for a block."""
+        sightings.seek_sightings(self.code)
 
     def witness(self) -> None:
         """Let what awaits a second opinion be due, and ask for it."""

@@ -14,6 +14,7 @@ from tests.chains.contract.rig import PATIENCE_S, Fake, Payment, Rig
 from tests.chains.toy.chain import MINER, NATIVE, REWARD_DEPTH, WINDOW, Claim, ToyBlock, ToyChain, Tx
 from tests.chains.toy.nodes import NODES, ToyNode
 from tests.chains.toy.plug import TOKEN, TRAITS
+from tests.chains.toy.reader import SOON_FEE
 
 USUAL_FEE = 1_000
 SOMEBODY = "toy" + "b2" * 20
@@ -57,7 +58,7 @@ class ToyRig(Rig):
         return self.chain.head.height
 
     def pass_chain_time(self, seconds: int) -> None:
-        pass
+        self.chain.pass_time(seconds)
 
     def fakes(self) -> Mapping[str, Fake]:
         def give(*outputs: tuple[str, str, int]) -> object:
@@ -184,6 +185,8 @@ class CounterRig(HolesRig):
     hole_every = 5
     lacks: ClassVar = {
         "pay_ripening": "nobody is paid for making blocks here",
+        "offer": "nobody is told what waits here",
+        "pretend": "nobody is told what waits here",
         "outlive": "nothing ends by itself here",
     }
 
@@ -206,6 +209,8 @@ class WindowRig(HolesRig):
     hole_every = 3
     lacks: ClassVar = {
         "pay_ripening": "nobody is paid for making blocks here",
+        "offer": "nobody is told what waits here",
+        "pretend": "nobody is told what waits here",
         "refuse": "a spend has one output",
         "stall": "what expires is signed anew, and nothing is offered more for",
     }
@@ -247,6 +252,19 @@ class CoinsRig(ToyRig):
         )  # fmt: skip
         keys, wallet = spending.keys().deriver(self.network).keyring(), KeyRef(address=self.hot, ordinal=None)
         return replace(unsigned, signatures=((keys.public(wallet).hex(), keys.sign(wallet, unsigned.body()).hex()),))
+
+    def offer(self, to: str, units: int, *, is_soon: bool = True, instead_of: Payment | None = None) -> Payment:
+        coins = self.chain.pool.pop(instead_of.txid).coins if instead_of else ((uuid4().hex * 2, 0),)
+        txid = self.chain.give((to, NATIVE, units), fee=SOON_FEE if is_soon else 0, coins=coins)
+        self.chain.withheld.add(txid)
+        return Payment(txid, self.chain.pool[txid])
+
+    def take_in(self, payment: Payment) -> None:
+        self.chain.withheld.discard(payment.txid)
+
+    def pretend(self, number: int, to: str, units: int) -> None:
+        tx = Tx("faucet", ((to, NATIVE, units),), SOON_FEE, counter=-9, coins=(("ff" * 32, 0),))
+        self.nodes[number].lies["pool"] = lambda truth: {**truth, tx.txid: tx}
 
     def _rival(self, ours: Tx, thief: str, units: int) -> Tx:
         rest = sum(self.chain.state.coins[coin][1] for coin in ours.coins) - units - self.chain.fee - 1

@@ -145,6 +145,8 @@ class ToyChain:
         self.blocks = [ToyBlock(1, "", 0, "", began).sealed()]
         self.states = [State()]
         self.pool: dict[str, Tx] = {}
+        # Of what waits, what no block takes yet.
+        self.withheld: set[str] = set()
         # Recipients of whom an output has no effect, though the others of its transaction have.
         self.deaf: set[str] = set()
         self.branch = 0
@@ -171,14 +173,23 @@ class ToyChain:
             for block in gone if keeps else ():
                 self.pool |= {tx.txid: tx for tx in block.txs}
 
+    def pass_time(self, seconds: int) -> None:
+        """Let the blocks that follow be so much later."""
+        self._began += timedelta(seconds=seconds)
+
     def faucet(self, recipient: str, units: int, currency: str = NATIVE) -> str:
         """Let money come from outside in the next block."""
         return self.give((recipient, currency, units))
 
-    def give(self, *outputs: tuple[str, str, int], sender: str = FAUCET) -> str:
-        """Let money come from outside to several in one transaction of the next block."""
+    def give(
+        self, *outputs: tuple[str, str, int], sender: str = FAUCET, fee: int = 0, coins: tuple[Outpoint, ...] = ()
+    ) -> str:
+        """Let money come from outside to several in one transaction of the next block.
+
+        coins: what it spends of somebody's, of which this chain keeps no account.
+        """
         self._faucets += 1
-        tx = Tx(sender, outputs, 0, counter=self._faucets)
+        tx = Tx(sender, outputs, fee, counter=self._faucets, coins=coins)
         self.pool[tx.txid] = tx
         return tx.txid
 
@@ -287,6 +298,8 @@ class ToyChain:
         taken: list[Tx] = []
         failed: set[tuple[str, int]] = set()
         for tx in sorted(self.pool.values(), key=lambda tx: (tx.counter, tx.txid)):
+            if tx.txid in self.withheld:
+                continue
             if self.claim == "counter" and not tx.is_from_outside and tx.counter > state.counters.get(tx.sender, 0):
                 continue
             try:
@@ -310,7 +323,7 @@ class ToyChain:
         state.included[tx.txid] = height
         if tx.sender == MINER:
             state.rewards[tx.txid] = height
-        for coin in tx.coins:
+        for coin in () if tx.is_from_outside else tx.coins:
             del state.coins[coin]
         if not tx.is_from_outside and self.claim != "coins":
             state.counters[tx.sender] = state.counters.get(tx.sender, 0) + 1

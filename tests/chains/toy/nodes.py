@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from chains.base import ProviderError
-from tests.chains.toy.chain import ToyBlock, ToyChain
+from tests.chains.toy.chain import ToyBlock, ToyChain, Tx
 
 Lie = Callable[..., Any]
 
@@ -75,6 +75,9 @@ class ToyNode:
 
     def _fee(self) -> int:
         return self.chain.fee
+
+    def _pool(self) -> dict[str, Tx]:
+        return dict(self.chain.pool)
 
     def _send(self, raw: bytes) -> str:
         return self.chain.send(raw)

@@ -49,7 +49,7 @@ TRAITS: Final[Mapping[str, Traits]] = {
         outputs_max=4, in_flight_max=8,
     ),
     "toycoins": Traits(
-        claim="coins", has_mempool=False, has_hidden_transfers=False, has_sender=False, has_memo=False,
+        claim="coins", has_mempool=True, has_hidden_transfers=False, has_sender=False, has_memo=False,
         outputs_max=4, in_flight_max=8,
     ),
     "toywindow": Traits(

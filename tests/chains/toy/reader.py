@@ -21,6 +21,8 @@ from chains.base import (
     Place,
     ProviderError,
     Recorded,
+    Sighting,
+    Sightings,
     Skipped,
     Snapshot,
     SpentCoin,
@@ -37,6 +39,9 @@ from tests.chains.toy.providers import ToyProviders, block_at, checked
 # Blocks that are read at once while the head is far.
 RANGE = 16
 WITNESSES_MIN = 2
+# What is about to be included offers as much, and so many transfers are told at once.
+SOON_FEE = 500
+POOL_PORTION = 500
 
 
 class ToyReader:
@@ -145,6 +150,41 @@ class ToyReader:
 
         return self._providers.first(used_in)
 
+    # Of what waits, as chains.family.MempoolReader ----------------------------------------------------------
+
+    def sightings(self, ours: Ours, known: Mapping[str, bool]) -> Sightings:
+        told = self._providers.everyone(lambda node: checked(node.ask("pool"), dict))
+        pools = [pool for pool in told if isinstance(pool, dict)]
+        if not pools:
+            raise next(answer for answer in told if isinstance(answer, ProviderError))
+        waiting: dict[str, Tx] = {txid: tx for pool in pools for txid, tx in pool.items()}
+        soon = {txid for txid, tx in waiting.items() if self._is_soon(txid, tx, pools)}
+        changed = [tx for txid, tx in waiting.items() if txid in known and known[txid] != (txid in soon)]
+        fresh = [tx for txid, tx in waiting.items() if txid not in known]
+        mine = self._mine([*changed, *fresh], ours)
+        # Whole transactions: one that is known is told no more.
+        new = dict.fromkeys(seen.txid for seen in mine if seen.txid not in known)
+        told_now = set(list(new)[:POOL_PORTION])
+        portion = [seen for seen in mine if seen.txid in told_now]
+        again = [seen for seen in mine if seen.txid in known]
+        return Sightings(
+            seen=tuple(
+                Sighting(transfer=transfer, spends=waiting[transfer.txid].coins, is_soon=transfer.txid in soon)
+                for transfer in [*again, *portion]
+            ),
+            gone=frozenset(known.keys() - waiting.keys()) if len(pools) == len(told) else frozenset(),
+            is_more=len(again) + len(portion) < len(mine),
+        )
+
+    def _mine(self, txs: Sequence[Tx], ours: Ours) -> list[Transfer]:
+        seen = [transfer for tx in txs for transfer in self._transfers(frozenset(), tx)]
+        mine = set(ours.addresses([transfer.recipient for transfer in seen])) if seen else set()
+        return [transfer for transfer in seen if transfer.recipient in mine]
+
+    def _is_soon(self, txid: str, tx: Tx, pools: Sequence[Mapping[str, Tx]]) -> bool:
+        has_it = sum(txid in pool for pool in pools)
+        return tx.fee >= SOON_FEE and has_it >= min(WITNESSES_MIN, self.providers)
+
     # Within -------------------------------------------------------------------------------------------------
 
     def _departure(self, node: ToyNode, txid: str, block: Block) -> Departure | None:
@@ -189,7 +229,7 @@ class ToyReader:
         return SKIPPED
 
     def _scan(self, block: ToyBlock, ours: Ours) -> BlockScan:
-        seen = [transfer for tx in block.txs for transfer in self._transfers(block, tx)]
+        seen = [transfer for tx in block.txs for transfer in self._transfers(block.failed, tx)]
         spent = {coin: tx.txid for tx in block.txs for coin in tx.coins}
         mine = set(ours.addresses([transfer.recipient for transfer in seen])) if seen else set()
         return BlockScan(
@@ -202,10 +242,10 @@ class ToyReader:
             sent=tuple((tx.sender, tx.txid) for tx in block.txs) if self._has_sender else (),
         )
 
-    def _transfers(self, block: ToyBlock, tx: Tx) -> Iterator[Transfer]:
+    def _transfers(self, failed: frozenset[tuple[str, int]], tx: Tx) -> Iterator[Transfer]:
         for place, (recipient, name, units) in enumerate(tx.outputs):
             pair = self._pairs.get(name)
-            if pair is None or units == 0 or (tx.txid, place) in block.failed:
+            if pair is None or units == 0 or (tx.txid, place) in failed:
                 continue
             yield Transfer(
                 txid=tx.txid, ordinal=str(place), currency=pair.currency, units=units,
@@ -222,7 +262,7 @@ class ToyReader:
         told = {
             (one.txid, one.ordinal, one.currency, one.units, one.recipient)
             for tx in block.txs
-            for one in self._transfers(block, tx)
+            for one in self._transfers(block.failed, tx)
         }
         return block.hash == recorded.block_hash and wanted in told
 

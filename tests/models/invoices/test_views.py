@@ -52,6 +52,7 @@ class Invoice:
     confirmations: int = 0
     confirmed_units: int = 0
     detected_units: int = 0
+    sighted_units: int = 0
     txid: str = ""
     payer_address: str = ""
     url_return: str = "https://shop.example/back"
@@ -62,6 +63,14 @@ class Invoice:
     updated_at: datetime = AT + timedelta(seconds=1)
     expires_at: datetime = AT.replace(microsecond=0) + timedelta(hours=1)
     rate_expires_at: datetime = AT.replace(microsecond=0) + timedelta(minutes=15)
+
+    @property
+    def paid_units(self) -> int:
+        return self.detected_units + self.sighted_units
+
+    @property
+    def shown_txid(self) -> str:
+        return "0xwaits" if self.sighted_units else self.txid
 
 
 AGNOSTIC: Final = Invoice(
@@ -76,6 +85,13 @@ def shown(invoice: Invoice, *, public: bool = False, **more: Any) -> dict[str, A
 
 def test_a_payment_has_exactly_the_fields_of_the_specification() -> None:
     assert set(shown(Invoice())) == PAYMENT_FIELDS
+
+
+def test_what_is_in_no_block_yet_counts_as_paid_and_not_as_confirmed() -> None:
+    told = shown(Invoice(sighted_units=500_000 * 10**12, detected_units=10_000_000 * 10**12, txid="0xmined"))
+
+    assert (told["amount_paid"], told["amount_remaining"], told["payment_amount"]) == ("10.5", "0", None)
+    assert told["txid"] == "0xwaits"
 
 
 def test_the_public_object_omits_what_is_private() -> None:

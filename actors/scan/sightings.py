@@ -1,0 +1,97 @@
+"""Reads what waits for a block in a network's pools, and notes what of it pays an invoice. Rung by the scheduler.
+
+A sighting proves nothing but when it was seen: nothing is credited by it. Each step reads a portion and writes it down;
+one that dies in between has written nothing, and the next is told the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import cast
+
+import structlog
+
+from actors.context import Context
+from actors.network_ticks import network_tick
+from actors.scan.intake import stray_reason
+from chains.base import Sighting, Sightings
+from chains.family import MempoolReader, Reader
+from core.catalogue.catalogue import Network
+from core.catalogue.families import traits_of
+from models.db.base import app_now, transaction
+from models.deposits import cursors, sightings
+from models.deposits import rows as deposits
+from models.deposits.rows import Owner
+from models.treasury import own_addresses as treasury
+
+log = structlog.get_logger()
+
+
+@network_tick("sightings")
+def seek_sightings(ctx: Context, network: Network, chain: Reader) -> bool:
+    """Note a portion of what the pools show; return whether there is more. Nothing before the scan has begun."""
+    if not traits_of(network).has_mempool or cursors.read(network.code) is None:
+        return False
+    ours = _Awaited(network)
+    # By this trait a family says that its reader is one.
+    told = cast("MempoolReader", chain).sightings(ours, sightings.known(network.code))
+    # Asked for afterwards: what left the pools for a block is in one up to there.
+    head = chain.head() if told.gone else 0
+    _write(ctx, network, ours, told, head)
+    if not told.is_more:
+        sightings.note_look(network.code)
+    return told.is_more
+
+
+class _Awaited:
+    """Finds what is an invoice's, as chains.base.Ours: nobody else waits for a payment before it is in a block."""
+
+    def __init__(self, network: Network) -> None:
+        self._family = network.family
+        self.owners: dict[str, Owner] = {}
+
+    def addresses(self, seen: Collection[str]) -> Collection[str]:
+        """Return those of the addresses that are invoices'."""
+        found = {owner.address: owner for owner in deposits.match(self._family, seen).values()}
+        invoices = {address: owner for address, owner in found.items() if owner.kind == "invoice"}
+        self.owners.update(invoices)
+        return invoices.keys()
+
+    def coins(self, seen: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:
+        """Return none: what our own coins are spent by is told by blocks alone."""
+        del seen
+        return ()
+
+
+def _write(ctx: Context, network: Network, ours: _Awaited, told: Sightings, head: int) -> None:
+    with transaction():
+        sightings.lose(network.code, told.gone, height=head)
+        noted = sightings.note(list(_rows(ctx, network, ours, told.seen)), now=app_now())
+        gone = sightings.forget_lost(network.code)
+    if noted or gone:
+        log.info("sightings.read", network=network.code, noted=noted, forgotten=len(gone))
+
+
+def _rows(ctx: Context, network: Network, ours: _Awaited, seen: Collection[Sighting]) -> Iterator[sightings.Sighting]:
+    for found in seen:
+        transfer = found.transfer
+        pair = ctx.catalogue.pairs[transfer.currency, network.code]
+        units = pair.to_ledger(transfer.units, ctx.catalogue.scale(transfer.currency))
+        owner = ours.owners[transfer.recipient]
+        sender = transfer.sender if traits_of(network).has_sender else None
+        if units <= 0 or treasury.is_own_move(network.code, transfer.mark or transfer.txid, sender):
+            continue
+        yield sightings.Sighting(
+            network=network.code,
+            txid=transfer.txid,
+            ordinal=transfer.ordinal,
+            currency=transfer.currency,
+            units=units,
+            address=transfer.recipient,
+            owner_kind=owner.kind,
+            owner_id=owner.id,
+            merchant_id=owner.merchant_id,
+            stray_reason=stray_reason(owner, network, transfer, dust=transfer.units < pair.min_deposit_units),
+            spends=[f"{txid}:{vout}" for txid, vout in found.spends],
+            is_soon=found.is_soon,
+        )

@@ -1,0 +1,179 @@
+"""Keeps sightings: payments to invoices that stand in no block yet. They say when one was seen, and credit nothing.
+
+Written by actors.scan.sightings; read by invoices, and by the record of deposits, which get the earlier moment of them.
+docs/decisions/0052-what-stands-in-no-block-yet.md tells what they count for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from models.db.base import execute, one, one_as, rows, touched
+from models.db.table import BY_DATABASE, Big, Table, Units
+
+# So long a sighting counts: what is in no block by then may never be.
+COUNTED_S: Final = 86_400
+# Whoever tells the chain's head may be a block behind whoever lost a transaction to it.
+BEHIND_BLOCKS: Final = 1
+KEPT_DAYS: Final = 30
+
+_HAS_DEPOSIT: Final = (
+    "EXISTS (SELECT 1 FROM deposits d WHERE d.network = s.network AND d.txid = s.txid AND d.ordinal = s.ordinal"
+    " AND d.status <> 'reversed')"
+)
+OPEN: Final = f"s.gone_at IS NULL AND s.seen_at > app_now() - make_interval(secs => {COUNTED_S}) AND NOT {_HAS_DEPOSIT}"
+"""A sighting s that still counts."""
+AWAITED: Final = f"s.owner_id = i.id AND s.seen_at <= i.expires_at AND {OPEN}"
+"""Of an invoice i, the sightings that were made in time."""
+SHOWN: Final = f"{AWAITED} AND s.stray_reason IS NULL AND s.replaced_by IS NULL"
+"""Of those, what an invoice shows as paid: of several that spend the same, the newest."""
+HOLDING: Final = (
+    f"{AWAITED} AND s.stray_reason IS NULL AND s.is_soon AND s.lost_height IS NULL AND s.soon_at <= i.rate_expires_at"
+)
+"""Of those, what keeps an invoice from being quoted anew: seen before its rate ran out, and about to be included."""
+
+
+class Sighting(Table, table="sightings s"):
+    """A transfer to an invoice's address that no block has yet."""
+
+    network: str
+    txid: str
+    ordinal: str
+    currency: str
+    units: Units
+    address: str
+    owner_kind: str
+    owner_id: UUID
+    merchant_id: UUID
+    stray_reason: str | None
+    spends: list[str]
+    seen_at: datetime = BY_DATABASE
+    is_soon: bool
+    soon_at: datetime | None = BY_DATABASE
+    replaced_by: str | None = BY_DATABASE
+    lost_height: Big | None = BY_DATABASE
+    gone_at: datetime | None = BY_DATABASE
+
+
+class Moments(NamedTuple):
+    """When a payment was first seen, and when it was first said to be about to be included."""
+
+    seen_at: datetime
+    soon_at: datetime | None
+
+
+def known(network: str) -> dict[str, bool]:
+    """Return, by transaction, whether the sightings that no block has explained were last told as soon."""
+    return dict(
+        rows(
+            "SELECT s.txid, bool_and(s.is_soon) FROM sightings s"
+            f" WHERE s.network = %s AND s.gone_at IS NULL AND NOT {_HAS_DEPOSIT} GROUP BY s.txid",
+            (network,),
+        )
+    )
+
+
+def note(found: Sequence[Sighting], *, now: datetime) -> int:
+    """Write down what was seen; return how many rows changed. One that was gone begins anew, with its own moment.
+
+    now: PostgreSQL's, of the moment at which the pools had been read.
+    """
+    seen = {(new.txid, new.ordinal): new.but(seen_at=now, soon_at=now if new.is_soon else None) for new in found}
+    changed = Sighting.write_all(
+        list(seen.values()),
+        "ON CONFLICT (network, txid, ordinal) DO UPDATE SET is_soon = EXCLUDED.is_soon, lost_height = NULL,"
+        " seen_at = CASE WHEN s.gone_at IS NULL THEN s.seen_at ELSE EXCLUDED.seen_at END,"
+        " soon_at = CASE WHEN s.gone_at IS NULL THEN COALESCE(s.soon_at, EXCLUDED.soon_at) ELSE EXCLUDED.soon_at END,"
+        " replaced_by = CASE WHEN s.gone_at IS NULL THEN s.replaced_by END, gone_at = NULL",
+    )
+    _replace([new.txid for new in seen.values()], network=found[0].network if found else "")
+    return changed
+
+
+def _replace(newer: Sequence[str], *, network: str) -> None:
+    """Let sightings stand in place of earlier ones that spend some of the same: one of them at most is paid."""
+    spending = "(SELECT txid, seen_at, unnest(spends) AS spent FROM sightings WHERE network = %s AND"
+    execute(
+        "UPDATE sightings s SET replaced_by = r.newer FROM (SELECT o.txid, max(n.txid) AS newer"
+        f" FROM {spending} txid = ANY(%s)) n JOIN {spending} gone_at IS NULL) o USING (spent)"
+        " WHERE (n.seen_at, n.txid) > (o.seen_at, o.txid) GROUP BY o.txid) r"
+        " WHERE s.network = %s AND s.txid = r.txid AND s.gone_at IS NULL AND s.replaced_by IS NULL",
+        (network, list(newer), network, network),
+    )
+
+
+def lose(network: str, txids: Collection[str], *, height: int) -> None:
+    """Note which sightings are in no pool any more; a block up to this height has them, or none does."""
+    execute(
+        "UPDATE sightings SET lost_height = CASE WHEN txid = ANY(%s) THEN COALESCE(lost_height, %s) END"
+        " WHERE network = %s AND gone_at IS NULL AND (txid = ANY(%s) OR lost_height IS NOT NULL)",
+        (list(txids), height, network, list(txids)),
+    )
+
+
+def forget_lost(network: str) -> list[str]:
+    """Forget those that the scan has gone past without finding them; return their transactions.
+
+    What they had replaced counts again, if it is still there.
+    """
+    found = rows(
+        "UPDATE sightings s SET gone_at = app_now() FROM chain_cursors c WHERE s.network = %s AND c.network = s.network"
+        f" AND s.gone_at IS NULL AND s.lost_height + {BEHIND_BLOCKS} <= c.height AND NOT {_HAS_DEPOSIT}"
+        " RETURNING s.txid",
+        (network,),
+    )
+    gone = sorted({txid for (txid,) in found})
+    if gone:
+        execute("UPDATE sightings SET replaced_by = NULL WHERE network = %s AND replaced_by = ANY(%s)", (network, gone))
+    return gone
+
+
+def moments_of(network: str, txid: str, ordinal: str, *, owner_id: UUID, block_time: datetime) -> Moments | None:
+    """Return when a deposit that a block now has was seen before; None where no sighting of it counts."""
+    return one_as(
+        Moments,
+        "SELECT seen_at, soon_at FROM sightings WHERE network = %s AND txid = %s AND ordinal = %s AND owner_id = %s"
+        " AND gone_at IS NULL AND %s <= seen_at + make_interval(secs => %s)",
+        (network, txid, ordinal, owner_id, block_time, COUNTED_S),
+    )
+
+
+def awaited(invoice_id: UUID) -> int:
+    """Count the sightings, strays included and dust not, for which an invoice waits though its time is over."""
+    found = one(
+        "SELECT count(*) FROM sightings s JOIN invoices i ON i.id = s.owner_id WHERE i.id = %s"
+        f" AND s.stray_reason IS DISTINCT FROM 'dust' AND {AWAITED}",
+        (invoice_id,),
+    )
+    return int(found[0]) if found else 0
+
+
+def note_look(network: str) -> bool:
+    """Note that a network's pools were read to their end."""
+    return touched("UPDATE chain_cursors SET pools_read_at = app_now() WHERE network = %s", (network,))
+
+
+def by_network() -> list[tuple[str, int]]:
+    """Return how many sightings of each network count."""
+    return rows(f"SELECT s.network, count(*) FROM sightings s WHERE {OPEN} GROUP BY s.network")
+
+
+def look_ages() -> list[tuple[str, float]]:
+    """Return how many seconds ago each network's pools were last read, of those whose pools ever were."""
+    return rows(
+        "SELECT network, extract(epoch FROM app_now() - pools_read_at)::float8 FROM chain_cursors"
+        " WHERE pools_read_at IS NOT NULL"
+    )
+
+
+def prune(*, limit: int) -> int:
+    """Forget some old sightings that are gone or have become deposits; return how many."""
+    return execute(
+        "DELETE FROM sightings WHERE (network, txid, ordinal) IN (SELECT s.network, s.txid, s.ordinal FROM sightings s"
+        f" WHERE s.seen_at < app_now() - make_interval(days => %s) AND (s.gone_at IS NOT NULL OR {_HAS_DEPOSIT})"
+        " ORDER BY s.seen_at LIMIT %s)",
+        (KEPT_DAYS, limit),
+    )

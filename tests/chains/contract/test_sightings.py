@@ -1,0 +1,304 @@
+"""What is owed to a payment that no block has yet: its moment counts, it is shown, and nothing is credited by it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from actors import context
+from actors.invoices import ticks
+from models.db.base import column, execute, rows, value
+from models.deposits import sightings
+from models.invoices import rows as invoices
+from models.invoices import timeline, views
+from models.invoices.rows import InvoiceRow
+from tests.chains.contract.conftest import Start
+from tests.chains.contract.rig import Rig, stored
+from tests.models.builders import endpoint
+
+pytestmark = pytest.mark.needs("offer")
+
+
+@pytest.fixture
+def rig(rig: Rig) -> Rig:
+    """A gateway with one provider, whose shop is told what happens."""
+    endpoint(rig.shop)
+    return rig
+
+
+DAY_S = 86_400
+FLOOD = 10_000
+
+
+def shown(of: InvoiceRow) -> tuple[str, bool, int, str]:
+    """Return what the payment object says: status, whether all is paid, confirmations, transaction."""
+    told = views.payment(context.context().catalogue, invoices.reread(of.id), pay_url="http://x", public=True)
+    return told["payment_status"], told["amount_remaining"] == "0", told["confirmations"], told["txid"]
+
+
+def events(of: InvoiceRow) -> list[str]:
+    return column("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))
+
+
+def detected(of: InvoiceRow) -> list[dict[str, object]]:
+    told = timeline.read(context.context().catalogue, invoices.reread(of.id))
+    return [event["detail"] for event in told if event["event"] == "detected"]
+
+
+def pass_by(rig: Rig, seconds: int) -> None:
+    """Let time pass, blocks be made and what is due be done."""
+    execute(
+        "INSERT INTO rates (currency, usd, source, quoted_at) VALUES ('USD', 1, 'test', app_now())"
+        " ON CONFLICT DO NOTHING"
+    )
+    rig.pass_time(seconds)
+    rig.advance()
+    ticks.requote_invoices()
+    ticks.settle_due_invoices()
+
+
+def seen_at() -> datetime:
+    found: datetime = value("SELECT seen_at FROM sightings")
+    return found
+
+
+def test_what_waits_is_shown_and_credits_nothing(rig: Rig) -> None:
+    mine = rig.invoice()
+    paid = rig.offer(stored(mine), rig.price)
+    rig.look()
+
+    assert shown(mine) == ("check", True, 0, paid.txid)
+    assert (rig.deposits(), rig.holding(), events(mine)) == ([], 0, [])
+    assert rows("SELECT 1 FROM ledger_transfers") == []
+    (told,) = detected(mine)
+    assert (told["txid"], told["waiting_for"], told["is_late"]) == (paid.txid, "block", False)
+
+    rig.take_in(paid)
+    rig.pass_time(60)
+    rig.bury()
+    assert (shown(mine)[0], rig.credited(mine), events(mine)) == ("paid", rig.price, ["invoice.paid"])
+    assert rows("SELECT seen_at, detected_at FROM deposits") == [(seen_at(), seen_at())]
+    rig.look()
+    assert (sightings.known(rig.code), len(detected(mine))) == ({}, 1)
+
+
+def test_what_was_seen_in_time_is_paid_at_its_quote_however_late_its_block_is(rig: Rig) -> None:
+    mine = rig.invoice()
+    paid = rig.offer(stored(mine), rig.price)
+    rig.look()
+    execute("UPDATE rates SET usd = usd / 2")
+    pass_by(rig, 1_000)
+    assert invoices.reread(mine.id).generation == 1
+    pass_by(rig, 5_000)
+    assert shown(mine)[0] == "check"
+
+    rig.take_in(paid)
+    rig.bury()
+    assert (rig.status(mine), rig.credited(mine), events(mine)) == ("paid", rig.price, ["invoice.paid"])
+
+
+def test_a_replacement_has_a_moment_of_its_own(rig: Rig) -> None:
+    mine = rig.invoice()
+    first = rig.offer(stored(mine), rig.price)
+    rig.look()
+    pass_by(rig, 5_000)
+    second = rig.offer(stored(mine), rig.price, instead_of=first)
+    rig.look()
+    # Made after the expiry: it is not shown as if it paid in time.
+    assert (shown(mine)[0], shown(mine)[3]) == ("check", "")
+
+    rig.take_in(second)
+    rig.bury()
+    rig.look()
+    ticks.settle_due_invoices()
+    assert (rig.status(mine), events(mine)) == ("wrong_amount", ["invoice.wrong_amount"])
+    assert rig.holding() == 0
+
+
+def test_a_replacement_in_time_is_shown_once(rig: Rig) -> None:
+    mine = rig.invoice()
+    first = rig.offer(stored(mine), rig.price // 2)
+    rig.look()
+    second = rig.offer(stored(mine), rig.price // 4, instead_of=first)
+    rig.look()
+
+    found = invoices.reread(mine.id)
+    assert (found.shown_txid, found.sighted_units) == (second.txid, (found.payer_units or 0) // 4)
+
+
+def test_one_that_vanishes_is_forgotten(rig: Rig) -> None:
+    mine = rig.invoice()
+    paid = rig.offer(stored(mine), rig.price)
+    rig.look()
+    rig.forget_waiting()
+    rig.look()
+    # The scan has not come to where it might be found yet.
+    assert shown(mine)[3] == paid.txid
+    rig.advance(2)
+    rig.look()
+
+    assert shown(mine) == ("check", False, 0, "")
+    assert "gone_at" in detected(mine)[0]
+    pass_by(rig, 5_000)
+    assert (rig.status(mine), events(mine)) == ("expired", ["invoice.expired"])
+
+
+def test_one_that_comes_again_begins_anew(rig: Rig) -> None:
+    mine = rig.invoice()
+    paid = rig.offer(stored(mine), rig.price)
+    rig.look()
+    rig.forget_waiting()
+    rig.look()
+    rig.advance(2)
+    rig.look()
+    rig.pass_time(5_000)
+    rig.chain.pool[paid.txid] = paid.again  # type: ignore[attr-defined]
+    rig.look()
+    rig.take_in(paid)
+    rig.bury()
+    ticks.settle_due_invoices()
+
+    assert rig.status(mine) == "wrong_amount"
+
+
+def test_what_is_lost_to_a_block_keeps_its_moment_until_the_scan_has_seen_it(rig: Rig) -> None:
+    mine = rig.invoice()
+    paid = rig.offer(stored(mine), rig.price)
+    rig.look()
+    rig.take_in(paid)
+    rig.pass_time(5_000)
+    rig.mine()
+    rig.look()
+    rig.look()
+    ticks.settle_due_invoices()
+    assert rig.status(mine) == "check"
+
+    rig.bury()
+    assert rig.status(mine) == "paid"
+
+
+def test_a_reorg_gives_it_back_to_those_that_wait(rig: Rig) -> None:
+    mine = rig.invoice()
+    paid = rig.offer(stored(mine), rig.price)
+    rig.look()
+    rig.take_in(paid)
+    rig.advance()
+    assert shown(mine)[2] == 1
+    rig.reorg(1)
+    rig.advance(2)
+    rig.chain.pool[paid.txid] = paid.again  # type: ignore[attr-defined]
+    rig.look()
+    assert shown(mine) == ("check", True, 0, paid.txid)
+
+    pass_by(rig, 5_000)
+    rig.bury()
+    assert rig.status(mine) == "paid"
+
+
+def test_too_low_a_fee_holds_no_quote_and_gives_no_moment(rig: Rig) -> None:
+    mine = rig.invoice()
+    paid = rig.offer(stored(mine), rig.price, is_soon=False)
+    rig.look()
+    assert shown(mine) == ("check", True, 0, paid.txid)
+    pass_by(rig, 1_000)
+    assert invoices.reread(mine.id).generation == 2
+    pass_by(rig, 5_000)
+    # It may be on its way all the same.
+    assert rig.status(mine) == "check"
+
+    rig.take_in(paid)
+    rig.bury()
+    ticks.settle_due_invoices()
+    assert (rig.status(mine), rig.holding()) == ("wrong_amount", 0)
+
+
+def test_a_payment_is_waited_for_a_day_and_no_longer(rig: Rig) -> None:
+    mine = rig.invoice()
+    paid = rig.offer(stored(mine), rig.price)
+    rig.look()
+    pass_by(rig, DAY_S - 100)
+    assert rig.status(mine) == "check"
+    pass_by(rig, 200)
+    rig.look()
+    assert (rig.status(mine), shown(mine)[3]) == ("expired", "")
+
+    rig.take_in(paid)
+    rig.bury()
+    assert rig.status(mine) == "wrong_amount"
+
+
+@pytest.mark.needs("pretend")
+def test_what_one_provider_invents_keeps_an_invoice_open_and_nothing_else(start: Start) -> None:
+    rig = start(3)
+    endpoint(rig.shop)
+    mine = rig.invoice()
+    rig.pretend(1, stored(mine), rig.price)
+    rig.look()
+    pass_by(rig, 1_000)
+    found = invoices.reread(mine.id)
+    assert (found.status, found.generation, rig.deposits(), rig.holding()) == ("check", 2, [], 0)
+    pass_by(rig, DAY_S)
+    rig.look()
+
+    assert (rig.status(mine), events(mine)) == ("expired", ["invoice.expired"])
+
+
+def test_what_two_of_three_have_is_soon_and_what_one_lost_is_not_gone(start: Start) -> None:
+    rig = start(3)
+    mine = rig.invoice()
+    rig.offer(stored(mine), rig.price)
+    node = rig.nodes[0]  # type: ignore[attr-defined]
+    node.lies["pool"] = lambda _truth: {}
+    rig.look()
+    assert column("SELECT is_soon FROM sightings") == [True]
+
+    rig.nodes[1].lies["pool"] = lambda _truth: {}  # type: ignore[attr-defined]
+    rig.look()
+    rig.advance(3)
+    rig.look()
+    # Its moment stays; that it is about to be included is not believed any more.
+    assert rows("SELECT is_soon, soon_at = seen_at, gone_at FROM sightings") == [(False, True, None)]
+    rig.nodes[2].failure = "nobody answers"  # type: ignore[attr-defined]
+    rig.look()
+    rig.advance(3)
+    rig.look()
+    assert column("SELECT gone_at FROM sightings") == [None]
+
+
+def test_a_flood_is_read_in_portions(rig: Rig, rung: list[str]) -> None:
+    mine = rig.invoice()
+    rig.advance()
+    for _ in range(FLOOD):
+        rig.offer(stored(mine), rig.price // FLOOD)
+    steps = 0
+    while not steps or rung:
+        rung.clear()
+        rig.look()
+        steps += 1
+
+    assert steps > 1
+    assert column("SELECT count(*) FROM sightings") == [FLOOD]
+    assert shown(mine)[:2] == ("check", True)
+    assert [age < 60 for _, age in sightings.look_ages()] == [True]
+
+
+def test_a_step_that_dies_has_written_nothing_and_the_next_does(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = rig.invoice()
+    rig.offer(stored(mine), rig.price)
+
+    def dies(*_told: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(sightings, "forget_lost", dies)
+        with pytest.raises(KeyboardInterrupt):
+            rig.look()
+    assert column("SELECT count(*) FROM sightings") == [0]
+    rig.look()
+    first = seen_at()
+    rig.pass_time(60)
+    rig.restart()
+    rig.look()
+    rig.look()
+    assert (column("SELECT count(*) FROM sightings"), seen_at()) == ([1], first)
