@@ -6,7 +6,7 @@ Implemented once a family, found by chains.registry. The values are those of cha
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from chains.base import (
     Agreement,
@@ -193,6 +193,15 @@ class Deriver(Protocol):
 
     def keyring(self) -> Keyring:
         """Return what signs for these addresses."""
+        ...
+
+
+@runtime_checkable
+class WatchedDeriver(Deriver, Protocol):
+    """Addresses that others can watch by a public key, without being able to sign."""
+
+    def descriptors(self) -> Sequence[str]:
+        """Return what such watchers take: a line for the deposit addresses, and one for the hot wallet's."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""`sluice wallet init`: makes the keystore that the signer opens. Run once by an operator, before anything else."""
+"""`sluice wallet`: makes the keystore that the signer opens; tells what watches its addresses. Run by an operator."""
 
 import json
 import os
@@ -7,17 +7,15 @@ from typing import Annotated, Final
 
 import typer
 
-from chains.keys import Keys, new_mnemonic
+from chains.family import WatchedDeriver
+from chains.keys import Keys, load_keys, new_mnemonic
 from chains.keystore import KeystoreError, seal
+from core.catalogue.catalogue import load_catalogue
+from core.settings.settings import load_settings
 
 app = typer.Typer(help="The gateway's root secret.", no_args_is_help=True)
 
 OWNER_ONLY: Final = 0o600
-
-
-@app.callback()
-def _group() -> None:
-    """Keep `init` a subcommand while it is the only one."""
 
 
 @app.command()
@@ -49,6 +47,30 @@ def init(
     except OSError as error:
         raise typer.BadParameter(f"{keystore}: {error.strerror}") from None
     _report(keystore, keys, backup=None if import_words else mnemonic, as_json=as_json, show_mnemonic=show_mnemonic)
+
+
+@app.command()
+def descriptor(
+    network: Annotated[str, typer.Argument(help="The network's code.")],
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Print what a watch-only wallet follows our addresses by: deposit addresses first, then the hot wallet's.
+
+    Whoever has it sees all our addresses and what they hold, and can sign for none. It opens the signer's keystore.
+    """
+    settings = load_settings(role="signer")
+    known = load_catalogue(settings.environment).networks.get(network)
+    if known is None:
+        raise typer.BadParameter(f"there is no network {network}")
+    try:
+        deriver = load_keys(settings).deriver(known)
+    except (KeystoreError, LookupError) as error:
+        raise typer.BadParameter(str(error)) from None
+    if not isinstance(deriver, WatchedDeriver):
+        raise typer.BadParameter(f"addresses on {network} cannot be watched by a public key")
+    deposits, hot = deriver.descriptors()
+    typer.echo(json.dumps({"deposits": deposits, "hot": hot}) if as_json else f"{deposits}\n{hot}")
 
 
 def _asked_mnemonic() -> str:

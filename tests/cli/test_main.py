@@ -15,7 +15,7 @@ from tests.cli.conftest import CommandLine
 @pytest.mark.parametrize(
     "words",
     [(), ("migrate",), ("merchant", "create"), ("merchant", "list"), ("key", "create"), ("key", "revoke"),
-     ("clock", "advance"), ("audit",), ("doctor",), ("wallet", "init")],
+     ("clock", "advance"), ("audit",), ("doctor",), ("wallet", "init"), ("wallet", "descriptor")],
 )  # fmt: skip
 def test_every_command_explains_itself(sluice: CommandLine, words: tuple[str, ...]) -> None:
     outcome = sluice(*words, "--help")
@@ -26,7 +26,7 @@ def test_every_command_explains_itself(sluice: CommandLine, words: tuple[str, ..
 @pytest.mark.parametrize(
     "words",
     [("migrate",), ("merchant", "create"), ("merchant", "list"), ("key", "create"), ("key", "revoke"),
-     ("clock", "advance"), ("audit",), ("doctor",), ("wallet", "init")],
+     ("clock", "advance"), ("audit",), ("doctor",), ("wallet", "init"), ("wallet", "descriptor")],
 )  # fmt: skip
 def test_every_command_can_answer_in_json(sluice: CommandLine, words: tuple[str, ...]) -> None:
     assert "--json" in sluice(*words, "--help").out

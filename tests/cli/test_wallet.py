@@ -1,4 +1,4 @@
-"""`sluice wallet init`."""
+"""`sluice wallet`: a keystore is made, and what watches its addresses is told."""
 
 import json
 import stat
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from chains import registry
 from chains.keys import Keys
 from chains.keystore import unseal
 from cli.wallet import app
@@ -100,3 +101,38 @@ def test_json_has_the_words_when_asked_for(keystore: Path) -> None:
     result = init(keystore, "--json", "--show-mnemonic")
 
     assert json.loads(result.stdout)["mnemonic"] == unseal(keystore.read_bytes(), PASSPHRASE)
+
+
+# What watches the addresses ------------------------------------------------------------------------------------
+
+
+def descriptor(*words: str) -> Result:
+    env = {
+        "ENVIRONMENT": "development",
+        "DATABASE_URL": "postgresql://127.0.0.1/sluice",
+        "REDIS_URL": "redis://127.0.0.1",
+        "WALLET_MNEMONIC": MNEMONIC,
+    }
+    return CliRunner().invoke(app, ["descriptor", *words], env=env)
+
+
+def test_what_watches_bitcoin_addresses_is_told_for_both_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_MODULES", {**registry._MODULES, "bitcoin": "chains.bitcoin.family"})
+
+    result = descriptor("bitcoin")
+    deposits, hot = result.stdout.splitlines()
+    assert deposits.startswith("wpkh([73c5da0a/84h/1h/0h]tpub")
+    assert hot.startswith("wpkh([73c5da0a/84h/1h/1h]tpub")
+    assert json.loads(descriptor("bitcoin", "--json").stdout) == {"deposits": deposits, "hot": hot}
+
+
+@pytest.mark.parametrize(
+    ("network", "problem"),
+    [("ethereum", "cannot be watched"), ("nowhere", "no network nowhere"), ("solana", "solana is not served")],
+)
+def test_what_cannot_be_watched_says_so(network: str, problem: str) -> None:
+    result = descriptor(network)
+
+    assert result.exit_code != 0
+    assert problem in " ".join(result.stderr.split())
+    assert "abandon" not in result.stderr + result.stdout

@@ -1,0 +1,219 @@
+"""What waits for a block, in one pool and in several: seen, replaced, lost, in portions, soon by two words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from chains.base import ProviderError, Sighting
+from chains.bitcoin import mempool
+from chains.net.json_rpc import JsonRpc
+from cli.embedded.bitcoin.node import BitcoinNode
+from tests.chains.bitcoin.conftest import OURS, THEIRS, Books, Chain, bitcoin_reader
+from tests.peers.json_rpc_node import JsonRpcNode, Refusal
+
+
+def look(chain: Chain, known: dict[str, bool] | None = None) -> list[tuple[str, str, int, bool]]:
+    return [plain(one) for one in chain.reader.sightings(chain.books, known or {}).seen]
+
+
+def plain(one: Sighting) -> tuple[str, str, int, bool]:
+    return one.transfer.txid, one.transfer.ordinal, one.transfer.units, one.is_soon
+
+
+def test_what_waits_for_us_is_seen_each_output_of_it(chain: Chain) -> None:
+    spent = chain.node.coins[0][:2]
+    txid = chain.node.pay((OURS, 50_000), (THEIRS, 1_000), (OURS, 60_000))
+    chain.node.pay((THEIRS, 70_000))
+
+    found = chain.reader.sightings(chain.books, {})
+    assert [plain(one) for one in found.seen] == [(txid, "0", 50_000, True), (txid, "2", 60_000, True)]
+    assert (found.gone, found.is_more) == (frozenset(), False)
+    assert {one.spends for one in found.seen} == {(spent,)}
+    assert found.seen[0].transfer.recipient == OURS
+    chain.node.mine()
+    assert chain.scan().transfers == tuple(one.transfer for one in found.seen)
+
+
+def test_it_is_told_until_it_is_known_and_then_no_more(chain: Chain) -> None:
+    txid = chain.node.pay((OURS, 50_000))
+
+    assert look(chain) == look(chain) == [(txid, "0", 50_000, True)]
+    assert look(chain, {txid: True}) == []
+
+
+def test_what_is_known_otherwise_is_told_again(chain: Chain) -> None:
+    txid = chain.node.pay((OURS, 50_000))
+
+    assert look(chain, {txid: False}) == [(txid, "0", 50_000, True)]
+
+
+def test_what_was_found_to_be_for_others_is_not_fetched_again(chain: Chain) -> None:
+    chain.node.pay((THEIRS, 50_000))
+    chain.reader.sightings(chain.books, {})
+    asked = len(chain.books.asked)
+
+    chain.reader.sightings(chain.books, {})
+    assert len(chain.books.asked) == asked == 1
+
+
+def test_what_was_mined_is_gone_and_so_is_what_was_replaced(chain: Chain) -> None:
+    mined = chain.node.pay((OURS, 50_000))
+    chain.node.mine()
+    coins = list(chain.node.coins)
+    before = chain.node.pay((OURS, 60_000))
+    chain.node.coins = coins
+    after = chain.node.pay((THEIRS, 60_000), (OURS, 1_000), fee_units=9_000)
+
+    found = chain.reader.sightings(chain.books, {mined: True, before: True})
+    assert found.gone == {mined, before}
+    assert [plain(one) for one in found.seen] == [(after, "1", 1_000, True)]
+
+
+def test_nothing_is_gone_while_a_provider_cannot_be_asked(chain: Chain) -> None:
+    txid = chain.node.pay((OURS, 50_000))
+    with JsonRpcNode({"getblockhash": Refusal(-28, "Loading block index")}) as silent:
+        reader = bitcoin_reader(chain.node.url, silent.url)
+        found = reader.sightings(chain.books, {"11" * 32: True})
+
+    assert [plain(one) for one in found.seen] == [(txid, "0", 50_000, False)]
+    assert found.gone == frozenset()
+
+
+def test_no_pool_at_all_is_an_error() -> None:
+    with (
+        JsonRpcNode({"getblockhash": Refusal(-28, "Loading block index")}) as silent,
+        pytest.raises(ProviderError, match="Loading"),
+    ):
+        bitcoin_reader(silent.url).sightings(Books(), {})
+
+
+def test_a_flood_is_looked_through_in_portions(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mempool, "PORTION", 2)
+    for number in range(5):
+        chain.node.pay((OURS if number == 2 else THEIRS, 50_000))
+
+    known: dict[str, bool] = {}
+    is_more = []
+    while True:
+        found = chain.reader.sightings(chain.books, known)
+        known |= {one.transfer.txid: one.is_soon for one in found.seen}
+        is_more.append(found.is_more)
+        if not found.is_more:
+            break
+    assert len(known) == 1
+    assert is_more == [True, True, False]
+    # Two recipients, and the buyer's change.
+    assert max(chain.books.asked) <= 3
+
+
+def test_what_is_known_is_asked_about_in_turn(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mempool, "KNOWN_ASKED", 2)
+    txids = {chain.node.pay((OURS, 50_000 + number)) for number in range(5)}
+
+    told = {one[0] for _ in range(3) for one in look(chain, dict.fromkeys(txids, False))}
+    assert told == txids
+
+
+# How soon -------------------------------------------------------------------------------------------------------
+
+
+def test_with_two_providers_it_takes_both(chain: Chain, bitcoind: Callable[[], BitcoinNode]) -> None:
+    url = bitcoind().url
+    other = JsonRpc(url, timeout_s=30)
+    for height in range(1, chain.node.height() + 1):
+        block = chain.node.ask("getblock", chain.node.ask("getblockhash", height), 0)
+        assert other.call_or_none("submitblock", [block], str) is None
+    reader = bitcoin_reader(chain.node.url, url)
+    raw = chain.node.signed((OURS, 50_000))
+    txid = chain.node.send(raw)
+
+    assert [plain(one) for one in reader.sightings(chain.books, {}).seen] == [(txid, "0", 50_000, False)]
+    assert reader.sightings(chain.books, {txid: False}).seen == ()
+    other.call("sendrawtransaction", [raw], str)
+    assert [plain(one) for one in reader.sightings(chain.books, {txid: False}).seen] == [(txid, "0", 50_000, True)]
+    chain.node.mine()
+    assert reader.sightings(chain.books, {txid: True}).gone == frozenset()
+
+
+ENTRY = {"vsize": 100, "ancestorsize": 200, "fees": {"base": 0.00000500, "ancestor": 0.00001000}}
+
+
+@pytest.fixture
+def scripted(chain: Chain) -> Iterator[tuple[JsonRpcNode, str]]:
+    """A node that tells of the pool what a test says; the transaction in it is a real one."""
+    raw = chain.node.signed((OURS, 50_000))
+    txid = chain.node.send(raw)
+    answers = {
+        "getblockhash": lambda _height: chain.reader.identify()[0],
+        "getrawmempool": [txid],
+        "getrawtransaction": raw,
+        "getmempoolentry": ENTRY,
+        "estimatesmartfee": {"feerate": 0.00005000, "blocks": 6},
+        "getmempoolinfo": {"mempoolminfee": 0.00001000, "minrelaytxfee": 0.00001000},
+    }
+    with JsonRpcNode(answers) as node:
+        yield node, txid
+
+
+def is_soon(node: JsonRpcNode) -> bool:
+    (found,) = bitcoin_reader(node.url).sightings(Books(), {}).seen
+    return found.is_soon
+
+
+@pytest.mark.parametrize(
+    ("base", "ancestor", "soon"),
+    [
+        (0.00000500, 0.00001000, True),
+        (0.00000499, 0.00001000, False),
+        # A parent that pays too little holds it up; one that pays much does not bring it in.
+        (0.00000500, 0.00000999, False),
+        (0.00000400, 0.00010000, False),
+    ],
+)
+def test_soon_is_what_pays_for_it_alone_and_with_all_it_stands_upon(
+    scripted: tuple[JsonRpcNode, str], base: float, ancestor: float, *, soon: bool
+) -> None:
+    node, _ = scripted
+    node.answers["getmempoolentry"] = ENTRY | {"fees": {"base": base, "ancestor": ancestor}}
+
+    assert is_soon(node) == soon
+
+
+@pytest.mark.parametrize(
+    ("least", "relay", "soon"), [(0.00005, 0.00001, True), (0.00001, 0.00005, True), (0.00006, 0.00001, False)]
+)
+def test_without_an_estimate_it_is_what_the_pool_takes_at_the_least(
+    scripted: tuple[JsonRpcNode, str], least: float, relay: float, *, soon: bool
+) -> None:
+    node, _ = scripted
+    node.answers["estimatesmartfee"] = {"errors": ["Insufficient data or no feerate found"], "blocks": 0}
+    node.answers["getmempoolinfo"] = {"mempoolminfee": least, "minrelaytxfee": relay}
+
+    assert is_soon(node) == soon
+
+
+def test_what_left_the_pool_meanwhile_is_not_soon(scripted: tuple[JsonRpcNode, str]) -> None:
+    node, _ = scripted
+    node.answers["getmempoolentry"] = Refusal(-5, "Transaction not in mempool")
+
+    assert not is_soon(node)
+
+
+def test_bytes_of_another_transaction_are_no_sighting(scripted: tuple[JsonRpcNode, str]) -> None:
+    node, _ = scripted
+    node.answers["getrawmempool"] = ["11" * 32]
+
+    assert bitcoin_reader(node.url).sightings(Books(), {}).seen == ()
+
+
+def test_a_provider_that_names_and_does_not_show_hides_nothing_of_another(
+    scripted: tuple[JsonRpcNode, str], chain: Chain
+) -> None:
+    node, txid = scripted
+    node.answers["getrawtransaction"] = Refusal(-5, "No such mempool transaction")
+    reader = bitcoin_reader(node.url, chain.node.url)
+
+    assert reader.sightings(Books(), {}).seen[0].transfer.txid == txid
+    assert reader.sightings(Books(), {}).seen[0].transfer.txid == txid
