@@ -84,7 +84,7 @@ def _read_stranger(ctx: Context, network: Network, chain: DepartureReader, stran
     except ProviderError as error:
         log.warning("departure.not_read", network=network.code, txid=stranger.txid, problem=str(error))
         return False
-    if departure is None or departure.sender != stranger.sender:
+    if departure is None or (departure.sender, departure.block_hash) != (stranger.sender, block.hash):
         log.error("departure.contradicted", network=network.code, txid=stranger.txid)
         return False
     ours = unknown_spends.own(network.code, network.family, {departure.sender} - {""})

@@ -214,7 +214,9 @@ def resume(stopped: Stop, slots: Mapping[str, int]) -> bool:
 def has_unknown(network: str) -> bool:
     """Return whether a departure of unknown purpose is open on the network, or one that no row knows stands there."""
     return is_true(
+        # Where nothing is counted, what a reorg took holds up nobody: it stops the signing again if it comes back.
         "SELECT 1 FROM unknown_spends WHERE network = %s AND status = 'open'"
+        "   AND (block_height IS NOT NULL OR slot IS NOT NULL)"
         " UNION ALL SELECT 1 FROM stranger_spends t WHERE t.network = %s AND t.block_height IS NOT NULL"
         "   AND NOT EXISTS (SELECT 1 FROM spend_attempts a WHERE (a.network, a.txid) = (t.network, t.txid)) LIMIT 1",
         (network, network),

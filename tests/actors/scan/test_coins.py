@@ -10,17 +10,17 @@ from uuid import UUID
 import pytest
 
 from actors.queue import schedule
-from actors.scan import balances, follow
+from actors.scan import balances, departures, follow
 from actors.scan.rescan import reread
-from chains.base import SpentCoin
+from chains.base import Departure, Offer, Output, SpentCoin, Window
 from chains.family import Reader
 from core.catalogue import families
 from core.settings.settings import load_settings
 from models.db.base import execute, rows, transaction
 from models.spends import coins, signing, strangers
 from models.spends import unknown as unknown_spends
-from models.treasury import own_addresses
-from tests.actors.scan.paper import CTX, begin, cursor, poll, statuses, to
+from models.treasury import adoption, own_addresses
+from tests.actors.scan.paper import CTX, Process, begin, cursor, poll, statuses, to
 from tests.models.builders import CATALOGUE
 from tests.models.invoices.builders import invoice
 from tests.models.treasury.builders import spend
@@ -52,6 +52,10 @@ def chain(database: str, monkeypatch: pytest.MonkeyPatch) -> PaperReader:
     """A chain of one block, which the gateway has scanned, in a family of coins."""
     del database
     claims(monkeypatch, "coins", has_sender=False)
+    # Where money lies in coins, the ledger counts them in the chain's units.
+    pair = replace(CATALOGUE.pairs["USDT", "ethereum"], decimals=CATALOGUE.scale("USDT"))
+    pairs = MappingProxyType({**CATALOGUE.pairs, ("USDT", "ethereum"): pair})
+    monkeypatch.setattr(Process, "catalogue", replace(CATALOGUE, pairs=pairs))
     own_addresses.pin_hot("ethereum", HOT)
     made = begin(monkeypatch)
     made.mine()
@@ -220,6 +224,100 @@ def test_a_stranger_that_a_reorg_takes_or_a_row_names_is_none(chain: PaperReader
     assert not signing.has_unknown("ethereum")
 
 
+def told(chain: PaperReader, txid: str, **more: Any) -> Departure:
+    """Let the node show what a stranger's transaction in the newest block moved."""
+    block = chain.scans[chain.tip].block
+    found: dict[str, Any] = {
+        "sender": "", "pair": CATALOGUE.pairs["USDT", "ethereum"], "is_transfer": True, "raw": b"signed",
+        "outputs": (Output(recipient="0xthem", units=7), Output(recipient=HOT, units=3)),
+        "offer": Offer(ceiling_units=5, terms={"fee_units": 5}), "fee_units": 5, "height": block.height,
+        "block_hash": block.hash, "spends": (("0xone", 0),),
+    }  # fmt: skip
+    chain.departures[txid] = Departure(txid=txid, **(found | more))
+    return chain.departures[txid]
+
+
+def parts(txid: str) -> list[tuple[str, int]]:
+    found = unknown_spends.find("ethereum", txid)
+    return [] if found is None else [(part.recipient, part.units) for part in found.parts]
+
+
+def test_what_a_stranger_moved_is_read_without_what_came_back(chain: PaperReader) -> None:
+    chain.mine(to(HOT, txid="0xone"))
+    poll()
+    chain.mine(spent=(spent("0xone", "0xthief"),))
+    poll()
+    assert unknown_spends.find("ethereum", "0xthief") is None
+    departures._rests_until.clear()
+    told(chain, "0xthief")
+    poll()
+
+    found = unknown_spends.find("ethereum", "0xthief")
+    assert found is not None
+    assert (found.sender, found.slot, found.outpoints, found.is_transfer) == ("", None, [("0xone", 0)], True)
+    assert (parts("0xthief"), found.recipient, found.token_units) == ([("0xthem", 7)], "0xthem", 7)
+    assert strangers.unread("ethereum", limit=9) == []
+    assert unknown_spends.waiting() == {"ethereum": 1}
+
+
+@pytest.mark.parametrize(
+    ("spends", "outputs", "is_transfer"),
+    [
+        ((("0xone", 0), ("0xanothers", 1)), [("0xthem", 7)], False),
+        ((("0xone", 0),), [("0xthem", 7)], True),
+    ],
+)
+def test_what_others_paid_for_too_is_asked_for_by_no_row(
+    chain: PaperReader, spends: tuple[tuple[str, int], ...], outputs: list[tuple[str, int]], *, is_transfer: bool
+) -> None:
+    chain.mine(to(HOT, txid="0xone"))
+    poll()
+    chain.mine(spent=(spent("0xone", "0xthief"),))
+    told(chain, "0xthief", spends=spends)
+    poll()
+    found = unknown_spends.find("ethereum", "0xthief")
+    assert found is not None
+    assert (parts("0xthief"), found.is_transfer) == (outputs, is_transfer)
+
+
+def test_what_only_comes_back_is_a_join(chain: PaperReader) -> None:
+    chain.mine(to(HOT, txid="0xone"))
+    poll()
+    chain.mine(spent=(spent("0xone", "0xjoin"),))
+    told(chain, "0xjoin", outputs=(Output(recipient=HOT, units=10),))
+    poll()
+    assert parts("0xjoin") == [(HOT, 10)]
+    found = unknown_spends.find("ethereum", "0xjoin")
+    assert found is not None
+    with transaction():
+        assert adoption.adopt(CATALOGUE, found.id)
+    assert rows("SELECT purpose, sender, slot, attempts FROM spends") == [("join", HOT, None, 1)]
+    assert rows("SELECT txid, held_by = (SELECT id FROM spends) FROM coins") == [("0xone", True)]
+
+
+def test_a_stranger_that_a_reorg_took_waits_for_nobody_and_is_void_once_its_coin_is_spent(chain: PaperReader) -> None:
+    chain.mine(to(HOT, txid="0xone"))
+    poll()
+    chain.mine(spent=(spent("0xone", "0xthief"),))
+    told(chain, "0xthief")
+    poll()
+    assert signing.has_unknown("ethereum")
+    chain.reorg(2)
+    chain.mine()
+    poll(2)
+    assert not signing.has_unknown("ethereum")
+    found = unknown_spends.find("ethereum", "0xthief")
+    assert found is not None
+    with transaction():
+        assert not adoption.adopt(CATALOGUE, found.id)
+
+    chain.mine(spent=(spent("0xone", "0xother"),))
+    poll()
+    with transaction():
+        assert adoption.adopt(CATALOGUE, found.id)
+    assert rows("SELECT status FROM unknown_spends WHERE txid = '0xthief'") == [("gone",)]
+
+
 def test_a_second_reading_finds_what_the_first_left_out(chain: PaperReader) -> None:
     chain.mine(to(HOT, txid="0xone"))
     chain.mine()
@@ -266,6 +364,43 @@ def test_a_sender_of_ours_whom_no_row_knows_stops_the_signing(
     chain.mine()
     poll(2)
     assert rows("SELECT txid, block_height FROM stranger_spends") == [("0xthief", None)]
+
+
+@pytest.mark.parametrize("lie", [{"sender": "0xother"}, {"block_hash": "0xelsewhere"}])
+def test_what_a_node_says_of_another_sender_or_block_is_not_believed(
+    chain: PaperReader, monkeypatch: pytest.MonkeyPatch, lie: dict[str, str]
+) -> None:
+    claims(monkeypatch, "window", has_sender=True)
+    chain.mine(sent=((HOT, "0xthief"),))
+    window = Window(reference="1", last_height=9)
+    told(chain, "0xthief", **({"sender": HOT, "spends": (), "window": window} | lie))
+    poll()
+    assert unknown_spends.find("ethereum", "0xthief") is None
+    assert is_stopped()
+
+    departures._rests_until.clear()
+    told(chain, "0xthief", sender=HOT, spends=(), window=window)
+    poll()
+    found = unknown_spends.find("ethereum", "0xthief")
+    assert found is not None
+    assert (found.sender, found.key_ordinal, found.expires_height, len(found.parts)) == (HOT, None, 9, 2)
+
+
+def test_one_whose_window_is_over_is_void_outside_of_blocks(
+    chain: PaperReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims(monkeypatch, "window", has_sender=True)
+    chain.mine(sent=((HOT, "0xthief"),))
+    told(chain, "0xthief", sender=HOT, spends=(), window=Window(reference="1", last_height=chain.tip + 1))
+    poll()
+    found = unknown_spends.find("ethereum", "0xthief")
+    assert found is not None
+    chain.reorg(1)
+    for blocks, is_void in ((1, False), (2, True)):
+        chain.mine(count=blocks)
+        poll(2)
+        with transaction():
+            assert adoption.adopt(CATALOGUE, found.id) is is_void
 
 
 def test_a_second_reading_finds_a_sender_too(chain: PaperReader, monkeypatch: pytest.MonkeyPatch) -> None:

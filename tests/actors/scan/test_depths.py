@@ -11,6 +11,7 @@ from models.deposits import rows as deposits
 from models.invoices import rows as invoices
 from models.invoices import timeline
 from models.ledger.ledger import holdings
+from models.treasury import own_addresses as treasury
 from models.wallets import settlement
 from tests.actors.scan.paper import begin, poll, statuses, to
 from tests.models.builders import CATALOGUE
@@ -108,6 +109,13 @@ def test_a_deposit_that_a_reorg_brings_back_has_the_depth_of_its_new_block(chain
     poll()
 
     assert rows("SELECT status, round, depth_min FROM deposits") == [("pending", 1, DEEP)]
+
+
+def test_a_top_up_says_the_depth_that_it_takes(chain: PaperReader) -> None:
+    assert treasury.pin_hot("ethereum", "0x" + "a" * 40)
+    chain.mine(to("0x" + "a" * 40, depth_min=DEEP))
+    poll()
+    assert rows("SELECT depth_min FROM treasury_topups") == [(DEEP,)]
 
 
 def test_the_timeline_tells_the_depth_that_it_takes(chain: PaperReader, shop: UUID) -> None:

@@ -13,9 +13,10 @@ from models.db.base import column, execute, one, rows, transaction
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.spends import rows as spends
+from models.spends import strangers
 from models.spends import tracking as spend_tracking
 from models.spends.outputs import Moved
-from models.spends.rows import Inclusion, Movement
+from models.spends.rows import AttemptRow, Inclusion, Movement
 from models.treasury import own_addresses as treasury
 from models.treasury import plan as treasury_plan
 from models.treasury import sweeps, topup_doubts, topups
@@ -221,6 +222,16 @@ def test_a_doubted_top_up_is_not_booked_and_keeps_no_other_from_its_turn(chain: 
     assert rows("SELECT txid FROM treasury_topups WHERE status = 'booked'") == [(believed,)]
 
 
+def test_a_top_up_that_takes_more_depth_is_booked_later(chain: Chain) -> None:
+    chain.mine()
+    deep = chain.network.maturity + 3
+    execute("UPDATE treasury_topups SET depth_min = %s WHERE id = %s", (deep, topup(chain, 5).id))
+    chain.mine(deep - 2)
+    assert topups.book_matured(chain.network, limit=9) == 0
+    chain.mine()
+    assert topups.book_matured(chain.network, limit=9) == 1
+
+
 def test_a_top_up_is_booked_once_at_maturity_and_taken_back_once(chain: Chain) -> None:
     chain.mine()
     topup(chain, 5)
@@ -308,6 +319,32 @@ def test_a_move_is_ours_by_transaction_and_sender(database: str) -> None:
     assert not treasury.is_own_move("ethereum", "0xmove", "0xcontract")
     assert not treasury.is_own_move("bsc", "0xmove", HOT)
     assert not treasury.is_own_move("ethereum", "0xother", HOT)
+
+
+def test_a_move_is_ours_by_its_mark_where_the_other_side_has_another_id(database: str) -> None:
+    del database
+    row = spends.find(spend(recipient="0xdeposit", token_units=1, txid="0xmove"))
+    assert row is not None
+    assert not treasury.is_own_move("ethereum", "", HOT)
+    AttemptRow(
+        spend_id=row.id, number=row.attempts + 1, network="ethereum", txid="0xdearer", raw=b"x", ceiling_units=1,
+        terms={}, mark="message 7",
+    ).write()  # fmt: skip
+    for sender, is_ours in ((HOT, True), (None, True), ("0xcontract", False)):
+        assert treasury.is_own_move("ethereum", "message 7", sender) is is_ours
+    assert not treasury.is_own_move("bsc", "message 7", None)
+    for blank in (HOT, None):
+        assert not treasury.is_own_move("ethereum", "", blank), "no mark is nobody's"
+    with pytest.raises(Exception, match="spend_attempts"):
+        execute("UPDATE spend_attempts SET mark = 'message 8'")
+
+
+def test_what_a_stranger_sent_is_no_payment_before_it_is_read(database: str) -> None:
+    del database
+    with transaction():
+        strangers.note("ethereum", {"0xlost": HOT}, height=1, block_hash="0x1")
+    assert treasury.is_own_move("ethereum", "0xlost", HOT)
+    assert not treasury.is_own_move("ethereum", "0xlost", "0xcontract")
 
 
 def test_the_cold_address_may_change_and_be_taken_out_of_use(database: str) -> None:
