@@ -44,6 +44,13 @@ class DisagreementError(ProviderError):
     """Nodes answer, and contradict each other so that none of them can be believed."""
 
 
+class ForeignKeyError(ProviderError):
+    """The chain lets others than its own key sign for a wallet of ours: nothing is signed there, an operator must look.
+
+    Never raised on one provider's word, where there are more.
+    """
+
+
 class MissingLogsError(ProviderError):
     """The bloom filter of a block's header admits logs that the node did not return, and no proof clears it."""
 

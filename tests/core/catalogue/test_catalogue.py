@@ -13,7 +13,15 @@ import pytest
 import sha3
 
 from core.catalogue.catalogue import CATALOGUE_FILE, Catalogue, Pair, load_catalogue
-from core.catalogue.families import TRAITS, Family, Parameters, bitcoin_parameters, evm_parameters, traits_of
+from core.catalogue.families import (
+    TRAITS,
+    Family,
+    Parameters,
+    bitcoin_parameters,
+    evm_parameters,
+    traits_of,
+    tron_parameters,
+)
 from core.catalogue.fields import Environment
 from core.catalogue.reader import CatalogueError, read_catalogue
 from core.money import PrecisionLostError, format_coin
@@ -115,14 +123,16 @@ def test_every_family_has_its_traits_and_only_counters_are_sent_one_after_the_ot
 
 
 def test_what_is_asked_of_parameters_has_an_answer_in_every_family() -> None:
-    silent = load_catalogue("production").networks["tron"].family_parameters
+    silent = load_catalogue("production").networks["solana"].family_parameters
 
     assert (silent.fee_cap, silent.payout_measure_max, silent.in_development()) == (None, 0, silent)
-    assert list(silent.problems("any", "TRX", frozenset())) == []
+    assert list(silent.problems("any", "SOL", frozenset())) == []
     with pytest.raises(ValueError, match="tron is no network of bitcoin"):
         bitcoin_parameters(load_catalogue("production").networks["tron"])
     with pytest.raises(ValueError, match="tron is no EVM network"):
         evm_parameters(load_catalogue("production").networks["tron"])
+    with pytest.raises(ValueError, match="solana is no TRON network"):
+        tron_parameters(load_catalogue("production").networks["solana"])
 
 
 def test_it_prices_in_23_fiat_currencies_and_every_coin(catalogue: Catalogue) -> None:
@@ -432,9 +442,15 @@ MUTATIONS: dict[str, tuple[Any, str]] = {
     "a network without identity": (lambda d: row(d, "networks", code="bsc").update(chain_identity=""), "length >= 1"),
     "a chain id twice": (lambda d: row(d, "networks", code="bsc").update(chain_identity="1"), "1 appears twice"),
     "a genesis twice": (
-        lambda d: row(d, "networks", code="tron").update(chain_identity=GENESES["ton"]), "appears twice",
+        lambda d: row(d, "networks", code="solana").update(chain_identity=GENESES["ton"]), "appears twice",
     ),
     "a gas cap off EVM": (lambda d: parameters_row(d, "tron").update(gas_cap_gwei=7), "unknown field `gas_cap_gwei`"),
+    "a TRON network whose identity is no block's id": (
+        lambda d: row(d, "networks", code="tron").update(chain_identity="7"), "no block's id",
+    ),
+    "a token without its energy": (
+        lambda d: parameters_row(d, "tron").update(transfer_energy={}), "USDT is not offered there, or has no figure",
+    ),
     "an EVM network without a gas cap": (
         lambda d: parameters_row(d, "bsc").pop("gas_cap_gwei"), "missing required field `gas_cap_gwei`",
     ),

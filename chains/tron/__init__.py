@@ -1,0 +1,1 @@
+"""TRON: one adapter over nodes, scan and spends."""

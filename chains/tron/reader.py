@@ -1,0 +1,170 @@
+"""TRON: finds transfers to us, block by block. Built by chains.registry for actors.
+
+A block is read from one node, so that one that contradicts itself is found out and passed over. What is final the
+chain says itself: the solidified head, some nineteen blocks back.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from statistics import median_high, median_low
+from typing import Final
+
+from chains.base import (
+    Agreement,
+    Block,
+    BlockScan,
+    Cost,
+    Departure,
+    DisagreementError,
+    NotYetError,
+    Ours,
+    Place,
+    ProviderError,
+    Recorded,
+    Snapshot,
+)
+from chains.net.budget import budget
+from chains.net.rest import RestError, RestNode
+from chains.tron import accounts, nodes, scan, wire
+from chains.tron.nodes import TronProviders
+from chains.tron.spends import departures, fees
+from core.catalogue.catalogue import Network, Pair
+from core.catalogue.families import tron_parameters
+
+# So many nodes have to tell what is final, where there are as many.
+WITNESSES_MIN: Final = 2
+# A snapshot has to be told within one block; so often it is tried.
+SNAPSHOTS_MAX: Final = 4
+
+
+class TronReader:
+    """One TRON network, as chains.family.DepartureReader."""
+
+    def __init__(self, network: Network, pairs: Iterable[Pair], providers: TronProviders) -> None:
+        self._network, self._providers = network, providers
+        self._parameters = tron_parameters(network)
+        self._pairs = tuple(pairs)
+        self._assets = scan.assets_of(self._pairs)
+
+    @property
+    def providers(self) -> int:
+        """Return how many different providers there are."""
+        return self._providers.count
+
+    def identify(self) -> Sequence[str | ProviderError]:
+        """Return the id of each provider's first block."""
+        return self._providers.identities()
+
+    def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
+        """Return what each provider cannot be asked, and what that costs."""
+        return self._providers.apiece(_lacking)
+
+    def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
+        """Bound what is asked inside the block; see chains.net.budget."""
+        return budget(seconds=seconds, requests=requests)
+
+    def head(self) -> int:
+        """Return the height of the newest block."""
+        return self._providers.head()
+
+    def block(self, height: int) -> Block | None:
+        """Return a header, or None if the chain has no such block yet."""
+        try:
+            return self._providers.attempt(lambda node: wire.block(nodes.header(node, height), height))
+        except NotYetError:
+            return None
+
+    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False) -> Sequence[BlockScan]:
+        """Return the scan of the next block; see chains.family."""
+        del head, whole
+        found = self._providers.attempt(lambda node: scan.read(node, after + 1, self._assets, ours.addresses))
+        return () if found is None else (found,)
+
+    def reread(self, height: int, ours: Ours) -> BlockScan | None:
+        """Return a block as another provider tells it, or None if it has no such block yet."""
+        return self._providers.attempt(lambda node: scan.read(node, height, self._assets, ours.addresses), second=True)
+
+    def final_height(self) -> int | None:
+        """Return the solidified height that nodes agree on: the middle of what they tell, of two the lower."""
+        told = [answer for answer in self._providers.everyone(nodes.solid) if isinstance(answer, Block)]
+        if len(told) < min(WITNESSES_MIN, self.providers):
+            return None
+        return median_low(block.height for block in told)
+
+    def locate(self, txid: str) -> int | None:
+        """Return the height at which a transaction is included, or None if no node knows it."""
+        found = self._providers.everyone(
+            lambda node: node.ask("wallet/gettransactioninfobyid", {"value": txid}, wire.Info)
+        )
+        return max((info.height for info in found if isinstance(info, wire.Info) and info.id == txid), default=None)
+
+    def departure(self, txid: str, block: Block) -> Departure | None:
+        """Return a transaction that one of our keys signed; see chains.family."""
+        return self._providers.attempt(lambda node: departures.read(node, txid, block, self._pairs))
+
+    def second_opinion(self, recorded: Recorded) -> Agreement:
+        """Ask every provider for a deposit's block, and whether it is in it."""
+        answers = self._providers.everyone(lambda node: self._has(node, recorded))
+        problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
+        return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
+
+    def agreement(self, height: int, block_hash: str) -> Agreement:
+        """Ask every provider that keeps up whether it has this block at its height; a minority has to rest."""
+        same, other = self._providers.compare(
+            lambda node: wire.block(nodes.header(node, height), height).hash, block_hash
+        )
+        return Agreement(same=same, other=other)
+
+    def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
+        """Return what places hold after the newest irreversible block: of others no node tells."""
+        del height, block_hash
+        told = self._providers.answers(lambda node: _snapshot(node, places))
+        [(most, count), *others] = Counter((each.height, each.block_hash, each.units) for each in told).most_common()
+        if count >= min(witnesses, self.providers) and 2 * count > len(told):
+            return Snapshot(height=most[0], block_hash=most[1], units=most[2])
+        if any(other[0] == most[0] for other, _ in others):
+            raise DisagreementError("providers tell of different balances after one block")
+        raise NotYetError("too few providers tell of balances after the same block")
+
+    def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
+        """Return what moving each coin costs now, in sun, nothing staked: the recipient has had none of it before."""
+        told = self._providers.answers(accounts.prices)
+        prices = max(told, key=lambda each: each.energy == median_high(one.energy for one in told))
+        return {pair.currency: fees.cost(pair, prices, self._parameters, cap_units) for pair in self._pairs}
+
+    def _has(self, node: RestNode, recorded: Recorded) -> bool:
+        found = scan.read(node, recorded.height, self._assets, lambda seen: {recorded.recipient} & set(seen))
+        if found is None:
+            raise NotYetError(f"no block {recorded.height} yet")
+        return found.block.hash == recorded.block_hash and any(
+            (each.txid, each.ordinal, each.currency, each.units, each.recipient)
+            == (recorded.txid, recorded.ordinal, recorded.currency, recorded.units, recorded.recipient)
+            for each in found.transfers
+        )
+
+
+def _snapshot(node: RestNode, places: Sequence[Place]) -> Snapshot:
+    """Return what one node tells, all of it after the same block."""
+    before = nodes.solid(node)
+    for _ in range(SNAPSHOTS_MAX):
+        units = tuple(accounts.held(node, place.address, place.pair, accounts.SOLID) for place in places)
+        after = nodes.solid(node)
+        if after.hash == before.hash:
+            return Snapshot(height=after.height, block_hash=after.hash, units=units)
+        before = after
+    raise NotYetError("the chain goes on faster than balances are told")
+
+
+def _lacking(node: RestNode) -> list[str]:
+    """Return what a node cannot be asked."""
+    lines = []
+    try:
+        nodes.solid(node)
+    except RestError:
+        lines.append("lacks walletsolidity: what is final is not known")
+    try:
+        node.ask("wallet/gettransactioninfobyblocknum", {"num": nodes.DIALECT.head(node)}, list[wire.Info])
+    except RestError:
+        lines.append("lacks wallet/gettransactioninfobyblocknum: no block can be read")
+    return lines

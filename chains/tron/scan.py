@@ -1,0 +1,163 @@
+"""Finds what one block brought us: TRX by transfer, TRX that contracts pass on, and tokens by their logs.
+
+Called by chains.tron.reader. A block costs two calls to one node, which are held against each other: exactly one
+outcome for each transaction, or the block is not read. TRC-10 and the text of calls count for nothing.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from chains.base import NATIVE, BlockScan, ProviderError, Transfer
+from chains.net.rest import RestNode
+from chains.tron import transactions, wire
+from core.catalogue.catalogue import Pair
+
+INTERNAL: Final = "internal:"
+
+
+@dataclass(frozen=True, slots=True)
+class Assets:
+    """What is looked for."""
+
+    # None where TRX is not offered.
+    native: str | None
+    # Of contracts, as logs name them.
+    tokens: Mapping[str, str]
+
+
+def assets_of(pairs: Iterable[Pair]) -> Assets:
+    """Return what is offered."""
+    known = tuple(pairs)
+    native = next((pair.currency for pair in known if pair.contract is None), None)
+    tokens = {wire.asked(pair.contract)[2:]: pair.currency for pair in known if pair.contract is not None}
+    return Assets(native, tokens)
+
+
+def read(
+    node: RestNode, height: int, assets: Assets, ours: Callable[[Collection[str]], Collection[str]]
+) -> BlockScan | None:
+    """Return the scan of a block, or None if the node has no such block yet."""
+    full = node.ask("wallet/getblockbynum", {"num": height}, wire.FullBlock)
+    if not full.id:
+        return None
+    block = wire.block(full, height)
+    infos = node.ask("wallet/gettransactioninfobyblocknum", {"num": height}, list[wire.Info])
+    outcomes = _outcomes(full, infos, height)
+    found = list(_transfers(full, outcomes, assets))
+    mine = set(ours({transfer.recipient for transfer in found}))
+    transfers = tuple(transfer for transfer in found if transfer.recipient in mine)
+    _prove(full, transfers)
+    return BlockScan(block=block, transfers=transfers, sent=tuple(_sent(full)))
+
+
+def _outcomes(full: wire.FullBlock, infos: list[wire.Info], height: int) -> dict[str, wire.Info]:
+    """Return each transaction's outcome. ProviderError unless there is exactly one for each."""
+    outcomes = {info.id: info for info in infos}
+    ids = {transaction.id for transaction in full.transactions}
+    if len(ids) != len(full.transactions) or len(outcomes) != len(infos) or outcomes.keys() != ids:
+        raise ProviderError(f"block {height} has other outcomes than transactions")
+    if any(info.height != height for info in infos):
+        raise ProviderError(f"an outcome of another block than {height}")
+    return outcomes
+
+
+def _transfers(full: wire.FullBlock, outcomes: Mapping[str, wire.Info], assets: Assets) -> Iterator[Transfer]:
+    """Return whatever took effect, in the block's order, whoever got it."""
+    for transaction in full.transactions:
+        if not transaction.is_success:
+            continue
+        contract, info = _contract(transaction), outcomes[transaction.id]
+        if contract.type == wire.TRANSFER and assets.native is not None:
+            yield _plain(transaction.id, contract.parameter.value, assets.native)
+        if info.receipt.result != wire.SUCCESS or info.result:
+            continue
+        yield from _tokens(transaction.id, info, assets)
+        if assets.native is not None:
+            yield from _internal(transaction.id, info, assets.native)
+
+
+def _plain(txid: str, value: wire.Value, currency: str) -> Transfer:
+    return Transfer(
+        txid=wire.a_hash(txid),
+        ordinal=NATIVE,
+        currency=currency,
+        units=value.amount,
+        sender=wire.stored(value.owner_address),
+        recipient=wire.stored(value.to_address),
+    )
+
+
+def _tokens(txid: str, info: wire.Info, assets: Assets) -> Iterator[Transfer]:
+    for place, log in enumerate(info.log):
+        currency = assets.tokens.get(wire.contract(log.address))
+        moved = None if currency is None else moved_by(log)
+        if currency is not None and moved is not None and moved[2]:
+            sender, recipient, units = moved
+            yield Transfer(
+                txid=wire.a_hash(txid),
+                ordinal=str(place),
+                currency=currency,
+                units=units,
+                sender=sender,
+                recipient=recipient,
+            )
+
+
+def moved_by(log: wire.Log) -> tuple[str, str, int] | None:
+    """Return sender, recipient and units of a token's transfer; None for an event of another shape."""
+    if len(log.topics) != wire.TOKEN_TOPICS or log.topics[0].lower() != wire.TRANSFER_TOPIC:
+        return None
+    sender, recipient, amount = *map(wire.topic_address, log.topics[1:]), wire.data(log.data)
+    if len(amount) < wire.WORD_BYTES:
+        raise ProviderError("a Transfer log was cut short")
+    if sender is None or recipient is None or len(amount) > wire.WORD_BYTES:
+        return None
+    return sender, recipient, int.from_bytes(amount, "big")
+
+
+def _internal(txid: str, info: wire.Info, currency: str) -> Iterator[Transfer]:
+    for place, call in enumerate(info.internal):
+        units = sum(value.units for value in call.values if not value.token)
+        if call.rejected or units <= 0:
+            continue
+        yield Transfer(
+            txid=wire.a_hash(txid),
+            ordinal=f"{INTERNAL}{place}",
+            currency=currency,
+            units=units,
+            sender=wire.stored(call.caller_address),
+            recipient=wire.stored(call.to_address),
+        )
+
+
+def _prove(full: wire.FullBlock, transfers: Collection[Transfer]) -> None:
+    """Hold what pays us against the bytes that were signed: the id is their hash, and they say the same."""
+    by_id = {transaction.id: transaction for transaction in full.transactions}
+    for transfer in transfers:
+        told = transactions.read(wire.data(by_id[transfer.txid].raw_data_hex))
+        if told is None or told.txid != transfer.txid:
+            raise ProviderError("a transaction's id is not its hash")
+        if transfer.ordinal == NATIVE and (told.kind, told.owner, told.to, told.units) != (
+            wire.TRANSFER,
+            transfer.sender,
+            transfer.recipient,
+            transfer.units,
+        ):
+            raise ProviderError("a transfer says something else than what was signed")
+        if transfer.ordinal != NATIVE and told.kind != wire.TRIGGER:
+            raise ProviderError("what calls no contract has its logs")
+
+
+def _sent(full: wire.FullBlock) -> Iterator[tuple[str, str]]:
+    """Return who signed each transaction; those of shielded ones are nobody's address."""
+    for transaction in full.transactions:
+        owner = _contract(transaction).parameter.value.owner_address
+        if owner:
+            yield wire.stored(owner), wire.a_hash(transaction.id)
+
+
+def _contract(transaction: wire.Transaction) -> wire.Contract:
+    if len(transaction.raw_data.contract) != 1:
+        raise ProviderError("a transaction of several contracts")
+    return transaction.raw_data.contract[0]

@@ -1,0 +1,1 @@
+"""What leaves our addresses on TRON: tried, signed, sent, followed, and brought home."""

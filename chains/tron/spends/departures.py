@@ -1,0 +1,92 @@
+"""Reads a transaction that one of our keys signed, whole, so that it can be followed like those that we know.
+
+Called by chains.tron.reader for what a scan found leaving our addresses without a row of ours. Nobody but us can have
+signed it: the bytes have to give its id and bear the sender's signature, so no node can make one up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from chains.base import Block, Departure, NotYetError, Offer, Output, ProviderError, Window
+from chains.net.rest import RestNode
+from chains.tron import accounts, transactions, wire
+from chains.tron.keys import address_of
+from chains.tron.spends import fate as tron_fate
+from chains.tron.transactions import Signed
+from core.catalogue.catalogue import Pair
+
+
+def read(node: RestNode, txid: str, block: Block, pairs: Iterable[Pair]) -> Departure | None:
+    """Return a transaction that stands in a block; None if its bytes do not prove who signed it.
+
+    Raises ProviderError where the node has it in no block, or in another one.
+    """
+    stands, info = tron_fate.included_in(node, txid, block.height), tron_fate.info_of(node, txid, accounts.NEWEST)
+    if stands is None or info is None:
+        raise NotYetError(f"no such transaction in block {block.height}")
+    told, block_hash = stands
+    if block_hash != block.hash or info.height != block.height:
+        raise ProviderError(f"another block than {block.hash}")
+    raw = wire.data(told.raw_data_hex)
+    signed = transactions.read(raw)
+    signature = wire.data(told.signature[0]) if len(told.signature) == 1 else b""
+    if signed is None or signed.txid != txid or _signer(txid, signature) != signed.owner:
+        return None
+    pair, output, is_transfer = _moved(signed, pairs)
+    effect = tron_fate.effect_of(
+        info,
+        is_success=told.is_success,
+        result="".join(each.contract_ret for each in told.ret),
+        sender=signed.owner,
+        pair=pair,
+        output=output,
+    )
+    return Departure(
+        txid=txid,
+        sender=signed.owner,
+        pair=pair,
+        outputs=(output,),
+        is_transfer=is_transfer,
+        raw=transactions.signed(raw, signature).raw,
+        offer=Offer(
+            ceiling_units=max(signed.fee_limit, info.fee),
+            terms={"fee_limit": signed.fee_limit, "timestamp_ms": signed.timestamp_ms},
+        ),
+        fee_units=info.fee,
+        height=block.height,
+        block_hash=block_hash,
+        failed=frozenset({0}) if effect.effect == "none" else frozenset(),
+        window=Window(reference=_reference(signed), ends_at=wire.moment(signed.expiration_ms)),
+    )
+
+
+def _moved(signed: Signed, pairs: Iterable[Pair]) -> tuple[Pair | None, Output, bool]:
+    """Return what a transaction moves of which coin, and whether it is a transfer and nothing else."""
+    tokens = {pair.contract: pair for pair in pairs if pair.contract is not None}
+    pair = tokens.get(signed.to)
+    if pair is not None and not signed.units and len(signed.data) == transactions.TRANSFER_BYTES:
+        payee = wire.stored("41" + signed.data[16:36].hex())
+        output = Output(recipient=payee, units=int.from_bytes(signed.data[36:], "big"))
+        if signed.data == transactions.calldata(output):
+            return pair, output, not signed.has_more
+    is_transfer = signed.kind == wire.TRANSFER and not signed.has_more
+    return None, Output(recipient=signed.to, units=signed.units), is_transfer
+
+
+def _reference(signed: Signed) -> str:
+    """Return a block's id as far as bytes tell it: what stands in them is all that is ever used of it."""
+    return signed.reference[:2].hex().rjust(16, "0") + signed.reference[2:].hex()
+
+
+def _signer(txid: str, signature: bytes) -> str:
+    from tronpy.keys import Signature  # noqa: PLC0415 - chain libraries are loaded by whoever needs them
+
+    if len(signature) != transactions.SIGNATURE_BYTES:
+        return ""
+    parity = signature[-1] - 27 if signature[-1] >= 27 else signature[-1]  # noqa: PLR2004 - as others write it
+    try:
+        key = Signature(signature[:-1] + bytes([parity])).recover_public_key_from_msg_hash(bytes.fromhex(txid))
+    except Exception:  # noqa: BLE001 - of bytes that nobody signed the library may think anything
+        return ""
+    return address_of(key.to_bytes())

@@ -1,0 +1,63 @@
+"""Makes drafts of TRON transactions: what they refer to, when they end, and what they may cost.
+
+Called by chains.tron.spends.spender and chains.tron.treasurer.
+"""
+
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from chains.base import Draft, Intent, Window
+from chains.tron import transactions
+from chains.tron.nodes import TronProviders
+from chains.tron.spends import fees, trial
+from chains.tron.spends.trial import Verdict
+
+# How long after the irreversible block that it refers to a transaction ends. Some nineteen blocks are over by then.
+LIFE: Final = timedelta(minutes=10)
+
+
+def verdict(providers: TronProviders, intent: Intent) -> Verdict:
+    """Return what all providers say of a spend; see chains.tron.spends.trial.judge."""
+    views: Sequence[trial.View] = providers.answers(lambda node: trial.look(node, intent))
+    return trial.judge(views, intent, providers.count)
+
+
+def make(intent: Intent, found: Verdict, *, cap_units: int) -> Draft:
+    """Return a draft that is offered enough for, whatever is staked. Raises FeeTooHighError above the cap."""
+    ends_at = (found.solid.time + LIFE).replace(microsecond=0)
+    window = Window(reference=found.solid.hash, ends_at=ends_at)
+    fee_limit = fees.energy_limit(found.energy) * found.prices.energy
+    # No two transactions have the same bytes, though they pay the same to the same.
+    timestamp_ms = time.time_ns() // 1_000_000
+    raw = transactions.unsigned(intent, window, timestamp_ms=timestamp_ms, fee_limit=fee_limit)
+    offer = fees.offer(
+        fee_limit=fee_limit,
+        bandwidth_units=transactions.bandwidth(raw) * found.prices.byte,
+        activation_units=found.prices.activation if found.is_new else 0,
+        timestamp_ms=timestamp_ms,
+        cap_units=cap_units,
+    )
+    return Draft(intent=intent, claim=window, offer=offer)
+
+
+def spared_units(draft: Draft, found: Verdict) -> int:
+    """Return what of a draft's offer its sender need not hold, since he has staked for it or has it free."""
+    energy = min(found.staked_energy * found.prices.energy, draft.offer.terms["fee_limit"])
+    needed = _bytes_of(draft)
+    return energy + (needed * found.prices.byte if found.free_bytes >= needed else 0)
+
+
+def _bytes_of(draft: Draft) -> int:
+    return transactions.bandwidth(raw_of(draft))
+
+
+def raw_of(draft: Draft) -> bytes:
+    """Return what is signed of a draft. ValueError if its claim is no window."""
+    if not isinstance(draft.claim, Window):
+        raise ValueError("a TRON transaction has a window")  # noqa: TRY004 - what is wrong is the row
+    told = draft.offer.terms
+    return transactions.unsigned(
+        draft.intent, draft.claim, timestamp_ms=told["timestamp_ms"], fee_limit=told["fee_limit"]
+    )

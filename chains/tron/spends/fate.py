@@ -1,0 +1,158 @@
+"""Tells the outcome of a TRON spend: in a block and with what effect, waiting, or expired for good.
+
+Called by chains.tron.spends.spender.
+One node at a time tells a fate that its own chain proves; then the voices are held against each other. A verdict that
+releases money (no effect, dead) takes two voices where there are two providers: a lie must not pay a merchant twice.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from chains.base import Case, Fate, FateKind, Intent, Movement, Output, OutputFate, ProviderError, Window
+from chains.net.rest import RestNode
+from chains.tron import accounts, nodes, scan, wire
+from chains.tron.spends.trial import WITNESSES_MIN
+from chains.tron.transactions import only_output
+from core.catalogue.catalogue import Network, Pair
+
+PROBLEMS: Final = {
+    "REVERT": "the contract reverted the transfer",
+    "OUT_OF_ENERGY": "the transfer ran out of energy",
+    "OUT_OF_TIME": "the transfer took too long",
+}
+FAILED: Final = "the transfer failed"
+NO_TRANSFER: Final = "the token did not make the transfer"
+OTHER_TRANSFER: Final = "the token moved something else than was asked for"
+WORD_MAX: Final = 2**256 - 1
+
+
+def testimony(node: RestNode, case: Case) -> Fate:
+    """Return a spend's fate on one node's chain. ProviderError if the node cannot tell."""
+    found = _inclusion(node, case, accounts.NEWEST)
+    if found is not None:
+        return found
+    if not isinstance(case.claim, Window) or case.claim.ends_at is None:
+        raise ValueError("a TRON transaction expires")
+    # What is irreversible is asked for after the clock was seen to be past the end: nothing can come in behind it.
+    if not _is_past(node, case.claim.ends_at):
+        return Fate(kind=FateKind.WAITING)
+    return _inclusion(node, case, accounts.SOLID) or Fate(kind=FateKind.DEAD, cause="expired")
+
+
+def judge(fates: Sequence[Fate], providers: int) -> Fate:
+    """Return what holds of what nodes tell. Raises ProviderError if they contradict each other."""
+    needed = min(WITNESSES_MIN, providers)
+    included = [fate for fate in fates if fate.kind is FateKind.INCLUDED]
+    if included:
+        return _included(included, len(fates), needed)
+    if any(fate.kind is FateKind.WAITING for fate in fates):
+        return Fate(kind=FateKind.WAITING)
+    if len(fates) < needed:
+        raise ProviderError("one provider alone says that a spend has expired")
+    return Fate(kind=FateKind.DEAD, cause="expired")
+
+
+def effect_of(
+    info: wire.Info, *, is_success: bool, result: str, sender: str, pair: Pair | None, output: Output
+) -> OutputFate:
+    """Return what a transaction that was to make a transfer did. result: what its block says of it."""
+    if not is_success or info.result:
+        return OutputFate(effect="none", problem=PROBLEMS.get(info.receipt.result or result, FAILED))
+    contract = None if pair is None else pair.contract
+    if contract is None:
+        return OutputFate(effect="exact")
+    if info.receipt.result != wire.SUCCESS:
+        raise ProviderError("a call without the outcome of one")
+    token = wire.asked(contract)[2:]
+    moved = [found for log in info.log if wire.contract(log.address) == token and (found := scan.moved_by(log))]
+    sent = [each for each in moved if each[0] == sender]
+    if not sent:
+        return OutputFate(effect="none", problem=NO_TRANSFER)
+    if sent == [(sender, output.recipient, output.units)]:
+        return OutputFate(effect="exact")
+    left = sum(units for _, _, units in sent) - sum(units for _, to, units in moved if to == sender)
+    arrived = sum(units for source, to, units in sent if to == output.recipient)
+    return OutputFate(
+        effect="other",
+        left_units=min(max(left, 0), WORD_MAX),
+        arrived_units=min(arrived, WORD_MAX),
+        problem=OTHER_TRANSFER,
+    )
+
+
+def movements(fate: Fate, intent: Intent, network: Network) -> tuple[Movement, ...]:
+    """Return what an included transfer did to its sender, fee included, and to its recipient."""
+    sender, output, [told] = intent.wallet.address, only_output(intent), fate.outputs
+    left, arrived = (output.units, output.units) if told.effect == "exact" else (told.left_units, told.arrived_units)
+    coin = network.gas_currency if intent.pair is None else intent.pair.currency
+    moved = Counter({(sender, network.gas_currency): -fate.fee_units})
+    moved.subtract({(sender, coin): left})
+    moved.update({(output.recipient, coin): arrived})
+    return tuple(Movement(address=who, currency=what, units=units) for (who, what), units in moved.items() if units)
+
+
+def info_of(node: RestNode, txid: str, where: str) -> wire.Info | None:
+    """Return what became of a transaction; None where the node has it in no block."""
+    info = node.ask(f"{where}/gettransactioninfobyid", {"value": txid}, wire.Info)
+    if not info.id:
+        return None
+    if info.id != txid:
+        raise ProviderError("the outcome of another transaction")
+    return info
+
+
+def included_in(node: RestNode, txid: str, height: int) -> tuple[wire.Transaction, str] | None:
+    """Return a transaction in the block of a height, with that block's id; None if the block has it not."""
+    full = node.ask("wallet/getblockbynum", {"num": height}, wire.FullBlock)
+    block = wire.block(full, height)
+    found = next((each for each in full.transactions if each.id == txid), None)
+    return None if found is None else (found, block.hash)
+
+
+def _included(included: Sequence[Fate], voices: int, needed: int) -> Fate:
+    [(verdict, count), *others] = Counter(included).most_common()
+    if 2 * count <= voices:
+        if others:
+            raise ProviderError("providers disagree about what became of a spend")
+        return Fate(kind=FateKind.WAITING)
+    if not verdict.is_success and count < needed:
+        raise ProviderError("one provider alone says that a spend has not its effect")
+    return replace(verdict, is_witnessed=count >= needed)
+
+
+def _inclusion(node: RestNode, case: Case, where: str) -> Fate | None:
+    found = [fate for txid in case.txids if (fate := _proved(node, case.intent, txid, where)) is not None]
+    if len(found) > 1:
+        raise ProviderError("two transactions of one spend are included")
+    return found[0] if found else None
+
+
+def _proved(node: RestNode, intent: Intent, txid: str, where: str) -> Fate | None:
+    info = info_of(node, txid, where)
+    stands = None if info is None else included_in(node, txid, info.height)
+    if info is None or stands is None:
+        return None
+    transaction, block_hash = stands
+    output = effect_of(
+        info,
+        is_success=transaction.is_success,
+        result="".join(each.contract_ret for each in transaction.ret),
+        sender=intent.wallet.address,
+        pair=intent.pair,
+        output=only_output(intent),
+    )
+    return Fate(
+        kind=FateKind.INCLUDED,
+        txid=txid,
+        height=info.height,
+        block_hash=block_hash,
+        outputs=(output,),
+        fee_units=info.fee,
+    )
+
+
+def _is_past(node: RestNode, ends_at: datetime) -> bool:
+    return nodes.solid(node).time > ends_at

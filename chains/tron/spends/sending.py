@@ -1,0 +1,42 @@
+"""Gives signed bytes to TRON's nodes and reads their answers. Called by chains.tron.spends.spender."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from chains.base import ProviderError, Sending
+from chains.net.rest import RestNode
+from chains.tron.accounts import words
+
+# What a code means; of whatever stands not here the outcome is not known. That an account lacks what a transaction
+# takes has no code of its own.
+CODES: Final[Mapping[str, Sending]] = MappingProxyType({
+    "SUCCESS": Sending.TAKEN,
+    "DUP_TRANSACTION_ERROR": Sending.TAKEN,
+    "TRANSACTION_EXPIRATION_ERROR": Sending.EXPIRED,
+    "BANDWITH_ERROR": Sending.UNFUNDED,
+})  # fmt: skip
+INVALID: Final = "CONTRACT_VALIDATE_ERROR"
+SHORTAGES: Final = ("balance is not sufficient", "not enough", "insufficient", "account does not exist")
+
+
+class _Answer(msgspec.Struct):
+    result: bool = False
+    code: str = ""
+    txid: str = ""
+    message: str = ""
+
+
+def give(node: RestNode, raw: bytes, txid: str) -> Sending:
+    """Give bytes to one node. Raises ProviderError if it is not known what becomes of them."""
+    told = node.ask("wallet/broadcasthex", {"transaction": raw.hex()}, _Answer)
+    if told.txid and told.txid != txid:
+        raise ProviderError("wallet/broadcasthex: another transaction's id")
+    code, text = told.code or ("SUCCESS" if told.result else ""), words(told.message)
+    if code == INVALID and any(known in text.lower() for known in SHORTAGES):
+        return Sending.UNFUNDED
+    if code not in CODES:
+        raise ProviderError(f"wallet/broadcasthex: {code} {text}"[:200])
+    return CODES[code]

@@ -1,0 +1,152 @@
+"""Looks at a spend on one node without sending it, and holds the nodes' views of it against each other.
+
+Called by chains.tron.spends.drafts, which asks every provider: what one alone says neither refuses a payout nor sends
+one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median_high, median_low
+
+from chains.base import (
+    Block,
+    ForeignKeyError,
+    InsufficientCoinError,
+    Intent,
+    ProviderError,
+    SpendRefusedError,
+)
+from chains.net.rest import RestNode
+from chains.tron import accounts, nodes, scan, transactions, wire
+from chains.tron.accounts import Call, Prices
+
+# So many voices, where there are so many providers, decide about money.
+WITNESSES_MIN = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What one node says of a spend."""
+
+    prices: Prices
+    solid: Block
+    is_foreign: bool
+    # Of the sender: sun, units of the token (0 where it is TRX), and what he may use for nothing.
+    sun: int
+    token_units: int
+    staked_energy: int
+    free_bytes: int
+    # Of the recipient.
+    is_new: bool
+    energy: int
+    refusal: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What holds of all views."""
+
+    prices: Prices
+    solid: Block
+    sun: int
+    token_units: int
+    staked_energy: int
+    free_bytes: int
+    is_new: bool
+    energy: int
+
+
+def look(node: RestNode, intent: Intent) -> View:
+    """Return what a node says of a spend."""
+    sender, output = intent.wallet.address, transactions.only_output(intent)
+    own, prices = accounts.account(node, sender), accounts.prices(node)
+    token = None if intent.pair is None else intent.pair.contract
+    resource = accounts.resource(node, sender)
+    if token is None:
+        to = accounts.account(node, output.recipient)
+        held, tried, is_new = 0, Call(), not to.address
+        refusal = "a contract takes no TRX by a transfer" if to.is_contract else ""
+        if output.recipient == sender:
+            refusal = "nobody sends TRX to himself"
+    else:
+        held, is_new = accounts.held(node, sender, intent.pair), False
+        tried = accounts.call(node, sender, token, transactions.calldata(output).hex())
+        refusal = _refusal(tried, intent)
+    return View(
+        prices=prices,
+        solid=nodes.solid(node),
+        is_foreign=own.is_foreign(sender),
+        sun=own.balance,
+        token_units=held,
+        staked_energy=resource.energy,
+        # Whoever is there by the time that he signs has the free ones.
+        free_bytes=resource.bytes if own.address else prices.free_bytes,
+        is_new=is_new,
+        energy=tried.energy_used + tried.energy_penalty,
+        refusal=refusal,
+    )
+
+
+def judge(views: Sequence[View], intent: Intent, providers: int) -> Verdict:
+    """Return what holds of what the nodes say.
+
+    Raises ForeignKeyError where others may sign for the wallet, SpendRefusedError where all refuse it,
+    InsufficientCoinError where there is too little of the token, ProviderError where one alone says so.
+    """
+    foreign = sum(view.is_foreign for view in views)
+    if foreign >= min(WITNESSES_MIN, providers):
+        raise ForeignKeyError(f"others than its own key may sign for {intent.wallet.address}")
+    if foreign:
+        raise ProviderError(f"one provider alone says that others may sign for {intent.wallet.address}")
+    held = median_low(view.token_units for view in views)
+    is_token = intent.pair is not None and intent.pair.contract is not None
+    if is_token and held < intent.units:
+        raise InsufficientCoinError(f"{intent.wallet.address} holds {held} units of the token")
+    good = [view for view in views if not view.refusal]
+    if not good:
+        raise SpendRefusedError(views[0].refusal)
+    if is_token and any(view.energy <= 0 for view in good):
+        raise ProviderError("no call of a token takes no energy")
+    return Verdict(
+        prices=_prices(good),
+        solid=sorted((view.solid for view in good), key=lambda block: block.height)[(len(good) - 1) // 2],
+        sun=median_low(view.sun for view in views),
+        token_units=held,
+        staked_energy=median_low(view.staked_energy for view in good),
+        free_bytes=median_low(view.free_bytes for view in good),
+        is_new=any(view.is_new for view in good),
+        # Of two the higher: too little of it burns what it takes.
+        energy=median_high(view.energy for view in good),
+    )
+
+
+def _prices(views: Sequence[View]) -> Prices:
+    """Return each price as the middle of what is told, of two the higher."""
+    return Prices(
+        energy=median_high(view.prices.energy for view in views),
+        byte=median_high(view.prices.byte for view in views),
+        activation=median_high(view.prices.activation for view in views),
+        free_bytes=median_low(view.prices.free_bytes for view in views),
+    )
+
+
+def _refusal(tried: Call, intent: Intent) -> str:
+    """Return why a token's transfer would have no effect.
+
+    The best known token here answers false and makes the transfer; what counts is the log, where the node tells it.
+    """
+    output, token = transactions.only_output(intent), _contract(intent)
+    if wire.asked(output.recipient)[2:] == token:
+        return "a token is lost in its own contract"
+    if tried.refusal or tried.logs is None:
+        return tried.refusal
+    moved = [scan.moved_by(log) for log in tried.logs if wire.contract(log.address) == token]
+    if (intent.wallet.address, output.recipient, output.units) in moved:
+        return ""
+    return "the token does not make the transfer"
+
+
+def _contract(intent: Intent) -> str:
+    """Return a token's contract as logs name it."""
+    token = None if intent.pair is None else intent.pair.contract
+    return "" if token is None else wire.asked(token)[2:]

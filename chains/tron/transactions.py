@@ -1,0 +1,156 @@
+"""Builds and reads TRON's transactions as bytes: what is signed is made here, and its id is its own hash.
+
+Used by the scan for what pays us, and by the modules of spends. No node is asked to build anything: whoever hands out
+an id to sign could have any transaction signed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Final
+
+from chains.base import Attempt, Intent, Output, ProviderError, Window
+from chains.tron import wire
+
+_URL: Final = "type.googleapis.com/protocol."
+# Of a token's transfer to an address.
+TRANSFER_SELECTOR: Final = bytes.fromhex("a9059cbb")
+TRANSFER_BYTES: Final = 4 + 2 * wire.WORD_BYTES
+SIGNATURE_BYTES: Final = 65
+# What nodes reckon for a transaction's result, which is not within its bytes yet.
+RESULT_BYTES: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signed:
+    """A transaction of one of the two kinds that we know. Addresses are in the stored form."""
+
+    txid: str
+    kind: str
+    owner: str
+    # The recipient, or the contract that is called.
+    to: str
+    # Sun that go there.
+    units: int
+    data: bytes
+    fee_limit: int
+    expiration_ms: int
+    timestamp_ms: int
+    # Of the block referred to: the last bytes of its height and the middle of its id.
+    reference: bytes
+    # It says more than a transfer needs: a text, a permission, another token.
+    has_more: bool
+
+
+def only_output(intent: Intent) -> Output:
+    """Return the one transfer that a transaction makes. ValueError for an intent of none or several."""
+    if len(intent.outputs) != 1:
+        raise ValueError(f"a TRON transaction makes one transfer, not {len(intent.outputs)}")
+    return intent.outputs[0]
+
+
+def calldata(output: Output) -> bytes:
+    """Return a token's transfer to a recipient."""
+    return (
+        TRANSFER_SELECTOR + bytes.fromhex(wire.word(output.recipient)) + output.units.to_bytes(wire.WORD_BYTES, "big")
+    )
+
+
+def unsigned(intent: Intent, window: Window, *, timestamp_ms: int, fee_limit: int) -> bytes:
+    """Return what is signed for an intent; deterministic. fee_limit: what energy may cost at most, 0 for none."""
+    pb = _protocol()
+    if window.ends_at is None:
+        raise ValueError("a TRON transaction expires")
+    raw = pb.Transaction.raw(
+        ref_block_bytes=bytes.fromhex(window.reference[12:16]),
+        ref_block_hash=bytes.fromhex(window.reference[16:32]),
+        expiration=round(window.ends_at.timestamp() * 1000),
+        timestamp=timestamp_ms,
+        contract=[_contract(pb, intent)],
+        fee_limit=fee_limit,
+    )
+    return bytes(raw.SerializeToString(deterministic=True))
+
+
+def signed(raw: bytes, signature: bytes) -> Attempt:
+    """Return a transaction with its signature, as nodes take it."""
+    pb = _protocol()
+    whole = pb.Transaction(raw_data=pb.Transaction.raw.FromString(raw), signature=[signature])
+    return Attempt(txid=txid_of(raw), raw=bytes(whole.SerializeToString(deterministic=True)))
+
+
+def txid_of(raw: bytes) -> str:
+    """Return the id of what is signed."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+def txid_of_signed(whole: bytes) -> str:
+    """Return the id of a transaction with its signature."""
+    return txid_of(bytes(_protocol().Transaction.FromString(whole).raw_data.SerializeToString(deterministic=True)))
+
+
+def bandwidth(raw: bytes) -> int:
+    """Return the bytes that are charged for a transaction of which this is signed."""
+    return len(signed(raw, bytes(SIGNATURE_BYTES)).raw) + RESULT_BYTES
+
+
+def read(raw: bytes) -> Signed | None:
+    """Return what signed bytes say; None for another kind than transfers and calls. ProviderError if they are none."""
+    pb = _protocol()
+    try:
+        told = pb.Transaction.raw.FromString(raw)
+        (contract,) = told.contract
+        name = pb.Transaction.Contract.ContractType.Name(contract.type)
+        if name not in {wire.TRANSFER, wire.TRIGGER}:
+            return None
+        value = getattr(pb, name).FromString(contract.parameter.value)
+    except (_decode_error(), ValueError):
+        raise ProviderError("a transaction's bytes are none") from None
+    is_transfer = name == wire.TRANSFER
+    return Signed(
+        txid=txid_of(raw),
+        kind=name,
+        owner=wire.stored(value.owner_address.hex()),
+        to=wire.stored((value.to_address if is_transfer else value.contract_address).hex()),
+        units=value.amount if is_transfer else value.call_value,
+        data=b"" if is_transfer else value.data,
+        fee_limit=told.fee_limit,
+        expiration_ms=told.expiration,
+        timestamp_ms=told.timestamp,
+        reference=told.ref_block_bytes + told.ref_block_hash,
+        has_more=bool(told.data or contract.Permission_id or (not is_transfer and value.call_token_value)),
+    )
+
+
+def _contract(pb: Any, intent: Intent) -> Any:
+    owner, output = wire.raw_address(intent.wallet.address), only_output(intent)
+    token = None if intent.pair is None else intent.pair.contract
+    if token is None:
+        kind = wire.TRANSFER
+        value = pb.TransferContract(
+            owner_address=owner, to_address=wire.raw_address(output.recipient), amount=output.units
+        )
+    else:
+        kind = wire.TRIGGER
+        value = pb.TriggerSmartContract(
+            owner_address=owner, contract_address=wire.raw_address(token), data=calldata(output)
+        )
+    made = pb.Transaction.Contract(type=pb.Transaction.Contract.ContractType.Value(kind))
+    made.parameter.type_url, made.parameter.value = _URL + kind, value.SerializeToString(deterministic=True)
+    return made
+
+
+def _protocol() -> Any:
+    """Return TRON's messages; a third of a second at first use, for whoever is paid or pays."""
+    from tronpy.proto import tron_pb2  # noqa: PLC0415 - chain libraries are loaded by whoever needs them
+
+    return tron_pb2
+
+
+def _decode_error() -> type[Exception]:
+    """Return what bytes that are no message raise."""
+    from google.protobuf.message import DecodeError  # noqa: PLC0415
+
+    found: type[Exception] = DecodeError
+    return found

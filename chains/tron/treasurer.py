@@ -1,0 +1,68 @@
+"""TRON: brings home what lies at deposit addresses. Built by chains.tron.family for the signer.
+
+A token's transfer is paid with TRX at its address: that first, as much as the transfer may take, which also activates
+the address, then the token. TRX itself leaves less its fee.
+"""
+
+from statistics import median_low
+
+from chains.base import Draft, Fund, Intent, KeyRef, Lying, Offer, Output, Step, Sweep, Wait
+from chains.tron import accounts
+from chains.tron.nodes import TronProviders
+from chains.tron.spends import drafts, fees
+from chains.tron.spends.trial import Verdict
+from core.catalogue.catalogue import Pair
+
+
+class TronTreasurer:
+    """One TRON network, as chains.family.Treasurer. Units of the gas coin are sun."""
+
+    def __init__(self, providers: TronProviders) -> None:
+        self._providers = providers
+
+    def step(self, lying: Lying, hot: KeyRef, *, cap_units: int) -> Step:
+        """Return what to do about what lies at an address; see chains.family."""
+        if lying.pair is None:
+            return self._coin_step(lying, hot, cap_units)
+        return self._token_step(lying, lying.pair, hot, cap_units)
+
+    def relief(self, wallet: KeyRef, hot: KeyRef, *, offer: Offer, missing_units: int) -> Step:
+        """Return a wait: nothing is ever offered more for, so nobody lacks anything for it."""
+        del wallet, hot, missing_units
+        return Wait(reason="short", cost_units=offer.ceiling_units)
+
+    def _token_step(self, lying: Lying, pair: Pair, hot: KeyRef, cap_units: int) -> Step:
+        intent = _to(hot, lying.key, pair, lying.units)
+        if not self._has(lying, pair):
+            return Wait(reason="short")
+        found = drafts.verdict(self._providers, intent)
+        made = drafts.make(intent, found, cap_units=cap_units)
+        missing = made.offer.ceiling_units - drafts.spared_units(made, found) - found.sun
+        if missing <= 0:
+            return Sweep(draft=made)
+        # The step's cost is what is sent, and what sending it takes where the address was never activated.
+        own_units = fees.COIN_BYTES * found.prices.byte + found.prices.activation
+        return Fund(intent=_to(lying.key, hot, None, missing), cost_units=missing + own_units)
+
+    def _coin_step(self, lying: Lying, hot: KeyRef, cap_units: int) -> Step:
+        """Return the sweep of what there is by every account, less its fee, which is found out by moving one unit."""
+        found = drafts.verdict(self._providers, _to(hot, lying.key, None, 1))
+        held = min(lying.units, found.sun)
+        # As many bytes as the whole takes, not one unit.
+        fee = self._coin_draft(lying.key, hot, max(held, 1), found, cap_units).offer.ceiling_units
+        units = held - fee
+        if units <= 0 or (lying.is_rest and units < fee):
+            return Wait(reason="dear", cost_units=fee)
+        return Sweep(draft=self._coin_draft(lying.key, hot, units, found, cap_units))
+
+    def _coin_draft(self, wallet: KeyRef, hot: KeyRef, units: int, found: Verdict, cap_units: int) -> Draft:
+        return drafts.make(_to(hot, wallet, None, units), found, cap_units=cap_units)
+
+    def _has(self, lying: Lying, pair: Pair) -> bool:
+        """Return whether nodes show at the newest block what rows explain."""
+        told = self._providers.answers(lambda node: accounts.held(node, lying.key.address, pair))
+        return 0 < lying.units <= median_low(told)
+
+
+def _to(recipient: KeyRef, wallet: KeyRef, pair: Pair | None, units: int) -> Intent:
+    return Intent(wallet=wallet, pair=pair, outputs=(Output(recipient=recipient.address, units=units),))

@@ -1,0 +1,232 @@
+"""Reads the JSON of TRON's nodes: only the fields that we read, and strict hex. Used by the TRON modules.
+
+What is zero or empty nodes leave out, so almost everything has a default; what has to be there is asked for by name.
+"""
+
+import functools
+import re
+from datetime import UTC, datetime
+from typing import Final, NoReturn
+
+import msgspec
+
+from chains.base import Block, NotYetError, ProviderError
+from core.addresses import base58
+
+SUCCESS: Final = "SUCCESS"
+TRANSFER: Final = "TransferContract"
+TRIGGER: Final = "TriggerSmartContract"
+WORD_BYTES: Final = 32
+# Of Transfer(address,address,uint256).
+TRANSFER_TOPIC: Final = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+TOKEN_TOPICS: Final = 3
+
+_PREFIX: Final = "41"
+_HASH: Final = re.compile("[0-9a-f]{64}")
+_ADDRESS: Final = re.compile("41[0-9a-f]{40}")
+_CONTRACT: Final = re.compile("(?:41)?([0-9a-f]{40})")
+_DATA: Final = re.compile("(?:[0-9a-f]{2})*")
+_ADDRESS_TOPIC: Final = re.compile("[0-9a-f]{24}([0-9a-f]{40})")
+# Where a block's id tells its number.
+_NUMBER_DIGITS: Final = 16
+
+
+class RawHeader(msgspec.Struct):
+    """What a block's witness signs of it. Of the first block all is left out."""
+
+    number: int = 0
+    parent_hash: str = msgspec.field(default="0" * 64, name="parentHash")
+    timestamp: int = 0
+
+
+class BlockHeader(msgspec.Struct):
+    """A block's header."""
+
+    raw_data: RawHeader
+
+
+class Header(msgspec.Struct, kw_only=True):
+    """A block without its transactions; without an id there is no such block yet."""
+
+    id: str = msgspec.field(default="", name="blockID")
+    header: BlockHeader | None = msgspec.field(default=None, name="block_header")
+
+
+class Value(msgspec.Struct):
+    """What a contract says, as far as a transfer says it; amounts of others are none of TRX."""
+
+    owner_address: str = ""
+    to_address: str = ""
+    amount: int = 0
+
+
+class Parameter(msgspec.Struct):
+    """The frame of a value."""
+
+    value: Value
+
+
+class Contract(msgspec.Struct):
+    """What a transaction does: there is one in each."""
+
+    type: str
+    parameter: Parameter
+
+
+class RawData(msgspec.Struct):
+    """What is signed."""
+
+    contract: list[Contract]
+
+
+class Ret(msgspec.Struct):
+    """How it ended."""
+
+    contract_ret: str = msgspec.field(default="", name="contractRet")
+
+
+class Transaction(msgspec.Struct):
+    """A transaction in its block."""
+
+    id: str = msgspec.field(name="txID")
+    raw_data: RawData
+    raw_data_hex: str = ""
+    ret: list[Ret] = []
+    signature: list[str] = []
+
+    @property
+    def is_success(self) -> bool:
+        """Return whether it was carried out."""
+        return [each.contract_ret for each in self.ret] == [SUCCESS]
+
+
+class FullBlock(Header, kw_only=True):
+    """A block with its transactions."""
+
+    transactions: list[Transaction] = []
+
+
+class Log(msgspec.Struct):
+    """An event; its contract has no prefix."""
+
+    address: str
+    topics: list[str] = []
+    data: str = ""
+
+
+class CallValue(msgspec.Struct):
+    """What an internal call brings: TRX, or where a token is named, TRC-10."""
+
+    units: int = msgspec.field(default=0, name="callValue")
+    token: str | int = msgspec.field(default="", name="tokenId")
+
+
+class Internal(msgspec.Struct):
+    """What a contract did on its own."""
+
+    caller_address: str
+    to_address: str = msgspec.field(default="", name="transferTo_address")
+    values: list[CallValue] = msgspec.field(default_factory=list, name="callValueInfo")
+    rejected: bool = False
+
+
+class Receipt(msgspec.Struct):
+    """What a transaction took; its result is told of calls alone."""
+
+    result: str = ""
+
+
+class Info(msgspec.Struct):
+    """What became of a transaction; one without an id is unknown."""
+
+    id: str = ""
+    height: int = msgspec.field(default=0, name="blockNumber")
+    fee: int = 0
+    receipt: Receipt = msgspec.field(default_factory=Receipt)
+    log: list[Log] = []
+    internal: list[Internal] = msgspec.field(default_factory=list, name="internal_transactions")
+    result: str = ""
+
+
+def stored(text: str) -> str:
+    """Read an address in hexadecimal digits, in its stored form."""
+    return _spelled(text.lower()) if _ADDRESS.fullmatch(text.lower()) else _refuse("an address", text)
+
+
+@functools.lru_cache(maxsize=65_536)
+def _spelled(digits: str) -> str:
+    """Return the stored form, which busy addresses are asked for again and again."""
+    return base58.encode_checked(bytes.fromhex(digits))
+
+
+def raw_address(address: str) -> bytes:
+    """Return the 21 bytes of an address in its stored form. ValueError if it is none."""
+    found = base58.decode_checked(address)
+    if found is None:
+        raise ValueError(f"no address: {address}")
+    return found
+
+
+def asked(address: str) -> str:
+    """Return a stored address as nodes are asked for it."""
+    return raw_address(address).hex()
+
+
+def word(address: str) -> str:
+    """Return a stored address as a contract is given it: its last 20 bytes in a word."""
+    return raw_address(address)[1:].hex().rjust(2 * WORD_BYTES, "0")
+
+
+def contract(text: str) -> str:
+    """Read the address of a contract in a log, without the prefix that only some nodes write."""
+    found = _CONTRACT.fullmatch(text.lower())
+    return found[1] if found else _refuse("a contract's address", text)
+
+
+def topic_address(text: str) -> str | None:
+    """Read the address in a topic; None for what is no address, which no honest token writes there."""
+    found = _ADDRESS_TOPIC.fullmatch(text.lower())
+    return _spelled(_PREFIX + found[1]) if found else None
+
+
+def a_hash(text: str) -> str:
+    """Read a hash."""
+    return text.lower() if _HASH.fullmatch(text.lower()) else _refuse("a hash", text)
+
+
+def data(text: str) -> bytes:
+    """Read bytes of any length."""
+    return bytes.fromhex(text) if _DATA.fullmatch(text.lower()) else _refuse("bytes", text)
+
+
+def block(header: Header, height: int) -> Block:
+    """Read a header that was asked for by its height, which its id tells too. NotYetError where there is none."""
+    if not header.id or header.header is None:
+        raise NotYetError(f"no block {height} yet")
+    raw, found = header.header.raw_data, a_hash(header.id)
+    if raw.number != height or int(found[:_NUMBER_DIGITS], 16) != height:
+        raise ProviderError(f"asked for block {height}, got {raw.number}")
+    return Block(
+        height=height,
+        hash=found,
+        parent_height=height - 1,
+        parent_hash=a_hash(raw.parent_hash),
+        time=moment(raw.timestamp),
+    )
+
+
+def newest(header: Header) -> Block:
+    """Read a header that was asked for as the newest there is."""
+    return block(header, 0 if header.header is None else header.header.raw_data.number)
+
+
+def moment(milliseconds: int) -> datetime:
+    """Read a time."""
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        _refuse("a time", str(milliseconds))
+
+
+def _refuse(wanted: str, text: str) -> NoReturn:
+    raise ProviderError(f"not {wanted}: {text[:80]!r}")

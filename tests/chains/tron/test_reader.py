@@ -1,0 +1,333 @@
+"""A block is found to pay us by what took effect in it, and is not read where its parts contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from chains.base import (
+    Agreement,
+    DisagreementError,
+    NotYetError,
+    Place,
+    ProviderError,
+    Recorded,
+    Transfer,
+)
+from cli.embedded.contracts.code import PLAIN
+from cli.embedded.tron.answers import answer
+from tests.chains.net.rest_peer import RestPeer
+from tests.chains.tron.world import HOT_KEY, OURS, PAIRS, THEIRS, USDT_PAIR, World, payment, world
+from tests.peers.tron import BUYER, FORWARDER, TRX, USDT
+
+Twist = Callable[[Any], Any]
+BLOCK, INFOS = "wallet/getblockbynum", "wallet/gettransactioninfobyblocknum"
+PATHS = (
+    BLOCK, INFOS, "wallet/getnowblock", "walletsolidity/getnowblock", "walletsolidity/getaccount",
+    "walletsolidity/triggerconstantcontract", "wallet/gettransactioninfobyid",
+)  # fmt: skip
+
+
+@contextmanager
+def twisting(chain: World, **twists: Twist) -> Iterator[str]:
+    """Let a node tell of the chain what a twist makes of its answers. Named by the last part of their paths."""
+
+    def told(path: str) -> Callable[[dict[str, Any]], object]:
+        twist = twists.get(path.rpartition("/")[2], lambda answered: answered)
+        return lambda asked: twist(answer(chain.tron.chain, path, asked))
+
+    with RestPeer({path: told(path) for path in PATHS}) as peer:
+        yield peer.url
+
+
+@contextmanager
+def twisted(chain: World, **twists: Twist) -> Iterator[World]:
+    with twisting(chain, **twists) as url:
+        yield world(chain.tron, [url])
+
+
+def test_trx_and_tokens_are_found_with_who_sent_them(chain: World) -> None:
+    paid = chain.tron.send(chain.tron.transfer(OURS.address, 3 * TRX))
+    moved = chain.tron.send(chain.tron.token(OURS.address, 5 * TRX))
+    chain.tron.send(chain.tron.transfer(THEIRS, TRX))
+    chain.tron.mine()
+
+    scan = chain.scan()
+
+    assert [(t.txid, t.ordinal, t.currency, t.units, t.sender, t.recipient) for t in scan.transfers] == [
+        (paid, "native", "TRX", 3 * TRX, BUYER.address, OURS.address),
+        (moved, "0", "USDT", 5 * TRX, BUYER.address, OURS.address),
+    ]
+    assert set(scan.sent) >= {(BUYER.address, paid), (BUYER.address, moved)}
+    assert scan.block == chain.reader.block(scan.block.height)
+
+
+def test_trx_that_a_contract_passes_on_is_found_by_its_place(chain: World) -> None:
+    chain.tron.act("code", address=FORWARDER, code="forwarder")
+    txid = chain.tron.send(chain.tron.called(FORWARDER, "forward(address)", OURS.address, units=4 * TRX))
+
+    assert chain.found() == [("internal:0", "TRX", 4 * TRX, OURS.address)]
+    assert chain.scan().transfers[0].txid == txid
+
+
+def test_a_look_alike_a_failure_and_a_namesake_count_for_nothing(chain: World) -> None:
+    other = "TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL"
+    chain.tron.act("token", address=other, code=PLAIN, symbol="USDT", decimals=6, balances={BUYER.address: 9})
+    chain.tron.act("asset", address=BUYER.address, asset="USDT", units=9)
+    chain.tron.send(chain.tron.called(other, "transfer(address,uint256)", OURS.address, 9))
+    chain.tron.send(chain.tron.token(OURS.address, 9, fee_limit=1))
+
+    assert chain.found() == []
+
+
+def test_a_block_that_is_not_there_is_none(chain: World) -> None:
+    height = chain.tron.chain.head.height
+
+    assert chain.reader.block(height + 1) is None
+    assert list(chain.reader.scan(height, height, _Nobody())) == []
+    assert chain.reader.reread(height + 1, _Nobody()) is None
+    assert chain.reader.head() == height
+    assert chain.reader.final_height() == height - 3
+
+
+class _Nobody:
+    def addresses(self, _seen: Any) -> Sequence[str]:
+        return ()
+
+    def coins(self, _seen: Any) -> Sequence[tuple[str, int]]:
+        return ()
+
+
+def _without_last(infos: list[Any]) -> list[Any]:
+    return infos[:-1]
+
+
+def _twice(infos: list[Any]) -> list[Any]:
+    return infos + infos[-1:]
+
+
+def _elsewhere(infos: list[Any]) -> list[Any]:
+    return [info | {"blockNumber": 1} for info in infos]
+
+
+def _more(block: dict[str, Any]) -> dict[str, Any]:
+    for transaction in block.get("transactions", ()):
+        transaction["raw_data"]["contract"][0]["parameter"]["value"]["amount"] = 10**12
+    return block
+
+
+def _other_bytes(block: dict[str, Any]) -> dict[str, Any]:
+    for transaction in block.get("transactions", ()):
+        transaction["raw_data_hex"] = transaction["raw_data_hex"][:-2] + "00"
+    return block
+
+
+def _other_number(block: dict[str, Any]) -> dict[str, Any]:
+    return block | {"blockID": "f" * 16 + block["blockID"][16:]}
+
+
+@pytest.mark.parametrize(
+    "twists",
+    [
+        {"gettransactioninfobyblocknum": _without_last},
+        {"gettransactioninfobyblocknum": _twice},
+        {"gettransactioninfobyblocknum": _elsewhere},
+        {"getblockbynum": _more},
+        {"getblockbynum": _other_bytes},
+    ],
+    ids=["an outcome less", "an outcome twice", "another block's", "another amount", "another id"],
+)
+def test_a_block_whose_parts_contradict_each_other_is_not_read(chain: World, twists: dict[str, Twist]) -> None:
+    chain.tron.send(chain.tron.transfer(OURS.address, TRX))
+    height = chain.tron.mine()
+
+    def later(name: str, twist: Twist) -> Twist:
+        # The first block names the chain, and stays as it is.
+        return lambda told: twist(told) if name != "getblockbynum" or "transactions" in told else told
+
+    with (
+        twisted(chain, **{name: later(name, twist) for name, twist in twists.items()}) as liar,
+        pytest.raises(ProviderError),
+    ):
+        liar.scan(height)
+    with twisted(chain) as honest:
+        assert len(honest.scan(height).transfers) == 1
+
+
+def test_a_number_that_its_id_does_not_bear_is_refused(chain: World) -> None:
+    height = chain.tron.mine()
+
+    def later(told: Any) -> Any:
+        return _other_number(told) if told.get("blockID") != chain.tron.chain.ids[0] else told
+
+    with twisted(chain, getblockbynum=later) as liar, pytest.raises(ProviderError, match=f"asked for block {height}"):
+        liar.reader.block(height)
+
+
+@pytest.mark.parametrize(
+    "twist",
+    [
+        lambda infos: [info | {"receipt": info["receipt"] | {"result": "REVERT"}} for info in infos],
+        lambda infos: [info | {"result": "FAILED"} for info in infos],
+        lambda infos: [
+            info | {"internal_transactions": [one | {"rejected": True} for one in info["internal_transactions"]]}
+            for info in infos
+        ],
+        lambda infos: [
+            info
+            | {
+                "internal_transactions": [
+                    one | {"callValueInfo": [{"callValue": 9, "tokenId": "1000001"}]}
+                    for one in info["internal_transactions"]
+                ]
+            }
+            for info in infos
+        ],
+    ],
+    ids=["reverted", "failed", "rejected", "another token"],
+)
+def test_what_a_contract_did_not_pass_on_counts_for_nothing(chain: World, twist: Twist) -> None:
+    chain.tron.act("code", address=FORWARDER, code="forwarder")
+    chain.tron.send(chain.tron.called(FORWARDER, "forward(address)", OURS.address, units=4 * TRX))
+    height = chain.tron.mine()
+
+    with twisted(chain, gettransactioninfobyblocknum=twist) as told:
+        assert told.scan(height).transfers == ()
+
+
+def recorded(transfer: Transfer, height: int, block_hash: str, units: int = 0) -> Recorded:
+    return Recorded(
+        txid=transfer.txid, ordinal=transfer.ordinal, currency=transfer.currency, units=units or transfer.units,
+        recipient=transfer.recipient, height=height, block_hash=block_hash,
+    )  # fmt: skip
+
+
+def test_a_deposit_is_told_anew_by_its_block(chain: World) -> None:
+    chain.tron.send(chain.tron.token(OURS.address, 5 * TRX))
+    chain.tron.mine()
+    scan = chain.scan()
+    (transfer,) = scan.transfers
+    at = (scan.block.height, scan.block.hash)
+
+    assert chain.reader.second_opinion(recorded(transfer, *at)) == Agreement(same=1, other=0)
+    assert chain.reader.second_opinion(recorded(transfer, *at, units=1)) == Agreement(same=0, other=1)
+    assert chain.reader.second_opinion(recorded(transfer, at[0], "00" * 32)) == Agreement(same=0, other=1)
+    assert chain.reader.locate(transfer.txid) == at[0]
+    assert chain.reader.locate("00" * 32) is None
+    assert chain.reader.agreement(*at) == Agreement(same=1, other=0)
+
+
+def test_a_reorg_is_seen_by_hashes(chain: World) -> None:
+    height = chain.tron.mine()
+    before = chain.reader.block(height)
+    chain.tron.chain.reorg(2)
+
+    after = chain.reader.block(height)
+
+    assert before is not None
+    assert after is not None
+    assert before.hash != after.hash
+    assert chain.reader.agreement(height, before.hash) == Agreement(same=0, other=1)
+
+
+PLACES = [Place(address=HOT_KEY.address, pair=None), Place(address=HOT_KEY.address, pair=USDT_PAIR)]
+
+
+def test_balances_are_those_of_the_irreversible_block(chain: World) -> None:
+    chain.tron.send(chain.tron.token(HOT_KEY.address, 1))
+    chain.tron.mine(3)
+    solid = chain.tron.chain.blocks[chain.tron.chain.solid_height()]
+
+    told = chain.reader.snapshot(PLACES, height=1, block_hash="any")
+
+    assert (told.height, told.block_hash) == (solid.height, solid.id)
+    assert told.units == (10_000 * TRX, 5_000 * TRX)
+    chain.tron.mine()
+    assert chain.reader.snapshot(PLACES, height=1, block_hash="any").units == (10_000 * TRX, 5_000 * TRX + 1)
+
+
+def test_balances_of_a_chain_that_goes_on_are_nobodys(chain: World) -> None:
+    def goes_on(told: Any) -> Any:
+        chain.tron.mine()
+        return told
+
+    with twisted(chain, getaccount=goes_on) as hasty, pytest.raises(NotYetError, match="faster"):
+        hasty.reader.snapshot(PLACES, height=1, block_hash="any")
+
+
+def test_two_witnesses_have_to_tell_the_same_of_one_block(chain: World) -> None:
+    def richer(told: Any) -> Any:
+        return told | {"balance": 1}
+
+    with twisting(chain, getaccount=richer) as liar, twisting(chain) as honest:
+        assert world(chain.tron, [chain.tron.url, honest]).reader.snapshot(
+            PLACES, height=1, block_hash="any", witnesses=2
+        ).units == (10_000 * TRX, 5_000 * TRX)
+        with pytest.raises(DisagreementError):
+            world(chain.tron, [chain.tron.url, liar]).reader.snapshot(PLACES, height=1, block_hash="any", witnesses=2)
+    with pytest.raises(NotYetError, match="too few"):
+        world(chain.tron, [chain.tron.url, liar]).reader.snapshot(PLACES, height=1, block_hash="any", witnesses=2)
+
+
+def test_what_moving_costs_is_more_than_it_takes_and_no_more_than_the_cap(chain: World) -> None:
+    costs = chain.reader.costs(cap_units=100 * TRX)
+
+    assert costs.keys() == {pair.currency for pair in PAIRS}
+    # 131,000 of energy and 400 bytes, at 100 and 1,000 sun; a new account and 300 bytes.
+    price = chain.tron.chain.world.energy_price
+    assert costs["USDT"].payout_units == 131_000 * price + 400_000
+    assert costs["TRX"].payout_units == 1_400_000
+    assert costs["TRX"].sweep_units == 300_000
+    assert chain.reader.costs(cap_units=TRX)["USDT"].payout_units == TRX
+
+
+def test_nodes_are_asked_for_what_the_scan_leans_on(chain: World) -> None:
+    assert list(chain.reader.lacking()) == [[]]
+    assert list(chain.reader.identify()) == [chain.tron.chain.ids[0]]
+    assert chain.reader.providers == 1
+
+
+def test_what_left_without_a_row_is_told_whole(chain: World) -> None:
+    for pair, units in ((None, 2 * TRX), (USDT_PAIR, 3 * TRX)):
+        draft, attempt = chain.signed(payment(units, pair=pair))
+        chain.spender.send(attempt.raw)
+        chain.tron.mine()
+        block = chain.scan().block
+
+        found = chain.reader.departure(attempt.txid, block)
+
+        assert found is not None
+        assert (found.sender, found.pair, found.raw, found.is_transfer) == (HOT_KEY.address, pair, attempt.raw, True)
+        assert found.outputs == draft.intent.outputs
+        assert found.offer.terms == draft.offer.terms
+        assert found.failed == frozenset()
+        assert found.window is not None
+        assert found.window.ends_at == draft.claim.ends_at  # type: ignore[union-attr]
+        with pytest.raises(ProviderError):
+            chain.reader.departure("00" * 32, block)
+
+
+def test_a_call_that_is_no_transfer_is_told_as_none(chain: World) -> None:
+    txid = chain.tron.send(chain.tron.called(USDT, "approve(address,uint256)", THEIRS, 1))
+    chain.tron.mine()
+
+    found = chain.reader.departure(txid, chain.scan().block)
+
+    assert found is not None
+    assert (found.is_transfer, found.pair, found.outputs[0].recipient) == (False, None, USDT)
+
+
+def test_a_signature_of_somebody_else_proves_nothing(chain: World) -> None:
+    txid = chain.tron.send(chain.tron.transfer(THEIRS, TRX))
+    height = chain.tron.mine()
+
+    def other(told: Any) -> Any:
+        for transaction in told.get("transactions", ()):
+            transaction["signature"] = ["11" * 64 + "00"]
+        return told
+
+    with twisted(chain, getblockbynum=other) as liar:
+        assert liar.reader.departure(txid, liar.scan(height).block) is None

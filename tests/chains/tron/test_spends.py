@@ -1,0 +1,206 @@
+"""Transfers are tried, signed here, sent, and followed to their effect or their end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from eth_keys import keys
+
+from chains.base import (
+    FateKind,
+    FeeTooHighError,
+    ForeignKeyError,
+    InsufficientCoinError,
+    ProviderError,
+    Sending,
+    SpendRefusedError,
+    Window,
+)
+from chains.tron import transactions
+from tests.chains.tron.world import (
+    CAP,
+    HOT_KEY,
+    KEYRING,
+    OURS,
+    THEIRS,
+    USDT_PAIR,
+    World,
+    case,
+    payment,
+    world,
+)
+from tests.peers import tron as peer
+from tests.peers.tron import TRX, USDT, Tron
+
+
+@pytest.mark.parametrize("pair", [None, USDT_PAIR], ids=["TRX", "USDT"])
+def test_a_payout_arrives_once_for_what_was_offered_at_most(chain: World, pair: object) -> None:
+    draft, attempt = chain.signed(payment(7 * TRX, pair=pair))  # type: ignore[arg-type]
+
+    assert chain.spender.fate(case(draft, attempt)).kind is FateKind.WAITING
+    assert [chain.spender.send(attempt.raw) for _ in range(2)] == [Sending.TAKEN] * 2
+    height = chain.tron.mine()
+    assert chain.spender.send(attempt.raw) is Sending.TAKEN
+    fate = chain.spender.fate(case(draft, attempt))
+
+    assert (fate.kind, fate.height, fate.txid, fate.is_success) == (FateKind.INCLUDED, height, attempt.txid, True)
+    assert 0 < fate.fee_units <= draft.offer.ceiling_units
+    assert (chain.tron.held(THEIRS) if pair else chain.tron.balance(THEIRS)) == 7 * TRX
+    currency = "USDT" if pair else "TRX"
+    moved = {(each.address, each.currency): each.units for each in fate.movements}
+    assert moved[THEIRS, currency] == 7 * TRX
+    assert moved[HOT_KEY.address, "TRX"] == -fate.fee_units - (0 if pair else 7 * TRX)
+
+
+def test_signing_is_a_function_of_the_draft_alone(chain: World) -> None:
+    draft, attempt = chain.signed(payment(1, pair=USDT_PAIR))
+
+    assert chain.spender.sign(draft, counter=None, keys=KEYRING) == attempt
+    told = transactions.read(_raw(attempt.raw))
+    assert told is not None
+    assert (told.txid, told.owner, told.to, told.has_more) == (attempt.txid, HOT_KEY.address, USDT, False)
+    with pytest.raises(ValueError, match="no number"):
+        chain.spender.sign(draft, counter=1, keys=KEYRING)
+
+
+def _raw(whole: bytes) -> bytes:
+    return bytes(transactions._protocol().Transaction.FromString(whole).raw_data.SerializeToString())
+
+
+def test_two_payouts_of_the_same_have_two_ids(chain: World) -> None:
+    drafts = [chain.drafted(payment(1)) for _ in range(2)]
+
+    assert drafts[0].offer.terms["timestamp_ms"] != drafts[1].offer.terms["timestamp_ms"]
+
+
+def test_what_a_transaction_refers_to_is_irreversible_and_its_end_is_ten_minutes_behind(chain: World) -> None:
+    claim = chain.drafted(payment(1)).claim
+
+    assert isinstance(claim, Window)
+    solid = chain.tron.chain.blocks[chain.tron.chain.solid_height()]
+    assert claim.reference == solid.id
+    assert claim.ends_at is not None
+    assert 0 <= solid.time_ms + 600_000 - claim.ends_at.timestamp() * 1000 < 1000
+
+
+def test_nothing_is_offered_more_for(chain: World) -> None:
+    draft = chain.drafted(payment(1))
+
+    assert chain.spender.dearer(draft, None, cap_units=CAP) is None  # type: ignore[arg-type]
+
+
+def test_a_spend_is_dead_when_what_is_irreversible_is_past_its_end_and_not_before(chain: World) -> None:
+    draft, attempt = chain.signed(payment(1))
+    chain.tron.chain.advance(601)
+    # The newest blocks are past it, the irreversible ones are not.
+    chain.tron.mine(3)
+    assert chain.spender.fate(case(draft, attempt)).kind is FateKind.WAITING
+
+    chain.tron.mine(2)
+
+    fate = chain.spender.fate(case(draft, attempt))
+    assert (fate.kind, fate.cause) == (FateKind.DEAD, "expired")
+    assert chain.spender.send(attempt.raw) is Sending.EXPIRED
+
+
+def test_what_was_included_in_time_is_never_dead(chain: World) -> None:
+    draft, attempt = chain.signed(payment(1))
+    chain.spender.send(attempt.raw)
+    chain.tron.mine()
+    chain.tron.chain.advance(601)
+    chain.tron.mine(6)
+
+    assert chain.spender.fate(case(draft, attempt)).is_success
+
+
+def test_what_would_revert_is_refused_before_it_is_signed(chain: World) -> None:
+    with pytest.raises(SpendRefusedError, match="own contract"):
+        chain.drafted(payment(1, pair=USDT_PAIR, to=USDT))
+    with pytest.raises(SpendRefusedError, match="takes no TRX"):
+        chain.drafted(payment(1, to=USDT))
+
+
+def test_who_has_too_little_waits(chain: World) -> None:
+    with pytest.raises(InsufficientCoinError, match="units of the token"):
+        chain.drafted(payment(5_001 * TRX, pair=USDT_PAIR))
+    with pytest.raises(InsufficientCoinError, match="sun"):
+        chain.drafted(payment(10_000 * TRX))
+
+
+def test_what_is_promised_to_others_is_not_there(chain: World) -> None:
+    assert chain.drafted(payment(5_000 * TRX, pair=USDT_PAIR))
+    with pytest.raises(InsufficientCoinError, match="units of USDT"):
+        chain.drafted(payment(5_000 * TRX, pair=USDT_PAIR), USDT=1)
+    with pytest.raises(InsufficientCoinError, match="sun"):
+        chain.drafted(payment(TRX), TRX=9_999 * TRX)
+
+
+def test_above_the_cap_nothing_is_offered(chain: World) -> None:
+    draft = chain.drafted(payment(1, pair=USDT_PAIR))
+
+    assert chain.drafted(payment(1, pair=USDT_PAIR), cap=draft.offer.ceiling_units)
+    with pytest.raises(FeeTooHighError):
+        chain.drafted(payment(1, pair=USDT_PAIR), cap=draft.offer.ceiling_units - 1)
+
+
+def test_a_burnt_fee_is_told_where_energy_ran_out(chain: World) -> None:
+    draft = chain.drafted(payment(1, pair=USDT_PAIR))
+    short = replace(draft, offer=replace(draft.offer, terms={**draft.offer.terms, "fee_limit": TRX}))
+    attempt = chain.spender.sign(short, counter=None, keys=KEYRING)
+    chain.spender.send(attempt.raw)
+    chain.tron.mine()
+
+    fate = chain.spender.fate(case(short, attempt))
+
+    assert [each.effect for each in fate.outputs] == ["none"]
+    assert "energy" in fate.outputs[0].problem
+    assert fate.fee_units >= TRX
+    assert [(each.address, each.currency, each.units) for each in fate.movements] == [
+        (HOT_KEY.address, "TRX", -fate.fee_units)
+    ]
+
+
+def test_where_others_may_sign_nothing_is_drafted(chain: World) -> None:
+    stranger = peer.BUYER.address
+    chain.tron.act("permission", address=HOT_KEY.address, keys=[stranger], threshold=1)
+
+    with pytest.raises(ForeignKeyError, match="others than its own key"):
+        chain.drafted(payment(1))
+
+
+def test_one_of_two_providers_neither_freezes_nor_lets_pass(chain: World) -> None:
+    with Tron(solidity_lag=3) as other:
+        other.give(HOT_KEY.address, 10_000 * TRX)
+        other.mine(5)
+        other.act("permission", address=HOT_KEY.address, keys=[peer.BUYER.address], threshold=1)
+        both = world(chain.tron, [chain.tron.url, other.url])
+
+        with pytest.raises(ProviderError, match="one provider alone") as caught:
+            both.drafted(payment(1))
+    assert not isinstance(caught.value, ForeignKeyError)
+
+
+def test_death_takes_two_providers_where_there_are_two(chain: World) -> None:
+    draft, attempt = chain.signed(payment(1))
+    with Tron(solidity_lag=3) as other:
+        other.mine(5)
+        both = world(chain.tron, [chain.tron.url, other.url])
+        chain.tron.chain.advance(601)
+        chain.tron.mine(6)
+
+        assert both.spender.fate(case(draft, attempt)).kind is FateKind.WAITING
+        url = other.url
+    silent = world(chain.tron, [chain.tron.url, url])
+    with pytest.raises(ProviderError, match="one provider alone"):
+        silent.spender.fate(case(draft, attempt))
+
+
+def test_a_signature_is_the_sender_s(chain: World) -> None:
+    _, attempt = chain.signed(payment(1))
+    told = transactions._protocol().Transaction.FromString(attempt.raw)
+
+    found = keys.Signature(told.signature[0]).recover_public_key_from_msg_hash(bytes.fromhex(attempt.txid))
+
+    assert peer.wire.shown(found.to_canonical_address()) == HOT_KEY.address
+    assert OURS.address == "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH"
