@@ -10,13 +10,14 @@ import pytest
 
 from chains.net import providers as chain_providers
 from cli.embedded.evm.anvil import Anvil
+from tests.chains.contract.bitcoin import BitcoinRig
 from tests.chains.contract.evm import EvmRig
 from tests.chains.contract.rig import Rig
 from tests.chains.contract.toy import CoinsRig, CounterRig, WindowRig
 from tests.chains.toy.nodes import NODES
 from tests.chains.toy.plug import forget, plug
 
-RIGS: Final[tuple[type[Rig], ...]] = (EvmRig, CounterRig, CoinsRig, WindowRig)
+RIGS: Final[tuple[type[Rig], ...]] = (EvmRig, BitcoinRig, CounterRig, CoinsRig, WindowRig)
 Start = Callable[..., Rig]
 
 
@@ -33,10 +34,11 @@ def start(request: pytest.FixtureRequest, database: str, monkeypatch: pytest.Mon
         plug(monkeypatch)
 
         def begin(providers: int = 1, **env: str) -> Rig:
-            anvil: Callable[..., Anvil]
             if kind is EvmRig:
-                anvil = request.getfixturevalue("anvil")
+                anvil: Callable[..., Anvil] = request.getfixturevalue("anvil")
                 made: Rig = EvmRig(database, anvil, stack)
+            elif kind is BitcoinRig:
+                made = BitcoinRig(database, request.getfixturevalue("regtest"), stack)
             else:
                 made = kind(database)
             return stack.enter_context(made.served_by(providers, **env))

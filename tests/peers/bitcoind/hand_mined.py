@@ -10,6 +10,7 @@ from embit.networks import NETWORKS
 from embit.transaction import Transaction, TransactionInput, TransactionOutput
 
 from chains.base import ProviderError
+from chains.bitcoin.transactions import read_hex
 from chains.net.json_rpc import JsonRpc
 
 BUYER = ec.PrivateKey(b"\x07" * 32)
@@ -32,6 +33,8 @@ class HandMined:
         self.ask("generatetoaddress", coins, BUYER_ADDRESS)
         self.coins = [self._reward(height) for height in range(1, coins + 1)]
         self.ask("generatetoaddress", COINBASE_DEPTH, MINER_ADDRESS)
+        # What each of the buyer's transactions spends.
+        self._paid: dict[str, tuple[str, int, int]] = {}
 
     def ask(self, method: str, *params: object) -> Any:
         return self.rpc.call_or_none(method, params, object)
@@ -64,11 +67,19 @@ class HandMined:
         digest = tx.sighash_segwit(0, script.p2pkh_from_p2wpkh(BUYER_SCRIPT), units)
         tx.vin[0].witness = script.Witness([BUYER.sign(digest).serialize() + b"\x01", BUYER.get_public_key().sec()])
         self.coins.append((tx.txid().hex(), len(outputs), rest))
+        self._paid[tx.txid().hex()] = (txid, vout, units)
         return str(tx.serialize().hex())
 
     def reorg(self, depth: int, *again: tuple[str, int]) -> None:
-        """Replace so many of the last blocks by as many; raw transactions are included again, each at its offset."""
+        """Replace so many of the last blocks by as many.
+
+        Raw transactions are included again, each at its offset. What else the buyer sent is gone for good, since the
+        coins are spent in another way; whatever others sent waits again.
+        """
         self.ask("invalidateblock", self.ask("getblockhash", self.height() - depth + 1))
+        back = {read_hex(raw).txid for raw, _ in again}
+        lost = [txid for txid in self.waiting() if txid in self._paid and txid not in back]
+        again += tuple((self._instead(txid), 0) for txid in lost)
         # Paid to another, lest a block be the one that was left.
         other = script.p2wpkh(ec.PrivateKey(secrets.token_bytes(32)).get_public_key()).address(NETWORKS["regtest"])
         for offset in range(depth):
@@ -76,6 +87,12 @@ class HandMined:
 
     def waiting(self) -> list[str]:
         return list(self.ask("getrawmempool"))
+
+    def _instead(self, txid: str) -> str:
+        """Return what spends the coin of one of the buyer's transactions for the buyer alone."""
+        self.coins = [coin for coin in self.coins if coin[0] != txid]
+        self.coins.insert(0, self._paid[txid])
+        return self.signed()
 
     def _reward(self, height: int) -> tuple[str, int, int]:
         block = self.ask("getblock", self.ask("getblockhash", height), 2)

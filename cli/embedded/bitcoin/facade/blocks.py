@@ -108,10 +108,10 @@ def _end_of_tx(raw: bytes, at: int) -> int:
 
 
 def make_block(
-    *, previous: str, height: int, time: int, script: bytes, txs: Sequence[Tx], fee_units: int, mark: bytes
+    *, previous: str, height: int, time: int, paid: Sequence[TxOutput], txs: Sequence[Tx], mark: bytes
 ) -> Block:
-    """Make a block that pays a script, worked out. mark: what tells its reward from others of that height."""
-    coinbase = _coinbase(height, script, fee_units, mark, witness_root([tx.raw for tx in txs]))
+    """Make a block whose reward is paid so, worked out. mark: what tells its reward from others of that height."""
+    coinbase = _coinbase(height, paid, mark, witness_root([tx.raw for tx in txs]))
     held = (coinbase, *txs)
     header = Header(
         version=VERSION, previous=id_bytes(previous), merkle_root=merkle_root([tx.base for tx in held]), time=time,
@@ -149,13 +149,10 @@ def _merkle(level: list[bytes]) -> bytes:
     return level[0]
 
 
-def _coinbase(height: int, script: bytes, fee_units: int, mark: bytes, root: bytes) -> Tx:
+def _coinbase(height: int, paid: Sequence[TxOutput], mark: bytes, root: bytes) -> Tx:
     text = _pushed(height) + bytes([len(mark)]) + mark
     spent = TxInput(txid=NOWHERE, vout=FINAL, sequence=FINAL, script=text, witness=(RESERVED,))
-    outputs = (
-        TxOutput(units=subsidy_units(height) + fee_units, script=script),
-        TxOutput(units=0, script=WITNESS_ROOT + root),
-    )
+    outputs = (*paid, TxOutput(units=0, script=WITNESS_ROOT + root))
     return Tx(version=2, inputs=(spent,), outputs=outputs, lock_time=0)
 
 

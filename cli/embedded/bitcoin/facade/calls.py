@@ -11,6 +11,7 @@ from chains.base import ProviderError
 from chains.bitcoin.scripts import script_of
 from chains.bitcoin.transactions import Tx, read_hex
 from cli.embedded.bitcoin.facade import shown
+from cli.embedded.bitcoin.facade.blocks import read_block
 from cli.embedded.bitcoin.facade.faults import (
     ALREADY_IN_CHAIN,
     MISSING_INPUTS,
@@ -113,7 +114,11 @@ def _transaction(state: State, txid: str, verbosity: int = 0, block_hash: str | 
         raise RefusedError(
             NOT_FOUND, NOT_WAITING if block_hash is None else "No such transaction found in the provided block"
         )
-    return shown.transaction(found) | more if int(verbosity) else found.raw.hex()
+    if not int(verbosity):
+        return found.raw.hex()
+    # A fee is told from the second degree on, as in a block.
+    told = shown.in_block(entry, found, int(verbosity)) if block_hash else shown.transaction(found)
+    return told | more
 
 
 def _coin(state: State, txid: str, vout: int, include_mempool: bool = True) -> object:  # noqa: FBT001, FBT002  as above
@@ -175,6 +180,10 @@ def _generate_block(state: State, address: str, txs: Sequence[str]) -> object:
     waiting = state.pool.waiting
     chosen = [waiting[one].tx if one in waiting else _read(one) for one in txs]
     return {"hash": state.mine(_script(address), chosen)}
+
+
+def _submit(state: State, raw: str) -> None:
+    state.submit(read_block(bytes.fromhex(raw)))
 
 
 def _invalidate(state: State, block_hash: str) -> None:
@@ -265,6 +274,7 @@ METHODS: Final[Mapping[str, Callable[..., object]]] = MappingProxyType(
         "testmempoolaccept": _try,
         "generatetoaddress": _generate,
         "generateblock": _generate_block,
+        "submitblock": _submit,
         "invalidateblock": _invalidate,
         "reconsiderblock": _reconsider,
         "setmocktime": _set_time,

@@ -45,7 +45,7 @@ def block(view: View, entry: Entry, verbosity: int) -> Shown:
     shown = header(view, entry) | {"size": len(raw), "weight": 4 * len(raw) - 3 * _witnesses(entry)}
     if verbosity < SHOWS_TXS:
         return shown | {"tx": [tx.txid for tx in entry.block.txs]}
-    return shown | {"tx": [_in_block(entry, tx, verbosity) for tx in entry.block.txs]}
+    return shown | {"tx": [in_block(entry, tx, verbosity) for tx in entry.block.txs]}
 
 
 def transaction(tx: Tx) -> Shown:
@@ -89,18 +89,10 @@ def waiting(pool: Pool, one: Waiting) -> Shown:
     }  # fmt: skip
 
 
-def wtxid(tx: Tx) -> str:
-    """Return the id that covers the signatures too."""
-    return id_text(double_sha256(tx.raw))
-
-
-def _witnesses(entry: Entry) -> int:
-    return sum(len(tx.raw) - len(tx.base) for tx in entry.block.txs)
-
-
-def _in_block(entry: Entry, tx: Tx, verbosity: int) -> Shown:
+def in_block(entry: Entry, tx: Tx, verbosity: int) -> Shown:
+    """Return what a transaction says of itself and, from verbosity 2 on, what it paid; from 3 on, what it spent."""
     shown = transaction(tx)
-    if not tx.is_coinbase:
+    if not tx.is_coinbase and verbosity >= SHOWS_TXS:
         shown["fee"] = coins(entry.applied.fees_units.get(shown["txid"], 0))
     if verbosity >= SHOWS_PREVIOUS and not tx.is_coinbase:
         for one, told in zip(tx.inputs, shown["vin"], strict=True):
@@ -110,6 +102,15 @@ def _in_block(entry: Entry, tx: Tx, verbosity: int) -> Shown:
                 "scriptPubKey": script(spent.output.script),
             }  # fmt: skip
     return shown
+
+
+def wtxid(tx: Tx) -> str:
+    """Return the id that covers the signatures too."""
+    return id_text(double_sha256(tx.raw))
+
+
+def _witnesses(entry: Entry) -> int:
+    return sum(len(tx.raw) - len(tx.base) for tx in entry.block.txs)
 
 
 def _input(tx: Tx, number: int) -> Shown:

@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from chains.bitcoin.transactions import Tx, id_bytes, id_text
-from cli.embedded.bitcoin.facade.blocks import GENESIS, Block, make_block, read_block, worked
+from chains.bitcoin.transactions import Tx, TxOutput, id_bytes, id_text
+from cli.embedded.bitcoin.facade.blocks import GENESIS, Block, make_block, read_block, subsidy_units, worked
 from cli.embedded.bitcoin.facade.engine import Engine
 from cli.embedded.bitcoin.facade.faults import NOT_FOUND, OUT_OF_RANGE, VERIFY_ERROR, RefusedError
 from cli.embedded.bitcoin.facade.pool import Pool
@@ -76,13 +76,22 @@ class State:
         chosen = [waiting.tx for waiting in self.pool.best(WEIGHT_MAX)] if txs is None else list(txs)
         tip = self.view.tip
         fees = self.view.apply(chosen, tip.height + 1, is_proved=txs is None).fees_units
+        reward = TxOutput(units=subsidy_units(tip.height + 1) + sum(fees.values()), script=script)
         block = make_block(
             previous=tip.hash, height=tip.height + 1, time=max(self.view.median_time(tip) + 1, self.now()),
-            script=script, txs=chosen, fee_units=sum(fees.values()), mark=secrets.token_bytes(MARK_BYTES),
+            paid=(reward,), txs=chosen, mark=secrets.token_bytes(MARK_BYTES),
         )  # fmt: skip
         self._write(BLOCK, block.raw)
         self._stand_on(block)
         return self.view.tip.hash
+
+    def submit(self, block: Block) -> None:
+        """Take a block that somebody else made upon the tip. Raises RefusedError."""
+        if block.header.previous != id_bytes(self.view.tip.hash):
+            raise RefusedError(VERIFY_ERROR, "inconclusive")
+        self.view.apply(block.txs, self.view.height + 1, is_proved=False)
+        self._write(BLOCK, block.raw)
+        self._stand_on(block)
 
     def invalidate(self, block_hash: str) -> None:
         """Leave a block and all that stands on it, as if it were wrong."""

@@ -14,7 +14,7 @@ import pytest
 import urllib3
 
 from chains.base import ProviderError
-from chains.bitcoin.transactions import read_hex
+from chains.bitcoin.transactions import TxOutput, read_hex
 from chains.net.json_rpc import JsonRpc, RpcError
 from cli.embedded.bitcoin.facade.blocks import GENESIS, make_block, read_block
 from cli.embedded.bitcoin.facade.faults import RefusedError
@@ -175,9 +175,8 @@ def test_a_block_that_breaks_the_rules_is_refused_by_the_engine(tmp_path: Path) 
     state = State(tmp_path)
     script = bytes(BUYER_SCRIPT.data)
     genesis = read_block(GENESIS).header
-    greedy = make_block(
-        previous=genesis.hash, height=1, time=genesis.time + 1, script=script, txs=(), fee_units=1, mark=b"mark"
-    )
+    reward = TxOutput(units=50 * 10**8 + 1, script=script)
+    greedy = make_block(previous=genesis.hash, height=1, time=genesis.time + 1, paid=(reward,), txs=(), mark=b"mark")
 
     with pytest.raises(RefusedError, match="the engine refuses"):
         state._stand_on(greedy)

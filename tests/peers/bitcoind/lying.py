@@ -1,0 +1,134 @@
+"""A provider between the gateway and a real node that lies about blocks and their transactions, as a test tells it.
+
+What is forged stands on its own: each block has the work that its header asks for, and stands upon a forged one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from chains.bitcoin.transactions import Tx, TxOutput, id_bytes, id_text
+from cli.embedded.bitcoin.facade.blocks import (
+    HEADER,
+    WITNESS_ROOT,
+    Block,
+    merkle_root,
+    read_block,
+    witness_root,
+    worked,
+)
+from tests.peers.json_rpc_node import Raw, Refusal
+from tests.peers.lying_rpc import LyingRpc
+
+Change = Callable[[int, Sequence[Tx]], Sequence[Tx]]
+OUT_OF_RANGE = Refusal(-8, "Block height out of range")
+
+
+class LyingBitcoin(LyingRpc):
+    """Honest until told otherwise."""
+
+    def __init__(self, upstream: str, *, key: str = "secret-key") -> None:
+        super().__init__(upstream, key=key)
+        # Methods whose question the node itself would refuse.
+        self.asks_itself: set[str] = set()
+
+    def read(self, path: str, body: Any) -> dict[str, Any]:
+        """Return a request, or many as one of their method."""
+        del path
+        return {"method": body[0]["method"], "batch": body} if isinstance(body, list) else body
+
+    def answer(self, request: Mapping[str, Any]) -> Raw:
+        if "batch" not in request:
+            return super().answer(request)
+        answers = [super(LyingBitcoin, self).answer(one) for one in request["batch"]]
+        if self.failure is not None:
+            return answers[0]
+        return Raw(b"[" + b",".join(answer.body for answer in answers) + b"]")
+
+    def lag(self, blocks: int) -> None:
+        """Know nothing of the newest blocks."""
+
+        def tip() -> int:
+            return int(str(self._truth("getblockcount", []))) - blocks
+
+        self.lies |= {
+            "getblockcount": lambda _truth, _params: tip(),
+            "getbestblockhash": lambda _truth, _params: self._truth("getblockhash", [tip()]),
+            "getblockhash": lambda truth, params: truth if params[0] <= tip() else OUT_OF_RANGE,
+            "gettxout": Refusal(-1, "not told"),
+        }
+
+    def cut(self, change: Change) -> None:
+        """Show other transactions in blocks whose headers stay."""
+
+        def block(truth: str, params: list[Any]) -> object:
+            if params[1] != 0:
+                return truth
+            told = read_block(bytes.fromhex(truth))
+            return replace(told, txs=tuple(change(0, told.txs))).raw.hex()
+
+        self.lies["getblock"] = block
+
+    def forge(self, change: Change) -> None:
+        """Tell a chain of its own from the first block on that the change alters."""
+        forged: dict[str, Block] = {}
+        names: dict[str, str] = {}
+
+        def of(height: int, true_hash: str) -> str:
+            """Return which block stands here instead."""
+            if true_hash not in names:
+                told = read_block(bytes.fromhex(str(self._truth("getblock", [true_hash, 0]))))
+                parent = id_text(told.header.previous)
+                before = names.get(parent, parent)
+                altered = sealed(told, change(height, told.txs), before)
+                names[true_hash] = altered.header.hash
+                forged[altered.header.hash] = altered
+            return names[true_hash]
+
+        def at(height: int) -> object:
+            first = int(str(self._truth("getblockcount", []))) - 150
+            for lower in range(max(1, first), height):
+                of(lower, str(self._truth("getblockhash", [lower])))
+            return of(height, str(self._truth("getblockhash", [height])))
+
+        def block(truth: Any, params: list[Any]) -> object:
+            found = forged.get(params[0])
+            return truth if found is None or params[1] != 0 else found.raw.hex()
+
+        def header(truth: Any, params: list[Any]) -> object:
+            found = forged.get(params[0])
+            if found is None:
+                return truth
+            if params[1:] == [False]:
+                return found.header.raw.hex()
+            original = next(true for true, name in names.items() if name == params[0])
+            return self._truth("getblockheader", [original]) | {"hash": params[0]}  # type: ignore[operator]
+
+        self.asks_itself |= {"getblock", "getblockheader"}
+        self.lies |= {
+            "getblockhash": lambda truth, params: truth if params[0] == 0 else at(params[0]),
+            "getbestblockhash": lambda _truth, _params: at(int(str(self._truth("getblockcount", [])))),
+            "getblock": block,
+            "getblockheader": header,
+        }
+
+    def _truth(self, method: str, params: list[Any]) -> object:
+        truth = super()._truth(method, params)
+        return None if isinstance(truth, Refusal) and method in self.asks_itself else truth
+
+
+def sealed(block: Block, txs: Sequence[Tx], previous: str) -> Block:
+    """Return a block of other transactions upon another one, worked out; itself where nothing is another."""
+    if tuple(txs) == block.txs and id_bytes(previous) == block.header.previous:
+        return block
+    coinbase, others = txs[0], tuple(txs[1:])
+    kept = tuple(output for output in coinbase.outputs if not output.script.startswith(WITNESS_ROOT))
+    root = TxOutput(units=0, script=WITNESS_ROOT + witness_root([tx.raw for tx in others]))
+    held = (replace(coinbase, outputs=(*kept, root)), *others)
+    header = replace(
+        block.header, previous=id_bytes(previous), merkle_root=merkle_root([tx.base for tx in held]), nonce=0
+    )
+    assert len(header.raw) == HEADER.size
+    return Block(header=worked(header), txs=held)
