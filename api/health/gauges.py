@@ -17,7 +17,6 @@ from actors.queue.registry import QUEUES
 from api.gateway import Queues
 from api.health.attention import unpriced_coins
 from core.catalogue.catalogue import load_catalogue
-from core.catalogue.families import SERVED_FAMILIES
 from core.settings.settings import Settings
 from models.addresses.reservations import level
 from models.db import base
@@ -228,13 +227,15 @@ def treasury_gauges() -> Iterator[Metric]:
     )
 
 
-def pool_gauges() -> Iterator[Metric]:
-    """Read how many deposit addresses are left."""
+def pool_gauges(settings: Settings) -> Iterator[Metric]:
+    """Read how many deposit addresses are left, of the families whose networks are served here."""
+    networks = load_catalogue(settings.environment).networks
+    families = {networks[code].family for code in settings.rpc_urls}
     yield _gauge(
         "sluice_address_pool_level",
         "Addresses that can be handed out.",
         "family",
-        ((family, level(family)) for family in sorted(SERVED_FAMILIES)),
+        ((family, level(family)) for family in sorted(families)),
     )
 
 
@@ -317,7 +318,7 @@ def gauges(queues: Queues, settings: Settings) -> Gauges:
             "freezes": (SCRAPE_S, freeze_gauges),
             "payouts": (SCRAPE_S, payout_gauges),
             "treasury": (SCRAPE_S, treasury_gauges),
-            "address_pool": (SCRAPE_S, pool_gauges),
+            "address_pool": (SCRAPE_S, functools.partial(pool_gauges, settings)),
             "rates": (SCRAPE_S, functools.partial(rate_gauges, settings)),
             "ledger": (LEDGER_SCRAPE_S, ledger_gauges),
         }

@@ -125,7 +125,7 @@ class BitcoinReader:
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
         """Return which of the coins that should lie at places are unspent at a tip: nodes tell of no older block."""
         del height, block_hash
-        told = self._providers.answers(lambda node: coins.snapshot(node, places, self._chain))
+        told = self._providers.answers(lambda node: coins.snapshot(node, places))
         best = max(told, key=told.count)
         same = told.count(best)
         if same < min(witnesses, self.providers) or len(told) >= 2 * same > witnesses > 1:

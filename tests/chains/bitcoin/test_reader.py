@@ -196,12 +196,12 @@ def test_what_waits_in_the_pool_takes_no_coin_from_its_place(chain: Chain) -> No
     assert chain.reader.snapshot([place], height=1, block_hash="").units == (0,)
 
 
-def test_a_coin_that_lies_elsewhere_is_no_answer(chain: Chain) -> None:
-    txid = chain.node.pay((OURS, 50_000))
+def test_coins_of_a_place_count_wherever_they_lie(chain: Chain) -> None:
+    txid = chain.node.pay((OURS, 50_000), (THEIRS, 7_000))
     chain.node.mine()
 
-    with pytest.raises(ProviderError, match="another address"):
-        chain.reader.snapshot([Place(address=THEIRS, pair=None, coins=((txid, 0),))], height=1, block_hash="")
+    place = Place(address=OURS, pair=None, coins=((txid, 0), (txid, 1)))
+    assert chain.reader.snapshot([place], height=1, block_hash="").units == (57_000,)
 
 
 def test_providers_at_different_tips_are_no_two_witnesses(bitcoind: Callable[[], BitcoinNode]) -> None:

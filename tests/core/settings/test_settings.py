@@ -122,7 +122,7 @@ def test_all_problems_are_reported_at_once() -> None:
     ]
 
 
-@pytest.mark.parametrize("network", ["BITCOIN", "TRON", "SOLANA", "TON"])
+@pytest.mark.parametrize("network", ["TRON", "SOLANA", "TON"])
 def test_a_network_without_an_adapter_cannot_be_switched_on(network: str) -> None:
     """It would take orders that nobody could carry out."""
     (problem,) = problems({**DEVELOPMENT, f"{network}_RPC_URLS": "http://127.0.0.1:1"})
@@ -363,9 +363,9 @@ def test_a_cold_address_is_stored_as_addresses_are_and_checked() -> None:
     assert settings.cold_addresses == {"ethereum": cold.lower()}
     misspelt = problems(DEVELOPMENT | {"ETHEREUM_COLD_ADDRESS": cold.replace("A", "a", 1).replace("E", "e", 1)})
     assert misspelt[0].startswith("ETHEREUM_COLD_ADDRESS: The address is misspelt")
-    assert problems(DEVELOPMENT | {"BITCOIN_COLD_ADDRESS": cold, "BASE_COLD_ADDRESS": "0x12"}) == (
+    assert problems(DEVELOPMENT | {"SOLANA_COLD_ADDRESS": cold, "BASE_COLD_ADDRESS": "0x12"}) == (
         "BASE_COLD_ADDRESS: The address must be 0x and 40 hexadecimal digits.",
-        "BITCOIN_COLD_ADDRESS: this version serves no such network",
+        "SOLANA_COLD_ADDRESS: this version serves no such network",
     )
 
 
