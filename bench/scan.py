@@ -2,7 +2,8 @@
 
 `python -m bench.scan` takes some minutes, `--quick` well under one. Blocks are made on a real anvil: 300 transactions
 each, half of them token transfers, and read by the adapter that the gateway uses. Matching is the gateway's own query
-against pools that hold 1,000 and 5,000,000 addresses, loaded with COPY.
+against pools that hold 1,000 and 5,000,000 addresses, loaded with COPY. `--network bitcoin` reads a full block of
+bitcoin instead (bench.bitcoin), in seconds.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Final
 
 import psycopg2
 
+from bench import bitcoin
 from bench.harness import Site
 from bench.quiet import beside, until_it_holds
 from chains.evm.nodes import evm_providers
@@ -67,7 +69,13 @@ QUICK: Final = Size(blocks=12, watched=500_000, matches=150)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the addresses, a fifth of the blocks")
-    size = QUICK if parser.parse_args().quick else FULL
+    parser.add_argument("--network", choices=("ethereum", "bitcoin"), default=NETWORK, help="whose blocks are read")
+    told = parser.parse_args()
+    size = QUICK if told.quick else FULL
+    if told.network != NETWORK:
+        with beside():
+            bitcoin.measure_blocks()
+        return
     with beside(), Site() as site:
         with chain(site) as node:
             measure_blocks(node, size)

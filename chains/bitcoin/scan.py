@@ -8,7 +8,7 @@ from typing import Final
 
 from chains.base import BlockScan, Ours, SpentCoin, Transfer
 from chains.bitcoin.block import Paid, ProvedBlock, outpoints
-from chains.bitcoin.scripts import key_hash_address
+from chains.bitcoin.scripts import key_hash_addresses
 
 # Blocks that a coin which a block itself makes cannot be spent in, its own included.
 COINBASE_DEPTH: Final = 100
@@ -31,7 +31,7 @@ class Matcher:
 
     def _transfers(self, proved: ProvedBlock, ours: Ours) -> tuple[Transfer, ...]:
         scripts = {paid.script for paid in proved.paid if paid.units}
-        addresses = {key_hash_address(script, self._chain): script for script in scripts}
+        addresses = dict(zip(key_hash_addresses(scripts, self._chain), scripts, strict=True))
         mine = ours.addresses(addresses.keys()) if addresses else ()
         by_script = {addresses[address]: address for address in mine}
         return tuple(

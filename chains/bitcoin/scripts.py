@@ -5,7 +5,7 @@ script here. docs/decisions/0053 tells which kinds are read.
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -71,8 +71,13 @@ def address_of(script: bytes, chain: str) -> str | None:
 
 
 def key_hash_address(script: bytes, chain: str) -> str:
-    """Return the address of a script that begins as KEY_HASH says, in a fraction of the time."""
+    """Return the address of a script that begins as KEY_HASH says."""
     return _key_hashes(chain)(script[len(KEY_HASH) :])
+
+
+def key_hash_addresses(scripts: Iterable[bytes], chain: str) -> list[str]:
+    """Return the addresses of many such scripts, in a fraction of the time for each."""
+    return _key_hashes(chain).many([script[len(KEY_HASH) :] for script in scripts])
 
 
 @functools.cache

@@ -4,8 +4,7 @@ Whoever reads blocks writes thousands of addresses for each, so that a checksum 
 """
 
 import functools
-from base64 import b32encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import getitem, xor
 from typing import Final
@@ -19,7 +18,8 @@ _LETTERS_MAX: Final = 90
 _BECH32: Final = 1
 _BECH32M: Final = 0x2BC830A3
 _VERSION_MAX: Final = 16
-_BASE32: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", _ALPHABET.encode())
+# The letter of each value.
+_WRITTEN: Final = _ALPHABET.encode().ljust(256)
 _GENERATORS: Final = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 
 
@@ -73,32 +73,95 @@ class Encoder:
     def __init__(self, prefix: str, version: int, size: int) -> None:
         self._head = f"{prefix}{_SEPARATOR}{_ALPHABET[version]}"
         self._size = size
+        self._letters = -(-8 * size // 5)
         before = [*_expanded(prefix), version]
-        self._base = self._check(before, bytes(size)) ^ (_BECH32M if version else _BECH32)
-        self._shares = [self._shares_at(before, place) for place in range(size)]
+        zeros = self._check(before, bytes(size))
+        self._base = zeros ^ (_BECH32M if version else _BECH32)
+        self._shares = [self._shares_at(before, zeros, place) for place in range(size)]
+        # The same by bytes of the checksum, as bytes.translate() looks them up for many programs at once.
+        self._tables = [[bytes(_four(share)[k] for share in shares) for k in range(4)] for shares in self._shares]
 
     def __call__(self, program: bytes) -> str:
         """Return the address. ValueError for a program of another size."""
-        if len(program) != self._size:
-            raise ValueError(f"a program of {len(program)} bytes instead of {self._size}")
+        self._refuse_others([program])
         check = functools.reduce(xor, map(getitem, self._shares, program), self._base)
-        # Thirty bits: six letters of seven.
-        tail = b32encode((check << 2).to_bytes(4, "big"))[:_CHECKSUM_LETTERS]
-        return self._head + (b32encode(program).rstrip(b"=") + tail).translate(_BASE32).decode()
+        number = self._spaced(program) << 5 * _CHECKSUM_LETTERS | check
+        places = reversed(range(self._letters + _CHECKSUM_LETTERS))
+        return self._head + "".join([_ALPHABET[number >> 5 * place & 31] for place in places])
+
+    def many(self, programs: Sequence[bytes]) -> list[str]:
+        """Return the addresses of many, at a tenth of the time for each. ValueError for a program of another size."""
+        self._refuse_others(programs)
+        count, whole = len(programs), b"".join(programs)
+        columns = [whole[place :: self._size] for place in range(self._size)]
+        head = [bytes([byte]) * count for byte in self._head.encode()]
+        letters = _letters(columns, self._letters), _letters(self._checks(columns, count), _CHECKSUM_LETTERS)
+        rows = [*head, *letters[0], *letters[1]]
+        written = bytearray(count * len(rows))
+        for place, column in enumerate(rows):
+            written[place :: len(rows)] = column
+        text = written.decode()
+        return [text[start : start + len(rows)] for start in range(0, len(text), len(rows))]
+
+    def _checks(self, columns: Sequence[bytes], count: int) -> list[bytes]:
+        """Return the checksums of many, by their bytes."""
+        found = []
+        for k, base in enumerate(_four(self._base)):
+            shares = (column.translate(tables[k]) for column, tables in zip(columns, self._tables, strict=True))
+            check = functools.reduce(xor, map(_number, shares), _number(bytes([base]) * count))
+            found.append(check.to_bytes(count, "big"))
+        return found
+
+    def _refuse_others(self, programs: Iterable[bytes]) -> None:
+        for program in programs:
+            if len(program) != self._size:
+                raise ValueError(f"a program of {len(program)} bytes instead of {self._size}")
+
+    def _spaced(self, program: bytes) -> int:
+        """Return a program as a number of whole letters."""
+        return _number(program) << 5 * self._letters - 8 * self._size
 
     def _check(self, before: Sequence[int], program: bytes) -> int:
-        letters = b32encode(program).rstrip(b"=").translate(_BASE32).decode()
-        return _polymod([*before, *(_VALUES[letter] for letter in letters), *[0] * _CHECKSUM_LETTERS])
+        number = self._spaced(program)
+        values = [number >> 5 * place & 31 for place in reversed(range(self._letters))]
+        return _polymod([*before, *values, *[0] * _CHECKSUM_LETTERS])
 
-    def _shares_at(self, before: Sequence[int], place: int) -> list[int]:
+    def _shares_at(self, before: Sequence[int], zeros: int, place: int) -> list[int]:
         """Return what each value of one byte adds to the checksum of zeros alone."""
-        zeros = self._check(before, bytes(self._size))
         rest = bytes(self._size - place - 1)
         bits = [zeros ^ self._check(before, bytes(place) + bytes([1 << bit]) + rest) for bit in range(8)]
         shares = [0]
         for share in bits:
             shares += [share ^ lower for lower in shares]
         return shares
+
+
+def _letters(columns: Sequence[bytes], count: int) -> Iterator[bytes]:
+    """Return the letters of many numbers, first to last, of their bytes; what lacks at the end is zeros."""
+    for place in range(count):
+        first, offset = divmod(5 * place, 8)
+        above, below = _lookups(offset)
+        value = _number(columns[first].translate(above))
+        if below is not None and first + 1 < len(columns):
+            value |= _number(columns[first + 1].translate(below))
+        yield value.to_bytes(len(columns[first]), "big").translate(_WRITTEN)
+
+
+@functools.cache
+def _lookups(offset: int) -> tuple[bytes, bytes | None]:
+    """Return what five bits from so many on are in a byte, and in the one behind it."""
+    if offset <= 3:  # noqa: PLR2004 - all five are in the first
+        return bytes(byte >> 3 - offset & 31 for byte in range(256)), None
+    return bytes(byte << offset - 3 & 31 for byte in range(256)), bytes(byte >> 11 - offset for byte in range(256))
+
+
+def _number(raw: bytes) -> int:
+    return int.from_bytes(raw, "big")
+
+
+def _four(check: int) -> bytes:
+    """Return a checksum's thirty bits from the first of four bytes on."""
+    return (check << 2).to_bytes(4, "big")
 
 
 def _expanded(prefix: str) -> list[int]:

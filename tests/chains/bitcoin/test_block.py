@@ -170,6 +170,7 @@ def test_a_block_with_more_behind_it_is_refused() -> None:
     assert "goes on" in refused(block(WHOLE) + b"\0")
 
 
+@settings(deadline=None)
 @given(st.integers(80, len(block(WHOLE)) - 1))
 def test_a_block_that_is_cut_anywhere_is_refused(end: int) -> None:
     refused(block(WHOLE)[:end])
@@ -180,7 +181,7 @@ def test_a_count_that_is_none_is_refused_at_once(count: int) -> None:
     refused(block(WHOLE, count=count))
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_rubbish_in_a_block_is_refused_and_nothing_else_happens(data: st.DataObject) -> None:
     raw = bytearray(block(WHOLE))
@@ -275,6 +276,7 @@ def test_no_transactions_have_no_root() -> None:
         merkle_root([])
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(min_size=32, max_size=32), min_size=1, max_size=20, unique=True))
 def test_the_root_is_that_of_the_plain_way(ids: list[bytes]) -> None:
     assert merkle_root(ids) == naive_root(ids)

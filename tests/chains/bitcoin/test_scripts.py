@@ -1,7 +1,7 @@
 """Scripts of addresses, as nodes and the published vectors have them."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chains.bitcoin import scripts
@@ -73,16 +73,19 @@ def test_a_script_of_another_kind_pays_no_address(script: str) -> None:
     assert scripts.address_of(bytes.fromhex(script), "main") is None
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=20, max_size=20).filter(any))
 def test_the_quick_way_writes_the_same_addresses(program: bytes) -> None:
     script = scripts.KEY_HASH + program
 
     found = scripts.key_hash_address(script, "regtest")
     assert found == scripts.address_of(script, "regtest")
+    assert scripts.key_hash_addresses([script, script], "regtest") == [found, found]
     assert scripts.script_of(found, "regtest") == script
     assert parse(CATALOGUE.networks["bitcoin"], found) == found
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_no_script_is_too_strange_to_be_looked_at(script: bytes) -> None:
     found = scripts.address_of(script, "main")

@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 from embit.transaction import Transaction
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chains.base import ProviderError
@@ -69,6 +69,7 @@ def test_a_published_transaction_with_a_witness_is_read_and_written() -> None:
     assert (found.weight, found.vsize) == (3 * 233 + 343, 261)
 
 
+@settings(deadline=None)
 @given(transactions)
 def test_what_is_written_is_read_again_and_has_the_id_that_another_library_finds(tx: Tx) -> None:
     assert txs.read(tx.raw) == tx
@@ -76,6 +77,7 @@ def test_what_is_written_is_read_again_and_has_the_id_that_another_library_finds
     assert 4 * (tx.vsize - 1) < tx.weight <= 4 * tx.vsize
 
 
+@settings(deadline=None)
 @given(transactions, st.data())
 def test_what_is_cut_short_or_goes_on_is_no_transaction(tx: Tx, data: st.DataObject) -> None:
     raw = tx.raw
@@ -84,12 +86,14 @@ def test_what_is_cut_short_or_goes_on_is_no_transaction(tx: Tx, data: st.DataObj
             txs.read(rubbish)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=400))
 def test_rubbish_is_refused_and_nothing_else_happens(raw: bytes) -> None:
     with contextlib.suppress(ProviderError):
         assert txs.read(raw).raw == raw
 
 
+@settings(deadline=None)
 @given(transactions, st.data())
 def test_a_changed_byte_gives_another_transaction_or_none(tx: Tx, data: st.DataObject) -> None:
     raw = bytearray(tx.raw)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.addresses import base58, bech32
@@ -207,6 +207,7 @@ def test_the_published_segwit_addresses_say_what_is_published(text: str, version
     assert bech32.encode(found) == text.lower()
 
 
+@settings(deadline=None)
 @given(st.sampled_from(["bc", "bcrt"]), st.integers(0, 16), st.sampled_from([2, 20, 32, 40]), st.data())
 def test_what_is_written_as_a_segwit_address_is_read_again(
     prefix: str, version: int, size: int, data: st.DataObject
@@ -216,9 +217,21 @@ def test_what_is_written_as_a_segwit_address_is_read_again(
     assert bech32.decode(bech32.encode(segwit)) == segwit
 
 
+@settings(deadline=None)
+@given(st.sampled_from([(0, 20), (0, 32), (1, 32), (16, 2)]), st.data())
+def test_many_are_written_as_each_alone(kind: tuple[int, int], data: st.DataObject) -> None:
+    version, size = kind
+    programs = data.draw(st.lists(st.binary(min_size=size, max_size=size), max_size=5))
+    write = bech32.encoder("bc", version, size)
+
+    assert write.many(programs) == [write(program) for program in programs]
+
+
 def test_a_writer_of_addresses_takes_programs_of_its_own_size() -> None:
     with pytest.raises(ValueError, match="19 bytes instead of 20"):
         bech32.encoder("bc", 0, 20)(bytes(19))
+    with pytest.raises(ValueError, match="21 bytes instead of 20"):
+        bech32.encoder("bc", 0, 20).many([bytes(20), bytes(21)])
 
 
 @pytest.mark.parametrize(
