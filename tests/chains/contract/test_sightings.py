@@ -302,3 +302,12 @@ def test_a_step_that_dies_has_written_nothing_and_the_next_does(rig: Rig, monkey
     rig.look()
     rig.look()
     assert (column("SELECT count(*) FROM sightings"), seen_at()) == ([1], first)
+
+
+def test_what_comes_to_the_gateway_itself_or_with_its_keys_is_no_sighting(rig: Rig) -> None:
+    rig.enrich()
+    ours = rig.offer(stored(rig.invoice()), rig.price)
+    execute("INSERT INTO stranger_spends (network, txid) VALUES (%s, %s)", (rig.code, ours.txid))
+    rig.look()
+
+    assert column("SELECT count(*) FROM sightings") == [0]
