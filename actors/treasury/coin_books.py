@@ -22,10 +22,12 @@ from models.treasury.snapshots import Balances, Held
 def taken(ctx: Context, network: Network, chain: Reader, books: Books) -> Balances:
     """Ask the chain what is left of the coins that the books' block left unspent. Raises ProviderError."""
     at, currency = books.cursor, network.gas_currency
-    outpoints = coins.unspent_at(network.code, currency, height=at.height)
-    place = Place(address=books.hot, pair=ctx.catalogue.pair(currency, network.code), coins=tuple(outpoints))
-    told = chain.snapshot([place], height=at.height, block_hash=at.hash)
-    held = Held(place="hot", currency=currency, address=books.hot, units=told.units[0])
+    pair = ctx.catalogue.pair(currency, network.code)
+    # Where there is none it is asked too: the answer names a block.
+    unspent = coins.unspent_at(network.code, currency, height=at.height) or {books.hot: []}
+    places = [Place(address=address, pair=pair, coins=tuple(there)) for address, there in unspent.items()]
+    told = chain.snapshot(places, height=at.height, block_hash=at.hash)
+    held = Held(place="hot", currency=currency, address=books.hot, units=sum(told.units))
     return Balances(
         height=told.height, block_hash=told.block_hash, witnesses=1, held=(held,), asked=(at.height, at.hash)
     )

@@ -187,13 +187,15 @@ def free(network: str, family: str, currency: str, *, limit: int, confirmations:
     )
 
 
-def unspent_at(network: str, currency: str, *, height: int) -> list[Outpoint]:
-    """Return the coins that no block up to a height spends, of those that one of these made."""
-    found = rows(
-        f"SELECT k.txid, k.vout FROM {_UNSPENT} WHERE k.created_height <= %s ORDER BY 1, 2",
+def unspent_at(network: str, currency: str, *, height: int) -> dict[str, list[Outpoint]]:
+    """Return, by address, the coins that no block up to a height spends, of those that one of these made."""
+    found: dict[str, list[Outpoint]] = {}
+    for address, txid, vout in rows(
+        f"SELECT k.address, k.txid, k.vout FROM {_UNSPENT} WHERE k.created_height <= %s ORDER BY 1, 2, 3",
         (*(network, currency, height) * 2, height),
-    )
-    return [(txid, vout) for txid, vout in found]
+    ):
+        found.setdefault(address, []).append((txid, vout))
+    return found
 
 
 def worth_at(network: str, currency: str, *, height: int, made_by: int) -> Worth:

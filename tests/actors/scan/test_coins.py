@@ -12,7 +12,7 @@ import pytest
 from actors.queue import schedule
 from actors.scan import balances, departures, follow
 from actors.scan.rescan import reread
-from chains.base import Departure, Offer, Output, SpentCoin, Window
+from chains.base import Departure, Offer, Output, SpentCoin, Transfer, Window
 from chains.family import Reader
 from core.catalogue import families
 from core.settings.settings import load_settings
@@ -20,7 +20,8 @@ from models.db.base import execute, rows, transaction
 from models.spends import coins, signing, strangers
 from models.spends import unknown as unknown_spends
 from models.treasury import adoption, own_addresses
-from tests.actors.scan.paper import CTX, Process, begin, cursor, poll, statuses, to
+from tests.actors.scan import paper
+from tests.actors.scan.paper import CTX, Process, begin, cursor, poll, statuses
 from tests.models.builders import CATALOGUE
 from tests.models.invoices.builders import invoice
 from tests.models.treasury.builders import spend
@@ -61,6 +62,11 @@ def chain(database: str, monkeypatch: pytest.MonkeyPatch) -> PaperReader:
     made.mine()
     poll()
     return made
+
+
+def to(address: str, **more: Any) -> Transfer:
+    """Return a transfer of a coin that the ledger counts in the chain's units, as it does wherever money lies so."""
+    return replace(paper.to(address, **more), currency="ETH")
 
 
 def spent(txid: str, by: str, *, vout: int = 0) -> SpentCoin:

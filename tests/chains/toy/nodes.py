@@ -53,9 +53,9 @@ class ToyNode:
     def _balance(self, address: str, currency: str) -> int:
         return self.chain.held(address, currency)
 
-    def _unspent(self, coins: tuple[tuple[str, int], ...]) -> int:
-        there = self.chain.state.coins
-        return sum(there[coin][1] for coin in coins if coin in there)
+    def _unspent(self, address: str, coins: tuple[tuple[str, int], ...]) -> int:
+        there = (self.chain.state.coins.get(coin) for coin in coins)
+        return sum(found[1] for found in there if found is not None and found[0] == address)
 
     def _output(self, txid: str, vout: int) -> tuple[str, int]:
         recipient, _, units = next(

@@ -275,7 +275,7 @@ class ToyReader:
 
     def _at(self, node: ToyNode, place: Place) -> int:
         if traits_of(self._network).claim == "coins":
-            return checked(node.ask("unspent", place.coins), int)
+            return checked(node.ask("unspent", place.address, place.coins), int)
         return checked(node.ask("balance", place.address, (place.pair and place.pair.contract) or NATIVE), int)
 
 
