@@ -19,6 +19,7 @@ from core.catalogue.families import (
     Parameters,
     bitcoin_parameters,
     evm_parameters,
+    stored_txid,
     traits_of,
     tron_parameters,
 )
@@ -556,3 +557,10 @@ def test_a_new_token_is_a_row() -> None:
 
     assert catalogue.networks_of("DAI") == ("ethereum", "polygon", "base")
     assert isinstance(catalogue.pair("DAI", "base"), Pair)
+
+
+def test_ids_of_transactions_are_stored_in_small_letters_where_they_are_hexadecimal() -> None:
+    networks = load_catalogue("production").networks
+    assert stored_txid(networks["ethereum"], "0xABc") == "0xabc"
+    base58 = next(network for network in networks.values() if network.family == "solana")
+    assert stored_txid(base58, "5Tz") == "5Tz"

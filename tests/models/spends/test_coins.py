@@ -8,11 +8,14 @@ import pytest
 
 from models.db.base import execute, rows, transaction
 from models.spends import coins, tracking
+from models.spends import rows as spends
+from models.spends import unknown as unknown_spends
 from models.spends.coins import FreeCoin, Spending
 from models.treasury import sweeps
 from tests.models.builders import CATALOGUE, begin_scan
 from tests.models.db.collisions import at_once
 from tests.models.invariants.coin_story import coin
+from tests.models.spends.test_signing import unknown
 from tests.models.treasury.builders import spend
 
 
@@ -149,3 +152,37 @@ def test_ours_are_told_spent_or_not() -> None:
     assert coins.ours("ethereum", [("0xa", 0), ("0xb", 0), ("0xb", 1)]) == {("0xa", 0), ("0xb", 0)}
     assert coins.ours("bsc", [("0xa", 0)]) == set()
     assert coins.ours("ethereum", []) == set()
+
+
+def test_a_spend_whose_coin_went_is_buried_once_it_is_known_what_for() -> None:
+    # They say what a spend of theirs is for.
+    assert sweeps
+    spend_id = a_spend(slot=None)
+    assert hold(spend_id, ("0xa", 0))
+    with transaction():
+        coins.note("ethereum", [], [Spending("0xa", 0, "0xstranger")], height=10, block_hash="0x10")
+    with transaction():
+        assert tracking.bury(CATALOGUE, spend_id, attempts=1) is None, "it may be what paid for this"
+
+    row = spends.find(spend_id)
+    assert row is not None
+    same = unknown(
+        "0xstranger", sender="", slot=None, recipient="0xd", token_units=1, contract=row.contract, spends=[["0xa", 0]]
+    )
+    with transaction():
+        assert unknown_spends.note(same)
+        assert tracking.bury(CATALOGUE, spend_id, attempts=1) is None, "it paid the same"
+    execute("UPDATE unknown_spends SET token_units = 2")
+    with transaction():
+        assert tracking.bury(CATALOGUE, spend_id, attempts=1) is not None
+
+
+def test_what_another_spend_of_ours_took_is_lost_at_once() -> None:
+    # They say what a spend of theirs is for.
+    assert sweeps
+    spend_id = a_spend(slot=None)
+    assert hold(spend_id, ("0xa", 0))
+    a_spend(slot=None, txid="0xours")
+    with transaction():
+        coins.note("ethereum", [], [Spending("0xa", 0, "0xours")], height=10, block_hash="0x10")
+        assert tracking.bury(CATALOGUE, spend_id, attempts=1) is not None
