@@ -24,7 +24,16 @@ from actors.signer import watch as spend_watch
 from actors.signer.limits import LimitReachedError, NoRateError
 from actors.signer.spend import SigningStoppedError
 from chains import registry
-from chains.base import FeeTooHighError, InsufficientCoinError, Intent, KeyRef, Output, ProviderError, SpendRefusedError
+from chains.base import (
+    FeeTooHighError,
+    ForeignKeyError,
+    InsufficientCoinError,
+    Intent,
+    KeyRef,
+    Output,
+    ProviderError,
+    SpendRefusedError,
+)
 from chains.family import Reader
 from chains.keystore import KeystoreError
 from chains.net.budget import BudgetSpentError, budget
@@ -196,6 +205,8 @@ def _put_off(ctx: Context, payout_id: UUID, error: Exception) -> bool:
         case BudgetSpentError():
             # The step is over; it says nothing about the payout.
             pass
+        case ForeignKeyError():
+            _frozen(payout_id, error)
         case ProviderError():
             _postponed(payout_id, PAUSE_S, _why(error), error)
         case NoRateError():
@@ -206,6 +217,14 @@ def _put_off(ctx: Context, payout_id: UUID, error: Exception) -> bool:
             log.critical("payout.unsound", payout=str(payout_id), problem=str(error))
             payout_queue.postpone(payout_id, seconds=PAUSE_ALARM_S, reason=str(error))
     return False
+
+
+def _frozen(payout_id: UUID, error: ForeignKeyError) -> None:
+    """Freeze the network of a payout whose wallet others may sign for; it waits for an operator."""
+    payout = payout_queue.read(payout_id)
+    if payout is not None:
+        spending.freeze_for(payout.network, error)
+    _postponed(payout_id, PAUSE_ALARM_S, "frozen", error)
 
 
 def _limit(ctx: Context, payout_id: UUID, error: LimitReachedError) -> str:

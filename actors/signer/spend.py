@@ -29,6 +29,7 @@ from chains.base import (
     Coins,
     Counter,
     Draft,
+    ForeignKeyError,
     InsufficientCoinError,
     Intent,
     KeyRef,
@@ -45,6 +46,7 @@ from core.catalogue.families import traits_of
 from core.ids import uuid7
 from core.logs.checkpoints import reached
 from models.db.base import in_transaction, repeat_on_deadlock, transaction
+from models.payouts import freezes
 from models.spends import coins, signing
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
@@ -108,6 +110,13 @@ def keys() -> Keys:
 def spender_of(ctx: Context, network: Network) -> Spender:
     """Return the network's spender. LookupError if it has none."""
     return registry.spender(network, ctx.settings)
+
+
+def freeze_for(network: str, error: ForeignKeyError) -> None:
+    """Freeze a network on which others may sign for a wallet of ours, until an operator lifts it."""
+    log.critical("signing.foreign_key", network=network, problem=str(error))
+    with transaction():
+        freezes.freeze("network", network, reason=str(error), frozen_by=freezes.SIGNER)
 
 
 def counting(network: Network, spender: Spender) -> CounterSpender | None:

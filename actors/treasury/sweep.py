@@ -23,6 +23,7 @@ from chains.base import (
     DisagreementError,
     Draft,
     FeeTooHighError,
+    ForeignKeyError,
     Fund,
     InsufficientCoinError,
     Intent,
@@ -70,6 +71,8 @@ def keep_treasury(ctx: Context, network: Network, chain: Reader) -> None:
         return
     try:
         keeper.run()
+    except ForeignKeyError as error:
+        spending.freeze_for(network.code, error)
     except FeeTooHighError as error:
         log.info("treasury.gas_too_high", network=network.code, reason=str(error))
     finally:

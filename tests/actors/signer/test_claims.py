@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal
+from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
@@ -16,7 +17,7 @@ from actors.signer import limits as signer_policy
 from actors.signer import spend as spending
 from actors.signer.limits import LimitReachedError
 from chains import registry
-from chains.base import Intent
+from chains.base import ForeignKeyError, Intent
 from core.catalogue import families
 from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
@@ -151,6 +152,26 @@ def test_whom_the_chain_refuses_is_found_and_the_others_leave(
 
     assert [world.payout(order).status for order in orders] == ["sent", "sent", "approved", "sent"]
     assert [len(intent.outputs) for intent in spender.drafted] == [4, 2, 2, 1, 1]
+
+
+def test_where_others_may_sign_the_network_is_frozen_and_nothing_is_signed(
+    world: SpendWorld, paper: Callable[..., PaperSpender], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spender = paper("window")
+    order = world.order()
+    monkeypatch.setattr(spender, "draft", Mock(side_effect=ForeignKeyError("others may sign")))
+    world.step()
+
+    assert freezes.is_network_frozen("ethereum")
+    assert [(each.name, each.reason, each.frozen_by) for each in freezes.listing()] == [
+        ("ethereum", "others may sign", freezes.SIGNER)
+    ]
+    assert (world.payout(order).status, world.count("spends"), spender.sent) == ("approved", 0, [])
+    monkeypatch.undo()
+    world.pass_time(broadcast.PAUSE_ALARM_S + 1)
+    paper("window")
+    world.step()
+    assert world.payout(order).status == "approved"
 
 
 def test_a_limit_keeps_back_whom_it_meets_alone(

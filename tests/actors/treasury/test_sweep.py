@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import pytest
 import structlog
@@ -11,6 +12,8 @@ from actors import context
 from actors.rates import network_fees
 from actors.signer import funding
 from actors.signer import spend as spending
+from chains import registry
+from chains.base import ForeignKeyError
 from cli.embedded.evm.anvil import Anvil
 from models.db.base import execute, rows
 from models.ledger.ledger import CUSTODY, GATEWAY, Account
@@ -292,3 +295,17 @@ def test_gas_that_is_never_enough_is_not_sent_for_ever(world: TreasuryWorld) -> 
     given = [units for purpose, units in world.spends("purpose", "token_units") if purpose == "gas"]
     assert len(given) == funding.FUNDINGS_MAX
     assert world.coin(address) == sum(given)
+
+
+def test_an_address_that_others_may_sign_for_freezes_the_network(
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.paid_invoice()
+    lost = Mock(step=Mock(side_effect=ForeignKeyError("others may sign")))
+    monkeypatch.setattr(registry, "treasurer", lambda *_: lost)
+    world.keep()
+    assert freezes.is_network_frozen("ethereum")
+    world.keep()
+
+    assert lost.step.call_count == 1
+    assert world.spends("purpose") == []

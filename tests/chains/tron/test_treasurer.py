@@ -1,0 +1,76 @@
+"""What lies at a deposit address comes home: a token after what it is paid with, TRX less its fee."""
+
+from __future__ import annotations
+
+from chains.base import Fund, Lying, Offer, Sweep, Wait
+from core.catalogue.catalogue import Pair
+from tests.chains.tron.world import CAP, HOT_KEY, KEYRING, OURS, USDT_PAIR, World, case
+from tests.peers.tron import TRX
+
+
+def lying(units: int, pair: Pair | None, *, is_rest: bool = False) -> Lying:
+    return Lying(key=OURS, pair=pair, units=units, is_rest=is_rest, height=1, block_hash="any")
+
+
+def test_a_token_at_an_address_that_was_never_activated_is_funded_and_swept_to_the_last_unit(chain: World) -> None:
+    chain.tron.send(chain.tron.token(OURS.address, 9 * TRX))
+    chain.tron.mine()
+
+    step = chain.treasurer.step(lying(9 * TRX, USDT_PAIR), HOT_KEY, cap_units=CAP)
+
+    assert isinstance(step, Fund)
+    assert (step.intent.wallet, step.intent.outputs[0].recipient) == (HOT_KEY, OURS.address)
+    assert step.cost_units > step.intent.units + TRX
+    _, gas = chain.signed(step.intent)
+    chain.spender.send(gas.raw)
+    chain.tron.mine()
+
+    step = chain.treasurer.step(lying(9 * TRX, USDT_PAIR), HOT_KEY, cap_units=CAP)
+
+    assert isinstance(step, Sweep)
+    attempt = chain.spender.sign(step.draft, counter=None, keys=KEYRING)
+    chain.spender.send(attempt.raw)
+    chain.tron.mine()
+    fate = chain.spender.fate(case(step.draft, attempt))
+    assert fate.is_success
+    assert fate.fee_units <= step.draft.offer.ceiling_units
+    assert chain.tron.held(OURS.address) == 0
+
+
+def test_what_the_chain_does_not_show_is_not_swept(chain: World) -> None:
+    chain.tron.send(chain.tron.token(OURS.address, 9))
+    chain.tron.mine()
+
+    assert chain.treasurer.step(lying(10, USDT_PAIR), HOT_KEY, cap_units=CAP) == Wait(reason="short")
+
+
+def test_trx_leaves_less_the_bytes_that_it_takes(chain: World) -> None:
+    chain.tron.send(chain.tron.transfer(OURS.address, 3 * TRX))
+    chain.tron.mine()
+
+    step = chain.treasurer.step(lying(3 * TRX, None), HOT_KEY, cap_units=CAP)
+
+    assert isinstance(step, Sweep)
+    (output,) = step.draft.intent.outputs
+    assert output.units + step.draft.offer.ceiling_units == 3 * TRX
+    assert 200_000 < step.draft.offer.ceiling_units < 350_000
+    attempt = chain.spender.sign(step.draft, counter=None, keys=KEYRING)
+    chain.spender.send(attempt.raw)
+    chain.tron.mine()
+    assert chain.spender.fate(case(step.draft, attempt)).is_success
+
+
+def test_a_rest_that_is_not_worth_its_fee_stays(chain: World) -> None:
+    chain.tron.send(chain.tron.transfer(OURS.address, 400_000))
+    chain.tron.mine()
+
+    assert isinstance(chain.treasurer.step(lying(400_000, None), HOT_KEY, cap_units=CAP), Sweep)
+    rest = chain.treasurer.step(lying(400_000, None, is_rest=True), HOT_KEY, cap_units=CAP)
+    assert isinstance(rest, Wait)
+    assert (rest.reason, rest.cost_units > 200_000) == ("dear", True)
+
+
+def test_nobody_lacks_anything_for_a_higher_offer(chain: World) -> None:
+    offer = Offer(ceiling_units=7, terms={})
+
+    assert chain.treasurer.relief(OURS, HOT_KEY, offer=offer, missing_units=1) == Wait(reason="short", cost_units=7)
