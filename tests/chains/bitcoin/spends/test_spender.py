@@ -21,6 +21,7 @@ from chains.base import (
     UnderfundedError,
 )
 from chains.bitcoin.scripts import script_of
+from chains.bitcoin.spends import selection
 from chains.bitcoin.spends.fees import costs
 from chains.bitcoin.spends.sizes import dust_units
 from chains.bitcoin.transactions import Tx, read
@@ -155,6 +156,15 @@ def test_dust_is_refused_as_the_node_refuses_it(alone: World, to: str) -> None:
         offer=replace(deeper(wanted, fee_units=fee + 1).offer, ceiling_units=fee + 1),
     )
     assert alone.accepted(alone.sign(below))["reject-reason"].startswith("dust")
+
+
+def test_a_choice_that_offers_more_than_the_cap_is_no_draft(alone: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone.fund(COIN)
+    wrong = selection.Choice(coins=tuple(alone.coins), fee_units=COIN - 1_000_000, change_units=0, change_parts=0)
+    monkeypatch.setattr(selection, "choose", lambda *_args, **_named: wrong)
+
+    with pytest.raises(ValueError, match="99000000 satoshi for"):
+        alone.draft(intent(1_000_000))
 
 
 def test_a_recipient_of_another_chain_is_paid_nothing(alone: World) -> None:
