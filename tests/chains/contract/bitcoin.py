@@ -48,6 +48,8 @@ class BitcoinRig(Rig):
         "outlive": "nothing ends by itself here",
         "gather": "coins are spent where they lie",
         "write_off": "a coin that somebody took is a row's, and no amount that could be given up without it",
+        "offer": "a block of this rig takes all that waits",
+        "pretend": "what one pool alone shows is asked where pools are read",
         "say_dead": "who spent a coin the scan alone tells, of blocks that their hashes prove",
     }
 

@@ -8,6 +8,7 @@ import pytest
 
 from actors import context
 from actors.invoices import ticks
+from core.catalogue.families import traits_of
 from models.db.base import column, execute, rows, value
 from models.deposits import sightings
 from models.invoices import rows as invoices
@@ -16,8 +17,6 @@ from models.invoices.rows import InvoiceRow
 from tests.chains.contract.conftest import Start
 from tests.chains.contract.rig import Rig, stored
 from tests.models.builders import endpoint
-
-pytestmark = pytest.mark.needs("offer")
 
 
 @pytest.fixture
@@ -63,6 +62,25 @@ def seen_at() -> datetime:
     return found
 
 
+def test_a_payment_that_everybody_sees_is_shown_before_its_block(rig: Rig) -> None:
+    """What was soon is paid at its quote however late its block is; what was not, in time by its block."""
+    if not traits_of(rig.network).has_mempool:
+        pytest.skip("nobody is told what waits here")
+    mine = rig.invoice()
+    paid = rig.pay(stored(mine), rig.price)
+    rig.look()
+    assert shown(mine) == ("check", True, 0, paid.txid)
+    assert (rig.deposits(), rig.holding()) == ([], 0)
+    if column("SELECT is_soon FROM sightings") == [True]:
+        rig.pass_time(5_000)
+    rig.bury()
+    rig.look()
+
+    assert (shown(mine)[0], rig.credited(mine), events(mine)) == ("paid", rig.price, ["invoice.paid"])
+    assert sightings.known(rig.code) == {}
+
+
+@pytest.mark.needs("offer")
 def test_what_waits_is_shown_and_credits_nothing(rig: Rig) -> None:
     mine = rig.invoice()
     paid = rig.offer(stored(mine), rig.price)
@@ -83,6 +101,7 @@ def test_what_waits_is_shown_and_credits_nothing(rig: Rig) -> None:
     assert (sightings.known(rig.code), len(detected(mine))) == ({}, 1)
 
 
+@pytest.mark.needs("offer")
 def test_what_was_seen_in_time_is_paid_at_its_quote_however_late_its_block_is(rig: Rig) -> None:
     mine = rig.invoice()
     paid = rig.offer(stored(mine), rig.price)
@@ -98,6 +117,7 @@ def test_what_was_seen_in_time_is_paid_at_its_quote_however_late_its_block_is(ri
     assert (rig.status(mine), rig.credited(mine), events(mine)) == ("paid", rig.price, ["invoice.paid"])
 
 
+@pytest.mark.needs("offer")
 def test_a_replacement_has_a_moment_of_its_own(rig: Rig) -> None:
     mine = rig.invoice()
     first = rig.offer(stored(mine), rig.price)
@@ -116,6 +136,7 @@ def test_a_replacement_has_a_moment_of_its_own(rig: Rig) -> None:
     assert rig.holding() == 0
 
 
+@pytest.mark.needs("offer")
 def test_a_replacement_in_time_is_shown_once(rig: Rig) -> None:
     mine = rig.invoice()
     first = rig.offer(stored(mine), rig.price // 2)
@@ -127,6 +148,7 @@ def test_a_replacement_in_time_is_shown_once(rig: Rig) -> None:
     assert (found.shown_txid, found.sighted_units) == (second.txid, (found.payer_units or 0) // 4)
 
 
+@pytest.mark.needs("offer")
 def test_one_that_vanishes_is_forgotten(rig: Rig) -> None:
     mine = rig.invoice()
     paid = rig.offer(stored(mine), rig.price)
@@ -144,6 +166,7 @@ def test_one_that_vanishes_is_forgotten(rig: Rig) -> None:
     assert (rig.status(mine), events(mine)) == ("expired", ["invoice.expired"])
 
 
+@pytest.mark.needs("offer")
 def test_one_that_comes_again_begins_anew(rig: Rig) -> None:
     mine = rig.invoice()
     paid = rig.offer(stored(mine), rig.price)
@@ -162,6 +185,7 @@ def test_one_that_comes_again_begins_anew(rig: Rig) -> None:
     assert rig.status(mine) == "wrong_amount"
 
 
+@pytest.mark.needs("offer")
 def test_what_is_lost_to_a_block_keeps_its_moment_until_the_scan_has_seen_it(rig: Rig) -> None:
     mine = rig.invoice()
     paid = rig.offer(stored(mine), rig.price)
@@ -178,6 +202,7 @@ def test_what_is_lost_to_a_block_keeps_its_moment_until_the_scan_has_seen_it(rig
     assert rig.status(mine) == "paid"
 
 
+@pytest.mark.needs("offer")
 def test_a_reorg_gives_it_back_to_those_that_wait(rig: Rig) -> None:
     mine = rig.invoice()
     paid = rig.offer(stored(mine), rig.price)
@@ -196,6 +221,7 @@ def test_a_reorg_gives_it_back_to_those_that_wait(rig: Rig) -> None:
     assert rig.status(mine) == "paid"
 
 
+@pytest.mark.needs("offer")
 def test_too_low_a_fee_holds_no_quote_and_gives_no_moment(rig: Rig) -> None:
     mine = rig.invoice()
     paid = rig.offer(stored(mine), rig.price, is_soon=False)
@@ -213,6 +239,7 @@ def test_too_low_a_fee_holds_no_quote_and_gives_no_moment(rig: Rig) -> None:
     assert (rig.status(mine), rig.holding()) == ("wrong_amount", 0)
 
 
+@pytest.mark.needs("offer")
 def test_a_payment_is_waited_for_a_day_and_no_longer(rig: Rig) -> None:
     mine = rig.invoice()
     paid = rig.offer(stored(mine), rig.price)
@@ -228,7 +255,7 @@ def test_a_payment_is_waited_for_a_day_and_no_longer(rig: Rig) -> None:
     assert rig.status(mine) == "wrong_amount"
 
 
-@pytest.mark.needs("pretend")
+@pytest.mark.needs("offer", "pretend")
 def test_what_one_provider_invents_keeps_an_invoice_open_and_nothing_else(start: Start) -> None:
     rig = start(3)
     endpoint(rig.shop)
@@ -244,6 +271,7 @@ def test_what_one_provider_invents_keeps_an_invoice_open_and_nothing_else(start:
     assert (rig.status(mine), events(mine)) == ("expired", ["invoice.expired"])
 
 
+@pytest.mark.needs("offer")
 def test_what_two_of_three_have_is_soon_and_what_one_lost_is_not_gone(start: Start) -> None:
     rig = start(3)
     mine = rig.invoice()
@@ -266,6 +294,7 @@ def test_what_two_of_three_have_is_soon_and_what_one_lost_is_not_gone(start: Sta
     assert column("SELECT gone_at FROM sightings") == [None]
 
 
+@pytest.mark.needs("offer")
 def test_a_flood_is_read_in_portions(rig: Rig, rung: list[str]) -> None:
     mine = rig.invoice()
     rig.advance()
@@ -283,6 +312,7 @@ def test_a_flood_is_read_in_portions(rig: Rig, rung: list[str]) -> None:
     assert [age < 60 for _, age in sightings.look_ages()] == [True]
 
 
+@pytest.mark.needs("offer")
 def test_a_step_that_dies_has_written_nothing_and_the_next_does(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = rig.invoice()
     rig.offer(stored(mine), rig.price)
@@ -304,6 +334,7 @@ def test_a_step_that_dies_has_written_nothing_and_the_next_does(rig: Rig, monkey
     assert (column("SELECT count(*) FROM sightings"), seen_at()) == ([1], first)
 
 
+@pytest.mark.needs("offer")
 def test_what_comes_to_the_gateway_itself_or_with_its_keys_is_no_sighting(rig: Rig) -> None:
     rig.enrich()
     ours = rig.offer(stored(rig.invoice()), rig.price)

@@ -39,6 +39,8 @@ class TronRig(Rig):
         "leave_hole": "every height of these chains has a block",
         "stall": "what expires is signed anew, and nothing is offered more for",
         "refuse": "a spend has one output",
+        "offer": "nobody is told what waits here",
+        "pretend": "nobody is told what waits here",
         "write_off": "what no row knows takes no claim that could be signed anew",
     }
     waits_after: ClassVar = {
