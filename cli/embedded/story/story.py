@@ -21,6 +21,7 @@ from cli.embedded.story.console import Console
 from cli.embedded.story.story_out import StoryError, give_cheque, pay_out
 from cli.receiver import Receiver
 from core.catalogue.catalogue import Pair, load_catalogue
+from core.catalogue.families import traits_of
 from core.money import format_coin
 from models.db import base
 
@@ -75,8 +76,11 @@ def _play(stack: Stack, console: Console, receiver: Receiver) -> None:
         step.detail = f"{paid['amount_paid']} {pair.currency} after {paid['confirmations']} confirmations"
     with console.step("webhook") as step:
         step.detail = _await_webhook(receiver, webhook_secret, invoice)
-    pay_out(client, console, chain, pair)
-    claim_url = give_cheque(client, console, chain, pair)
+    amount = Decimal(paid["amount_paid"])
+    pay_out(client, console, chain, pair, amount)
+    claim_url = give_cheque(client, console, chain, pair, amount)
+    if traits_of(load_catalogue("development").networks[chain.network]).claim == "coins":
+        _tell_of_joins(console, chain.network)
     _show_ledger(console, booked_before)
     console.heading("Look at it")
     console.fact("invoice", str(invoice["url"]))
@@ -132,6 +136,14 @@ def _await_webhook(receiver: Receiver, secret: str, invoice: dict[str, Any]) -> 
             if delivery.payload()["uuid"] == invoice["uuid"]:
                 return f"{delivery.event} received, signature verified"
     raise StoryError(f"no webhook within {WEBHOOK_LIMIT_S:.0f} s")
+
+
+def _tell_of_joins(console: Console, network: str) -> None:
+    """Say whether coins were joined: it takes many small ones."""
+    with console.step("joins") as step:
+        joins = base.value("SELECT count(*) FROM spends WHERE network = %s AND purpose = 'join'", (network,))
+        coins = base.value("SELECT count(*) FROM coins WHERE network = %s AND spent_by_txid IS NULL", (network,))
+        step.detail = f"{joins} made; {coins} coins are unspent, and none is joined while there are few"
 
 
 def _last_booking() -> int:

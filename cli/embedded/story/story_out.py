@@ -8,16 +8,17 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 from typing import Any, Final
 
 from cli.client import ApiError, Client
 from cli.embedded.chains import DevelopmentChain
 from cli.embedded.story.console import Console
-from core.catalogue.catalogue import Pair
+from core.catalogue.catalogue import Pair, load_catalogue
 
-PAYOUT: Final = "5"
-CHEQUE: Final = "3.5"
+# Of what the buyer paid, since coins differ in worth: what leaves, and what a cheque is made of.
+PAYOUT_SHARE: Final = Decimal("0.2")
+CHEQUE_SHARE: Final = Decimal("0.14")
 LEFT: Final = "paid"
 LIMIT_S: Final = 90.0
 POLL_S: Final = 0.2
@@ -27,33 +28,34 @@ class StoryError(Exception):
     """Something did not happen as it should; the message says what."""
 
 
-def pay_out(client: Client, console: Console, chain: DevelopmentChain, pair: Pair) -> None:
-    """Send a payout and show it on the chain."""
+def pay_out(client: Client, console: Console, chain: DevelopmentChain, pair: Pair, paid: Decimal) -> None:
+    """Send a part of what was paid as a payout, and show it on the chain."""
     console.heading("A payout")
-    recipient = chain.stranger()
+    recipient, amount = chain.stranger(), _share(pair, paid, PAYOUT_SHARE)
+    needed = Decimal(amount) + Decimal(_share(pair, paid, CHEQUE_SHARE))
     with console.step("maturity") as step:
-        step.detail = f"{_await_available(client, pair)} {pair.currency} available"
+        step.detail = f"{_await_available(client, pair, needed)} {pair.currency} available"
     with console.step("payout") as step:
         order = f"demo-out-{secrets.token_hex(4)}"
         body: dict[str, object] = {
-            "amount": PAYOUT,
+            "amount": amount,
             "currency": pair.currency,
             "network": pair.network,
             "address": recipient,
             "order_id": order,
         }
         payout = client.post("/v1/payout", body, idempotency_key=order)
-        step.detail = f"{PAYOUT} {pair.currency} to {recipient}, network fee {payout['commission']}"
+        step.detail = f"{amount} {pair.currency} to {recipient}, network fee {payout['commission']}"
     _show_arrival(client, console, chain, pair, str(payout["uuid"]), recipient)
 
 
-def give_cheque(client: Client, console: Console, chain: DevelopmentChain, pair: Pair) -> str:
+def give_cheque(client: Client, console: Console, chain: DevelopmentChain, pair: Pair, paid: Decimal) -> str:
     """Make a cheque, claim it as its recipient would, show it on the chain; return the address of its page."""
     console.heading("A cheque")
-    recipient = chain.stranger()
+    recipient, amount = chain.stranger(), _share(pair, paid, CHEQUE_SHARE)
     with console.step("cheque") as step:
         body: dict[str, object] = {
-            "amount": CHEQUE,
+            "amount": amount,
             "currency": pair.currency,
             "network": pair.network,
             "title": "Thank you",
@@ -61,7 +63,7 @@ def give_cheque(client: Client, console: Console, chain: DevelopmentChain, pair:
             "reference": f"demo-{secrets.token_hex(4)}",
         }
         cheque = client.post("/v1/payout/link", body)
-        step.detail = f"{CHEQUE} {pair.currency} put aside"
+        step.detail = f"{amount} {pair.currency} put aside"
     console.fact("", str(cheque["claim_url"]))
     with console.step("claim") as step:
         claimed = client.post_public(f"/v1/claim/{cheque['claim_token']}", {"address": recipient})
@@ -87,11 +89,18 @@ def _final(client: Client, payout_id: str) -> Any:
     return payout if payout["is_final"] else None
 
 
-def _await_available(client: Client, pair: Pair) -> str:
+def _share(pair: Pair, paid: Decimal, share: Decimal) -> str:
+    """Return a part of what was paid, as finely as the coin is counted."""
+    digits = load_catalogue("development").digits(pair.currency)
+    part = (paid * share).quantize(Decimal(1).scaleb(-digits), rounding=ROUND_DOWN)
+    return f"{part.normalize():f}"
+
+
+def _await_available(client: Client, pair: Pair, needed: Decimal) -> str:
     def available() -> str | None:
         items = client.post("/v1/balance", {})["items"]
         held = next(str(item["available"]) for item in items if item["currency"] == pair.currency)
-        return held if Decimal(held) > Decimal(PAYOUT) + Decimal(CHEQUE) else None
+        return held if Decimal(held) > needed else None
 
     return str(_until(available, "the payment did not become available"))
 
