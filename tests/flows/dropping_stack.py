@@ -17,6 +17,7 @@ from tests.peers.json_rpc_node import JsonRpcNode, Raw
 
 # Every second broadcast is taken and its answer lost.
 EVERY = 2
+BROADCASTS = frozenset({"eth_sendRawTransaction", "sendrawtransaction"})
 
 
 class Dropping(JsonRpcNode):
@@ -25,14 +26,21 @@ class Dropping(JsonRpcNode):
         self._upstream = JsonRpc(upstream, timeout_s=10)
         self._broadcasts = itertools.count(1)
 
+    def read(self, path: str, body: Any) -> dict[str, Any]:
+        """Return a request, or many as one of their method."""
+        del path
+        return {"method": body[0]["method"], "batch": body} if isinstance(body, list) else body
+
     def answer(self, request: Mapping[str, Any]) -> Raw:
+        if "batch" in request:
+            return Raw(b"[" + b",".join(self.answer(one).body for one in request["batch"]) + b"]")
         method = request["method"]
         envelope: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
         try:
             envelope["result"] = self._upstream.call_or_none(method, request["params"], object)
         except RpcError as error:
             envelope["error"] = {"code": error.code, "message": error.text}
-        if method == "eth_sendRawTransaction" and next(self._broadcasts) % EVERY == 0:
+        if method in BROADCASTS and next(self._broadcasts) % EVERY == 0:
             return Raw(drop=True)
         return Raw(json.dumps(envelope).encode())
 

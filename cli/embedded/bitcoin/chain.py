@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from chains.base import ProviderError
@@ -38,12 +36,12 @@ AHEAD_S: Final = 60
 class BitcoinChain(DevelopmentChain):
     """Mines by its own clock, to the buyer."""
 
-    tokens: Mapping[str, str] = MappingProxyType({})
-
     def __init__(self, node: BitcoinNode, *, buyer_key: str) -> None:
         super().__init__(node.name)
         self.network = node.network
         self.url = node.url
+        # No coin here has a contract.
+        self.tokens = {}
         self._node = node
         self._buyer = Buyer(buyer_key)
         self._equipped = self._is_hot_funded = False
