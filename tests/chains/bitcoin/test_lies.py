@@ -1,0 +1,168 @@
+"""Providers that lie or lag: another one is asked, and none is believed about what does not prove itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from chains.base import Place, ProviderError
+from chains.bitcoin.transactions import double_sha256, id_text
+from tests.chains.bitcoin.conftest import OURS, Books, Chain, bitcoin_reader
+from tests.peers.json_rpc_node import Answer, JsonRpcNode, Refusal
+
+ASKED = (
+    "getbestblockhash", "getblock", "getblockchaininfo", "getblockcount", "getblockhash", "getblockheader",
+    "getrawtransaction", "gettxout",
+)  # fmt: skip
+STATE = {"blocks": 5, "headers": 9, "initialblockdownload": False, "pruned": False}
+
+
+class Liar(JsonRpcNode):
+    """Answers as an honest node does, but for what a test says."""
+
+    def __init__(self, chain: Chain) -> None:
+        answers: dict[str, Answer] = {method: self._honestly(chain, method) for method in ASKED}
+        super().__init__(answers)
+
+    def _honestly(self, chain: Chain, method: str) -> Any:
+        return lambda *params: chain.node.ask(method, *params)
+
+
+@pytest.fixture
+def liar(chain: Chain) -> Iterator[Liar]:
+    with Liar(chain) as node:
+        yield node
+
+
+def changed(chain: Chain, place: int, byte: int) -> Any:
+    """Return what shows blocks with one byte changed."""
+
+    def shown(wanted: str, kind: int) -> str:
+        raw = bytearray.fromhex(chain.node.ask("getblock", wanted, kind))
+        raw[place] ^= byte
+        return raw.hex()
+
+    return shown
+
+
+def test_a_block_that_was_changed_is_read_of_the_next_provider(chain: Chain, liar: Liar) -> None:
+    txid = chain.node.pay((OURS, 50_000))
+    height = chain.node.mine()
+    liar.answers["getblock"] = changed(chain, -130, 1)  # in an output; witnesses are not named by the header
+
+    with pytest.raises(ProviderError):
+        bitcoin_reader(liar.url).scan(height - 1, height, Books())
+    (found,) = bitcoin_reader(liar.url, chain.node.url).scan(height - 1, height, Books())
+    assert [one.txid for one in found.transfers] == [txid]
+
+
+def test_another_block_than_the_heights_is_none(chain: Chain, liar: Liar) -> None:
+    head = chain.node.height()
+    liar.answers["getblockhash"] = lambda height: chain.node.ask("getblockhash", height and height - 1)
+
+    with pytest.raises(ProviderError, match="made for another height"):
+        bitcoin_reader(liar.url).scan(head - 1, head, Books())
+
+
+def test_the_first_block_stands_at_no_other_height(chain: Chain, liar: Liar) -> None:
+    head = chain.node.height()
+    liar.answers["getblockhash"] = lambda _height: chain.node.ask("getblockhash", 0)
+
+    with pytest.raises(ProviderError, match="where it cannot"):
+        bitcoin_reader(liar.url).block(head)
+
+
+def test_a_chain_of_less_work_is_not_put_beside_ours(chain: Chain, liar: Liar) -> None:
+    # Regtest asks for none; but of a parent that asked for other work, no such block can come.
+    head = chain.node.height()
+    parent = bytearray.fromhex(chain.node.ask("getblockheader", chain.node.ask("getblockhash", head - 1), False))
+    parent[74] ^= 1  # in its figure
+    while double_sha256(bytes(parent))[31] > 0x7E:
+        parent[76] = (parent[76] + 1) % 256
+    made = bytearray.fromhex(chain.node.ask("getblockheader", chain.node.ask("getblockhash", head), False))
+    made[4:36] = double_sha256(bytes(parent))
+    while double_sha256(bytes(made))[31] > 0x7E:
+        made[76] = (made[76] + 1) % 256
+    headers = {id_text(double_sha256(bytes(raw))): bytes(raw).hex() for raw in (parent, made)}
+    wanted = id_text(double_sha256(bytes(made)))
+    liar.answers["getblockhash"] = lambda height: wanted if height else chain.node.ask("getblockhash", 0)
+    liar.answers["getblockheader"] = lambda block, _is_verbose: headers[block]
+
+    with pytest.raises(ProviderError, match="another work than its parent"):
+        bitcoin_reader(liar.url).block(head)
+
+
+@pytest.mark.parametrize("answer", ["", "zz", "00" * 31, 7, None, ["00" * 32]])
+def test_what_is_no_hash_is_no_block(chain: Chain, liar: Liar, answer: object) -> None:
+    liar.answers["getblockhash"] = lambda height: answer if height else chain.node.ask("getblockhash", 0)
+
+    with pytest.raises(ProviderError):
+        bitcoin_reader(liar.url).block(5)
+
+
+def test_a_block_that_was_thrown_away_is_read_of_the_next_provider(chain: Chain, liar: Liar) -> None:
+    liar.answers["getblock"] = Refusal(-1, "Block not available (pruned data)")
+
+    with pytest.raises(ProviderError, match="pruned"):
+        bitcoin_reader(liar.url).scan(4, 5, Books())
+    assert bitcoin_reader(liar.url, chain.node.url).scan(4, 5, Books())[0].block.height == 5
+
+
+def test_a_range_ends_where_a_node_falls_silent(chain: Chain, liar: Liar) -> None:
+    tenth = chain.node.ask("getblockhash", 10)
+    liar.answers["getblock"] = lambda wanted, kind: (
+        Refusal(-1, "gone") if wanted == tenth else chain.node.ask("getblock", wanted, kind)
+    )
+
+    found = bitcoin_reader(liar.url).scan(0, 100, Books())
+    assert [one.block.height for one in found] == list(range(1, 10))
+
+
+def test_what_a_node_lacks_is_told(chain: Chain, liar: Liar) -> None:
+    def told(**state: object) -> list[str]:
+        liar.answers["getblockchaininfo"] = STATE | state
+        (lacks,) = bitcoin_reader(liar.url).lacking()
+        assert not isinstance(lacks, ProviderError)
+        return list(lacks)
+
+    assert chain
+    assert told() == []
+    assert "5 of 9 blocks" in told(initialblockdownload=True)[0]
+    assert "no block below 3" in told(pruned=True, pruneheight=3)[0]
+
+
+def test_coins_at_two_tips_are_no_answer(chain: Chain, liar: Liar) -> None:
+    txid = chain.node.pay((OURS, 50_000))
+    chain.node.mine()
+    place = Place(address=OURS, pair=None, coins=((txid, 0),))
+
+    def mined(*params: object) -> object:
+        chain.node.mine()
+        return chain.node.ask("gettxout", *params)
+
+    liar.answers["gettxout"] = mined
+    with pytest.raises(ProviderError, match="faster"):
+        bitcoin_reader(liar.url).snapshot([place], height=1, block_hash="")
+
+
+@pytest.mark.parametrize("value", [-1, 21_000_001, 0.000000001, "x", None])
+def test_a_coin_of_a_worth_that_there_is_not_is_no_answer(chain: Chain, liar: Liar, value: object) -> None:
+    txid = chain.node.pay((OURS, 50_000))
+    chain.node.mine()
+    shown = chain.node.ask("gettxout", txid, 0, False) | {"value": value}
+    liar.answers["gettxout"] = shown
+
+    with pytest.raises(ProviderError):
+        bitcoin_reader(liar.url).snapshot([Place(address=OURS, pair=None, coins=((txid, 0),))], height=1, block_hash="")
+
+
+def test_bytes_of_another_transaction_are_no_second_opinion_and_no_departure(chain: Chain, liar: Liar) -> None:
+    wanted, other = chain.node.pay((OURS, 50_000)), chain.node.pay((OURS, 50_000))
+    height = chain.node.mine()
+    block = chain.scan(height).block
+    liar.answers["getrawtransaction"] = lambda _txid, kind, at: chain.node.ask("getrawtransaction", other, kind, at)
+
+    with pytest.raises(ProviderError, match="another transaction"):
+        bitcoin_reader(liar.url).departure(wanted, block)
