@@ -1,8 +1,9 @@
 """Holds the coins that our rows know against those that the chain has. Called by actors.treasury.comparison.
 
-A node tells of a coin whether it lies unspent after the node's newest block, and of no address what lies there. So all
-our addresses are one place, named by the hot wallet's, and it is asked what is left there of the coins of a scanned
-block. What the scan finds spent between that block and the node's is no loss; what it finds made was not asked for.
+A node tells of a coin whether it lies unspent after the node's newest block, and of no address what lies there. So each
+of our addresses is asked what is left there of the coins of a scanned block, and all are compared as one place, named
+by the hot wallet's. What the scan finds spent between that block and the node's is no loss; what it finds made was not
+asked for.
 """
 
 from __future__ import annotations
