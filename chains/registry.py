@@ -15,7 +15,9 @@ from core.catalogue.families import traits_of
 from core.catalogue.fields import Environment
 from core.settings.settings import Settings
 
-_MODULES: Final[Mapping[str, str]] = MappingProxyType({"evm": "chains.evm.family", "bitcoin": "chains.bitcoin.family"})
+_MODULES: Final[Mapping[str, str]] = MappingProxyType(
+    {"evm": "chains.evm.family", "bitcoin": "chains.bitcoin.family", "tron": "chains.tron.family"}
+)
 
 
 def reader(network: Network, settings: Settings) -> Reader:

@@ -16,7 +16,7 @@ from cli.embedded.supervise.program import Program
 from core.catalogue.catalogue import Network, Pair
 
 _MODULES: Final[Mapping[str, str]] = MappingProxyType(
-    {"evm": "cli.embedded.evm.family", "bitcoin": "cli.embedded.bitcoin.family"}
+    {"evm": "cli.embedded.evm.family", "bitcoin": "cli.embedded.bitcoin.family", "tron": "cli.embedded.tron.family"}
 )
 
 

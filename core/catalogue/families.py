@@ -21,7 +21,7 @@ HASH_DIGITS: Final = 64
 
 Family = Literal["evm", "tron", "solana", "ton", "bitcoin"]
 
-SERVED_FAMILIES: Final[frozenset[Family]] = frozenset({"evm", "bitcoin"})
+SERVED_FAMILIES: Final[frozenset[Family]] = frozenset({"evm", "bitcoin", "tron"})
 """Those whose networks this version reads and spends on. The written forms of addresses it knows for all."""
 
 

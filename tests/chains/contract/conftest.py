@@ -14,10 +14,11 @@ from tests.chains.contract.bitcoin import BitcoinRig
 from tests.chains.contract.evm import EvmRig
 from tests.chains.contract.rig import Rig
 from tests.chains.contract.toy import CoinsRig, CounterRig, WindowRig
+from tests.chains.contract.tron import TronRig
 from tests.chains.toy.nodes import NODES
 from tests.chains.toy.plug import forget, plug
 
-RIGS: Final[tuple[type[Rig], ...]] = (EvmRig, BitcoinRig, CounterRig, CoinsRig, WindowRig)
+RIGS: Final[tuple[type[Rig], ...]] = (EvmRig, TronRig, BitcoinRig, CounterRig, CoinsRig, WindowRig)
 Start = Callable[..., Rig]
 
 
@@ -39,6 +40,8 @@ def start(request: pytest.FixtureRequest, database: str, monkeypatch: pytest.Mon
                 made: Rig = EvmRig(database, anvil, stack)
             elif kind is BitcoinRig:
                 made = BitcoinRig(database, request.getfixturevalue("regtest"), stack)
+            elif kind is TronRig:
+                made = TronRig(database, stack)
             else:
                 made = kind(database)
             return stack.enter_context(made.served_by(providers, **env))

@@ -23,7 +23,7 @@ from actors.signer import spend as spending
 from actors.treasury import reconcile, sweep
 from chains import registry
 from chains.family import Reader
-from core.addresses.addresses import display
+from core.addresses.addresses import display, parse
 from core.catalogue.catalogue import Catalogue, Network
 from core.ids import uuid7
 from core.settings.settings import load_settings
@@ -430,4 +430,4 @@ def status(order: PayoutRow) -> str:
 
 def stored(of: InvoiceRow) -> str:
     """Return an invoice's address as the chain names it."""
-    return of.address.lower()
+    return parse(context.context().catalogue.networks[of.network], of.address)

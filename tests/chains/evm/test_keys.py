@@ -80,8 +80,8 @@ def test_networks_of_the_family_have_the_same_addresses() -> None:
 
 
 def test_a_family_that_is_not_served_has_no_addresses() -> None:
-    with pytest.raises(LookupError, match="tron is not served"):
-        Keys(ANVIL).deriver(CATALOGUE.networks["tron"])
+    with pytest.raises(LookupError, match="solana is not served"):
+        Keys(ANVIL).deriver(CATALOGUE.networks["solana"])
 
 
 def test_printing_them_shows_nothing() -> None:

@@ -122,7 +122,7 @@ def test_all_problems_are_reported_at_once() -> None:
     ]
 
 
-@pytest.mark.parametrize("network", ["TRON", "SOLANA", "TON"])
+@pytest.mark.parametrize("network", ["SOLANA", "TON"])
 def test_a_network_without_an_adapter_cannot_be_switched_on(network: str) -> None:
     """It would take orders that nobody could carry out."""
     (problem,) = problems({**DEVELOPMENT, f"{network}_RPC_URLS": "http://127.0.0.1:1"})
@@ -294,7 +294,7 @@ def test_a_network_may_have_a_gas_cap_and_a_sanctions_oracle_of_its_own() -> Non
         ("BSC_FEE_CAP", "0"),
         ("BSC_FEE_CAP", "much"),
         ("BSC_FEE_CAP", "2001"),
-        ("TRON_FEE_CAP", "7"),
+        ("SOLANA_FEE_CAP", "7"),
         ("DOGECHAIN_FEE_CAP", "7"),
         ("TRON_GAS_CAP_GWEI", "7"),
         ("DOGECHAIN_GAS_CAP_GWEI", "7"),
