@@ -331,3 +331,16 @@ def test_a_signature_of_somebody_else_proves_nothing(chain: World) -> None:
 
     with twisted(chain, getblockbynum=other) as liar:
         assert liar.reader.departure(txid, liar.scan(height).block) is None
+
+
+def test_a_transfer_without_success_counts_for_nothing(chain: World) -> None:
+    chain.tron.send(chain.tron.transfer(OURS.address, TRX))
+    height = chain.tron.mine()
+
+    def failed(told: Any) -> Any:
+        for transaction in told.get("transactions", ()):
+            transaction["ret"] = [{"contractRet": "OUT_OF_TIME"}]
+        return told
+
+    with twisted(chain, getblockbynum=failed) as other:
+        assert other.scan(height).transfers == ()

@@ -204,3 +204,11 @@ def test_a_signature_is_the_sender_s(chain: World) -> None:
 
     assert peer.wire.shown(found.to_canonical_address()) == HOT_KEY.address
     assert OURS.address == "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH"
+
+
+def test_what_is_staked_is_reckoned_with_only_while_nothing_else_is_under_way(chain: World) -> None:
+    chain.tron.act("stake", address=HOT_KEY.address, energy=10**7)
+    poor = chain.tron.balance(HOT_KEY.address)
+
+    with pytest.raises(InsufficientCoinError, match="sun"):
+        chain.drafted(payment(1, pair=USDT_PAIR), TRX=poor - 1)
