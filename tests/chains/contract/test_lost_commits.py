@@ -31,12 +31,13 @@ def pay_order(rig: Rig, of: PayoutRow, txid: str, place: int | None = None) -> t
 
 def test_what_lost_rows_paid_finds_its_orders_again_and_each_is_paid_once(rich: Rig) -> None:
     people = [rich.recipient() for _ in range(3)]
-    orders = [rich.order(to) for to in people[:2]]
+    # One of them is owed the same twice: each order has a transfer of its own.
+    orders = [rich.order(to) for to in (people[0], *people[:2])]
     backup = rich.copy()
     sign(rich)
     paid = rows("SELECT a.txid, a.raw FROM spend_attempts a ORDER BY 1")
     rich.follow()
-    assert [rich.held(to) for to in people] == [rich.price, rich.price, 0]
+    assert [rich.held(to) for to in people] == [2 * rich.price, rich.price, 0]
 
     rich.go_back_to(backup)
     assert rows("SELECT count(*) FROM spends") == [(0,)]
@@ -48,8 +49,8 @@ def test_what_lost_rows_paid_finds_its_orders_again_and_each_is_paid_once(rich: 
     rich.follow()
 
     assert signing.read(rich.code) is None
-    assert [status(order) for order in (*orders, later)] == ["confirmed"] * 3
-    assert [rich.held(to) for to in people] == [rich.price] * 3
+    assert [status(order) for order in (*orders, later)] == ["confirmed"] * 4
+    assert [rich.held(to) for to in people] == [2 * rich.price, rich.price, rich.price]
     assert {(txid, bytes(raw)) for txid, raw in paid} <= {
         (txid, bytes(raw)) for txid, raw in rows("SELECT txid, raw FROM spend_attempts")
     }
