@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
+import hypothesis
 import psycopg2
 import pytest
 import redis
@@ -49,6 +50,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Measure what tests reach where that is asked for, and let the errors that they provoke be plain text."""
     if coverage.IS_ON:
         config.pluginmanager.register(coverage)
+    # How long an example takes says how busy the machine is.
+    hypothesis.settings.register_profile("house", deadline=None)
+    hypothesis.settings.load_profile("house")
     # Drawing them with all their variables outlasts transactions.
     plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])

@@ -134,8 +134,16 @@ def _fetch(node: JsonRpc, txids: Iterable[str]) -> Iterator[tuple[str, Tx]]:
         part = wanted[start : start + BATCH_MAX]
         shown = node.batch("getrawtransaction", [[txid] for txid in part], str)
         for txid, text in zip(part, shown, strict=True):
-            if isinstance(text, str) and (tx := read_hex(text)).txid == txid:
+            if isinstance(text, str) and (tx := _told(text)) is not None and tx.txid == txid:
                 yield txid, tx
+
+
+def _told(text: str) -> Tx | None:
+    """Return the transaction that a node shows; None for bytes that are none, which hide no other one."""
+    try:
+        return read_hex(text)
+    except ProviderError:
+        return None
 
 
 def _soon(node: JsonRpc, txids: Sequence[str]) -> frozenset[str]:

@@ -208,6 +208,17 @@ def test_bytes_of_another_transaction_are_no_sighting(scripted: tuple[JsonRpcNod
     assert bitcoin_reader(node.url).sightings(Books(), {}).seen == ()
 
 
+@pytest.mark.parametrize("shown", ["", "00", "no digits", "ff" * 100])
+def test_what_is_no_transaction_hides_no_other_one(scripted: tuple[JsonRpcNode, str], shown: str) -> None:
+    node, txid = scripted
+    raw, broken = node.answers["getrawtransaction"], "11" * 32
+    node.answers["getrawmempool"] = [broken, txid]
+    node.answers["getrawtransaction"] = lambda asked: shown if asked == broken else raw
+
+    (found,) = bitcoin_reader(node.url).sightings(Books(), {}).seen
+    assert found.transfer.txid == txid
+
+
 def test_a_provider_that_names_and_does_not_show_hides_nothing_of_another(
     scripted: tuple[JsonRpcNode, str], chain: Chain
 ) -> None:
