@@ -119,7 +119,6 @@ class Call(msgspec.Struct):
 
     outcome: _Outcome = msgspec.field(default_factory=_Outcome, name="result")
     energy_used: int = 0
-    energy_penalty: int = 0
     constant_result: list[str] = []
     # None where the node does not tell them.
     logs: list[wire.Log] | None = None

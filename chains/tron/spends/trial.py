@@ -82,7 +82,8 @@ def look(node: RestNode, intent: Intent) -> View:
         # Whoever is there by the time that he signs has the free ones.
         free_bytes=resource.bytes if own.address else prices.free_bytes,
         is_new=is_new,
-        energy=tried.energy_used + tried.energy_penalty,
+        # What a busy contract takes on top is in it.
+        energy=tried.energy_used,
         refusal=refusal,
     )
 

@@ -53,6 +53,17 @@ def test_a_payout_arrives_once_for_what_was_offered_at_most(chain: World, pair: 
     assert moved[HOT_KEY.address, "TRX"] == -fate.fee_units - (0 if pair else 7 * TRX)
 
 
+def test_a_call_is_offered_a_fifth_more_energy_than_it_takes_what_a_busy_contract_adds_included(chain: World) -> None:
+    draft, attempt = chain.signed(payment(TRX, pair=USDT_PAIR))
+    chain.spender.send(attempt.raw)
+    chain.tron.mine()
+
+    receipt = chain.tron.info(attempt.txid)["receipt"]
+    assert 0 < receipt["energy_penalty_total"] < receipt["energy_usage_total"]
+    price = receipt["energy_fee"] // receipt["energy_usage_total"]
+    assert draft.offer.terms["fee_limit"] == receipt["energy_usage_total"] * 120 // 100 * price
+
+
 def test_signing_is_a_function_of_the_draft_alone(chain: World) -> None:
     draft, attempt = chain.signed(payment(1, pair=USDT_PAIR))
 
