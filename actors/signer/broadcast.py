@@ -222,8 +222,9 @@ def _put_off(ctx: Context, payout_id: UUID, error: Exception) -> bool:
 def _frozen(payout_id: UUID, error: ForeignKeyError) -> None:
     """Freeze the network of a payout whose wallet others may sign for; it waits for an operator."""
     payout = payout_queue.read(payout_id)
-    if payout is not None:
-        spending.freeze_for(payout.network, error)
+    if payout is None:
+        raise LookupError(f"payout {payout_id} vanished while it was judged")
+    spending.freeze_for(payout.network, error)
     _postponed(payout_id, PAUSE_ALARM_S, "frozen", error)
 
 

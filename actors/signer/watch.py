@@ -280,7 +280,7 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
             # Somebody was faster, or a block has spent one: with those that are free then, in the next step.
             return
         if not spends.add_attempt(new_attempt(spend, attempt, draft, number=len(attempts), is_void=is_void)):
-            raise LookupError(f"an attempt of spend {spend.id} was written while it was locked")
+            raise LookupError(f"the last attempt of spend {spend.id} vanished while it was locked")
         spend_tracking.note_bumped(ctx.catalogue, spend.id)
         reached("watch.bump_signed")
     reached("watch.bumped")

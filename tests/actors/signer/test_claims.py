@@ -17,7 +17,7 @@ from actors.signer import limits as signer_policy
 from actors.signer import spend as spending
 from actors.signer.limits import LimitReachedError
 from chains import registry
-from chains.base import ForeignKeyError, Intent
+from chains.base import Coins, ForeignKeyError, Intent, Offer, UnderfundedError
 from core.catalogue import families
 from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
@@ -323,6 +323,39 @@ def test_what_has_no_higher_offer_is_sent_as_it_is(world: SpendWorld, paper: Cal
         world.step()
     assert world.count("spend_attempts") == 1
     assert len(spender.sent) > 2
+
+
+def stuck_on_coins(world: SpendWorld, spender: PaperSpender, told: Callable[..., object]) -> list[Any]:
+    """Let a payout out of coins be stuck, and its dearer offer be asked for; return what was logged."""
+    spender.dearer = told  # type: ignore[method-assign]
+    coin(world, "a", height=49)
+    world.order()
+    world.step()
+    world.pass_time(100)
+    with capture_logs() as logs:
+        world.step()
+    return logs
+
+
+def test_what_coins_cannot_pay_more_for_waits_and_no_address_is_given_anything(
+    world: SpendWorld, paper: Callable[..., PaperSpender]
+) -> None:
+    def short(*_: object, **__: object) -> None:
+        raise UnderfundedError("short", offer=Offer(ceiling_units=9, terms={}), missing_units=7)
+
+    logs = stuck_on_coins(world, paper("coins"), short)
+
+    assert [log["missing_units"] for log in logs if log["event"] == "spend.stuck_without_gas"] == [7]
+    assert rows("SELECT purpose, attempts FROM spends") == [("payout", 1)]
+
+
+def test_a_dearer_offer_that_leaves_a_coin_out_is_not_signed(
+    world: SpendWorld, paper: Callable[..., PaperSpender]
+) -> None:
+    logs = stuck_on_coins(world, paper("coins"), lambda before, *_, **__: replace(before, claim=Coins(coins=())))
+
+    assert [log["log_level"] for log in logs if "failed" in log["event"]] == ["error"], logs
+    assert rows("SELECT purpose, attempts FROM spends") == [("payout", 1)]
 
 
 def test_where_nothing_is_counted_signing_goes_on_once_nothing_is_unknown(

@@ -27,7 +27,7 @@ def rig(rig: Rig) -> Rig:
 
 
 DAY_S = 86_400
-FLOOD = 10_000
+FLOOD = 2_000
 
 
 def shown(of: InvoiceRow) -> tuple[str, bool, int, str]:

@@ -212,7 +212,7 @@ def test_processes_see_our_chains_and_no_others(tmp_path: Path, leash: Leash) ->
 
 
 def test_all_networks_are_those_with_a_development_chain() -> None:
-    assert parse_networks("all") == ("ethereum", "bsc", "polygon", "avalanche", "base", "arbitrum", "bitcoin")
+    assert parse_networks("all") == ("ethereum", "bsc", "polygon", "avalanche", "base", "arbitrum", "tron", "bitcoin")
     assert parse_networks(" bsc, ethereum,bsc") == ("bsc", "ethereum")
 
 
