@@ -230,6 +230,22 @@ def test_the_second_try_on_a_new_connection_has_no_time_of_its_own() -> None:
     assert outcomes[1].error == "timeout"
 
 
+def test_each_attempt_has_a_time_limit_of_its_own_and_its_worker_goes_on() -> None:
+    answers = iter([Answer(head_delay_s=60), Answer(head_delay_s=60), Answer()])
+    with (
+        Receiver(lambda _: next(answers)) as receiver,
+        Sender(allow_private=True, own_hosts=(), total_s=TOTAL_S) as sender,
+        pytest.MonkeyPatch.context() as patched,
+    ):
+        # One worker: what comes next is attempted by the one whose attempts were ended.
+        patched.setattr(webhook_sender, "CROWD_MAX", 1)
+        patched.setattr(webhook_sender, "YOUNG_S", 30)
+        sender.send([post(receiver.url) for _ in range(3)])
+        outcomes = collect(sender, 3)
+    assert [outcome.error for outcome in outcomes] == ["timeout", "timeout", None]
+    assert min(outcome.took_s for outcome in outcomes[:2]) >= TOTAL_S
+
+
 def test_an_endless_body_is_left_after_64_kib() -> None:
     ((outcome,), receiver) = answered(Answer(body=b"x" * 10_000, repeat=100_000))
     assert (outcome.status_code, outcome.error) == (200, None)
