@@ -33,13 +33,16 @@ class Key:
 
     def __init__(self, secret: int) -> None:
         self._key = keys.PrivateKey(secret.to_bytes(32, "big"))
+        self.coordinates = self._key.public_key.to_bytes()
         self.raw = self._key.public_key.to_canonical_address()
         self.address = wire.shown(self.raw)
 
     def sign(self, raw: bytes) -> bytes:
         """Return a whole transaction of what is signed."""
-        digest = bytes.fromhex(wire.read_raw(raw).txid)
-        return wire.field(1, raw) + wire.field(2, self._key.sign_msg_hash(digest).to_bytes())
+        return wire.field(1, raw) + wire.field(2, self.signature(bytes.fromhex(wire.read_raw(raw).txid)))
+
+    def signature(self, digest: bytes) -> bytes:
+        return bytes(self._key.sign_msg_hash(digest).to_bytes())
 
 
 BUYER: Final = Key(0xB0B)

@@ -6,18 +6,16 @@ import fcntl
 import hashlib
 import platform
 import shutil
-import subprocess
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from cli.embedded.chains import NoProgramError
-from cli.embedded.servers.npm import NoNpmError, find_npm
+from cli.embedded.servers.npm import NoNpmError, find_npm, pack
 
 VERSION: Final = "1.7.1"
-FETCH_LIMIT_S: Final = 300
 MEMBER: Final = "package/bin/anvil"
 ADVICE: Final = "put anvil on PATH or its path into ANVIL, or start once where npm or pip can download: it is kept"
 
@@ -73,13 +71,11 @@ def _fetch(env: Mapping[str, str], cache: Path, program: Path) -> None:
         raise NoAnvilError(
             f"there is no anvil to fetch for {platform.machine()}: put it on PATH or its path into ANVIL"
         )
+    program.parent.mkdir(parents=True, exist_ok=True)
     try:
-        npm = find_npm(env, cache)
+        archive = pack(find_npm(env, cache), env, f"{package.name}@{VERSION}", program.parent)
     except NoNpmError as error:
         raise NoAnvilError(f"{error}\n{ADVICE}") from error
-    program.parent.mkdir(parents=True, exist_ok=True)
-    _pack(npm, env, f"{package.name}@{VERSION}", program.parent)
-    archive = next(program.parent.glob("*.tgz"))
     draft = program.with_suffix(".draft")
     with tarfile.open(archive) as tar, draft.open("wb") as file:
         source = tar.extractfile(MEMBER)
@@ -90,21 +86,6 @@ def _fetch(env: Mapping[str, str], cache: Path, program: Path) -> None:
     _check_digest(draft, package)
     draft.chmod(0o755)
     draft.rename(program)
-
-
-def _pack(npm: Sequence[str], env: Mapping[str, str], package: str, folder: Path) -> None:
-    """`npm pack` downloads and verifies without installing: no script of the package runs."""
-    for leftover in folder.glob("*.tgz"):
-        leftover.unlink()
-    argv = [*npm, "pack", package, "--pack-destination", str(folder), "--loglevel=error"]
-    try:
-        done = subprocess.run(
-            argv, cwd=folder, env=dict(env), capture_output=True, text=True, check=False, timeout=FETCH_LIMIT_S
-        )
-    except subprocess.TimeoutExpired:
-        raise NoAnvilError(f"npm did not bring {package} within {FETCH_LIMIT_S} s\n{ADVICE}") from None
-    if done.returncode != 0:
-        raise NoAnvilError(f"npm could not bring {package}: {done.stderr.strip()[:500]}\n{ADVICE}")
 
 
 def _check_digest(path: Path, package: Package) -> None:

@@ -1,6 +1,6 @@
 """Finds npm, or fetches it once with pip: a wheel brings Node.js and its npm.
 
-Called by cli.embedded.evm.anvil_binary.
+Called by cli.embedded.evm.anvil_binary, and by tests that hold ours against others' programs.
 npm.txt pins the wheel with its hashes. It is a download like anvil's own, and no requirement of the product.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +38,34 @@ def find_npm(env: Mapping[str, str], cache: Path) -> tuple[str, ...]:
     if own is not None and _runs(own, env):
         return (own,)
     return _wheels_npm(env, cache)
+
+
+def find_node(env: Mapping[str, str], cache: Path) -> str:
+    """Return the program that npm itself runs on. Raises NoNpmError; called as find_npm is."""
+    npm = find_npm(env, cache)
+    node = npm[0] if len(npm) > 1 else shutil.which("node", path=env.get("PATH"))
+    if node is None:
+        raise NoNpmError("there is an npm, and no node that it could run on")
+    return node
+
+
+def pack(npm: Sequence[str], env: Mapping[str, str], package: str, folder: Path) -> Path:
+    """Return the archive of a package, fetched into a folder. Raises NoNpmError.
+
+    `npm pack` downloads and verifies without installing: no script of the package runs.
+    """
+    for leftover in folder.glob("*.tgz"):
+        leftover.unlink()
+    argv = [*npm, "pack", package, "--pack-destination", str(folder), "--loglevel=error"]
+    try:
+        done = subprocess.run(
+            argv, cwd=folder, env=dict(env), capture_output=True, text=True, check=False, timeout=FETCH_LIMIT_S
+        )
+    except subprocess.TimeoutExpired:
+        raise NoNpmError(f"npm did not bring {package} within {FETCH_LIMIT_S} s") from None
+    if done.returncode != 0:
+        raise NoNpmError(f"npm could not bring {package}: {done.stderr.strip()[:500]}")
+    return next(folder.glob("*.tgz"))
 
 
 def _runs(npm: str, env: Mapping[str, str]) -> bool:

