@@ -7,7 +7,6 @@ bytes, where nothing can change any more.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -38,7 +37,7 @@ from chains.family import Reader
 from chains.keystore import KeystoreError
 from chains.net.budget import BudgetSpentError, budget
 from core.catalogue.catalogue import Network, Pair
-from core.catalogue.families import traits_of
+from core.catalogue.families import Traits, traits_of
 from core.invoices.states import ForbiddenTransitionError
 from core.logs.checkpoints import reached
 from core.money import PrecisionLostError
@@ -110,7 +109,7 @@ def _take_up(ctx: Context, network: Network) -> int:
         return 0
     traits = traits_of(network)
     room = traits.in_flight_max - spend_reads.waiting_of(network.code, wallet.address)
-    batches = _gathered(due, traits.outputs_max)[: max(0, room)]
+    batches = _gathered(due, traits)[: max(0, room)]
     return sum(_pay_isolated(ctx, network, wallet, batch) for batch in batches)
 
 
@@ -122,14 +121,11 @@ def _pay_isolated(ctx: Context, network: Network, wallet: KeyRef, batch: Sequenc
     return gone or 0
 
 
-def _gathered(due: Sequence[UUID], outputs_max: int) -> list[Sequence[UUID]]:
-    """Return what is due in batches that one spend each may pay: of one coin, in their order."""
-    if outputs_max == 1:
+def _gathered(due: Sequence[UUID], traits: Traits) -> Sequence[Sequence[UUID]]:
+    """Return what is due in the batches that one spend each pays now."""
+    if traits.outputs_max == 1:
         return [[payout_id] for payout_id in due]
-    by_coin: defaultdict[str, list[UUID]] = defaultdict(list)
-    for payout in filter(None, map(payout_queue.read, due)):
-        by_coin[payout.currency].append(payout.id)
-    return [ids[at : at + outputs_max] for ids in by_coin.values() for at in range(0, len(ids), outputs_max)]
+    return payout_queue.gathered(due, traits)
 
 
 def _pay(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[UUID]) -> int:

@@ -43,6 +43,9 @@ class Traits:
     outputs_max: int
     # Spends of one wallet that may be in no block.
     in_flight_max: int
+    # How long payouts that fill no spend wait for others that leave with them: since the last came, since the first.
+    gather_s: int = 0
+    gather_max_s: int = 0
     # Whether the ids of transactions are hexadecimal, in lower case where they are stored: elsewhere capitals count.
     has_hex_txids: bool = True
 
@@ -95,6 +98,8 @@ TRAITS: Final[Mapping[Family, Traits]] = MappingProxyType(
             has_memo=False,
             outputs_max=100,
             in_flight_max=25,
+            gather_s=2,
+            gather_max_s=10,
         ),
     }
 )

@@ -5,12 +5,16 @@ Called by actors.signer.broadcast alone; the decisions are made under the payout
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
 from core.catalogue.catalogue import Network
+from core.catalogue.families import Traits
 from models.db import turns
-from models.db.base import column, execute, is_true, rows, value
+from models.db.base import app_now, column, execute, is_true, rows, value
 from models.ledger import maturity
 from models.ledger.ledger import balance
 from models.payouts.rows import PayoutRow, SanctionVerdict
@@ -72,6 +76,28 @@ def is_here(network: Network, payout_id: UUID) -> bool:
 def read(payout_id: UUID) -> PayoutRow | None:
     """Return a payout of any merchant: the signer works for all."""
     return PayoutRow.first("p.id = %s", (payout_id,))
+
+
+def gathered(payout_ids: Sequence[UUID], traits: Traits) -> list[list[UUID]]:
+    """Return due payouts in the batches that may leave now, each of one coin and in one spend, in their order.
+
+    What fills no spend waits for others: until none came for gather_s, or the first waits for gather_max_s. A payout
+    came when it was approved, or when what kept it back was over.
+    """
+    by_coin: defaultdict[str, list[PayoutRow]] = defaultdict(list)
+    found = {payout.id: payout for payout in PayoutRow.read("p.id = ANY (%s)", (list(payout_ids),))}
+    for payout in (found[payout_id] for payout_id in payout_ids if payout_id in found):
+        by_coin[payout.currency].append(payout)
+    size = traits.outputs_max
+    batches = [payouts[at : at + size] for payouts in by_coin.values() for at in range(0, len(payouts), size)]
+    now = app_now()
+    return [[payout.id for payout in batch] for batch in batches if _may_leave(batch, traits, now)]
+
+
+def _may_leave(batch: Sequence[PayoutRow], traits: Traits, now: datetime) -> bool:
+    came = [max(payout.due_at, payout.updated_at) for payout in batch]
+    is_quiet = now - max(came) >= timedelta(seconds=traits.gather_s)
+    return len(batch) >= traits.outputs_max or is_quiet or now - min(came) >= timedelta(seconds=traits.gather_max_s)
 
 
 def is_held(payout: PayoutRow) -> bool:

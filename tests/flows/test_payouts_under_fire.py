@@ -110,9 +110,9 @@ def transfers_on_chain(paying: Paying) -> Counter[tuple[str, int]]:
     return Counter(("0x" + log["topics"][2][-40:], int(log["data"], 16)) for log in logs)
 
 
-def rows(stack: Stack, query: str) -> list[tuple[Any, ...]]:
+def rows(stack: Stack, query: str, params: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     with contextlib.closing(psycopg2.connect(stack.ready["database_url"])) as session, session.cursor() as cursor:
-        cursor.execute(query)
+        cursor.execute(query, params or None)
         return cursor.fetchall()
 
 

@@ -27,7 +27,7 @@ AMOUNTS: Final = {"TRX": Decimal("2.5"), "USDT": Decimal("1.25")}
 def order(number: int) -> Order:
     currency = ("TRX", "USDT")[number % 2]
     address = shown((1_000_000 + number).to_bytes(20, "big"))
-    return Order(amount=AMOUNTS[currency], currency=currency, network="tron", address=address)
+    return Order(amount=AMOUNTS[currency], currency=currency, network="tron", address=address, name=f"payout-{number}")
 
 
 def units_of(amount: Decimal, pair: Pair) -> int:

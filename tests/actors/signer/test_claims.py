@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, Literal
 from unittest.mock import Mock
@@ -22,6 +23,7 @@ from core.catalogue import families
 from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
 from models.payouts import freezes
+from models.payouts.rows import PayoutRow
 from models.spends import coins, signing
 from models.spends.coins import CoinRow
 from tests.actors.signer.world import SpendWorld
@@ -37,8 +39,11 @@ Claim = Literal["counter", "coins", "window"]
 def paper(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> Callable[..., PaperSpender]:
     """Let the network's family claim otherwise."""
 
-    def make(claim: Claim, *, outputs_max: int = 1, in_flight_max: int = 64) -> PaperSpender:
-        traits = replace(families.TRAITS["evm"], claim=claim, outputs_max=outputs_max, in_flight_max=in_flight_max)
+    def make(claim: Claim, *, outputs_max: int = 1, in_flight_max: int = 64, gather_s: int = 0) -> PaperSpender:
+        traits = replace(
+            families.TRAITS["evm"], claim=claim, outputs_max=outputs_max, in_flight_max=in_flight_max,
+            gather_s=gather_s, gather_max_s=5 * gather_s,
+        )  # fmt: skip
         monkeypatch.setattr(families, "TRAITS", MappingProxyType({**families.TRAITS, "evm": traits}))
         spender = PaperSpender(world.chain, claim)
         monkeypatch.setattr(registry, "spender", lambda _network, _settings: spender)
@@ -68,6 +73,14 @@ def coin(world: SpendWorld, txid: str, *, height: int) -> None:
     )  # fmt: skip
     with transaction():
         assert coins.note(world.network.code, [new], [], height=height, block_hash=f"0x0-{height}") == 1
+
+
+def came(order: PayoutRow, seconds_ago: int) -> None:
+    """Let a payout be due and approved since so long ago."""
+    execute(
+        "UPDATE payouts SET due_at = app_now() - %(age)s, updated_at = app_now() - %(age)s WHERE id = %(payout)s",
+        {"age": timedelta(seconds=seconds_ago), "payout": order.id},
+    )
 
 
 def holders() -> list[tuple[str, bool]]:
@@ -113,6 +126,44 @@ def test_a_spend_holds_so_many_and_of_one_coin_alone(world: SpendWorld, paper: C
 
     told = [(len(intent.outputs), intent.pair.currency) for intent in spender.drafted if intent.pair is not None]
     assert told == [(2, "USDT"), (1, "USDT"), (1, "ETH")]
+
+
+@pytest.mark.parametrize(
+    ("ages", "left"),
+    [
+        ([0], []),
+        ([60], []),
+        ([120], [1]),
+        # The others are waited for as long as they keep coming, and not for ever.
+        ([500, 300, 60], []),
+        ([500, 300, 120], [3]),
+        ([600, 0], [2]),
+        # What fills a spend waits for none; what is over waits.
+        ([3, 2, 1, 0], [4]),
+        ([4, 3, 2, 1, 0], [4]),
+        ([130, 130, 130, 130, 0], [4]),
+    ],
+)
+def test_payouts_wait_for_others_that_leave_with_them(
+    world: SpendWorld, paper: Callable[..., PaperSpender], ages: list[int], left: list[int]
+) -> None:
+    spender = paper("counter", outputs_max=4, gather_s=120)
+    for age_s in ages:
+        came(world.order(), age_s)
+    world.step()
+    assert [len(intent.outputs) for intent in spender.drafted] == left
+
+
+@pytest.mark.parametrize("column", ["due_at", "updated_at"])
+def test_a_payout_came_when_it_was_approved_or_what_kept_it_back_was_over(
+    world: SpendWorld, paper: Callable[..., PaperSpender], column: str
+) -> None:
+    spender = paper("counter", outputs_max=4, gather_s=120)
+    order = world.order()
+    came(order, 10_000)
+    execute(f"UPDATE payouts SET {column} = app_now() - interval '1 second'")
+    world.step()
+    assert spender.drafted == []
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from itertools import count
 from typing import Any, ClassVar, Final, NamedTuple
 from uuid import UUID, uuid4
@@ -25,6 +26,7 @@ from chains import registry
 from chains.family import Reader
 from core.addresses.addresses import display, parse
 from core.catalogue.catalogue import Catalogue, Network
+from core.catalogue.families import traits_of
 from core.ids import uuid7
 from core.settings.settings import load_settings
 from models.db import base
@@ -351,6 +353,13 @@ class Rig(ABC):
     def sign(self) -> None:
         """Let the signer take a step, with all that it watches due."""
         execute("UPDATE spends SET check_at = app_now() WHERE check_at > app_now()")
+        # None waits for others that might leave with it.
+        wait = timedelta(seconds=traits_of(self.network).gather_s)
+        execute(
+            "UPDATE payouts SET due_at = due_at - %(wait)s, updated_at = updated_at - %(wait)s"
+            " WHERE status = 'approved' AND due_at <= app_now()",
+            {"wait": wait},
+        )
         broadcast.broadcast(self.code)
 
     def follow(self, times: int = 3) -> None:
