@@ -1,4 +1,4 @@
-"""The rig of the bitcoin family: a node on regtest, behind providers that lie over real HTTP."""
+"""The rigs of the bitcoin family: a real bitcoind, and our own node, behind providers that lie over real HTTP."""
 
 from __future__ import annotations
 
@@ -16,23 +16,26 @@ from chains.bitcoin.spends.terms import coin_offer
 from chains.bitcoin.transactions import Tx, TxInput, TxOutput, read_hex
 from cli.embedded.bitcoin.buyer import new_address, unspents
 from cli.embedded.bitcoin.facade.blocks import make_block, subsidy_units
-from cli.embedded.bitcoin.node import BitcoinNode
 from core.settings.settings import load_settings
 from models.db.base import rows
 from tests.chains.contract.rig import PATIENCE_S, Fake, Payment, Rig
-from tests.peers.bitcoind.hand_mined import BUYER_ADDRESS, MINER_ADDRESS, HandMined
+from tests.peers.bitcoind.hand_mined import BUYER_ADDRESS, FEE_UNITS, MINER_ADDRESS, signed_by_buyer
+from tests.peers.bitcoind.kept import KeptChain
 from tests.peers.bitcoind.lying import LyingBitcoin
 from tests.peers.json_rpc_node import Raw, Refusal
 from tests.peers.lying_rpc import DOWN, HTML
 
 COIN = 10**8
-# Rewards, of which each pays once.
-COINS = 60
 HOT_COINS = 12
 # Of the hot wallet's coins, each.
 HOT_UNITS = 45 * COIN
 REWARD_DEPTH = 100
 THEFT_FEE = 50_000
+# What the buyer offers for a payment that no block takes soon, for one that takes the place of another, and what nodes
+# say for a thousand bytes then: more than the one, and less than everything else.
+LOW_FEE = 500
+DEARER_FEE = 20_000
+BUSY_RATE = "0.00010000"
 CHAIN = "regtest"
 FAILURES: Mapping[str, Raw | Refusal] = {"silent": DOWN, "429": Raw(status=429), "garbage": HTML}
 
@@ -42,24 +45,25 @@ class BitcoinRig(Rig):
 
     code = "bitcoin"
     currency = "BTC"
+    claim = "coins"
+    flood = 250
     lacks: ClassVar = {
         "leave_hole": "every height of this chain has a block",
         "refuse": "a transaction has its effect as a whole",
         "outlive": "nothing ends by itself here",
         "gather": "coins are spent where they lie",
-        "write_off": "a coin that somebody took is a row's, and no amount that could be given up without it",
-        "offer": "a block of this rig takes all that waits",
-        "pretend": "what one pool alone shows is asked where pools are read",
         "say_dead": "who spent a coin the scan alone tells, of blocks that their hashes prove",
     }
 
-    def __init__(self, database: str, start: Callable[[], BitcoinNode], stack: ExitStack) -> None:
+    def __init__(self, database: str, chain: KeptChain, stack: ExitStack) -> None:
         super().__init__(database)
         self._stack = stack
         self._ahead_s = 0
         self._ripening: list[tuple[str, int]] = []
-        self.program = start()
-        self.node = HandMined(self.program.url, coins=COINS)
+        # What no block takes yet.
+        self._withheld: set[str] = set()
+        self.node = chain
+        self.node.begin_anew()
         self.peers: list[LyingBitcoin] = []
 
     def urls(self, providers: int) -> list[str]:
@@ -73,8 +77,17 @@ class BitcoinRig(Rig):
         if self._ripening:
             self._submit(self._ripening)
             self._ripening, blocks = [], blocks - 1
-        if blocks:
+        if self._withheld:
+            for number in range(blocks):
+                self._generate(*([] if number else self._offered()))
+        elif blocks:
             self.node.mine(blocks)
+
+    def _offered(self) -> list[str]:
+        """Return what waits and is not withheld, each behind what it stands upon."""
+        waiting = self.node.ask("getrawmempool", True)
+        waiting = {txid: shown for txid, shown in waiting.items() if txid not in self._withheld}
+        return sorted(waiting, key=lambda txid: int(waiting[txid]["ancestorcount"]))
 
     def pay(self, to: str, units: int) -> Payment:
         raw = self.node.signed((to, units))
@@ -125,10 +138,11 @@ class BitcoinRig(Rig):
         self.node.ask("generateblock", MINER_ADDRESS, list(raws))
 
     def forget_waiting(self) -> None:
-        self.program.stop()
-        for kept in self.program._folder.rglob("mempool.dat"):
+        self.node.program.stop()
+        for kept in self.node.program._folder.rglob("mempool.dat"):
             kept.unlink()
-        self.program.start()
+        self.node.program.start()
+        self.pass_chain_time(0)
 
     def usurp(self, thief: str, units: int) -> bool:
         (txid,) = [one for one in self.node.waiting() if one not in self.node._paid]
@@ -152,6 +166,46 @@ class BitcoinRig(Rig):
         found = rows("SELECT ordinal FROM pool_addresses WHERE address = %s", (address,))
         key = KeyRef(address=address, ordinal=found[0][0] if found else None)
         return Coin(txid=spent.txid, vout=spent.vout, units=round(shown["value"] * COIN), key=key, depth=1)
+
+    def write_off(self, units: int) -> None:
+        self.book_loss(units)
+
+    def offer(self, to: str, units: int, *, is_soon: bool = True, instead_of: Payment | None = None) -> Payment:
+        for peer in self.peers:
+            peer.lies["estimatesmartfee"] = {"feerate": BUSY_RATE, "blocks": 6}
+        if instead_of:
+            self._withheld.discard(instead_of.txid)
+            raw = self.node.instead(instead_of.txid, (to, units), fee_units=DEARER_FEE)
+        else:
+            raw = self.node.signed((to, units), fee_units=FEE_UNITS if is_soon else LOW_FEE)
+        txid = self.node.send(raw)
+        self._withheld.add(txid)
+        return Payment(txid, raw)
+
+    def take_in(self, payment: Payment) -> None:
+        self._withheld.discard(payment.txid)
+
+    def offer_again(self, payment: Payment) -> None:
+        assert self.node.send(payment.again) == payment.txid
+
+    def take_out(self, payment: Payment) -> None:
+        self._withheld.add(payment.txid)
+        self.node.take_back()
+
+    def hide_waiting(self, number: int) -> None:
+        self.peers[number].lies["getrawmempool"] = []
+        self.peers[number].lies["getmempoolentry"] = Refusal(-5, "Transaction not in mempool")
+
+    def pretend(self, number: int, to: str, units: int) -> None:
+        invented = signed_by_buyer([("ff" * 32, 0, 2 * units)], [(to, units)])
+        txid, raw = invented.txid().hex(), invented.serialize().hex()
+        size = {"vsize": 110, "ancestorsize": 110, "ancestorcount": 1, "fees": {"base": 0.01, "ancestor": 0.01}}
+        peer = self.peers[number]
+        told = {"getrawtransaction": raw, "getmempoolentry": size}
+        peer.asks_itself |= told.keys()
+        peer.lies["getrawmempool"] = lambda truth, _params: [*truth, txid]
+        for method, lie in told.items():
+            peer.lies[method] = lambda truth, params, lie=lie: lie if params[0] == txid else truth
 
     def demand(self, *, is_absurd: bool) -> None:
         for peer in self.peers:
@@ -232,3 +286,9 @@ class BitcoinRig(Rig):
             peer.lies.clear()
             peer.asks_itself.clear()
             peer.failure = None
+
+
+class RealBitcoinRig(BitcoinRig):
+    """Bitcoin, on somebody else's node."""
+
+    name = "bitcoind"

@@ -1,36 +1,98 @@
-"""The rigs, of which every duty is asked."""
+"""The rigs, and which duties are asked of each: of all of them every one, unless it says otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from chains.net import providers as chain_providers
+from cli.embedded.bitcoin.node import BitcoinNode
+from cli.embedded.bitcoin.program import OWN
 from cli.embedded.evm.anvil import Anvil
-from tests.chains.contract.bitcoin import BitcoinRig
+from cli.embedded.supervise.leash import Leash
+from cli.embedded.supervise.ports import free_port
+from tests.chains.contract.bitcoin import BitcoinRig, RealBitcoinRig
 from tests.chains.contract.evm import EvmRig
 from tests.chains.contract.rig import Rig
 from tests.chains.contract.toy import CoinsRig, CounterRig, WindowRig
 from tests.chains.contract.tron import TronRig
 from tests.chains.toy.nodes import NODES
 from tests.chains.toy.plug import forget, plug
+from tests.peers.bitcoind.kept import KeptChain
 
-RIGS: Final[tuple[type[Rig], ...]] = (EvmRig, TronRig, BitcoinRig, CounterRig, CoinsRig, WindowRig)
+RIGS: Final[tuple[type[Rig], ...]] = (EvmRig, TronRig, RealBitcoinRig, BitcoinRig, CounterRig, CoinsRig, WindowRig)
 Start = Callable[..., Rig]
+OURS: Final[Mapping[str, str]] = {
+    "test_a_payment_is_credited_once_however_often_its_block_is_read": "it tells blocks that prove what they hold",
+    "test_a_reorg_in_the_middle_of_a_scan_is_followed": "it goes over to another branch",
+    "test_what_ripens_is_credited_when_it_is_ripe": "it takes blocks that somebody else has made",
+    "test_a_payout_that_a_reorg_takes_out_is_sent_again_and_paid_once": "what it takes back waits again",
+    "test_what_is_stuck_is_offered_more_and_paid_once": "its pool lets the dearer take a place",
+    "test_what_has_no_change_is_offered_more_with_what_other_coins_bring_and_paid_once": "so also with more coins",
+    "test_what_a_thief_made_void_is_signed_anew_and_paid_once_when_the_loss_is_booked": "a block empties its pool",
+    "test_the_books_agree_with_what_the_chain_says_that_our_places_hold": "it tells which coins are unspent",
+    "test_what_two_of_three_have_is_soon_and_what_one_lost_is_not_gone": "it tells what waiting ones offer",
+    "test_one_that_comes_again_begins_anew": "it begins again without its pool",
+}
+"""What is asked of our own node of bitcoin, and what of it only that shows: the rest is asked of a real one."""
 
 
-@pytest.fixture(params=RIGS, ids=[rig.code for rig in RIGS])
-def start(request: pytest.FixtureRequest, database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Ask each duty of those whom it is for."""
+    if "kind" in metafunc.fixturenames:
+        asked = [kind for kind in RIGS if _is_asked(kind, metafunc)]
+        metafunc.parametrize("kind", asked, ids=[kind.label() for kind in asked], indirect=True)
+
+
+def _is_asked(kind: type[Rig], metafunc: pytest.Metafunc) -> bool:
+    claims, names = (
+        {name for marker in metafunc.definition.iter_markers(mark) for name in marker.args}
+        for mark in ("claims", "rigs")
+    )
+    if kind is BitcoinRig and metafunc.function.__name__ not in OURS:
+        return False
+    return (not claims or kind.claim in claims) and (not names or kind.label() in names)
+
+
+@pytest.fixture
+def kind(request: pytest.FixtureRequest) -> type[Rig]:
+    """Whose turn it is; who lacks what the duty needs is let off before anything is started."""
+    asked: type[Rig] = request.param
+    needs = request.node.get_closest_marker("needs")
+    missing = [name for name in (needs.args if needs else ()) if name in asked.lacks]
+    if missing:
+        pytest.skip(f"{missing[0]}: {asked.lacks[missing[0]]}")
+    return asked
+
+
+def _kept(program: Path, folder: Path, leash: Leash) -> Iterator[KeptChain]:
+    node = BitcoinNode(program, folder, network="bitcoin", port=free_port(), leash=leash)
+    yield KeptChain(node)
+    node.stop()
+
+
+@pytest.fixture(scope="session")
+def real_chain(bitcoind_program: Path, server_folder: Path, leash: Leash) -> Iterator[KeptChain]:
+    """The chain of a real node, which begins anew for each duty."""
+    yield from _kept(bitcoind_program, server_folder / "bitcoind", leash)
+
+
+@pytest.fixture(scope="session")
+def own_chain(server_folder: Path, leash: Leash) -> Iterator[KeptChain]:
+    """The chain of our own node, which begins anew for each duty."""
+    yield from _kept(OWN, server_folder / "own_bitcoin", leash)
+
+
+@pytest.fixture
+def start(
+    request: pytest.FixtureRequest, kind: type[Rig], database: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Start]:
     """Begins a gateway on a chain of the family, with one provider unless told otherwise."""
     monkeypatch.setattr(chain_providers, "HEADS_EVERY_S", 0.0)
-    kind: type[Rig] = request.param
-    needs = request.node.get_closest_marker("needs")
-    missing = [name for name in (needs.args if needs else ()) if name in kind.lacks]
-    if missing:
-        pytest.skip(f"{missing[0]}: {kind.lacks[missing[0]]}")
     with ExitStack() as stack:
         plug(monkeypatch)
 
@@ -38,8 +100,9 @@ def start(request: pytest.FixtureRequest, database: str, monkeypatch: pytest.Mon
             if kind is EvmRig:
                 anvil: Callable[..., Anvil] = request.getfixturevalue("anvil")
                 made: Rig = EvmRig(database, anvil, stack)
-            elif kind is BitcoinRig:
-                made = BitcoinRig(database, request.getfixturevalue("regtest"), stack)
+            elif issubclass(kind, BitcoinRig):
+                chain = "real_chain" if kind is RealBitcoinRig else "own_chain"
+                made = kind(database, request.getfixturevalue(chain), stack)
             elif kind is TronRig:
                 made = TronRig(database, stack)
             else:

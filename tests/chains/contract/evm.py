@@ -31,6 +31,7 @@ class EvmRig(Rig):
 
     code = "ethereum"
     currency = "USDT"
+    claim = "counter"
     lacks: ClassVar = {
         "pay_ripening": "whoever makes a block is paid by no transfer that anybody could be paid with",
         "leave_hole": "every height of these chains has a block",

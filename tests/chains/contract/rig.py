@@ -77,6 +77,12 @@ class Rig(ABC):
 
     code: ClassVar[str]
     currency: ClassVar[str]
+    # Where two rigs are of one network.
+    name: ClassVar[str] = ""
+    # So many payments at once are more than is read in one step.
+    flood: ClassVar[int] = 2_000
+    # What a spend of its own claims: an account's turn, coins, or a window of time.
+    claim: ClassVar[str]
     # Why it cannot do what OPTIONAL names, in one line each.
     lacks: ClassVar[Mapping[str, str]]
     # Of the lies of one provider among three, those after which a payment waits for an operator, and why.
@@ -87,6 +93,11 @@ class Rig(ABC):
         self._ordinals = count(1_000_000)
         self.env: dict[str, str] = {}
         self.shop: UUID
+
+    @classmethod
+    def label(cls) -> str:
+        """Return what it is called among the others."""
+        return cls.name or cls.code
 
     # The chain, by the family ------------------------------------------------------------------------------
 
@@ -206,6 +217,18 @@ class Rig(ABC):
         """Let the next block have what offer() has sent."""
         raise NotImplementedError
 
+    def offer_again(self, payment: Payment) -> None:
+        """Send what offer() has sent once more, after everybody forgot it."""
+        raise NotImplementedError
+
+    def take_out(self, payment: Payment) -> None:
+        """Replace the last block, which has what offer() has sent, by one without: it waits again."""
+        raise NotImplementedError
+
+    def hide_waiting(self, number: int) -> None:
+        """Let a provider, by its number, show nothing of what waits for a block."""
+        raise NotImplementedError
+
     def pretend(self, number: int, to: str, units: int) -> None:
         """Let a provider, by its number, show a payment that waits for a block, though nobody has made one."""
         raise NotImplementedError
@@ -223,6 +246,7 @@ class Rig(ABC):
             f"{self.code.upper()}_RPC_URLS": ",".join(self.urls(providers)),
         } | env
         self.restart()
+        assert traits_of(self.network).claim == self.claim
         for currency in context.context().catalogue.assets:
             execute(
                 "INSERT INTO rates (currency, usd, source, quoted_at) VALUES (%s, 1, 'test', app_now())"

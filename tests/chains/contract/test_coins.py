@@ -15,7 +15,6 @@ from actors.treasury.join import COINS_FEW
 from chains import registry
 from chains.base import Case, Coin, Coins, Fate, Intent, KeyRef, Output, OutputFate, Purse
 from cli.treasury import commands
-from core.catalogue.families import traits_of
 from core.logs import checkpoints
 from models.db.base import execute, rows
 from models.payouts import freezes
@@ -24,12 +23,7 @@ from models.treasury import plan as treasury_plan
 from tests.chains.contract.rig import PATIENCE_S, Payment, Rig, status, stored
 from tests.chains.contract.toy import CoinsRig
 
-
-@pytest.fixture
-def coin_rig(rig: Rig) -> Rig:
-    if traits_of(rig.network).claim != "coins":
-        pytest.skip("money lies at addresses here")
-    return rig
+pytestmark = pytest.mark.claims("coins")
 
 
 def fill(rig: Rig, *units: int) -> list[Payment]:
@@ -80,44 +74,44 @@ def _deaf() -> None:
     checkpoints.listen(None)
 
 
-def test_two_workers_who_want_the_same_coins_spend_each_once(coin_rig: Rig) -> None:
-    fill(coin_rig, coin_rig.price * 3, coin_rig.price * 3)
-    recipient = coin_rig.recipient()
-    order = coin_rig.order(recipient)
-    wallet = spending.hot_wallet(coin_rig.network)
-    intent = Intent(wallet=wallet, pair=None, outputs=(Output(recipient=coin_rig.hot, units=coin_rig.price),))
+def test_two_workers_who_want_the_same_coins_spend_each_once(rig: Rig) -> None:
+    fill(rig, rig.price * 3, rig.price * 3)
+    recipient = rig.recipient()
+    order = rig.order(recipient)
+    wallet = spending.hot_wallet(rig.network)
+    intent = Intent(wallet=wallet, pair=None, outputs=(Output(recipient=rig.hot, units=rig.price),))
     once(
         "spending.quoted",
-        lambda: spending.start(context.context(), coin_rig.network, purpose="filler", intent=intent),
+        lambda: spending.start(context.context(), rig.network, purpose="filler", intent=intent),
     )
-    coin_rig.sign()
+    rig.sign()
     checkpoints.listen(None)
     assert holders() == [(1, 0), (1, 0)]
-    coin_rig.follow()
+    rig.follow()
 
-    assert (coin_rig.held(recipient), status(order)) == (coin_rig.price, "confirmed")
+    assert (rig.held(recipient), status(order)) == (rig.price, "confirmed")
     assert rows("SELECT state FROM spends") == [("confirmed",)] * 2
 
 
-def test_a_reorg_that_takes_a_coins_making_and_its_spending_loses_neither(coin_rig: Rig) -> None:
-    (made,) = fill(coin_rig, coin_rig.price * 3)
-    recipient = coin_rig.recipient()
-    order = coin_rig.order(recipient)
-    coin_rig.sign()
-    coin_rig.follow(1)
-    depth = coin_rig.network.maturity + coin_rig.network.confirmations + 1
-    coin_rig.reorg(depth, (made, depth - 1))
-    coin_rig.catch_up()
-    assert free(coin_rig) == [], "what a spend holds stays held"
+def test_a_reorg_that_takes_a_coins_making_and_its_spending_loses_neither(rig: Rig) -> None:
+    (made,) = fill(rig, rig.price * 3)
+    recipient = rig.recipient()
+    order = rig.order(recipient)
+    rig.sign()
+    rig.follow(1)
+    depth = rig.network.maturity + rig.network.confirmations + 1
+    rig.reorg(depth, (made, depth - 1))
+    rig.catch_up()
+    assert free(rig) == [], "what a spend holds stays held"
     assert rows("SELECT count(*) FROM coins WHERE spent_by_txid IS NOT NULL") == [(0,)]
 
-    coin_rig.sign()
-    coin_rig.pass_time(PATIENCE_S)
-    coin_rig.sign()
-    coin_rig.follow()
-    assert (coin_rig.held(recipient), status(order)) == (coin_rig.price, "confirmed")
+    rig.sign()
+    rig.pass_time(PATIENCE_S)
+    rig.sign()
+    rig.follow()
+    assert (rig.held(recipient), status(order)) == (rig.price, "confirmed")
     # The change, in as many coins as the family makes of it.
-    assert {coin.key.address for coin in free(coin_rig)} == {coin_rig.hot}
+    assert {coin.key.address for coin in free(rig)} == {rig.hot}
 
 
 def bumped(rig: Rig) -> tuple[str, tuple[str, bytes], str]:
@@ -153,29 +147,29 @@ def bumped(rig: Rig) -> tuple[str, tuple[str, bytes], str]:
 
 
 @pytest.mark.needs("stall")
-def test_what_has_no_change_is_offered_more_with_what_other_coins_bring_and_paid_once(coin_rig: Rig) -> None:
-    recipient, _, dearer = bumped(coin_rig)
-    coin_rig.follow()
+def test_what_has_no_change_is_offered_more_with_what_other_coins_bring_and_paid_once(rig: Rig) -> None:
+    recipient, _, dearer = bumped(rig)
+    rig.follow()
 
-    assert coin_rig.held(recipient) == coin_rig.price
+    assert rig.held(recipient) == rig.price
     assert rows("SELECT state, mined_txid FROM spends WHERE purpose = 'payout'") == [("confirmed", dearer)]
-    assert coin_rig.findings() == []
+    assert rig.findings() == []
 
 
 @pytest.mark.needs("stall")
-def test_the_coin_of_a_dearer_offer_is_free_again_once_the_older_one_is_in_for_good(coin_rig: Rig) -> None:
-    recipient, (original, raw), _ = bumped(coin_rig)
+def test_the_coin_of_a_dearer_offer_is_free_again_once_the_older_one_is_in_for_good(rig: Rig) -> None:
+    recipient, (original, raw), _ = bumped(rig)
     before = rows("SELECT count(*) FROM coins WHERE held_by IS NOT NULL AND spent_by_txid IS NULL")
-    coin_rig.include(raw)
-    coin_rig.follow()
+    rig.include(raw)
+    rig.follow()
     assert rows("SELECT state, mined_txid FROM spends WHERE purpose = 'payout'") == [("confirmed", original)]
-    coin_rig.advance(coin_rig.network.maturity + 40)
-    coin_rig.sign()
+    rig.advance(rig.network.maturity + 40)
+    rig.sign()
 
-    assert coin_rig.held(recipient) == coin_rig.price
+    assert rig.held(recipient) == rig.price
     assert before != [(0,)]
     assert rows("SELECT count(*) FROM coins WHERE held_by IS NOT NULL AND spent_by_txid IS NULL") == [(0,)]
-    assert coin_rig.findings() == []
+    assert rig.findings() == []
 
 
 def many(rig: Rig, count: int) -> None:
@@ -185,104 +179,105 @@ def many(rig: Rig, count: int) -> None:
     rig.advance(rig.network.maturity)
 
 
-def test_many_coins_become_few_and_nothing_but_the_fee_is_gone(coin_rig: Rig) -> None:
-    many(coin_rig, COINS_FEW)
-    coin_rig.keep_and_follow()
+def test_many_coins_become_few_and_nothing_but_the_fee_is_gone(rig: Rig) -> None:
+    many(rig, COINS_FEW)
+    rig.keep_and_follow()
     assert rows("SELECT count(*) FROM spends") == [(0,)], "so many are few"
 
-    many(coin_rig, 2)
-    (found,) = commands._joins(context.context(), coin_rig.code)
+    many(rig, 2)
+    (found,) = commands._joins(context.context(), rig.code)
     assert (found["coins"], found["verdict"]) == (COINS_FEW + 2, "join")
     assert "joined at the hot wallet once that is cheap" in commands._join_line(found)
-    coin_rig.keep_and_follow()
+    rig.keep_and_follow()
 
     ((fee,),) = rows("SELECT sum(chain_fee_units) FROM spends WHERE purpose = 'join' AND state = 'confirmed'")
-    assert len(free(coin_rig)) < COINS_FEW
-    assert sum(coin.units for coin in free(coin_rig)) == (COINS_FEW + 2) * coin_rig.price - fee
+    assert len(free(rig)) < COINS_FEW
+    assert sum(coin.units for coin in free(rig)) == (COINS_FEW + 2) * rig.price - fee
     assert rows("SELECT count(*) FROM treasury_topups") == [(COINS_FEW + 2,)], "what we join is nobody's top-up"
-    assert coin_rig.findings() == []
-    (found,) = commands._joins(context.context(), coin_rig.code)
+    assert rig.findings() == []
+    (found,) = commands._joins(context.context(), rig.code)
     assert "are spent where they lie" in commands._join_line(found)
 
 
 @pytest.mark.parametrize("reason", ["frozen", "due"])
-def test_nothing_is_joined_while_a_network_is_frozen_or_a_payout_is_due(coin_rig: Rig, reason: str) -> None:
-    many(coin_rig, COINS_FEW + 1)
+def test_nothing_is_joined_while_a_network_is_frozen_or_a_payout_is_due(rig: Rig, reason: str) -> None:
+    many(rig, COINS_FEW + 1)
     if reason == "frozen":
-        freezes.freeze("network", coin_rig.code, reason="a test", frozen_by="test")
+        freezes.freeze("network", rig.code, reason="a test", frozen_by="test")
     else:
-        coin_rig.order(coin_rig.recipient())
-    sweep.keep_treasury(coin_rig.code)
+        rig.order(rig.recipient())
+    sweep.keep_treasury(rig.code)
     assert rows("SELECT count(*) FROM spends") == [(0,)]
 
 
-def test_what_a_buyer_paid_pays_others_from_where_it_lies(coin_rig: Rig) -> None:
-    mine, recipient = coin_rig.invoice(), coin_rig.recipient()
-    coin_rig.pay(stored(mine), coin_rig.price * 3)
-    coin_rig.advance(coin_rig.network.maturity)
-    order = coin_rig.order(recipient)
-    coin_rig.sign()
-    coin_rig.follow()
+def test_what_a_buyer_paid_pays_others_from_where_it_lies(rig: Rig) -> None:
+    mine, recipient = rig.invoice(), rig.recipient()
+    rig.pay(stored(mine), rig.price * 3)
+    rig.advance(rig.network.maturity)
+    order = rig.order(recipient)
+    rig.sign()
+    rig.follow()
 
-    assert (coin_rig.held(recipient), status(order), coin_rig.held(stored(mine))) == (
-        coin_rig.price, "confirmed", 0,
+    assert (rig.held(recipient), status(order), rig.held(stored(mine))) == (
+        rig.price, "confirmed", 0,
     )  # fmt: skip
     ((fee,),) = rows("SELECT chain_fee_units FROM spends")
-    assert coin_rig.held(coin_rig.hot) == 2 * coin_rig.price - fee
+    assert rig.held(rig.hot) == 2 * rig.price - fee
     assert rows("SELECT (SELECT count(*) FROM deposits), (SELECT count(*) FROM treasury_topups)") == [(1, 0)]
-    assert coin_rig.findings() == []
+    assert rig.findings() == []
     assert treasury_plan.whole(
         context.context().catalogue, context.context().market.read(),
-        treasury_plan.policy_of(context.context().settings), coin_rig.network, limit=9,
+        treasury_plan.policy_of(context.context().settings), rig.network, limit=9,
     ) == ()  # fmt: skip
 
 
-def test_what_others_sent_is_spent_at_the_networks_depth_and_change_at_once(coin_rig: Rig) -> None:
-    coin_rig.pay(coin_rig.hot, coin_rig.price * 3)
-    for _ in range(coin_rig.network.confirmations - 1):
-        coin_rig.advance()
-        assert spending.free_coins(coin_rig.network, coin_rig.currency) == ()
-    coin_rig.advance()
-    assert len(spending.free_coins(coin_rig.network, coin_rig.currency)) == 1
+def test_what_others_sent_is_spent_at_the_networks_depth_and_change_at_once(rig: Rig) -> None:
+    rig.pay(rig.hot, rig.price * 3)
+    for _ in range(rig.network.confirmations - 1):
+        rig.advance()
+        assert spending.free_coins(rig.network, rig.currency) == ()
+    rig.advance()
+    assert len(spending.free_coins(rig.network, rig.currency)) == 1
 
-    coin_rig.order(coin_rig.recipient())
-    coin_rig.sign()
-    coin_rig.advance()
-    change = spending.free_coins(coin_rig.network, coin_rig.currency)
+    rig.order(rig.recipient())
+    rig.sign()
+    rig.advance()
+    change = spending.free_coins(rig.network, rig.currency)
     assert {coin.depth for coin in change} == {1}
 
 
 @pytest.mark.needs("pay_ripening")
-def test_a_miners_coin_is_spent_when_it_is_ripe(coin_rig: Rig) -> None:
-    takes = coin_rig.pay_ripening(coin_rig.hot, coin_rig.price)
-    coin_rig.advance(takes - 1)
-    assert spending.free_coins(coin_rig.network, coin_rig.currency) == ()
-    coin_rig.advance()
-    assert len(spending.free_coins(coin_rig.network, coin_rig.currency)) == 1
+def test_a_miners_coin_is_spent_when_it_is_ripe(rig: Rig) -> None:
+    takes = rig.pay_ripening(rig.hot, rig.price)
+    rig.advance(takes - 1)
+    assert spending.free_coins(rig.network, rig.currency) == ()
+    rig.advance()
+    assert len(spending.free_coins(rig.network, rig.currency)) == 1
 
 
-def test_what_was_spent_and_made_between_the_scan_and_the_tip_is_no_loss(coin_rig: Rig) -> None:
-    fill(coin_rig, coin_rig.price * 3, coin_rig.price * 3)
-    coin_rig.order(coin_rig.recipient())
-    coin_rig.sign()
-    coin_rig.pay(coin_rig.hot, coin_rig.price)
+def test_what_was_spent_and_made_between_the_scan_and_the_tip_is_no_loss(rig: Rig) -> None:
+    fill(rig, rig.price * 3, rig.price * 3)
+    rig.order(rig.recipient())
+    rig.sign()
+    rig.pay(rig.hot, rig.price)
     # The chain is asked at a tip that the scan has not come to.
-    coin_rig.mine(2)
-    reconcile.reconcile(coin_rig.code)
-    assert rows("SELECT count(*), max(height) FROM balance_snapshots") == [(1, coin_rig.tip())]
-    coin_rig.catch_up()
-    reconcile.reconcile(coin_rig.code)
+    rig.mine(2)
+    reconcile.reconcile(rig.code)
+    assert rows("SELECT count(*), max(height) FROM balance_snapshots") == [(1, rig.tip())]
+    rig.catch_up()
+    reconcile.reconcile(rig.code)
 
-    assert rows("SELECT is_sound, height FROM reconciliations") == [(True, coin_rig.tip())]
+    assert rows("SELECT is_sound, height FROM reconciliations") == [(True, rig.tip())]
 
 
 @pytest.fixture
-def toy(coin_rig: Rig) -> CoinsRig:
-    if not isinstance(coin_rig, CoinsRig):
-        pytest.skip("of the toy family it is known which coins it takes")
-    return coin_rig
+def toy(rig: Rig) -> CoinsRig:
+    """The rig of which it is known which coins it takes."""
+    assert isinstance(rig, CoinsRig)
+    return rig
 
 
+@pytest.mark.rigs("toycoins")
 def test_a_thief_who_takes_the_coin_of_a_dearer_offer_alone_buries_nothing(toy: CoinsRig) -> None:
     recipient, (original, raw), dearer = bumped(toy)
     assert holders()[-1] == (1, 1)
@@ -299,6 +294,7 @@ def test_a_thief_who_takes_the_coin_of_a_dearer_offer_alone_buries_nothing(toy: 
     assert rows("SELECT state, mined_txid FROM spends WHERE purpose = 'payout'") == [("confirmed", original)]
 
 
+@pytest.mark.rigs("toycoins")
 def test_a_coin_that_somebody_takes_meanwhile_is_not_signed_for(toy: CoinsRig) -> None:
     wallet = spending.hot_wallet(toy.network)
     intent = Intent(wallet=wallet, pair=None, outputs=(Output(recipient=toy.recipient(), units=1_000),))
@@ -312,6 +308,7 @@ def test_a_coin_that_somebody_takes_meanwhile_is_not_signed_for(toy: CoinsRig) -
     ) == [(1,)]
 
 
+@pytest.mark.rigs("toycoins")
 def test_a_family_that_says_that_coins_had_no_effect_is_not_believed(
     toy: CoinsRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -335,6 +332,7 @@ def test_a_family_that_says_that_coins_had_no_effect_is_not_believed(
     assert (toy.held(recipient), status(order)) == (toy.price, "confirmed")
 
 
+@pytest.mark.rigs("toycoins")
 def test_a_coin_that_the_chain_lacks_freezes_the_payouts(toy: CoinsRig) -> None:
     fill(toy, toy.price, toy.price)
     assert toy.findings() == []
@@ -348,6 +346,7 @@ def test_a_coin_that_the_chain_lacks_freezes_the_payouts(toy: CoinsRig) -> None:
     assert "and 10" in reason
 
 
+@pytest.mark.rigs("toycoins")
 def test_a_coin_that_one_provider_alone_tells_of_is_neither_spent_nor_missed(toy: CoinsRig) -> None:
     fill(toy, toy.price, toy.price)
     first = free(toy)[0]
@@ -361,6 +360,7 @@ def test_a_coin_that_one_provider_alone_tells_of_is_neither_spent_nor_missed(toy
     execute("DELETE FROM payout_freezes")
 
 
+@pytest.mark.rigs("toycoins")
 def test_a_chain_that_tells_of_more_than_it_was_asked_for_gives_nobody_anything(toy: CoinsRig) -> None:
     fill(toy, toy.price)
     assert toy.findings() == []
@@ -369,6 +369,7 @@ def test_a_chain_that_tells_of_more_than_it_was_asked_for_gives_nobody_anything(
     assert (toy.compared(), rows("SELECT count(*) FROM treasury_topups")) == (1, [(1,)])
 
 
+@pytest.mark.rigs("toycoins")
 def test_a_snapshot_whose_coins_a_reorg_replaced_proves_nothing(toy: CoinsRig) -> None:
     fill(toy, toy.price)
     toy.mine()
@@ -380,6 +381,7 @@ def test_a_snapshot_whose_coins_a_reorg_replaced_proves_nothing(toy: CoinsRig) -
     assert (toy.compared(), rows("SELECT count(*) FROM balance_snapshots")) == (0, [(0,)])
 
 
+@pytest.mark.rigs("toycoins")
 def test_payouts_leave_in_as_few_spends_as_hold_them(toy: CoinsRig) -> None:
     fill(toy, *[toy.price * 9] * 3)
     orders = [toy.order(toy.recipient()) for _ in range(12)]
@@ -390,6 +392,7 @@ def test_payouts_leave_in_as_few_spends_as_hold_them(toy: CoinsRig) -> None:
     assert toy.findings() == []
 
 
+@pytest.mark.rigs("toycoins")
 def test_what_is_too_much_goes_to_the_cold_address_and_what_payouts_hold_is_not_taken_off_twice(toy: CoinsRig) -> None:
     fill(toy, toy.price * 4, toy.price * 9)
     cold = toy.recipient()

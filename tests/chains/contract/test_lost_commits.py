@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from actors.signer import broadcast
-from core.catalogue.families import traits_of
 from models.db.base import execute, rows
 from models.payouts.rows import PayoutRow
 from models.spends import signing
@@ -107,9 +106,9 @@ def test_what_is_written_off_leaves_the_books_and_what_was_asked_for_beside_it_i
     assert rich.findings() == []
 
 
+# Of a window no two transactions share a claim.
+@pytest.mark.claims("counter", "coins")
 def test_another_transaction_that_pays_the_same_with_the_same_claim_is_the_same_spend(rich: Rig) -> None:
-    if traits_of(rich.network).claim == "window":
-        pytest.skip("two transactions of this chain never share a claim")
     to = rich.recipient()
     order = rich.order(to)
     sign(rich, 1)

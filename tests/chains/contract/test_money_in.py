@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.chains.contract.conftest import RIGS
+from tests.chains.contract.conftest import OURS, RIGS
 from tests.chains.contract.rig import OPTIONAL, Rig, stored
 
 # Deeper than maturity, and than what is read at once.
 DEPTHS = [1, 16, 128]
 
 
-@pytest.mark.parametrize("kind", RIGS, ids=[kind.code for kind in RIGS])
-def test_a_rig_lacks_what_it_says_and_no_more(kind: type[Rig]) -> None:
-    offers = {name for name in OPTIONAL if getattr(kind, name) is not getattr(Rig, name)}
-    for name, reason in kind.lacks.items():
-        print(f"{kind.code} lacks {name}: {reason}")  # noqa: T201  the list of what is not asked of it
+@pytest.mark.parametrize("each", RIGS, ids=[each.label() for each in RIGS])
+def test_a_rig_lacks_what_it_says_and_no_more(each: type[Rig]) -> None:
+    offers = {name for name in OPTIONAL if getattr(each, name) is not getattr(Rig, name)}
+    for name, reason in each.lacks.items():
+        print(f"{each.label()} lacks {name}: {reason}")  # noqa: T201  the list of what is not asked of it
 
-    assert offers ^ kind.lacks.keys() == set(OPTIONAL)
-    assert offers & kind.lacks.keys() == set()
-    assert all(kind.lacks.values())
+    assert offers ^ each.lacks.keys() == set(OPTIONAL)
+    assert offers & each.lacks.keys() == set()
+    assert all(each.lacks.values())
+
+
+def test_what_is_asked_of_our_own_node_is_a_duty() -> None:
+    duties = "".join(file.read_text(encoding="utf-8") for file in Path(__file__).parent.glob("test_*.py"))
+    assert [name for name in OURS if f"def {name}(" not in duties] == []
 
 
 def test_a_payment_is_credited_once_however_often_its_block_is_read(rig: Rig) -> None:

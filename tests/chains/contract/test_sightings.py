@@ -8,7 +8,6 @@ import pytest
 
 from actors import context
 from actors.invoices import ticks
-from core.catalogue.families import traits_of
 from models.db.base import column, execute, rows, value
 from models.deposits import sightings
 from models.invoices import rows as invoices
@@ -27,7 +26,6 @@ def rig(rig: Rig) -> Rig:
 
 
 DAY_S = 86_400
-FLOOD = 2_000
 
 
 def shown(of: InvoiceRow) -> tuple[str, bool, int, str]:
@@ -62,10 +60,9 @@ def seen_at() -> datetime:
     return found
 
 
+@pytest.mark.needs("offer")
 def test_a_payment_that_everybody_sees_is_shown_before_its_block(rig: Rig) -> None:
     """What was soon is paid at its quote however late its block is; what was not, in time by its block."""
-    if not traits_of(rig.network).has_mempool:
-        pytest.skip("nobody is told what waits here")
     mine = rig.invoice()
     paid = rig.pay(stored(mine), rig.price)
     rig.look()
@@ -176,7 +173,7 @@ def test_one_that_comes_again_begins_anew(rig: Rig) -> None:
     rig.advance(2)
     rig.look()
     rig.pass_time(5_000)
-    rig.chain.pool[paid.txid] = paid.again  # type: ignore[attr-defined]
+    rig.offer_again(paid)
     rig.look()
     rig.take_in(paid)
     rig.bury()
@@ -210,13 +207,13 @@ def test_a_reorg_gives_it_back_to_those_that_wait(rig: Rig) -> None:
     rig.take_in(paid)
     rig.advance()
     assert shown(mine)[2] == 1
-    rig.reorg(1)
+    rig.take_out(paid)
     rig.advance(2)
-    rig.chain.pool[paid.txid] = paid.again  # type: ignore[attr-defined]
     rig.look()
     assert shown(mine) == ("check", True, 0, paid.txid)
 
     pass_by(rig, 5_000)
+    rig.take_in(paid)
     rig.bury()
     assert rig.status(mine) == "paid"
 
@@ -276,18 +273,17 @@ def test_what_two_of_three_have_is_soon_and_what_one_lost_is_not_gone(start: Sta
     rig = start(3)
     mine = rig.invoice()
     rig.offer(stored(mine), rig.price)
-    node = rig.nodes[0]  # type: ignore[attr-defined]
-    node.lies["pool"] = lambda _truth: {}
+    rig.hide_waiting(0)
     rig.look()
     assert column("SELECT is_soon FROM sightings") == [True]
 
-    rig.nodes[1].lies["pool"] = lambda _truth: {}  # type: ignore[attr-defined]
+    rig.hide_waiting(1)
     rig.look()
     rig.advance(3)
     rig.look()
     # Its moment stays; that it is about to be included is not believed any more.
     assert rows("SELECT is_soon, soon_at = seen_at, gone_at FROM sightings") == [(False, True, None)]
-    rig.nodes[2].failure = "nobody answers"  # type: ignore[attr-defined]
+    rig.lies()["silent"](2, stored(mine))
     rig.look()
     rig.advance(3)
     rig.look()
@@ -298,8 +294,8 @@ def test_what_two_of_three_have_is_soon_and_what_one_lost_is_not_gone(start: Sta
 def test_a_flood_is_read_in_portions(rig: Rig, rung: list[str]) -> None:
     mine = rig.invoice()
     rig.advance()
-    for _ in range(FLOOD):
-        rig.offer(stored(mine), rig.price // FLOOD)
+    for _ in range(rig.flood):
+        rig.offer(stored(mine), rig.price // rig.flood)
     steps = 0
     while not steps or rung:
         rung.clear()
@@ -307,7 +303,7 @@ def test_a_flood_is_read_in_portions(rig: Rig, rung: list[str]) -> None:
         steps += 1
 
     assert steps > 1
-    assert column("SELECT count(*) FROM sightings") == [FLOOD]
+    assert column("SELECT count(*) FROM sightings") == [rig.flood]
     assert shown(mine)[:2] == ("check", True)
     assert [age < 60 for _, age in sightings.look_ages()] == [True]
 

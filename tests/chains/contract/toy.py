@@ -23,7 +23,7 @@ SOMEBODY = "toy" + "b2" * 20
 class ToyRig(Rig):
     """A toy network. Every provider is a node of the same chain."""
 
-    claim: ClassVar[Claim]
+    claim: ClassVar[Claim]  # type: ignore[assignment]
     hole_every: ClassVar[int] = 0
 
     def __init__(self, database: str) -> None:
@@ -261,6 +261,17 @@ class CoinsRig(ToyRig):
 
     def take_in(self, payment: Payment) -> None:
         self.chain.withheld.discard(payment.txid)
+
+    def offer_again(self, payment: Payment) -> None:
+        self.chain.pool[payment.txid] = payment.again
+
+    def take_out(self, payment: Payment) -> None:
+        self.chain.withheld.add(payment.txid)
+        self.reorg(1)
+        self.offer_again(payment)
+
+    def hide_waiting(self, number: int) -> None:
+        self.nodes[number].lies["pool"] = lambda _truth: {}
 
     def pretend(self, number: int, to: str, units: int) -> None:
         tx = Tx("faucet", ((to, NATIVE, units),), SOON_FEE, counter=-9, coins=(("ff" * 32, 0),))

@@ -34,6 +34,7 @@ class TronRig(Rig):
 
     code = "tron"
     currency = "USDT"
+    claim = "window"
     lacks: ClassVar = {
         "pay_ripening": "whoever makes a block is paid by no transfer that anybody could be paid with",
         "leave_hole": "every height of these chains has a block",

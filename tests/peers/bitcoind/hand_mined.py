@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 from embit import ec, script
@@ -22,6 +23,8 @@ COINBASE_DEPTH = 100
 FEE_UNITS = 2_000
 # Any that says: this one may be replaced.
 REPLACEABLE = 0xFFFFFFFD
+# As (txid, vout, units).
+BuyersCoin = tuple[str, int, int]
 
 
 class HandMined:
@@ -34,7 +37,7 @@ class HandMined:
         self.coins = [self._reward(height) for height in range(1, coins + 1)]
         self.ask("generatetoaddress", COINBASE_DEPTH, MINER_ADDRESS)
         # What each of the buyer's transactions spends.
-        self._paid: dict[str, tuple[str, int, int]] = {}
+        self._paid: dict[str, BuyersCoin] = {}
 
     def ask(self, method: str, *params: object) -> Any:
         return self.rpc.call_or_none(method, params, object)
@@ -58,16 +61,11 @@ class HandMined:
 
     def signed(self, *outputs: tuple[str | bytes, int], fee_units: int = FEE_UNITS) -> str:
         """Return the bytes that pay so, of the buyer's next coin, with what is left given back; in hex."""
-        txid, vout, units = self.coins.pop(0)
-        rest = units - fee_units - sum(paid for _, paid in outputs)
-        tx = Transaction(
-            vin=[TransactionInput(bytes.fromhex(txid), vout, sequence=REPLACEABLE)],
-            vout=[TransactionOutput(paid, script_of(to)) for to, paid in (*outputs, (BUYER_SCRIPT.data, rest))],
-        )
-        digest = tx.sighash_segwit(0, script.p2pkh_from_p2wpkh(BUYER_SCRIPT), units)
-        tx.vin[0].witness = script.Witness([BUYER.sign(digest).serialize() + b"\x01", BUYER.get_public_key().sec()])
+        spent = self.coins.pop(0)
+        rest = spent[2] - fee_units - sum(paid for _, paid in outputs)
+        tx = signed_by_buyer([spent], (*outputs, (BUYER_SCRIPT.data, rest)))
         self.coins.append((tx.txid().hex(), len(outputs), rest))
-        self._paid[tx.txid().hex()] = (txid, vout, units)
+        self._paid[tx.txid().hex()] = spent
         return str(tx.serialize().hex())
 
     def reorg(self, depth: int, *again: tuple[str, int]) -> None:
@@ -79,25 +77,50 @@ class HandMined:
         self.ask("invalidateblock", self.ask("getblockhash", self.height() - depth + 1))
         back = {read_hex(raw).txid for raw, _ in again}
         lost = [txid for txid in self.waiting() if txid in self._paid and txid not in back]
-        again += tuple((self._instead(txid), 0) for txid in lost)
+        again += tuple((self.instead(txid), 0) for txid in lost)
+        for offset in range(depth):
+            self._replace([raw for raw, place in again if place == offset])
+
+    def take_back(self) -> None:
+        """Replace the last block by an empty one; what it held waits again."""
+        self.ask("invalidateblock", self.ask("getbestblockhash"))
+        self._replace([])
+
+    def _replace(self, raws: list[str]) -> None:
         # Paid to another, lest a block be the one that was left.
         other = script.p2wpkh(ec.PrivateKey(secrets.token_bytes(32)).get_public_key()).address(NETWORKS["regtest"])
-        for offset in range(depth):
-            self.ask("generateblock", other, [raw for raw, place in again if place == offset])
+        self.ask("generateblock", other, raws)
 
     def waiting(self) -> list[str]:
         return list(self.ask("getrawmempool"))
 
-    def _instead(self, txid: str) -> str:
-        """Return what spends the coin of one of the buyer's transactions for the buyer alone."""
+    def instead(self, txid: str, *outputs: tuple[str | bytes, int], fee_units: int = FEE_UNITS) -> str:
+        """Return what spends the coin of one of the buyer's transactions in another way: for the buyer alone, if so."""
         self.coins = [coin for coin in self.coins if coin[0] != txid]
         self.coins.insert(0, self._paid[txid])
-        return self.signed()
+        return self.signed(*outputs, fee_units=fee_units)
 
-    def _reward(self, height: int) -> tuple[str, int, int]:
+    def _reward(self, height: int) -> BuyersCoin:
         block = self.ask("getblock", self.ask("getblockhash", height), 2)
         first = block["tx"][0]
         return first["txid"], 0, round(first["vout"][0]["value"] * 10**8)
+
+
+def signed_by_buyer(
+    spent: Sequence[BuyersCoin], outputs: Sequence[tuple[str | bytes, int]], *, sequence: int = REPLACEABLE
+) -> Transaction:
+    """Return what spends coins of the buyer for addresses, or scripts, as it is sent."""
+    tx = Transaction(
+        # Of the first version, whose sequences are no times.
+        version=1,
+        vin=[TransactionInput(bytes.fromhex(txid), vout, sequence=sequence) for txid, vout, _ in spent],
+        vout=[TransactionOutput(units, script_of(to)) for to, units in outputs],
+    )
+    public = BUYER.get_public_key().sec()
+    for place, (_, _, units) in enumerate(spent):
+        digest = tx.sighash_segwit(place, script.p2pkh_from_p2wpkh(BUYER_SCRIPT), units)
+        tx.vin[place].witness = script.Witness([BUYER.sign(digest).serialize() + b"\x01", public])
+    return tx
 
 
 def script_of(to: str | bytes) -> script.Script:
