@@ -40,6 +40,10 @@ class DevelopmentChain(Program):
     def pay(self, pair: Pair, *, to: str, units: int) -> str:
         """Send from the buyer, as any wallet would, and return the transaction's id. Raises ProviderError."""
 
+    def scatter(self, *, to: str, units: int, count: int) -> str:
+        """Send an address so many coins of so much in one transaction. LookupError where the chain has no coins."""
+        raise LookupError(f"{self.network} has no coins: {count} of {units} cannot lie at {to}")
+
     @abstractmethod
     def balance(self, pair: Pair, address: str) -> int:
         """Return what an address holds of a coin, in the network's token units. Raises ProviderError."""

@@ -369,12 +369,15 @@ def test_the_demonstration_pays_once_and_says_so(anvil_program: Path, folder: Pa
     del anvil_program
     log = folder / "demo.log"
 
-    code = start("demo", "--once", "--port", "0", "--data", str(folder / "data"), log=log).wait(120)
+    code = start("demo", "--once", "--port", "0", "--data", str(folder / "data"), log=log).wait(180)
 
     said = log.read_text()
     assert code == 0, said
     assert "invoice.paid received, signature verified" in said
     assert re.search(r"suspense → maturing\s+24\.325 USDT", said)
+    assert re.search(r"swept\s+transaction 0x[0-9a-f]{64}", said)
+    assert re.search(r"on chain\s+.*16\.5 USDT at block", said)
+    assert re.search(r"audit\s+\d+ invariants hold", said)
 
 
 def test_a_demonstration_that_cannot_pay_says_why(folder: Path) -> None:

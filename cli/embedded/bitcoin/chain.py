@@ -73,6 +73,10 @@ class BitcoinChain(DevelopmentChain):
         """Send coins from the buyer."""
         return self._buyer.pay(self._rpc(), [(to, units)])
 
+    def scatter(self, *, to: str, units: int, count: int) -> str:
+        """Send an address so many coins of the buyer's."""
+        return self._buyer.pay(self._rpc(), [(to, units)] * count)
+
     def balance(self, pair: Pair, address: str) -> int:  # noqa: ARG002  there is one coin
         """Return what an address holds at the newest block."""
         return sum(coin.units for coin in unspents(self._rpc(), address))

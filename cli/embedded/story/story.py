@@ -1,4 +1,4 @@
-"""Tells the demonstration's story: an invoice, a real payment, a signed webhook, a payout, a cheque, the ledger.
+"""Tells the demonstration's story: an invoice, a real payment, a signed webhook, a payout, a cheque, the books.
 
 Told by cli.demo; what leaves is in cli.embedded.story.story_out.
 """
@@ -18,10 +18,11 @@ from chains.base import ProviderError
 from cli.client import ApiError, Client
 from cli.embedded.chains import DevelopmentChain
 from cli.embedded.story.console import Console
+from cli.embedded.story.story_books import compare, gather
 from cli.embedded.story.story_out import StoryError, give_cheque, pay_out
 from cli.receiver import Receiver
 from core.catalogue.catalogue import Pair, load_catalogue
-from core.catalogue.families import traits_of
+from core.ids import uuid7
 from core.money import format_coin
 from models.db import base
 
@@ -60,7 +61,7 @@ def _play(stack: Stack, console: Console, receiver: Receiver) -> None:
     key = stack.accounts.merchant
     client = Client(stack.base_url, public_id=key.public_id, secret=key.secret)
     chain = stack.chains[0]
-    booked_before = _last_booking()
+    booked_before, begun = _last_booking(), uuid7()
     with console.step("webhook") as step:
         webhook_secret = str(client.post("/v1/webhooks", {"url": receiver.url})["secret"])
         step.detail = f"registered {receiver.url}"
@@ -79,8 +80,8 @@ def _play(stack: Stack, console: Console, receiver: Receiver) -> None:
     amount = Decimal(paid["amount_paid"])
     pay_out(client, console, chain, pair, amount)
     claim_url = give_cheque(client, console, chain, pair, amount)
-    if traits_of(load_catalogue("development").networks[chain.network]).claim == "coins":
-        _tell_of_joins(console, chain.network)
+    gather(console, chain, since=begun)
+    compare(console, chain.network)
     _show_ledger(console, booked_before)
     console.heading("Look at it")
     console.fact("invoice", str(invoice["url"]))
@@ -136,14 +137,6 @@ def _await_webhook(receiver: Receiver, secret: str, invoice: dict[str, Any]) -> 
             if delivery.payload()["uuid"] == invoice["uuid"]:
                 return f"{delivery.event} received, signature verified"
     raise StoryError(f"no webhook within {WEBHOOK_LIMIT_S:.0f} s")
-
-
-def _tell_of_joins(console: Console, network: str) -> None:
-    """Say whether coins were joined: it takes many small ones."""
-    with console.step("joins") as step:
-        joins = base.value("SELECT count(*) FROM spends WHERE network = %s AND purpose = 'join'", (network,))
-        coins = base.value("SELECT count(*) FROM coins WHERE network = %s AND spent_by_txid IS NULL", (network,))
-        step.detail = f"{joins} made; {coins} coins are unspent, and none is joined while there are few"
 
 
 def _last_booking() -> int:

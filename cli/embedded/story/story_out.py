@@ -76,7 +76,7 @@ def _show_arrival(
     client: Client, console: Console, chain: DevelopmentChain, pair: Pair, payout_id: str, recipient: str
 ) -> None:
     with console.step(LEFT) as step:
-        done = _until(lambda: _final(client, payout_id), f"the payout did not become {LEFT}")
+        done = until(lambda: _final(client, payout_id), f"the payout did not become {LEFT}")
         step.detail = f"transaction {done['txid']}, {done['confirmations']} confirmations"
     with console.step("on chain") as step:
         step.detail = f"the recipient holds {_balance(chain, pair, recipient)} base units of {pair.currency}"
@@ -102,10 +102,11 @@ def _await_available(client: Client, pair: Pair, needed: Decimal) -> str:
         held = next(str(item["available"]) for item in items if item["currency"] == pair.currency)
         return held if Decimal(held) > needed else None
 
-    return str(_until(available, "the payment did not become available"))
+    return str(until(available, "the payment did not become available"))
 
 
-def _until(what: Callable[[], Any], problem: str) -> Any:
+def until(what: Callable[[], Any], problem: str) -> Any:
+    """Return what is there as soon as it is. Raises StoryError with the problem after LIMIT_S."""
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         try:

@@ -1,0 +1,81 @@
+"""Tells the end of the demonstration: what lay scattered is gathered, and the chain holds what the books say.
+
+Told by cli.embedded.story.story.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from cli.embedded.chains import DevelopmentChain
+from cli.embedded.story.console import Console
+from cli.embedded.story.story_out import StoryError, until
+from core.catalogue.catalogue import Catalogue, load_catalogue
+from core.catalogue.families import traits_of
+from core.money import format_coin
+from models.db import base
+from models.invariants import money_in as invariants
+from models.spends.rows import SpendRow
+from models.treasury import own_addresses as treasury
+from models.treasury import reconciliation
+from models.treasury.rows import Reconciliation
+
+# More than are left alone, and each worth more than what it costs to spend.
+SMALL_COINS: Final = 60
+SMALL_COIN_UNITS: Final = 20_000
+AUDIT_S: Final = 60.0
+
+
+def gather(console: Console, chain: DevelopmentChain, *, since: UUID) -> None:
+    """Show that deposits are swept, or that many small coins become one. since: younger than all spends before."""
+    network = load_catalogue("development").networks[chain.network]
+    if traits_of(network).claim != "coins":
+        console.heading("A sweep")
+        with console.step("swept") as step:
+            step.detail = f"transaction {_gathered(chain.network, 'sweep', since)}"
+        return
+    console.heading("A join")
+    with console.step("small coins") as step:
+        hot = treasury.address(chain.network, "hot")
+        if hot is None:
+            raise StoryError("the signer has not named its wallet")
+        chain.scatter(to=hot, units=SMALL_COIN_UNITS, count=SMALL_COINS)
+        step.detail = f"{SMALL_COINS} of them came to the hot wallet, as they do over months"
+    with console.step("joined") as step:
+        txid = _gathered(chain.network, "join", since)
+        coins = base.value(
+            "SELECT count(*) FROM coins WHERE network = %s AND spent_by_txid = %s", (chain.network, txid)
+        )
+        step.detail = f"{coins} coins by transaction {txid}"
+
+
+def _gathered(network: str, purpose: str, since: UUID) -> str:
+    which = "s.network = %s AND s.purpose = %s AND s.id > %s AND s.state = 'confirmed' ORDER BY s.id LIMIT 1"
+    spend: SpendRow = until(lambda: SpendRow.first(which, (network, purpose, since)), f"no {purpose} was confirmed")
+    return str(spend.mined_txid)
+
+
+def compare(console: Console, network: str) -> None:
+    """Show that the chain holds what the books say, and that every invariant holds."""
+    console.heading("The books")
+    catalogue, begun = load_catalogue("development"), base.app_now()
+    with console.step("on chain") as step:
+        found: list[Reconciliation] = until(lambda: _sound(network, begun), "the books do not agree with the chain")
+        step.detail = ", ".join(_held(catalogue, each) for each in found)
+    with console.step("audit") as step:
+        broken = invariants.audit(is_full=True, within_s=AUDIT_S)
+        if broken:
+            raise StoryError(f"{broken[0].name} is broken: {broken[0].meaning}")
+        step.detail = f"{len(invariants.named(is_full=True))} invariants hold"
+
+
+def _sound(network: str, begun: datetime) -> list[Reconciliation] | None:
+    """Return the network's comparisons, all of them made since then and without a difference."""
+    found = reconciliation.listing(network)
+    return found if found and all(each.is_sound and each.checked_at >= begun for each in found) else None
+
+
+def _held(catalogue: Catalogue, each: Reconciliation) -> str:
+    return f"{format_coin(each.chain_units, catalogue.scale(each.currency))} {each.currency} at block {each.height}"
