@@ -162,7 +162,10 @@ _IS_THE_SAME: Final = (
 
 
 def match(family: str, addresses: Collection[str]) -> dict[str, Owner]:
-    """Return the owners of those addresses that are ours: one indexed query, however many are watched."""
+    """Return the owners of those addresses that are ours: one indexed query, however many are watched.
+
+    Each is looked up on its own: of a block with thousands of them the planner would rather read the whole pool.
+    """
     if not addresses:
         return {}
     found = rows_as(
@@ -170,13 +173,15 @@ def match(family: str, addresses: Collection[str]) -> dict[str, Owner]:
         "SELECT p.address, o.owner_kind AS kind, o.owner_id AS id,"
         " COALESCE(i.merchant_id, w.merchant_id) AS merchant_id,"
         " COALESCE(i.pay_currency, w.currency) AS pay_currency, COALESCE(i.network, w.network) AS network"
-        " FROM unnest(%s::text[]) AS seen (address)"
-        " JOIN pool_addresses p ON p.family = %s AND p.address = seen.address"
+        # One text is read in a tenth of the time that as many constants take.
+        " FROM unnest(string_to_array(%s, ',')) AS seen (address)"
+        " CROSS JOIN LATERAL"
+        " (SELECT a.* FROM pool_addresses a WHERE a.family = %s AND a.address = seen.address LIMIT 1) p"
         " JOIN address_owners o ON o.family = p.family AND o.ordinal = p.ordinal"
         " LEFT JOIN invoices i ON o.owner_kind = 'invoice' AND i.id = o.owner_id"
         " LEFT JOIN wallets w ON o.owner_kind = 'wallet' AND w.id = o.owner_id"
         " WHERE i.id IS NOT NULL OR w.id IS NOT NULL",
-        (list(addresses), family),
+        (",".join(addresses), family),
     )
     return {owner.address: owner for owner in found}
 

@@ -33,7 +33,10 @@ _UNSPENT: Final = (
     "(SELECT * FROM coins WHERE network = %s AND currency = %s AND spent_by_txid IS NULL AND created_height <= %s"
     " UNION ALL SELECT * FROM coins WHERE network = %s AND currency = %s AND spent_height > %s) k"
 )
-_NAMED: Final = "(k.txid, k.vout) IN (SELECT * FROM unnest(%s::text[], %s::bigint[]))"
+# A block names thousands: two texts are read in a fraction of the time that as many constants take.
+_NAMED: Final = (
+    "(k.txid, k.vout) IN (SELECT * FROM unnest(string_to_array(%s, ','), string_to_array(%s, ',')::bigint[]))"
+)
 
 
 class CoinRow(Table, table="coins k"):
@@ -108,8 +111,8 @@ class Spending(NamedTuple):
     by_txid: str
 
 
-def _split(outpoints: Collection[Outpoint]) -> tuple[list[str], list[int]]:
-    return [txid for txid, _ in outpoints], [vout for _, vout in outpoints]
+def _split(outpoints: Collection[Outpoint]) -> tuple[str, str]:
+    return ",".join(txid for txid, _ in outpoints), ",".join(str(vout) for _, vout in outpoints)
 
 
 def ours(network: str, outpoints: Collection[Outpoint]) -> set[Outpoint]:

@@ -12,7 +12,7 @@ import pytest
 from core.addresses.evm import checksum_evm
 from core.catalogue.catalogue import load_catalogue
 from core.rates.pricing import PPM
-from models.db.base import execute, one, rows, value
+from models.db.base import execute, one, rows, transaction, value
 from models.deposits import crediting
 from models.deposits import rows as deposits
 from models.invoices import rows as invoices
@@ -839,6 +839,23 @@ def test_addresses_are_matched_in_their_stored_form(shop: UUID, chain: Chain) ->
     assert deposits.match("evm", ["0xnobody", pooled]) == {
         pooled: deposits.Owner(pooled, "invoice", mine.id, shop, "USDT", "ethereum")
     }
+
+
+def test_a_full_blocks_addresses_are_looked_up_and_the_pool_is_not_read(shop: UUID) -> None:
+    mine = invoice(shop).address.lower()
+    with transaction():
+        execute(
+            "INSERT INTO pool_addresses (family, ordinal, address)"
+            " SELECT 'evm', 1000000 + n, md5(n::text) FROM generate_series(1, 20000) n"
+        )
+        execute(
+            "INSERT INTO address_owners (family, ordinal, owner_kind, owner_id)"
+            " SELECT family, ordinal, 'invoice', gen_random_uuid() FROM pool_addresses WHERE ordinal > 1000000"
+        )
+        execute("ANALYZE pool_addresses, address_owners")
+        before = rows("SELECT seq_scan FROM pg_stat_xact_user_tables WHERE relname = 'pool_addresses'")
+        assert deposits.match("evm", [mine, *(f"0xstranger{number}" for number in range(12_000))]).keys() == {mine}
+        assert rows("SELECT seq_scan FROM pg_stat_xact_user_tables WHERE relname = 'pool_addresses'") == before
 
 
 def test_an_address_that_belongs_to_nobody_is_not_matched(shop: UUID) -> None:
