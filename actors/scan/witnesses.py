@@ -2,23 +2,27 @@
 
 A deposit, or what came to the hot wallet, is agreed on when two providers at least tell the same of it, and more do so
 than tell something else. Until then it waits, a deposit is shown as awaiting_quorum, and it is asked about again ever
-more rarely; the scan goes on meanwhile.
+more rarely; the scan goes on meanwhile. Where the others agree on another transfer in a deposit's place, that takes it.
 """
 
 from __future__ import annotations
 
 from typing import Final
+from uuid import UUID
 
 import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
-from actors.scan.intake import settle_owners
-from chains.base import Agreement, Recorded
+from actors.scan.intake import Matching, settle_owners, take_transfer
+from chains.base import Agreement, BlockScan, ProviderError, Recorded, Transfer
 from chains.family import Reader
 from core.catalogue.catalogue import Catalogue, Network
+from models.db.base import repeat_on_deadlock, transaction
+from models.deposits import cursors
 from models.deposits import witnesses as quorum
-from models.deposits.rows import Deposit
+from models.deposits.rows import Deposit, OwnerKind
+from models.outcomes import reversals
 from models.treasury import own_addresses as treasury
 from models.treasury import topup_doubts
 from models.treasury.rows import Topup
@@ -36,50 +40,104 @@ def seek_second_opinions(ctx: Context, network: Network, chain: Reader) -> None:
     code = network.code
     due = quorum.due(code, limit=ASKED_PER_STEP)
     hot = treasury.address(code, "hot")
-    agreed = [asked for asked in due if _is_agreed(ctx.catalogue, chain, asked)]
+    for asked in due:
+        settle_owners(ctx, _settled(ctx, network, chain, asked))
     if hot is not None:
         for topup in topup_doubts.due(code, limit=ASKED_PER_STEP):
             _judge(ctx.catalogue, chain, topup, hot)
-    settle_owners(ctx, {(asked.owner_kind, asked.owner_id) for asked in agreed})
 
 
-def _is_agreed(catalogue: Catalogue, chain: Reader, asked: Deposit) -> bool:
-    problem = _objection(catalogue, chain, asked, units=asked.amount_units, recipient=asked.address)
-    if problem:
-        quorum.put_off(asked, problem)
-        return False
-    return quorum.agree(asked)
+def _settled(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> set[tuple[OwnerKind, UUID]]:
+    """Agree on a deposit, put another in its place, or ask again later; return whom that concerns."""
+    answer = chain.second_opinion(_recorded(ctx.catalogue, asked, units=asked.amount_units, recipient=asked.address))
+    if _is_firm(answer):
+        return {(asked.owner_kind, asked.owner_id)} if quorum.agree(asked) else set()
+    if answer.other >= WITNESSES_MIN and answer.other > answer.same:
+        concerned = _corrected(ctx, network, chain, asked)
+        if concerned:
+            return concerned
+    quorum.put_off(asked, _problem(answer, chain, asked))
+    return set()
+
+
+def _corrected(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> set[tuple[OwnerKind, UUID]]:
+    """Put what others agree on in a deposit's place; return whom that concerns, nobody where they agree on nothing.
+
+    What one provider showed would keep the true transfer out for ever: both have the same transaction and place.
+    """
+    ours = Matching(network)
+    try:
+        scan = chain.reread(asked.block_height, ours)
+    except ProviderError:
+        # It is asked about again; the others that are due have their turn.
+        return set()
+    if not isinstance(scan, BlockScan) or scan.block.hash != asked.block_hash:
+        return set()
+    place = (asked.txid, asked.ordinal)
+    told = next((each for each in scan.transfers if (each.txid, each.ordinal) == place), None)
+    if told is None or not _is_firm(chain.second_opinion(_shown(scan, told))):
+        return set()
+    if not repeat_on_deadlock(_replace, ctx, network, chain, asked, scan, told, ours):
+        return set()
+    log.error(
+        "deposit.outvoted", network=network.code, txid=asked.txid, ordinal=asked.ordinal,
+        told_units=asked.amount_units, units=told.units,
+    )  # fmt: skip
+    return {(asked.owner_kind, asked.owner_id), *ours.of([told])}
+
+
+def _replace(
+    ctx: Context, network: Network, chain: Reader, asked: Deposit, scan: BlockScan, told: Transfer, ours: Matching
+) -> bool:
+    with transaction():
+        return (
+            cursors.is_scanned(network.code, height=scan.block.height, block_hash=scan.block.hash)
+            and reversals.outvote(ctx.catalogue, asked)
+            and take_transfer(ctx, network, chain, scan.block, told, ours)
+        )
 
 
 def _judge(catalogue: Catalogue, chain: Reader, asked: Topup, hot: str) -> None:
-    problem = _objection(catalogue, chain, asked, units=asked.units, recipient=hot)
-    if problem:
-        topup_doubts.put_off(asked, problem)
-    else:
+    answer = chain.second_opinion(_recorded(catalogue, asked, units=asked.units, recipient=hot))
+    if _is_firm(answer):
         topup_doubts.agree(asked)
+    else:
+        topup_doubts.put_off(asked, _problem(answer, chain, asked))
 
 
-def _objection(catalogue: Catalogue, chain: Reader, asked: Deposit | Topup, *, units: int, recipient: str) -> str:
-    """Return what stands against what one provider showed; nothing if enough others tell the same."""
+def _recorded(catalogue: Catalogue, asked: Deposit | Topup, *, units: int, recipient: str) -> Recorded:
     pair = catalogue.pairs[asked.currency, asked.network]
-    answer = chain.second_opinion(
-        Recorded(
-            txid=asked.txid,
-            ordinal=asked.ordinal,
-            currency=asked.currency,
-            units=pair.from_ledger(units, catalogue.scale(asked.currency)),
-            recipient=recipient,
-            height=asked.block_height,
-            block_hash=asked.block_hash,
-        )
+    return Recorded(
+        txid=asked.txid,
+        ordinal=asked.ordinal,
+        currency=asked.currency,
+        units=pair.from_ledger(units, catalogue.scale(asked.currency)),
+        recipient=recipient,
+        height=asked.block_height,
+        block_hash=asked.block_hash,
     )
-    if answer.same >= WITNESSES_MIN and answer.same > answer.other:
-        return ""
-    problem = _problem(answer, chain.providers)
+
+
+def _shown(scan: BlockScan, told: Transfer) -> Recorded:
+    return Recorded(
+        txid=told.txid,
+        ordinal=told.ordinal,
+        currency=told.currency,
+        units=told.units,
+        recipient=told.recipient,
+        height=scan.block.height,
+        block_hash=scan.block.hash,
+    )
+
+
+def _is_firm(answer: Agreement) -> bool:
+    """Return whether enough providers tell the same."""
+    return answer.same >= WITNESSES_MIN and answer.same > answer.other
+
+
+def _problem(answer: Agreement, chain: Reader, asked: Deposit | Topup) -> str:
+    """Return what stands against what one provider showed, and tell of it."""
+    told = f"{answer.same} of {chain.providers} providers agree, {answer.other} tell otherwise"
+    problem = f"{told}; {answer.problem}" if answer.problem else told
     log.warning("deposit.awaits_witness", network=asked.network, txid=asked.txid, problem=problem)
     return problem
-
-
-def _problem(answer: Agreement, providers: int) -> str:
-    told = f"{answer.same} of {providers} providers agree, {answer.other} tell otherwise"
-    return f"{told}; {answer.problem}" if answer.problem else told

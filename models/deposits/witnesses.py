@@ -17,6 +17,7 @@ Reason = Literal["amount", "unpriced", "hourly", "missing"]
 RETRY_S: Final = 5
 RETRY_MAX_S: Final = 300
 PROBLEM_MAX: Final = 300
+OUTVOTED: Final = "the others agree on another transfer in its place"
 PUT_OFF: Final = (
     f"attempts = attempts + 1, problem = left(%s, {PROBLEM_MAX}), next_attempt_at ="
     f" app_now() + make_interval(secs => LEAST({RETRY_S} * 2 ^ LEAST(attempts, 16), {RETRY_MAX_S}))"
@@ -89,6 +90,19 @@ def agree(asked: Deposit) -> bool:
         "UPDATE deposit_quorums q SET agreed_at = app_now(), attempts = attempts + 1, problem = '' FROM deposits d"
         " WHERE q.deposit_id = %s AND q.round = %s AND q.agreed_at IS NULL"
         " AND d.id = q.deposit_id AND d.round = q.round AND d.block_hash = %s",
+        (asked.id, asked.round, asked.block_hash),
+    )
+
+
+def reject(asked: Deposit) -> bool:
+    """Keep this very life of a deposit from being agreed on; False if it was, or if it is over.
+
+    Call inside the transaction that takes it back.
+    """
+    return touched(
+        f"UPDATE deposit_quorums q SET attempts = attempts + 1, problem = '{OUTVOTED}' FROM deposits d"
+        " WHERE q.deposit_id = %s AND q.round = %s AND q.agreed_at IS NULL"
+        " AND d.id = q.deposit_id AND d.round = q.round AND d.block_hash = %s AND d.status = 'pending'",
         (asked.id, asked.round, asked.block_hash),
     )
 

@@ -1,7 +1,8 @@
 """Takes back deposits whose blocks left the chain, and stops the refunds that they were to pay.
 
-Called by actors.scan.follow. A reorg never finds a reason to stop here: what was sent already becomes the merchant's
-debt. The owner of a deposit is locked before its refunds, these before debts and balances.
+Called by actors.scan.follow, and by actors.scan.witnesses for what others outvote. A reorg never finds a reason to stop
+here: what was sent already becomes the merchant's debt. The owner of a deposit is locked before its refunds, these
+before debts and balances.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from models.db.base import execute, repeat_on_deadlock, transaction, value
-from models.deposits import crediting
+from models.deposits import crediting, witnesses
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.invoices import events, settlement
@@ -94,6 +95,25 @@ def reverse_of_wallet(catalogue: Catalogue, deposit_id: UUID, wallet_id: UUID) -
         deposit = deposits.reverse(deposit_id)
         if deposit is not None:
             crediting.book_reversed(deposit, wallet.merchant_id)
+
+
+def outvote(catalogue: Catalogue, told: Deposit) -> bool:
+    """Take back a deposit that one provider alone told; False if it was agreed on, or is not that life any more.
+
+    It never counted, so that nothing is booked and nobody's history tells of it. Call inside a transaction that locks
+    the cursor and records what the others tell, and settle the owner after it.
+    """
+    if not witnesses.reject(told):
+        return False
+    if told.owner_kind == "wallet":
+        wallets.lock(told.owner_id)
+    else:
+        invoices.lock(told.owner_id)
+    _stop_refund_of(catalogue, told.id)
+    deposit = deposits.reverse(told.id)
+    if deposit is not None and told.owner_kind == "invoice":
+        settlement.subtract(told.owner_id, deposit)
+    return deposit is not None
 
 
 def _stop_refund_of(catalogue: Catalogue, deposit_id: UUID) -> None:

@@ -97,10 +97,14 @@ class LyingRpc(JsonRpcNode):
 
     def alter_amounts(self, factor: int) -> None:
         """Multiply what every log says."""
+        self._alter_logs(lambda log: log | {"data": f"0x{int(log['data'], 16) * factor:064x}"})
 
-        def change(log: dict[str, Any]) -> dict[str, Any]:
-            return log | {"data": f"0x{int(log['data'], 16) * factor:064x}"}
+    def alter_recipient(self, address: str) -> None:
+        """Let every log say that an address was paid."""
+        topic = "0x" + "0" * 24 + address[2:].lower()
+        self._alter_logs(lambda log: log | {"topics": [*log["topics"][:2], topic]})
 
+    def _alter_logs(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         def receipt(truth: Any, _params: list[Any]) -> Any:
             return truth and truth | {"logs": [change(log) for log in truth["logs"]]}
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import structlog
 
 from actors import context
 from chains.registry import reader
 from core.addresses.evm import keccak256
 from core.settings.settings import load_settings
-from models.db.base import execute, one, rows
+from models.db.base import execute, one, rows, transaction
 from models.deposits import rows as deposits
 from models.deposits import witnesses as quorum
 from models.invoices.rows import InvoiceRow
+from models.outcomes import reversals
+from models.wallets.rows import WalletRow
 from tests.actors.scan.world import ETHER, USDT_UNITS, World
 from tests.models.builders import CATALOGUE
+from tests.models.wallets.builders import wallet
 from tests.peers.json_rpc_node import Raw
 from tests.peers.lying_rpc import DOWN
 
@@ -38,7 +42,7 @@ def paid(world: World) -> InvoiceRow:
     return mine
 
 
-def shown(of: InvoiceRow) -> list[str]:
+def shown(of: InvoiceRow | WalletRow) -> list[str]:
     return [deposit.shown_status for deposit in deposits.of_owner(of.id)]
 
 
@@ -150,6 +154,45 @@ def test_an_altered_amount_is_never_credited(start: Start) -> None:
 
     assert (shown(mine), world.credited()) == (["awaiting_quorum"], 0)
     assert one("SELECT problem FROM deposit_quorums") == ("1 of 2 providers agree, 1 tell otherwise",)
+
+
+def test_two_who_agree_on_another_amount_win_over_one(start: Start) -> None:
+    world = start(3, QUORUM_USD="10")
+    world.providers[0].alter_amounts(1000)
+    mine = paid(world)
+    with structlog.testing.capture_logs() as logs:
+        world.witness()
+    assert world.deposits("amount_units", "status", "round") == [(10 * 10**18, "pending", 1)]
+
+    world.witness()
+
+    assert [log["log_level"] for log in logs if log["event"] == "deposit.outvoted"] == ["error"]
+    assert (shown(mine), world.status(mine)) == (["credited"], "paid")
+
+
+def test_two_who_agree_on_another_recipient_win_over_one(start: Start) -> None:
+    world = start(3, QUORUM_USD="10")
+    mine, liars = wallet(world.shop), world.invoice()
+    world.providers[0].alter_recipient(liars.address)
+    world.pay(mine)
+    world.confirm_sent()
+    assert shown(liars) == ["awaiting_quorum"]
+
+    world.witness()
+    world.witness()
+
+    assert (shown(liars), shown(mine)) == ([], ["credited"])
+
+
+def test_what_was_agreed_on_is_not_taken_back(start: Start) -> None:
+    world = start(QUORUM_USD="10")
+    paid(world)
+    [asked] = quorum.due("ethereum", limit=10)
+    assert quorum.agree(asked)
+
+    with transaction():
+        assert not reversals.outvote(CATALOGUE, asked)
+    assert rows("SELECT status FROM deposits") == [("pending",)]
 
 
 def test_an_invented_deposit_is_never_credited(start: Start) -> None:

@@ -26,6 +26,7 @@ from models.invoices import rows as invoices
 from models.invoices import settlement
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import holdings
+from models.wallets.rows import WalletRow
 from tests.models.builders import CATALOGUE, assert_sound, merchant
 from tests.models.invoices.builders import invoice
 from tests.peers.anvil import BUYER, BUYER_KEY, HandMined, calldata
@@ -102,7 +103,7 @@ class World:
         self._nonce += 1
         return spend.txid, "0x" + spend.raw.hex()
 
-    def pay(self, to: InvoiceRow, units: int = USDT_UNITS, *, currency: str = "USDT") -> str:
+    def pay(self, to: InvoiceRow | WalletRow, units: int = USDT_UNITS, *, currency: str = "USDT") -> str:
         """Send a transfer to an invoice, to be mined; returns its id."""
         txid, raw = self.signed(to.address.lower(), units, currency=currency)
         assert self.node.ask("eth_sendRawTransaction", raw) == txid

@@ -41,10 +41,6 @@ class EvmRig(Rig):
         "refuse": "a spend has one output",
     }
 
-    waits_after: ClassVar = {
-        "altered": "the true amount comes under the same transaction and place, which are recorded already"
-    }
-
     def __init__(self, database: str, anvil: Callable[..., Anvil], stack: ExitStack) -> None:
         super().__init__(database)
         self._stack = stack

@@ -85,8 +85,6 @@ class Rig(ABC):
     claim: ClassVar[str]
     # Why it cannot do what OPTIONAL names, in one line each.
     lacks: ClassVar[Mapping[str, str]]
-    # Of the lies of one provider among three, those after which a payment waits for an operator, and why.
-    waits_after: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, database: str) -> None:
         self._database = database

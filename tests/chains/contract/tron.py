@@ -44,9 +44,6 @@ class TronRig(Rig):
         "pretend": "nobody is told what waits here",
         "write_off": "what no row knows takes no claim that could be signed anew",
     }
-    waits_after: ClassVar = {
-        "altered": "the true amount comes under the same transaction and place, which are recorded already"
-    }
 
     def __init__(self, database: str, stack: ExitStack) -> None:
         super().__init__(database)
