@@ -23,6 +23,8 @@ UNITS: Final = 10**8
 TARGET_BLOCKS: Final = 3
 # What is offered where a node has seen too little to estimate, as on a chain that has just begun.
 UNKNOWN_RATE: Final = 5 * KVB
+# What nodes ask for the bytes of what takes another's place is this, or more where their operators say so.
+INCREMENT_MIN: Final = 1 * KVB
 # A whole coin for a thousand bytes is nothing that an honest node says.
 COINS_MAX: Final = 1
 
@@ -38,6 +40,8 @@ class _Pool(msgspec.Struct):
 
     mempoolminfee: Decimal
     minrelaytxfee: Decimal
+    # What is paid above all that is replaced; nodes before version 24 tell it elsewhere.
+    incrementalrelayfee: Decimal = Decimal(0)
 
 
 def todays_rate(providers: Providers[JsonRpc], *, cap_units: int) -> int:
@@ -56,6 +60,11 @@ def asked_rate(providers: Providers[JsonRpc]) -> int:
     return median_low(providers.answers(_voice))
 
 
+def asked_increment(providers: Providers[JsonRpc]) -> int:
+    """Return what is paid above all that it replaces, for a thousand virtual bytes. Raises ProviderError."""
+    return max(INCREMENT_MIN, median_low(providers.answers(lambda node: _rate(_pool(node).incrementalrelayfee))))
+
+
 def fee_units(vbytes: int, rate: int) -> int:
     """Return the fee of so many virtual bytes, rounded up."""
     return -(-vbytes * rate // KVB)
@@ -70,10 +79,14 @@ def costs(providers: Providers[JsonRpc], network: Network, *, cap_units: int) ->
 
 def _voice(node: JsonRpc) -> int:
     """Return what one node asks for: its estimate, and never less than it would take."""
-    pool = node.call("getmempoolinfo", [], _Pool)
+    pool = _pool(node)
     told = node.call("estimatesmartfee", [TARGET_BLOCKS], _Estimate).feerate
     estimate = UNKNOWN_RATE if told is None else _rate(told) or UNKNOWN_RATE
     return max(_rate(pool.mempoolminfee), _rate(pool.minrelaytxfee), estimate)
+
+
+def _pool(node: JsonRpc) -> _Pool:
+    return node.call("getmempoolinfo", [], _Pool)
 
 
 def _rate(coins: Decimal) -> int:

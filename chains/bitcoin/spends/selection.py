@@ -20,8 +20,6 @@ COINS_WANTED: Final = 8
 # No part of the change is worth less, nor less than so many times what making and spending it costs.
 PART_MIN_UNITS: Final = 10_000
 PART_COSTS: Final = 50
-# What a transaction that takes another's place pays above it for each of its own virtual bytes: nodes ask for no more.
-INCREMENT: Final = 1
 
 _DUST_UNITS: Final = dust_units(KEY_HASH.ljust(KEY_HASH_BYTES, b"\0"))
 
@@ -35,8 +33,9 @@ class Bill:
     # Satoshi for a thousand virtual bytes, and the most for one.
     rate: int
     cap_units: int
-    # What a transaction pays whose place this one takes.
+    # What a transaction pays whose place this one takes, and what is paid above that, for a thousand virtual bytes.
     before_units: int = 0
+    increment: int = 0
 
     def size(self, inputs: int, parts: int = 0) -> int:
         """Return the virtual bytes with so many coins and parts of change."""
@@ -45,8 +44,7 @@ class Bill:
     def fee(self, inputs: int, parts: int = 0) -> int:
         """Return the fee of so many coins and parts of change."""
         vbytes = self.size(inputs, parts)
-        least = self.before_units + INCREMENT * vbytes if self.before_units else 0
-        return max(fee_units(vbytes, self.rate), least)
+        return max(fee_units(vbytes, self.rate), self.before_units + fee_units(vbytes, self.increment))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

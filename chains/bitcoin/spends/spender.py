@@ -35,9 +35,8 @@ from chains.net.providers import Providers
 from core.catalogue.catalogue import Network
 from core.catalogue.families import bitcoin_parameters, traits_of
 
-# What takes another's place offers so much more, and at least so much, for a thousand virtual bytes.
+# What takes another's place offers so much more for its size.
 BUMP_PERCENT: Final = 25
-BUMP_MIN_RATE: Final = fees.KVB
 
 
 class BitcoinSpender:
@@ -59,13 +58,14 @@ class BitcoinSpender:
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft:
         """Return a draft with the coins of `before`, and further ones where its change does not pay for more."""
         coins, terms = building.claimed(before), before.offer.terms
-        scripts = self._scripts(before.intent)
+        scripts, increment = self._scripts(before.intent), fees.asked_increment(self.providers)
         bill = Bill(
             scripts=scripts,
             units=before.intent.units,
-            rate=self._dearer_rate(before, scripts, cap_units=cap_units),
+            rate=self._dearer_rate(before, scripts, increment, cap_units=cap_units),
             cap_units=cap_units,
             before_units=terms["fee_units"],
+            increment=increment,
         )
         taken = {(coin.txid, coin.vout) for coin in coins}
         free = [coin for coin in purse.coins if (coin.txid, coin.vout) not in taken]
@@ -124,16 +124,17 @@ class BitcoinSpender:
                 raise SpendRefusedError(f"{output.units} satoshi to {output.recipient} are dust")
         return scripts
 
-    def _dearer_rate(self, before: Draft, scripts: tuple[bytes, ...], *, cap_units: int) -> int:
+    def _dearer_rate(self, before: Draft, scripts: tuple[bytes, ...], increment: int, *, cap_units: int) -> int:
         """Return what a transaction offers that takes another's place: today's rate, or a step above what that had.
 
-        Where the step leads above the cap, the cap is offered. FeeTooHighError where that is no more than before.
+        increment: the least step that nodes take. Where the step leads above the cap, the cap is offered.
+        FeeTooHighError where that is no more than before.
         """
         terms = before.offer.terms
         vbytes = vsize(inputs=len(building.claimed(before)), scripts=scripts, change=terms["change_parts"])
         had = -(-terms["fee_units"] * fees.KVB // vbytes)
-        step = max(had * (100 + BUMP_PERCENT) // 100, had + BUMP_MIN_RATE)
+        step = max(had * (100 + BUMP_PERCENT) // 100, had + increment)
         cap = cap_units * fees.KVB
-        if had + BUMP_MIN_RATE > cap:
+        if had + increment > cap:
             raise FeeTooHighError(f"a replacement would offer more than {cap_units} satoshi for a virtual byte")
         return min(cap, max(step, fees.todays_rate(self.providers, cap_units=cap_units)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -91,22 +93,23 @@ def test_the_same_coins_give_the_same_choice(bill: Bill, free: list[Coin], chanc
     assert again == told or str(again) == str(told)
 
 
-@given(bills(), coins_of, coins_of)
+@given(bills(), coins_of, coins_of, st.integers(1_000, 20_000))
 def test_what_takes_anothers_place_spends_all_that_it_spent_and_pays_for_its_own_size(
-    bill: Bill, free: list[Coin], further: list[Coin]
+    bill: Bill, free: list[Coin], further: list[Coin], increment: int
 ) -> None:
     before = chosen(bill, free)
     assume(isinstance(before, Choice))
     assert isinstance(before, Choice)
     later = [coin(1_000 + number, each.units) for number, each in enumerate(further)]
-    dearer = Bill(scripts=bill.scripts, units=bill.units, rate=bill.rate, cap_units=CAP, before_units=before.fee_units)
+    dearer = replace(bill, before_units=before.fee_units, increment=increment)
     try:
         after = choose(dearer, later, held=before.coins, parts_max=max(1, before.change_parts))
     except (ShortError, FeeTooHighError):
         return
     assert_sound(after, dearer)
     assert set(before.coins) <= set(after.coins) <= {*before.coins, *later}
-    assert after.fee_units >= before.fee_units + dearer.size(len(after.coins), after.change_parts)
+    vbytes = dearer.size(len(after.coins), after.change_parts)
+    assert 1_000 * (after.fee_units - before.fee_units) >= increment * vbytes
     assert after.change_parts <= max(1, before.change_parts)
 
 

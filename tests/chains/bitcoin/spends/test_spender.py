@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -35,6 +37,7 @@ from tests.chains.bitcoin.spends.samples import (
     intent,
 )
 from tests.chains.bitcoin.spends.world import World, deeper
+from tests.peers.json_rpc_node import Refusal
 from tests.peers.lying_rpc import DOWN, HTML
 
 
@@ -241,6 +244,35 @@ def test_a_replacement_drops_its_change_and_then_takes_a_further_coin(alone: Wor
     assert set(claimed(richer).coins) == {first, further}
     assert richer.offer.terms["change_units"] > 400_000
     assert alone.node.waiting() == [alone.sign(richer).txid]
+
+
+def pool(**figures: float) -> Callable[[Any, list[Any]], Any]:
+    """Return a lie about a pool's figures, in whole coins for a thousand bytes."""
+    return lambda truth, _params: {**truth, **figures}
+
+
+def test_a_replacement_pays_what_nodes_ask_for_the_bytes_of_one(trio: World) -> None:
+    trio.fund(COIN)
+    before = trio.draft(intent(1_000_000))
+    for peer, increment in zip(trio.providers, (0.0001, 0.0001, 0.9), strict=True):
+        peer.lies["getmempoolinfo"] = pool(incrementalrelayfee=increment)
+    after = trio.dearer(before)
+    vbytes = read(trio.sign(after).raw).vsize
+
+    assert after.offer.terms["rate"] == 15_000
+    assert after.offer.terms["fee_units"] >= before.offer.terms["fee_units"] + 10 * vbytes
+    with pytest.raises(FeeTooHighError, match="more than 14 satoshi"):
+        trio.dearer(before, cap=14)
+
+
+def test_a_pool_that_fills_before_a_transaction_is_sent_has_it_offer_what_is_taken(alone: World) -> None:
+    alone.fund(COIN)
+    before = alone.draft(intent(1_000_000))
+    alone.providers[0].lies["sendrawtransaction"] = Refusal(-26, "mempool min fee not met, 705 < 7050")
+    assert alone.spender.send(alone.sign(before).raw) is Sending.UNDERPRICED
+
+    alone.providers[0].lies["getmempoolinfo"] = pool(mempoolminfee=0.0005)
+    assert alone.dearer(before).offer.terms["rate"] == 50_000
 
 
 def test_what_nothing_is_left_to_pay_for_says_what_it_lacks(alone: World) -> None:
