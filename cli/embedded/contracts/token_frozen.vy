@@ -26,6 +26,7 @@ def freeze(holder: address):
 @external
 def transfer(receiver: address, amount: uint256) -> bool:
     assert not self.isFrozen[msg.sender], "frozen"
+    assert not self.isFrozen[receiver], "frozen"
     self.balanceOf[msg.sender] -= amount
     self.balanceOf[receiver] += amount
     log Transfer(sender=msg.sender, receiver=receiver, value=amount)

@@ -52,6 +52,8 @@ class BitcoinRig(Rig):
         "refuse": "a transaction has its effect as a whole",
         "outlive": "nothing ends by itself here",
         "gather": "coins are spent where they lie",
+        "freeze": "nobody issues this coin, who could freeze a holder",
+        "share": "an address is the hash of one key for good",
         "say_dead": "who spent a coin the scan alone tells, of blocks that their hashes prove",
     }
 

@@ -39,6 +39,7 @@ class EvmRig(Rig):
         "offer": "nobody is told what waits here",
         "pretend": "nobody is told what waits here",
         "refuse": "a spend has one output",
+        "share": "nothing but its key ever signs for an account here",
     }
 
     def __init__(self, database: str, anvil: Callable[..., Anvil], stack: ExitStack) -> None:
@@ -121,6 +122,12 @@ class EvmRig(Rig):
 
     def say_dead(self, number: int) -> None:
         self.peers[number].lies["eth_getTransactionCount"] = lambda truth, _params: hex(int(truth, 16) + 1)
+
+    def freeze(self, address: str) -> None:
+        install_code(self.node.rpc, TOKEN, "token_frozen")
+        self.world._nonce += 1
+        self.node.send(TOKEN, data=calldata("freeze(address)", address))
+        self.mine()
 
     def lose_answers(self) -> None:
         for peer in self.peers:

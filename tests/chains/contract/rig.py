@@ -53,7 +53,7 @@ PRICE: Final = 10
 
 OPTIONAL: Final = (
     "pay_ripening", "leave_hole", "stall", "outlive", "gather", "refuse", "write_off", "say_dead", "offer",
-    "pretend",
+    "pretend", "freeze", "share",
 )  # fmt: skip
 """What a duty may need that not every family has."""
 
@@ -229,6 +229,14 @@ class Rig(ABC):
 
     def pretend(self, number: int, to: str, units: int) -> None:
         """Let a provider, by its number, show a payment that waits for a block, though nobody has made one."""
+        raise NotImplementedError
+
+    def freeze(self, address: str) -> None:
+        """Let the issuer of what invoices are paid in freeze an address: nothing comes there or leaves from there."""
+        raise NotImplementedError
+
+    def share(self, address: str, *, is_shared: bool = True) -> None:
+        """Let others than its key sign for an address of ours, as whoever had that key once would; or it alone."""
         raise NotImplementedError
 
     # The gateway -------------------------------------------------------------------------------------------

@@ -185,6 +185,8 @@ class CounterRig(HolesRig):
     hole_every = 5
     lacks: ClassVar = {
         "pay_ripening": "nobody is paid for making blocks here",
+        "freeze": "nobody issues this coin, who could freeze a holder",
+        "share": "an address is one key's for good",
         "offer": "nobody is told what waits here",
         "pretend": "nobody is told what waits here",
         "outlive": "nothing ends by itself here",
@@ -209,6 +211,8 @@ class WindowRig(HolesRig):
     hole_every = 3
     lacks: ClassVar = {
         "pay_ripening": "nobody is paid for making blocks here",
+        "freeze": "nobody issues this coin, who could freeze a holder",
+        "share": "an address is one key's for good",
         "offer": "nobody is told what waits here",
         "pretend": "nobody is told what waits here",
         "refuse": "a spend has one output",
@@ -234,6 +238,8 @@ class CoinsRig(ToyRig):
         "refuse": "a transaction has its effect as a whole",
         "outlive": "nothing ends by itself here",
         "gather": "coins are spent where they lie",
+        "freeze": "nobody issues this coin, who could freeze a holder",
+        "share": "an address is one key's for good",
         "say_dead": "who spent a coin the scan alone tells, of blocks that their hashes prove",
     }
 

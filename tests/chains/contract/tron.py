@@ -17,7 +17,7 @@ from tests.chains.contract.rig import Fake, Payment, Rig
 from tests.peers.json_rpc_node import Raw
 from tests.peers.lying_rest import LyingRest
 from tests.peers.lying_rpc import DOWN, HTML
-from tests.peers.tron import BUYER, FORGER, FORWARDER, TRX, USDT, Tron, calldata
+from tests.peers.tron import BUSY_PCT, BUYER, FORGER, FORWARDER, TRX, USDT, Tron, calldata
 
 TRANSFER = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 FAILURES: Mapping[str, Raw] = {"silent": DOWN, "429": Raw(status=429), "garbage": HTML}
@@ -120,6 +120,15 @@ class TronRig(Rig):
             return truth
 
         self.peers[number].lies["walletsolidity/getnowblock"] = later
+
+    def freeze(self, address: str) -> None:
+        self.tron.act("code", address=USDT, code="token_frozen", penalty_pct=BUSY_PCT)
+        self.tron.send(self.tron.called(USDT, "freeze(address)", address))
+        self.mine()
+
+    def share(self, address: str, *, is_shared: bool = True) -> None:
+        signers = [address, BUYER.address] if is_shared else [address]
+        self.tron.act("permission", address=address, threshold=1, keys=signers, which="active")
 
     def lose_answers(self) -> None:
         for peer in self.peers:

@@ -1,0 +1,88 @@
+"""What a family owes to a payout that others forbid: an issuer who freezes a holder, somebody who shares our wallet."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.treasury import sweep
+from models.db.base import rows, value
+from models.payouts import freezes
+from models.payouts.queue import REFUSED_FOR_S
+from tests.chains.contract.rig import Rig, status
+
+# Until what waits for an operator is tried again.
+PAUSE_S = 61
+# Until what no node seems to have is sent once more.
+RESEND_S = 30
+
+
+@pytest.mark.needs("freeze")
+def test_whom_the_issuer_has_frozen_is_not_paid_and_the_money_comes_back(rich: Rig) -> None:
+    frozen, other = rich.recipient(), rich.recipient()
+    rich.freeze(frozen)
+    kept, paid = rich.order(frozen), rich.order(other)
+    before = rich.holding()
+    rich.sign()
+    rich.follow()
+    assert (status(kept), status(paid), rich.held(other)) == ("approved", "confirmed", rich.price)
+    assert value("SELECT wait_reason <> '' FROM payouts WHERE id = %s", (kept.id,))
+    assert rows("SELECT count(*) FROM spends") == [(1,)], "nothing is signed that would only cost a fee"
+
+    rich.pass_time(REFUSED_FOR_S)
+    rich.sign()
+    assert (status(kept), rich.held(frozen)) == ("failed", 0)
+    assert rich.holding() == before + kept.amount_units + kept.fee_units
+    assert rich.findings() == []
+
+
+@pytest.mark.needs("freeze")
+def test_who_is_frozen_while_his_payout_waits_for_a_block_gets_it_back_but_for_the_fee(rich: Rig) -> None:
+    frozen = rich.recipient()
+    order = rich.order(frozen)
+    before = rich.holding()
+    rich.sign()
+    assert status(order) == "sent"
+    rich.forget_waiting()
+    rich.freeze(frozen)
+    rich.pass_time(RESEND_S)
+    rich.sign()
+    rich.follow()
+
+    assert (status(order), rich.held(frozen)) == ("failed", 0)
+    # What the chain took for nothing, the fee was for.
+    assert rich.holding() == before + order.amount_units
+    assert rows("SELECT state FROM spends") == [("failed",)]
+    assert rich.findings() == []
+
+
+@pytest.mark.needs("share")
+def test_where_others_may_sign_for_the_wallet_the_network_is_frozen_until_an_operator_lifts_it(rich: Rig) -> None:
+    recipient = rich.recipient()
+    order = rich.order(recipient)
+    rich.share(rich.hot)
+    rich.sign()
+    rich.pass_time(PAUSE_S)
+    rich.sign()
+    sweep.keep_treasury(rich.code)
+    assert [(each.name, each.frozen_by) for each in freezes.listing()] == [(rich.code, freezes.SIGNER)]
+    assert (rows("SELECT count(*) FROM spends"), status(order)) == ([(0,)], "approved")
+
+    rich.share(rich.hot, is_shared=False)
+    rich.pass_time(PAUSE_S)
+    rich.sign()
+    assert rows("SELECT count(*) FROM spends") == [(0,)], "nobody has said yet that it is ours again"
+    freezes.unfreeze("network", rich.code)
+    rich.pass_time(PAUSE_S)
+    rich.sign()
+    rich.follow()
+    assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
+
+
+@pytest.mark.needs("share")
+def test_where_others_may_sign_for_the_wallet_the_treasury_freezes_the_network_too(rich: Rig) -> None:
+    rich.env |= {f"{rich.code.upper()}_COLD_ADDRESS": rich.recipient(), "HOT_LIMIT_USD": "50"}
+    rich.restart()
+    rich.share(rich.hot)
+    rich.keep_and_follow()
+    assert [(each.name, each.frozen_by) for each in freezes.listing()] == [(rich.code, freezes.SIGNER)]
+    assert rows("SELECT count(*) FROM spends") == [(0,)]
