@@ -44,7 +44,7 @@ def _show_newest(_catalogue: Catalogue, spend: SpendRow) -> None:
         payout = _lock(output, "broadcasting", "sent")
         if payout is not None:
             payouts.note_inclusion(payout.id, txid=spend.txid, block_height=None)
-            payout_queue.explain(payout.id, reason="")
+            _explain(payout, "")
 
 
 def _mined(catalogue: Catalogue, spend: SpendRow) -> None:
@@ -56,7 +56,13 @@ def _mined(catalogue: Catalogue, spend: SpendRow) -> None:
             # Whoever sent it died before he could say so.
             payouts.move(catalogue, payout, "sent", txid=spend.mined_txid)
         payouts.note_inclusion(payout.id, txid=spend.mined_txid or spend.txid, block_height=spend.mined_height)
-        payout_queue.explain(payout.id, reason=UNCLEAR if output.effect == "other" else "")
+        _explain(payout, UNCLEAR if output.effect == "other" else "")
+
+
+def _explain(payout: PayoutRow, reason: str) -> None:
+    """Note why a locked payout does not end, where it does not say so."""
+    if payout.wait_reason != reason:
+        payout_queue.explain(payout.id, reason=reason)
 
 
 def _confirmed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:

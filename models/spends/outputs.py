@@ -98,17 +98,23 @@ def forget_moved(spend_id: UUID) -> None:
 
 
 def end(output: OutputRow, ending: Ending, *, lost_units: int = 0) -> bool:
-    """End an output with what the gateway bears of it; False if it has ended."""
+    """End an output, read under its spend's lock, with what the gateway bears of it; False if it has ended."""
     is_ended = touched(
         "UPDATE spend_outputs SET state = %s, lost_units = %s WHERE spend_id = %s AND place = %s AND state = 'open'",
         (ending, lost_units, output.spend_id, output.place),
     )
-    _add_up(output.spend_id)
+    if lost_units or output.lost_units:
+        _add_up(output.spend_id)
     return is_ended
 
 
 def note_lost(output: OutputRow, lost_units: int, *, problem: str = "") -> None:
-    """Note what the gateway bears of an output that ended. problem: its outcome, if that is not what was announced."""
+    """Note what the gateway bears of an output that ended, read under its spend's lock.
+
+    problem: its outcome, if that is not what was announced.
+    """
+    if lost_units == output.lost_units and problem in {"", output.problem}:
+        return
     execute(
         "UPDATE spend_outputs SET lost_units = %s, problem = CASE WHEN %s = '' THEN problem ELSE %s END"
         " WHERE spend_id = %s AND place = %s",

@@ -275,7 +275,8 @@ def _settle(catalogue: Catalogue, spend: SpendRow) -> SpendRow:
     for output in spend.outputs:
         outputs.note_lost(output, _lost_units(catalogue, spend, output, _owed_units(spend, output)))
     after = _reread(spend.id, is_changed=spends.settle(spend.id, booked_fee_units=fee))
-    coins.release_unspent(spend.id)
+    if spend.slot is None:
+        coins.release_unspent(spend.id)
     _book_gas(catalogue, spend, f"spend:{spend.id}:gas-{_settled(spend)}", fee - spend.booked_fee_units)
     _book_loss(spend, f"spend:{spend.id}:loss-{_settled(spend)}", after.lost_units - spend.lost_units)
     for output in after.outputs:
