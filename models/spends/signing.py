@@ -63,12 +63,12 @@ def obstacle(network: str) -> str:
 def watch(network: str) -> Stop | None:
     """Note which database this is the first time, stop the network if it is another, and return what stops it.
 
-    Not to be called inside a transaction.
+    Of several who come at once one notes it, and the others look again. Not to be called inside a transaction.
     """
     if not obstacle(network):
         return None
     stopped = read(network)
-    if stopped is None and not touched(f"{_NOTE} ON CONFLICT DO NOTHING", (network,)):
+    if stopped is None and not touched(f"{_NOTE} ON CONFLICT DO NOTHING", (network,)) and obstacle(network):
         with transaction():
             stop(network, reason=ANOTHER_DATABASE)
         stopped = read(network)

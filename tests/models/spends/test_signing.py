@@ -11,6 +11,7 @@ from models.spends import signing
 from models.spends import unknown as unknown_spends
 from models.spends.signing import Stop
 from models.spends.unknown import UnknownRow
+from tests.models.db.collisions import at_once
 
 SENDER = "0x" + "11" * 20
 BYTES = bytes(range(256))
@@ -39,6 +40,12 @@ def stopped(database: str) -> Stop:
     assert found is not None
     assert found.is_caught_up
     return found
+
+
+def test_the_first_ones_who_look_at_once_stop_nothing(database: str) -> None:
+    del database
+    for number in range(5):
+        assert at_once(4, lambda _, network=f"network-{number}": signing.watch(network)) == [None] * 4
 
 
 def test_a_stop_ends_once(stopped: Stop) -> None:
