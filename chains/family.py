@@ -230,7 +230,7 @@ class Spender(Protocol):
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft | None:
         """Return a draft with the same claim that nodes accept in place of `before`; None where a family has none.
 
-        Of coins it claims all of those before, and may claim further ones of the purse.
+        Of coins it claims all of those of `before`, and may claim further ones of the purse.
 
         Raises FeeTooHighError above the cap, UnderfundedError with what is missing where the wallet cannot pay for it.
         """
@@ -262,6 +262,14 @@ class CounterSpender(Protocol):
         cautious: one node's word is enough for more than ours; otherwise it takes two where there are as many, since
         pools differ and one that lies must not stop a wallet for ever. Never less than ours is told.
         """
+        ...
+
+
+class CoinSpender(Protocol):
+    """What a spender of a family whose claims are coins tells besides."""
+
+    def claimed(self, raw: bytes) -> Sequence[tuple[str, int]]:
+        """Return the coins that an attempt's bytes spend, as (txid, vout). No network is used."""
         ...
 
 

@@ -98,11 +98,15 @@ def case_of(network: Network, spend: SpendRow, attempts: Sequence[AttemptRow]) -
     )
 
 
-def draft_of(network: Network, spend: SpendRow, attempt: AttemptRow, intent: Intent) -> Draft:
-    """Return what the newest attempt was signed of, for the spend's own intent or what stands in for it."""
+def draft_of(
+    network: Network, spend: SpendRow, attempt: AttemptRow, intent: Intent, *, claim: Claim | None = None
+) -> Draft:
+    """Return what an attempt was signed of, for the spend's own intent or what stands in for it.
+
+    claim: which coins, where its family claims these.
+    """
     offer = Offer(ceiling_units=attempt.ceiling_units, terms=attempt.terms)
-    claim = _claim_of(network, spend, attempt, _held(network, spend))
-    return Draft(intent=intent, claim=claim, offer=offer)
+    return Draft(intent=intent, claim=claim or _claim_of(network, spend, attempt, ()), offer=offer)
 
 
 def nothing_of(spend: SpendRow) -> Intent:

@@ -16,8 +16,9 @@ from actors.context import Context
 from actors.queue.isolated import isolated
 from actors.signer import limits as signer_policy
 from actors.signer.funding import fund
-from actors.signer.intents import as_meant, case_of, draft_of, intent_of, nothing_of, wallet_of
-from actors.signer.spend import counting, free_coins, give, hot_wallet, new_attempt, sign, spender_of, start
+from actors.signer.intents import as_meant, case_of, nothing_of, wallet_of
+from actors.signer.replacing import replaced
+from actors.signer.spend import counting, give, hot_wallet, new_attempt, sign, spender_of, start
 from chains import registry
 from chains.base import (
     Coins,
@@ -29,7 +30,6 @@ from chains.base import (
     InsufficientCoinError,
     Offer,
     ProviderError,
-    Purse,
     SpendRefusedError,
     UnderfundedError,
 )
@@ -256,10 +256,12 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
     It ends where the price reaches the cap, or where the family has no higher one. What the sender could not pay for
     is not signed: no node would take it. With the claim of a failed spend it is nothing, sent to ourselves.
     """
-    newest, is_void = attempts[0], spend.state == "failed"
-    before = draft_of(network, spend, newest, nothing_of(spend) if is_void else intent_of(spend))
+    before, is_void = replaced(network, spender, spend, attempts), spend.state == "failed"
+    if before is None:
+        return
+    cap_units = registry.fee_cap_units(network, ctx.settings)
     try:
-        draft = spender.dearer(before, _purse(network, before), cap_units=registry.fee_cap_units(network, ctx.settings))
+        draft = spender.dearer(before.draft, before.purse, cap_units=cap_units)
     except FeeTooHighError as error:
         log.warning("spend.stuck_at_cap", spend=str(spend.id), error=str(error))
         return
@@ -268,7 +270,7 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
         return
     if draft is None:
         return
-    further = _further(before, draft)
+    further = _further(before.draft, draft) - before.held
     reached("watch.priced")
     with transaction():
         hooks = hooks_of(spend.purpose)
@@ -291,11 +293,6 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
 def _is_as_asked(locked: SpendRow, attempts: list[AttemptRow]) -> bool:
     """Return whether a spend still waits with the attempts that it had when a higher offer was asked for."""
     return locked.is_waiting and locked.attempts == len(attempts)
-
-
-def _purse(network: Network, before: Draft) -> Purse:
-    """Return what a higher offer may be paid with besides what the attempt before brings."""
-    return Purse(coins=free_coins(network, network.gas_currency)) if isinstance(before.claim, Coins) else Purse()
 
 
 def _further(before: Draft, draft: Draft) -> frozenset[tuple[str, int]]:

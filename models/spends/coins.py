@@ -290,6 +290,19 @@ def holders(network: str, outpoints: Collection[Outpoint]) -> list[UUID]:
     )
 
 
+def needing(network: str, outpoints: Collection[Outpoint], *, depth: int) -> list[UUID]:
+    """Return the spends that cannot do without one of these coins.
+
+    What a later attempt alone claims, its spend does without once another's transaction that spends it lies so deep.
+    """
+    return column(
+        "SELECT DISTINCT k.held_by FROM coins k JOIN chain_cursors c ON c.network = k.network"
+        f" WHERE k.network = %s AND {_NAMED} AND k.held_by IS NOT NULL"
+        " AND (k.held_number = 0 OR k.spent_height IS NULL OR c.height - k.spent_height + 1 < %s)",
+        (network, *_split(outpoints), depth),
+    )
+
+
 def are_spent_otherwise(network: str, outpoints: Collection[Outpoint], txid: str) -> bool:
     """Return whether another transaction spends any of these coins in a block."""
     return is_true(
@@ -298,15 +311,17 @@ def are_spent_otherwise(network: str, outpoints: Collection[Outpoint], txid: str
     )
 
 
-def take_over(spend_id: UUID, network: str, outpoints: Collection[Outpoint]) -> int:
-    """Give a spend the coins that its transaction has in a block already, or had; return how many nobody held.
+def take_over(spend_id: UUID, network: str, outpoints: Collection[Outpoint], *, number: int = 0) -> int:
+    """Give a spend the coins that its transaction has in a block already, or had; return how many it did not hold.
 
-    For what was signed before the database lost it. Call inside the transaction that writes the spend.
+    For what was signed before the database lost it, and what a stranger has of the coins that another spend can do
+    without. number: of the attempt that it is. Call inside the transaction that writes the spend.
     """
     _lock(network, outpoints)
     return execute(
-        f"UPDATE coins k SET held_by = %s WHERE k.network = %s AND {_NAMED} AND k.held_by IS NULL",
-        (spend_id, network, *_split(outpoints)),
+        f"UPDATE coins k SET held_by = %s, held_number = %s WHERE k.network = %s AND {_NAMED}"
+        " AND (k.held_by IS NULL OR k.held_by <> %s AND k.held_number > 0)",
+        (spend_id, number, network, *_split(outpoints), spend_id),
     )
 
 

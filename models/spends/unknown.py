@@ -249,6 +249,16 @@ def holders(unknown: UnknownRow) -> list[UUID]:
     )
 
 
+def hindered(unknown: UnknownRow, *, depth: int) -> list[UUID]:
+    """Return the spends of ours that have to be dead before a transaction may have its claim; depth: as dead ones lie.
+
+    A spend that claims a coin of it with a later attempt alone does without.
+    """
+    if unknown.slot is None:
+        return coins.needing(unknown.network, unknown.outpoints, depth=depth)
+    return holders(unknown)
+
+
 def is_void(unknown: UnknownRow) -> bool:
     """Return whether one that is in no block can be in none any more, as far as our own scan tells."""
     if unknown.spends and coins.are_spent_otherwise(unknown.network, unknown.outpoints, unknown.txid):

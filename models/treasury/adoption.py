@@ -75,7 +75,8 @@ def _join(catalogue: Catalogue, spend_id: UUID, unknown: UnknownRow) -> bool:
         return False
     if not spends.add_attempt(_attempt(unknown, spend_id, number=locked.attempts)):
         return False
-    coins.take_over(spend_id, unknown.network, unknown.outpoints)
+    # Those before it may do without its coins.
+    coins.take_over(spend_id, unknown.network, unknown.outpoints, number=locked.attempts)
     spend_tracking.note_bumped(catalogue, spend_id)
     unknown_spends.settle(
         unknown, "matched", spend_id=spend_id, by=GATEWAY, reason="another attempt of the spend with its claim"

@@ -60,7 +60,7 @@ def pay_order(
         units = adoption.ledger_units(catalogue, unknown, unknown.parts[at].units)
         if not unknown.is_transfer or not units or unknown.key_ordinal is not None:
             raise RecoveryError("this is no payout: it is no transfer of an offered coin out of the hot wallet")
-        _check_free(unknown)
+        _check_free(catalogue, unknown)
         locks.wait_order("payout", merchant_id, order_id)
         found = payouts.find_by_order(merchant_id, order_id)
         part = unknown.parts[at]
@@ -91,8 +91,8 @@ def _chosen(catalogue: Catalogue, unknown: UnknownRow, place: int | None) -> int
     return open_ones[0] if place is None else place
 
 
-def _check_free(unknown: UnknownRow) -> None:
-    if unknown_spends.holders(unknown):
+def _check_free(catalogue: Catalogue, unknown: UnknownRow) -> None:
+    if unknown_spends.hindered(unknown, depth=catalogue.networks[unknown.network].maturity):
         raise RecoveryError(f"a spend of ours claims what {unknown.txid} has and is not buried yet; try again later")
 
 
@@ -187,7 +187,7 @@ def write_off(
             raise RecoveryError("the unknown transactions moved more than that")
         for each in waiting:
             unknown = _lock(network, each.txid)
-            _check_free(unknown)
+            _check_free(catalogue, unknown)
             payouts_of = adoption.asked_by(catalogue, unknown) if unknown.is_transfer else []
             purpose: Purpose = "payout" if any(payouts_of) else "lost"
             spend_id = adoption.become(

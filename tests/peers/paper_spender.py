@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Literal
 
 from chains.base import (
@@ -43,6 +44,7 @@ class PaperSpender:
         self.sent: list[bytes] = []
         self.refused: set[str] = set()
         self.included: dict[str, PaperBlock] = {}
+        self._claimed: dict[bytes, Sequence[tuple[str, int]]] = {}
         # Up to here windows are over for good.
         self.expired_to = 0
 
@@ -69,7 +71,12 @@ class PaperSpender:
         assert keys.public(draft.intent.wallet)
         outputs = [(output.recipient, output.units) for output in draft.intent.outputs]
         raw = json.dumps([outputs, str(draft.claim), counter]).encode()
+        if isinstance(draft.claim, Coins):
+            self._claimed[raw] = draft.claim.outpoints
         return Attempt(txid="0x" + hashlib.sha256(raw).hexdigest(), raw=raw)
+
+    def claimed(self, raw: bytes) -> Sequence[tuple[str, int]]:
+        return self._claimed[raw]
 
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> None:
         """Know no higher offer."""

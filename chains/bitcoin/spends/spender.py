@@ -4,6 +4,7 @@ A transaction spends confirmed coins alone, whosever of our addresses they lie a
 of ours ever waits for another. What claims the same coins and pays more takes its place.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from chains.base import (
@@ -84,6 +85,10 @@ class BitcoinSpender:
         if counter is not None:
             raise ValueError("a bitcoin transaction has no number")
         return building.signed(draft, self._chain, keys)
+
+    def claimed(self, raw: bytes) -> Sequence[tuple[str, int]]:
+        """Return the coins that bytes spend, as (txid, vout)."""
+        return tuple(one.outpoint for one in read(raw).inputs)
 
     def send(self, raw: bytes) -> Sending:
         """Give bytes to every provider; taken by one is taken."""

@@ -295,6 +295,35 @@ def test_a_thief_who_takes_the_coin_of_a_dearer_offer_alone_buries_nothing(toy: 
 
 
 @pytest.mark.rigs("toycoins")
+def test_what_lost_the_coin_of_a_dearer_offer_is_offered_more_without_it_and_paid_once(toy: CoinsRig) -> None:
+    recipient, (original, _), dearer = bumped(toy)
+    ((txid, vout, units),) = rows("SELECT txid, vout, units FROM coins WHERE held_number = 1")
+    thief = toy.stolen(toy.chain.pool.pop(dearer), (txid, vout))
+    toy.chain.pool[thief.txid] = thief
+    # What the older one offers is never enough.
+    toy.chain.withheld.add(original)
+    toy.pay(toy.hot, toy.price)
+    toy.advance(toy.network.maturity + 1)
+    toy.sign()
+    toy.write_off(units)
+    toy.catch_up()
+    toy.stall()
+    toy.sign()
+    toy.follow()
+
+    attempts = rows("SELECT a.txid FROM spend_attempts a JOIN spends s ON s.id = a.spend_id WHERE purpose = 'payout'")
+    ((state, mined),) = rows("SELECT state, mined_txid FROM spends WHERE purpose = 'payout'")
+    assert (state, toy.held(recipient)) == ("confirmed", toy.price)
+    assert (mined,) in attempts
+    assert mined not in {original, dearer}
+    assert rows(
+        "SELECT s.purpose FROM coins k JOIN spends s ON s.id = k.held_by WHERE (k.txid, k.vout) = (%s, %s)",
+        (txid, vout),
+    ) == [("lost",)]
+    assert toy.findings() == []
+
+
+@pytest.mark.rigs("toycoins")
 def test_a_coin_that_somebody_takes_meanwhile_is_not_signed_for(toy: CoinsRig) -> None:
     wallet = spending.hot_wallet(toy.network)
     intent = Intent(wallet=wallet, pair=None, outputs=(Output(recipient=toy.recipient(), units=1_000),))

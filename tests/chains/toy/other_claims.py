@@ -77,6 +77,9 @@ class CoinsSpender(ToySpender):
             raise UnderfundedError("no coin is free for the fee", offer=offer, missing_units=missing)
         return replace(before, claim=Coins(coins=(*before.claim.coins, *further)), offer=offer)
 
+    def claimed(self, raw: bytes) -> Sequence[tuple[str, int]]:
+        return Tx.read(raw).coins
+
     def _unsigned(self, draft: Draft, counter: int | None) -> Tx:
         assert counter is None
         assert isinstance(draft.claim, Coins)

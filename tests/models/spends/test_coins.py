@@ -186,3 +186,25 @@ def test_what_another_spend_of_ours_took_is_lost_at_once() -> None:
     with transaction():
         coins.note("ethereum", [], [Spending("0xa", 0, "0xours")], height=10, block_hash="0x10")
         assert tracking.bury(CATALOGUE, spend_id, attempts=1) is not None
+
+
+def test_a_spend_does_without_what_a_later_attempt_alone_claims_once_that_is_gone_for_good() -> None:
+    spend_id, other = a_spend(slot=None), a_spend(slot=None, txid="0xstranger")
+    assert hold(spend_id, ("0xa", 0))
+    with transaction():
+        assert coins.hold(spend_id, [("0xa", 1)], number=1)
+    both = [("0xa", 0), ("0xa", 1)]
+    assert coins.needing("ethereum", both[1:], depth=1) == [spend_id], "it lies there"
+    with transaction():
+        coins.note("ethereum", [], [Spending("0xa", 1, "0xstranger")], height=9, block_hash="0x9")
+
+    assert coins.needing("ethereum", both[1:], depth=3) == [spend_id], "not deep enough"
+    assert coins.needing("ethereum", both[1:], depth=2) == []
+    assert coins.needing("ethereum", both, depth=2) == [spend_id], "the other one is in all attempts"
+    with transaction():
+        assert coins.take_over(spend_id, "ethereum", both) == 0, "it has them"
+        assert coins.take_over(other, "ethereum", both, number=4) == 1
+    assert rows("SELECT vout, held_by, held_number FROM coins WHERE txid = '0xa' ORDER BY vout") == [
+        (0, spend_id, 0),
+        (1, other, 4),
+    ]

@@ -1,0 +1,90 @@
+"""Which attempt out of coins a dearer one takes the place of, and which coins pay for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+import pytest
+
+from actors.signer import replacing
+from chains.base import Coin, Coins, Intent, KeyRef, Output
+from core.catalogue.catalogue import load_catalogue
+from models.spends import coins
+from models.spends.coins import HeldCoin
+from models.spends.rows import AttemptRow, SpendRow
+
+NETWORK = next(each for each in load_catalogue("development").networks.values() if each.code == "bitcoin")
+WALLET = KeyRef(address="hot", ordinal=None)
+FREE = Coin(txid="free", vout=0, units=5, key=WALLET, depth=6)
+ID = UUID(int=1)
+Told = tuple[int, str, str] | None
+Outbid = Callable[..., Told]
+
+
+def held(txid: str, number: int, spent_by: str | None = None) -> HeldCoin:
+    return HeldCoin(txid, 0, 5, "hot", None, 6, number, spent_by, None if spent_by is None else 9)
+
+
+class Claims:
+    """A spender of coins whose bytes are the names of those that it claims."""
+
+    def claimed(self, raw: bytes) -> Sequence[tuple[str, int]]:
+        return [(name, 0) for name in raw.decode()]
+
+
+@pytest.fixture
+def outbid(monkeypatch: pytest.MonkeyPatch) -> Outbid:
+    """Return what is to be outbid: (which attempt, its coins, what may be paid with besides)."""
+
+    def ask(rows: list[HeldCoin], *raws: bytes) -> Told:
+        intent = Intent(wallet=WALLET, pair=None, outputs=(Output(recipient="to", units=1),))
+        monkeypatch.setattr(coins, "held", lambda _id, _family: rows)
+        monkeypatch.setattr(replacing, "free_coins", lambda _network, _currency: (FREE,))
+        monkeypatch.setattr(replacing, "intent_of", lambda _spend: intent)
+        spend = SpendRow(
+            id=ID, network="bitcoin", purpose="payout", sender="hot", key_ordinal=None, currency="BTC", contract=None,
+            decimals=8, token_units=1, slot=None,
+        )  # fmt: skip
+        attempts = [
+            AttemptRow(
+                spend_id=ID, number=number, network="bitcoin", txid=str(number), raw=raw, ceiling_units=number, terms={}
+            )
+            for number, raw in enumerate(raws)
+        ]
+        found = replacing.replaced(NETWORK, Claims(), spend, attempts[::-1])  # type: ignore[arg-type]
+        if found is None:
+            return None
+        assert isinstance(found.draft.claim, Coins)
+        assert found.held == {(row.txid, 0) for row in rows if row.spent_by_txid is None}
+        claimed, besides = (
+            "".join(coin.txid for coin in each) for each in (found.draft.claim.coins, found.purse.coins)
+        )
+        return found.draft.offer.ceiling_units, claimed, besides
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("rows", "raws", "told"),
+    [
+        ([held("a", 0)], [b"a"], (0, "a", "free")),
+        ([held("a", 0), held("b", 1)], [b"a", b"ab"], (1, "ab", "free")),
+        # What a later one added is gone: it is done without, and what lost ones added is as good as free.
+        ([held("a", 0), held("b", 1, "thief")], [b"a", b"ab"], (0, "a", "free")),
+        ([held("a", 0), held("b", 1, "thief"), held("c", 2)], [b"a", b"ab", b"abc"], (0, "a", "cfree")),
+        ([held("a", 0), held("b", 1), held("c", 2, "thief")], [b"a", b"ab", b"abc"], (1, "ab", "free")),
+        ([held("a", 0), held("b", 1, "thief"), held("c", 2)], [b"a", b"ab", b"ac"], (2, "ac", "free")),
+        # What was taken from it altogether it does not hold any more.
+        ([held("a", 0)], [b"a", b"ab"], (0, "a", "free")),
+        # One that was taken up from the chain has coins of its own, and what outbids it excludes the first one too.
+        ([held("a", 0), held("b", 1)], [b"a", b"b"], (1, "ab", "free")),
+        # What all of them claim is gone: nothing is left to outbid.
+        ([held("a", 0, "thief"), held("b", 1)], [b"a", b"ab"], None),
+        ([held("a", 0, "thief"), held("b", 1)], [b"a", b"b"], None),
+    ],
+)
+def test_the_newest_attempt_whose_coins_are_all_there_is_outbid(
+    outbid: Outbid, rows: list[HeldCoin], raws: list[bytes], told: Told
+) -> None:
+    assert outbid(rows, *raws) == told
