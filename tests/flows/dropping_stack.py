@@ -17,7 +17,7 @@ from cli.__main__ import main
 from cli.embedded.stack import Stack
 from cli.embedded.supervise.ports import LOOPBACK
 
-# Every second broadcast is taken and its answer lost.
+# Every second broadcast is taken and its answer lost, the first one too.
 EVERY = 2
 # By the method that is called, or by the path.
 BROADCASTS = frozenset({"eth_sendRawTransaction", "sendrawtransaction", "/wallet/broadcasthex"})
@@ -35,7 +35,7 @@ class Dropping(ThreadingHTTPServer):
         self.base = f"http://{told.netloc}"
         self.url = f"http://{LOOPBACK}:{self.server_port}"
         self.pool = urllib3.PoolManager(maxsize=16, retries=False)
-        self._broadcasts = itertools.count(1)
+        self._broadcasts = itertools.count()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def drops(self, path: str, body: bytes) -> bool:
