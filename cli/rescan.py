@@ -52,7 +52,10 @@ def _heights(chain: Reader, network: str, first: int | None, last: int | None, t
     if txid is not None:
         first = last = chain.locate(txid)
     if first is None:
-        raise CommandError(f"no provider of {network} knows this transaction in a block")
+        raise CommandError(
+            f"no provider of {network} knows this transaction in a block; where they know only what is unspent, name"
+            " its block with --from"
+        )
     last = first if last is None else last
     cursor = cursors.read(network)
     if cursor is None or last > cursor.height:

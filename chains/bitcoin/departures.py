@@ -24,7 +24,8 @@ def read_departure(node: JsonRpc, proved: ProvedBlock, txid: str, block: Block, 
     if tx.txid != txid or tx.is_coinbase:
         raise ProviderError("another transaction than the one asked for")
     if shown.fee is None:
-        raise ProviderError(f"the node does not tell what {txid} paid")
+        # Nodes before version 25, and those that have thrown away what the block undid.
+        raise ProviderError(f"the node cannot tell what {txid} paid: it is too old, or lacks what the block spent")
     return _departure(tx, wire.units_of(shown.fee), block, chain)
 
 

@@ -107,9 +107,8 @@ class BitcoinReader:
 
     def locate(self, txid: str) -> int | None:
         """Return the height of a transaction that has an unspent output; None for every other."""
-        told = self._providers.everyone(lambda node: coins.locate(node, txid))
-        heights = [height for height in told if isinstance(height, int)]
-        return max(heights, default=None)
+        told = self._providers.answers(lambda node: coins.locate(node, txid))
+        return max((height for height in told if height is not None), default=None)
 
     def second_opinion(self, recorded: Recorded) -> Agreement:
         """Ask every provider for a deposit's transaction itself, in its block."""
@@ -129,7 +128,9 @@ class BitcoinReader:
         best = max(told, key=told.count)
         same = told.count(best)
         if same < min(witnesses, self.providers) or len(told) >= 2 * same > witnesses > 1:
-            raise DisagreementError("providers tell different coins, or of different blocks")
+            if len({one.block_hash for one in told}) == len(set(told)):
+                raise NotYetError("providers stand at different blocks")
+            raise DisagreementError("providers tell different coins of one block")
         return best
 
     def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
@@ -137,10 +138,17 @@ class BitcoinReader:
         return dict.fromkeys(self._offered, fees.costs(self._providers, self._network, cap_units=cap_units))
 
     def departure(self, txid: str, block: Block) -> Departure | None:
-        """Return a transaction of a block that took from us; whoever signed it had the keys."""
-        return self._providers.attempt(
+        """Return a transaction of a block that took from us; whoever signed it had the keys.
+
+        Its fee is what most providers say. Raises DisagreementError where they are not agreed.
+        """
+        told = self._providers.answers(
             lambda node: read_departure(node, self._blocks.proved(node, block.height), txid, block, self._chain)
         )
+        best = max(told, key=told.count)
+        if 2 * told.count(best) <= len(told):
+            raise DisagreementError(f"providers do not agree on what {txid} paid for its place")
+        return best
 
     def sightings(self, ours: Ours, known: Mapping[str, bool]) -> Sightings:
         """Return transfers to us that wait in providers' pools; see chains.family."""

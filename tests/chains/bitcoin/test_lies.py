@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chains.base import Place, ProviderError
+from chains.base import DisagreementError, Place, ProviderError
 from chains.bitcoin.transactions import double_sha256, id_text
 from tests.chains.bitcoin.conftest import OURS, Books, Chain, bitcoin_reader
 from tests.peers.json_rpc_node import Answer, JsonRpcNode, Refusal
@@ -166,3 +166,46 @@ def test_bytes_of_another_transaction_are_no_second_opinion_and_no_departure(cha
 
     with pytest.raises(ProviderError, match="another transaction"):
         bitcoin_reader(liar.url).departure(wanted, block)
+
+
+def test_other_coins_at_the_same_tip_are_a_lie(chain: Chain, liar: Liar) -> None:
+    txid = chain.node.pay((OURS, 50_000))
+    chain.node.mine()
+    liar.answers["gettxout"] = lambda *params: chain.node.ask("gettxout", *params) | {"value": 1}
+    place = Place(address=OURS, pair=None, coins=((txid, 0),))
+
+    with pytest.raises(DisagreementError, match="of one block"):
+        bitcoin_reader(chain.node.url, liar.url).snapshot([place], height=1, block_hash="", witnesses=2)
+
+
+def test_what_left_paid_what_most_providers_say(chain: Chain, liar: Liar) -> None:
+    by = chain.node.pay((OURS, 50_000), fee_units=5_000)
+    block = chain.scan(chain.node.mine()).block
+
+    def shown(fee: float | None) -> Any:
+        return lambda *params: chain.node.ask("getrawtransaction", *params) | {"fee": fee}
+
+    liar.answers["getrawtransaction"] = shown(0.5)
+    with pytest.raises(DisagreementError, match="do not agree"):
+        bitcoin_reader(chain.node.url, liar.url).departure(by, block)
+    with Liar(chain) as third:
+        for urls in ((liar.url, chain.node.url, third.url), (chain.node.url, third.url, liar.url)):
+            found = bitcoin_reader(*urls).departure(by, block)
+            assert found is not None
+            assert found.fee_units == 5_000
+
+    # Of a provider that cannot tell, another one is asked.
+    liar.answers["getrawtransaction"] = shown(None)
+    with pytest.raises(ProviderError, match="too old"):
+        bitcoin_reader(liar.url).departure(by, block)
+    assert bitcoin_reader(liar.url, chain.node.url).departure(by, block)
+
+
+def test_a_transaction_that_nobody_could_be_asked_for_is_not_known_to_be_nowhere(chain: Chain, liar: Liar) -> None:
+    txid = chain.node.pay((OURS, 50_000))
+    height = chain.node.mine()
+    liar.answers["gettxout"] = Refusal(-28, "Loading block index")
+
+    with pytest.raises(ProviderError, match="Loading"):
+        bitcoin_reader(liar.url).locate(txid)
+    assert bitcoin_reader(liar.url, chain.node.url).locate(txid) == height
