@@ -54,7 +54,6 @@ class BitcoinRig(Rig):
         "gather": "coins are spent where they lie",
         "freeze": "nobody issues this coin, who could freeze a holder",
         "share": "an address is the hash of one key for good",
-        "say_dead": "who spent a coin the scan alone tells, of blocks that their hashes prove",
     }
 
     def __init__(self, database: str, chain: KeptChain, stack: ExitStack) -> None:
@@ -171,6 +170,15 @@ class BitcoinRig(Rig):
 
     def write_off(self, units: int) -> None:
         self.book_loss(units)
+
+    def say_dead(self, number: int) -> None:
+        """Let a provider tell a chain of its own, where somebody spent the coins of what waits, and read it."""
+        height, ((raw,),) = self.tip() + 1, rows("SELECT raw FROM spend_attempts")
+        ours = read_hex(bytes(raw).hex())
+        stolen = replace(ours, outputs=(TxOutput(units=HOT_UNITS, script=script_of(MINER_ADDRESS, CHAIN)),))
+        self.peers[number].forge(lambda at, txs: [*txs, stolen] if at == height else txs)
+        self.mine(self.network.maturity)
+        self.poll(3)
 
     def offer(self, to: str, units: int, *, is_soon: bool = True, instead_of: Payment | None = None) -> Payment:
         for peer in self.peers:

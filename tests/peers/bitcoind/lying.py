@@ -23,6 +23,8 @@ from tests.peers.json_rpc_node import Raw, Refusal
 from tests.peers.lying_rpc import LyingRpc
 
 Change = Callable[[int, Sequence[Tx]], Sequence[Tx]]
+# What lies deeper when a chain of its own begins is everybody's.
+REACH = 150
 OUT_OF_RANGE = Refusal(-8, "Block height out of range")
 
 
@@ -76,21 +78,24 @@ class LyingBitcoin(LyingRpc):
         forged: dict[str, Block] = {}
         names: dict[str, str] = {}
 
+        first = max(1, int(str(self._truth("getblockcount", []))) - REACH)
+
         def of(height: int, true_hash: str) -> str:
-            """Return which block stands here instead."""
-            if true_hash not in names:
-                told = read_block(bytes.fromhex(str(self._truth("getblock", [true_hash, 0]))))
+            """Return which block stands here instead, once it is known what stands below."""
+            untold: list[tuple[int, str, Block]] = []
+            name, place = true_hash, height
+            while name not in names and place >= first:
+                told = read_block(bytes.fromhex(str(self._truth("getblock", [name, 0]))))
+                untold.append((place, name, told))
+                name, place = id_text(told.header.previous), place - 1
+            for place, name, told in reversed(untold):
                 parent = id_text(told.header.previous)
-                before = names.get(parent, parent)
-                altered = sealed(told, change(height, told.txs), before)
-                names[true_hash] = altered.header.hash
+                altered = sealed(told, change(place, told.txs), names.get(parent, parent))
+                names[name] = altered.header.hash
                 forged[altered.header.hash] = altered
-            return names[true_hash]
+            return names.get(true_hash, true_hash)
 
         def at(height: int) -> object:
-            first = int(str(self._truth("getblockcount", []))) - 150
-            for lower in range(max(1, first), height):
-                of(lower, str(self._truth("getblockhash", [lower])))
             return of(height, str(self._truth("getblockhash", [height])))
 
         def block(truth: Any, params: list[Any]) -> object:
