@@ -25,7 +25,7 @@ from models.db.base import execute, rows, transaction
 from models.payouts import freezes
 from models.payouts.rows import PayoutRow
 from models.spends import coins, signing
-from models.spends.coins import CoinRow
+from models.spends.coins import CoinRow, Spending
 from tests.actors.signer.world import SpendWorld
 from tests.models.builders import CATALOGUE, USDT
 from tests.peers.paper_chain import transfer
@@ -407,6 +407,26 @@ def test_a_dearer_offer_that_leaves_a_coin_out_is_not_signed(
 
     assert [log["log_level"] for log in logs if "failed" in log["event"]] == ["error"], logs
     assert rows("SELECT purpose, attempts FROM spends") == [("payout", 1)]
+
+
+def test_what_lost_its_first_coin_is_not_asked_a_dearer_offer_for(
+    world: SpendWorld, paper: Callable[..., PaperSpender]
+) -> None:
+    asked = Mock()
+    paper("coins").dearer = asked  # type: ignore[method-assign]
+    coin(world, "a", height=49)
+    world.order()
+    world.step()
+    execute("INSERT INTO stranger_spends (network, txid) VALUES (%s, 'thief')", (world.network.code,))
+    with transaction():
+        coins.note(world.network.code, [], [Spending("a", 0, "thief")], height=50, block_hash="0x0-50")
+    world.pass_time(100)
+    with capture_logs() as logs:
+        world.step()
+
+    assert [log for log in logs if log["log_level"] == "error"] == []
+    asked.assert_not_called()
+    assert rows("SELECT state, attempts FROM spends") == [("sent", 1)]
 
 
 def test_where_nothing_is_counted_signing_goes_on_once_nothing_is_unknown(
