@@ -12,18 +12,18 @@ import time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-import urllib3
+from urllib3.exceptions import HTTPError
 
+from actors.queue.link import LinkDownError
 from chains.base import ProviderError
 from cli.client import ApiError, Client
 from cli.embedded.chains import DevelopmentChain
 from cli.embedded.story.console import Console
-from cli.embedded.story.story_books import compare, gather
+from cli.embedded.story.story_books import compare, gather, last_booking, show_ledger
 from cli.embedded.story.story_out import StoryError, give_cheque, pay_out
 from cli.receiver import Receiver
 from core.catalogue.catalogue import Pair, load_catalogue
 from core.ids import uuid7
-from core.money import format_coin
 from models.db import base
 
 if TYPE_CHECKING:
@@ -38,12 +38,6 @@ PAID_LIMIT_S: Final = 60.0
 WEBHOOK_LIMIT_S: Final = 30.0
 POLL_S: Final = 0.2
 
-_LEDGER: Final = """
-SELECT d.kind, c.kind, t.units, t.currency, t.reference
-FROM ledger_transfers t JOIN accounts d ON d.id = t.debit_account JOIN accounts c ON c.id = t.credit_account
-WHERE t.id > %s ORDER BY t.id LIMIT 80
-"""
-
 
 def tell(stack: Stack, console: Console) -> None:
     """Play it through, printing every scene. Raises StoryError."""
@@ -51,7 +45,7 @@ def tell(stack: Stack, console: Console) -> None:
     try:
         with Receiver() as receiver:
             _play(stack, console, receiver)
-    except (ApiError, ProviderError, base.StoreUnavailableError, urllib3.exceptions.HTTPError) as error:
+    except (ApiError, LinkDownError, ProviderError, base.StoreUnavailableError, HTTPError) as error:
         raise StoryError(f"{type(error).__name__}: {error}") from error
     finally:
         base.close()
@@ -61,7 +55,7 @@ def _play(stack: Stack, console: Console, receiver: Receiver) -> None:
     key = stack.accounts.merchant
     client = Client(stack.base_url, public_id=key.public_id, secret=key.secret)
     chain = stack.chains[0]
-    booked_before, begun = _last_booking(), uuid7()
+    booked_before, begun = last_booking(), uuid7()
     with console.step("webhook") as step:
         webhook_secret = str(client.post("/v1/webhooks", {"url": receiver.url})["secret"])
         step.detail = f"registered {receiver.url}"
@@ -81,8 +75,8 @@ def _play(stack: Stack, console: Console, receiver: Receiver) -> None:
     pay_out(client, console, chain, pair, amount)
     claim_url = give_cheque(client, console, chain, pair, amount)
     gather(console, chain, since=begun)
-    compare(console, chain.network)
-    _show_ledger(console, booked_before)
+    compare(console, stack, chain.network)
+    show_ledger(console, booked_before)
     console.heading("Look at it")
     console.fact("invoice", str(invoice["url"]))
     console.fact("cheque", claim_url)
@@ -137,15 +131,3 @@ def _await_webhook(receiver: Receiver, secret: str, invoice: dict[str, Any]) -> 
             if delivery.payload()["uuid"] == invoice["uuid"]:
                 return f"{delivery.event} received, signature verified"
     raise StoryError(f"no webhook within {WEBHOOK_LIMIT_S:.0f} s")
-
-
-def _last_booking() -> int:
-    return int(base.value("SELECT COALESCE(max(id), 0) FROM ledger_transfers"))
-
-
-def _show_ledger(console: Console, after: int) -> None:
-    catalogue = load_catalogue("development")
-    console.heading("The ledger")
-    for debit, credit, units, currency, reference in base.rows(_LEDGER, (after,)):
-        amount = format_coin(units, catalogue.scale(currency))
-        console.line(f"    {debit:>12} → {credit:<12} {amount:>22} {currency:<5} {reference}")

@@ -5,16 +5,21 @@ Told by cli.embedded.story.story.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Final
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from actors.queue.broker import make_broker
 from cli.embedded.chains import DevelopmentChain
 from cli.embedded.story.console import Console
 from cli.embedded.story.story_out import StoryError, until
 from core.catalogue.catalogue import Catalogue, load_catalogue
 from core.catalogue.families import traits_of
 from core.money import format_coin
+from core.settings.settings import load_settings
 from models.db import base
 from models.invariants import money_in as invariants
 from models.spends.rows import SpendRow
@@ -22,10 +27,18 @@ from models.treasury import own_addresses as treasury
 from models.treasury import reconciliation
 from models.treasury.rows import Reconciliation
 
+if TYPE_CHECKING:
+    from cli.embedded.stack import Stack
+
 # More than are left alone, and each worth more than what it costs to spend.
 SMALL_COINS: Final = 60
 SMALL_COIN_UNITS: Final = 20_000
 AUDIT_S: Final = 60.0
+_LEDGER: Final = """
+SELECT d.kind, c.kind, t.units, t.currency, t.reference
+FROM ledger_transfers t JOIN accounts d ON d.id = t.debit_account JOIN accounts c ON c.id = t.credit_account
+WHERE t.id > %s ORDER BY t.id LIMIT 200
+"""
 
 
 def gather(console: Console, chain: DevelopmentChain, *, since: UUID) -> None:
@@ -57,18 +70,33 @@ def _gathered(network: str, purpose: str, since: UUID) -> str:
     return str(spend.mined_txid)
 
 
-def compare(console: Console, network: str) -> None:
+def compare(console: Console, stack: Stack, network: str) -> None:
     """Show that the chain holds what the books say, and that every invariant holds."""
     console.heading("The books")
     catalogue, begun = load_catalogue("development"), base.app_now()
-    with console.step("on chain") as step:
-        found: list[Reconciliation] = until(lambda: _sound(network, begun), "the books do not agree with the chain")
+    with console.step("on chain") as step, _bell(stack) as ring:
+
+        def sound() -> list[Reconciliation] | None:
+            # The scheduler rings for it every half minute: too long for somebody who looks on.
+            ring("reconcile", network)
+            return _sound(network, begun)
+
+        found: list[Reconciliation] = until(sound, "the books do not agree with the chain")
         step.detail = ", ".join(_held(catalogue, each) for each in found)
     with console.step("audit") as step:
         broken = invariants.audit(is_full=True, within_s=AUDIT_S)
         if broken:
             raise StoryError(f"{broken[0].name} is broken: {broken[0].meaning}")
         step.detail = f"{len(invariants.named(is_full=True))} invariants hold"
+
+
+@contextmanager
+def _bell(stack: Stack) -> Iterator[Callable[..., object]]:
+    broker = make_broker(load_settings(stack.environment(), role="cli"))
+    try:
+        yield broker.ring
+    finally:
+        broker.link.close()
 
 
 def _sound(network: str, begun: datetime) -> list[Reconciliation] | None:
@@ -79,3 +107,19 @@ def _sound(network: str, begun: datetime) -> list[Reconciliation] | None:
 
 def _held(catalogue: Catalogue, each: Reconciliation) -> str:
     return f"{format_coin(each.chain_units, catalogue.scale(each.currency))} {each.currency} at block {each.height}"
+
+
+def last_booking() -> int:
+    """Return the newest line of the ledger; 0 where there is none."""
+    return int(base.value("SELECT COALESCE(max(id), 0) FROM ledger_transfers"))
+
+
+def show_ledger(console: Console, after: int) -> None:
+    """Show what was booked since a line of the ledger: what looks the same is one line that says how often."""
+    catalogue = load_catalogue("development")
+    console.heading("The ledger")
+    for (debit, credit, units, currency), same in groupby(base.rows(_LEDGER, (after,)), key=lambda row: row[:4]):
+        references = [row[4] for row in same]
+        told = references[0] if len(references) == 1 else f"{references[0]} and {len(references) - 1} like it"
+        amount = format_coin(units, catalogue.scale(currency))
+        console.line(f"    {debit:>12} → {credit:<12} {amount:>22} {currency:<5} {told}")
