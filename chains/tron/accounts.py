@@ -133,15 +133,7 @@ class Call(msgspec.Struct):
             and all(each.ret != "FAILED" for each in self.transaction.ret)
         ):
             return ""
-        return f"the contract refuses it: {self.outcome.code} {words(self.outcome.message)}"[:200]
-
-
-def words(message: str) -> str:
-    """Return what a node says, which most write in hexadecimal digits."""
-    try:
-        return bytes.fromhex(message).decode(errors="replace")
-    except ValueError:
-        return message
+        return f"the contract refuses it: {self.outcome.code} {wire.words(self.outcome.message)}"[:200]
 
 
 def account(node: RestNode, address: str, where: str = NEWEST) -> Account:

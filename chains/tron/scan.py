@@ -14,6 +14,13 @@ from chains.tron import transactions, wire
 from core.catalogue.catalogue import Pair
 
 INTERNAL: Final = "internal:"
+# What runs contracts: a call, and a contract's making, whose constructor may pay whom it likes.
+RUNNING: Final = frozenset({wire.TRIGGER, wire.CREATE})
+# Nothing that we watch has so much in all, and more is nothing that could be booked.
+UNITS_MAX: Final = 2**128
+
+Transactions = Mapping[str, wire.Transaction]
+"""Those of a block by their ids, in its order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,43 +50,45 @@ def read(
         return None
     block = wire.block(full, height)
     infos = node.ask("wallet/gettransactioninfobyblocknum", {"num": height}, list[wire.Info])
-    outcomes = _outcomes(full, infos, height)
-    found = list(_transfers(full, outcomes, assets))
+    by_id = {wire.a_hash(transaction.id): transaction for transaction in full.transactions}
+    if len(by_id) != len(full.transactions):
+        raise ProviderError(f"block {height} has a transaction twice")
+    outcomes = _outcomes(by_id.keys(), infos, height)
+    found = list(_transfers(by_id, outcomes, assets))
     mine = set(ours({transfer.recipient for transfer in found}))
     transfers = tuple(transfer for transfer in found if transfer.recipient in mine)
-    _prove(full, transfers)
-    return BlockScan(block=block, transfers=transfers, sent=tuple(_sent(full)))
+    _prove(by_id, transfers)
+    return BlockScan(block=block, transfers=transfers, sent=tuple(_sent(by_id)))
 
 
-def _outcomes(full: wire.FullBlock, infos: list[wire.Info], height: int) -> dict[str, wire.Info]:
+def _outcomes(txids: Collection[str], infos: list[wire.Info], height: int) -> dict[str, wire.Info]:
     """Return each transaction's outcome. ProviderError unless there is exactly one for each."""
-    outcomes = {info.id: info for info in infos}
-    ids = {transaction.id for transaction in full.transactions}
-    if len(ids) != len(full.transactions) or len(outcomes) != len(infos) or outcomes.keys() != ids:
+    outcomes = {wire.a_hash(info.id): info for info in infos}
+    if len(outcomes) != len(infos) or outcomes.keys() != txids:
         raise ProviderError(f"block {height} has other outcomes than transactions")
     if any(info.height != height for info in infos):
         raise ProviderError(f"an outcome of another block than {height}")
     return outcomes
 
 
-def _transfers(full: wire.FullBlock, outcomes: Mapping[str, wire.Info], assets: Assets) -> Iterator[Transfer]:
+def _transfers(by_id: Transactions, outcomes: Mapping[str, wire.Info], assets: Assets) -> Iterator[Transfer]:
     """Return whatever took effect, in the block's order, whoever got it."""
-    for transaction in full.transactions:
+    for txid, transaction in by_id.items():
         if not transaction.is_success:
             continue
-        contract, info = _contract(transaction), outcomes[transaction.id]
+        contract, info = _contract(transaction), outcomes[txid]
         if contract.type == wire.TRANSFER and assets.native is not None:
-            yield _plain(transaction.id, contract.parameter.value, assets.native)
+            yield _plain(txid, contract.parameter.value, assets.native)
         if info.receipt.result != wire.SUCCESS or info.result:
             continue
-        yield from _tokens(transaction.id, info, assets)
+        yield from _tokens(txid, info, assets)
         if assets.native is not None:
-            yield from _internal(transaction.id, info, assets.native)
+            yield from _internal(txid, info, assets.native)
 
 
 def _plain(txid: str, value: wire.Value, currency: str) -> Transfer:
     return Transfer(
-        txid=wire.a_hash(txid),
+        txid=txid,
         ordinal=NATIVE,
         currency=currency,
         units=value.amount,
@@ -95,7 +104,7 @@ def _tokens(txid: str, info: wire.Info, assets: Assets) -> Iterator[Transfer]:
         if currency is not None and moved is not None and moved[2]:
             sender, recipient, units = moved
             yield Transfer(
-                txid=wire.a_hash(txid),
+                txid=txid,
                 ordinal=str(place),
                 currency=currency,
                 units=units,
@@ -119,10 +128,10 @@ def moved_by(log: wire.Log) -> tuple[str, str, int] | None:
 def _internal(txid: str, info: wire.Info, currency: str) -> Iterator[Transfer]:
     for place, call in enumerate(info.internal):
         units = sum(value.units for value in call.values if not value.token)
-        if call.rejected or units <= 0:
+        if units <= 0 or not call.is_payment:
             continue
         yield Transfer(
-            txid=wire.a_hash(txid),
+            txid=txid,
             ordinal=f"{INTERNAL}{place}",
             currency=currency,
             units=units,
@@ -131,30 +140,33 @@ def _internal(txid: str, info: wire.Info, currency: str) -> Iterator[Transfer]:
         )
 
 
-def _prove(full: wire.FullBlock, transfers: Collection[Transfer]) -> None:
+def _prove(by_id: Transactions, transfers: Collection[Transfer]) -> None:
     """Hold what pays us against the bytes that were signed: the id is their hash, and they say the same."""
-    by_id = {transaction.id: transaction for transaction in full.transactions}
     for transfer in transfers:
-        told = transactions.read(wire.data(by_id[transfer.txid].raw_data_hex))
-        if told is None or told.txid != transfer.txid:
+        raw = wire.data(by_id[transfer.txid].raw_data_hex)
+        if transactions.txid_of(raw) != transfer.txid:
             raise ProviderError("a transaction's id is not its hash")
-        if transfer.ordinal == NATIVE and (told.kind, told.owner, told.to, told.units) != (
-            wire.TRANSFER,
-            transfer.sender,
-            transfer.recipient,
-            transfer.units,
-        ):
-            raise ProviderError("a transfer says something else than what was signed")
-        if transfer.ordinal != NATIVE and told.kind != wire.TRIGGER:
-            raise ProviderError("what calls no contract has its logs")
+        if transfer.ordinal == NATIVE:
+            told = transactions.read(raw)
+            if told is None or (told.kind, told.owner, told.to, told.units) != (
+                wire.TRANSFER,
+                transfer.sender,
+                transfer.recipient,
+                transfer.units,
+            ):
+                raise ProviderError("a transfer says something else than what was signed")
+        elif transactions.kind_of(raw) not in RUNNING:
+            raise ProviderError("what runs no contract has its logs")
+        if not 0 < transfer.units <= UNITS_MAX:
+            raise ProviderError("nothing is moved, or more than there is of any coin")
 
 
-def _sent(full: wire.FullBlock) -> Iterator[tuple[str, str]]:
+def _sent(by_id: Transactions) -> Iterator[tuple[str, str]]:
     """Return who signed each transaction; those of shielded ones are nobody's address."""
-    for transaction in full.transactions:
+    for txid, transaction in by_id.items():
         owner = _contract(transaction).parameter.value.owner_address
         if owner:
-            yield wire.stored(owner), wire.a_hash(transaction.id)
+            yield wire.stored(owner), txid
 
 
 def _contract(transaction: wire.Transaction) -> wire.Contract:

@@ -95,15 +95,25 @@ def bandwidth(raw: bytes) -> int:
     return len(signed(raw, bytes(SIGNATURE_BYTES)).raw) + RESULT_BYTES
 
 
+def kind_of(raw: bytes) -> str:
+    """Return of which kind signed bytes are. ProviderError if they are none."""
+    pb = _protocol()
+    try:
+        (contract,) = pb.Transaction.raw.FromString(raw).contract
+        return str(pb.Transaction.Contract.ContractType.Name(contract.type))
+    except (_decode_error(), ValueError):
+        raise ProviderError("a transaction's bytes are none") from None
+
+
 def read(raw: bytes) -> Signed | None:
     """Return what signed bytes say; None for another kind than transfers and calls. ProviderError if they are none."""
+    name = kind_of(raw)
+    if name not in {wire.TRANSFER, wire.TRIGGER}:
+        return None
     pb = _protocol()
     try:
         told = pb.Transaction.raw.FromString(raw)
         (contract,) = told.contract
-        name = pb.Transaction.Contract.ContractType.Name(contract.type)
-        if name not in {wire.TRANSFER, wire.TRIGGER}:
-            return None
         value = getattr(pb, name).FromString(contract.parameter.value)
     except (_decode_error(), ValueError):
         raise ProviderError("a transaction's bytes are none") from None

@@ -6,7 +6,7 @@ What is zero or empty nodes leave out, so almost everything has a default; what 
 import functools
 import re
 from datetime import UTC, datetime
-from typing import Final, NoReturn
+from typing import Annotated, Final, NoReturn
 
 import msgspec
 
@@ -16,7 +16,12 @@ from core.addresses import base58
 SUCCESS: Final = "SUCCESS"
 TRANSFER: Final = "TransferContract"
 TRIGGER: Final = "TriggerSmartContract"
+CREATE: Final = "CreateSmartContract"
+# What the chain took, in sun.
+Fee = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 WORD_BYTES: Final = 32
+# What of a contract's own doings brings TRX to an address that is no new contract's: a call, or its end.
+PAYMENTS: Final = frozenset({"call", "suicide"})
 # Of Transfer(address,address,uint256).
 TRANSFER_TOPIC: Final = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 TOKEN_TOPICS: Final = 3
@@ -117,6 +122,7 @@ class Log(msgspec.Struct):
 class CallValue(msgspec.Struct):
     """What an internal call brings: TRX, or where a token is named, TRC-10."""
 
+    # What staking was refused for may be below nothing.
     units: int = msgspec.field(default=0, name="callValue")
     token: str | int = msgspec.field(default="", name="tokenId")
 
@@ -127,7 +133,17 @@ class Internal(msgspec.Struct):
     caller_address: str
     to_address: str = msgspec.field(default="", name="transferTo_address")
     values: list[CallValue] = msgspec.field(default_factory=list, name="callValueInfo")
+    # What it was, in hexadecimal digits as most nodes write it.
+    note: str = ""
     rejected: bool = False
+
+    @property
+    def is_payment(self) -> bool:
+        """Return whether its TRX came to whom it names.
+
+        Staking notes whom what was staked serves, with as much as was staked: none of that is ever his.
+        """
+        return words(self.note) in PAYMENTS and not self.rejected
 
 
 class Receipt(msgspec.Struct):
@@ -141,11 +157,19 @@ class Info(msgspec.Struct):
 
     id: str = ""
     height: int = msgspec.field(default=0, name="blockNumber")
-    fee: int = 0
+    fee: Fee = 0
     receipt: Receipt = msgspec.field(default_factory=Receipt)
     log: list[Log] = []
     internal: list[Internal] = msgspec.field(default_factory=list, name="internal_transactions")
     result: str = ""
+
+
+def words(text: str) -> str:
+    """Return what a node says, which most write in hexadecimal digits."""
+    try:
+        return bytes.fromhex(text).decode(errors="replace")
+    except ValueError:
+        return text
 
 
 def stored(text: str) -> str:

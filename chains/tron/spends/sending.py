@@ -8,7 +8,7 @@ import msgspec
 
 from chains.base import ProviderError, Sending
 from chains.net.rest import RestNode
-from chains.tron.accounts import words
+from chains.tron.wire import words
 
 # What a code means; of whatever stands not here the outcome is not known. That an account lacks what a transaction
 # takes has no code of its own.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,35 +17,9 @@ from chains.base import (
     Transfer,
 )
 from cli.embedded.contracts.code import PLAIN
-from cli.embedded.tron.answers import answer
-from tests.chains.net.rest_peer import RestPeer
+from tests.chains.tron.twists import Twist, twisted, twisting
 from tests.chains.tron.world import HOT_KEY, OURS, PAIRS, THEIRS, USDT_PAIR, World, payment, world
 from tests.peers.tron import BUYER, FORWARDER, TRX, USDT
-
-Twist = Callable[[Any], Any]
-BLOCK, INFOS = "wallet/getblockbynum", "wallet/gettransactioninfobyblocknum"
-PATHS = (
-    BLOCK, INFOS, "wallet/getnowblock", "walletsolidity/getnowblock", "walletsolidity/getaccount",
-    "walletsolidity/triggerconstantcontract", "wallet/gettransactioninfobyid",
-)  # fmt: skip
-
-
-@contextmanager
-def twisting(chain: World, **twists: Twist) -> Iterator[str]:
-    """Let a node tell of the chain what a twist makes of its answers. Named by the last part of their paths."""
-
-    def told(path: str) -> Callable[[dict[str, Any]], object]:
-        twist = twists.get(path.rpartition("/")[2], lambda answered: answered)
-        return lambda asked: twist(answer(chain.tron.chain, path, asked))
-
-    with RestPeer({path: told(path) for path in PATHS}) as peer:
-        yield peer.url
-
-
-@contextmanager
-def twisted(chain: World, **twists: Twist) -> Iterator[World]:
-    with twisting(chain, **twists) as url:
-        yield world(chain.tron, [url])
 
 
 def test_trx_and_tokens_are_found_with_who_sent_them(chain: World) -> None:
