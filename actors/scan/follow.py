@@ -65,6 +65,7 @@ def _seek_missing(ctx: Context, network: Network, chain: Reader) -> None:
 def _scan(ctx: Context, network: Network, chain: Reader) -> bool:
     """Scan up to BLOCKS_PER_STEP blocks; return whether there are more."""
     # Seen before the head is asked for: whatever was signed before the stop is in a block up to there, or in none yet.
+    # In none it may come for a while, where what is signed lives in a window: nothing but time ends that.
     is_stopped = signing.watch(network.code) is not None
     head = chain.head()
     cursor = cursors.read(network.code) or _first_cursor(network, chain, head)
@@ -86,7 +87,7 @@ def _scan_on(ctx: Context, network: Network, chain: Reader, cursor: Cursor, head
     while cursor.height - first < BLOCKS_PER_STEP:
         if cursor.height >= head:
             if is_stopped:
-                signing.note_caught_up(network.code)
+                signing.note_caught_up(network.code, window_s=traits_of(network).window_s)
             return _check_tip(ctx, network, chain, cursor, head)
         moved = _scan_next(ctx, network, chain, cursor, head, ours, whole=is_stopped)
         if moved is not None:

@@ -46,6 +46,8 @@ class Traits:
     # How long payouts that fill no spend wait for others that leave with them: since the last came, since the first.
     gather_s: int = 0
     gather_max_s: int = 0
+    # Where the claim is a window: for so long after the newest block what is signed now may come into one.
+    window_s: int = 0
     # Whether the ids of transactions are hexadecimal, in lower case where they are stored: elsewhere capitals count.
     has_hex_txids: bool = True
 
@@ -69,6 +71,7 @@ TRAITS: Final[Mapping[Family, Traits]] = MappingProxyType(
             has_memo=False,
             outputs_max=1,
             in_flight_max=64,
+            window_s=600,
         ),
         "solana": Traits(
             claim="window",
@@ -78,6 +81,7 @@ TRAITS: Final[Mapping[Family, Traits]] = MappingProxyType(
             has_memo=True,
             outputs_max=1,
             in_flight_max=64,
+            window_s=120,
             has_hex_txids=False,
         ),
         "ton": Traits(

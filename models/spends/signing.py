@@ -32,6 +32,12 @@ _IDENTITY: Final = (
 )
 _NOTE: Final = f"INSERT INTO database_marks (network, system_identifier, timeline) SELECT %s, * FROM ({_IDENTITY}) now"
 ANOTHER_DATABASE: Final = "the database is another one than it was signed from: it may lack the last commits"
+# A stop that came with a backup says nothing of what the database lost since, nor when that was.
+_AGAIN: Final = (
+    "UPDATE signing_stops s SET reason = %s, is_caught_up = false, stopped_at = app_now() WHERE s.network = %s"
+    " AND s.reason <> %s AND EXISTS (SELECT FROM database_marks m WHERE m.network = s.network"
+    f"   AND (m.system_identifier, m.timeline) NOT IN ({_IDENTITY}))"
+)
 # No database has this timeline.
 _GONE: Final = ""
 
@@ -71,6 +77,8 @@ def watch(network: str) -> Stop | None:
     if stopped is None and not touched(f"{_NOTE} ON CONFLICT DO NOTHING", (network,)) and obstacle(network):
         with transaction():
             stop(network, reason=ANOTHER_DATABASE)
+        stopped = read(network)
+    elif stopped is not None and touched(_AGAIN, (ANOTHER_DATABASE, network, ANOTHER_DATABASE)):
         stopped = read(network)
     return stopped
 
@@ -117,8 +125,9 @@ def distrust() -> None:
     """
     with transaction():
         execute("UPDATE database_marks SET timeline = %s", (_GONE,))
-        # A stop that came back with the old state may say that the scan has caught up: it had, then.
-        execute("UPDATE signing_stops SET is_caught_up = false WHERE is_caught_up")
+        # A stop that came back with the old state may say that the scan has caught up: it had, then. Nor did it begin
+        # when that says.
+        execute("UPDATE signing_stops SET is_caught_up = false, stopped_at = app_now()")
         for family in reservations.SEQUENCES:
             gone = DatabaseMark(network=_pool(family), system_identifier=_GONE, timeline=_GONE)
             gone.write("ON CONFLICT DO NOTHING")
@@ -179,9 +188,18 @@ def listing() -> list[Stop]:
     return Stop.read("true ORDER BY network")
 
 
-def note_caught_up(network: str) -> None:
-    """Note that the scan stands at the chain's head, told after the stop was seen."""
-    execute("UPDATE signing_stops SET is_caught_up = true WHERE network = %s AND NOT is_caught_up", (network,))
+def note_caught_up(network: str, *, window_s: int = 0) -> None:
+    """Note that the scan stands at the chain's head, told after the stop was seen.
+
+    window_s: for so long after the stop, by the chain's clock and by ours, what was signed before it and is known to no
+    row may still come into a block; nothing is noted before.
+    """
+    execute(
+        "UPDATE signing_stops s SET is_caught_up = true WHERE s.network = %s AND NOT s.is_caught_up"
+        " AND (%s = 0 OR s.stopped_at + make_interval(secs => %s)"
+        "   < (SELECT LEAST(c.block_time, app_now()) FROM chain_cursors c WHERE c.network = s.network))",
+        (network, window_s, window_s),
+    )
 
 
 def resume(stopped: Stop, slots: Mapping[str, int]) -> bool:

@@ -13,9 +13,10 @@ from chains.tron import transactions
 from chains.tron.nodes import TronProviders
 from chains.tron.spends import fees, trial
 from chains.tron.spends.trial import Verdict
+from core.catalogue.families import TRAITS
 
 # How long after the irreversible block that it refers to a transaction ends. Some nineteen blocks are over by then.
-LIFE: Final = timedelta(minutes=10)
+LIFE: Final = timedelta(seconds=TRAITS["tron"].window_s)
 
 
 def verdict(providers: TronProviders, intent: Intent) -> Verdict:

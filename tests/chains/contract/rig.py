@@ -345,6 +345,11 @@ class Rig(ABC):
         self.mine(blocks)
         self.catch_up()
 
+    def outlast(self) -> None:
+        """Let so much time pass, scanned, that what was signed before a stop can come into no block any more."""
+        self.pass_time(traits_of(self.network).window_s)
+        self.advance()
+
     def bury(self) -> None:
         """Mine what was sent, and scan as much as it takes to be credited."""
         self.advance(self.network.confirmations)

@@ -44,6 +44,7 @@ def test_what_lost_rows_paid_finds_its_orders_again_and_each_is_paid_once(rich: 
     sign(rich, 3)
     assert rows("SELECT count(*) FROM spends") == [(0,)], "nothing is signed before the scan has caught up"
     rich.catch_up()
+    rich.outlast()
     sign(rich)
     rich.follow()
 
@@ -77,7 +78,7 @@ def test_what_nobody_asks_for_waits_until_an_operator_names_the_order(rich: Rig)
         pay_order(rich, lost, "elsewhere")
     booked, left = pay_order(rich, lost, places[people[1]])
     assert (booked.address, left) == (people[1], 0)
-    rich.catch_up()
+    rich.outlast()
     sign(rich)
     rich.follow()
     assert signing.read(rich.code) is None
@@ -98,11 +99,37 @@ def test_what_is_written_off_leaves_the_books_and_what_was_asked_for_beside_it_i
     rich.catch_up()
     sign(rich, 3)
     rich.book_loss(rich.price)
-    rich.catch_up()
+    rich.outlast()
     sign(rich)
     rich.follow()
     assert signing.read(rich.code) is None
     assert (status(kept), rows("SELECT status FROM unknown_spends WHERE status = 'open'")) == ("confirmed", [])
+    assert rich.findings() == []
+
+
+@pytest.mark.claims("window")
+def test_what_may_still_come_into_a_block_is_waited_for_before_anybody_is_paid_again(rich: Rig) -> None:
+    """Nothing that both claim keeps one of two windows out: the scan has caught up, and knows nothing of what waits."""
+    to = rich.recipient()
+    order = rich.order(to)
+    backup = rich.copy()
+    sign(rich)
+    ((txid, raw),) = rows("SELECT txid, raw FROM spend_attempts")
+    rich.forget_waiting()
+
+    rich.go_back_to(backup)
+    rich.advance(3)
+    sign(rich, 3)
+    assert (rows("SELECT count(*) FROM spends"), status(order)) == ([(0,)], "approved")
+    rich.include(bytes(raw))
+    rich.catch_up()
+    rich.outlast()
+    sign(rich)
+    rich.follow()
+
+    assert signing.read(rich.code) is None
+    assert (rich.held(to), status(order)) == (rich.price, "confirmed")
+    assert rows("SELECT txid FROM spend_attempts") == [(txid,)]
     assert rich.findings() == []
 
 

@@ -73,7 +73,7 @@ def test_what_a_thief_made_void_is_signed_anew_and_paid_once_when_the_loss_is_bo
         assert reader.counter_height(rich.hot, 0, 0, tip) == tip
     if not is_void:
         rich.write_off(STOLEN)
-        rich.catch_up()
+        rich.outlast()
         rich.sign()
         rich.follow()
         assert signing.read(rich.code) is None

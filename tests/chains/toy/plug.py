@@ -53,7 +53,7 @@ TRAITS: Final[Mapping[str, Traits]] = {
         outputs_max=4, in_flight_max=8,
     ),
     "toywindow": Traits(
-        claim="window", has_mempool=False, has_hidden_transfers=False, has_sender=True, has_memo=False,
+        claim="window", window_s=60, has_mempool=False, has_hidden_transfers=False, has_sender=True, has_memo=False,
         outputs_max=1, in_flight_max=8,
     ),
 }  # fmt: skip

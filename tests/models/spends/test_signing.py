@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from models.db.base import execute, rows, transaction
+from models.db.base import execute, rows, transaction, value
+from models.deposits import cursors
+from models.deposits.rows import ChainBlock
 from models.spends import signing
 from models.spends import unknown as unknown_spends
 from models.spends.signing import Stop
@@ -15,6 +18,7 @@ from tests.models.db.collisions import at_once
 
 SENDER = "0x" + "11" * 20
 BYTES = bytes(range(256))
+HOUR_S = 3_600
 
 
 def unknown(txid: str = "0xlost", **others: object) -> UnknownRow:
@@ -66,6 +70,49 @@ def test_a_scan_that_has_to_catch_up_anew_keeps_the_stop(stopped: Stop) -> None:
     with transaction():
         assert not signing.stop("ethereum", reason="again")
     assert not signing.resume(stopped.but(is_caught_up=True), {SENDER: 4})
+
+
+def test_a_stop_that_came_with_a_backup_begins_anew(stopped: Stop) -> None:
+    execute("UPDATE signing_stops SET stopped_at = stopped_at - interval '1 day'")
+    watched = signing.watch("ethereum")
+    assert watched is not None
+    assert (watched.reason, watched.is_caught_up) == (stopped.reason, True)
+
+    execute("UPDATE database_marks SET timeline = '00000000'")
+    for _ in range(2):
+        watched = signing.watch("ethereum")
+        assert watched is not None
+        assert (watched.reason, watched.is_caught_up) == (signing.ANOTHER_DATABASE, False)
+        assert watched.age_s < HOUR_S
+        execute("UPDATE signing_stops SET stopped_at = stopped_at - interval '59 minutes'")
+    assert watched.age_s < HOUR_S
+    assert signing.read("ethereum").age_s > HOUR_S, "it began anew once"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("clock_s", "chain_s", "is_over"), [(601, 601, True), (599, 999, False), (999, 599, False)]
+)  # fmt: skip
+def test_what_lives_in_a_window_is_waited_for_by_our_clock_and_by_the_chain_s(
+    database: str,
+    clock_s: int,
+    chain_s: int,
+    is_over: bool,  # noqa: FBT001
+) -> None:
+    del database
+    with transaction():
+        assert signing.stop("ethereum", reason="a test")
+    signing.note_caught_up("ethereum", window_s=600)
+    assert [each.is_caught_up for each in signing.listing()] == [False], "nothing is scanned yet"
+
+    now = value("SELECT app_now()")
+    block = ChainBlock(
+        network="ethereum", height=1, hash="0x1", parent_height=0, parent_hash="0x0",
+        block_time=now + timedelta(seconds=chain_s),
+    )  # fmt: skip
+    cursors.start(block)
+    execute("UPDATE app_clock SET ahead = make_interval(secs => %s)", (clock_s,))
+    signing.note_caught_up("ethereum", window_s=600)
+    assert [each.is_caught_up for each in signing.listing()] == [is_over]
 
 
 def test_what_is_unknown_is_read_as_it_was_noted(database: str) -> None:
