@@ -1,8 +1,9 @@
 """Tells the outcome of a TRON spend: in a block and with what effect, waiting, or expired for good.
 
 Called by chains.tron.spends.spender.
-One node at a time tells a fate that its own chain proves; then the voices are held against each other. A verdict that
-releases money (no effect, dead) takes two voices where there are two providers: a lie must not pay a merchant twice.
+One node at a time tells a fate that its own chain proves; then the voices are held against each other. That it had no
+effect takes two voices where there are two providers, that it expired every provider's: a lie, or a node that has
+forgotten, must not pay a merchant twice.
 """
 
 from collections import Counter
@@ -50,8 +51,9 @@ def judge(fates: Sequence[Fate], providers: int) -> Fate:
         return _included(included, len(fates), needed)
     if any(fate.kind is FateKind.WAITING for fate in fates):
         return Fate(kind=FateKind.WAITING)
-    if len(fates) < needed:
-        raise ProviderError("one provider alone says that a spend has expired")
+    if len(fates) < providers:
+        # Whoever is silent may be the one that has it: others throw old transactions away, or never kept them.
+        raise ProviderError("not every provider says that a spend has expired")
     return Fate(kind=FateKind.DEAD, cause="expired")
 
 
@@ -132,9 +134,12 @@ def _inclusion(node: RestNode, case: Case, where: str) -> Fate | None:
 
 def _proved(node: RestNode, intent: Intent, txid: str, where: str) -> Fate | None:
     info = info_of(node, txid, where)
-    stands = None if info is None else included_in(node, txid, info.height)
-    if info is None or stands is None:
+    if info is None:
         return None
+    stands = included_in(node, txid, info.height)
+    if stands is None:
+        # It is known, so it is not dead; a reorg may have come in between.
+        raise ProviderError("a node tells the outcome of a transaction that its block has not")
     transaction, block_hash = stands
     output = effect_of(
         info,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from eth_keys import keys
@@ -18,6 +19,7 @@ from chains.base import (
     Window,
 )
 from chains.tron import transactions
+from tests.chains.tron.twists import twisted, twisting
 from tests.chains.tron.world import (
     CAP,
     HOT_KEY,
@@ -32,6 +34,9 @@ from tests.chains.tron.world import (
 )
 from tests.peers import tron as peer
 from tests.peers.tron import TRX, USDT, Tron
+
+# Where nobody listens.
+SILENT = "http://127.0.0.1:1"
 
 
 @pytest.mark.parametrize("pair", [None, USDT_PAIR], ids=["TRX", "USDT"])
@@ -192,19 +197,50 @@ def test_one_of_two_providers_neither_freezes_nor_lets_pass(chain: World) -> Non
     assert not isinstance(caught.value, ForeignKeyError)
 
 
-def test_death_takes_two_providers_where_there_are_two(chain: World) -> None:
+def test_death_takes_every_provider(chain: World) -> None:
     draft, attempt = chain.signed(payment(1))
-    with Tron(solidity_lag=3) as other:
+    with Tron(solidity_lag=3) as other, twisting(chain) as third:
         other.mine(5)
-        both = world(chain.tron, [chain.tron.url, other.url])
+        all_three = world(chain.tron, [chain.tron.url, other.url, third])
         chain.tron.chain.advance(601)
         chain.tron.mine(6)
 
-        assert both.spender.fate(case(draft, attempt)).kind is FateKind.WAITING
-        url = other.url
-    silent = world(chain.tron, [chain.tron.url, url])
-    with pytest.raises(ProviderError, match="one provider alone"):
-        silent.spender.fate(case(draft, attempt))
+        assert all_three.spender.fate(case(draft, attempt)).kind is FateKind.WAITING
+        silent = world(chain.tron, [chain.tron.url, third, SILENT])
+        with pytest.raises(ProviderError, match="not every provider"):
+            silent.spender.fate(case(draft, attempt))
+        assert world(chain.tron, [chain.tron.url, third]).spender.fate(case(draft, attempt)).kind is FateKind.DEAD
+
+
+def test_what_nodes_without_a_memory_have_forgotten_is_not_dead(chain: World) -> None:
+    draft, attempt = chain.signed(payment(1))
+    chain.spender.send(attempt.raw)
+    chain.tron.mine()
+    chain.tron.chain.advance(601)
+    chain.tron.mine(6)
+
+    def nothing(_told: object) -> object:
+        return {}
+
+    with twisting(chain, gettransactioninfobyid=nothing) as one, twisting(chain, gettransactioninfobyid=nothing) as two:
+        mixed = world(chain.tron, [one, chain.tron.url, two])
+        assert mixed.spender.fate(case(draft, attempt)).kind is FateKind.WAITING
+        with pytest.raises(ProviderError, match="not every provider"):
+            world(chain.tron, [one, SILENT, two]).spender.fate(case(draft, attempt))
+
+
+def test_whoever_knows_an_outcome_does_not_call_it_dead_whatever_its_blocks_show(chain: World) -> None:
+    draft, attempt = chain.signed(payment(1))
+    chain.spender.send(attempt.raw)
+    chain.tron.mine()
+    chain.tron.chain.advance(601)
+    chain.tron.mine(6)
+
+    def empty(told: Any) -> Any:
+        return {name: value for name, value in told.items() if name != "transactions"}
+
+    with twisted(chain, getblockbynum=empty) as torn, pytest.raises(ProviderError, match="its block has not"):
+        torn.spender.fate(case(draft, attempt))
 
 
 def test_a_signature_is_the_sender_s(chain: World) -> None:

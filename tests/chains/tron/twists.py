@@ -14,6 +14,7 @@ Twist = Callable[[Any], Any]
 PATHS: Final = (
     "wallet/getblockbynum", "wallet/gettransactioninfobyblocknum", "wallet/getnowblock", "walletsolidity/getnowblock",
     "walletsolidity/getaccount", "walletsolidity/triggerconstantcontract", "wallet/gettransactioninfobyid",
+    "walletsolidity/gettransactioninfobyid",
 )  # fmt: skip
 
 
