@@ -1,6 +1,6 @@
 """Asks one node for accounts, tokens and prices. Called by the reader, the drafts and the treasurer of TRON."""
 
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -12,6 +12,9 @@ from core.catalogue.catalogue import Pair
 # Where nodes tell of the newest block, and where of the newest that is irreversible.
 NEWEST: Final = "wallet"
 SOLID: Final = "walletsolidity"
+# More energy no call may take, and more sun no chain asks for a unit of anything: who tells of it cannot be asked.
+ENERGY_MAX: Final = 10**9
+PRICE_MAX: Final = 10**9
 # Of what asks a token for a holder's balance.
 BALANCE_SELECTOR: Final = "70a08231"
 
@@ -39,7 +42,7 @@ class Account(msgspec.Struct):
     """An account; one without an address was never activated."""
 
     address: str = ""
-    balance: int = 0
+    balance: wire.Sun = 0
     type: str = ""
     owner_permission: Permission | None = None
     active_permission: list[Permission] = []
@@ -118,7 +121,7 @@ class Call(msgspec.Struct):
     """What a call would do."""
 
     outcome: _Outcome = msgspec.field(default_factory=_Outcome, name="result")
-    energy_used: int = 0
+    energy_used: Annotated[int, msgspec.Meta(ge=0, le=ENERGY_MAX)] = 0
     constant_result: list[str] = []
     # None where the node does not tell them.
     logs: list[wire.Log] | None = None
@@ -150,11 +153,11 @@ def resource(node: RestNode, address: str) -> Resource:
 
 
 def prices(node: RestNode) -> Prices:
-    """Return today's prices. ProviderError where one of them is not told."""
+    """Return today's prices. ProviderError where one of them is not told, or is none."""
     told = node.ask("wallet/getchainparameters", {}, _Parameters)
     known = {entry.key: entry.value for entry in told.entries}
     try:
-        return Prices(
+        found = Prices(
             energy=known["getEnergyFee"],
             byte=known["getTransactionFee"],
             activation=known["getCreateNewAccountFeeInSystemContract"] + known["getCreateAccountFee"],
@@ -162,6 +165,9 @@ def prices(node: RestNode) -> Prices:
         )
     except KeyError as error:
         raise ProviderError(f"the chain's parameters lack {error}") from None
+    if not all(0 < price <= PRICE_MAX for price in (found.energy, found.byte, found.activation)):
+        raise ProviderError("a price that no chain asks")
+    return found
 
 
 def call(node: RestNode, sender: str, contract: str, data: str, where: str = NEWEST) -> Call:

@@ -17,8 +17,8 @@ SUCCESS: Final = "SUCCESS"
 TRANSFER: Final = "TransferContract"
 TRIGGER: Final = "TriggerSmartContract"
 CREATE: Final = "CreateSmartContract"
-# What the chain took, in sun.
-Fee = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+# What somebody has or pays, in sun.
+Sun = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 WORD_BYTES: Final = 32
 # What of a contract's own doings brings TRX to an address that is no new contract's: a call, or its end.
 PAYMENTS: Final = frozenset({"call", "suicide"})
@@ -157,7 +157,7 @@ class Info(msgspec.Struct):
 
     id: str = ""
     height: int = msgspec.field(default=0, name="blockNumber")
-    fee: Fee = 0
+    fee: Sun = 0
     receipt: Receipt = msgspec.field(default_factory=Receipt)
     log: list[Log] = []
     internal: list[Internal] = msgspec.field(default_factory=list, name="internal_transactions")

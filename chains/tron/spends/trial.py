@@ -4,8 +4,9 @@ Called by chains.tron.spends.drafts, which asks every provider: what one alone s
 one.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median_high, median_low
 
 from chains.base import (
@@ -97,7 +98,7 @@ def judge(views: Sequence[View], intent: Intent, providers: int) -> Verdict:
     foreign = sum(view.is_foreign for view in views)
     if foreign >= min(WITNESSES_MIN, providers):
         raise ForeignKeyError(f"others than its own key may sign for {intent.wallet.address}")
-    if foreign:
+    if 2 * foreign >= len(views):
         raise ProviderError(f"one provider alone says that others may sign for {intent.wallet.address}")
     held = median_low(view.token_units for view in views)
     is_token = intent.pair is not None and intent.pair.contract is not None
@@ -106,19 +107,32 @@ def judge(views: Sequence[View], intent: Intent, providers: int) -> Verdict:
     good = [view for view in views if not view.refusal]
     if not good:
         raise SpendRefusedError(views[0].refusal)
-    if is_token and any(view.energy <= 0 for view in good):
+    # Of two the higher: too little of it burns what it takes.
+    energy = median_high(view.energy for view in good)
+    if is_token and energy <= 0:
         raise ProviderError("no call of a token takes no energy")
     return Verdict(
         prices=_prices(good),
-        solid=sorted((view.solid for view in good), key=lambda block: block.height)[(len(good) - 1) // 2],
+        solid=_solid([view.solid for view in good]),
         sun=median_low(view.sun for view in views),
         token_units=held,
         staked_energy=median_low(view.staked_energy for view in good),
         free_bytes=median_low(view.free_bytes for view in good),
         is_new=any(view.is_new for view in good),
-        # Of two the higher: too little of it burns what it takes.
-        energy=median_high(view.energy for view in good),
+        energy=energy,
     )
+
+
+def _solid(told: Sequence[Block]) -> Block:
+    """Return the irreversible block that most tell, else the middle one, of two the lower; no later than the middle.
+
+    What refers to a block that is none can be in no block, and nobody may have it wait for that until a day of his own
+    choice.
+    """
+    [(most, count)] = Counter(told).most_common(1)
+    middle = sorted(told, key=lambda block: block.height)[(len(told) - 1) // 2]
+    chosen = most if count > 1 else middle
+    return replace(chosen, time=min(chosen.time, median_low(block.time for block in told)))
 
 
 def _prices(views: Sequence[View]) -> Prices:

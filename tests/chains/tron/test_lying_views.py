@@ -1,0 +1,120 @@
+"""What one provider says of prices, energy, permissions and time does not decide where others speak."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+from chains.base import ForeignKeyError, ProviderError, Window
+from cli.embedded.tron.shapes import block_json
+from tests.chains.tron.world import USDT_PAIR, World, payment, world
+from tests.peers.lying_rest import LyingRest
+from tests.peers.tron import BUYER
+
+DAY_MS = 20 * 3_600_000
+Lie = Callable[[Any], object]
+
+
+def _parameter(name: str, value: object) -> Lie:
+    def lie(told: Any) -> object:
+        for entry in told["chainParameter"]:
+            if entry["key"] == name:
+                entry["value"] = value
+        return told
+
+    return lie
+
+
+@contextmanager
+def one_of(providers: int, chain: World, path: str, lie: Lie) -> Iterator[World]:
+    """Ask so many providers, the second of whom, or the only one, lies."""
+    with ExitStack() as stack:
+        peers = [stack.enter_context(LyingRest(chain.tron.chain)) for _ in range(providers)]
+        peers[min(1, providers - 1)].lies[path] = lambda truth, _question: lie(truth)
+        yield world(chain.tron, [peer.url.removesuffix("/") for peer in peers])
+
+
+@pytest.mark.parametrize(
+    ("path", "lie"),
+    [
+        *(
+            ("wallet/getchainparameters", _parameter(name, value))
+            for name in ("getEnergyFee", "getTransactionFee", "getCreateAccountFee")
+            for value in (-(10**9), 10**30)
+        ),
+        ("wallet/getchainparameters", _parameter("getEnergyFee", 0)),
+        ("wallet/getchainparameters", lambda _told: {"chainParameter": []}),
+        ("wallet/triggerconstantcontract", lambda told: told | {"energy_used": 10**30}),
+        ("wallet/triggerconstantcontract", lambda told: told | {"energy_used": -1}),
+        ("wallet/triggerconstantcontract", lambda told: told | {"energy_used": 0}),
+        ("wallet/triggerconstantcontract", lambda told: told | {"constant_result": ["ff"]}),
+        ("wallet/getaccount", lambda told: told | {"balance": -1}),
+        ("wallet/getaccount", lambda told: told | {"balance": 10**30}),
+        ("wallet/getaccount", lambda told: told | {"address": "41" + BUYER.raw.hex()}),
+    ],
+)
+def test_what_no_chain_tells_is_nobody_s_word(chain: World, path: str, lie: Lie) -> None:
+    intent = payment(1, pair=USDT_PAIR)
+    with one_of(1, chain, path, lie) as alone, pytest.raises(ProviderError):
+        alone.drafted(intent)
+    with one_of(3, chain, path, lie) as outvoted:
+        told = outvoted.drafted(intent)
+    assert told.offer.terms["fee_limit"] == chain.drafted(intent).offer.terms["fee_limit"]
+
+
+def _shared(told: Any) -> object:
+    # The recipient has none yet.
+    if told:
+        told["owner_permission"]["keys"].append({"address": "41" + BUYER.raw.hex(), "weight": 1})
+    return told
+
+
+def _another_threshold(told: Any) -> object:
+    if told:
+        told["owner_permission"]["threshold"] = 2
+    return told
+
+
+@pytest.mark.parametrize("lie", [_shared, _another_threshold])
+def test_one_of_three_who_says_that_others_may_sign_is_outvoted_and_one_of_two_is_not(chain: World, lie: Lie) -> None:
+    with one_of(3, chain, "wallet/getaccount", lie) as outvoted:
+        outvoted.drafted(payment(1))
+    with one_of(2, chain, "wallet/getaccount", lie) as torn, pytest.raises(ProviderError, match="one provider alone"):
+        torn.drafted(payment(1))
+    with one_of(1, chain, "wallet/getaccount", lie) as alone, pytest.raises(ForeignKeyError):
+        alone.drafted(payment(1))
+
+
+def _another_day(told: Any) -> object:
+    told["blockID"] = told["blockID"][:16] + "ee" * 24
+    told["block_header"]["raw_data"]["timestamp"] += DAY_MS
+    return told
+
+
+@pytest.mark.parametrize("providers", [2, 3])
+def test_no_liar_has_a_payout_wait_for_a_day_of_his_choice(chain: World, providers: int) -> None:
+    honest = chain.drafted(payment(1)).claim
+    assert isinstance(honest, Window)
+
+    with one_of(providers, chain, "walletsolidity/getnowblock", _another_day) as told:
+        claim = told.drafted(payment(1)).claim
+    assert isinstance(claim, Window)
+    assert claim == honest
+
+
+def test_of_two_the_end_is_the_earlier_one_s(chain: World) -> None:
+    honest = chain.drafted(payment(1)).claim
+    assert isinstance(honest, Window)
+
+    def lower(told: Any) -> object:
+        block = block_json(chain.tron.chain.blocks[chain.tron.chain.solid_height() - 1])
+        block["block_header"]["raw_data"]["timestamp"] += DAY_MS
+        return told | block
+
+    with one_of(2, chain, "walletsolidity/getnowblock", lower) as told:
+        claim = told.drafted(payment(1)).claim
+    assert isinstance(claim, Window)
+    assert claim.ends_at == honest.ends_at
