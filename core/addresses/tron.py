@@ -1,6 +1,7 @@
-"""Reads and shows TRON addresses: 0x41 and 20 bytes, in base58 with a checksum (T…) or in hexadecimal digits (41…).
+"""Reads and shows TRON addresses: 0x41 and 20 bytes, in base58 with a checksum (T…).
 
-Stored as they are shown, in base58. All of TRON's networks write alike.
+Stored as they are shown. Hexadecimal digits (41…), which nodes write, have no checksum: nobody is paid by them, since a
+slip of the hand would be somebody else's address, but they are known for one. All of TRON's networks write alike.
 """
 
 import re
@@ -20,6 +21,8 @@ _NOBODY: Final = frozenset({"TLsV52sRDL79HXGGm9yzwKibb6BeruhUzy"})
 
 def parse(text: str, parameters: object) -> str:  # noqa: ARG001 - all networks of TRON write alike
     """Return an address as it is stored. Raises AddressError."""
+    if _HEX.fullmatch(text):
+        raise AddressError("The address is in hexadecimal digits, without a checksum: write it as T and 33 letters.")
     raw = _raw(text)
     if raw is None:
         raise AddressError("The address is no TRON address, or it is misspelt: its checksum is wrong.")
