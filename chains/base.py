@@ -44,6 +44,10 @@ class DisagreementError(ProviderError):
     """Nodes answer, and contradict each other so that none of them can be believed."""
 
 
+class DisownedError(ProviderError):
+    """Nobody proves a transaction that one node told of, and most have not got it in the very block where it stood."""
+
+
 class ForeignKeyError(ProviderError):
     """The chain lets others than its own key sign for a wallet of ours: nothing is signed there, an operator must look.
 

@@ -145,7 +145,7 @@ class DepartureReader(Reader, Protocol):
         """Return a transaction that took from one of our addresses in a block; None if nothing proves who signed it.
 
         Its bytes give its id, and where a sender is named they bear his signature. Raises ProviderError where no node
-        has it in this block.
+        has it in this block, and DisownedError where a node may tell of it though it is in none.
         """
         ...
 

@@ -9,7 +9,7 @@ from typing import Final, cast
 import structlog
 
 from actors.context import Context
-from chains.base import Block, BlockScan, Departure, ProviderError
+from chains.base import Block, BlockScan, Departure, DisownedError, ProviderError
 from chains.family import DepartureReader, Reader
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
@@ -81,6 +81,10 @@ def _read_stranger(ctx: Context, network: Network, chain: DepartureReader, stran
             # The scan will notice that another stands there now.
             return False
         departure = chain.departure(stranger.txid, block)
+    except DisownedError as error:
+        log.warning("departure.disowned", network=network.code, txid=stranger.txid, problem=str(error))
+        with transaction():
+            return strangers.disown(stranger)
     except ProviderError as error:
         log.warning("departure.not_read", network=network.code, txid=stranger.txid, problem=str(error))
         return False

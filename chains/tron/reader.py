@@ -101,7 +101,8 @@ class TronReader:
 
     def departure(self, txid: str, block: Block) -> Departure | None:
         """Return a transaction that one of our keys signed; see chains.family."""
-        return self._providers.attempt(lambda node: departures.read(node, txid, block, self._pairs))
+        told = self._providers.everyone(lambda node: departures.read(node, txid, block, self._pairs))
+        return departures.judge(told, WITNESSES_MIN)
 
     def second_opinion(self, recorded: Recorded) -> Agreement:
         """Ask every provider for a deposit's block, and whether it is in it."""

@@ -13,7 +13,7 @@ from typing import Final
 
 import structlog
 
-from models.db.base import execute
+from models.db.base import execute, touched
 from models.db.table import BY_DATABASE, Big, Table
 from models.spends import signing
 from models.spends import unknown as unknown_spends
@@ -63,6 +63,18 @@ def take_out(network: str) -> int:
         "UPDATE stranger_spends t SET block_height = NULL, block_hash = NULL FROM chain_cursors c"
         " WHERE c.network = %s AND t.network = c.network AND t.block_height > c.height",
         (network,),
+    )
+
+
+def disown(stranger: StrangerSpend) -> bool:
+    """Note that a transaction is in no block, nor ever was in the one that it was noted in; False if it is noted anew.
+
+    It stops the signing again wherever it is found.
+    """
+    return touched(
+        "UPDATE stranger_spends SET block_height = NULL, block_hash = NULL WHERE (network, txid, block_hash) ="
+        " (%s, %s, %s)",
+        (stranger.network, stranger.txid, stranger.block_hash),
     )
 
 

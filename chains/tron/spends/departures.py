@@ -6,25 +6,47 @@ signed it: the bytes have to give its id and bear the sender's signature, so no 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from chains.base import Block, Departure, NotYetError, Offer, Output, ProviderError, Window
+from chains.base import Block, Departure, DisownedError, NotYetError, Offer, Output, ProviderError, Window
 from chains.net.rest import RestNode
-from chains.tron import accounts, transactions, wire
+from chains.tron import accounts, nodes, transactions, wire
 from chains.tron.keys import address_of
 from chains.tron.spends import fate as tron_fate
 from chains.tron.transactions import Signed
 from core.catalogue.catalogue import Pair
 
 
+class AbsentError(NotYetError):
+    """A node has the very block, and no such transaction in it."""
+
+
+def judge(told: Sequence[Departure | ProviderError | None], witnesses: int) -> Departure | None:
+    """Return what holds of what nodes tell of one transaction: what one proves is so, whatever the others say.
+
+    witnesses: so many at least, and more than show it, have to lack what nobody proves, before it was never there.
+    Raises DisownedError then, and ProviderError where nobody tells of it.
+    """
+    for each in told:
+        if isinstance(each, Departure):
+            return each
+    lacking = sum(isinstance(each, AbsentError) for each in told)
+    if lacking >= witnesses and lacking > told.count(None):
+        raise DisownedError("most providers have no such transaction in its block")
+    if None in told:
+        return None
+    raise next((each for each in told if isinstance(each, ProviderError)), NotYetError("no provider may be asked"))
+
+
 def read(node: RestNode, txid: str, block: Block, pairs: Iterable[Pair]) -> Departure | None:
     """Return a transaction that stands in a block; None if its bytes do not prove who signed it.
 
-    Raises ProviderError where the node has it in no block, or in another one.
+    Raises ProviderError where the node has it in no block, or in another one; AbsentError where the block is the same.
     """
     stands, info = tron_fate.included_in(node, txid, block.height), tron_fate.info_of(node, txid, accounts.NEWEST)
     if stands is None or info is None:
-        raise NotYetError(f"no such transaction in block {block.height}")
+        is_same = wire.block(nodes.header(node, block.height), block.height).hash == block.hash
+        raise (AbsentError if is_same and stands is None else NotYetError)(f"none such in block {block.height}")
     told, block_hash = stands
     if block_hash != block.hash or info.height != block.height:
         raise ProviderError(f"another block than {block.hash}")

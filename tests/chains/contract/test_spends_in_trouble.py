@@ -13,6 +13,7 @@ from models.payouts.rows import PayoutRow
 from models.spends import signing
 from tests.chains.contract.conftest import Start
 from tests.chains.contract.rig import Rig, status
+from tests.chains.contract.tron import TronRig
 
 STOLEN = 50_000
 # Until what had to wait is tried again.
@@ -99,6 +100,29 @@ def test_what_a_thief_made_void_is_signed_anew_and_paid_once_when_the_loss_is_bo
         ("payout", "confirmed"),
     ]
     assert rich.findings() == []
+
+
+@pytest.mark.rigs("tron")
+@pytest.mark.parametrize("providers", [2, 3])
+def test_a_theft_that_one_of_three_makes_up_stops_nobody_for_good_and_one_of_two_has_to_be_looked_at(
+    start: Start, providers: int
+) -> None:
+    """Blocks are told there, not proved: whoever tells them could keep everybody from being paid."""
+    rig = cast("TronRig", start(providers))
+    rig.enrich()
+    rig.advance(rig.network.maturity)
+    recipient = rig.recipient()
+    rig.invent_theft(0)
+    rig.catch_up()
+    assert signing.read(rig.code) is not None
+    order = rig.order(recipient)
+    rig.outlast()
+    rig.sign()
+    rig.follow()
+
+    is_outvoted = providers > 2
+    assert (signing.read(rig.code) is None) is is_outvoted
+    assert (rig.held(recipient), status(order)) == ((rig.price, "confirmed") if is_outvoted else (0, "approved"))
 
 
 @pytest.mark.needs("say_dead")

@@ -219,6 +219,14 @@ class TronRig(Rig):
         }  # fmt: skip
         self.peers[number].invent(height, {"ret": [{"contractRet": "SUCCESS"}], **signed_json(signed)}, info)
 
+    def invent_theft(self, number: int) -> None:
+        """Let a provider show, in a block that all have, a transfer out of the hot wallet that nobody has signed."""
+        height = self.tron.mine()
+        raw = self.tron.raw(wire.transfer(wire.raw_of(self.hot), wire.raw_of(new_address()), 5 * TRX))
+        signed = wire.read_raw(raw, (b"\1" * 65,))
+        info = {"id": signed.txid, "blockNumber": height, "blockTimeStamp": self.tron.chain.head.time_ms}
+        self.peers[number].invent(height, {"ret": [{"contractRet": "SUCCESS"}], **signed_json(signed)}, info)
+
     def be_honest(self) -> None:
         for peer in self.peers:
             peer.lies.clear()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chains.base import ForeignKeyError, ProviderError, Window
+from chains.base import ForeignKeyError, NotYetError, ProviderError, Window
 from cli.embedded.tron.shapes import block_json
 from tests.chains.tron.world import USDT_PAIR, World, payment, world
 from tests.peers.lying_rest import LyingRest
@@ -118,3 +118,20 @@ def test_of_two_the_end_is_the_earlier_one_s(chain: World) -> None:
         claim = told.drafted(payment(1)).claim
     assert isinstance(claim, Window)
     assert claim.ends_at == honest.ends_at
+
+
+def test_what_one_provider_proves_has_left_whatever_the_others_hide(chain: World) -> None:
+    draft, attempt = chain.signed(payment(1))
+    chain.spender.send(attempt.raw)
+    chain.tron.mine()
+    block = chain.scan().block
+
+    def empty(told: Any) -> object:
+        return {name: value for name, value in told.items() if name != "transactions"}
+
+    with one_of(2, chain, "wallet/getblockbynum", empty) as torn:
+        found = torn.reader.departure(attempt.txid, block)
+    assert found is not None
+    assert (found.txid, found.outputs) == (attempt.txid, draft.intent.outputs)
+    with one_of(1, chain, "wallet/getblockbynum", empty) as alone, pytest.raises(NotYetError):
+        alone.reader.departure(attempt.txid, block)
