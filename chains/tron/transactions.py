@@ -24,12 +24,12 @@ RESULT_BYTES: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signed:
-    """A transaction of one of the two kinds that we know. Addresses are in the stored form."""
+    """A transfer, a call, or of another kind whose it is. Addresses are in the stored form."""
 
     txid: str
     kind: str
     owner: str
-    # The recipient, or the contract that is called.
+    # The recipient, or the contract that is called, or its owner again.
     to: str
     # Sun that go there.
     units: int
@@ -106,31 +106,51 @@ def kind_of(raw: bytes) -> str:
 
 
 def read(raw: bytes) -> Signed | None:
-    """Return what signed bytes say; None for another kind than transfers and calls. ProviderError if they are none."""
-    name = kind_of(raw)
-    if name not in {wire.TRANSFER, wire.TRIGGER}:
-        return None
-    pb = _protocol()
+    """Return what signed bytes say; None where they name nobody. ProviderError if they are none."""
+    pb, name = _protocol(), kind_of(raw)
     try:
         told = pb.Transaction.raw.FromString(raw)
         (contract,) = told.contract
-        value = getattr(pb, name).FromString(contract.parameter.value)
+        # What is neither starts like a transfer, with whose it is.
+        value = getattr(pb, name if name == wire.TRIGGER else wire.TRANSFER).FromString(contract.parameter.value)
     except (_decode_error(), ValueError):
         raise ProviderError("a transaction's bytes are none") from None
-    is_transfer = name == wire.TRANSFER
+    said = _said(name, value)
+    if said is None:
+        return None
+    owner, to, units, data = said
     return Signed(
         txid=txid_of(raw),
         kind=name,
-        owner=wire.stored(value.owner_address.hex()),
-        to=wire.stored((value.to_address if is_transfer else value.contract_address).hex()),
-        units=value.amount if is_transfer else value.call_value,
-        data=b"" if is_transfer else value.data,
+        owner=wire.stored(owner.hex()),
+        to=wire.stored(to.hex()),
+        units=units,
+        data=data,
         fee_limit=told.fee_limit,
         expiration_ms=told.expiration,
         timestamp_ms=told.timestamp,
         reference=told.ref_block_bytes + told.ref_block_hash,
-        has_more=bool(told.data or contract.Permission_id or (not is_transfer and value.call_token_value)),
+        has_more=bool(told.data or contract.Permission_id or (name == wire.TRIGGER and value.call_token_value)),
     )
+
+
+def _said(name: str, value: Any) -> tuple[bytes, bytes, int, bytes] | None:
+    """Return whose a transaction is, whom it names, how much TRX goes there and what is called; None for nobody's.
+
+    Of what is neither a transfer nor a call it is only told whose it is: the first address that it names, or none.
+    """
+    match name:
+        case wire.TRANSFER:
+            return value.owner_address, value.to_address, value.amount, b""
+        case wire.TRIGGER:
+            return value.owner_address, value.contract_address, value.call_value, value.data
+        case _:
+            named = (value.owner_address, value.to_address)
+            return next(((each, each, 0, b"") for each in named if _is_address(each)), None)
+
+
+def _is_address(raw: bytes) -> bool:
+    return len(raw) == wire.ADDRESS_BYTES and raw[:1] == wire.PREFIX
 
 
 def _contract(pb: Any, intent: Intent) -> Any:

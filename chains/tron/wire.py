@@ -20,13 +20,15 @@ CREATE: Final = "CreateSmartContract"
 # What somebody has or pays, in sun.
 Sun = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 WORD_BYTES: Final = 32
+ADDRESS_BYTES: Final = 21
+# What each begins with.
+PREFIX: Final = b"\x41"
 # What of a contract's own doings brings TRX to an address that is no new contract's: a call, or its end.
 PAYMENTS: Final = frozenset({"call", "suicide"})
 # Of Transfer(address,address,uint256).
 TRANSFER_TOPIC: Final = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 TOKEN_TOPICS: Final = 3
 
-_PREFIX: Final = "41"
 _HASH: Final = re.compile("[0-9a-f]{64}")
 _ADDRESS: Final = re.compile("41[0-9a-f]{40}")
 _CONTRACT: Final = re.compile("(?:41)?([0-9a-f]{40})")
@@ -210,7 +212,7 @@ def contract(text: str) -> str:
 def topic_address(text: str) -> str | None:
     """Read the address in a topic; None for what is no address, which no honest token writes there."""
     found = _ADDRESS_TOPIC.fullmatch(text.lower())
-    return _spelled(_PREFIX + found[1]) if found else None
+    return _spelled(PREFIX.hex() + found[1]) if found else None
 
 
 def a_hash(text: str) -> str:

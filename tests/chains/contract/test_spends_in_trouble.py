@@ -11,6 +11,7 @@ from core.catalogue.families import traits_of
 from models.db.base import rows
 from models.payouts.rows import PayoutRow
 from models.spends import signing
+from models.treasury import writeoffs
 from tests.chains.contract.conftest import Start
 from tests.chains.contract.rig import Rig, status
 from tests.chains.contract.tron import TronRig
@@ -123,6 +124,23 @@ def test_a_theft_that_one_of_three_makes_up_stops_nobody_for_good_and_one_of_two
     is_outvoted = providers > 2
     assert (signing.read(rig.code) is None) is is_outvoted
     assert (rig.held(recipient), status(order)) == ((rig.price, "confirmed") if is_outvoted else (0, "approved"))
+
+
+@pytest.mark.rigs("tron")
+def test_what_a_thief_does_with_our_key_that_moves_no_coin_is_known_and_can_be_written_off(rich: Rig) -> None:
+    """Staking, permissions, other tokens: the chain takes a fee, and an operator has to say that he has looked."""
+    cast("TronRig", rich).move_namesake()
+    rich.catch_up()
+    rich.sign()
+    assert signing.read(rich.code) is not None
+    assert rows("SELECT is_transfer, token_units, recipient FROM unknown_spends") == [(False, 0, rich.hot)]
+
+    writeoffs.write_off(rich.catalogue, rich.code, "TRX", 0, reason="a thief's", by="operator")
+    rich.outlast()
+    rich.sign()
+    rich.follow()
+    assert signing.read(rich.code) is None
+    assert rich.findings() == []
 
 
 @pytest.mark.needs("say_dead")

@@ -100,15 +100,24 @@ class TronRig(Rig):
         self.tron.chain.forget_waiting()
 
     def usurp(self, thief: str, units: int) -> bool:
-        keys, wallet = spending.keys().deriver(self.network).keyring(), KeyRef(address=self.hot, ordinal=None)
         data = calldata("transfer(address,uint256)", thief, units)
         made = wire.call(wire.raw_of(self.hot), wire.raw_of(USDT), data)
-        raw = self.tron.raw(made, fee_limit=50 * TRX)
-        signature = keys.sign(wallet, bytes.fromhex(wire.read_raw(raw).txid))
-        self.tron.send(wire.field(1, raw) + wire.field(2, signature))
+        self.tron.send(self._signed_by_hot(self.tron.raw(made, fee_limit=50 * TRX)))
         self.mine()
         # It takes nothing that what waits would need.
         return False
+
+    def _signed_by_hot(self, raw: bytes) -> bytes:
+        keys, wallet = spending.keys().deriver(self.network).keyring(), KeyRef(address=self.hot, ordinal=None)
+        signature = keys.sign(wallet, bytes.fromhex(wire.read_raw(raw).txid))
+        return wire.field(1, raw) + wire.field(2, signature)
+
+    def move_namesake(self) -> None:
+        """Let somebody who has the hot wallet's key send another token than those that we know."""
+        self.tron.act("asset", address=self.hot, asset="USDT", units=2)
+        made = wire.asset_transfer(wire.raw_of(self.hot), BUYER.raw, 1, asset="USDT")
+        self.tron.send(self._signed_by_hot(self.tron.raw(made)))
+        self.mine()
 
     def demand(self, *, is_absurd: bool) -> None:
         self.tron.act("price", energy_price=ABSURD_PRICE if is_absurd else USUAL_PRICE)
