@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
 
 from chains.base import ForeignKeyError, NotYetError, ProviderError, Window
 from cli.embedded.tron.shapes import block_json
+from tests.chains.tron.twists import SILENT, Twist, one_of
 from tests.chains.tron.world import USDT_PAIR, World, payment, world
-from tests.peers.lying_rest import LyingRest
 from tests.peers.tron import BUYER
 
 DAY_MS = 20 * 3_600_000
-Lie = Callable[[Any], object]
 
 
-def _parameter(name: str, value: object) -> Lie:
+def _parameter(name: str, value: object) -> Twist:
     def lie(told: Any) -> object:
         for entry in told["chainParameter"]:
             if entry["key"] == name:
@@ -26,15 +23,6 @@ def _parameter(name: str, value: object) -> Lie:
         return told
 
     return lie
-
-
-@contextmanager
-def one_of(providers: int, chain: World, path: str, lie: Lie) -> Iterator[World]:
-    """Ask so many providers, the second of whom, or the only one, lies."""
-    with ExitStack() as stack:
-        peers = [stack.enter_context(LyingRest(chain.tron.chain)) for _ in range(providers)]
-        peers[min(1, providers - 1)].lies[path] = lambda truth, _question: lie(truth)
-        yield world(chain.tron, [peer.url.removesuffix("/") for peer in peers])
 
 
 @pytest.mark.parametrize(
@@ -56,7 +44,7 @@ def one_of(providers: int, chain: World, path: str, lie: Lie) -> Iterator[World]
         ("wallet/getaccount", lambda told: told | {"address": "41" + BUYER.raw.hex()}),
     ],
 )
-def test_what_no_chain_tells_is_nobody_s_word(chain: World, path: str, lie: Lie) -> None:
+def test_what_no_chain_tells_is_nobody_s_word(chain: World, path: str, lie: Twist) -> None:
     intent = payment(1, pair=USDT_PAIR)
     with one_of(1, chain, path, lie) as alone, pytest.raises(ProviderError):
         alone.drafted(intent)
@@ -79,7 +67,7 @@ def _another_threshold(told: Any) -> object:
 
 
 @pytest.mark.parametrize("lie", [_shared, _another_threshold])
-def test_one_of_three_who_says_that_others_may_sign_is_outvoted_and_one_of_two_is_not(chain: World, lie: Lie) -> None:
+def test_one_of_three_who_says_that_others_may_sign_is_outvoted_and_one_of_two_is_not(chain: World, lie: Twist) -> None:
     with one_of(3, chain, "wallet/getaccount", lie) as outvoted:
         outvoted.drafted(payment(1))
     with one_of(2, chain, "wallet/getaccount", lie) as torn, pytest.raises(ProviderError, match="one provider alone"):
@@ -135,3 +123,15 @@ def test_what_one_provider_proves_has_left_whatever_the_others_hide(chain: World
     assert (found.txid, found.outputs) == (attempt.txid, draft.intent.outputs)
     with one_of(1, chain, "wallet/getblockbynum", empty) as alone, pytest.raises(NotYetError):
         alone.reader.departure(attempt.txid, block)
+
+
+def test_final_is_what_the_lower_of_two_and_the_middle_of_three_call_final(chain: World) -> None:
+    solid = chain.tron.chain.solid_height()
+
+    def other(height: int) -> Twist:
+        return lambda _told: block_json(chain.tron.chain.blocks[height])
+
+    for providers, told, final in ((2, solid + 2, solid), (2, solid - 2, solid - 2), (3, solid + 2, solid)):
+        with one_of(providers, chain, "walletsolidity/getnowblock", other(told)) as asked:
+            assert asked.reader.final_height() == final
+    assert world(chain.tron, [chain.tron.url, SILENT]).reader.final_height() is None

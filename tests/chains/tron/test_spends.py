@@ -19,7 +19,8 @@ from chains.base import (
     Window,
 )
 from chains.tron import transactions
-from tests.chains.tron.twists import twisted, twisting
+from chains.tron.spends import drafts
+from tests.chains.tron.twists import SILENT, one_of, twisted, twisting
 from tests.chains.tron.world import (
     CAP,
     HOT_KEY,
@@ -34,9 +35,6 @@ from tests.chains.tron.world import (
 )
 from tests.peers import tron as peer
 from tests.peers.tron import TRX, USDT, Tron
-
-# Where nobody listens.
-SILENT = "http://127.0.0.1:1"
 
 
 @pytest.mark.parametrize("pair", [None, USDT_PAIR], ids=["TRX", "USDT"])
@@ -259,3 +257,34 @@ def test_what_is_staked_is_reckoned_with_only_while_nothing_else_is_under_way(ch
 
     with pytest.raises(InsufficientCoinError, match="sun"):
         chain.drafted(payment(1, pair=USDT_PAIR), TRX=poor - 1)
+
+
+def test_what_is_staked_and_what_is_free_need_not_be_held(chain: World) -> None:
+    chain.tron.send(chain.tron.token(OURS.address, TRX))
+    chain.tron.give(OURS.address, 1)
+    chain.tron.act("stake", address=OURS.address, energy=10**6)
+    chain.tron.mine()
+    intent = payment(1, pair=USDT_PAIR, wallet=OURS)
+
+    assert chain.drafted(intent).offer.ceiling_units > TRX
+    chain.tron.act("stake", address=OURS.address, energy=1)
+    with pytest.raises(InsufficientCoinError, match="sun"):
+        chain.drafted(intent)
+
+
+def test_of_two_who_tell_what_is_staked_the_lower_counts(chain: World) -> None:
+    with one_of(2, chain, "wallet/getaccountresource", lambda told: told | {"EnergyLimit": 10**9}) as torn:
+        found = drafts.verdict(torn.providers, payment(1, pair=USDT_PAIR))
+    assert found.staked_energy == 0
+
+
+def test_nobody_sends_trx_to_himself(chain: World) -> None:
+    with pytest.raises(SpendRefusedError, match="himself"):
+        chain.drafted(payment(1, to=HOT_KEY.address))
+
+
+def test_where_others_may_move_a_part_nothing_is_drafted(chain: World) -> None:
+    chain.tron.act("permission", address=HOT_KEY.address, keys=[peer.BUYER.address], threshold=1, which="active")
+
+    with pytest.raises(ForeignKeyError, match="others than its own key"):
+        chain.drafted(payment(1))

@@ -74,3 +74,19 @@ def test_nobody_lacks_anything_for_a_higher_offer(chain: World) -> None:
     offer = Offer(ceiling_units=7, terms={})
 
     assert chain.treasurer.relief(OURS, HOT_KEY, offer=offer, missing_units=1) == Wait(reason="short", cost_units=7)
+
+
+def test_who_has_staked_for_it_is_sent_no_trx_before_a_token_leaves(chain: World) -> None:
+    chain.tron.send(chain.tron.token(OURS.address, 9 * TRX))
+    chain.tron.give(OURS.address, 1)
+    chain.tron.act("stake", address=OURS.address, energy=10**6)
+    chain.tron.mine()
+
+    step = chain.treasurer.step(lying(9 * TRX, USDT_PAIR), HOT_KEY, cap_units=CAP)
+
+    assert isinstance(step, Sweep)
+    attempt = chain.spender.sign(step.draft, counter=None, keys=KEYRING)
+    chain.spender.send(attempt.raw)
+    chain.tron.mine()
+    fate = chain.spender.fate(case(step.draft, attempt))
+    assert (fate.is_success, fate.fee_units) == (True, 0)

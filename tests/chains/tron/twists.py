@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
 from cli.embedded.tron.answers import answer
 from tests.chains.net.rest_peer import RestPeer
 from tests.chains.tron.world import World, world
+from tests.peers.lying_rest import LyingRest
 
 Twist = Callable[[Any], Any]
+# Where nobody listens.
+SILENT: Final = "http://127.0.0.1:1"
 PATHS: Final = (
     "wallet/getblockbynum", "wallet/gettransactioninfobyblocknum", "wallet/getnowblock", "walletsolidity/getnowblock",
     "walletsolidity/getaccount", "walletsolidity/triggerconstantcontract", "wallet/gettransactioninfobyid",
@@ -34,3 +37,12 @@ def twisting(chain: World, **twists: Twist) -> Iterator[str]:
 def twisted(chain: World, **twists: Twist) -> Iterator[World]:
     with twisting(chain, **twists) as url:
         yield world(chain.tron, [url])
+
+
+@contextmanager
+def one_of(providers: int, chain: World, path: str, lie: Twist) -> Iterator[World]:
+    """Ask so many providers, the second of whom, or the only one, lies."""
+    with ExitStack() as stack:
+        peers = [stack.enter_context(LyingRest(chain.tron.chain)) for _ in range(providers)]
+        peers[min(1, providers - 1)].lies[path] = lambda truth, _question: lie(truth)
+        yield world(chain.tron, [peer.url.removesuffix("/") for peer in peers])
