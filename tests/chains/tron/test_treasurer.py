@@ -21,6 +21,7 @@ def test_a_token_at_an_address_that_was_never_activated_is_funded_and_swept_to_t
     assert isinstance(step, Fund)
     assert (step.intent.wallet, step.intent.outputs[0].recipient) == (HOT_KEY, OURS.address)
     assert step.cost_units > step.intent.units + TRX
+    sent_units = step.intent.units
     _, gas = chain.signed(step.intent)
     chain.spender.send(gas.raw)
     chain.tron.mine()
@@ -28,6 +29,7 @@ def test_a_token_at_an_address_that_was_never_activated_is_funded_and_swept_to_t
     step = chain.treasurer.step(lying(9 * TRX, USDT_PAIR), HOT_KEY, cap_units=CAP)
 
     assert isinstance(step, Sweep)
+    assert sent_units == step.draft.offer.terms["fee_limit"], "the bytes of a day's first are free to whoever is there"
     attempt = chain.spender.sign(step.draft, counter=None, keys=KEYRING)
     chain.spender.send(attempt.raw)
     chain.tron.mine()
