@@ -199,7 +199,7 @@ class Cost:
 
 
 class SpendRefusedError(Exception):
-    """Every node asked says that this would have no effect: a token that refuses the transfer. Nothing was signed."""
+    """Nodes say, more than say otherwise, that this would have no effect: a token refuses it. Nothing was signed."""
 
 
 class FeeTooHighError(ProviderError):

@@ -93,11 +93,12 @@ class TronReader:
         return median_low(block.height for block in told)
 
     def locate(self, txid: str) -> int | None:
-        """Return the height at which a transaction is included, or None if no node knows it."""
+        """Return the height at which most of those who know it have a transaction, or None if no node does."""
         found = self._providers.everyone(
             lambda node: node.ask("wallet/gettransactioninfobyid", {"value": txid}, wire.Info)
         )
-        return max((info.height for info in found if isinstance(info, wire.Info) and info.id == txid), default=None)
+        heights = Counter(info.height for info in found if isinstance(info, wire.Info) and info.id == txid)
+        return max(heights, key=lambda height: (heights[height], height), default=None)
 
     def departure(self, txid: str, block: Block) -> Departure | None:
         """Return a transaction that one of our keys signed; see chains.family."""

@@ -92,7 +92,7 @@ def look(node: RestNode, intent: Intent) -> View:
 def judge(views: Sequence[View], intent: Intent, providers: int) -> Verdict:
     """Return what holds of what the nodes say.
 
-    Raises ForeignKeyError where others may sign for the wallet, SpendRefusedError where all refuse it,
+    Raises ForeignKeyError where others may sign for the wallet, SpendRefusedError where most refuse it,
     InsufficientCoinError where there is too little of the token, ProviderError where one alone says so.
     """
     foreign = sum(view.is_foreign for view in views)
@@ -105,8 +105,11 @@ def judge(views: Sequence[View], intent: Intent, providers: int) -> Verdict:
     if is_token and held < intent.units:
         raise InsufficientCoinError(f"{intent.wallet.address} holds {held} units of the token")
     good = [view for view in views if not view.refusal]
-    if not good:
-        raise SpendRefusedError(views[0].refusal)
+    refusals = [view.refusal for view in views if view.refusal]
+    if len(refusals) > len(good):
+        if len(refusals) < min(WITNESSES_MIN, providers):
+            raise ProviderError(f"one provider alone refuses it: {refusals[0]}")
+        raise SpendRefusedError(refusals[0])
     # Of two the higher: too little of it burns what it takes.
     energy = median_high(view.energy for view in good)
     if is_token and energy <= 0:

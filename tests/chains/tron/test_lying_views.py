@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from chains.base import ForeignKeyError, NotYetError, ProviderError, Window
+from chains.base import ForeignKeyError, NotYetError, ProviderError, SpendRefusedError, Window
 from cli.embedded.tron.shapes import block_json
 from tests.chains.tron.twists import SILENT, Twist, one_of
-from tests.chains.tron.world import USDT_PAIR, World, payment, world
-from tests.peers.tron import BUYER
+from tests.chains.tron.world import OURS, USDT_PAIR, World, payment, world
+from tests.peers.tron import BUYER, USDT
 
 DAY_MS = 20 * 3_600_000
 
@@ -135,3 +135,31 @@ def test_final_is_what_the_lower_of_two_and_the_middle_of_three_call_final(chain
         with one_of(providers, chain, "walletsolidity/getnowblock", other(told)) as asked:
             assert asked.reader.final_height() == final
     assert world(chain.tron, [chain.tron.url, SILENT]).reader.final_height() is None
+
+
+def _no_contract(told: Any) -> object:
+    return {name: value for name, value in told.items() if name != "type"}
+
+
+def _a_contract(told: Any) -> object:
+    return told | {"type": "Contract"}
+
+
+def test_what_most_refuse_is_refused_whatever_one_says(chain: World) -> None:
+    with one_of(3, chain, "wallet/getaccount", _no_contract) as three, pytest.raises(SpendRefusedError):
+        three.drafted(payment(1, to=USDT))
+    with one_of(3, chain, "wallet/getaccount", _a_contract) as three:
+        three.drafted(payment(1))
+
+
+def test_one_who_refuses_while_the_other_is_silent_fails_no_payout(chain: World) -> None:
+    with pytest.raises(ProviderError, match="one provider alone refuses"):
+        world(chain.tron, [chain.tron.url, SILENT]).drafted(payment(1, to=USDT))
+
+
+def test_a_transaction_is_looked_for_where_most_have_it(chain: World) -> None:
+    txid = chain.tron.send(chain.tron.transfer(OURS.address, 1))
+    height = chain.tron.mine()
+
+    with one_of(3, chain, "wallet/gettransactioninfobyid", lambda told: told | {"blockNumber": 10**9}) as three:
+        assert three.reader.locate(txid) == height
