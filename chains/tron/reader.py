@@ -166,7 +166,11 @@ def _lacking(node: RestNode) -> list[str]:
     except RestError:
         lines.append("lacks walletsolidity: what is final is not known")
     try:
-        node.ask("wallet/gettransactioninfobyblocknum", {"num": nodes.DIALECT.head(node)}, list[wire.Info])
+        head = {"num": nodes.DIALECT.head(node)}
+        infos = node.ask("wallet/gettransactioninfobyblocknum", head, list[wire.Info])
     except RestError:
-        lines.append("lacks wallet/gettransactioninfobyblocknum: no block can be read")
+        return [*lines, "lacks wallet/gettransactioninfobyblocknum: no block can be read"]
+    # Some are told to keep none, and answer as if there were none.
+    if not infos and node.ask("wallet/getblockbynum", head, wire.FullBlock).transactions:
+        lines.append("keeps no outcomes: no block can be read, nor what became of a payout")
     return lines

@@ -263,6 +263,16 @@ def test_nodes_are_asked_for_what_the_scan_leans_on(chain: World) -> None:
     assert chain.reader.providers == 1
 
 
+def test_a_node_that_keeps_no_outcomes_is_found_out(chain: World) -> None:
+    with twisted(chain, gettransactioninfobyblocknum=lambda _told: []) as forgetful:
+        chain.tron.send(chain.tron.transfer(THEIRS, TRX))
+        chain.tron.mine()
+        ((lacking,),) = forgetful.reader.lacking()  # type: ignore[misc]
+        assert lacking.startswith("keeps no outcomes")
+        chain.tron.mine()
+        assert list(forgetful.reader.lacking()) == [[]]
+
+
 def test_what_left_without_a_row_is_told_whole(chain: World) -> None:
     for pair, units in ((None, 2 * TRX), (USDT_PAIR, 3 * TRX)):
         draft, attempt = chain.signed(payment(units, pair=pair))
