@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from chains.base import ForeignKeyError, NotYetError, ProviderError, SpendRefusedError, Window
+from chains.base import DisownedError, ForeignKeyError, NotYetError, ProviderError, SpendRefusedError, Window
 from cli.embedded.tron.shapes import block_json
-from tests.chains.tron.twists import SILENT, Twist, one_of
+from tests.chains.tron.twists import SILENT, Twist, one_of, twisting
 from tests.chains.tron.world import OURS, USDT_PAIR, World, payment, world
 from tests.peers.tron import BUYER, USDT
 
@@ -163,3 +163,20 @@ def test_a_transaction_is_looked_for_where_most_have_it(chain: World) -> None:
 
     with one_of(3, chain, "wallet/gettransactioninfobyid", lambda told: told | {"blockNumber": 10**9}) as three:
         assert three.reader.locate(txid) == height
+
+
+def test_what_two_lack_was_never_there_and_what_one_lacks_nobody_knows(chain: World) -> None:
+    chain.tron.mine()
+    block = chain.scan().block
+
+    with twisting(chain) as other:
+        with pytest.raises(DisownedError):
+            world(chain.tron, [chain.tron.url, other]).reader.departure("00" * 32, block)
+        with pytest.raises(ProviderError) as told:
+            world(chain.tron, [other, SILENT]).reader.departure("00" * 32, block)
+    assert not isinstance(told.value, DisownedError)
+    # A block of that height, and not the same one.
+    chain.tron.chain.reorg(1)
+    with twisting(chain) as other, pytest.raises(ProviderError) as told:
+        world(chain.tron, [chain.tron.url, other]).reader.departure("00" * 32, block)
+    assert not isinstance(told.value, DisownedError)
