@@ -132,17 +132,26 @@ def _sound(network: Network, fate: Fate) -> Fate:
 
 def _included(ctx: Context, spend: SpendRow, fate: Fate) -> None:
     found = _inclusion(fate)
-    if not spends.is_noted(spend, found):
+    is_noted = spends.is_noted(spend, found)
+    if not is_noted:
         with transaction():
             spend_tracking.note_mined(ctx.catalogue, spend.id, found)
     reached("watch.mined")
     if not _is_believed(ctx, spend, fate):
         return
+    if not is_noted or spend_tracking.is_ripe(ctx.catalogue, spend):
+        _ripen(ctx, spend)
+    reached("watch.ripe")
+
+
+def _ripen(ctx: Context, spend: SpendRow) -> None:
+    """End what is ripe of a spend, each output in a transaction of its own, as long as there is any."""
     for _ in spend.outputs:
         with transaction():
-            spend_tracking.ripen(ctx.catalogue, spend.id)
+            after = spend_tracking.ripen(ctx.catalogue, spend.id)
             reached("watch.ended")
-    reached("watch.ripe")
+        if after is None:
+            return
 
 
 def _inclusion(fate: Fate) -> Inclusion:

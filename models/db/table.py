@@ -6,7 +6,8 @@
   whoever adds a column adds a migration, and a line here.
 - `Big`, `Small`, `Units` and `Numeric` are int in Python, and otherwise called in PostgreSQL.
 - `= derived("sql")` is read with the row and is no column; `joins` brings what it needs, and all know the table by the
-  alias behind its name. `= BY_DATABASE` may be left out of a new row: the table's default fills it.
+  alias behind its name; with `made=` of what PostgreSQL tells, once for each row that is read. `= BY_DATABASE` may be
+  left out of a new row: the table's default fills it.
 - Reading: `WalletRow.read("w.id = %s", …)` and `.first(…)`, or `rows_of(sql)` with `WalletRow.LIST` in it.
 - Writing: `WalletRow(id=…, …).write("ON CONFLICT DO NOTHING")`, whose parameters mypy knows; `.stored()` gives the row
   back as it is stored, `WalletRow.write_all([…])` and `.store_all([…])` write several. SQL text for the rest.
@@ -16,7 +17,7 @@ Text, and not the builder of peewee, because of what that costs: docs/decisions/
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from types import NoneType
@@ -78,11 +79,12 @@ extensions.register_type(extensions.new_type((17,), "BYTES", _bytes))
 
 class _Derived(NamedTuple):
     sql: str
+    made: Callable[[Any], object] | None
 
 
-def derived(sql: str) -> Any:
-    """Declare what is read with a row and is no column of its table."""
-    return _Derived(sql)
+def derived(sql: str, *, made: Callable[[Any], object] | None = None) -> Any:
+    """Declare what is read with a row and is no column of its table. made: makes the value of what the SQL gives."""
+    return _Derived(sql, made)
 
 
 class _Accessor:
@@ -139,6 +141,8 @@ class Table(peewee.Model):
     _required: ClassVar[frozenset[str]]
     # What its table fills.
     _left: ClassVar[frozenset[str]]
+    # What makes a value of what was read.
+    _made: ClassVar[tuple[tuple[str, Callable[[Any], object]], ...]]
 
     class Meta:
         database = db
@@ -159,6 +163,9 @@ class Table(peewee.Model):
         cls._given = {name: value for name, value in told.items() if not isinstance(value, _Derived)}
         cls._required = frozenset(name for name, value in told.items() if value is _REQUIRED)
         cls._left = frozenset(name for name, value in told.items() if value is BY_DATABASE)
+        cls._made = tuple(
+            (name, value.made) for name, value in told.items() if isinstance(value, _Derived) and value.made
+        )
         cls.LIST = ", ".join(texts.values())
         cls.SELECT = f"SELECT {cls.LIST} FROM {table} {joins}"
         for name in told:
@@ -193,7 +200,10 @@ class Table(peewee.Model):
     @classmethod
     def _of(cls, values: tuple[Any, ...]) -> Self:
         row = object.__new__(cls)
-        row.__dict__.update(zip(cls._names, values, strict=True))
+        told = row.__dict__
+        told.update(zip(cls._names, values, strict=True))
+        for name, made in cls._made:
+            told[name] = made(told[name])
         return row
 
     def write(self, then: str = "", params: Params = ()) -> int:

@@ -15,9 +15,8 @@ from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
+from models.spends import bookings, outputs
 from models.spends import counters as signer_counters
-from models.spends import outputs
-from models.spends import tracking as spend_tracking
 from models.spends.hooks import Hooks, register
 from models.spends.outputs import OutputRow
 from models.spends.rows import SpendRow
@@ -77,7 +76,7 @@ def _failed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
     if output.payout_id is None:
         return
     payout = payout_queue.read(output.payout_id)
-    fee_units = spend_tracking.fee_share(catalogue, spend, output)
+    fee_units = bookings.fee_share(catalogue, spend, output)
     signer_counters.give_back(spend.id, output.place)
     payout_endings.end(
         catalogue,

@@ -12,7 +12,27 @@ from uuid import UUID
 from models.db import locks
 from models.db.base import execute, one, rows, value
 from models.db.locks import LockSeed
-from models.spends.rows import CountedPayout, SpentHour
+from models.db.table import BY_DATABASE, Big, Table
+
+
+class CountedPayout(Table, table="signer.counted"):
+    """A payout that the signer counted against its limits, by the output that pays it."""
+
+    spend_id: UUID
+    place: int = 0
+    merchant_id: UUID
+    network: str
+    hour: datetime
+    usd_cents: Big
+    is_given_back: bool = BY_DATABASE
+
+
+class SpentHour(Table, table="signer.spent s"):
+    """What the signer let leave a network in an hour."""
+
+    network: str
+    hour: datetime
+    usd_cents: Big
 
 
 def lock() -> None:

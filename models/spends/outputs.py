@@ -46,6 +46,11 @@ class OutputRow(Table, table="spend_outputs o"):
         return cls(**(dict(values) | keys))
 
 
+def told_outputs(told: Iterable[Mapping[str, Any]] | None) -> tuple[OutputRow, ...]:
+    """Return the outputs that TOLD gives."""
+    return tuple(map(OutputRow.told, told or ()))
+
+
 # All outputs of a spend s as one value, in their order.
 TOLD = (
     f"(SELECT json_agg(told ORDER BY told.place) FROM (SELECT {OutputRow.LIST} FROM spend_outputs o"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple, get_args
 from uuid import UUID
 
 from models.db.base import execute, is_true, rows, touched, value
@@ -16,7 +16,7 @@ from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
 from models.spends import coins
 from models.spends import outputs as spend_outputs
 from models.spends.coins import Outpoint
-from models.spends.outputs import TOLD, Effect, Ending, Moved, OutputRow
+from models.spends.outputs import TOLD, Effect, Ending, Moved, OutputRow, told_outputs
 
 Purpose = Literal["payout", "gas", "sweep", "cold", "filler", "join", "lost"]
 State = Literal["signed", "sent", "mined", "confirmed", "failed", "dead"]
@@ -78,7 +78,8 @@ class SpendRow(Table, table="spends s"):
     txid: str = derived(
         "COALESCE((SELECT a.txid FROM spend_attempts a WHERE a.spend_id = s.id ORDER BY a.number DESC LIMIT 1), '')"
     )
-    told_outputs: list[dict[str, Any]] = derived(TOLD)
+    # What it brings to whom, in their order.
+    outputs: tuple[OutputRow, ...] = derived(TOLD, made=told_outputs)
 
     @property
     def counter(self) -> int:
@@ -86,11 +87,6 @@ class SpendRow(Table, table="spends s"):
         if self.slot is None:
             raise LookupError(f"spend {self.id} has no number among those of its sender")
         return self.slot
-
-    @property
-    def outputs(self) -> tuple[OutputRow, ...]:
-        """Return what it brings to whom."""
-        return tuple(OutputRow.told(each) for each in self.told_outputs)
 
     @property
     def is_waiting(self) -> bool:
@@ -133,48 +129,12 @@ class AttemptRow(Table, table="spend_attempts"):
     seconds_silent: int | None = derived("extract(epoch FROM app_now() - sent_at)::bigint")
 
 
-class DatabaseMark(Table, table="database_marks"):
-    """The database that a network was last signed from."""
-
-    network: str
-    system_identifier: str
-    timeline: str
-    noted_at: datetime = BY_DATABASE
-
-
-class DatabaseLooks(Table, table="database_looks"):
-    """How often the signer looked at which database this is; one row."""
-
-    is_only: bool
-    looks: Big
-
-
 class SpendAccount(Table, table="spend_accounts a"):
     """A sender's next slot."""
 
     network: str
     sender: str
     next_slot: Big
-
-
-class CountedPayout(Table, table="signer.counted"):
-    """A payout that the signer counted against its limits, by the output that pays it."""
-
-    spend_id: UUID
-    place: int = 0
-    merchant_id: UUID
-    network: str
-    hour: datetime
-    usd_cents: Big
-    is_given_back: bool = BY_DATABASE
-
-
-class SpentHour(Table, table="signer.spent s"):
-    """What the signer let leave a network in an hour."""
-
-    network: str
-    hour: datetime
-    usd_cents: Big
 
 
 class Movement(NamedTuple):

@@ -16,11 +16,10 @@ import structlog
 
 from models.addresses import reservations
 from models.db.base import execute, is_true, one_as, touched, transaction, value
-from models.db.table import BY_DATABASE, Table, derived
+from models.db.table import BY_DATABASE, Big, Table, derived
 from models.payouts import freezes
 from models.payouts.freezes import RECOVERY
 from models.spends import rows as spends
-from models.spends.rows import DatabaseMark
 
 log = structlog.get_logger()
 
@@ -40,6 +39,22 @@ _AGAIN: Final = (
 )
 # No database has this timeline.
 _GONE: Final = ""
+
+
+class DatabaseMark(Table, table="database_marks"):
+    """The database that a network was last signed from."""
+
+    network: str
+    system_identifier: str
+    timeline: str
+    noted_at: datetime = BY_DATABASE
+
+
+class DatabaseLooks(Table, table="database_looks"):
+    """How often the signer looked at which database this is; one row."""
+
+    is_only: bool
+    looks: Big
 
 
 class Stop(Table, table="signing_stops"):

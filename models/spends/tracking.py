@@ -12,12 +12,9 @@ from uuid import UUID
 import structlog
 
 from core.catalogue.catalogue import Catalogue, Network
-from core.money import rescale_down
 from models.deposits.cursors import BLOCKS_SETTLED
-from models.ledger import ledger
-from models.ledger.ledger import CUSTODY, EQUITY, GAS, GATEWAY, Account, Transfer
 from models.payouts import freezes
-from models.spends import coins, movements, outputs, signing
+from models.spends import bookings, coins, movements, outputs, signing
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
@@ -97,15 +94,31 @@ def ripen(catalogue: Catalogue, spend_id: UUID) -> SpendRow | None:
     output stays as it is. One at a time: each may lock an invoice and balances, and others do that in another order.
     """
     spend = spends.lock(spend_id)
-    if spend is None or spend.mined_height is None or spend.mined_hash is None or spend.settled_at is not None:
+    ripe = None if spend is None else _ripe(catalogue, spend)
+    if spend is None or ripe is None:
+        return None
+    return _settle(catalogue, spend) if ripe == "settled" else _end(catalogue, spend, *ripe)
+
+
+def is_ripe(catalogue: Catalogue, spend: SpendRow) -> bool:
+    """Return whether ripen() would change a spend, as it was read. It spares a lock: ripen() asks again, under its own.
+
+    A spend is looked at with every block, and most looks find nothing to do.
+    """
+    return _ripe(catalogue, spend) is not None
+
+
+def _ripe(catalogue: Catalogue, spend: SpendRow) -> tuple[OutputRow, Ending] | Literal["settled"] | None:
+    """Return which output of a spend ends now, and how, or that all is settled; None where it has to wait."""
+    if spend.mined_height is None or spend.mined_hash is None or spend.settled_at is not None:
         return None
     network, depth = catalogue.networks[spend.network], _depth(spend)
     if spend.state in {"confirmed", "failed"}:
-        return _settle(catalogue, spend) if depth >= _settled_depth(network, spend) else None
+        return "settled" if depth >= _settled_depth(network, spend) else None
     for output in spend.outputs if spend.state == "mined" else ():
         ending = _ending(network, spend, output, depth)
         if ending is not None:
-            return _end(catalogue, spend, output, ending)
+            return output, ending
     return None
 
 
@@ -236,7 +249,7 @@ def _depth(spend: SpendRow) -> int:
 
 
 def _end(catalogue: Catalogue, spend: SpendRow, output: OutputRow, ending: Ending) -> SpendRow:
-    after = _finish(catalogue, spend, output, ending, owed_units=_owed_units(spend, output))
+    after = _finish(catalogue, spend, output, ending, owed_units=bookings.owed_units(spend, output))
     hooks = _hooks(after)
     (hooks.on_confirmed if ending == "confirmed" else hooks.on_failed)(catalogue, after, after.outputs[output.place])
     return after
@@ -244,15 +257,15 @@ def _end(catalogue: Catalogue, spend: SpendRow, output: OutputRow, ending: Endin
 
 def _finish(catalogue: Catalogue, spend: SpendRow, output: OutputRow, ending: Ending, *, owed_units: int) -> SpendRow:
     """End an output, and with the last of them the spend; book what is lost, and what the chain took."""
-    lost = _lost_units(catalogue, spend, output, owed_units)
+    lost = bookings.lost_units(catalogue, spend, output, owed=owed_units)
     if not outputs.end(output, ending, lost_units=lost):
         raise LookupError(f"output {output.place} of spend {spend.id} vanished while it was locked")
-    _book_loss(spend, f"spend:{spend.id}:loss{f':{output.place}' if output.place else ''}", lost)
+    bookings.book_loss(spend, f"spend:{spend.id}:loss{f':{output.place}' if output.place else ''}", lost)
     after = _reread(spend.id)
     if any(each.state == "open" for each in after.outputs):
         return after
-    fee = _ledger_fee(catalogue, spend)
-    _book_gas(catalogue, spend, f"spend:{spend.id}:gas", fee)
+    fee = bookings.ledger_fee(catalogue, spend)
+    bookings.book_gas(catalogue, spend, f"spend:{spend.id}:gas", fee)
     return _close(after, booked_fee_units=fee)
 
 
@@ -263,22 +276,17 @@ def _close(spend: SpendRow, *, booked_fee_units: int) -> SpendRow:
     return _reread(spend.id, is_changed=spends.finish(spend, ending, booked_fee_units=booked_fee_units))
 
 
-def fee_share(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> int:
-    """Return what an output bears of what the chain took, in the ledger's units of the gas coin."""
-    share, rest = divmod(_ledger_fee(catalogue, spend), len(spend.outputs))
-    return share + (output.place < rest)
-
-
 def _settle(catalogue: Catalogue, spend: SpendRow) -> SpendRow:
     """Close the books of a spend that ended: a reorg may have let another attempt win, at another price."""
-    fee = _ledger_fee(catalogue, spend)
+    fee = bookings.ledger_fee(catalogue, spend)
     for output in spend.outputs:
-        outputs.note_lost(output, _lost_units(catalogue, spend, output, _owed_units(spend, output)))
+        owed = bookings.owed_units(spend, output)
+        outputs.note_lost(output, bookings.lost_units(catalogue, spend, output, owed=owed))
     after = _reread(spend.id, is_changed=spends.settle(spend.id, booked_fee_units=fee))
     if spend.slot is None:
         coins.release_unspent(spend.id)
-    _book_gas(catalogue, spend, f"spend:{spend.id}:gas-{_settled(spend)}", fee - spend.booked_fee_units)
-    _book_loss(spend, f"spend:{spend.id}:loss-{_settled(spend)}", after.lost_units - spend.lost_units)
+    bookings.book_gas(catalogue, spend, f"spend:{spend.id}:gas-{_settled(spend)}", fee - spend.booked_fee_units)
+    bookings.book_loss(spend, f"spend:{spend.id}:loss-{_settled(spend)}", after.lost_units - spend.lost_units)
     for output in after.outputs:
         if output.state == "failed":
             _hooks(after).on_failed_anew(catalogue, after, output)
@@ -300,8 +308,8 @@ def _lose(catalogue: Catalogue, spend: SpendRow, cause: Cause) -> SpendRow:
     for output in ended:
         outputs.note_lost(output, 0, problem=problem)
     after = _reread(spend.id, is_changed=spends.settle(spend.id, booked_fee_units=0, problem=problem))
-    _book_gas(catalogue, spend, f"spend:{spend.id}:gas-{_settled(spend)}", -spend.booked_fee_units)
-    _book_loss(spend, f"spend:{spend.id}:loss-{_settled(spend)}", -spend.lost_units)
+    bookings.book_gas(catalogue, spend, f"spend:{spend.id}:gas-{_settled(spend)}", -spend.booked_fee_units)
+    bookings.book_loss(spend, f"spend:{spend.id}:loss-{_settled(spend)}", -spend.lost_units)
     if cause == "stranger":
         # Who else has this key?
         log.critical("spend.slot_used_by_other", **_names(spend), state=spend.state)
@@ -315,38 +323,6 @@ def _lose(catalogue: Catalogue, spend: SpendRow, cause: Cause) -> SpendRow:
     return after
 
 
-def _owed_units(spend: SpendRow, output: OutputRow) -> int:
-    """Return what of a coin left custody by an output that took effect, as the books of whatever it was made for say.
-
-    In token units: a payout takes what was to arrive, one that failed nothing; between our own addresses only what did
-    not arrive has left.
-    """
-    if spend.purpose == "payout":
-        return 0 if output.state == "failed" or output.payout_id is None else output.token_units
-    return output.arrived_units or 0
-
-
-def _lost_units(catalogue: Catalogue, spend: SpendRow, output: OutputRow, owed_units: int) -> int:
-    """Return what left beyond that, in the ledger's units; less than 0 if less did. Of another effect, or lost."""
-    if spend.purpose == "lost":
-        lost = _given_up(spend, output)
-    elif output.effect == "other":
-        lost = (output.left_units or 0) - owed_units
-    elif output.effect == "exact" and spend.purpose == "payout":
-        lost = output.token_units - owed_units
-    else:
-        return 0
-    units = rescale_down(abs(lost), spend.decimals, catalogue.scale(spend.currency))
-    return units if lost >= 0 else -units
-
-
-def _given_up(spend: SpendRow, output: OutputRow) -> int:
-    """Return what left our addresses by a transaction that was written off, in token units."""
-    if spend.sender == output.recipient:
-        return 0
-    return output.token_units if output.effect == "exact" else output.left_units or 0
-
-
 def _stop_coin(spend: SpendRow) -> None:
     """Freeze the payouts of a coin on a network: it does not move as it is told to. An operator has to look."""
     detail = (
@@ -355,28 +331,6 @@ def _stop_coin(spend: SpendRow) -> None:
     )
     freezes.freeze("coin", freezes.coin(spend.currency, spend.network), reason=detail, frozen_by=freezes.SIGNER)
     log.critical("spend.moved_otherwise", **_names(spend), detail=detail)
-
-
-def _ledger_fee(catalogue: Catalogue, spend: SpendRow) -> int:
-    """Return what the chain took, in the ledger's units of the gas coin."""
-    currency = catalogue.networks[spend.network].gas_currency
-    pair, units = catalogue.pair(currency, spend.network), spend.chain_fee_units or 0
-    return units if pair is None else pair.to_ledger(units, catalogue.scale(currency))
-
-
-def _book_gas(catalogue: Catalogue, spend: SpendRow, reference: str, units: int) -> None:
-    """Book gas that left custody, or with a negative number gas that did not leave after all."""
-    _book_out(reference, GAS, catalogue.networks[spend.network].gas_currency, spend.network, units)
-
-
-def _book_loss(spend: SpendRow, reference: str, units: int) -> None:
-    """Book what left custody uncharged; a negative number is what did not leave."""
-    _book_out(reference, EQUITY, spend.currency, spend.network, units)
-
-
-def _book_out(reference: str, kind: str, currency: str, network: str, units: int) -> None:
-    own, custody = Account(GATEWAY, kind, currency), Account(GATEWAY, CUSTODY, currency, network)
-    ledger.post(reference, [Transfer(own, custody, units) if units >= 0 else Transfer(custody, own, -units)])
 
 
 def _hooks(spend: SpendRow) -> Hooks:

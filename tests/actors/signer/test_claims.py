@@ -25,6 +25,7 @@ from models.db.base import execute, rows, transaction
 from models.payouts import freezes
 from models.payouts.rows import PayoutRow
 from models.spends import coins, signing
+from models.spends import tracking as spend_tracking
 from models.spends.coins import CoinRow, Spending
 from tests.actors.signer.world import SpendWorld
 from tests.models.builders import CATALOGUE, USDT
@@ -113,6 +114,34 @@ def test_payouts_of_one_coin_leave_in_one_spend_and_each_ends(
     world.scan()
     world.step()
     world.confirm()
+    assert {world.payout(order).status for order in orders} == {"confirmed"}
+
+
+def test_outputs_are_tried_as_often_as_any_is_ripe_and_a_look_that_finds_none_locks_nothing(
+    world: SpendWorld, paper: Callable[..., PaperSpender], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spender, tried = paper("counter", outputs_max=3), list[bool]()
+    orders = [world.order() for _ in range(3)]
+    world.step()
+    ripen = spend_tracking.ripen
+
+    def counted(*asked: Any) -> Any:
+        after = ripen(*asked)
+        tried.append(after is not None)
+        return after
+
+    monkeypatch.setattr(spend_tracking, "ripen", counted)
+    spender.include(world.spend(orders[0]).txid)
+    world.scan()
+    world.step(3)
+    assert tried == [False], "what was not in a block before is tried once"
+
+    world.confirm()
+    assert tried == [False, True, True, True]
+    world.step(3)
+    assert tried == [False, True, True, True], "a paid one is watched, and settled at its depth"
+    world.settle()
+    assert tried == [False, True, True, True, True, False]
     assert {world.payout(order).status for order in orders} == {"confirmed"}
 
 

@@ -103,6 +103,7 @@ class Mark(Table, table="address_marks m"):
     marked_at: datetime = BY_DATABASE
     ordinal: Big
     next: int = derived("m.ordinal + 1")
+    words: tuple[str, ...] = derived("ARRAY[m.family, m.ordinal::text]", made=tuple)
 
 
 @pytest.mark.usefixtures("database")
@@ -126,6 +127,7 @@ def test_a_row_is_given_back_as_it_is_stored() -> None:
 
     stored = new.stored()
     assert stored is not None
-    assert (stored.family, stored.ordinal, stored.next) == ("f", 7, 8)
+    assert (stored.family, stored.ordinal, stored.next, stored.words) == ("f", 7, 8, ("f", "7"))
     assert Mark.first("m.family = 'f'") == stored
+    assert stored.words is stored.words, "what is made of what was read is made once"
     assert new.but(marked_at=stored.marked_at).stored("ON CONFLICT DO NOTHING") is None
