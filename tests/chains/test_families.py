@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import tokenize
 import tomllib
 from collections.abc import Iterator
@@ -37,12 +38,24 @@ ALLOWED: Final[dict[str, tuple[set[str], str]]] = {
 }
 
 
-def names() -> Iterator[str]:
-    """Return every file of code in which no family may be named."""
-    own = tuple(place.format(family) for place in OWN for family in FAMILIES)
+def files() -> Iterator[str]:
+    """Return every file of code."""
     for floor in FLOORS:
-        found = (str(path.relative_to(ROOT)) for path in sorted((ROOT / floor).rglob("*.py")))
-        yield from (name for name in found if not name.startswith(own))
+        yield from (str(path.relative_to(ROOT)) for path in sorted((ROOT / floor).rglob("*.py")))
+
+
+def names() -> Iterator[str]:
+    """Return those in which no family may be named."""
+    own = tuple(place.format(family) for place in OWN for family in FAMILIES)
+    return (name for name in files() if not name.startswith(own))
+
+
+def libraries(name: str) -> set[str]:
+    """Return what a file imports that is neither ours nor Python's own."""
+    tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
+    named = [each.name for node in ast.walk(tree) if isinstance(node, ast.Import) for each in node.names]
+    named += [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    return {module.partition(".")[0] for module in named} - {*FLOORS, *sys.stdlib_module_names}
 
 
 def said(source: str) -> set[str]:
@@ -123,11 +136,26 @@ def test_a_family_stands_in_a_folder_of_its_name(modules: dict[str, str], folder
         assert (ROOT / module.replace(".", "/")).with_suffix(".py").exists()
 
 
+def contract() -> dict[str, list[str]]:
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    name = "Only chains and development chains know chain libraries"
+    (row,) = [row for row in told if row["name"] == name]
+    return dict(row)
+
+
 def test_development_chains_alone_import_chain_libraries_beside_chains() -> None:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
-        "contracts"
-    ]
-    (row,) = [row for row in contracts if row["name"] == "Only chains and development chains know chain libraries"]
+    row = contract()
 
     assert {*row["source_modules"], "chains"} == set(FLOORS)
-    assert row["ignore_imports"] == [f"cli.embedded.{family}.* -> *" for family in development_chains._MODULES]
+    assert row["ignore_imports"] == [f"cli.embedded.{family}.** -> *" for family in development_chains._MODULES]
+
+
+def test_what_families_alone_import_is_a_chain_library() -> None:
+    own = ("chains/", *(place.format(family) for place in OWN for family in FAMILIES))
+    used, elsewhere = (
+        {library for name in files() if name.startswith(own) == is_own for library in libraries(name)}
+        for is_own in (True, False)
+    )
+
+    assert {"web3", "tronpy", "embit", "pbk"} <= used - elsewhere
+    assert used - elsewhere - set(contract()["forbidden_modules"]) == set()
