@@ -342,8 +342,6 @@ class Lying:
     is_rest: bool
     height: int
     block_hash: str
-    # Where money lies in coins: those that are there.
-    coins: tuple[Coin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,7 @@ def _treasurer(wiring: Wiring) -> ToyTreasurer | ToyCoinTreasurer:
 
 
 FAMILY = Family(
-    reader=_reader,  # type: ignore[arg-type]
+    reader=_reader,
     spender=spender,
     treasurer=_treasurer,
     screener=lambda _wiring: None,
