@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import multiprocessing
 import signal
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, PAYOUT_HELD, Accou
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.spends.tracking import WATCHED_ON_BLOCKS
+from tests.core.logs.labels import labels_in_code
 from tests.flows import broadcast_child
 from tests.flows.broadcast_child import PARTS, Gateway
 from tests.models.builders import CATALOGUE, USDT, merchant
@@ -32,19 +32,6 @@ TRANSFER_TOPIC: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55
 CHILD_LIMIT_S: Final = 60
 ROUNDS_MAX: Final = 40
 TOKEN: Final = str(CATALOGUE.pairs["USDT", "ethereum"].contract)
-
-
-def labels_in_code() -> set[str]:
-    """Return every label that the code can reach."""
-    found = set()
-    for package in ("actors", "models", "chains"):
-        for file in (ROOT / package).rglob("*.py"):
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "reached":
-                    assert isinstance(node.args[0], ast.Constant), f"{file}: a label is a literal"
-                    found.add(str(node.args[0].value))
-    assert found, "no label in the code: nothing would be killed"
-    return found
 
 
 @dataclass

@@ -28,6 +28,7 @@ from core.addresses.addresses import display, parse
 from core.catalogue.catalogue import Catalogue, Network
 from core.catalogue.families import traits_of
 from core.ids import uuid7
+from core.logs import checkpoints
 from core.settings.settings import load_settings
 from models.db import base
 from models.db.base import column, execute, rows, transaction
@@ -56,6 +57,27 @@ OPTIONAL: Final = (
     "pretend", "freeze", "share",
 )  # fmt: skip
 """What a duty may need that not every family has."""
+
+
+class Killed(BaseException):
+    """The end of the signer at a step."""
+
+
+def dies_at(label: str, act: Callable[[], object]) -> bool:
+    """Let the signer do something until he dies at a label; return whether he did."""
+
+    def hear(reached: str) -> None:
+        if reached == label:
+            raise Killed
+
+    checkpoints.listen(hear)
+    try:
+        act()
+    except Killed:
+        return True
+    finally:
+        checkpoints.listen(None)
+    return False
 
 
 class Payment(NamedTuple):

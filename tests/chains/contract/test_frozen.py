@@ -8,7 +8,7 @@ from actors.treasury import sweep
 from models.db.base import rows, value
 from models.payouts import freezes
 from models.payouts.queue import REFUSED_FOR_S
-from tests.chains.contract.rig import Rig, status
+from tests.chains.contract.rig import Rig, dies_at, status
 
 # Until what waits for an operator is tried again.
 PAUSE_S = 61
@@ -29,6 +29,7 @@ def test_whom_the_issuer_has_frozen_is_not_paid_and_the_money_comes_back(rich: R
     assert rows("SELECT count(*) FROM spends") == [(1,)], "nothing is signed that would only cost a fee"
 
     rich.pass_time(REFUSED_FOR_S)
+    assert dies_at("broadcast.failed", rich.sign)
     rich.sign()
     assert (status(kept), rich.held(frozen)) == ("failed", 0)
     assert rich.holding() == before + kept.amount_units + kept.fee_units

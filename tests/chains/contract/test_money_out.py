@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from core.logs import checkpoints
 from models.db.base import rows
-from tests.chains.contract.rig import PATIENCE_S, Rig, status, stored
+from tests.chains.contract.rig import PATIENCE_S, Rig, dies_at, status, stored
+from tests.core.logs.labels import labels_in_code
 
 # The steps of a payout that nothing disturbs, in their order.
 LABELS = [
@@ -15,27 +17,20 @@ LABELS = [
 ]  # fmt: skip
 
 
-class Killed(BaseException):
-    """The end of the signer at a step."""
+# Those of one that something disturbs, and where they are asked for.
+STUCK = ["watch.priced", "watch.bump_signed", "watch.bumped"]
+REORGED, EXPIRED, REFUSED = "watch.taken_out", "watch.buried", "broadcast.failed"
 
 
-def die_at(rig: Rig, label: str) -> bool:
-    """Let the signer and the chain go on until the signer dies at a label; return whether it did."""
+def test_every_step_of_the_signer_is_one_at_which_he_dies() -> None:
+    assert {*LABELS, *STUCK, REORGED, EXPIRED, REFUSED} == labels_in_code()
 
-    def hear(reached: str) -> None:
-        if reached == label:
-            raise Killed
 
-    checkpoints.listen(hear)
-    try:
-        for _ in range(3):
-            rig.sign()
-            rig.advance(rig.network.confirmations)
-    except Killed:
-        return True
-    finally:
-        checkpoints.listen(None)
-    return False
+def go_on(rig: Rig) -> None:
+    """Let the signer and the chain go on as long as an undisturbed payout takes."""
+    for _ in range(3):
+        rig.sign()
+        rig.advance(rig.network.confirmations)
 
 
 def test_a_payout_is_paid_once_wherever_its_signer_dies(rich: Rig) -> None:
@@ -43,7 +38,7 @@ def test_a_payout_is_paid_once_wherever_its_signer_dies(rich: Rig) -> None:
     for label in LABELS:
         recipient = rich.recipient()
         order = rich.order(recipient)
-        has_died = die_at(rich, label)
+        has_died = dies_at(label, partial(go_on, rich))
         rich.sign()
         rich.follow(2)
         paid[label] = (has_died, rich.held(recipient), status(order))
@@ -72,9 +67,14 @@ def test_what_is_stuck_is_offered_more_and_paid_once(rich: Rig) -> None:
     order = rich.order(recipient)
     rich.sign()
     rich.stall()
+    attempts = []
+    for label in STUCK:
+        assert dies_at(label, rich.sign), label
+        attempts += rows("SELECT count(*) FROM spend_attempts")
+    assert attempts == [(1,), (1,), (2,)]
     rich.sign()
-    assert rows("SELECT count(*) FROM spend_attempts") == [(2,)]
     rich.follow()
+    assert rows("SELECT count(*) FROM spend_attempts") == [(2,)]
 
     assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
 
@@ -88,6 +88,7 @@ def test_a_payout_that_a_reorg_takes_out_is_sent_again_and_paid_once(rich: Rig) 
     assert rich.held(recipient) == 0
 
     rich.catch_up()
+    assert dies_at(REORGED, rich.sign)
     rich.sign()
     rich.pass_time(PATIENCE_S)
     rich.sign()
@@ -110,7 +111,7 @@ def test_what_expired_is_signed_anew_only_once_that_is_proved(rich: Rig) -> None
     rich.be_honest()
     rich.restart()
     rich.advance(rich.network.maturity + 1)
-    rich.sign()
+    assert dies_at(EXPIRED, rich.sign)
     rich.sign()
     rich.follow()
     assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
