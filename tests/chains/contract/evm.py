@@ -146,6 +146,12 @@ class EvmRig(Rig):
             self.pay(FORWARDER, 6)
             send(FORWARDER, "pay_twice(address,address,uint256,uint256)", TOKEN, to, 3, 3)
 
+        def silent(to: str) -> None:
+            install_code(self.node.rpc, TOKEN, "token_false")
+            send(TOKEN, "transfer(address,uint256)", to, self.price)
+            self.node.mine()
+            install_code(self.node.rpc, TOKEN, "token")
+
         def look_alike(to: str) -> None:
             install_code(self.node.rpc, FORGER, "forger")
             for shape in ("erc20", "erc721", "unindexed"):
@@ -162,7 +168,9 @@ class EvmRig(Rig):
             "reverted": Fake(reverted),
             "nothing at all": Fake(lambda to: self.pay(to, 0)),
             "look-alikes": Fake(look_alike),
+            "a token that answers false": Fake(silent),
             "another coin": Fake(lambda to: send(to, value=10**16)),
+            "passed on and undone": Fake(lambda to: send(FORWARDER, "forward_and_revert(address)", to, value=10**16)),
             "two in one transaction": Fake(twice, units=6),
             "replaced": Fake(replaced),
         }
