@@ -411,6 +411,8 @@ class Departure:
     slot: int | None = None
     spends: tuple[tuple[str, int], ...] = ()
     window: Window | None = None
+    # By which its transfers are known to the scan, as an attempt's; '' where that is its id.
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -129,6 +129,7 @@ def _noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | 
         spends=[list(coin) for coin in sorted(spent)],
         expires_at=None if found.window is None else found.window.ends_at,
         expires_height=None if found.window is None else found.window.last_height,
+        mark=found.mark,
     )
 
 

@@ -84,6 +84,8 @@ class UnknownRow(Table, table="unknown_spends"):
     # The end of its window, where the claim is one.
     expires_at: datetime | None = BY_DATABASE
     expires_height: Big | None = BY_DATABASE
+    # As of an attempt.
+    mark: str = BY_DATABASE
     settled_at: datetime | None = BY_DATABASE
     noted_at: datetime = BY_DATABASE
 

@@ -167,6 +167,7 @@ def _attempt(unknown: UnknownRow, spend_id: UUID, *, number: int = 0) -> Attempt
         number=number,
         network=unknown.network,
         txid=unknown.txid,
+        mark=unknown.mark,
         raw=unknown.raw,
         ceiling_units=unknown.ceiling_units,
         terms=unknown.terms,

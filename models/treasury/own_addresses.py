@@ -75,7 +75,7 @@ def is_own_move(network: str, mark: str, sender: str | None) -> bool:
         " WHERE a.network = %s AND a.txid = %s AND s.sender = %s UNION ALL"
         " SELECT 1 FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
         " WHERE a.network = %s AND a.mark = %s AND a.mark <> '' AND s.sender = %s UNION ALL"
-        " SELECT 1 FROM unknown_spends WHERE network = %s AND txid = %s AND sender = %s UNION ALL"
+        " SELECT 1 FROM unknown_spends WHERE network = %s AND %s IN (txid, NULLIF(mark, '')) AND sender = %s UNION ALL"
         " SELECT 1 FROM stranger_spends WHERE network = %s AND txid = %s AND sender = %s LIMIT 1",
         (network, mark, sender) * 4,
     )

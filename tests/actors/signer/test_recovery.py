@@ -272,27 +272,6 @@ def test_what_waits_in_a_pool_and_no_row_knows_stops_the_signing(world: Recovery
     assert world.stopped() == ""
 
 
-def test_sweeps_and_gas_that_were_forgotten_are_found_again(world: RecoveryWorld) -> None:
-    """A sweep is no top-up: what it brought belongs to those whose deposits it took."""
-    mine = world.paid_invoice()
-    backup = world.copy()
-    world.keep_and_follow(3)
-    assert world.tokens(mine.address) == 0
-    done = sorted(world.spends("purpose", "token_units"))
-    assert {purpose for purpose, _ in done} == {"gas", "sweep"}
-
-    world.restore(backup)
-    world.another_timeline()
-    world.catch_up()
-    world.sign(2)
-    assert sorted(world.spends("purpose", "token_units")) == done
-    assert rows("SELECT sweep_id IS NOT NULL FROM deposits") == [(True,)]
-    assert world.stopped() == ""
-    world.bury()
-    world.assert_agreed(3)
-    assert rows("SELECT count(*) FROM treasury_topups WHERE currency = 'USDT'") == [(1,)]
-
-
 def test_a_reorg_takes_an_unknown_transaction_out_of_its_block_and_it_stays_known(world: RecoveryWorld) -> None:
     to = world.recipient()
     backup = world.copy()

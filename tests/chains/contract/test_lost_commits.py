@@ -10,9 +10,12 @@ from models.payouts.rows import PayoutRow
 from models.spends import signing
 from models.treasury import writeoffs
 from models.treasury.writeoffs import RecoveryError
-from tests.chains.contract.rig import Rig, status
+from tests.chains.contract.rig import Rig, status, stored
 
 pytestmark = pytest.mark.fresh_database
+
+# Longer than anything lives that was signed.
+LIFE_S = 700
 
 
 def sign(rig: Rig, times: int = 2) -> None:
@@ -54,6 +57,34 @@ def test_what_lost_rows_paid_finds_its_orders_again_and_each_is_paid_once(rich: 
     assert {(txid, bytes(raw)) for txid, raw in paid} <= {
         (txid, bytes(raw)) for txid, raw in rows("SELECT txid, raw FROM spend_attempts")
     }
+    assert rich.findings() == []
+
+
+@pytest.mark.needs("gather")
+def test_what_lost_rows_brought_home_is_found_again_and_is_nobodys_payment(rich: Rig) -> None:
+    """A sweep is no top-up, and gas for it no deposit, whatever their transfers are called."""
+    mine = rich.invoice()
+    rich.pay(stored(mine), rich.price)
+    rich.advance(rich.network.maturity)
+    backup = rich.copy()
+    rich.gather()
+    found = (
+        "SELECT purpose, token_units FROM spends ORDER BY 1, 2",
+        "SELECT txid, mark FROM spend_attempts ORDER BY 1",
+        "SELECT count(*) FROM treasury_topups",
+    )
+    before = [rows(query) for query in found]
+    assert "sweep" in dict(before[0])
+
+    rich.go_back_to(backup)
+    rich.catch_up()
+    rich.pass_time(LIFE_S)
+    rich.advance()
+    sign(rich)
+    rich.follow()
+    assert signing.read(rich.code) is None
+    assert [rows(query) for query in found] == before
+    assert rows("SELECT sweep_id IS NOT NULL FROM deposits") == [(True,)]
     assert rich.findings() == []
 
 

@@ -62,6 +62,11 @@ class Tx:
         return hashlib.sha256(self.body()).hexdigest()
 
     @property
+    def mark(self) -> str:
+        """Return by what its transfers are known where they have ids of their own."""
+        return hashlib.sha256(b"mark" + self.body()).hexdigest()
+
+    @property
     def raw(self) -> bytes:
         return json.dumps([self.body().decode(), self.signatures]).encode()
 

@@ -204,6 +204,7 @@ class ToyReader:
             height=block.height, block_hash=block.hash,
             failed=frozenset(place for failed, place in told.failed if failed == txid),
             slot=tx.counter if tx.counter >= 0 else None, spends=tx.coins, window=window if tx.reference >= 0 else None,
+            mark=self._marked(tx),
         )  # fmt: skip
 
     def _scans(self, node: ToyNode, after: int, last: int, count: int, ours: Ours) -> list[BlockScan]:
@@ -248,10 +249,15 @@ class ToyReader:
             if pair is None or units == 0 or (tx.txid, place) in failed:
                 continue
             yield Transfer(
-                txid=tx.txid, ordinal=str(place), currency=pair.currency, units=units,
+                txid=tx.mark if self._marked(tx) else tx.txid, mark=self._marked(tx),
+                ordinal=str(place), currency=pair.currency, units=units,
                 sender=tx.sender if self._has_sender else "", recipient=recipient,
                 depth_min=REWARD_DEPTH if tx.sender == MINER else 0,
             )  # fmt: skip
+
+    def _marked(self, tx: Tx) -> str:
+        """Return by what a transfer is known: where senders count, what comes of a message has another id than it."""
+        return tx.mark if traits_of(self._network).claim == "counter" and not tx.is_from_outside else ""
 
     def _is_same(self, node: ToyNode, recorded: Recorded) -> bool:
         block = block_at(node, recorded.height)

@@ -107,7 +107,7 @@ class ToySpender:
     def sign(self, draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
         unsigned = self._unsigned(draft, counter)
         signed = replace(unsigned, signatures=self._signatures(draft, unsigned, keys))
-        return Attempt(txid=signed.txid, raw=signed.raw)
+        return Attempt(txid=signed.txid, raw=signed.raw, mark="" if counter is None else signed.mark)
 
     def send(self, raw: bytes) -> Sending:
         told = self._all(lambda node: _given(node, raw))
