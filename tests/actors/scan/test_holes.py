@@ -134,23 +134,12 @@ def test_a_tip_that_became_a_hole_is_taken_back(chain: PaperReader, shop: UUID, 
     assert (cursor(), statuses()) == ((5, "0x0-5"), ["reversed"])
 
 
-def test_a_tip_that_was_replaced_below_a_hole_is_taken_back(chain: PaperReader, shop: UUID) -> None:
+@pytest.mark.parametrize("behind", [0, 1], ids=["that ends with a hole", "that goes on behind holes"])
+def test_what_was_replaced_below_a_hole_of_a_chain_is_taken_back(chain: PaperReader, shop: UUID, behind: int) -> None:
+    """A shorter one that ends in a hole of ours is compared below it."""
     chain.mine(to(invoice(shop).address))
-    chain.skip()
-    poll()
-
-    chain.reorg(5)
-    chain.mine()
-    chain.skip()
-    poll(2)
-
-    assert (cursor(), statuses()) == ((6, "0x1-6"), ["reversed"])
-
-
-def test_a_shorter_chain_that_ends_in_a_hole_of_ours_is_compared_below_it(chain: PaperReader, shop: UUID) -> None:
-    chain.mine(to(invoice(shop).address))
-    chain.skip(2)
-    chain.mine()
+    chain.skip(1 + behind)
+    chain.mine(count=behind)
     poll()
 
     chain.reorg(5)
