@@ -58,7 +58,8 @@ def read_block(raw: bytes, wanted: str, height: int, rules: Rules) -> ProvedBloc
     parts = _Parts()
     try:
         coinbase = parts.read(raw)
-    except (IndexError, error):
+    except (IndexError, OverflowError, error):
+        # A script that names a length beyond all memory is none either.
         raise ProviderError(f"block {height} was cut short") from None
     if merkle_root(parts.ids) != header.merkle_root:
         raise ProviderError(f"block {height} holds other transactions than its header names")

@@ -174,7 +174,7 @@ def _rate(entry: wire.PoolEntry) -> Decimal:
 def _target(node: JsonRpc) -> int:
     """Return the rate for one of the next blocks, or the least that the node takes where it has seen too little."""
     estimate = node.call("estimatesmartfee", [SOON_BLOCKS], wire.Estimate).feerate
-    if estimate is not None and estimate > 0:
+    if estimate is not None and not (estimate.is_signed() or estimate.is_zero()):
         return wire.units_of(estimate)
     floor = node.call("getmempoolinfo", [], wire.PoolFloor)
     return max(wire.units_of(floor.mempoolminfee), wire.units_of(floor.minrelaytxfee))

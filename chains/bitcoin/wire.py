@@ -12,6 +12,7 @@ from chains.base import ProviderError
 from chains.bitcoin.transactions import UNITS_MAX, id_bytes
 
 UNITS: Final = 10**8
+COINS_MAX: Final = UNITS_MAX // UNITS
 
 Height = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 Size = Annotated[int, msgspec.Meta(gt=0, lt=2**31)]
@@ -95,7 +96,9 @@ def id_of(text: str) -> str:
 
 def units_of(coins: Decimal) -> int:
     """Return an amount in base units. Raises ProviderError for what is no amount of coin."""
-    units = coins * UNITS
-    if not units.is_finite() or not 0 <= units <= UNITS_MAX or units != int(units):
-        raise ProviderError(f"not an amount: {coins}")
-    return int(units)
+    # Before it is reckoned with: what is no number, or beyond all numbers, is an error of arithmetic's own there.
+    if coins.is_finite() and 0 <= coins <= COINS_MAX:
+        units = int(coins * UNITS)
+        if Decimal(units) / UNITS == coins:
+            return units
+    raise ProviderError(f"not an amount: {str(coins)[:80]}")

@@ -91,6 +91,6 @@ def _pool(node: JsonRpc) -> _Pool:
 
 def _rate(coins: Decimal) -> int:
     """Return a rate that a node tells in whole coins; some say less than nothing for what they do not know."""
-    if not coins.is_finite() or coins > COINS_MAX:
+    if not coins.is_finite() or not -COINS_MAX <= coins <= COINS_MAX:
         raise ProviderError("a rate that nobody asks for")
     return max(0, int((coins * UNITS).to_integral_value(ROUND_UP)))

@@ -181,6 +181,18 @@ def test_a_count_that_is_none_is_refused_at_once(count: int) -> None:
     refused(block(WHOLE, count=count))
 
 
+@pytest.mark.parametrize("size", [2**31, 2**63 - 1, 2**63, 2**64 - 1])
+def test_a_script_that_is_longer_than_any_memory_is_cut_short(size: int) -> None:
+    raw = block(WHOLE)
+    first = payment(1)
+    # Before an output that follows, and before the end of one that does not.
+    for script in (sized(output.script) for output in first.outputs):
+        at = raw.index(first.base) + first.base.index(script)
+        assert "cut short" in refused(raw[:at] + b"\xff" + struct.pack("<Q", size) + raw[at + 1 :])
+    at = raw.index(first.base) + 4 + 1 + 36
+    assert "cut short" in refused(raw[:at] + b"\xff" + struct.pack("<Q", size) + raw[at + 1 :])
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_rubbish_in_a_block_is_refused_and_nothing_else_happens(data: st.DataObject) -> None:

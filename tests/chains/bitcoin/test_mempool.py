@@ -194,6 +194,22 @@ def test_without_an_estimate_it_is_what_the_pool_takes_at_the_least(
     assert is_soon(node) == soon
 
 
+def test_a_rate_that_is_none_makes_nothing_soon_and_silences_no_other(
+    scripted: tuple[JsonRpcNode, str], chain: Chain
+) -> None:
+    node, txid = scripted
+    for rate in ("NaN", "sNaN", "Infinity", "1e999999"):
+        node.answers["estimatesmartfee"] = {"feerate": rate, "blocks": 6}
+        for urls in ((node.url,), (node.url, chain.node.url)):
+            (found,) = bitcoin_reader(*urls).sightings(Books(), {}).seen
+            assert plain(found) == (txid, "0", 50_000, False)
+
+    # One of nothing or less is no estimate.
+    for least in (-1, 0, "-1e999999"):
+        node.answers["estimatesmartfee"] = {"feerate": least, "blocks": 6}
+        assert is_soon(node)
+
+
 def test_what_left_the_pool_meanwhile_is_not_soon(scripted: tuple[JsonRpcNode, str]) -> None:
     node, _ = scripted
     node.answers["getmempoolentry"] = Refusal(-5, "Transaction not in mempool")
