@@ -36,9 +36,11 @@ def decode(text: str) -> Segwit | None:
     """Return what an address says, in one case or the other; None where its checksum is wrong or it is none at all."""
     prefix, separator, data = text.lower().rpartition(_SEPARATOR)
     if (
-        text not in {text.lower(), text.upper()}
+        # Beyond ASCII, letters become others by their case: the sign of kelvin is a k.
+        not text.isascii()
+        or text not in {text.lower(), text.upper()}
         or len(text) > _LETTERS_MAX
-        or not (prefix and separator and prefix.isascii())
+        or not (prefix and separator)
         or len(data) <= _CHECKSUM_LETTERS
         or not _VALUES.keys() >= set(data)
     ):

@@ -257,6 +257,8 @@ def test_a_writer_of_addresses_takes_programs_of_its_own_size() -> None:
         "bc1gmk9yu",
         "1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
         "é1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
+        # The sign of kelvin, whose small letter is a k.
+        "BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7\N{KELVIN SIGN}V8F3T4",
         "bc1" + "q" * 90,
     ],
 )
