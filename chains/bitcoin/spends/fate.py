@@ -66,7 +66,8 @@ def _agreed(told: Sequence[Found]) -> tuple[str, int, Included] | None:
 def _effects(tx: Included, case: Case, currency: str) -> tuple[int, tuple[Movement, ...]]:
     """Return the fee, and what it did to addresses. Earlier attempts may spend fewer coins than the spend holds.
 
-    Behind the outputs of the intent there is nothing but change, which pays a key's hash.
+    Beside the outputs of the intent there is nothing but change, which pays a key's hash: behind them in what is made
+    here, and anywhere in what another wallet wrote that has our keys.
     """
     if not isinstance(case.claim, Coins):
         raise ValueError("a bitcoin transaction spends coins")  # noqa: TRY004 - what is wrong is the row
@@ -76,10 +77,10 @@ def _effects(tx: Included, case: Case, currency: str) -> tuple[int, tuple[Moveme
     moved: Counter[str] = Counter()
     for outpoint in tx.spent:
         moved[held[outpoint].key.address] -= held[outpoint].units
-    for output in case.intent.outputs:
-        moved[output.recipient] += output.units
-    for vout, address, units in tx.paid:
-        moved[address] += units if vout >= len(case.intent.outputs) else 0
+    asked = [(output.recipient, output.units) for output in case.intent.outputs]
+    change = Counter(tx.paid) - Counter(asked)
+    for address, units in [*asked, *change.elements()]:
+        moved[address] += units
     # What was taken up from the chain may pay a script that is no address.
     told = ((address, units) for address, units in moved.items() if address and units)
     return -moved.total(), tuple(Movement(address=each, currency=currency, units=units) for each, units in told)

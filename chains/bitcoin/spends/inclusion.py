@@ -26,8 +26,8 @@ class Included:
     """A transaction in its block: the coins that it spends, and those of its outputs that pay a key's hash."""
 
     spent: tuple[tuple[str, int], ...]
-    # As (vout, address, units).
-    paid: tuple[tuple[int, str, int], ...]
+    # As (address, units).
+    paid: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Inclusions:
         return Included(
             spent=tuple(coin for coin, _ in outpoints([each for each in block.spent if each[1] == place])),
             paid=tuple(
-                (each.vout, key_hash_address(each.script, self._chain), each.units)
+                (key_hash_address(each.script, self._chain), each.units)
                 for each in block.paid
                 if each.place == place
             ),

@@ -72,6 +72,28 @@ def test_what_pays_ourselves_is_told_once(alone: World) -> None:
     assert fate.fee_units == draft.offer.terms["fee_units"]
 
 
+def test_what_another_wallet_of_our_keys_wrote_is_told_wherever_its_change_stands(alone: World) -> None:
+    """Taken up from the chain, a spend has as its outputs whatever did not come back, in another wallet's order."""
+    alone.fund(COIN)
+    theirs = (
+        Output(recipient=WALLET.address, units=50_000_000), Output(recipient=RECIPIENTS[2], units=10_000_000),
+        Output(recipient=WALLET.address, units=10_000_000), Output(recipient=RECIPIENTS[3], units=15_000_000),
+        Output(recipient=RECIPIENTS[2], units=10_000_000),
+    )  # fmt: skip
+    draft = alone.draft(Intent(wallet=WALLET, pair=None, outputs=theirs))
+    attempt = alone.sign(draft)
+    alone.spender.send(attempt.raw)
+    case = alone.case(draft, attempt, seen={attempt.txid: alone.node.mine()})
+    left = tuple(output for output in theirs if output.recipient != WALLET.address)
+    fate = alone.spender.fate(replace(case, intent=replace(case.intent, outputs=left)))
+
+    fee = draft.offer.terms["fee_units"]
+    assert (fate.fee_units, len(fate.outputs)) == (fee, 3)
+    assert {each.address: each.units for each in fate.movements} == {
+        RECIPIENTS[2]: 20_000_000, RECIPIENTS[3]: 15_000_000, WALLET.address: -35_000_000 - fee,
+    }  # fmt: skip
+
+
 def test_what_the_scan_saw_nowhere_waits(pair: World) -> None:
     pair.fund(COIN)
     draft, attempt, _ = included(pair)
