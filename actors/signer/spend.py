@@ -62,7 +62,7 @@ log = structlog.get_logger()
 
 # A spend is quoted so often before it waits, where others sign for its sender all the time.
 QUOTES_MAX: Final = 6
-# A draft chooses among so many coins, the deepest first.
+# A draft chooses among so many coins, the most valuable: anybody may send us as many small ones as he pays for.
 COINS_MAX: Final = 1_000
 
 
@@ -224,7 +224,7 @@ def _drafted(ctx: Context, network: Network, spender: Spender, intent: Intent, p
 
 
 def free_coins(network: Network, currency: str) -> tuple[Coin, ...]:
-    """Return coins that may be spent now, the deepest first. Of networks whose claim is coins."""
+    """Return coins that may be spent now, the most valuable first. Of networks whose claim is coins."""
     found = coins.free(
         network.code, network.family, currency, limit=COINS_MAX, confirmations=network.confirmations
     )  # fmt: skip

@@ -181,7 +181,7 @@ def take_back(network: str) -> int:
 
 
 def free(network: str, family: str, currency: str, *, limit: int, confirmations: int = 1) -> list[FreeCoin]:
-    """Return coins that may be spent: free, as deep as each takes, and doubted by nobody; the deepest first.
+    """Return coins that may be spent: free, as deep as each takes, and doubted by nobody; the most valuable first.
 
     confirmations: what coins take that others sent. Change of our own is good in its first block.
     """
@@ -192,7 +192,7 @@ def free(network: str, family: str, currency: str, *, limit: int, confirmations:
         " LEFT JOIN pool_addresses p ON p.family = %s AND p.address = k.address"
         f" WHERE k.network = %s AND k.currency = %s AND {_IS_FREE} AND {_DEPTH} >= GREATEST(k.depth_min, 1)"
         f" AND ({_IS_OURS} OR {_DEPTH} >= %s AND NOT {_IS_DOUBTED})"
-        " ORDER BY k.created_height, k.txid, k.vout LIMIT %s",
+        " ORDER BY k.units DESC, k.txid, k.vout LIMIT %s",
         (family, network, currency, confirmations, limit),
     )
 

@@ -246,6 +246,17 @@ def test_what_others_sent_is_spent_at_the_networks_depth_and_change_at_once(rig:
     assert {coin.depth for coin in change} == {1}
 
 
+def test_a_flood_of_small_coins_keeps_nobody_from_being_paid(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spending, "COINS_MAX", 3)
+    fill(rig, *[rig.price // 100] * 4, rig.price * 3)
+    recipient = rig.recipient()
+    order = rig.order(recipient)
+    rig.sign()
+    rig.follow()
+
+    assert (rig.held(recipient), status(order)) == (rig.price, "confirmed")
+
+
 @pytest.mark.needs("pay_ripening")
 def test_a_miners_coin_is_spent_when_it_is_ripe(rig: Rig) -> None:
     takes = rig.pay_ripening(rig.hot, rig.price)

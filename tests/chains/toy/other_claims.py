@@ -110,9 +110,9 @@ class CoinsSpender(ToySpender):
 
 
 def _enough(coins: Sequence[Coin], wanted: int) -> tuple[list[Coin], int]:
-    """Return the first coins that bring so much, and what they lack of it; less than nothing is too much."""
+    """Return the deepest coins that bring so much, and what they lack of it; less than nothing is too much."""
     taken: list[Coin] = []
-    for coin in coins:
+    for coin in sorted(coins, key=lambda coin: (-coin.depth, coin.txid, coin.vout)):
         if wanted <= 0:
             break
         taken.append(coin)

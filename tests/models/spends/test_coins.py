@@ -59,6 +59,13 @@ def test_free_coins_are_told_with_their_depth_and_key() -> None:
     assert free() == [("0xa", 0), ("0xa", 1), ("0xb", 0)]
 
 
+def test_of_more_coins_than_are_asked_for_the_most_valuable_are_told() -> None:
+    """Whoever sends us many small ones keeps nothing from being paid out of the large ones that came later."""
+    execute("UPDATE coins SET units = 9 WHERE txid = '0xb'")
+
+    assert [each.txid for each in coins.free("ethereum", "evm", "ETH", limit=2)] == ["0xb", "0xa"]
+
+
 def test_a_coin_has_one_holder() -> None:
     first, second = a_spend(), a_spend()
     assert hold(first, ("0xa", 0), ("0xb", 0))
