@@ -298,8 +298,8 @@ class CoinTreasurer(Protocol):
     def join(self, coins: Sequence[Coin], hot: KeyRef, *, cap_units: int) -> Sweep | Wait:
         """Return what makes one coin of many, at the hot wallet, where that is cheap now; else dear.
 
-        coins: those that no spend holds, the most valuable first. It takes as many as fit into one transaction and are worth
-        their fee, and has one output with what is left after that. Raises as Treasurer.
+        coins: those that no spend holds, the most valuable first. It takes as many as fit into one transaction and are
+        worth their fee, and has one output with what is left after that. Raises as Treasurer.
         """
         ...
 

@@ -211,10 +211,9 @@ def _walk_back(ctx: Context, network: Network, chain: Reader, cursor: Cursor) ->
     if fork is None:
         return _from_the_start(ctx, network, chain, cursor, kept)
     height, replaced = fork
-    if replaced is None:
+    if replaced is None or _is_disputed(network, chain, replaced):
         return None
-    if _is_disputed(network, chain, replaced):
-        return None
+    _check_upon(chain, (height, dict(kept)[height]), replaced[0])
     log.warning("scan.reorg", network=network.code, depth=cursor.height - height, fork_height=height)
     with transaction():
         moved = cursors.retreat(network.code, expected=cursor, to_height=height)
@@ -246,6 +245,26 @@ def _fork(chain: Reader, kept: Sequence[tuple[int, str]]) -> tuple[int, tuple[in
     if low == len(kept):
         return None
     return kept[low][0], kept[low - 1] if low > ended else None
+
+
+def _check_upon(chain: Reader, fork: tuple[int, str], height: int) -> None:
+    """Refuse a chain whose first block above the fork does not stand upon it. height: of a block that was replaced.
+
+    Where blocks prove their work, another chain is put beside ours by whoever works alone. Raises ProviderError.
+    """
+    for at in range(fork[0] + 1, height + HOLE_MAX):
+        found = chain.block(at)
+        if isinstance(found, Block):
+            if (found.parent_height, found.parent_hash) == fork:
+                return
+            if chain.providers > 1:
+                # Whoever is alone with it is asked last from now on.
+                chain.agreement(found.height, found.hash)
+            raise ProviderError(f"block {at} does not stand upon block {fork[0]}")
+        if found is None:
+            if at <= height:
+                raise ProviderError(f"block {at} was there and is not any more")
+            return
 
 
 def _is_same(found: Block | Skipped | None, block_hash: str) -> bool:

@@ -65,8 +65,6 @@ class Inclusions:
         return Included(
             spent=tuple(coin for coin, _ in outpoints([each for each in block.spent if each[1] == place])),
             paid=tuple(
-                (key_hash_address(each.script, self._chain), each.units)
-                for each in block.paid
-                if each.place == place
+                (key_hash_address(each.script, self._chain), each.units) for each in block.paid if each.place == place
             ),
         )

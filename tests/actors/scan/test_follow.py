@@ -46,6 +46,7 @@ class Node:
     # As many nodes show this chain, and as many still have what it replaced.
     providers: int = 1
     agree: Agreement = Agreement(same=0, other=1)  # noqa: RUF009
+    asked_about: list[tuple[int, str]] = field(default_factory=list)
     final: int | None = None
 
     def mine(self, count: int = 1, *transfers: Transfer) -> None:
@@ -72,7 +73,8 @@ class Node:
     def final_height(self) -> int | None:
         return self.final
 
-    def agreement(self, _height: int, _block_hash: str) -> Agreement:
+    def agreement(self, height: int, block_hash: str) -> Agreement:
+        self.asked_about.append((height, block_hash))
         return self.agree
 
     def scan(self, after: int, _head: int, ours: Ours, *, whole: bool) -> tuple[BlockScan, ...]:
@@ -255,6 +257,46 @@ def test_a_node_in_two_minds_stops_the_step(node: Node, rung: list[str]) -> None
 
     assert cursor() == (3, "0x0-3")
     assert rung == []
+
+
+@pytest.mark.parametrize("providers", [1, 3])
+def test_what_stands_on_no_block_of_ours_takes_nothing_back(node: Node, shop: UUID, providers: int) -> None:
+    """Whoever makes up a block in the place of ours has to find one that its parent allows."""
+    mine = paid_invoice(node, shop)
+    truth, node.providers = list(node.blocks), providers
+    for height in (3, 4):
+        made_up = replace(truth[height].block, hash=f"0xlie-{height}", parent_hash="0xeasy")
+        node.blocks[height] = replace(truth[height], block=made_up)
+    before = cursor()
+    poll()
+    assert (cursor(), status(mine)) == (before, "paid")
+    # Whether others have it too is asked, so that whoever is alone with it is asked last from now on.
+    assert node.asked_about == ([] if providers == 1 else [(3, "0x0-3"), (3, "0xlie-3")])
+
+    node.blocks = truth
+    node.mine()
+    poll()
+    assert cursor()[0] == before[0] + 1
+
+
+def test_what_is_shown_once_and_then_no_more_takes_nothing_back(node: Node, shop: UUID) -> None:
+    mine, truth = paid_invoice(node, shop), node.block
+    shown: list[int] = []
+
+    def forgetful(height: int) -> Block | None:
+        shown.append(height)
+        found = truth(height)
+        if found is None or height < 3:
+            return found
+        return replace(found, hash="0xlie") if shown.count(height) == 1 else None
+
+    node.mine()
+    node.blocks[-1] = replace(node.blocks[-1], block=replace(node.blocks[-1].block, parent_hash="0xother"))
+    node.block = forgetful  # type: ignore[method-assign]
+    before = cursor()
+    poll()
+    assert shown.count(3) == 2
+    assert (cursor(), status(mine)) == (before, "paid")
 
 
 def test_a_scan_that_died_in_a_reorg_is_finished_before_the_next_goes_on(
