@@ -17,6 +17,10 @@ HEADER_BYTES: Final = 80
 # Blocks after which the main chain's difficulty follows the time they took, by this factor at most.
 RETARGET_BLOCKS: Final = 2016
 RETARGET_FACTOR: Final = 4
+# What the first blocks of the main chain asked for, and so many times as much work at the least those of today: about a
+# tenth of what they ask for. Who made a chain of his own up from an old block would have to find each of its blocks so.
+EASIEST_EVER: Final = 0xFFFF << 208
+WORK_MIN: Final = 10**13
 _MANTISSA_BYTES: Final = 3
 _SIGN: Final = 0x800000
 
@@ -25,7 +29,7 @@ _SIGN: Final = 0x800000
 class Rules:
     """What a chain's blocks have to keep."""
 
-    # The easiest target there is.
+    # The easiest target that is believed.
     target_max: int
     # Whether the target ever changes.
     retargets: bool
@@ -35,7 +39,7 @@ class Rules:
 
 RULES: Final[Mapping[str, Rules]] = MappingProxyType(
     {
-        "main": Rules(target_max=0xFFFF << 208, retargets=True, names_height_from=227_931),
+        "main": Rules(target_max=EASIEST_EVER // WORK_MIN, retargets=True, names_height_from=227_931),
         "regtest": Rules(target_max=0x7FFFFF << 232, retargets=False, names_height_from=1),
     }
 )

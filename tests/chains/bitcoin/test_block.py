@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -29,7 +30,9 @@ from chains.bitcoin.transactions import (
 )
 from tests.chains.bitcoin.conftest import OURS
 
-REGTEST, MAIN = RULES["regtest"], RULES["main"]
+REGTEST, TODAY = RULES["regtest"], RULES["main"]
+# As the main chain was when it was young.
+MAIN = replace(TODAY, target_max=headers.EASIEST_EVER)
 EASY = 0x207FFFFF
 HEIGHT = 300
 GENESIS_HEADER = (
@@ -237,6 +240,18 @@ def test_a_hash_that_took_no_work_is_no_block() -> None:
 def test_work_that_is_too_easy_or_none_is_not_asked_for(bits: int) -> None:
     with pytest.raises(ProviderError, match="no work is asked"):
         target_of(bits, MAIN)
+
+
+def test_what_old_blocks_asked_for_makes_no_block_of_today() -> None:
+    """Whoever makes up a chain of his own cannot begin it where work was cheap."""
+    # Of the years 2021 and 2024.
+    assert target_of(0x170F48E4, TODAY) > target_of(0x17032EEA, TODAY)
+    for bits in (0x1D00FFFF, 0x1B0404CB, 0x1900896C):
+        assert target_of(bits, MAIN)
+        with pytest.raises(ProviderError, match="no work is asked"):
+            target_of(bits, TODAY)
+    with pytest.raises(ProviderError, match="no work is asked"):
+        read_header(bytes.fromhex(GENESIS_HEADER), GENESIS, TODAY)
 
 
 @pytest.mark.parametrize(
