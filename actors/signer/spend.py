@@ -224,10 +224,11 @@ def _drafted(ctx: Context, network: Network, spender: Spender, intent: Intent, p
 
 
 def free_coins(network: Network, currency: str) -> tuple[Coin, ...]:
-    """Return coins that may be spent now, the most valuable first. Of networks whose claim is coins."""
-    found = coins.free(
-        network.code, network.family, currency, limit=COINS_MAX, confirmations=network.confirmations
-    )  # fmt: skip
+    """Return coins that may be spent now, the most valuable first. Of networks whose claim is coins.
+
+    What others sent has to be mature: a payout hangs for good on a coin that a reorg unmakes.
+    """
+    found = coins.free(network.code, network.family, currency, limit=COINS_MAX, depth=network.maturity)
     return tuple(map(coin_of, found))
 
 

@@ -180,10 +180,10 @@ def take_back(network: str) -> int:
     )
 
 
-def free(network: str, family: str, currency: str, *, limit: int, confirmations: int = 1) -> list[FreeCoin]:
+def free(network: str, family: str, currency: str, *, limit: int, depth: int = 1) -> list[FreeCoin]:
     """Return coins that may be spent: free, as deep as each takes, and doubted by nobody; the most valuable first.
 
-    confirmations: what coins take that others sent. Change of our own is good in its first block.
+    depth: what coins take that others sent. Change of our own is good in its first block.
     """
     return rows_as(
         FreeCoin,
@@ -193,7 +193,7 @@ def free(network: str, family: str, currency: str, *, limit: int, confirmations:
         f" WHERE k.network = %s AND k.currency = %s AND {_IS_FREE} AND {_DEPTH} >= GREATEST(k.depth_min, 1)"
         f" AND ({_IS_OURS} OR {_DEPTH} >= %s AND NOT {_IS_DOUBTED})"
         " ORDER BY k.units DESC, k.txid, k.vout LIMIT %s",
-        (family, network, currency, confirmations, limit),
+        (family, network, currency, depth, limit),
     )
 
 

@@ -231,9 +231,9 @@ def test_what_a_buyer_paid_pays_others_from_where_it_lies(rig: Rig) -> None:
     ) == ()  # fmt: skip
 
 
-def test_what_others_sent_is_spent_at_the_networks_depth_and_change_at_once(rig: Rig) -> None:
+def test_what_others_sent_is_spent_once_it_is_mature_and_change_at_once(rig: Rig) -> None:
     rig.pay(rig.hot, rig.price * 3)
-    for _ in range(rig.network.confirmations - 1):
+    for _ in range(rig.network.maturity - 1):
         rig.advance()
         assert spending.free_coins(rig.network, rig.currency) == ()
     rig.advance()
