@@ -60,8 +60,7 @@ SILENCES_MAX: Final = 3
 RESEND_BLOCKS: Final = 2
 RESEND_MIN_S: Final = 5
 RESEND_MAX_S: Final = 60
-# When nothing of a sender moved for so long, its lowest slot is stuck.
-PATIENCE_BLOCKS: Final = 6
+# When nothing of a sender moved for so long at the least, its lowest slot is stuck.
 PATIENCE_MIN_S: Final = 60
 LOOK_MAX_S: Final = 15
 LOOK_CONFIRMED_MAX_S: Final = 60
@@ -230,7 +229,7 @@ def _waiting(ctx: Context, network: Network, spender: Spender, spend: SpendRow, 
 
 
 def _patience_s(network: Network) -> int:
-    return max(PATIENCE_MIN_S, PATIENCE_BLOCKS * network.block_time_ms // 1000)
+    return max(PATIENCE_MIN_S, traits_of(network).patience_blocks * network.block_time_ms // 1000)
 
 
 def _unstick(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:

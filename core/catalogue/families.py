@@ -48,6 +48,8 @@ class Traits:
     gather_max_s: int = 0
     # Where the claim is a window: for so long after the newest block what is signed now may come into one.
     window_s: int = 0
+    # Blocks, by the time that they take, after which more is offered for what is in none of them.
+    patience_blocks: int = 6
     # Whether the ids of transactions are hexadecimal, in lower case where they are stored: elsewhere capitals count.
     has_hex_txids: bool = True
 
@@ -104,6 +106,7 @@ TRAITS: Final[Mapping[Family, Traits]] = MappingProxyType(
             in_flight_max=25,
             gather_s=2,
             gather_max_s=10,
+            patience_blocks=3,
         ),
     }
 )

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from actors.signer import replacing
+from actors.signer import replacing, watch
 from chains.base import Coin, Coins, Intent, KeyRef, Output
 from core.catalogue.catalogue import load_catalogue
 from models.spends import coins
@@ -88,3 +88,8 @@ def test_the_newest_attempt_whose_coins_are_all_there_is_outbid(
     outbid: Outbid, rows: list[HeldCoin], raws: list[bytes], told: Told
 ) -> None:
     assert outbid(rows, *raws) == told
+
+
+@pytest.mark.parametrize(("code", "seconds"), [("bitcoin", 3 * 600), ("ethereum", 6 * 12), ("polygon", 60)])
+def test_what_no_block_has_is_stuck_after_a_few_on_bitcoin_three(code: str, seconds: int) -> None:
+    assert watch._patience_s(load_catalogue("production").networks[code]) == seconds
