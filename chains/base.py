@@ -134,7 +134,10 @@ class Sightings:
     """Which transfers to us stand in no block, and which of the transactions that were known no provider has there."""
 
     seen: tuple[Sighting, ...]
-    # In a block meanwhile, or nowhere. None while a provider cannot be asked: one pool that lost it proves nothing.
+    # Of the known, those that nobody has who can be asked: they are not soon.
+    unseen: frozenset[str]
+    # Of these, in a block meanwhile, or nowhere. None while a provider cannot be asked: one pool that lost it proves
+    # nothing.
     gone: frozenset[str]
     # There is more that was not looked at yet.
     is_more: bool

@@ -65,6 +65,7 @@ class _Awaited:
 
 def _write(ctx: Context, network: Network, ours: _Awaited, told: Sightings, head: int) -> None:
     with transaction():
+        sightings.doubt(network.code, told.unseen)
         sightings.lose(network.code, told.gone, height=head)
         noted = sightings.note(list(_rows(ctx, network, ours, told.seen)), now=app_now())
         gone = sightings.forget_lost(network.code)

@@ -52,8 +52,7 @@ class Pools:
         asked = self._asked(known, waiting)
         new = self._transfers(found, ours)
         soon = self._soon([*new, *asked])
-        # A pool that was not seen may hold what the others lost.
-        gone = frozenset(known.keys() - waiting) if len(looks) == self._providers.count else frozenset[str]()
+        unseen = frozenset(known.keys() - waiting)
         changed = self._fetched([txid for txid in asked if (txid in soon) != known[txid]])
         told = {**{txid: found[txid] for txid in new}, **changed}
         transfers = {**new, **self._transfers(changed, ours)}
@@ -63,7 +62,9 @@ class Pools:
                 for txid, of_tx in transfers.items()
                 for transfer in of_tx
             ),
-            gone=gone,
+            unseen=unseen,
+            # A pool that was not seen may hold what the others lost.
+            gone=unseen if len(looks) == self._providers.count else frozenset(),
             is_more=any(look.is_more for look in looks),
         )
 

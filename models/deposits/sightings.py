@@ -105,6 +105,14 @@ def _replace(newer: Sequence[str], *, network: str) -> None:
     )
 
 
+def doubt(network: str, txids: Collection[str]) -> None:
+    """Note which sightings nobody shows who could be asked: they are not about to be included, as far as is known."""
+    execute(
+        "UPDATE sightings SET is_soon = false WHERE network = %s AND txid = ANY(%s) AND is_soon AND gone_at IS NULL",
+        (network, list(txids)),
+    )
+
+
 def lose(network: str, txids: Collection[str], *, height: int) -> None:
     """Note which sightings are in no pool any more; a block up to this height has them, or none does."""
     execute(

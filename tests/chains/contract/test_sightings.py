@@ -291,6 +291,25 @@ def test_what_two_of_three_have_is_soon_and_what_one_lost_is_not_gone(start: Sta
 
 
 @pytest.mark.needs("offer")
+def test_what_nobody_shows_holds_no_quote_though_one_provider_cannot_be_asked(start: Start) -> None:
+    """Whoever takes his payment back has no price to choose, whoever is down meanwhile."""
+    rig = start(3)
+    mine = rig.invoice()
+    rig.offer(stored(mine), rig.price)
+    rig.look()
+    rig.lies()["silent"](2, stored(mine))
+    rig.look()
+    assert column("SELECT is_soon FROM sightings") == [True], "two have it still"
+
+    for number in (0, 1):
+        rig.hide_waiting(number)
+    rig.look()
+    assert rows("SELECT is_soon, soon_at = seen_at, gone_at FROM sightings") == [(False, True, None)]
+    pass_by(rig, 1_000)
+    assert invoices.reread(mine.id).generation == 2
+
+
+@pytest.mark.needs("offer")
 def test_a_flood_is_read_in_portions(rig: Rig, rung: list[str]) -> None:
     mine = rig.invoice()
     rig.advance()

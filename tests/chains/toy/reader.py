@@ -172,6 +172,7 @@ class ToyReader:
                 Sighting(transfer=transfer, spends=waiting[transfer.txid].coins, is_soon=transfer.txid in soon)
                 for transfer in [*again, *portion]
             ),
+            unseen=frozenset(known.keys() - waiting.keys()),
             gone=frozenset(known.keys() - waiting.keys()) if len(pools) == len(told) else frozenset(),
             is_more=len(again) + len(portion) < len(mine),
         )
