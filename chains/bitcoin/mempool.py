@@ -16,8 +16,11 @@ from chains.bitcoin.transactions import Tx, TxOutput, read_hex
 from chains.net.json_rpc import BATCH_MAX, JsonRpc, RpcError
 from chains.net.providers import RpcProviders
 
-# Transactions fetched of one provider at a time.
+# Transactions fetched of one provider at a time, and in one answer: as many as fit, each of the largest that nodes pass
+# on. No byte weighs less than one, so that none has more of them.
 PORTION: Final = 200
+FETCHED_AT_ONCE: Final = 25
+RAW_BYTES_MAX: Final = 400_000
 # Of those that are known, so many are asked about at a time, in turn.
 KNOWN_ASKED: Final = 200
 SOON_BLOCKS: Final = 6
@@ -131,8 +134,8 @@ class Pools:
 def _fetch(node: JsonRpc, txids: Iterable[str]) -> Iterator[tuple[str, Tx]]:
     """Return those of some transactions that a node still has and shows as what they are."""
     wanted = list(txids)
-    for start in range(0, len(wanted), BATCH_MAX):
-        part = wanted[start : start + BATCH_MAX]
+    for start in range(0, len(wanted), FETCHED_AT_ONCE):
+        part = wanted[start : start + FETCHED_AT_ONCE]
         shown = node.batch("getrawtransaction", [[txid] for txid in part], str)
         for txid, text in zip(part, shown, strict=True):
             if isinstance(text, str) and (tx := _told(text)) is not None and tx.txid == txid:
@@ -140,9 +143,9 @@ def _fetch(node: JsonRpc, txids: Iterable[str]) -> Iterator[tuple[str, Tx]]:
 
 
 def _told(text: str) -> Tx | None:
-    """Return the transaction that a node shows; None for bytes that are none, which hide no other one."""
+    """Return the transaction that a node shows; None for bytes that are none in a pool, which hide no other one."""
     try:
-        return read_hex(text)
+        return None if len(text) > 2 * RAW_BYTES_MAX else read_hex(text)
     except ProviderError:
         return None
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from chains.base import ProviderError, Sighting
 from chains.bitcoin import mempool
+from chains.bitcoin.transactions import TxOutput, read_hex
+from chains.net.http import REPLY_BYTES_MAX
 from chains.net.json_rpc import JsonRpc
 from cli.embedded.bitcoin.node import BitcoinNode
 from tests.chains.bitcoin.conftest import OURS, THEIRS, Books, Chain, bitcoin_reader
@@ -233,6 +236,20 @@ def test_what_is_no_transaction_hides_no_other_one(scripted: tuple[JsonRpcNode, 
 
     (found,) = bitcoin_reader(node.url).sightings(Books(), {}).seen
     assert found.transfer.txid == txid
+
+
+def test_what_no_node_passes_on_is_no_sighting_and_the_largest_fit_into_an_answer(
+    scripted: tuple[JsonRpcNode, str], chain: Chain
+) -> None:
+    node, txid = scripted
+    ours = read_hex(chain.node.ask("getrawtransaction", txid))
+    filler = TxOutput(units=0, script=b"\x6a".ljust(mempool.RAW_BYTES_MAX, b"\0"))
+    giant = replace(ours, outputs=(*ours.outputs, filler))
+    node.answers["getrawmempool"] = [giant.txid]
+    node.answers["getrawtransaction"] = giant.raw.hex()
+
+    assert bitcoin_reader(node.url).sightings(Books(), {}).seen == ()
+    assert mempool.FETCHED_AT_ONCE * 2 * mempool.RAW_BYTES_MAX < REPLY_BYTES_MAX // 2
 
 
 def test_a_provider_that_names_and_does_not_show_hides_nothing_of_another(
