@@ -8,11 +8,13 @@ import pytest
 
 from actors import context
 from actors.invoices import ticks
+from chains.bitcoin.transactions import read_hex
 from models.db.base import column, execute, rows, value
 from models.deposits import sightings
 from models.invoices import rows as invoices
 from models.invoices import timeline, views
 from models.invoices.rows import InvoiceRow
+from tests.chains.contract.bitcoin import BitcoinRig
 from tests.chains.contract.conftest import Start
 from tests.chains.contract.rig import Rig, stored
 from tests.models.builders import endpoint
@@ -216,6 +218,27 @@ def test_a_reorg_gives_it_back_to_those_that_wait(rig: Rig) -> None:
     rig.take_in(paid)
     rig.bury()
     assert rig.status(mine) == "paid"
+
+
+@pytest.mark.rigs("bitcoind")
+def test_what_was_seen_under_an_id_and_mined_under_another_is_credited_once(rig: Rig) -> None:
+    """Of a signature of the older kind everybody can make another that is as good: it changes the id, not the money."""
+    assert isinstance(rig, BitcoinRig)
+    mine = rig.invoice()
+    seen, mined = rig.node.two_ids_of((stored(mine), rig.price))
+    txid = rig.node.send(seen)
+    rig.look()
+    assert shown(mine) == ("check", True, 0, txid)
+
+    rig.include(bytes.fromhex(mined))
+    rig.bury()
+    rig.look()
+    assert (rig.status(mine), rig.credited(mine), events(mine)) == ("paid", rig.price, ["invoice.paid"])
+    assert [found[:2] for found in rig.deposits()] == [(read_hex(mined).txid, "credited")]
+    rig.advance()
+    rig.look()
+    assert rows("SELECT txid FROM sightings WHERE gone_at IS NOT NULL") == [(txid,)]
+    assert txid != read_hex(mined).txid
 
 
 @pytest.mark.needs("offer")

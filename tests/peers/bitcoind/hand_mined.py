@@ -11,7 +11,7 @@ from embit.networks import NETWORKS
 from embit.transaction import Transaction, TransactionInput, TransactionOutput
 
 from chains.base import ProviderError
-from chains.bitcoin.transactions import read_hex
+from chains.bitcoin.transactions import read_hex, sized
 from chains.net.json_rpc import JsonRpc
 
 BUYER = ec.PrivateKey(b"\x07" * 32)
@@ -23,6 +23,8 @@ COINBASE_DEPTH = 100
 FEE_UNITS = 2_000
 # Any that says: this one may be replaced.
 REPLACEABLE = 0xFFFFFFFD
+# Of secp256k1: as many points as there are.
+CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 # As (txid, vout, units).
 BuyersCoin = tuple[str, int, int]
 
@@ -99,6 +101,29 @@ class HandMined:
         self.coins = [coin for coin in self.coins if coin[0] != txid]
         self.coins.insert(0, self._paid[txid])
         return self.signed(*outputs, fee_units=fee_units)
+
+    def two_ids_of(self, output: tuple[str, int]) -> tuple[str, str]:
+        """Return two forms of one payment out of a coin of the older kind, in hex: each as good, and of another id."""
+        older = script.p2pkh(BUYER.get_public_key())
+        units = output[1] + FEE_UNITS
+        spent = read_hex(made := self.signed((older.data, units))).txid
+        self.ask("generateblock", MINER_ADDRESS, [made])
+        tx = Transaction(
+            vin=[TransactionInput(bytes.fromhex(spent), 0, sequence=REPLACEABLE)],
+            vout=[TransactionOutput(output[1], script_of(output[0]))],
+        )
+        signature = BUYER.sign(tx.sighash_legacy(0, older)).serialize()
+        split = 5 + signature[3]
+        r, s = signature[2 : split - 1], int.from_bytes(signature[split + 1 :], "big")
+        found = []
+        # The other number that solves the equation is as good; nodes pass on the smaller, and blocks may have both.
+        for number in (s, CURVE_ORDER - s):
+            told = number.to_bytes(number.bit_length() // 8 + 1, "big")
+            body = r + bytes([2, len(told)]) + told
+            whole = bytes([0x30, len(body)]) + body + b"\x01"
+            tx.vin[0].script_sig = script.Script(sized(whole) + sized(BUYER.get_public_key().sec()))
+            found.append(str(tx.serialize().hex()))
+        return found[0], found[1]
 
     def _reward(self, height: int) -> BuyersCoin:
         block = self.ask("getblock", self.ask("getblockhash", height), 2)
