@@ -90,8 +90,13 @@ def test_a_chain_of_less_work_is_not_put_beside_ours(chain: Chain, liar: Liar) -
     liar.answers["getblockhash"] = lambda height: wanted if height else chain.node.ask("getblockhash", 0)
     liar.answers["getblockheader"] = lambda block, _is_verbose: headers[block]
 
+    whole = bytearray.fromhex(chain.node.ask("getblock", chain.node.ask("getblockhash", head), 0))
+    liar.answers["getblock"] = (made + whole[80:]).hex()
+
     with pytest.raises(ProviderError, match="another work than its parent"):
         bitcoin_reader(liar.url).block(head)
+    with pytest.raises(ProviderError, match="another work than its parent"):
+        bitcoin_reader(liar.url).scan(head - 1, head, Books())
 
 
 @pytest.mark.parametrize("answer", ["", "zz", "00" * 31, 7, None, ["00" * 32]])
