@@ -60,6 +60,8 @@ JUDGED_PER_STEP: Final = 200
 STARTED_PER_STEP: Final = 20
 # Addresses at which gas may be left that are looked at in a step with nothing better to do.
 COLLECTED_PER_STEP: Final = 20
+# The whole of what is too much, then less and less of it: a transaction brings what its largest coins come to.
+COOLED_PARTS: Final = (1, 2, 4, 8)
 
 
 @network_tick("treasury", queue="signer")
@@ -285,14 +287,15 @@ class _Keeper:
         return told.units[0]
 
     def _start_cooling(self, cold: str, pair: Pair, units: int) -> None:
+        """Send it, or where money lies in coins and no transaction brings it all at once, a part of it."""
         code, moved = self._network.code, None if pair.contract is None else pair
-        intent = Intent(wallet=self._hot, pair=moved, outputs=(Output(recipient=cold, units=units),))
-        try:
-            spending.start(self._ctx, self._network, purpose="cold", intent=intent)
-        except (InsufficientCoinError, SpendRefusedError) as error:
-            log.warning(
-                "treasury.cooling_refused", network=self._network.code, currency=pair.currency, reason=str(error)
-            )
+        for part in COOLED_PARTS if self._is_coins else COOLED_PARTS[:1]:
+            intent = Intent(wallet=self._hot, pair=moved, outputs=(Output(recipient=cold, units=units // part),))
+            try:
+                spending.start(self._ctx, self._network, purpose="cold", intent=intent)
+            except (InsufficientCoinError, SpendRefusedError) as error:
+                log.warning("treasury.cooling_refused", network=code, currency=pair.currency, reason=str(error))
+                continue
+            self.started += 1
+            log.info("treasury.cooling_started", network=code, currency=pair.currency, units=units // part)
             return
-        self.started += 1
-        log.info("treasury.cooling_started", network=code, currency=pair.currency, units=units)

@@ -14,6 +14,7 @@ from actors.treasury import reconcile, sweep
 from actors.treasury.join import COINS_FEW
 from chains import registry
 from chains.base import Case, Coin, Coins, Fate, Intent, KeyRef, Output, OutputFate, Purse
+from chains.bitcoin.spends import selection
 from cli.treasury import commands
 from core.logs import checkpoints
 from models.db.base import execute, rows
@@ -447,3 +448,22 @@ def test_what_is_too_much_goes_to_the_cold_address_and_what_payouts_hold_is_not_
     # Of the coin that no payout holds, what is above the limit, whatever the payout takes.
     assert toy.held(cold) == 4 * toy.price
     assert toy.findings() == []
+
+
+@pytest.mark.rigs("bitcoind")
+def test_what_no_transaction_brings_at_once_goes_to_the_cold_address_in_parts(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "INPUTS_MAX", 1)
+    fill(rig, *[rig.price * 4] * 3)
+    cold = rig.recipient()
+    rig.env |= {f"{rig.code.upper()}_COLD_ADDRESS": cold, "HOT_LIMIT_USD": "50"}
+    rig.restart()
+    rig.pass_time(0)
+    for _ in range(2):
+        sweep.keep_treasury(rig.code)
+        rig.follow()
+
+    assert rig.held(cold) > 6 * rig.price
+    assert rows("SELECT state FROM spends WHERE purpose = 'cold'") == [("confirmed",)] * 2
+    assert rig.findings() == []
