@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from chains.base import DisagreementError, Place, ProviderError
+from chains.base import DisagreementError, NotYetError, Place, ProviderError
 from chains.bitcoin.transactions import double_sha256, id_text
 from tests.chains.bitcoin.conftest import OURS, Books, Chain, bitcoin_reader
 from tests.peers.json_rpc_node import Answer, JsonRpcNode, Refusal
@@ -152,6 +153,31 @@ def test_coins_at_two_tips_are_no_answer(chain: Chain, liar: Liar) -> None:
         bitcoin_reader(liar.url).snapshot([place], height=1, block_hash="")
 
 
+def test_a_tip_that_changes_while_nothing_is_found_is_no_answer(chain: Chain, liar: Liar) -> None:
+    txid = chain.node.pay((OURS, 50_000))
+    chain.node.mine()
+    place = Place(address=OURS, pair=None, coins=((txid, 0),))
+
+    def spent(*_params: object) -> None:
+        # In the block that comes now; the answer names none.
+        chain.node.mine()
+
+    liar.answers["gettxout"] = spent
+    with pytest.raises(ProviderError, match="faster"):
+        bitcoin_reader(liar.url).snapshot([place], height=1, block_hash="")
+
+
+def test_a_tip_that_was_replaced_is_no_answer_yet(chain: Chain, liar: Liar) -> None:
+    chain.node.mine()
+    stale = chain.node.ask("getbestblockhash")
+    chain.node.reorg(1)
+    liar.answers["getbestblockhash"] = stale
+    place = Place(address=OURS, pair=None, coins=(("ab" * 32, 0),))
+
+    with pytest.raises(NotYetError, match="stands no longer"):
+        bitcoin_reader(liar.url).snapshot([place], height=1, block_hash="")
+
+
 NO_AMOUNTS = (
     -1, 21_000_001, 0.000000001, "x", None, "NaN", "sNaN", "Infinity", "1e999999", "-1e999999", "1e9999999",
     # What is left of these beyond the digits that are reckoned with would be a whole number.
@@ -180,6 +206,23 @@ def test_bytes_of_another_transaction_are_no_second_opinion_and_no_departure(cha
 
     with pytest.raises(ProviderError, match="another transaction"):
         bitcoin_reader(liar.url).departure(wanted, block)
+
+
+def test_what_left_is_read_of_its_own_block_and_made_no_coin_of_its_own(chain: Chain, liar: Liar) -> None:
+    wanted = chain.node.pay((OURS, 50_000))
+    height = chain.node.mine()
+    block = chain.scan(height).block
+    reward = chain.node.ask("getblock", block.hash, 1)["tx"][0]
+    liar.answers["getrawtransaction"] = lambda *params: chain.node.ask("getrawtransaction", *params) | {"fee": 0.1}
+    reader = bitcoin_reader(liar.url)
+
+    assert reader.departure(wanted, block)
+    with pytest.raises(ProviderError, match="is not in block"):
+        reader.departure(wanted, replace(block, hash="ab" * 32))
+    with pytest.raises(ProviderError, match="is not in block"):
+        reader.departure("ab" * 32, block)
+    with pytest.raises(ProviderError, match="another transaction"):
+        reader.departure(reward, block)
 
 
 def test_other_coins_at_the_same_tip_are_a_lie(chain: Chain, liar: Liar) -> None:

@@ -11,7 +11,7 @@ from chains.base import NotYetError, Place, ProviderError, Recorded
 from chains.bitcoin.transactions import NOWHERE
 from cli.embedded.bitcoin.node import BitcoinNode
 from tests.chains.bitcoin.conftest import BITCOIN, OURS, THEIRS, Chain, bitcoin_reader
-from tests.peers.bitcoind.hand_mined import BUYER_ADDRESS, HandMined
+from tests.peers.bitcoind.hand_mined import BUYER_ADDRESS, MINER_ADDRESS, HandMined
 
 DATA = bytes.fromhex("6a0548656c6c6f")
 
@@ -49,6 +49,12 @@ def test_two_outputs_to_us_are_two_transfers_and_others_are_none(chain: Chain) -
     ]
     assert {(one.currency, one.sender, one.depth_min) for one in found} == {("BTC", "", 0)}
     assert chain.scan().block.height == height
+
+
+def test_an_output_of_nothing_is_no_transfer_beside_one_of_something(chain: Chain) -> None:
+    chain.node.ask("generateblock", MINER_ADDRESS, [chain.node.signed((OURS, 0), (OURS, 50_000), (OURS, 0))])
+
+    assert [(one.ordinal, one.units) for one in chain.scan().transfers] == [("1", 50_000)]
 
 
 def test_a_miners_reward_waits_for_its_own_depth(chain: Chain) -> None:
