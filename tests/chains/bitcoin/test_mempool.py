@@ -59,6 +59,11 @@ def test_what_was_found_to_be_for_others_is_not_fetched_again(chain: Chain) -> N
 
     chain.reader.sightings(chain.books, {})
     assert len(chain.books.asked) == asked == 1
+    # What left the pool is kept no more.
+    assert any(chain.reader._pools._passed.values())
+    chain.node.mine()
+    chain.reader.sightings(chain.books, {})
+    assert not any(chain.reader._pools._passed.values())
 
 
 def test_what_was_mined_is_gone_and_so_is_what_was_replaced(chain: Chain) -> None:
