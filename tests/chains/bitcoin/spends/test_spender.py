@@ -362,6 +362,27 @@ def test_a_rate_that_is_none_is_not_known_and_keeps_no_other_from_being_told(pai
             pair.draft(intent(1_000_000))
 
 
+def test_one_alone_has_its_say_within_what_anybody_asks_for(alone: World) -> None:
+    alone.fund(COIN)
+    lies = alone.providers[0].lies
+    # An estimate of nothing is none, and what is below the least that is taken, or passed on, is raised to it.
+    for told, figures, rate in (
+        (-1, {}, 5_000),
+        (0, {}, 5_000),
+        (0.00002, {"mempoolminfee": 0.00003}, 3_000),
+        (0.00002, {"minrelaytxfee": 0.00004}, 4_000),
+        (None, {"minrelaytxfee": 0.00007}, 7_000),
+    ):
+        lies["estimatesmartfee"] = estimate(told)
+        lies["getmempoolinfo"] = pool(**figures)
+        assert alone.draft(intent(1_000_000)).offer.terms["rate"] == rate
+
+    # A step is a satoshi for a virtual byte at the least, whatever a node says.
+    lies["estimatesmartfee"], lies["getmempoolinfo"] = estimate(0.00001), pool(incrementalrelayfee=0)
+    before = alone.draft(intent(1_000_000))
+    assert [alone.dearer(before).offer.terms["rate"], before.offer.terms["rate"]] == [2_000, 1_000]
+
+
 def test_a_provider_that_is_ahead_of_its_chain_does_not_lock_a_transaction_away(pair: World) -> None:
     pair.fund(COIN)
     pair.providers[1].lies["getblockcount"] = 400_000_000
