@@ -189,6 +189,13 @@ def test_soon_is_what_pays_for_it_alone_and_with_all_it_stands_upon(
     assert is_soon(node) == soon
 
 
+def test_soon_is_one_of_the_next_six_blocks(scripted: tuple[JsonRpcNode, str]) -> None:
+    node, _ = scripted
+    node.answers["estimatesmartfee"] = lambda blocks: {"feerate": 0.00005 if blocks == 6 else 0.9}
+
+    assert is_soon(node)
+
+
 @pytest.mark.parametrize(
     ("least", "relay", "soon"), [(0.00005, 0.00001, True), (0.00001, 0.00005, True), (0.00006, 0.00001, False)]
 )

@@ -377,6 +377,10 @@ def test_one_alone_has_its_say_within_what_anybody_asks_for(alone: World) -> Non
         lies["getmempoolinfo"] = pool(**figures)
         assert alone.draft(intent(1_000_000)).offer.terms["rate"] == rate
 
+    # What is asked for is what gets in within three blocks.
+    lies["estimatesmartfee"] = lambda _truth, params: estimate(0.00012 if params == [3] else 0.9)
+    assert alone.draft(intent(1_000_000)).offer.terms["rate"] == 12_000
+
     # A step is a satoshi for a virtual byte at the least, whatever a node says.
     lies["estimatesmartfee"], lies["getmempoolinfo"] = estimate(0.00001), pool(incrementalrelayfee=0)
     before = alone.draft(intent(1_000_000))
