@@ -62,7 +62,8 @@ def test_what_a_node_refuses_for_a_fault_of_ours_is_never_taken_for_an_outcome(a
     faults = {
         "non-final": locked(alone, draft, alone.node.height() + 1),
         "script-verify-flag": forged.raw,
-        "exceeds maximum": at_fee(alone, draft, 50_000_000),
+        # Some three thousand satoshi for a virtual byte, which a node would take by itself.
+        "exceeds maximum": at_fee(alone, draft, 1_200_000),
         "decode failed": good.base[:-4],
         "dust": replace(good, outputs=(replace(good.outputs[0], units=1), *good.outputs[1:])).raw,
     }
