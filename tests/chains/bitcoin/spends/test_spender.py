@@ -23,7 +23,7 @@ from chains.base import (
     UnderfundedError,
 )
 from chains.bitcoin.scripts import script_of
-from chains.bitcoin.spends import selection
+from chains.bitcoin.spends import selection, spender
 from chains.bitcoin.spends.fees import costs
 from chains.bitcoin.spends.sizes import dust_units
 from chains.bitcoin.transactions import Tx, read
@@ -167,6 +167,12 @@ def test_a_choice_that_offers_more_than_the_cap_is_no_draft(alone: World, monkey
     monkeypatch.setattr(selection, "choose", lambda *_args, **_named: wrong)
 
     with pytest.raises(ValueError, match="99000000 satoshi for"):
+        alone.draft(intent(1_000_000))
+    monkeypatch.undo()
+    assert alone.draft(intent(1_000_000))
+    # Nor is one that no node would pass on.
+    monkeypatch.setattr(spender, "VBYTES_MAX", 100)
+    with pytest.raises(ValueError, match="virtual bytes"):
         alone.draft(intent(1_000_000))
 
 
