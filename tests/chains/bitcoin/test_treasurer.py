@@ -79,6 +79,12 @@ def test_what_is_not_worth_its_own_fee_is_left_where_it_lies(alone: World) -> No
     alone.fund(*[340] * 60)
     assert isinstance(alone.treasurer.join(alone.coins, WALLET, cap_units=CAP), Wait)
 
+    # What is left of one alone, or of all after their fee, is no coin that is worth making.
+    alone.fund(10_000)
+    assert isinstance(alone.treasurer.join(alone.coins, WALLET, cap_units=CAP), Wait)
+    assert isinstance(alone.treasurer.join(alone.fund(*[345] * 60), WALLET, cap_units=CAP), Wait)
+    alone.coins = alone.coins[:60]
+
     worth = alone.fund(*[10_000] * 3)
     draft = joined(alone)
     assert isinstance(draft.claim, Coins)

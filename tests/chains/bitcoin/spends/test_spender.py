@@ -226,7 +226,11 @@ def test_replacements_take_each_others_place_until_the_cap_and_pay_out_of_the_ch
     assert rates[0] == 5_000
     assert rates[-1] == 300_000
     assert len(rates) > 10
-    assert all(later > earlier for earlier, later in itertools.pairwise(rates))
+    # A quarter more each time, and locked as the first was.
+    assert all(
+        later > earlier and later >= min(300_000, earlier * 5 // 4) for earlier, later in itertools.pairwise(rates)
+    )
+    assert {draft.offer.terms["lock_height"] for draft in drafts} == {alone.node.height()}
     assert {claimed(draft).outpoints for draft in drafts} == {claimed(drafts[0]).outpoints}
 
 
