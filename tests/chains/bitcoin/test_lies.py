@@ -233,6 +233,13 @@ def test_other_coins_at_the_same_tip_are_a_lie(chain: Chain, liar: Liar) -> None
 
     with pytest.raises(DisagreementError, match="of one block"):
         bitcoin_reader(chain.node.url, liar.url).snapshot([place], height=1, block_hash="", witnesses=2)
+    with Liar(chain) as honest, Liar(chain) as second:
+        urls = (chain.node.url, honest.url, liar.url)
+        assert bitcoin_reader(*urls).snapshot([place], height=1, block_hash="", witnesses=2).units == (50_000,)
+        # Two against two are no witnesses.
+        second.answers["gettxout"] = liar.answers["gettxout"]
+        with pytest.raises(DisagreementError, match="of one block"):
+            bitcoin_reader(*urls, second.url).snapshot([place], height=1, block_hash="", witnesses=2)
 
 
 def test_what_left_paid_what_most_providers_say(chain: Chain, liar: Liar) -> None:
