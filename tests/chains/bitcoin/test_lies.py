@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from chains.base import DisagreementError, NotYetError, Place, ProviderError
+from chains.bitcoin import reader
 from chains.bitcoin.transactions import double_sha256, id_text
 from tests.chains.bitcoin.conftest import OURS, Books, Chain, bitcoin_reader
 from tests.peers.json_rpc_node import Answer, JsonRpcNode, Refusal
@@ -124,6 +125,22 @@ def test_a_range_ends_where_a_node_falls_silent(chain: Chain, liar: Liar) -> Non
 
     found = bitcoin_reader(liar.url).scan(0, 100, Books())
     assert [one.block.height for one in found] == list(range(1, 10))
+
+
+def test_a_range_ends_where_blocks_part_and_where_it_is_large(
+    chain: Chain, liar: Liar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = chain.node.height()
+    stale = chain.node.ask("getblockhash", head - 1)
+    chain.node.reorg(3)
+    liar.answers["getblockhash"] = lambda height: (
+        stale if height == head - 1 else chain.node.ask("getblockhash", height)
+    )
+
+    found = bitcoin_reader(liar.url).scan(head - 20, head, Books())
+    assert [one.block.height for one in found] == list(range(head - 19, head - 1))
+    monkeypatch.setattr(reader, "RANGE_BYTES_MAX", 1)
+    assert len(bitcoin_reader(liar.url).scan(head - 20, head, Books())) == 1
 
 
 def test_what_a_node_lacks_is_told(chain: Chain, liar: Liar) -> None:
