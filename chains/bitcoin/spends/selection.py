@@ -17,7 +17,8 @@ from chains.bitcoin.spends.sizes import CHANGE_VBYTES, INPUT_VBYTES, dust_units,
 INPUTS_MAX: Final = 200
 # Change goes into several coins while the wallet has fewer than these, so that spends need not wait for one another.
 COINS_WANTED: Final = 8
-# No part of the change is worth less, nor less than so many times what making and spending it costs.
+# No part of the change is worth less, nor less than so many times what making and spending it costs; and no other coin
+# counts that is.
 PART_MIN_UNITS: Final = 10_000
 PART_COSTS: Final = 50
 
@@ -72,7 +73,9 @@ def choose(bill: Bill, free: Sequence[Coin], *, held: Sequence[Coin] = (), parts
     Raises ShortError, and FeeTooHighError where the fee comes above the cap.
     """
     taken = [*held, *_further(bill, free, held)]
-    parts_wanted = max(1, min(parts_max, COINS_WANTED - (len(held) + len(free) - len(taken))))
+    places, least = {_place(coin) for coin in taken}, _part_min(bill)
+    left = sum(coin.units >= least and _place(coin) not in places for coin in free)
+    parts_wanted = max(1, min(parts_max, COINS_WANTED - left))
     fee, change, parts = _change(bill, taken, parts_wanted)
     if fee > bill.cap_units * bill.size(len(taken), parts):
         raise FeeTooHighError(f"a fee of {fee} units, above {bill.cap_units} for a virtual byte")
@@ -99,8 +102,7 @@ def _further(bill: Bill, free: Sequence[Coin], held: Sequence[Coin]) -> list[Coi
 
 def _change(bill: Bill, taken: Sequence[Coin], parts_wanted: int) -> tuple[int, int, int]:
     """Return the fee, the change and its parts. What is not worth being spent again goes to the fee."""
-    left, cost = _sum(taken) - bill.units, fee_units(CHANGE_VBYTES + INPUT_VBYTES, bill.rate)
-    part_min = max(PART_MIN_UNITS, PART_COSTS * cost)
+    left, part_min = _sum(taken) - bill.units, _part_min(bill)
     for parts in range(parts_wanted, 0, -1):
         fee = bill.fee(len(taken), parts)
         if left - fee >= (parts * part_min if parts > 1 else max(_DUST_UNITS, fee_units(INPUT_VBYTES, bill.rate))):
@@ -108,6 +110,10 @@ def _change(bill: Bill, taken: Sequence[Coin], parts_wanted: int) -> tuple[int, 
     if left > bill.cap_units * bill.size(len(taken)) and left - bill.fee(len(taken), 1) >= _DUST_UNITS:
         return bill.fee(len(taken), 1), left - bill.fee(len(taken), 1), 1
     return left, 0, 0
+
+
+def _part_min(bill: Bill) -> int:
+    return max(PART_MIN_UNITS, PART_COSTS * fee_units(CHANGE_VBYTES + INPUT_VBYTES, bill.rate))
 
 
 def _place(coin: Coin) -> tuple[str, int]:

@@ -129,6 +129,15 @@ def test_the_last_coin_is_the_smallest_that_is_enough() -> None:
     assert sorted(each.units for each in choose(bill, free).coins) == [60_000, 1_000_000]
 
 
+def test_change_goes_into_parts_however_many_small_coins_others_sent() -> None:
+    bill = Bill(scripts=(SCRIPTS[2],), units=1_000_000, rate=1_000, cap_units=CAP)
+    small = [coin(number, PART_MIN_UNITS - 1) for number in range(2, 20)]
+    large = [coin(number, COIN) for number in range(20, 25)]
+
+    assert choose(bill, [coin(1, 2 * COIN), *small]).change_parts == COINS_WANTED
+    assert choose(bill, [coin(1, 2 * COIN), *small, *large]).change_parts == COINS_WANTED - len(large)
+
+
 def test_what_costs_more_than_it_brings_is_left_where_it_lies() -> None:
     bill = Bill(scripts=(SCRIPTS[2],), units=100_000, rate=100_000, cap_units=CAP)
     costly = [coin(number, 6_800) for number in range(1, 100)]
