@@ -39,10 +39,10 @@ class BitcoinTreasurer:
         """
         rate = fees.todays_rate(self._providers, cap_units=cap_units)
         script = script_of(hot.address, self._chain)
-        taken = _smallest(coins, rate) if len(coins) > COINS_FEW else ()
+        taken = _smallest(coins, rate)
         fee = fees.fee_units(vsize(inputs=len(taken), scripts=[script]), rate)
         units = sum(coin.units for coin in taken) - fee
-        if rate > self._join_rate or len(taken) <= 1 or units < dust_units(script):
+        if rate > self._join_rate or not taken or units < dust_units(script):
             return Wait(reason="dear", cost_units=fee)
         intent = Intent(wallet=hot, pair=None, outputs=(Output(recipient=hot.address, units=units),))
         offer = coin_offer(
@@ -52,7 +52,12 @@ class BitcoinTreasurer:
 
 
 def _smallest(coins: Sequence[Coin], rate: int) -> tuple[Coin, ...]:
-    """Return the smallest that are worth their own fee, in the order of their places in the transaction."""
+    """Return the smallest that are worth their own fee, in the order of their places in the transaction.
+
+    None where those are few: dust that others send makes nobody join the coins that payments are made of.
+    """
     least = fees.fee_units(INPUT_VBYTES, rate)
     worth = sorted((coin for coin in coins if coin.units > least), key=lambda coin: (coin.units, coin.txid, coin.vout))
+    if len(worth) <= COINS_FEW:
+        return ()
     return tuple(sorted(worth[:COINS_MAX], key=lambda coin: (coin.txid, coin.vout)))

@@ -75,17 +75,15 @@ def test_the_operator_says_up_to_which_rate_and_may_say_never(bitcoind: Callable
         assert isinstance(frugal.treasurer.join(coins, WALLET, cap_units=CAP), Sweep)
 
 
-def test_what_is_not_worth_its_own_fee_is_left_where_it_lies(alone: World) -> None:
+def test_what_is_not_worth_its_own_fee_is_left_where_it_lies_and_does_not_count(alone: World) -> None:
     alone.fund(*[340] * 60)
+    worth = alone.fund(*[10_000] * 50)
     assert isinstance(alone.treasurer.join(alone.coins, WALLET, cap_units=CAP), Wait)
-
-    # What is left of one alone, or of all after their fee, is no coin that is worth making.
-    alone.fund(10_000)
-    assert isinstance(alone.treasurer.join(alone.coins, WALLET, cap_units=CAP), Wait)
+    # What is left of all after their fee would be no coin that is worth making.
     assert isinstance(alone.treasurer.join(alone.fund(*[345] * 60), WALLET, cap_units=CAP), Wait)
-    alone.coins = alone.coins[:60]
+    alone.coins = alone.coins[:110]
 
-    worth = alone.fund(*[10_000] * 3)
+    worth += alone.fund(10_000)
     draft = joined(alone)
     assert isinstance(draft.claim, Coins)
     assert set(draft.claim.coins) == set(worth)
