@@ -260,6 +260,19 @@ def test_too_low_a_fee_holds_no_quote_and_gives_no_moment(rig: Rig) -> None:
 
 
 @pytest.mark.needs("offer")
+def test_what_was_made_after_the_quote_ran_out_holds_it_no_more(rig: Rig) -> None:
+    """Whether or not another one was made by then."""
+    mine = rig.invoice()
+    rig.pass_time(1_000)
+    rig.offer(stored(mine), rig.price)
+    rig.look()
+    assert column("SELECT is_soon FROM sightings") == [True]
+    pass_by(rig, 10)
+
+    assert invoices.reread(mine.id).generation == 2
+
+
+@pytest.mark.needs("offer")
 def test_a_payment_is_waited_for_a_day_and_no_longer(rig: Rig) -> None:
     mine = rig.invoice()
     paid = rig.offer(stored(mine), rig.price)
