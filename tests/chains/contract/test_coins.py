@@ -14,6 +14,7 @@ from actors.treasury import reconcile, sweep
 from actors.treasury.join import COINS_FEW
 from chains import registry
 from chains.base import Case, Coin, Coins, Fate, Intent, KeyRef, Output, OutputFate, Purse
+from chains.bitcoin import treasurer
 from chains.bitcoin.spends import selection
 from cli.treasury import commands
 from core.logs import checkpoints
@@ -21,6 +22,7 @@ from models.db.base import execute, rows
 from models.payouts import freezes
 from models.spends import coins
 from models.treasury import plan as treasury_plan
+from tests.chains.contract.bitcoin import BitcoinRig
 from tests.chains.contract.rig import PATIENCE_S, Payment, Rig, status, stored
 from tests.chains.contract.toy import CoinsRig
 
@@ -198,6 +200,21 @@ def test_many_coins_become_few_and_nothing_but_the_fee_is_gone(rig: Rig) -> None
     assert rig.findings() == []
     (found,) = commands._joins(context.context(), rig.code)
     assert "are spent where they lie" in commands._join_line(found)
+
+
+@pytest.mark.rigs("bitcoind")
+def test_coins_are_joined_one_transaction_at_a_time(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(rig, BitcoinRig)
+    monkeypatch.setattr(treasurer, "COINS_MAX", 2)
+    rig.peers[0].lies["estimatesmartfee"] = {"feerate": 0.00001, "blocks": 3}
+    many(rig, COINS_FEW + 5)
+    for _ in range(2):
+        sweep.keep_treasury(rig.code)
+    assert rows("SELECT purpose, count(*) FROM spends GROUP BY 1") == [("join", 1)]
+
+    rig.follow(1)
+    sweep.keep_treasury(rig.code)
+    assert rows("SELECT purpose, count(*) FROM spends GROUP BY 1") == [("join", 2)]
 
 
 @pytest.mark.parametrize("reason", ["frozen", "due"])
