@@ -439,6 +439,18 @@ def test_a_snapshot_whose_coins_a_reorg_replaced_proves_nothing(toy: CoinsRig) -
     assert (toy.compared(), rows("SELECT count(*) FROM balance_snapshots")) == (0, [(0,)])
 
 
+def test_what_all_together_cannot_be_paid_from_leaves_as_far_as_there_is_coin(rig: Rig) -> None:
+    fill(rig, rig.price * 3 // 2, rig.price * 3 // 2)
+    orders = [rig.order(rig.recipient()) for _ in range(4)]
+    rig.sign()
+
+    assert sorted(status(order) for order in orders) == ["approved", "approved", "sent", "sent"]
+    assert rows("SELECT count(*), count(DISTINCT spend_id) FROM spend_outputs") == [(2, 1)]
+    assert rows("SELECT DISTINCT wait_reason FROM payouts WHERE status = 'approved'") == [
+        ("the hot wallet holds too little",)
+    ]
+
+
 @pytest.mark.rigs("toycoins")
 def test_payouts_leave_in_as_few_spends_as_hold_them(toy: CoinsRig) -> None:
     fill(toy, *[toy.price * 9] * 3)
